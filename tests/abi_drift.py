@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from enum import IntEnum
 from pathlib import Path
 
-from perf2x.abi import layouts, uapi
+from perf2x.base.abi import layouts, uapi
 
 INSTALLED = "/usr/include/linux/perf_event.h"
 _COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)

@@ -10,7 +10,7 @@ os.environ["_TYPER_FORCE_DISABLE_TERMINAL"] = "1"  # typer colours what it write
 
 pytest.register_assert_rewrite("tests.support", "tests.laws", "perf2x.plugins.contracts")
 
-from perf2x.columnar.hashing import use_weights  # noqa: E402
+from perf2x.base.columnar.hashing import use_weights  # noqa: E402
 from perf2x.plugins.contracts import ProfileBuilder  # noqa: E402 - assertions in these explain themselves, too
 from tests.support.collisions import other_weights  # noqa: E402
 from tests.support.examples import FEW  # noqa: E402

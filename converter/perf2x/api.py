@@ -63,26 +63,25 @@ from typing import Literal, NotRequired, TypedDict, Unpack, cast
 import numpy as np
 import numpy.typing as npt
 
+from perf2x.analysis.annotate.listing_options import ListingOptions
 from perf2x.analysis.sample_table import columns_of
-from perf2x.annotate.options import ListingOptions
-from perf2x.columnar.arrow import ArrowTable, Coded
-from perf2x.files.output import open_output
-from perf2x.pipeline.call_graphs import CallGraphOptions
+from perf2x.base.columnar.arrow import ArrowTable, Coded
+from perf2x.base.errors import OptionError
+from perf2x.base.files.output_file import open_output, wants_gzip
+from perf2x.model.profile.code_counts import CodeRequest
+from perf2x.model.profile.profile import Profile
 from perf2x.pipeline.for_output import for_output
 from perf2x.pipeline.load import load
-from perf2x.pipeline.options import LoadOptions
-from perf2x.pipeline.output_names import wants_gzip
-from perf2x.pipeline.result import EventCount, Loaded
+from perf2x.pipeline.load_options import LoadOptions
+from perf2x.pipeline.load_result import EventCount, Loaded
+from perf2x.plugins.format_suffix import format_of
 from perf2x.plugins.registry import (
     Emitter,
     build_emitter,
 )
-from perf2x.plugins.suffix import format_of
-from perf2x.symbolize.options import SymbolOptions
-from perf2x.tables.code_counts import CodeRequest
-from perf2x.tables.errors import OptionError
-from perf2x.tables.profile import Profile
-from perf2x.transform.choice import Choice, Grouping
+from perf2x.stitcher.call_graphs import CallGraphOptions
+from perf2x.symbolizer.symbol_options import SymbolOptions
+from perf2x.transforms.filters.choice import Choice, Grouping
 
 __all__ = [
     "ArrowTable",
@@ -260,7 +259,7 @@ def write(
             "this format shows samples over time and the profile has no times; read it with timeline=True"
         )
     if profile.samples.time is not None and not emitter.needs.timeline:
-        from perf2x.tables.stack_tree import without_times
+        from perf2x.model.profile.stack_tree import without_times
 
         profile = without_times(profile, keep_cpu="cpu" in emitter.needs.columns)
     _write_output(emitter, profile, target, ())

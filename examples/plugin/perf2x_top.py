@@ -4,8 +4,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import BinaryIO, ClassVar
 
-from perf2x.plugins import Needs, option
-from perf2x.tables.profile import Profile
+from perf2x.plugins import Needs, Profile, option
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from perf2x import Choice, SymbolOptions, read
-from perf2x.emit.flame.diff_page import DifferencePage
+from perf2x.emitters.flame.diff_page import DifferencePage
 from tests.browser.opened import opened
 
 ROOT = Path(__file__).parent.parent.parent
 SHOTS = ROOT / "examples/screenshots"
 DEFERRED = ROOT / "examples/deferred"
-LISTED = ROOT / "tests/unit/annotate/data"
+LISTED = ROOT / "tests/unit/analysis/annotate/data"
 WIDE, PHONE = {"width": 1280, "height": 720}, {"width": 390, "height": 760}
 SELECT_WALK = (
     "select([...Array(layout.next).keys()].find((box) => layout.frameOf(box) >= 0 && frameName(box) === 'walk'))"

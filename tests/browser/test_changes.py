@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from perf2x.emit.flame.diff_page import DifferencePage
+from perf2x.emitters.flame.diff_page import DifferencePage
+from perf2x.model.profile.profile import Profile
 from perf2x.plugins.contracts import ProfileBuilder
-from perf2x.tables.profile import Profile
 from tests.browser.opened import opened
 from tests.browser.test_viewers import MS
 

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from perf2x.emit.flame.diff_page import DifferencePage
+from perf2x.emitters.flame.diff_page import DifferencePage
+from perf2x.model.profile.profile import Profile
+from perf2x.model.profile.waits import Wait
 from perf2x.plugins.contracts import ProfileBuilder
-from perf2x.tables.profile import Profile
-from perf2x.tables.waits import Wait
 from tests.browser.opened import opened
 from tests.browser.test_viewers import MS, changed, write
 

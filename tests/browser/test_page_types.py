@@ -55,7 +55,7 @@ def test_the_linter_has_no_complaint() -> None:
         RULES,
         str(FOLDER),
         Path(str(FOLDER)).parent / "picture",
-        HERE.parent / "unit/emit/page",
+        HERE.parent / "unit/emitters/flame/page",
         *HERE.glob("*.mjs"),
     )
     assert ran.returncode == 0, ran.stdout

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from perf2x.emit.flame.svg import Svg
+from perf2x.emitters.flame.svg import Svg
+from perf2x.model.profile.profile import Profile
 from perf2x.plugins.contracts import ODD_NAMES, ProfileBuilder
-from perf2x.tables.profile import Profile
 
 pytestmark = pytest.mark.browser
 

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from perf2x.abi.uapi import CpuMode
-from perf2x.emit.flame.diff_page import DifferencePage
+from perf2x.base.abi.uapi import CpuMode
+from perf2x.emitters.flame.diff_page import DifferencePage
+from perf2x.model.profile.profile import Profile
+from perf2x.model.profile.waits import Wait
 from perf2x.plugins.contracts import ODD_NAMES, ProfileBuilder
 from perf2x.plugins.registry import build_emitter
-from perf2x.tables.profile import Profile
-from perf2x.tables.waits import Wait
 from tests.browser.opened import opened
 
 pytestmark = pytest.mark.browser

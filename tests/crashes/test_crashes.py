@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from perf2x.base.errors import Perf2xError
+from perf2x.model.recording.events import Want
 from perf2x.reader import open_recording
-from perf2x.tables.errors import Perf2xError
-from perf2x.tables.events import Want
 from tests import forge
 from tests.forge import kernel as k
 from tests.support.command import perf2x

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from zlib import crc32
 
-from perf2x.binary.elf.file import open_elf
-from perf2x.symbolize.symcache import cache_files
+from perf2x.binaries.elf.elf_file import open_elf
+from perf2x.symbolizer.symcache import cache_files
 from tests.forge import Container, Session, write_file
 from tests.forge.session import compress, zstd
 from tests.fuzz import datasets
@@ -22,9 +22,9 @@ from tests.fuzz.server import URL
 from tests.support.command import perf2x
 from tests.support.recordings import CORPUS, ROOT
 
-LANGUAGES = ROOT / "tests" / "unit" / "symbolize" / "data" / "lang"
+LANGUAGES = ROOT / "tests" / "unit" / "symbolizer" / "data" / "lang"
 DEMO = CORPUS / "common" / "symfs" / "demo"
-DEBUG_INFO = ROOT / "tests" / "unit" / "symbolize" / "data" / "debug_info"
+DEBUG_INFO = ROOT / "tests" / "unit" / "symbolizer" / "data" / "debug_info"
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
-from perf2x.files.atomic import AtomicFile
+from perf2x.base.files.atomic import AtomicFile
 
 
 def largest(log: Path) -> int:

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import numpy as np
 
-from perf2x.binary.elf.file import SHF_COMPRESSED, open_elf
-from perf2x.debugfiles.finder import Finder
-from perf2x.debugfiles.object_files import ObjectFiles
-from perf2x.debugfiles.search_paths import SearchPaths
-from perf2x.symbolize.options import SymbolOptions
-from perf2x.symbolize.sources.contract import Context
-from perf2x.symbolize.sources.dwarf_units import locations_from_units
-from perf2x.tables.diagnostics import Diagnostics
+from perf2x.binaries.elf.elf_file import SHF_COMPRESSED, open_elf
+from perf2x.binaries.find.object_files import ObjectFiles
+from perf2x.binaries.find.object_finder import Finder
+from perf2x.binaries.find.search_paths import SearchPaths
+from perf2x.model.diagnostics import Diagnostics
+from perf2x.symbolizer.sources.dwarf_units import locations_from_units
+from perf2x.symbolizer.sources.symbol_source import Context
+from perf2x.symbolizer.symbol_options import SymbolOptions
 from tests.support.profile_builder import make_session
 from tests.support.tiny_elf import TinySection, tiny_elf
 

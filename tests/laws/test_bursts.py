@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from perf2x.model.profile.profile import Profile
 from perf2x.pipeline.load import load
-from perf2x.pipeline.options import LoadOptions
-from perf2x.tables.profile import Profile
-from perf2x.transform.choice import Choice
+from perf2x.pipeline.load_options import LoadOptions
+from perf2x.transforms.filters.choice import Choice
 from tests.support.command import perf2x
 from tests.support.page_scripts import answers
 from tests.support.recordings import CORPUS
-from tests.unit.emit.test_html import data, page
+from tests.unit.emitters.flame.test_html import data, page
 
 SWITCHES = Path(__file__).parent / "schedules" / "switches.data"
 CALLS = (CORPUS / "calls/perf.data", "--symfs", CORPUS / "common/symfs", "--kallsyms", CORPUS / "calls/kallsyms.xz")

@@ -15,22 +15,22 @@ import numpy as np
 import pytest
 from msgspec import Struct
 
+from perf2x.base.errors import FormatError
+from perf2x.model.profile.profile import Profile
 from perf2x.pipeline import load as loading
-from perf2x.pipeline import sessions
+from perf2x.pipeline import open_sessions
 from perf2x.pipeline.load import load
-from perf2x.pipeline.options import LoadOptions
-from perf2x.pipeline.result import Loaded
+from perf2x.pipeline.load_options import LoadOptions
+from perf2x.pipeline.load_result import Loaded
 from perf2x.plugins.registry import build_emitter
 from perf2x.reader import PerfRecording
-from perf2x.symbolize.known_names import KnownNames
-from perf2x.symbolize.mapped_objects import MappedObject, addresses_of
-from perf2x.symbolize.object_resolver import ObjectResolver, ResolveResult
-from perf2x.symbolize.options import SymbolOptions
-from perf2x.tables.errors import FormatError
-from perf2x.tables.profile import Profile
-from perf2x.transform import profile_fold
-from perf2x.transform.merge_profiles import merge_profiles, with_tags
-from perf2x.transform.profile_fold import ProfileFold
+from perf2x.symbolizer.known.known_names import KnownNames
+from perf2x.symbolizer.mapped_objects import MappedObject, addresses_of
+from perf2x.symbolizer.object_resolver import ObjectResolver, ResolveResult
+from perf2x.symbolizer.symbol_options import SymbolOptions
+from perf2x.transforms import profile_fold
+from perf2x.transforms.merge_profiles import merge_profiles, with_tags
+from perf2x.transforms.profile_fold import ProfileFold
 from tests import forge
 from tests.forge import kernel as k
 from tests.laws.test_scaling import ONE
@@ -150,7 +150,7 @@ def forged(place: Path, number: int, samples: int = 3, damaged: bool = False) ->
 def test_few_recordings_are_open_and_damage_counts_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     paths = [forged(tmp_path, number, damaged=number % 2 == 1) for number in range(6)]
     whole = load(paths, LoadOptions())
-    most, keep = [0], sessions.MOST_OPEN
+    most, keep = [0], open_sessions.MOST_OPEN
     load_session = loading._load_session
 
     def spy(*given: object) -> Loaded:
@@ -159,7 +159,7 @@ def test_few_recordings_are_open_and_damage_counts_once(tmp_path: Path, monkeypa
         return load_session(*given)  # type: ignore[arg-type]
 
     monkeypatch.setattr(loading, "_load_session", spy)
-    monkeypatch.setattr(sessions, "MOST_OPEN", 2)
+    monkeypatch.setattr(open_sessions, "MOST_OPEN", 2)
     assert keep > len(paths)
     gc.collect()
     gc.freeze()  # what other tests left is not looked through
@@ -187,7 +187,7 @@ def test_a_pipe_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
     writer = threading.Thread(target=write, daemon=True)
     writer.start()
-    monkeypatch.setattr(sessions, "MOST_OPEN", 0)
+    monkeypatch.setattr(open_sessions, "MOST_OPEN", 0)
     loaded = load([first, str(pipe)], LoadOptions())
     assert loaded.recorded_samples == 6
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
@@ -197,7 +197,7 @@ def test_a_pipe_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 def test_a_file_that_goes_meanwhile_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     paths = [forged(tmp_path, number) for number in range(2)]
-    monkeypatch.setattr(sessions, "MOST_OPEN", 0)
+    monkeypatch.setattr(open_sessions, "MOST_OPEN", 0)
     load_session: Callable[..., Loaded] = loading._load_session
 
     def spy(*given: object) -> Loaded:
@@ -211,7 +211,7 @@ def test_a_file_that_goes_meanwhile_is_an_error(tmp_path: Path, monkeypatch: pyt
 
 @pytest.mark.slow
 def test_memory_does_not_grow_with_the_number_of_inputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sessions, "MOST_OPEN", 2)
+    monkeypatch.setattr(open_sessions, "MOST_OPEN", 2)
     monkeypatch.setattr(profile_fold, "LEAST", 4000)
     paths = [forged(tmp_path, number, samples=2000) for number in range(48)]
     load(paths[:2], LoadOptions())  # imports

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from perf2x.emit.perfetto.counters import event_names
-from perf2x.emit.timeline.shown import origin_of, thread_runs
-from perf2x.emit.timeline.tracks import tracks_of
-from perf2x.tables.profile import Profile
+from perf2x.emitters.perfetto.event_descriptions import event_names
+from perf2x.emitters.timeline.shown_samples import origin_of, thread_runs
+from perf2x.emitters.timeline.tracks import tracks_of
+from perf2x.model.profile.profile import Profile
 from tests.laws.test_timelines import RECORDINGS, SLEEPERS, named, profile_of, recorded
 from tests.support import outputs
 from tests.support.perfetto_trace import pb, read_trace

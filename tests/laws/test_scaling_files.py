@@ -9,27 +9,27 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from perf2x.abi.perffile import Feature
-from perf2x.binary.dwarf.lookup import UnitLines
-from perf2x.binary.dwarf.sections import DebugSections
-from perf2x.binary.dwarf.units import DebugFile
-from perf2x.binary.elf.file import open_elf
-from perf2x.binary.elf.symtab import SymbolRows, function_symbols
-from perf2x.debugfiles.finder import Finder
+from perf2x.base.abi.perffile import Feature
+from perf2x.binaries.dwarf.compilation_units import DebugFile
+from perf2x.binaries.dwarf.debug_sections import DebugSections
+from perf2x.binaries.dwarf.line_lookup import UnitLines
+from perf2x.binaries.elf.elf_file import open_elf
+from perf2x.binaries.elf.symtab import SymbolRows, function_symbols
+from perf2x.binaries.find.object_finder import Finder
+from perf2x.model.diagnostics import Diagnostics
 from perf2x.pipeline.load import load
-from perf2x.pipeline.options import LoadOptions
+from perf2x.pipeline.load_options import LoadOptions
 from perf2x.reader import open_recording
-from perf2x.reader.header.session_builder import SessionBuilder
-from perf2x.symbolize.options import SymbolOptions
-from perf2x.symbolize.sources.contract import Context, Dso, DsoKind
-from perf2x.symbolize.sources.elf_symbols import _SymbolTables
-from perf2x.symbolize.sources.jit import JitdumpSource
-from perf2x.symbolize.sources.jitdump_mappings import MAX_SHARED_CODE, with_jitdump_mappings
-from perf2x.symbolize.sources.kallsyms import parse_kallsyms
-from perf2x.symbolize.sources.perf_map import read_perf_map
-from perf2x.tables.diagnostics import Diagnostics
-from perf2x.transform.choice import Choice
-from perf2x.transform.merge_profiles import merge_profiles
+from perf2x.reader.session_builder import SessionBuilder
+from perf2x.symbolizer.sources.elf_symbols import _SymbolTables
+from perf2x.symbolizer.sources.jitdump_mappings import MAX_SHARED_CODE, with_jitdump_mappings
+from perf2x.symbolizer.sources.jitdump_source import JitdumpSource
+from perf2x.symbolizer.sources.kallsyms import parse_kallsyms
+from perf2x.symbolizer.sources.perf_map_source import read_perf_map
+from perf2x.symbolizer.sources.symbol_source import Context, Dso, DsoKind
+from perf2x.symbolizer.symbol_options import SymbolOptions
+from perf2x.transforms.filters.choice import Choice
+from perf2x.transforms.merge_profiles import merge_profiles
 from tests import forge
 from tests.forge.features import text
 from tests.laws.split_debug_info import dwo_shared, dwo_turns, dwp_common, dwp_overlaps, dwp_packed, one_unit_of_all

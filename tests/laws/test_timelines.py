@@ -16,13 +16,13 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from perf2x.emit.timeline.durations import durations_of
-from perf2x.emit.timeline.shown import origin_of
-from perf2x.emit.timeline.tracks import CPUS_ID, tracks_of
+from perf2x.emitters.timeline.durations import durations_of
+from perf2x.emitters.timeline.shown_samples import origin_of
+from perf2x.emitters.timeline.tracks import CPUS_ID, tracks_of
+from perf2x.model.profile.profile import Profile
 from perf2x.pipeline.load import load
-from perf2x.pipeline.options import LoadOptions
+from perf2x.pipeline.load_options import LoadOptions
 from perf2x.plugins.registry import EMITTERS, available
-from perf2x.tables.profile import Profile
 from tests.support import outputs
 from tests.support.recordings import CORPUS, corpus_cases
 from tests.support.timelines import (

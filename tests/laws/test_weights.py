@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from perf2x.columnar import hashing
+from perf2x.base.columnar import hashing
 from perf2x.plugins.registry import EMITTERS, available
 from tests import forge
 from tests.support import outputs
@@ -27,7 +27,7 @@ def all_formats(path: Path) -> dict[str, bytes]:
 
 
 def test_weights_differ_from_process_to_process() -> None:
-    ask = "from perf2x.columnar.hashing import weights; print(weights())"
+    ask = "from perf2x.base.columnar.hashing import weights; print(weights())"
     told = {subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True).stdout for _ in range(2)}
     assert len(told) == 2
     assert all(text.startswith("Weights(") for text in told)

@@ -8,7 +8,7 @@ import re
 from bisect import bisect_right
 from dataclasses import replace
 
-from perf2x.symbolize.sources.jitdump import JitCode, read_jitdump
+from perf2x.symbolizer.sources.parse_jitdump import JitCode, read_jitdump
 from tests.oracle.test_unwinder import samples_of
 from tests.support.against_perf import Ours, compare
 from tests.support.perf_script import Block, read_blocks

@@ -3,9 +3,9 @@
 import io
 import json
 
-from perf2x.emit.chrome.emitter import Chrome
+from perf2x.emitters.chrome.chrome import Chrome
+from perf2x.model.profile.profile import Profile
 from perf2x.plugins.contracts import ProfileBuilder
-from perf2x.tables.profile import Profile
 
 MS = 1_000_000
 

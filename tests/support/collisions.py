@@ -4,7 +4,7 @@ import random
 
 import numpy as np
 
-from perf2x.columnar.hashing import SECRET_BYTES, Weights, weights
+from perf2x.base.columnar.hashing import SECRET_BYTES, Weights, weights
 
 WORD = 1 << 64
 

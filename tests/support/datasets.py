@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from perf2x.dataset.stored_recording import StoredRecording
-from perf2x.pipeline.context import LoadContext
-from perf2x.pipeline.ingest import ingest, ingest_session
-from perf2x.pipeline.options import LoadOptions
-from perf2x.pipeline.sessions import Input, find_sessions
+from perf2x.model.diagnostics import Diagnostics
+from perf2x.pipeline.datasets.ingest_recording import ingest, ingest_session
+from perf2x.pipeline.load_context import LoadContext
+from perf2x.pipeline.load_options import LoadOptions
+from perf2x.pipeline.open_sessions import Input, find_sessions
 from perf2x.pipeline.stage_timer import Stages
-from perf2x.symbolize.options import SymbolOptions
-from perf2x.tables.diagnostics import Diagnostics
+from perf2x.storage.dataset.write.recording_to_store import StoredRecording
+from perf2x.symbolizer.symbol_options import SymbolOptions
 
 
 def context_for(symbols: SymbolOptions | None = None) -> LoadContext:

@@ -67,13 +67,13 @@ QUERY = "SELECT *, repeat('x', 300) AS long FROM samples"
 HARMLESS = {
     ("ingest", "--workers"): "the dataset is the same, however many processes make it",
     ("ingest", "--no-dashboard"): "only clusters have one: tests/unit/fleet/test_cluster.py",
-    ("ingest", "--debug-dir"): "another place of objects, as --symfs: tests/unit/debugfiles",
-    ("ingest", "--buildid-dir"): "another place of objects, as --symfs: tests/unit/debugfiles",
+    ("ingest", "--debug-dir"): "another place of objects, as --symfs: tests/unit/binaries/find",
+    ("ingest", "--buildid-dir"): "another place of objects, as --symfs: tests/unit/binaries/find",
     ("symbolize", "--workers"): "names are the same, however many processes look them up",
     ("symbolize", "--no-dashboard"): "only clusters have one: tests/unit/fleet/test_cluster.py",
-    ("symbolize", "--debuginfod"): "another place of objects, as --debug-dir: tests/unit/debugfiles",
-    ("symbolize", "--vmlinux"): "of a kernel whose build id it has: tests/unit/fleet/test_symbolize.py",
-    ("symbolize", "--max-unpacked"): "of debug files that are compressed: tests/unit/files",
+    ("symbolize", "--debuginfod"): "another place of objects, as --debug-dir: tests/unit/binaries/find",
+    ("symbolize", "--vmlinux"): "of a kernel whose build id it has: tests/unit/fleet/test_symbolize_dataset.py",
+    ("symbolize", "--max-unpacked"): "of debug files that are compressed: tests/unit/base/files",
 }
 """Options that change nothing here, with the reason."""
 

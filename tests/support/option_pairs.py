@@ -18,8 +18,8 @@ from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from perf2x.dataset.options import FORMAT
 from perf2x.plugins.registry import EMITTERS, available, load_emitter
+from perf2x.storage.dataset.parquet_options import FORMAT
 from tests.forge import Branch, Comm, Event, LostSamples, Mmap2, Record, Sample, Session, Stamp, write_file
 from tests.forge import kernel as k
 from tests.forge.features import Features
@@ -32,7 +32,7 @@ from tests.support.traced_program import FOLDER, NAMES, OFFSET, SIZE, START, sam
 
 FORMATS = (*available(EMITTERS), FORMAT)
 CODE = tuple(name for name in available(EMITTERS) if load_emitter(name)().needs.code is not None)
-LISTED = ROOT / "tests" / "unit" / "annotate" / "data"
+LISTED = ROOT / "tests" / "unit" / "analysis" / "annotate" / "data"
 
 
 @dataclass(frozen=True)
@@ -165,7 +165,7 @@ REFUSED = (
 _STORED = ("--kallsyms", "--vmlinux", "--debug-dir", "--buildid-dir", "--allow-build-id-mismatch")
 HARMLESS: tuple[tuple[tuple[str, ...], tuple[str, ...], str], ...] = (
     (FORMATS, ("--jobs",), "results are the same, however many processes make them"),
-    (FORMATS, ("--debuginfod",), "another place of objects, as --debug-dir: tests/unit/debugfiles"),
+    (FORMATS, ("--debuginfod",), "another place of objects, as --debug-dir: tests/unit/binaries/find"),
     ((FORMAT,), _STORED, "names are bound when the dataset is read"),
     (("firefox",), ("--counters",), "they are on unless --set counters=no"),
     ((FORMAT,), ("--event",), "all events is what it keeps"),

@@ -1,6 +1,6 @@
 """Other operating systems: what perf2x's own code sees of Windows and macOS, on the machine that runs the tests.
 
-Only what ``files/operating_system.py`` looks at is replaced; Python itself stays the one that runs.
+Only what ``base/files/operating_system.py`` looks at is replaced; Python itself stays the one that runs.
 """
 
 import mmap
@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from perf2x.files import operating_system
+from perf2x.base.files import operating_system
 
 SYSTEMS = ("win32", "darwin")
 NO_LOCKS = {"win32": True, "darwin": False}

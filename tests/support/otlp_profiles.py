@@ -15,8 +15,8 @@ import pytest
 from google.protobuf import json_format
 from google.protobuf.message import DecodeError, Message
 
-from perf2x.emit.otlp.emitter import Otlp
-from perf2x.tables.profile import Profile as Written
+from perf2x.emitters.otlp.otlp import Otlp
+from perf2x.model.profile.profile import Profile as Written
 
 pb: Any = pytest.importorskip(
     "opentelemetry.proto.profiles.v1development.profiles_pb2",

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-FOLDER = files("perf2x.emit.flame") / "page"
+FOLDER = files("perf2x.emitters.flame") / "page"
 
 
 def answers(scripts: tuple[str, ...], expression: str) -> Any:

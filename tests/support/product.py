@@ -2,14 +2,14 @@
 
 from pathlib import Path
 
-from perf2x.abi.uapi import CpuMode, SampleType
+from perf2x.base.abi.uapi import CpuMode, SampleType
+from perf2x.model.diagnostics import Diagnostics
+from perf2x.model.profile.profile import Profile
+from perf2x.model.recording.events import Recording, Want
 from perf2x.reader import open_recording
-from perf2x.stitch.process_history import build_process_history
-from perf2x.stitch.profile_builder import build_profile
-from perf2x.stitch.stitcher import Stitcher, StitchOptions
-from perf2x.tables.diagnostics import Diagnostics
-from perf2x.tables.events import Recording, Want
-from perf2x.tables.profile import Profile
+from perf2x.stitcher.process_history import build_process_history
+from perf2x.stitcher.profile_builder import build_profile
+from perf2x.stitcher.stitch import Stitcher, StitchOptions
 from tests.support.against_perf import Ours, perf_object
 
 PLACEHOLDER = "[user stack missing]"

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from perf2x.columnar.arrays import AnyArray
+from perf2x.base.columnar.arrays import AnyArray
+from perf2x.model.recording.events import Recording as Product
+from perf2x.model.recording.events import Samples, UserStacks, Want
 from perf2x.reader import open_recording
-from perf2x.tables.events import Recording as Product
-from perf2x.tables.events import Samples, UserStacks, Want
 from tests.forge import kernel as k
 from tests.reference.decode import Recording, read
 from tests.reference.stitch import expanded

@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from pathlib import Path
 
+from perf2x.model.recording.events import Samples, Want
 from perf2x.reader import PerfRecording, open_recording
-from perf2x.tables.events import Samples, Want
 from tests.forge import Record, Session, write_file
 
 EVERYTHING = ~Want(0)

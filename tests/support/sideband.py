@@ -4,8 +4,8 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from perf2x.model.recording.sideband import Sideband
 from perf2x.reader import open_recording
-from perf2x.tables.sideband import Sideband
 from tests.forge import Session, write_file
 
 

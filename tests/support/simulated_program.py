@@ -9,7 +9,7 @@ from random import Random
 
 import numpy as np
 
-from perf2x.tables.events import UserStacks
+from perf2x.model.recording.events import UserStacks
 from tests.support.frame_writer import TEXT, Frame, FrameFile, advance, def_cfa, offset
 
 STACK_TOP = 0x7FFF_0000

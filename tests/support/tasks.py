@@ -5,8 +5,8 @@ import signal
 import time
 from pathlib import Path
 
-from perf2x.files.temporary import private_directory
-from perf2x.tables.errors import OutputError
+from perf2x.base.errors import OutputError
+from perf2x.base.files.temporary import private_directory
 from tests.support.sockets import listening
 
 

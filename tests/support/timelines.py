@@ -10,7 +10,7 @@ import re
 from collections import defaultdict
 from typing import NamedTuple
 
-from perf2x.tables.profile import Profile
+from perf2x.model.profile.profile import Profile
 from tests.support import outputs
 
 Lane = tuple[int, int]

@@ -1,4 +1,4 @@
-"""Recordings of traced programs (tests/unit/symbolize/data/autofdo): the branches that they took as branch stacks.
+"""Recordings of traced programs (tests/unit/symbolizer/data/autofdo): the branches that they took as branch stacks.
 
 ``python -m tests.support.traced_program NAME`` writes one to standard output.
 """
@@ -12,7 +12,7 @@ from tests.forge.records import Record
 from tests.forge.session import Session
 from tests.support.recordings import ROOT
 
-FOLDER = ROOT / "tests" / "unit" / "symbolize" / "data" / "autofdo"
+FOLDER = ROOT / "tests" / "unit" / "symbolizer" / "data" / "autofdo"
 START, SIZE, OFFSET, DEPTH, EVERY, PID = 0x401000, 0x1000, 0x1000, 16, 11, 100
 KERNEL = 0xFFFFFFFF81A00123
 FIELDS = k.IP | k.TID | k.TIME | k.PERIOD

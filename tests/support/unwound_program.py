@@ -4,9 +4,9 @@ from random import Random
 
 import numpy as np
 
-from perf2x.binary.elf.file import open_elf
-from perf2x.unwind.chains import FindMapping, MappingFinder, UserChains, UserMappings
-from perf2x.unwind.unwinder import Unwinder
+from perf2x.binaries.elf.elf_file import open_elf
+from perf2x.stitcher.unwind.unwinder import Unwinder
+from perf2x.stitcher.unwind.unwound_chains import FindMapping, MappingFinder, UserChains, UserMappings
 from tests.support.frame_writer import TEXT, FrameFile
 from tests.support.simulated_program import (
     LOAD_BIAS,

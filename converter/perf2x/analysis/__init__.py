@@ -1,1 +1,1 @@
-"""Profile → tables: totals, differences and their noise, the frames that are shown."""
+"""What people are shown: totals, differences, listings, dumps, explanations, reports."""

@@ -4,14 +4,14 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from perf2x.analysis.frames import location_frames
-from perf2x.columnar.arrays import I32, I64
-from perf2x.columnar.arrow import Coded, Numbers
-from perf2x.columnar.ragged import Ragged
-from perf2x.columnar.unique import unique_inverse
-from perf2x.tables.output_text import printable
-from perf2x.tables.profile import Profile
-from perf2x.tables.stack_tree import location_rows, used_stacks
+from perf2x.base.columnar.arrays import I32, I64
+from perf2x.base.columnar.arrow import Coded, Numbers
+from perf2x.base.columnar.ragged import Ragged
+from perf2x.base.columnar.unique import unique_inverse
+from perf2x.model.printable_text import printable
+from perf2x.model.profile.profile import Profile
+from perf2x.model.profile.shown_frames import location_frames
+from perf2x.model.profile.stack_tree import location_rows, used_stacks
 
 
 def columns_of(profile: Profile) -> dict[str, Numbers | Coded]:

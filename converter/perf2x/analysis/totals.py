@@ -1,6 +1,6 @@
 """Cost of every function, object or thread, by itself and with all that it calls: the tables of ``top`` and ``diff``.
 
-Beside the pipeline because it needs the names that emitters show (analysis/frames.py), and is no output format.
+Beside the pipeline because it needs the names that emitters show (shown_frames.py), and is no output format.
 """
 
 from collections.abc import Sequence
@@ -8,14 +8,14 @@ from collections.abc import Sequence
 import numpy as np
 from msgspec import Struct
 
-from perf2x.analysis.event_lookup import find_event
-from perf2x.analysis.frames import LocationFrames, location_frames
-from perf2x.columnar.arrays import F64, I64
-from perf2x.columnar.ragged import Ragged, row_numbers
-from perf2x.columnar.unique import unique, unique_inverse
-from perf2x.tables.errors import OptionError
-from perf2x.tables.profile import Profile
-from perf2x.tables.stack_tree import location_rows
+from perf2x.base.columnar.arrays import F64, I64
+from perf2x.base.columnar.ragged import Ragged, row_numbers
+from perf2x.base.columnar.unique import unique, unique_inverse
+from perf2x.base.errors import OptionError
+from perf2x.model.profile.event_lookup import find_event
+from perf2x.model.profile.profile import Profile
+from perf2x.model.profile.shown_frames import LocationFrames, location_frames
+from perf2x.model.profile.stack_tree import location_rows
 
 KINDS = ("function", "object", "thread", "data-object")
 VALUES = ("period", "samples", "latency", "weight", "mispredicts")
@@ -31,7 +31,7 @@ class Total(Struct, frozen=True):
     own: int
     total: int
     own_squares: float = 0.0
-    """Sum of the squared weights of the samples behind ``own``: its variance (perf2x.analysis.noise)."""
+    """Sum of the squared weights of the samples behind ``own``: its variance (perf2x.analysis.diff.noise)."""
     total_squares: float = 0.0
 
 

@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from perf2x.tables.errors import OptionError, SettingError
+from perf2x.base.errors import OptionError, SettingError
 
 if TYPE_CHECKING:
-    from perf2x.cli.options.formats import FormatFlags
-    from perf2x.cli.options.output import OutputFlags
+    from perf2x.cli.options.format_options import FormatFlags
+    from perf2x.cli.options.output_options import OutputFlags
 
 _OPTION = {
     "choice.comms": "--comm",

@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from perf2x.files.read_file import read_file
-from perf2x.files.rooted_paths import is_file
-from perf2x.tables.errors import OptionError
+from perf2x.base.errors import OptionError
+from perf2x.base.files.read_file import read_file
+from perf2x.base.files.rooted_paths import is_file
 
 if TYPE_CHECKING:
     from typer.core import TyperCommand, TyperOption

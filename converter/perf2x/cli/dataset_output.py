@@ -3,15 +3,15 @@
 from collections.abc import Mapping
 from pathlib import Path
 
+from perf2x.base.errors import OptionError, SettingError
 from perf2x.cli.as_typed import as_typed, setting_as_typed
-from perf2x.cli.load_options import load_options, with_listings
+from perf2x.cli.make_load_options import load_options, with_listings
 from perf2x.cli.messages import print_message
 from perf2x.cli.options import make_group
-from perf2x.cli.options.formats import FormatFlags
-from perf2x.cli.options.gates import GateFlags
-from perf2x.cli.options.output import OutputFlags, parse_tags
+from perf2x.cli.options.format_options import FormatFlags
+from perf2x.cli.options.gate_options import GateFlags
+from perf2x.cli.options.output_options import OutputFlags, parse_tags
 from perf2x.cli.progress import progress_bar
-from perf2x.tables.errors import OptionError, SettingError
 
 
 def write_dataset(sources: tuple[str, ...], parameters: Mapping[str, object]) -> None:
@@ -19,11 +19,11 @@ def write_dataset(sources: tuple[str, ...], parameters: Mapping[str, object]) ->
 
     OptionError for options that ask something of a finished profile.
     """
-    from perf2x.dataset.options import FORMAT, Parquet
+    from perf2x.pipeline.datasets.ingest_recording import ingest
     from perf2x.pipeline.for_output import check_of_command, for_output
-    from perf2x.pipeline.ingest import ingest
     from perf2x.pipeline.stage_timer import Stages
     from perf2x.plugins.registry import build_options
+    from perf2x.storage.dataset.parquet_options import FORMAT, Parquet
 
     written, quiet = make_group(OutputFlags, parameters), bool(parameters["quiet"])
     formatting = make_group(FormatFlags, parameters)

@@ -8,8 +8,8 @@ import sys
 from collections.abc import Iterator
 from typing import NoReturn, TextIO
 
+from perf2x.base.errors import OptionError, Perf2xError, is_out_of_memory
 from perf2x.cli.messages import print_message
-from perf2x.tables.errors import OptionError, Perf2xError, is_out_of_memory
 
 DONE = 0
 CANNOT = 1
@@ -95,7 +95,7 @@ def _flush_stdout() -> None:
 
 
 def _os_error_sentence(error: OSError) -> str:
-    """The sentence for an error of the operating system; files/output.py words those of output files."""
+    """The sentence for an error of the operating system; base/files/output_file.py words those of output files."""
     reason = error.strerror or str(error)
     if error.filename:
         return f"{error.filename}: {reason}"

@@ -9,7 +9,7 @@ import typer
 from typer.core import TyperCommand
 
 from perf2x.cli.options import Rare
-from perf2x.cli.plain_values import take_plain_values
+from perf2x.cli.plain_parameters import take_plain_values
 
 _ALL = "perf2x.help_all"
 

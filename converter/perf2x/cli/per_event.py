@@ -6,10 +6,10 @@ from collections.abc import Iterator
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.analysis.event_lookup import plain_names
-from perf2x.columnar.unique import unique
-from perf2x.tables.errors import OptionError
-from perf2x.tables.profile import Profile
+from perf2x.base.columnar.unique import unique
+from perf2x.base.errors import OptionError
+from perf2x.model.profile.event_lookup import plain_names
+from perf2x.model.profile.profile import Profile
 
 
 def per_event(profile: Profile, target: str, suffix: str) -> Iterator[tuple[str, Profile]]:

@@ -11,10 +11,10 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from perf2x.fleet.attempt import Run, one_by_one
-from perf2x.fleet.in_turn import in_turn
-from perf2x.fleet.processes import processes
-from perf2x.tables.errors import OptionError, Perf2xError
+from perf2x.base.errors import OptionError, Perf2xError
+from perf2x.fleet.local_processes import processes
+from perf2x.fleet.task_attempt import Run, one_by_one
+from perf2x.fleet.tasks_in_turn import in_turn
 
 _SETTINGS = {"distributed.comm.timeouts.connect": "10s", "distributed.comm.timeouts.tcp": "30s"}
 _SAFE = frozenset(("tls", "wss"))

@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct, field
 
-from perf2x.fleet.attempt import Failed, Run
 from perf2x.fleet.ingest_one import ADDED, FAILED, KNOWN, LEFT, Job, Outcome, ingest_one, note_failure
+from perf2x.fleet.task_attempt import Failed, Run
 
 _NAMED = 20
 

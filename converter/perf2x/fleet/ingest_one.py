@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from perf2x.dataset.failed import failed_recording
-from perf2x.dataset.ids import recording_id, text_id
-from perf2x.dataset.schema import PARTITIONED, SUFFIX, TABLES
-from perf2x.dataset.storage import Storage, storage_at
-from perf2x.dataset.stored_recording import StoredRecording
-from perf2x.dataset.superseded import State, states_of
-from perf2x.dataset.write import recording_of, session_of, stored_recordings, write_recording
-from perf2x.fleet.sources import changed_ns, local_copy
+from perf2x.base.errors import FormatError
+from perf2x.fleet.input_names import changed_ns, local_copy
 from perf2x.fleet.upkeep.row_files import read_stored
-from perf2x.pipeline.options import LoadOptions
-from perf2x.tables.errors import FormatError
+from perf2x.pipeline.load_options import LoadOptions
+from perf2x.storage.dataset.content_ids import recording_id, text_id
+from perf2x.storage.dataset.dataset_folder import Storage, storage_at
+from perf2x.storage.dataset.dataset_schema import PARTITIONED, SUFFIX, TABLES
+from perf2x.storage.dataset.superseded import State, states_of
+from perf2x.storage.dataset.write.empty_profile import failed_recording
+from perf2x.storage.dataset.write.recording_to_store import StoredRecording
+from perf2x.storage.dataset.write.write_recording import recording_of, session_of, stored_recordings, write_recording
 
 if TYPE_CHECKING:
-    from perf2x.pipeline.ingest import Ingested
+    from perf2x.pipeline.datasets.ingest_recording import Ingested
 
 ADDED, KNOWN, LEFT, FAILED = "added", "known", "left", "failed"
 
@@ -155,14 +155,14 @@ def _read(source: str, path: Path, job: Job) -> "Ingested | None":
 
     FormatError where it cannot be read, or is unfinished and has no sample that tells it from others.
     """
-    from perf2x.bundle.unpack import open_bundles
-    from perf2x.files.unpack_limit import limit_unpacking
-    from perf2x.pipeline.context import LoadContext
-    from perf2x.pipeline.ingest import ingest_session
+    from perf2x.base.files.unpack_limit import limit_unpacking
+    from perf2x.model.diagnostics import Diagnostics
+    from perf2x.pipeline.datasets.ingest_recording import ingest_session
+    from perf2x.pipeline.load_context import LoadContext
     from perf2x.pipeline.no_samples import reason
-    from perf2x.pipeline.sessions import Input, find_sessions
+    from perf2x.pipeline.open_sessions import Input, find_sessions
     from perf2x.pipeline.stage_timer import Stages
-    from perf2x.tables.diagnostics import Diagnostics
+    from perf2x.storage.bundle.open_bundle import open_bundles
 
     options, name = job.options, str(path)
     with limit_unpacking(options.max_unpacked), open_bundles([name], options.symbols) as ((file,), symbols):

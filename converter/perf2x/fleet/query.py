@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from perf2x.dataset.engine import Limits, engine, told_apart
-from perf2x.dataset.fetched import fetched_folder
-from perf2x.dataset.listing import until_whole
-from perf2x.fleet.plain_values import plain_column
-from perf2x.fleet.read_only import check_reads
+from perf2x.fleet.read_only_sql import check_reads
+from perf2x.fleet.sql_values import plain_column
+from perf2x.storage.dataset.fetched_dataset import fetched_folder
+from perf2x.storage.dataset.listed_files import until_whole
+from perf2x.storage.dataset.sql.duckdb_engine import Limits, engine, told_apart
 
 if TYPE_CHECKING:
     import pyarrow

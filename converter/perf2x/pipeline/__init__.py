@@ -1,1 +1,1 @@
-"""Wire the stages: load, pass over samples, merge; the only room that knows them all."""
+"""Wire the stages: load, pass over samples, merge; the only package that knows them all."""

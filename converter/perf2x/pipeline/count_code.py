@@ -7,24 +7,32 @@ from typing import TYPE_CHECKING
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.columnar.unique import unique
+from perf2x.base.columnar.unique import unique
+from perf2x.base.errors import OptionError
+from perf2x.model.diagnostics import Diagnostics
+from perf2x.model.profile.code_counts import (
+    EXTERNAL,
+    NOT_RECORDED,
+    AddressCounts,
+    BranchCounts,
+    CodeCounts,
+    CodeRequest,
+    sum_addresses,
+    sum_branches,
+)
+from perf2x.model.recording.events import Recording, Want
+from perf2x.model.recording.sample_batches import select_rows
 from perf2x.pipeline.counted_object import CountedObject, counted_object
-from perf2x.stitch.branch_traces import CodeCounter
-from perf2x.stitch.process_history import build_process_history
-from perf2x.tables.code_counts import EXTERNAL, NOT_RECORDED, AddressCounts, BranchCounts, CodeCounts, CodeRequest
-from perf2x.tables.diagnostics import Diagnostics
-from perf2x.tables.errors import OptionError
-from perf2x.tables.events import Recording, Want
-from perf2x.tables.sample_batches import select_rows
-from perf2x.transform.sum_code import sum_addresses, sum_branches
+from perf2x.stitcher.branch_traces import CodeCounter
+from perf2x.stitcher.process_history import build_process_history
 
 if TYPE_CHECKING:
-    from perf2x.binary.elf.file import ElfObject
-    from perf2x.columnar.arrays import U64
-    from perf2x.debugfiles.object_files import ObjectFiles
-    from perf2x.pipeline.context import LoadContext
-    from perf2x.tables.profile import Profile
-    from perf2x.transform.selection import Selection
+    from perf2x.base.columnar.arrays import U64
+    from perf2x.binaries.elf.elf_file import ElfObject
+    from perf2x.binaries.find.object_files import ObjectFiles
+    from perf2x.model.profile.profile import Profile
+    from perf2x.pipeline.load_context import LoadContext
+    from perf2x.transforms.filters.apply_choice import Selection
 
 
 def count_code(
@@ -58,9 +66,9 @@ def count_code(
 def _with_lines(
     counts: CodeCounts, profile: Profile, recording: Recording, found: ObjectFiles, context: LoadContext
 ) -> CodeCounts:
-    from perf2x.symbolize.count_lines import count_lines
-    from perf2x.symbolize.make_context import make_context
-    from perf2x.symbolize.options import SymbolOptions
+    from perf2x.symbolizer.counts.count_lines import count_lines
+    from perf2x.symbolizer.make_context import make_context
+    from perf2x.symbolizer.symbol_options import SymbolOptions
 
     options = context.options.symbols or SymbolOptions()
     facts = make_context(profile, recording.session, options, context.diagnostics, context.finder, recording.sideband)

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from msgspec import Struct
 
-from perf2x.stitch.history.kernel_mappings import is_kernel_mapping
-from perf2x.tables.errors import OptionError
-from perf2x.tables.mapping_names import is_real_path, without_deleted
-from perf2x.transform.wishes import no_such
+from perf2x.base.errors import OptionError
+from perf2x.model.recording.mapping_names import is_real_path, without_deleted
+from perf2x.stitcher.history.kernel_mappings import is_kernel_mapping
+from perf2x.transforms.filters.unmatched_filters import no_such
 
 if TYPE_CHECKING:
-    from perf2x.columnar.arrays import I64
-    from perf2x.stitch.process_history import ProcessHistory
-    from perf2x.tables.profile import Profile
+    from perf2x.base.columnar.arrays import I64
+    from perf2x.model.profile.profile import Profile
+    from perf2x.stitcher.process_history import ProcessHistory
 
 _BUILD_ID = re.compile(r"[0-9a-f]{6,40}")
 

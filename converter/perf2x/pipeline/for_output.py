@@ -10,13 +10,13 @@ from operator import attrgetter
 
 from msgspec.structs import replace
 
-from perf2x.annotate.options import ListingOptions
-from perf2x.pipeline.call_graphs import CallGraphOptions
-from perf2x.pipeline.options import LoadOptions
-from perf2x.symbolize.options import SymbolOptions
-from perf2x.tables.code_counts import COUNTS_CODE
-from perf2x.tables.errors import SettingError
-from perf2x.tables.plugin_options import LISTINGS, NAMES, SAMPLES, STACKS, START_TIME, TAGS, Needs
+from perf2x.analysis.annotate.listing_options import ListingOptions
+from perf2x.base.errors import SettingError
+from perf2x.model.plugin_options import LISTINGS, NAMES, SAMPLES, STACKS, START_TIME, TAGS, Needs
+from perf2x.model.profile.code_counts import COUNTS_CODE
+from perf2x.pipeline.load_options import LoadOptions
+from perf2x.stitcher.call_graphs import CallGraphOptions
+from perf2x.symbolizer.symbol_options import SymbolOptions
 
 OF_COMMAND = ("per_event", "fail_if_unresolved", "fail_if_missing_user")
 """Settings of the command line alone: a file for each event, and limits of what only finished profiles know."""

@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from perf2x.abi.uapi import SampleType
-from perf2x.pipeline.context import LoadContext
+from perf2x.base.abi.uapi import SampleType
+from perf2x.pipeline.load_context import LoadContext
 
 if TYPE_CHECKING:
-    from perf2x.binary.elf.file import ElfObject
-    from perf2x.debugfiles.finder import Finder
-    from perf2x.symbolize.sources.jitdump import JitDump
-    from perf2x.symbolize.sources.jitdump_mappings import AnnouncedDump
-    from perf2x.tables.events import Recording, Session
-    from perf2x.tables.sideband import Sideband
+    from perf2x.binaries.elf.elf_file import ElfObject
+    from perf2x.binaries.find.object_finder import Finder
+    from perf2x.model.recording.events import Recording, Session
+    from perf2x.model.recording.sideband import Sideband
+    from perf2x.symbolizer.sources.jitdump_mappings import AnnouncedDump
+    from perf2x.symbolizer.sources.parse_jitdump import JitDump
 
 
 def with_jit_code(recording: Recording, context: LoadContext) -> Sideband:
@@ -24,11 +24,11 @@ def with_jit_code(recording: Recording, context: LoadContext) -> Sideband:
     sideband, symbols = recording.sideband, context.options.symbols
     if symbols is None:
         return sideband
-    from perf2x.symbolize.sources.jit_names import is_jitdump
+    from perf2x.model.recording.mapping_names import is_jitdump
 
     if not any(is_jitdump(name) for name in sideband.mmaps.filename):
         return sideband
-    from perf2x.symbolize.sources.jitdump_mappings import with_jitdump_mappings
+    from perf2x.symbolizer.sources.jitdump_mappings import with_jitdump_mappings
 
     session, finder = recording.session, context.finder
     sideband, dumps = with_jitdump_mappings(sideband, session, symbols, context.diagnostics, finder)
@@ -50,8 +50,8 @@ def provide_images(announced: Sequence[AnnouncedDump], session: Session, finder:
 
 def _image(dump: JitDump, session: Session) -> ElfObject | None:
     """The dump as an ELF file; None without call frame information."""
-    from perf2x.symbolize.sources.jitdump import machine_of
-    from perf2x.unwind.jit_image import JitFrames, jit_image
+    from perf2x.stitcher.unwind.jit_image import JitFrames, jit_image
+    from perf2x.symbolizer.sources.parse_jitdump import machine_of
 
     pieces = [JitFrames(code.offset, code.size, code.unwinding) for code in dump.codes if code.unwinding]
     machine = machine_of(dump, session.arch)

@@ -5,27 +5,33 @@ A stage's modules are imported when it is reached, so that ``perf2x --help`` nee
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from perf2x.pipeline.context import LoadContext, Progress
-from perf2x.pipeline.options import LoadOptions
-from perf2x.pipeline.result import Loaded, event_counts
-from perf2x.pipeline.sessions import Input, SessionInput, SessionPart, find_sessions
+from perf2x.base.errors import OptionError
+from perf2x.base.files.remote import is_address
+from perf2x.model.diagnostic_words import comment
+from perf2x.model.diagnostics import Diagnostics
+from perf2x.pipeline.datasets.stored_sessions import split_stored
+from perf2x.pipeline.load_context import LoadContext, Progress
+from perf2x.pipeline.load_options import LoadOptions
+from perf2x.pipeline.load_result import Loaded, event_counts
+from perf2x.pipeline.open_sessions import Input, SessionInput, SessionPart, find_sessions
 from perf2x.pipeline.stage_timer import Stages
-from perf2x.pipeline.stored_sessions import split_stored
-from perf2x.tables.diagnostic_words import comment
-from perf2x.tables.diagnostics import Diagnostics
+from perf2x.reader.containers.input_file import map_input
 
 if TYPE_CHECKING:
-    from perf2x.symbolize.object_resolver import ResolveResult
-    from perf2x.symbolize.symbol_report import SymbolReport
-    from perf2x.symbolize.symbolize_profile import ProfileSymbolizer
-    from perf2x.tables.events import Recording, Session
-    from perf2x.tables.profile import Profile
-    from perf2x.transform.selection import Selection
+    from perf2x.model.profile.profile import Profile
+    from perf2x.model.recording.events import Recording, Session
+    from perf2x.symbolizer.object_resolver import ResolveResult
+    from perf2x.symbolizer.symbol_report import SymbolReport
+    from perf2x.symbolizer.symbolize import ProfileSymbolizer
+    from perf2x.transforms.filters.apply_choice import Selection
 
 
 def load(
@@ -40,11 +46,9 @@ def load(
     what is distinct in them. Raises Perf2xError when one cannot be read, OptionError when the files of a session are
     tagged differently. The time that each stage took is added to ``stages``.
     """
-    from perf2x.bundle.unpack import open_bundles
-    from perf2x.files.unpack_limit import limit_unpacking
-    from perf2x.pipeline.addresses import local_names
+    from perf2x.base.files.unpack_limit import limit_unpacking
     from perf2x.pipeline.for_output import check_together
-    from perf2x.pipeline.original import original_of
+    from perf2x.storage.bundle.open_bundle import open_bundles
 
     check_together(options)
     names = [paths] if isinstance(paths, str) else paths
@@ -74,9 +78,9 @@ def _with_listings(loaded: Loaded, context: LoadContext) -> Loaded:
     if wanted is None or symbols is None:
         return loaded
     with context.stages.stage("list"):
-        from perf2x.annotate.listings import make_listings
+        from perf2x.analysis.annotate.make_listings import make_listings
         from perf2x.plugins.registry import load_symbol_sources
-        from perf2x.symbolize.make_context import make_context
+        from perf2x.symbolizer.make_context import make_context
 
         profile, recording = loaded.profile, loaded.recording
         session, sideband = recording.session, recording.sideband
@@ -88,8 +92,8 @@ def _with_listings(loaded: Loaded, context: LoadContext) -> Loaded:
 def _fold_sessions(sessions: Sequence[SessionInput], context: LoadContext) -> Loaded:
     """Independent sessions as one result, one loaded at a time."""
     from perf2x.pipeline.merge_reports import ResultFold
-    from perf2x.symbolize.known_names import KnownNames
-    from perf2x.transform.wishes import Wishes
+    from perf2x.symbolizer.known.known_names import KnownNames
+    from perf2x.transforms.filters.unmatched_filters import Wishes
 
     context.known_names = KnownNames()
     context.wishes = wishes = Wishes(len(sessions))
@@ -113,11 +117,11 @@ def _require_samples(samples: int, parts: Sequence[SessionPart], context: LoadCo
 
 def _load_session(session: SessionInput, context: LoadContext) -> Loaded:
     """One session: stitch, filter, symbolize and group its samples."""
+    from perf2x.pipeline.datasets.stored_recording import StoredRecording
     from perf2x.pipeline.over_time import with_times_used
     from perf2x.pipeline.stitch_session import stitch_session
-    from perf2x.pipeline.stored_recording import StoredRecording
-    from perf2x.transform.group import grouped
-    from perf2x.transform.selection import Selection, check_root
+    from perf2x.transforms.filters.apply_choice import Selection, check_root
+    from perf2x.transforms.group_samples import grouped
 
     options, recording = context.options, session.open()
     check_root(options.grouping.root, recording)
@@ -132,7 +136,7 @@ def _load_session(session: SessionInput, context: LoadContext) -> Loaded:
     profile = selection.before_symbols(profile)
     profile, symbols = _symbolize(profile, recording, context)
     if options.off_cpu:
-        from perf2x.transform.scheduler_frames import without_scheduler_frames
+        from perf2x.transforms.scheduling.scheduler_frames import without_scheduler_frames
 
         profile = without_scheduler_frames(profile)
     profile, symbols = _anonymize(selection.after_symbols(profile), symbols, context)
@@ -167,7 +171,7 @@ def _with_start_time(profile: Profile, session: Session, files: Sequence[str], o
 def _with_latency_as_value(profile: Profile, options: LoadOptions) -> Profile:
     if options.latency != "value":
         return profile
-    from perf2x.transform.latency import latency_as_value
+    from perf2x.transforms.scheduling.latency import latency_as_value
 
     return latency_as_value(profile)
 
@@ -175,7 +179,7 @@ def _with_latency_as_value(profile: Profile, options: LoadOptions) -> Profile:
 def _keep_events(profile: Profile, context: LoadContext) -> Profile:
     if not context.options.events:
         return profile
-    from perf2x.transform.select import keep_events
+    from perf2x.transforms.filters.filter_profile import keep_events
 
     return keep_events(profile, context.options.events, context.wishes)
 
@@ -196,8 +200,8 @@ def _anonymize(
     salt = context.options.anonymize
     if not salt:
         return profile, symbols
-    from perf2x.transform.anonymize import anonymized, hidden_name
-    from perf2x.transform.compact import compact
+    from perf2x.transforms.anonymize import anonymized, hidden_name
+    from perf2x.transforms.drop_unused import compact
 
     for count in context.diagnostics.counts.values():
         count.first = ""
@@ -215,10 +219,10 @@ def _symbolize(profile: Profile, recording: Recording, context: LoadContext) -> 
     if symbols is None or not context.options.look_up or context.options.code is not None:
         return profile, None  # what compilers read names code itself
     with context.stages.stage("symbolize"):
-        from perf2x.pipeline.stored_recording import StoredRecording
+        from perf2x.pipeline.datasets.stored_recording import StoredRecording
         from perf2x.plugins.registry import load_symbol_sources
-        from perf2x.symbolize.make_context import make_context
-        from perf2x.symbolize.symbolize_profile import ProfileSymbolizer
+        from perf2x.symbolizer.make_context import make_context
+        from perf2x.symbolizer.symbolize import ProfileSymbolizer
 
         if context.options.choice.symbols:
             symbols = replace(symbols, keep_full_names=True)  # they may be what the user typed
@@ -255,3 +259,29 @@ def _with_comments(loaded: Loaded) -> Loaded:
     lines += [comment(count.name, count.count) for count in counts if count.severity != "info"]
     meta = replace(profile.meta, comments=(*sorted(set(profile.meta.comments)), *lines))
     return replace(loaded, profile=replace(profile, meta=meta))
+
+
+def local_names(names: Sequence[str]) -> AbstractContextManager[list[str]]:
+    """Give names of this machine's files for the inputs: datasets of object stores are copied for as long as that."""
+    if not any(map(is_address, names)):
+        return contextlib.nullcontext(list(names))
+    from perf2x.storage.dataset.fetched_dataset import fetched
+
+    return fetched(names)
+
+
+def original_of(paths: Sequence[str], options: LoadOptions) -> bytes:
+    """Return the bytes of the one recording in ``paths``, unpacked; nothing unless they are wanted.
+
+    OptionError for several inputs, for one that is no file and for one above the limit.
+    """
+    if not options.original:
+        return b""
+    if len(paths) != 1 or not Path(paths[0]).is_file():
+        raise OptionError("the original recording must be one file: not several, a directory or a pipe")
+    data = map_input(paths[0], Diagnostics()).data
+    if len(data) > options.original:
+        raise OptionError(
+            f"the original recording has {len(data):,} bytes, more than {options.original:,} as asked for"
+        )
+    return data.tobytes()

@@ -1,4 +1,4 @@
-"""Merges the results of several recordings into one; transform/profile_fold.py folds the profiles themselves."""
+"""Merges the results of several recordings into one; transforms/profile_fold.py folds the profiles themselves."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -7,12 +7,12 @@ from typing import Any, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from perf2x.pipeline.result import Loaded, event_counts
-from perf2x.symbolize.symbol_report import ObjectReport, SymbolReport, sorted_report
-from perf2x.tables.value_limits import check_total
-from perf2x.transform.merge_profiles import with_tags
-from perf2x.transform.pair_report import PairReport
-from perf2x.transform.profile_fold import ProfileFold
+from perf2x.model.value_limits import check_total
+from perf2x.pipeline.load_result import Loaded, event_counts
+from perf2x.symbolizer.symbol_report import ObjectReport, SymbolReport, sorted_report
+from perf2x.transforms.merge_profiles import with_tags
+from perf2x.transforms.pairs.pair_report import PairReport
+from perf2x.transforms.profile_fold import ProfileFold
 
 Report = TypeVar("Report", bound=Struct)
 

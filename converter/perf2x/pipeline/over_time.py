@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from perf2x.tables.errors import OptionError
-from perf2x.tables.value_limits import LAST_TIME, check_total
-from perf2x.transform.pair_report import PairReport
-from perf2x.transform.wait_report import WaitReport
+from perf2x.base.errors import OptionError
+from perf2x.model.value_limits import LAST_TIME, check_total
+from perf2x.transforms.pairs.pair_report import PairReport
+from perf2x.transforms.scheduling.wait_report import WaitReport
 
 if TYPE_CHECKING:
-    from perf2x.pipeline.context import LoadContext
-    from perf2x.tables.events import Recording
-    from perf2x.tables.profile import Profile
-    from perf2x.transform.selection import Selection
+    from perf2x.model.profile.profile import Profile
+    from perf2x.model.recording.events import Recording
+    from perf2x.pipeline.load_context import LoadContext
+    from perf2x.transforms.filters.apply_choice import Selection
 
 
 class TimeReports(Struct, frozen=True):
@@ -37,17 +37,17 @@ def with_times_used(
     else:
         profile, reports = _with_off_cpu(profile, recording, selection, context)
     if options.latency or options.choice.parallelism:
-        from perf2x.transform.latency import Latency, with_latency
+        from perf2x.transforms.scheduling.latency import Latency, with_latency
 
         wanted = Latency(options.latency, options.choice.parallelism)
         profile = with_latency(profile, recording, wanted, options.choice.pids, selection.wishes)
     elif options.timeline and profile.switches is not None:
-        from perf2x.transform.parallelism import running_threads
+        from perf2x.transforms.scheduling.running_threads import running_threads
 
         profile = replace(profile, running=running_threads(profile, recording, options.choice.pids))
     profile = _in_the_recording(profile)
     if options.needs_times and not options.timeline:
-        from perf2x.tables.stack_tree import without_times
+        from perf2x.model.profile.stack_tree import without_times
 
         profile = without_times(profile, keep_cpu=options.keeps_cpu)
     return profile, reports
@@ -57,7 +57,7 @@ def _with_switches(profile: Profile, recording: Recording, context: LoadContext)
     """The timeline with context switches that only samples tell of."""
     if not context.options.timeline or not any(event.name.startswith("sched:") for event in profile.events):
         return profile
-    from perf2x.transform.traced_switches import with_traced_switches
+    from perf2x.transforms.scheduling.traced_switches import with_traced_switches
 
     return with_traced_switches(profile, recording)
 
@@ -67,7 +67,7 @@ def _with_fields(profile: Profile, recording: Recording, context: LoadContext) -
     options = context.options
     if not options.timeline or not options.tracepoint_fields or options.anonymize:
         return profile
-    from perf2x.transform.tracepoint_fields import with_fields
+    from perf2x.transforms.add_tracepoint_fields import with_fields
 
     return with_fields(profile, recording)
 
@@ -90,8 +90,8 @@ def _with_pairs(
     options = context.options
     if options.off_cpu:
         raise OptionError("--pair and --off-cpu show times of different kinds; choose one")
-    from perf2x.transform.pair_lanes import with_lanes
-    from perf2x.transform.pairs import with_pairs
+    from perf2x.transforms.pairs.pair_matching import with_lanes
+    from perf2x.transforms.pairs.pair_times import with_pairs
 
     profile, pairs = with_pairs(profile, recording, options.pairs, context.diagnostics, selection.passing)
     check_total(recording.session.source, profile.samples.value)
@@ -104,7 +104,7 @@ def _with_off_cpu(
     options = context.options
     if not options.off_cpu:
         return profile, TimeReports()
-    from perf2x.transform.off_cpu import off_cpu
+    from perf2x.transforms.scheduling.off_cpu import off_cpu
 
     profile, report = off_cpu(profile, recording, options.off_cpu, context.diagnostics, selection.passing)
     check_total(recording.session.source, profile.samples.value)

@@ -6,16 +6,16 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from perf2x.pipeline.call_graphs import CallGraphs, UnwindCounts
+from perf2x.model.diagnostics import Count, Diagnostics
+from perf2x.model.recording.events import Recording, Samples, Shard, Want
 from perf2x.pipeline.stage_timer import Stages
 from perf2x.pipeline.worker_pool import run_in_processes
-from perf2x.stitch.stitch_result import StitchResult
-from perf2x.stitch.stitcher import Stitcher
-from perf2x.tables.diagnostics import Count, Diagnostics
-from perf2x.tables.events import Recording, Samples, Shard, Want
-from perf2x.transform.sample_filter import Seen
-from perf2x.transform.sample_values import SampleValues
-from perf2x.transform.selection import Selection
+from perf2x.stitcher.call_graphs import CallGraphs, UnwindCounts
+from perf2x.stitcher.stitch import Stitcher
+from perf2x.stitcher.stitch_result import StitchResult
+from perf2x.transforms.filters.apply_choice import Selection
+from perf2x.transforms.filters.filter_batches import Seen
+from perf2x.transforms.sample_values import SampleValues
 
 Progress = Callable[[int, int], None]
 """Called with the number of samples done and of all samples."""

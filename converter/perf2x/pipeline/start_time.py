@@ -9,10 +9,10 @@ from typing import Any, Literal
 
 from msgspec.structs import replace
 
-from perf2x.tables.errors import OptionError
-from perf2x.tables.events import Session
-from perf2x.tables.profile import Meta
-from perf2x.tables.value_limits import LAST_TIME
+from perf2x.base.errors import OptionError
+from perf2x.model.profile.profile import Meta
+from perf2x.model.recording.events import Session
+from perf2x.model.value_limits import LAST_TIME
 
 StartTime = int | Literal["file"] | None
 """Nanoseconds since the epoch; ``file``: the date of the recording's files, less its duration; None: not known."""

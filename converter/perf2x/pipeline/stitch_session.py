@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from perf2x.pipeline.context import LoadContext
-from perf2x.pipeline.options import LoadOptions
+from perf2x.pipeline.load_context import LoadContext
+from perf2x.pipeline.load_options import LoadOptions
 
 if TYPE_CHECKING:
-    from perf2x.pipeline.call_graphs import UnwindReport
-    from perf2x.stitch.deferred_report import DeferredReport
-    from perf2x.stitch.process_history import ProcessHistory
-    from perf2x.stitch.stitcher import StitchOptions
-    from perf2x.tables.events import Recording, Want
-    from perf2x.tables.profile import Profile
-    from perf2x.tables.sideband import Sideband
-    from perf2x.transform.selection import Selection
+    from perf2x.model.profile.profile import Profile
+    from perf2x.model.recording.events import Recording, Want
+    from perf2x.model.recording.sideband import Sideband
+    from perf2x.stitcher.call_graphs import UnwindReport
+    from perf2x.stitcher.deferred.deferred_report import DeferredReport
+    from perf2x.stitcher.process_history import ProcessHistory
+    from perf2x.stitcher.stitch import StitchOptions
+    from perf2x.transforms.filters.apply_choice import Selection
 
 
 def stitch_session(
@@ -27,13 +27,13 @@ def stitch_session(
 
     Returns the profile without symbols, and reports on deferred and on copied stacks.
     """
-    from perf2x.pipeline.call_graphs import CallGraphOptions, CallGraphs, completes_stacks
     from perf2x.pipeline.sample_pass import SamplePass
     from perf2x.pipeline.worker_pool import processes_for
-    from perf2x.stitch.deferred_report import deferred_report
-    from perf2x.stitch.profile_builder import build_profile
-    from perf2x.stitch.stitcher import Stitcher
-    from perf2x.transform.sample_values import sample_values
+    from perf2x.stitcher.call_graphs import CallGraphOptions, CallGraphs, completes_stacks
+    from perf2x.stitcher.deferred.deferred_report import deferred_report
+    from perf2x.stitcher.profile_builder import build_profile
+    from perf2x.stitcher.stitch import Stitcher
+    from perf2x.transforms.sample_values import sample_values
 
     options, diagnostics, stages = context.options, context.diagnostics, context.stages
     stacks = options.stacks or completes_stacks(recording.session) or _has_deferred_chains(recording)
@@ -66,7 +66,7 @@ def stitch_session(
 
 def _process_history(recording: Recording, stacks: bool, context: LoadContext) -> ProcessHistory:
     from perf2x.pipeline.jit_code import with_jit_code
-    from perf2x.stitch.process_history import build_process_history
+    from perf2x.stitcher.process_history import build_process_history
 
     sideband = with_jit_code(recording, context)
     sideband = sideband if stacks else _without_maps(sideband)
@@ -74,7 +74,7 @@ def _process_history(recording: Recording, stacks: bool, context: LoadContext) -
 
 
 def _stitch_options(options: LoadOptions) -> StitchOptions:
-    from perf2x.stitch.stitcher import StitchOptions
+    from perf2x.stitcher.stitch import StitchOptions
 
     timeline = options.needs_times
     return StitchOptions(
@@ -89,7 +89,7 @@ def _stitch_options(options: LoadOptions) -> StitchOptions:
 
 
 def _wanted_columns(options: LoadOptions, stacks: bool) -> Want:
-    from perf2x.tables.events import Want
+    from perf2x.model.recording.events import Want
 
     want = Want.CHAIN if stacks else Want(0)
     want |= Want.MEMORY if options.by_data_src else Want(0)
@@ -104,7 +104,7 @@ def _has_deferred_chains(recording: Recording) -> bool:
 
 def _without_maps(sideband: Sideband) -> Sideband:
     """The side-band records for counting: names of threads without mappings."""
-    from perf2x.columnar.columns import take_rows_of
+    from perf2x.base.columnar.arrays import take_rows_of
 
     nothing = slice(0)
     return replace(

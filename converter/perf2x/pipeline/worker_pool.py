@@ -19,10 +19,10 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from perf2x.files.operating_system import available_cores, can_fork, fork_context
+from perf2x.base.errors import Perf2xError
+from perf2x.base.files.operating_system import available_cores, can_fork, fork_context
+from perf2x.model.recording.events import Shard
 from perf2x.pipeline.stage_timer import Stages
-from perf2x.tables.errors import Perf2xError
-from perf2x.tables.events import Shard
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection

@@ -1,6 +1,67 @@
-"""Output formats, symbol sources and their contracts; ``from perf2x.plugins import Emitter, Needs, option``."""
+"""Plugins: output formats and symbol sources. Whoever writes one imports from here, and tests from ``.contracts``.
 
+An output format needs ``Needs``, ``option``, ``Profile`` and its tables; a symbol source ``SymbolSource``, what it is
+asked (``Context``, ``Dso``) and what it answers (``Symbols``, ``Function``). Both raise subclasses of ``Perf2xError``.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from perf2x.base.errors import FormatError, ObjectError, OptionError, OutputError, Perf2xError
+from perf2x.model.plugin_options import Needs, option
+from perf2x.model.profile.profile import (
+    Functions,
+    Locations,
+    Losses,
+    Mappings,
+    Meta,
+    Profile,
+    ProfileEvent,
+    ProfileSamples,
+    RunningThreads,
+    Stacks,
+    Threads,
+    ThreadSwitches,
+)
 from perf2x.plugins.registry import Emitter
-from perf2x.tables.plugin_options import Needs, option
 
-__all__ = ["Emitter", "Needs", "option"]
+if TYPE_CHECKING:
+    from perf2x.symbolizer.sources.symbol_source import Context, Dso, DsoKind, Function, Symbols, SymbolSource
+
+__all__ = [
+    "Context",
+    "Dso",
+    "DsoKind",
+    "Emitter",
+    "FormatError",
+    "Function",
+    "Functions",
+    "Locations",
+    "Losses",
+    "Mappings",
+    "Meta",
+    "Needs",
+    "ObjectError",
+    "OptionError",
+    "OutputError",
+    "Perf2xError",
+    "Profile",
+    "ProfileEvent",
+    "ProfileSamples",
+    "RunningThreads",
+    "Stacks",
+    "SymbolSource",
+    "Symbols",
+    "ThreadSwitches",
+    "Threads",
+    "option",
+]
+
+
+if not TYPE_CHECKING:  # type checkers accept any name of a module that has __getattr__
+
+    def __getattr__(name: str) -> object:
+        """Import what symbol sources need on first use (PEP 562)."""
+        if name in __all__:
+            return getattr(import_module("perf2x.symbolizer.sources.symbol_source"), name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -10,11 +10,9 @@ from typing import Any, BinaryIO, cast
 
 import numpy as np
 
-from perf2x.abi.uapi import CpuMode
-from perf2x.plugins.registry import Emitter, notes
-from perf2x.plugins.source_contract import SymbolSourceContract
-from perf2x.tables.plugin_options import HONOURABLE
-from perf2x.tables.profile import (
+from perf2x.base.abi.uapi import CpuMode
+from perf2x.model.plugin_options import HONOURABLE
+from perf2x.model.profile.profile import (
     Functions,
     Locations,
     Mappings,
@@ -26,7 +24,9 @@ from perf2x.tables.profile import (
     Threads,
     ThreadSwitches,
 )
-from perf2x.tables.waits import Wait
+from perf2x.model.profile.waits import Wait
+from perf2x.plugins.registry import Emitter, notes
+from perf2x.plugins.symbol_source_contract import SymbolSourceContract
 
 __all__ = ["EmitterContract", "ProfileBuilder", "SequentialSink", "SymbolSourceContract"]
 

@@ -7,16 +7,16 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from perf2x.columnar.arrays import Bools
-from perf2x.dataset.address import DatasetAddress
-from perf2x.dataset.id_index import IdIndex
-from perf2x.dataset.ids import distinct_ids
-from perf2x.dataset.read import Dataset
-from perf2x.dataset.read_files import id_rows, is_known, read_table
-from perf2x.dataset.restore import restore_meta, restore_profile
-from perf2x.dataset.schema import PARTITIONED, SORTED_BY, TABLES, arrow, schema_of
-from perf2x.dataset.stack_views import needed_files
-from perf2x.dataset.storage import Storage, StoredFile, storage_at
+from perf2x.base.columnar.arrays import Bools
+from perf2x.storage.dataset.content_ids import distinct_ids
+from perf2x.storage.dataset.dataset_address import DatasetAddress
+from perf2x.storage.dataset.dataset_folder import Storage, StoredFile, storage_at
+from perf2x.storage.dataset.dataset_schema import PARTITIONED, SORTED_BY, TABLES, arrow, schema_of
+from perf2x.storage.dataset.id_index import IdIndex
+from perf2x.storage.dataset.parquet_files import id_rows, is_known, read_table
+from perf2x.storage.dataset.read.read_dataset import Dataset
+from perf2x.storage.dataset.read.restore_profile import restore_meta, restore_profile
+from perf2x.storage.dataset.sql.stack_views import needed_files
 
 if TYPE_CHECKING:
     import pyarrow

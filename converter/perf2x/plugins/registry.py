@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Protocol, TypeVar, ge
 
 from msgspec import Struct
 
-from perf2x.tables.errors import OptionError, SettingError
-from perf2x.tables.plugin_options import Needs, option
-from perf2x.tables.profile import Profile
+from perf2x.base.errors import OptionError, SettingError
+from perf2x.model.plugin_options import Needs, option
+from perf2x.model.profile.profile import Profile
 
 if TYPE_CHECKING:
-    from perf2x.symbolize.sources.contract import SymbolSource
+    from perf2x.symbolizer.sources.symbol_source import SymbolSource
 
 __all__ = [
     "EMITTERS",
@@ -166,5 +166,5 @@ def _parse_value(name: str, value: object, hint: Any) -> object:
 
 
 def load_symbol_sources() -> "list[type[SymbolSource]]":
-    """Every installed symbol source, built-in ones included, for ``symbolize`` in symbolize/symbolize_profile.py."""
+    """Every installed symbol source, built-in ones included, for ``symbolize`` in symbolizer/symbolize.py."""
     return [point.load() for point in available(SYMBOL_SOURCES).values()]

@@ -7,9 +7,9 @@ import numpy.typing as npt
 from msgspec import Struct
 from msgspec.structs import replace
 
-from perf2x.abi.layouts import ByteOrder
-from perf2x.columnar.arrays import I32, I64, U8, U32, U64
-from perf2x.columnar.ragged import offsets_of, ranges
+from perf2x.base.abi.layouts import ByteOrder
+from perf2x.base.columnar.arrays import I32, I64, U8, U32, U64
+from perf2x.base.columnar.ragged import offsets_of, ranges
 
 
 class Block(Struct, frozen=True):

@@ -9,11 +9,11 @@ import numpy as np
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from perf2x.abi.uapi import SampleType
-from perf2x.columnar.arrays import I32, I64, U64
-from perf2x.columnar.secret_keys import numbers_from_keys, secret_key
+from perf2x.base.abi.uapi import SampleType
+from perf2x.base.columnar.arrays import I32, I64, U64
+from perf2x.base.columnar.secret_keys import numbers_from_keys, secret_key
+from perf2x.model.recording.events import Event
 from perf2x.reader.block import Block
-from perf2x.tables.events import Event
 
 _BEFORE_ID = SampleType.IP | SampleType.TID | SampleType.TIME | SampleType.ADDR
 TRAILER_FIELDS = (
@@ -29,7 +29,7 @@ class EventTable(Struct):
 
     events: list[Event] = field(default_factory=list)
     _owners: dict[bytes, int] = field(default_factory=dict)
-    """The first event that has each id, by the id's key (see columnar/secret_keys.py)."""
+    """The first event that has each id, by the id's key (see base/columnar/secret_keys.py)."""
     _ids: "_Ids | None" = None
 
     def add(self, event: Event) -> None:

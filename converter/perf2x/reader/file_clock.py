@@ -10,10 +10,10 @@ from collections.abc import Sequence
 import numpy as np
 from msgspec import Struct, field
 
-from perf2x.abi.uapi import SampleType
-from perf2x.columnar.arrays import I64, U64
+from perf2x.base.abi.uapi import SampleType
+from perf2x.base.columnar.arrays import I64, U64
+from perf2x.model.recording.events import Event
 from perf2x.reader.block import Block
-from perf2x.tables.events import Event
 
 _BEFORE_TIME = SampleType.IDENTIFIER | SampleType.IP | SampleType.TID
 

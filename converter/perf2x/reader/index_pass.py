@@ -6,28 +6,28 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from perf2x.abi.perffile import Feature
-from perf2x.abi.uapi import ReadFormat, RecordType, SampleType
-from perf2x.columnar.arrays import I32, U32
-from perf2x.columnar.ragged import row_numbers
-from perf2x.columnar.unique import rows_by, unique
+from perf2x.base.abi.perffile import Feature
+from perf2x.base.abi.uapi import ReadFormat, RecordType, SampleType
+from perf2x.base.columnar.arrays import I32, U32
+from perf2x.base.columnar.ragged import row_numbers
+from perf2x.base.columnar.unique import rows_by, unique
+from perf2x.model.diagnostics import Count, Diagnostics, Severity
+from perf2x.model.recording.events import Event, Session
+from perf2x.model.recording.sideband import Sideband
 from perf2x.reader.block import Block
-from perf2x.reader.containers.open_input import OpenedInput
 from perf2x.reader.event_table import EventTable
 from perf2x.reader.file_clock import FileClock
 from perf2x.reader.first_walk import FirstWalk
-from perf2x.reader.header.session_builder import SessionBuilder
 from perf2x.reader.lost_records import note_losses
+from perf2x.reader.open_input import OpenedInput
 from perf2x.reader.record_stream import RecordStream
 from perf2x.reader.records.decoders import DECODERS
 from perf2x.reader.records.field_cursor import FieldCursor, as_i32
 from perf2x.reader.records.read_counters import CounterReadings, DeliveredSamples, GroupReadSplitter, read_values
 from perf2x.reader.records.record_types import RECORD_NAMES, SESSION_RECORDS
-from perf2x.reader.records.samples import SampleLayout, sample_layout, words_before_read
+from perf2x.reader.records.sample_decoder import SampleLayout, sample_layout, words_before_read
+from perf2x.reader.session_builder import SessionBuilder
 from perf2x.reader.sideband_decoder import SidebandDecoder
-from perf2x.tables.diagnostics import Count, Diagnostics, Severity
-from perf2x.tables.events import Event, Session
-from perf2x.tables.sideband import Sideband
 
 Progress = Callable[[int, int], None]
 Owners = npt.NDArray[np.int16] | I32

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.columnar.arrays import I32, I64, U64
-from perf2x.columnar.ragged import Ragged, SharedRows, concatenate
-from perf2x.columnar.unique import unique
-from perf2x.tables.diagnostics import Diagnostics
-from perf2x.tables.events import ALL, Recording, Samples, Session, Shard, Want
-from perf2x.tables.sideband import DeferredChains, Sideband
+from perf2x.base.columnar.arrays import I32, I64, U64
+from perf2x.base.columnar.ragged import Ragged, SharedRows, concatenate
+from perf2x.base.columnar.unique import unique
+from perf2x.model.diagnostics import Diagnostics
+from perf2x.model.recording.events import ALL, Recording, Samples, Session, Shard, Want
+from perf2x.model.recording.sideband import DeferredChains, Sideband
 
 _SYNTHESIZED = ("mmaps", "comms", "forks", "exits")
 

@@ -4,12 +4,12 @@ from typing import Any
 
 import numpy as np
 
-from perf2x.abi.perffile import UserRecordType
-from perf2x.columnar.arrays import I32, U64
-from perf2x.columnar.unique import rows_by
-from perf2x.tables.diagnostics import Diagnostics, Severity
-from perf2x.tables.events import Session
-from perf2x.tables.sideband import Sideband
+from perf2x.base.abi.perffile import UserRecordType
+from perf2x.base.columnar.arrays import I32, U64
+from perf2x.base.columnar.unique import rows_by
+from perf2x.model.diagnostics import Diagnostics, Severity
+from perf2x.model.recording.events import Session
+from perf2x.model.recording.sideband import Sideband
 
 ADVICE = "record with a larger buffer (-m) or a lower rate (-F)"
 

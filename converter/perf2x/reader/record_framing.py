@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from perf2x.abi.layouts import HEADER_SIZE, ByteOrder
-from perf2x.abi.perffile import UserRecordType
-from perf2x.columnar.arrays import I64, U8, U64
+from perf2x.base.abi.layouts import HEADER_SIZE, ByteOrder
+from perf2x.base.abi.perffile import UserRecordType
+from perf2x.base.columnar.arrays import I64, U8, U64
 
 SPECIAL: frozenset[int] = frozenset(
     {

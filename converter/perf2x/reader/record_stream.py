@@ -17,12 +17,12 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from perf2x.abi.layouts import ByteOrder
-from perf2x.columnar.arrays import I32, U8
+from perf2x.base.abi.layouts import ByteOrder
+from perf2x.base.columnar.arrays import I32, U8
+from perf2x.model.recording.events import ALL, Shard
 from perf2x.reader.block import Block, make_block
 from perf2x.reader.containers.compressed_records import Unpacker
 from perf2x.reader.containers.input_file import InputFile
-from perf2x.tables.events import ALL, Shard
 
 
 class DataSection(Struct, frozen=True):

@@ -6,20 +6,20 @@ import numpy as np
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from perf2x.columnar.arrays import I32, I64, U64, Bools
-from perf2x.columnar.unique import rows_by
-from perf2x.reader.beginning import beginning_of
+from perf2x.base.columnar.arrays import I32, I64, U64, Bools
+from perf2x.base.columnar.unique import rows_by
+from perf2x.model.diagnostics import Diagnostics, Severity
+from perf2x.model.recording.events import ALL, Event, Samples, Session, Shard, Want
+from perf2x.model.recording.sample_batches import join_batches, select_rows, take_rows
+from perf2x.model.recording.sideband import Sideband
 from perf2x.reader.block import Block
-from perf2x.reader.containers.open_input import open_input
 from perf2x.reader.index_pass import Progress, RecordingIndex, is_group_read, run_index_pass
-from perf2x.reader.records.clamp import clamp_samples, note_implausible
+from perf2x.reader.open_input import open_input
+from perf2x.reader.recording_beginning import beginning_of
+from perf2x.reader.records.clamp_values import clamp_samples, note_implausible
 from perf2x.reader.records.off_cpu_samples import is_off_cpu, override_off_cpu
 from perf2x.reader.records.read_counters import DeliveredSamples
-from perf2x.reader.records.samples import SampleLayout, decode_samples, sample_layout
-from perf2x.tables.diagnostics import Diagnostics, Severity
-from perf2x.tables.events import ALL, Event, Samples, Session, Shard, Want
-from perf2x.tables.sample_batches import join_batches, select_rows, take_rows
-from perf2x.tables.sideband import Sideband
+from perf2x.reader.records.sample_decoder import SampleLayout, decode_samples, sample_layout
 
 
 def open_recording(
@@ -36,7 +36,7 @@ def open_recording(
 
 
 class PerfRecording(Struct, frozen=True, eq=False):
-    """The Recording of tables/events.py: an index, and the stream that samples are decoded from."""
+    """The Recording of model/recording/events.py: an index, and the stream that samples are decoded from."""
 
     _index: RecordingIndex
     _groups: "_DecodingGroups"

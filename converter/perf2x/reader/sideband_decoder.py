@@ -2,17 +2,17 @@
 
 import numpy as np
 
-from perf2x.columnar.arrays import I64
-from perf2x.columnar.unique import rows_by
+from perf2x.base.columnar.arrays import I64
+from perf2x.base.columnar.unique import rows_by
+from perf2x.model.diagnostics import Diagnostics, Severity
+from perf2x.model.recording.sideband import Sideband
 from perf2x.reader.block import Block, copy_records, join_blocks
 from perf2x.reader.event_table import EventTable
 from perf2x.reader.file_clock import FileClock, has_trailer
-from perf2x.reader.records.clamp import clamp_columns, note_implausible
+from perf2x.reader.records.clamp_values import clamp_columns, note_implausible
 from perf2x.reader.records.decoders import DECODERS, decode_records
 from perf2x.reader.records.record_types import RECORD_NAMES
 from perf2x.reader.sideband_tables import TABLES, TableBuilder, build_sideband
-from perf2x.tables.diagnostics import Diagnostics, Severity
-from perf2x.tables.sideband import Sideband
 
 _MANY = 4096
 """Number of records that are decoded at once: a call costs by the block."""

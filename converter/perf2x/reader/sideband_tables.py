@@ -5,10 +5,10 @@ from typing import Any, TypeVar
 import numpy as np
 from msgspec import Struct, field
 
-from perf2x.columnar.arrays import I64, Bools
-from perf2x.columnar.interner import RaggedInterner
-from perf2x.columnar.ragged import Ragged, SharedRows, concatenate
-from perf2x.tables.sideband import (
+from perf2x.base.columnar.arrays import I64, Bools
+from perf2x.base.columnar.interner import RaggedInterner
+from perf2x.base.columnar.ragged import Ragged, SharedRows, concatenate
+from perf2x.model.recording.sideband import (
     Cgroups,
     Comms,
     DeferredChains,

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from perf2x.pipeline.load import load
-from perf2x.pipeline.options import LoadOptions
+from perf2x.pipeline.load_options import LoadOptions
 from tests import forge
 from tests.bench.results import load_results, moved, save_results
 from tests.bench.scaled import write_scaled

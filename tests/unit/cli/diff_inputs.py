@@ -4,7 +4,7 @@ import gzip
 from collections.abc import Sequence
 from pathlib import Path
 
-from perf2x.emit.pprof.profile_pb2 import Profile as Pprof
+from perf2x.emitters.pprof.profile_pb2 import Profile as Pprof
 from tests.forge import Comm, Event, Features, Mmap2, Sample, Session, write_file
 
 

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from perf2x.binary import disassembler
+from perf2x.binaries import disassembler
 from perf2x.cli.render.annotate_page import GAP, code_rows, instruction_text, source_rows
-from perf2x.tables.listings import CodeListing, FunctionListing, InstructionCost, LineCost, SourceListing
+from perf2x.model.profile.listings import CodeListing, FunctionListing, InstructionCost, LineCost, SourceListing
 from tests.support.command import perf2x
 from tests.support.recordings import ROOT
 
-DATA = ROOT / "tests" / "unit" / "annotate" / "data"
+DATA = ROOT / "tests" / "unit" / "analysis" / "annotate" / "data"
 RECORDING = (DATA / "inlines.data", "--symfs", DATA, "-q")
 
 
@@ -106,7 +106,7 @@ def test_lines_fit_the_terminal() -> None:
 
 
 def test_too_many_functions(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("perf2x.annotate.choose.MOST", 2)
+    monkeypatch.setattr("perf2x.analysis.annotate.choose_functions.MOST", 2)
     ran = perf2x("annotate", "*", *RECORDING)
     assert (ran.code, "7 functions have such names; 2 are listed at most" in ran.said) == (2, True)
 

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from perf2x import Choice, Grouping, SymbolOptions, convert, read
-from perf2x.annotate.options import ListingOptions
+from perf2x.analysis.annotate.listing_options import ListingOptions
+from perf2x.base.errors import OptionError
+from perf2x.model.plugin_options import NAMES
+from perf2x.model.profile.code_counts import CodeRequest
 from perf2x.plugins.registry import EMITTERS, available, emitter_options, load_emitter
-from perf2x.tables.code_counts import CodeRequest
-from perf2x.tables.errors import OptionError
-from perf2x.tables.plugin_options import NAMES
 from tests.support import rich_recording
 from tests.support.command import perf2x
 from tests.support.rich_recording import SECRETS

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from perf2x.binary.elf.file import open_elf
-from perf2x.binary.elf.skeleton import keep_symbols_only
+from perf2x.binaries.elf.elf_file import open_elf
+from perf2x.storage.bundle.keep_symbols import keep_symbols_only
 from tests.forge import Comm, Event, Features, Mmap2, Sample, Session, write_file
 from tests.support.command import perf2x, recording
 from tests.support.recordings import CORPUS, corpus_cases
@@ -89,7 +89,7 @@ def test_a_damaged_bundle_is_one_sentence(packed: Path, tmp_path: Path) -> None:
 
 
 CASES = {case.name: case for case in corpus_cases()}
-LANG = Path(__file__).parents[1] / "symbolize" / "data" / "lang"
+LANG = Path(__file__).parents[1] / "symbolizer" / "data" / "lang"
 
 
 def outputs(folder: Path, source: object, *words: object) -> dict[str, bytes]:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from perf2x.analysis.diff import normalized
+from perf2x.analysis.diff.changes import normalized
+from perf2x.model.profile.profile import Profile
 from perf2x.plugins.contracts import ProfileBuilder
-from perf2x.tables.profile import Profile
 from tests.support.command import perf2x
 from tests.unit.cli.diff_inputs import QUICK, forged, labelled, read_pprof
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from perf2x.emit.flame.diff_page import DifferencePage
+from perf2x.emitters.flame.diff_page import DifferencePage
 from perf2x.plugins.contracts import ProfileBuilder
 from tests.support.command import folded, perf2x, recording
 from tests.unit.cli.diff_inputs import QUICK, labelled, read_pprof

@@ -99,6 +99,6 @@ def test_only_debug_info_loads_pyelftools() -> None:
         )  # fmt: skip
         return ran.stdout.splitlines()[-1]
 
-    split = CORPUS.parent / "unit" / "symbolize" / "data" / "debug_info" / "gnu5.so"
+    split = CORPUS.parent / "unit" / "symbolizer" / "data" / "debug_info" / "gnu5.so"
     assert loads("info", recording("calls"), "--symbols", "-v", "--symfs", SYMFS) == "False"
     assert loads("explain", split, "--symfs", SYMFS) == "True"

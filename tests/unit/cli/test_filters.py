@@ -6,14 +6,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from perf2x.cli.options.filters import FilterFlags
-from perf2x.cli.options.symbols import SymbolFlags
+from perf2x.base.errors import OptionError
+from perf2x.cli.options.filter_options import FilterFlags
+from perf2x.cli.options.name_options import SymbolFlags
+from perf2x.model.recording.events import Want
 from perf2x.pipeline.load import load
-from perf2x.pipeline.options import LoadOptions
+from perf2x.pipeline.load_options import LoadOptions
 from perf2x.reader import open_recording
-from perf2x.tables.errors import OptionError
-from perf2x.tables.events import Want
-from perf2x.transform.choice import Choice, Grouping
+from perf2x.transforms.filters.choice import Choice, Grouping
 from tests.support.ask_perf import ANSWERS, digest, kallsyms_of, path_of, words_of
 from tests.support.command import folded, perf2x, recording
 from tests.support.recordings import CORPUS

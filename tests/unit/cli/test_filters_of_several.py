@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from perf2x.tables.errors import OptionError
-from perf2x.transform.wishes import Wishes
+from perf2x.base.errors import OptionError
+from perf2x.transforms.filters.unmatched_filters import Wishes
 from tests.support.command import folded, perf2x, recording
 
 CALLS, FORKER, EVENTS = recording("calls"), recording("forker"), recording("events")

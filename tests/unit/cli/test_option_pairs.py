@@ -7,16 +7,16 @@ from pathlib import Path
 import pytest
 
 from perf2x import convert
+from perf2x.base.errors import OptionError
 from perf2x.cli.app import command
 from perf2x.cli.as_typed import option_of
 from perf2x.cli.commands.convert import convert as convert_command
-from perf2x.pipeline.call_graphs import CallGraphOptions
 from perf2x.pipeline.for_output import GROUPS, OF_COMMAND
 from perf2x.plugins.registry import EMITTERS, available, emitter_options, load_emitter
-from perf2x.symbolize.demangle.names import NameStyle
-from perf2x.symbolize.options import SymbolOptions
-from perf2x.tables.errors import OptionError
-from perf2x.transform.choice import Choice, Grouping
+from perf2x.stitcher.call_graphs import CallGraphOptions
+from perf2x.symbolizer.demangle.demangle import NameStyle
+from perf2x.symbolizer.symbol_options import SymbolOptions
+from perf2x.transforms.filters.choice import Choice, Grouping
 from tests.support.command import perf2x, recording
 from tests.support.option_pairs import CASES, CODE, FORMATS, HARMLESS, NO_PAIRS, Place, pairs
 

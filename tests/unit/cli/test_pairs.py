@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from perf2x.emit.pprof import profile_pb2
+from perf2x.emitters.pprof import profile_pb2
 from tests.forge import Comm, Features, Record, Sample, Session, write_file
 from tests.forge.features import TRACING_DATA
 from tests.support.command import Ran, perf2x
-from tests.unit.transform.test_pairs import EVENTS, USER, begin, end, tracing_data
+from tests.unit.transforms.pairs.test_pair_times import EVENTS, USER, begin, end, tracing_data
 
 NAME = "contention_begin:contention_end"
 LANES = 1 << 23

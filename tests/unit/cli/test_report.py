@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from perf2x.cli.report.facts import Limits, report_facts
-from perf2x.cli.report.fit import LEAST, fitted_report, sizes
-from perf2x.cli.report.markdown import report_markdown
+from perf2x.analysis.report.report_tables import report_tables
+from perf2x.cli.report.fit_bytes import LEAST, fitted_report, sizes
 from perf2x.cli.report.next_steps import Step, next_steps
+from perf2x.cli.report.report_facts import Limits, report_facts
+from perf2x.cli.report.report_markdown import report_markdown
+from perf2x.model.profile.profile import Meta
 from perf2x.pipeline.load import load
-from perf2x.pipeline.options import LoadOptions
+from perf2x.pipeline.load_options import LoadOptions
 from perf2x.plugins.contracts import ProfileBuilder
-from perf2x.report.tables import report_tables
-from perf2x.tables.profile import Meta
 from tests.support.command import perf2x, recording
 from tests.support.recordings import CORPUS
 from tests.unit.cli.diff_inputs import QUICK, forged

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from perf2x.symbolize.symcache import build
+from perf2x.symbolizer.symcache import build_symcache
 from tests.support.command import perf2x
 
 pytest.importorskip("symbolic", reason="the dwarf extra is not installed")
@@ -21,12 +21,12 @@ def converted(folder: Path, cache: Path, extra: bool, jobs: int = 1, formats: li
             patch.setenv(name, str(cache))
         if not extra:
             patch.setitem(sys.modules, "symbolic", None)
-        build._load_symbolic.cache_clear()
+        build_symcache._load_symbolic.cache_clear()
         for form in formats:
             given = ("--symfs", DEFERRED / "symfs", "--kallsyms", DEFERRED / "kallsyms.xz", "--jobs", jobs)
             ran = perf2x("convert", DEFERRED / "perf.data", *given, "--to", form, "-o", folder / form, "-q")
             assert (ran.code, ran.err) == (0, "")
-    build._load_symbolic.cache_clear()
+    build_symcache._load_symbolic.cache_clear()
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 

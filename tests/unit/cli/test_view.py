@@ -15,7 +15,7 @@ import pytest
 from tests.support.command import perf2x, recording
 from tests.support.recordings import ROOT
 
-LISTED = ROOT / "tests" / "unit" / "annotate" / "data"
+LISTED = ROOT / "tests" / "unit" / "analysis" / "annotate" / "data"
 QUICK = (recording("calls"), "--no-symbols")
 NO_SCREEN = {"DISPLAY": "", "WAYLAND_DISPLAY": "", "BROWSER": ""}
 SCREEN = {**NO_SCREEN, "DISPLAY": ":7"}
@@ -97,7 +97,7 @@ def test_usage(folder: Path, visited: list[str], words: tuple[str, ...], code: i
 def test_nothing_is_left_of_a_page_that_fails(
     folder: Path, visited: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from perf2x.emit.flame.html import Html
+    from perf2x.emitters.flame.html import Html
 
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")

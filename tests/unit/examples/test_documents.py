@@ -14,9 +14,9 @@ import pytest
 from tests.support.command import perf2x, recording
 from tests.support.recordings import ROOT
 from tests.unit.cli.test_pairs import recorded
-from tests.unit.transform.test_pairs import begin, end
-from tests.unit.transform.test_sample_values import recorded as loads
-from tests.unit.transform.test_sample_values import sample as load
+from tests.unit.transforms.pairs.test_pair_times import begin, end
+from tests.unit.transforms.test_sample_values import recorded as loads
+from tests.unit.transforms.test_sample_values import sample as load
 
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -27,7 +27,7 @@ OURS = re.compile(
 RECORDING = ROOT / "examples" / "deferred" / "perf.data"
 SWITCHES = ROOT / "tests" / "laws" / "schedules" / "switches.data"
 """A recording with context switches, which waits and latencies need."""
-LISTED = ROOT / "tests" / "unit" / "annotate" / "data"
+LISTED = ROOT / "tests" / "unit" / "analysis" / "annotate" / "data"
 """A recording, and its program with debug info, which listings need."""
 PROGRAM = ROOT / "tests" / "corpus" / "common" / "symfs" / "demo" / "calls"
 ELSEWHERE = ("--debuginfod", "--install-completion", "--vmlinux", "/srv/", "s3://", "perf2x view")

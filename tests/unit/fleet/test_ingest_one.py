@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from perf2x.base.errors import OutputError
 from perf2x.cli.fleet_progress import progress_line
-from perf2x.fleet.attempt import one_by_one
 from perf2x.fleet.ingest import Totals, ingest
 from perf2x.fleet.ingest_one import Job, ingest_one, note_failure
-from perf2x.pipeline.options import LoadOptions
-from perf2x.tables.errors import OutputError
+from perf2x.fleet.task_attempt import one_by_one
+from perf2x.pipeline.load_options import LoadOptions
 from tests.support.command import perf2x
 from tests.support.datasets import rows
 from tests.support.fleets import files_of, recording_of

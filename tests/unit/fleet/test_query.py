@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from perf2x.dataset.engine import Limits, engine, told_apart
-from perf2x.dataset.storage import storage_at
-from perf2x.fleet.read_only import check_reads
-from perf2x.fleet.upkeep.compact import compact
-from perf2x.tables.errors import OptionError
+from perf2x.base.errors import OptionError
+from perf2x.fleet.read_only_sql import check_reads
+from perf2x.fleet.upkeep.compact_files import compact
+from perf2x.storage.dataset.dataset_folder import storage_at
+from perf2x.storage.dataset.sql.duckdb_engine import Limits, engine, told_apart
 from tests.support.command import perf2x
 from tests.support.datasets import add_recording
 from tests.support.fleets import files_of, recording_of

@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from perf2x.dataset.ids import as_rows
-from perf2x.dataset.stored_recording import PlaceNames
-from perf2x.dataset.tables import lines_table
-from perf2x.dataset.write import write_table
-from perf2x.pipeline.ingest import ingest
-from perf2x.pipeline.options import LoadOptions
+from perf2x.pipeline.datasets.ingest_recording import ingest
+from perf2x.pipeline.load_options import LoadOptions
+from perf2x.storage.dataset.content_ids import as_rows
+from perf2x.storage.dataset.write.recording_to_store import PlaceNames
+from perf2x.storage.dataset.write.table_rows import lines_table
+from perf2x.storage.dataset.write.write_recording import write_table
 from tests import forge
 from tests.forge import kernel as k
 from tests.support.command import perf2x

@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from perf2x.dataset.storage import storage_at
+from perf2x.base.errors import FormatError, OutputError
 from perf2x.fleet.ingest_one import Job, ingest_one
-from perf2x.fleet.upkeep.collect import collect
-from perf2x.fleet.upkeep.compact import compact
-from perf2x.pipeline.options import LoadOptions
+from perf2x.fleet.upkeep.compact_files import compact
+from perf2x.fleet.upkeep.remove_recordings import collect
+from perf2x.pipeline.load_options import LoadOptions
 from perf2x.plugins.dataset_contract import DatasetContract
-from perf2x.tables.errors import FormatError, OutputError
+from perf2x.storage.dataset.dataset_folder import storage_at
 from tests.support.command import perf2x
 from tests.support.fleets import files_of, recording_of
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from perf2x.dataset.storage import storage_at
 from perf2x.fleet.ingest import Totals
 from perf2x.fleet.ingest_one import Job, Outcome, ingest_one
-from perf2x.fleet.sources import changed_ns
-from perf2x.fleet.upkeep.compact import compact
-from perf2x.pipeline.options import LoadOptions
+from perf2x.fleet.input_names import changed_ns
+from perf2x.fleet.upkeep.compact_files import compact
+from perf2x.pipeline.load_options import LoadOptions
+from perf2x.storage.dataset.dataset_folder import storage_at
 from tests import forge
 from tests.support.command import perf2x
 from tests.support.datasets import rows

@@ -11,20 +11,20 @@ from typing import Any, BinaryIO
 
 import pytest
 
-from perf2x.cli.options.upkeep import parse_before
-from perf2x.dataset import read as reading
-from perf2x.dataset import read_files
-from perf2x.dataset.ids import recording_id, text_id
-from perf2x.dataset.storage import LocalFolder, storage_at
-from perf2x.dataset.write import write_table
+from perf2x.base.errors import FormatError, OptionError, OutputError
+from perf2x.cli.options.upkeep_options import parse_before
 from perf2x.fleet.ingest_one import Job, ingest_one
 from perf2x.fleet.upkeep import journal
-from perf2x.fleet.upkeep.collect import collect
-from perf2x.fleet.upkeep.compact import compact
+from perf2x.fleet.upkeep.compact_files import compact
+from perf2x.fleet.upkeep.remove_recordings import collect
 from perf2x.pipeline.load import load
-from perf2x.pipeline.options import LoadOptions
-from perf2x.symbolize.options import SymbolOptions
-from perf2x.tables.errors import FormatError, OptionError, OutputError
+from perf2x.pipeline.load_options import LoadOptions
+from perf2x.storage.dataset import parquet_files
+from perf2x.storage.dataset.content_ids import recording_id, text_id
+from perf2x.storage.dataset.dataset_folder import LocalFolder, storage_at
+from perf2x.storage.dataset.read import read_dataset as reading
+from perf2x.storage.dataset.write.write_recording import write_table
+from perf2x.symbolizer.symbol_options import SymbolOptions
 from tests.support import outputs
 from tests.support.command import perf2x
 from tests.support.datasets import rows
@@ -97,7 +97,7 @@ def test_a_compact_dataset_converts_to_the_same_bytes(separate: Path, data: Path
 @pytest.mark.parametrize("moment", ["recordings", "samples", "nodes", "lines"])
 def test_readers_go_on_while_files_are_put_together(data: Path, moment: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Compaction runs whole right in front of the first read of a table; what was listed is gone then."""
-    before, read, todo = pprof(data, "comm"), read_files.read_table, [moment]
+    before, read, todo = pprof(data, "comm"), parquet_files.read_table, [moment]
 
     def read_table(path: Path, table: str, *rest: Any) -> Any:
         if [table] == todo:
@@ -106,7 +106,7 @@ def test_readers_go_on_while_files_are_put_together(data: Path, moment: str, mon
         return read(path, table, *rest)
 
     monkeypatch.setattr(reading, "read_table", read_table)
-    monkeypatch.setattr(read_files, "read_table", read_table)
+    monkeypatch.setattr(parquet_files, "read_table", read_table)
     assert pprof(data, "comm") == before
     assert todo == []
 

@@ -4,7 +4,7 @@ import struct
 
 import pytest
 
-from perf2x.abi import uapi
+from perf2x.base.abi import uapi
 from tests import forge
 from tests.forge import kernel as k
 from tests.forge.container import split_records

@@ -6,17 +6,17 @@ from pathlib import Path
 
 import pytest
 
+from perf2x.binaries.find.object_finder import Finder
+from perf2x.binaries.find.search_paths import SearchPaths
 from perf2x.cli.render.summary import unwound_line
-from perf2x.debugfiles.finder import Finder
-from perf2x.debugfiles.search_paths import SearchPaths
 from perf2x.pipeline.jit_code import provide_images
 from perf2x.pipeline.load import load
-from perf2x.pipeline.options import LoadOptions
-from perf2x.pipeline.result import Loaded
-from perf2x.symbolize.options import SymbolOptions
-from perf2x.symbolize.sources.jitdump import read_jitdump
-from perf2x.symbolize.sources.jitdump_mappings import AnnouncedDump
-from perf2x.unwind.chains import End
+from perf2x.pipeline.load_options import LoadOptions
+from perf2x.pipeline.load_result import Loaded
+from perf2x.stitcher.unwind.unwound_chains import End
+from perf2x.symbolizer.sources.jitdump_mappings import AnnouncedDump
+from perf2x.symbolizer.sources.parse_jitdump import read_jitdump
+from perf2x.symbolizer.symbol_options import SymbolOptions
 from tests.forge import Event, Features, Mmap2, Registers, Sample, Stamp, write_file
 from tests.forge import kernel as k
 from tests.forge.session import Session

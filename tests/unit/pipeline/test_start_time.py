@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from perf2x.base.errors import OptionError
+from perf2x.model.profile.profile import Meta
 from perf2x.pipeline.load import load
-from perf2x.pipeline.options import LoadOptions
+from perf2x.pipeline.load_options import LoadOptions
 from perf2x.pipeline.start_time import date_of, parse_start_time
-from perf2x.tables.errors import OptionError
-from perf2x.tables.profile import Meta
 from tests.forge import Event, Features, Sample, Session, write_file
 from tests.support.recordings import CORPUS
 

@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
+from perf2x.base.errors import OptionError
+from perf2x.model.recording.events import Shard
 from perf2x.pipeline.load import load
-from perf2x.pipeline.options import LoadOptions
-from perf2x.pipeline.result import Loaded
+from perf2x.pipeline.load_options import LoadOptions
+from perf2x.pipeline.load_result import Loaded
 from perf2x.pipeline.stage_timer import Stages
 from perf2x.pipeline.worker_pool import SAMPLES_EACH, STACKS_EACH, processes_for, run_in_processes
 from perf2x.reader import first_walk
-from perf2x.symbolize.options import SymbolOptions
-from perf2x.tables.errors import OptionError
-from perf2x.tables.events import Shard
-from perf2x.transform.choice import Choice
+from perf2x.symbolizer.symbol_options import SymbolOptions
+from perf2x.transforms.filters.choice import Choice
 from tests.support import outputs
 from tests.support.recordings import CORPUS, Case, corpus_cases
 
@@ -143,9 +143,9 @@ def test_no_more_processes_than_pay() -> None:
 
 
 def test_the_corpus_is_split_into_enough_blocks() -> None:
+    from perf2x.model.diagnostics import Diagnostics
+    from perf2x.model.recording.events import Want
     from perf2x.reader import open_recording
-    from perf2x.tables.diagnostics import Diagnostics
-    from perf2x.tables.events import Want
 
     recording = open_recording(str(Path(CORPUS) / "events" / "perf.data"), diagnostics=Diagnostics())
     sizes = [sum(map(len, recording.samples(Want.CHAIN, Shard(number, 3)))) for number in range(3)]

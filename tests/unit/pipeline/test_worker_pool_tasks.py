@@ -8,9 +8,9 @@ from typing import Never
 
 import pytest
 
+from perf2x.base.errors import OptionError
 from perf2x.pipeline.stage_timer import Stages
 from perf2x.pipeline.worker_pool import MICROSECONDS_EACH, processes_for_work, run_tasks
-from perf2x.tables.errors import OptionError
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are forked on Linux only")
 

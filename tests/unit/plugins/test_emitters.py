@@ -1,7 +1,8 @@
 import pytest
 
-from perf2x.emit.collapsed import Collapsed
-from perf2x.emit.pprof.emitter import Pprof
+from perf2x.base.errors import OptionError
+from perf2x.emitters.collapsed import Collapsed
+from perf2x.emitters.pprof.pprof import Pprof
 from perf2x.plugins.registry import (
     EMITTERS,
     available,
@@ -9,7 +10,6 @@ from perf2x.plugins.registry import (
     emitter_options,
     load_emitter,
 )
-from perf2x.tables.errors import OptionError
 
 
 def test_built_in_formats_come_through_entry_points() -> None:

@@ -11,13 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import Struct
 
-from perf2x.columnar.ragged import Ragged, SharedRows
+from perf2x.base.columnar.ragged import Ragged, SharedRows
+from perf2x.model.diagnostics import Diagnostics
+from perf2x.model.recording.events import Event
 from perf2x.reader import first_walk, open_recording, sideband_decoder
 from perf2x.reader.block import Block, copy_records, join_blocks, make_block
 from perf2x.reader.event_table import EventTable
 from perf2x.reader.records.field_cursor import FieldCursor
-from perf2x.tables.diagnostics import Diagnostics
-from perf2x.tables.events import Event
 from tests import forge
 from tests.forge import strategies
 from tests.support.examples import examples

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from perf2x.pipeline.load import load
-from perf2x.pipeline.options import LoadOptions
+from perf2x.pipeline.load_options import LoadOptions
 from tests.support.recordings import CORPUS
 
 FILES = [str(path) for path in sorted((CORPUS / "switch_output").glob("perf.data.*"))]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from perf2x.tables.events import Session, Want
+from perf2x.model.recording.events import Session, Want
 from tests import forge
 from tests.forge import kernel
 from tests.support.reading import reopened

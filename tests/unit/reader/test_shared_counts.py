@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from perf2x.model.recording.events import Want
 from perf2x.reader import open_recording
-from perf2x.tables.events import Want
 
 SHARED = Path(os.environ.get("PERF2X_SHARED", Path(__file__).resolve().parents[4] / "shared"))
 SPLIT = {"37_group_read_defer": 966}

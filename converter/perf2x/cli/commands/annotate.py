@@ -5,15 +5,15 @@ from typing import Annotated, Literal
 import typer
 from msgspec.structs import replace
 
+from perf2x.base.errors import OptionError
 from perf2x.cli.help import HelpAll
-from perf2x.cli.load_options import load_options
+from perf2x.cli.make_load_options import load_options
 from perf2x.cli.messages import print_message
-from perf2x.cli.options import filters, grouping, listings, make_group, stacks, symbols
-from perf2x.cli.options.inputs import Inputs, MaxUnpacked, Quiet, Verbose, recordings
-from perf2x.cli.options.listings import ListingFlags
-from perf2x.cli.options.table import Json, Wide
+from perf2x.cli.options import filter_options, grouping_options, make_group, name_options, source_options, stack_options
+from perf2x.cli.options.input_options import Inputs, MaxUnpacked, Quiet, Verbose, recordings
+from perf2x.cli.options.source_options import ListingFlags
+from perf2x.cli.options.table_options import Json, Wide
 from perf2x.cli.progress import progress_bar
-from perf2x.tables.errors import OptionError
 
 Function = Annotated[
     str, typer.Argument(metavar="FUNCTION", help="Name of a function as perf2x top shows it, or a glob.")
@@ -27,49 +27,49 @@ def annotate(
     function: Function,
     inputs: Inputs = None,
     *,
-    source: listings.Source = False,
-    source_dir: listings.SourceDir = None,
-    assembly: listings.Assembly = False,
-    syntax: listings.Syntax = "att",
-    around: listings.Around = 10,
+    source: source_options.Source = False,
+    source_dir: source_options.SourceDir = None,
+    assembly: source_options.Assembly = False,
+    syntax: source_options.Syntax = "att",
+    around: source_options.Around = 10,
     value: Value = "period",
     as_json: Json = False,
     wide: Wide = False,
-    event: filters.Event = None,
-    pid: filters.Pid = None,
-    tid: filters.Tid = None,
-    comm: filters.Comm = None,
-    cpu: filters.Cpu = None,
-    dso: filters.Dso = None,
-    symbol: filters.Symbol = None,
-    time: filters.Time = None,
-    time_wall: filters.TimeWall = None,
-    parallelism: filters.Parallelism = None,
-    max_stack: filters.MaxStack = None,
-    no_kernel: filters.NoKernel = False,
-    no_user: filters.NoUser = False,
-    no_idle: filters.NoIdle = False,
-    allow_empty: filters.AllowEmpty = False,
-    off_cpu: grouping.OffCpu = None,
-    pairs: grouping.PairOf = None,
-    locks: grouping.Locks = False,
-    block: grouping.Block = False,
-    irq: grouping.Irq = False,
-    deferred_missing: stacks.DeferredMissing = "mark",
-    stitch_lbr: stacks.StitchLbr = False,
-    merge_callchains: stacks.MergeCallchains = True,
-    jobs: stacks.Jobs = 0,
-    symfs: symbols.Symfs = None,
-    kallsyms: symbols.Kallsyms = None,
-    vmlinux: symbols.Vmlinux = None,
-    debug_dir: symbols.DebugDir = None,
-    buildid_dir: symbols.BuildidDir = None,
-    perf_map_dir: symbols.PerfMapDir = None,
-    debuginfod: symbols.Debuginfod = None,
-    archive: symbols.Archive = None,
-    allow_build_id_mismatch: symbols.AllowBuildIdMismatch = False,
-    names: symbols.Names = "short",
-    inline: symbols.Inline = True,
+    event: filter_options.Event = None,
+    pid: filter_options.Pid = None,
+    tid: filter_options.Tid = None,
+    comm: filter_options.Comm = None,
+    cpu: filter_options.Cpu = None,
+    dso: filter_options.Dso = None,
+    symbol: filter_options.Symbol = None,
+    time: filter_options.Time = None,
+    time_wall: filter_options.TimeWall = None,
+    parallelism: filter_options.Parallelism = None,
+    max_stack: filter_options.MaxStack = None,
+    no_kernel: filter_options.NoKernel = False,
+    no_user: filter_options.NoUser = False,
+    no_idle: filter_options.NoIdle = False,
+    allow_empty: filter_options.AllowEmpty = False,
+    off_cpu: grouping_options.OffCpu = None,
+    pairs: grouping_options.PairOf = None,
+    locks: grouping_options.Locks = False,
+    block: grouping_options.Block = False,
+    irq: grouping_options.Irq = False,
+    deferred_missing: stack_options.DeferredMissing = "mark",
+    stitch_lbr: stack_options.StitchLbr = False,
+    merge_callchains: stack_options.MergeCallchains = True,
+    jobs: stack_options.Jobs = 0,
+    symfs: name_options.Symfs = None,
+    kallsyms: name_options.Kallsyms = None,
+    vmlinux: name_options.Vmlinux = None,
+    debug_dir: name_options.DebugDir = None,
+    buildid_dir: name_options.BuildidDir = None,
+    perf_map_dir: name_options.PerfMapDir = None,
+    debuginfod: name_options.Debuginfod = None,
+    archive: name_options.Archive = None,
+    allow_build_id_mismatch: name_options.AllowBuildIdMismatch = False,
+    names: name_options.Names = "short",
+    inline: name_options.Inline = True,
     max_unpacked: MaxUnpacked = None,
     quiet: Quiet = False,
     verbose: Verbose = False,
@@ -84,7 +84,7 @@ def annotate(
     wanted = flags.options(function, value)
     from perf2x.cli.render.annotate_json import listing_json
     from perf2x.cli.render.annotate_page import listing_lines
-    from perf2x.cli.render.report import line_width, print_report_text
+    from perf2x.cli.render.report_formats import line_width, print_report_text
     from perf2x.cli.render.summary import quality_lines, verbose_lines
     from perf2x.pipeline.load import load
 

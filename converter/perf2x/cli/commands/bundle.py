@@ -8,15 +8,15 @@ from typing import Annotated
 
 import typer
 
+from perf2x.base.errors import FormatError, OptionError
+from perf2x.base.files.temporary import call_copy, private_directory
+from perf2x.base.files.unpack_limit import limit_unpacking, link_or_copy, spool
 from perf2x.cli.help import HelpAll
 from perf2x.cli.messages import print_message
-from perf2x.cli.options import Rare, make_group, symbols
-from perf2x.cli.options.inputs import DEFAULT, Input, MaxUnpacked, Quiet, recordings
-from perf2x.cli.options.symbols import SymbolFlags
+from perf2x.cli.options import Rare, make_group, name_options
+from perf2x.cli.options.input_options import DEFAULT, Input, MaxUnpacked, Quiet, recordings
+from perf2x.cli.options.name_options import SymbolFlags
 from perf2x.cli.progress import progress_bar
-from perf2x.files.temporary import call_copy, private_directory
-from perf2x.files.unpack_limit import limit_unpacking, link_or_copy, spool
-from perf2x.tables.errors import FormatError, OptionError
 
 Output = Annotated[
     str | None,
@@ -47,18 +47,18 @@ def bundle(
     *,
     output: Output = None,
     symbols_only: SymbolsOnly = False,
-    symfs: symbols.Symfs = None,
-    kallsyms: symbols.Kallsyms = None,
-    vmlinux: symbols.Vmlinux = None,
-    debug_dir: symbols.DebugDir = None,
-    buildid_dir: symbols.BuildidDir = None,
-    perf_map_dir: symbols.PerfMapDir = None,
-    debuginfod: symbols.Debuginfod = None,
-    archive: symbols.Archive = None,
-    allow_build_id_mismatch: symbols.AllowBuildIdMismatch = False,
-    names: symbols.Names = "short",
-    inline: symbols.Inline = True,
-    no_symbols: symbols.NoSymbols = False,
+    symfs: name_options.Symfs = None,
+    kallsyms: name_options.Kallsyms = None,
+    vmlinux: name_options.Vmlinux = None,
+    debug_dir: name_options.DebugDir = None,
+    buildid_dir: name_options.BuildidDir = None,
+    perf_map_dir: name_options.PerfMapDir = None,
+    debuginfod: name_options.Debuginfod = None,
+    archive: name_options.Archive = None,
+    allow_build_id_mismatch: name_options.AllowBuildIdMismatch = False,
+    names: name_options.Names = "short",
+    inline: name_options.Inline = True,
+    no_symbols: name_options.NoSymbols = False,
     allow_empty: AllowEmpty = False,
     max_unpacked: MaxUnpacked = None,
     quiet: Quiet = False,
@@ -69,14 +69,14 @@ def bundle(
     It contains the recording and the programs themselves: publish it only if you would publish those.
     """
     places = make_group(SymbolFlags, locals())
-    from perf2x.bundle.collect import collect_contents
-    from perf2x.bundle.pack import write_bundle
-    from perf2x.bundle.unpack import is_bundle
-    from perf2x.files.output import open_output
+    from perf2x.base.files.output_file import open_output
     from perf2x.pipeline.load import load
-    from perf2x.pipeline.options import LoadOptions
-    from perf2x.symbolize.make_context import make_context
-    from perf2x.symbolize.make_finder import make_finder
+    from perf2x.pipeline.load_options import LoadOptions
+    from perf2x.storage.bundle.collect_files import collect_contents
+    from perf2x.storage.bundle.open_bundle import is_bundle
+    from perf2x.storage.bundle.write_bundle import write_bundle
+    from perf2x.symbolizer.make_context import make_context
+    from perf2x.symbolizer.make_finder import make_finder
 
     recordings([source])
     options = places.options()

@@ -7,31 +7,41 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from perf2x.base.errors import OptionError
+from perf2x.base.files.output_file import wants_gzip
 from perf2x.cli.as_typed import as_typed, setting_as_typed
 from perf2x.cli.dataset_output import write_dataset
-from perf2x.cli.gates import check_gates, exit_for_failed_gates, failed_gates, warn_of_losses
 from perf2x.cli.help import HelpAll
-from perf2x.cli.load_options import load_options, with_listings
+from perf2x.cli.make_load_options import load_options, with_listings
 from perf2x.cli.messages import print_message
-from perf2x.cli.options import Rare, filters, formats, gates, grouping, listings, make_group, stacks, symbols
-from perf2x.cli.options import output as outputs
-from perf2x.cli.options.filters import FilterFlags
-from perf2x.cli.options.formats import FormatFlags
-from perf2x.cli.options.gates import GateFlags
-from perf2x.cli.options.inputs import Inputs, MaxUnpacked, Quiet, Verbose, recordings
-from perf2x.cli.options.output import OutputFlags, parse_tags
+from perf2x.cli.options import (
+    Rare,
+    filter_options,
+    format_options,
+    gate_options,
+    grouping_options,
+    make_group,
+    name_options,
+    source_options,
+    stack_options,
+)
+from perf2x.cli.options import output_options as outputs
+from perf2x.cli.options.filter_options import FilterFlags
+from perf2x.cli.options.format_options import FormatFlags
+from perf2x.cli.options.gate_options import GateFlags
+from perf2x.cli.options.input_options import Inputs, MaxUnpacked, Quiet, Verbose, recordings
+from perf2x.cli.options.output_options import OutputFlags, parse_tags
 from perf2x.cli.progress import progress_bar
-from perf2x.pipeline.output_names import wants_gzip
-from perf2x.tables.errors import OptionError
+from perf2x.cli.quality_gates import check_gates, exit_for_failed_gates, failed_gates, warn_of_losses
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from perf2x.cli.send.destination import Destination
+    from perf2x.model.plugin_options import Needs
+    from perf2x.model.profile.profile import Profile
     from perf2x.pipeline.stage_timer import Stages
     from perf2x.plugins.registry import Emitter
-    from perf2x.tables.plugin_options import Needs
-    from perf2x.tables.profile import Profile
 
 Stats = Annotated[
     str | None,
@@ -57,77 +67,77 @@ def convert(
     send: outputs.Send = None,
     tag: outputs.Tag = None,
     start_time: outputs.StartTime = None,
-    event: filters.Event = None,
-    pid: filters.Pid = None,
-    tid: filters.Tid = None,
-    comm: filters.Comm = None,
-    cpu: filters.Cpu = None,
-    dso: filters.Dso = None,
-    symbol: filters.Symbol = None,
-    time: filters.Time = None,
-    time_wall: filters.TimeWall = None,
-    parallelism: filters.Parallelism = None,
-    max_stack: filters.MaxStack = None,
-    no_kernel: filters.NoKernel = False,
-    no_user: filters.NoUser = False,
-    no_idle: filters.NoIdle = False,
-    where: filters.Where = None,
-    allow_empty: filters.AllowEmpty = False,
-    root: grouping.Root = None,
-    merge_threads: grouping.MergeThreads = False,
-    fold_recursion: grouping.FoldRecursion = False,
-    off_cpu: grouping.OffCpu = None,
-    pairs: grouping.PairOf = None,
-    locks: grouping.Locks = False,
-    block: grouping.Block = False,
-    irq: grouping.Irq = False,
-    anonymize: grouping.Anonymize = None,
-    value: formats.Value = None,
-    kernel_suffix: formats.KernelSuffix = False,
-    label: formats.Label = None,
-    pprof_names: formats.PprofNames = None,
-    inline_style: formats.InlineStyle = None,
-    for_reader: formats.For = None,
-    object_name: formats.Object = None,
-    max_samples: formats.MaxSamples = None,
-    chrome_style: formats.ChromeStyle = None,
-    perfetto_style: formats.PerfettoStyle = None,
-    min_duration: formats.MinDuration = None,
-    max_events: formats.MaxEvents = None,
-    per_cpu: formats.PerCpu = False,
-    counters: formats.Counters = False,
-    with_pid: formats.WithPid = False,
-    with_tid: formats.WithTid = False,
-    annotate_all: formats.AnnotateAll = False,
-    title: formats.Title = None,
-    per_event: formats.PerEvent = False,
-    source: listings.PageSource = False,
-    source_dir: listings.PageSourceDir = None,
-    assembly: listings.PageAssembly = False,
-    syntax: listings.Syntax = "att",
-    around: listings.Around = 10,
-    hottest: listings.Hottest = 20,
-    deferred_missing: stacks.DeferredMissing = "mark",
-    stitch_lbr: stacks.StitchLbr = False,
-    merge_callchains: stacks.MergeCallchains = True,
-    jobs: stacks.Jobs = 0,
-    symfs: symbols.Symfs = None,
-    kallsyms: symbols.Kallsyms = None,
-    vmlinux: symbols.Vmlinux = None,
-    debug_dir: symbols.DebugDir = None,
-    buildid_dir: symbols.BuildidDir = None,
-    perf_map_dir: symbols.PerfMapDir = None,
-    debuginfod: symbols.Debuginfod = None,
-    archive: symbols.Archive = None,
-    allow_build_id_mismatch: symbols.AllowBuildIdMismatch = False,
-    names: symbols.Names = "short",
-    inline: symbols.Inline = True,
-    no_symbols: symbols.NoSymbols = False,
+    event: filter_options.Event = None,
+    pid: filter_options.Pid = None,
+    tid: filter_options.Tid = None,
+    comm: filter_options.Comm = None,
+    cpu: filter_options.Cpu = None,
+    dso: filter_options.Dso = None,
+    symbol: filter_options.Symbol = None,
+    time: filter_options.Time = None,
+    time_wall: filter_options.TimeWall = None,
+    parallelism: filter_options.Parallelism = None,
+    max_stack: filter_options.MaxStack = None,
+    no_kernel: filter_options.NoKernel = False,
+    no_user: filter_options.NoUser = False,
+    no_idle: filter_options.NoIdle = False,
+    where: filter_options.Where = None,
+    allow_empty: filter_options.AllowEmpty = False,
+    root: grouping_options.Root = None,
+    merge_threads: grouping_options.MergeThreads = False,
+    fold_recursion: grouping_options.FoldRecursion = False,
+    off_cpu: grouping_options.OffCpu = None,
+    pairs: grouping_options.PairOf = None,
+    locks: grouping_options.Locks = False,
+    block: grouping_options.Block = False,
+    irq: grouping_options.Irq = False,
+    anonymize: grouping_options.Anonymize = None,
+    value: format_options.Value = None,
+    kernel_suffix: format_options.KernelSuffix = False,
+    label: format_options.Label = None,
+    pprof_names: format_options.PprofNames = None,
+    inline_style: format_options.InlineStyle = None,
+    for_reader: format_options.For = None,
+    object_name: format_options.Object = None,
+    max_samples: format_options.MaxSamples = None,
+    chrome_style: format_options.ChromeStyle = None,
+    perfetto_style: format_options.PerfettoStyle = None,
+    min_duration: format_options.MinDuration = None,
+    max_events: format_options.MaxEvents = None,
+    per_cpu: format_options.PerCpu = False,
+    counters: format_options.Counters = False,
+    with_pid: format_options.WithPid = False,
+    with_tid: format_options.WithTid = False,
+    annotate_all: format_options.AnnotateAll = False,
+    title: format_options.Title = None,
+    per_event: format_options.PerEvent = False,
+    source: source_options.PageSource = False,
+    source_dir: source_options.PageSourceDir = None,
+    assembly: source_options.PageAssembly = False,
+    syntax: source_options.Syntax = "att",
+    around: source_options.Around = 10,
+    hottest: source_options.Hottest = 20,
+    deferred_missing: stack_options.DeferredMissing = "mark",
+    stitch_lbr: stack_options.StitchLbr = False,
+    merge_callchains: stack_options.MergeCallchains = True,
+    jobs: stack_options.Jobs = 0,
+    symfs: name_options.Symfs = None,
+    kallsyms: name_options.Kallsyms = None,
+    vmlinux: name_options.Vmlinux = None,
+    debug_dir: name_options.DebugDir = None,
+    buildid_dir: name_options.BuildidDir = None,
+    perf_map_dir: name_options.PerfMapDir = None,
+    debuginfod: name_options.Debuginfod = None,
+    archive: name_options.Archive = None,
+    allow_build_id_mismatch: name_options.AllowBuildIdMismatch = False,
+    names: name_options.Names = "short",
+    inline: name_options.Inline = True,
+    no_symbols: name_options.NoSymbols = False,
     max_unpacked: MaxUnpacked = None,
-    fail_if_unresolved: gates.FailIfUnresolved = None,
-    fail_if_lost: gates.FailIfLost = None,
-    fail_if_missing_user: gates.FailIfMissingUser = None,
-    strict: gates.Strict = False,
+    fail_if_unresolved: gate_options.FailIfUnresolved = None,
+    fail_if_lost: gate_options.FailIfLost = None,
+    fail_if_missing_user: gate_options.FailIfMissingUser = None,
+    strict: gate_options.Strict = False,
     stats: Stats = None,
     profile_stages: ProfileStages = False,
     quiet: Quiet = False,
@@ -143,7 +153,7 @@ def convert(
     parameters = locals()
     written, formatting = make_group(OutputFlags, parameters), make_group(FormatFlags, parameters)
     limits = make_group(GateFlags, parameters)
-    from perf2x.files.output import STDOUT
+    from perf2x.base.files.output_file import STDOUT
     from perf2x.pipeline.for_output import check_of_command, for_output
     from perf2x.pipeline.load import load
     from perf2x.pipeline.stage_timer import Stages
@@ -206,7 +216,7 @@ def convert(
 def _write_files(
     files: "Mapping[str, Profile]", emitter: "Emitter", sources: tuple[str, ...], stages: "Stages"
 ) -> None:
-    from perf2x.files.output import open_output
+    from perf2x.base.files.output_file import open_output
 
     for file, profile in files.items():
         with open_output(file, inputs=sources, compress=wants_gzip(file, emitter.suffix)) as out, stages.stage("emit"):
@@ -219,10 +229,10 @@ def _send(
     """Send each profile; return what the server remarks."""
     from io import BytesIO
 
-    from perf2x.cli.send.client import post
     from perf2x.cli.send.destination import for_profile
+    from perf2x.cli.send.http_client import post
     from perf2x.cli.send.parca import write_raw_request
-    from perf2x.cli.send.settings import send_settings
+    from perf2x.cli.send.send_settings import send_settings
 
     settings, remarks = send_settings(os.environ), []
     for profile in files.values():

@@ -7,12 +7,12 @@ from typing import Annotated
 
 import typer
 
+from perf2x.base.errors import FormatError, OptionError
+from perf2x.base.files.unpack_limit import limit_unpacking, parse_size
 from perf2x.cli.messages import print_message
-from perf2x.cli.options.inputs import DEFAULT, Input, recordings
-from perf2x.files.unpack_limit import limit_unpacking, parse_size
-from perf2x.tables.diagnostics import Diagnostics
-from perf2x.tables.errors import FormatError, OptionError
-from perf2x.tables.printable import plain
+from perf2x.cli.options.input_options import DEFAULT, Input, recordings
+from perf2x.model.diagnostics import Diagnostics
+from perf2x.model.terminal_text import plain
 
 Types = Annotated[
     list[str] | None,
@@ -56,7 +56,7 @@ def dump(
     -v shows fields, chains, registers and branches, worded as perf script -D words them. What is damaged or missing is
     counted on standard error at the end.
     """
-    from perf2x.dump.records import DumpOptions, DumpTotals, dump_lines
+    from perf2x.analysis.dump.dump_records import DumpOptions, DumpTotals, dump_lines
     from perf2x.pipeline.no_samples import damage
 
     start, stop = _parse_time_range(time)

@@ -4,16 +4,16 @@ from typing import Annotated
 
 import typer
 
+from perf2x.base.errors import ObjectError
 from perf2x.cli.error_handling import CANNOT
 from perf2x.cli.help import HelpAll
 from perf2x.cli.messages import print_message
-from perf2x.cli.options import symbols
-from perf2x.cli.options.inputs import MaxUnpacked, Quiet
-from perf2x.cli.options.symbols import SymbolFlags
-from perf2x.cli.options.table import Format, Json
+from perf2x.cli.options import name_options
+from perf2x.cli.options.input_options import MaxUnpacked, Quiet
+from perf2x.cli.options.name_options import SymbolFlags
+from perf2x.cli.options.table_options import Format, Json
 from perf2x.cli.progress import progress_bar
-from perf2x.cli.render.report import print_report
-from perf2x.tables.errors import ObjectError
+from perf2x.cli.render.report_formats import print_report
 
 Objects = Annotated[list[str], typer.Argument(metavar="OBJECT", help="ELF files: programs, libraries, debug files.")]
 
@@ -23,12 +23,12 @@ def explain(
     *,
     format: Format = "table",  # noqa: A002 - the option's name
     as_json: Json = False,
-    symfs: symbols.Symfs = None,
-    debug_dir: symbols.DebugDir = None,
-    buildid_dir: symbols.BuildidDir = None,
-    debuginfod: symbols.Debuginfod = None,
-    archive: symbols.Archive = None,
-    allow_build_id_mismatch: symbols.AllowBuildIdMismatch = False,
+    symfs: name_options.Symfs = None,
+    debug_dir: name_options.DebugDir = None,
+    buildid_dir: name_options.BuildidDir = None,
+    debuginfod: name_options.Debuginfod = None,
+    archive: name_options.Archive = None,
+    allow_build_id_mismatch: name_options.AllowBuildIdMismatch = False,
     max_unpacked: MaxUnpacked = None,
     quiet: Quiet = False,
     help_all: HelpAll = False,
@@ -42,12 +42,12 @@ def explain(
         allow_build_id_mismatch=allow_build_id_mismatch, max_unpacked=max_unpacked,
     )  # fmt: skip
     options = names.options()
+    from perf2x.analysis.explain.explain_object import explain_file
+    from perf2x.base.files.unpack_limit import limit_unpacking
     from perf2x.cli.render.explain_page import explain_report
-    from perf2x.explain.object import explain_file
-    from perf2x.files.unpack_limit import limit_unpacking
-    from perf2x.symbolize.make_finder import make_finder
-    from perf2x.symbolize.options import SymbolOptions
-    from perf2x.tables.diagnostics import Diagnostics
+    from perf2x.model.diagnostics import Diagnostics
+    from perf2x.symbolizer.make_finder import make_finder
+    from perf2x.symbolizer.symbol_options import SymbolOptions
 
     known, refused = [], {}
     with limit_unpacking(names.unpacked()), progress_bar(quiet) as progress:

@@ -6,8 +6,8 @@ import typer
 
 from perf2x.cli.help import HelpAll
 from perf2x.cli.messages import print_message
-from perf2x.cli.options.inputs import Quiet
-from perf2x.cli.options.upkeep import Folder, find_dataset, now, parse_before
+from perf2x.cli.options.input_options import Quiet
+from perf2x.cli.options.upkeep_options import Folder, find_dataset, now, parse_before
 
 OlderThan = Annotated[
     str | None, typer.Option("--older-than", metavar="AGE", help="Sum timelines of recordings older than 12h, 7d, 8w.")
@@ -22,7 +22,7 @@ def fleet_compact(
     What the dataset converts to stays the same, but for times of timelines that were summed. The command may be killed
     at any moment, and run while recordings are added.
     """
-    from perf2x.fleet.upkeep.compact import compact
+    from perf2x.fleet.upkeep.compact_files import compact
 
     before = None if older_than is None else parse_before(older_than, now())
     done = compact(find_dataset(dataset), before)

@@ -6,8 +6,8 @@ import typer
 
 from perf2x.cli.help import HelpAll
 from perf2x.cli.messages import print_message
-from perf2x.cli.options.inputs import Quiet
-from perf2x.cli.options.upkeep import Folder, find_dataset, now, parse_before
+from perf2x.cli.options.input_options import Quiet
+from perf2x.cli.options.upkeep_options import Folder, find_dataset, now, parse_before
 
 OlderThan = Annotated[
     str, typer.Option("--older-than", metavar="AGE", help="Remove recordings that started longer ago: 12h, 30d, 8w.")
@@ -28,7 +28,7 @@ def fleet_gc(
     A recording that does not say when it started is as old as its file. Files that a killed run left unfinished go
     after a day. The command may be killed at any moment, and run while recordings are added.
     """
-    from perf2x.fleet.upkeep.collect import collect
+    from perf2x.fleet.upkeep.remove_recordings import collect
 
     moment = now()
     before = parse_before(older_than, moment)

@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from msgspec.structs import replace
 
+from perf2x.base.errors import OptionError
+from perf2x.base.files.operating_system import available_cores
+from perf2x.base.files.remote import is_address
 from perf2x.cli.fleet_progress import FleetProgress
-from perf2x.cli.gates import exit_for_failed_gates, parse_percentage
 from perf2x.cli.help import HelpAll
 from perf2x.cli.messages import print_message
-from perf2x.cli.options import symbols
-from perf2x.cli.options.inputs import MaxUnpacked, Quiet
-from perf2x.cli.options.output import parse_tags
-from perf2x.cli.options.symbols import SymbolFlags
-from perf2x.cli.options.upkeep import parse_age
-from perf2x.cli.options.workers import NoDashboard, Scheduler, Workers, begin
-from perf2x.files.operating_system import available_cores
-from perf2x.files.remote import is_address
-from perf2x.tables.errors import OptionError
+from perf2x.cli.options import name_options
+from perf2x.cli.options.input_options import MaxUnpacked, Quiet
+from perf2x.cli.options.name_options import SymbolFlags
+from perf2x.cli.options.output_options import parse_tags
+from perf2x.cli.options.upkeep_options import parse_age
+from perf2x.cli.options.worker_options import NoDashboard, Scheduler, Workers, begin
+from perf2x.cli.quality_gates import exit_for_failed_gates, parse_percentage
 
 if TYPE_CHECKING:
     from perf2x.fleet.ingest import Totals
@@ -64,11 +64,11 @@ def fleet_ingest(
     no_dashboard: NoDashboard = False,
     leave_unfinished: Leave = "1m",
     fail_above_errors: FailAbove = None,
-    symfs: symbols.Symfs = None,
-    kallsyms: symbols.Kallsyms = None,
-    debug_dir: symbols.DebugDir = None,
-    buildid_dir: symbols.BuildidDir = None,
-    perf_map_dir: symbols.PerfMapDir = None,
+    symfs: name_options.Symfs = None,
+    kallsyms: name_options.Kallsyms = None,
+    debug_dir: name_options.DebugDir = None,
+    buildid_dir: name_options.BuildidDir = None,
+    perf_map_dir: name_options.PerfMapDir = None,
     max_unpacked: MaxUnpacked = None,
     quiet: Quiet = False,
     help_all: HelpAll = False,
@@ -80,7 +80,7 @@ def fleet_ingest(
     one that is unfinished or cut a row that says so, until more of it comes.
     """
     from perf2x.fleet.ingest import ingest
-    from perf2x.fleet.sources import expanded
+    from perf2x.fleet.input_names import expanded
 
     flags = SymbolFlags(
         symfs=symfs, kallsyms=kallsyms, debug_dir=debug_dir, buildid_dir=buildid_dir, perf_map_dir=perf_map_dir,
@@ -107,10 +107,10 @@ def fleet_ingest(
 
 
 def _job(output: str, flags: SymbolFlags, tag: list[str] | None, partition: str, timeline: bool) -> "Job":
-    from perf2x.dataset.options import FORMAT, Parquet
     from perf2x.fleet.ingest_one import Job
     from perf2x.pipeline.for_output import for_output
-    from perf2x.pipeline.options import LoadOptions
+    from perf2x.pipeline.load_options import LoadOptions
+    from perf2x.storage.dataset.parquet_options import FORMAT, Parquet
 
     chosen = Parquet(timeline, tuple(key.strip() for key in partition.split(",") if key.strip()))
     options = LoadOptions(symbols=flags.options(), max_unpacked=flags.unpacked())

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from perf2x.base.errors import OptionError
 from perf2x.cli.help import HelpAll
 from perf2x.cli.messages import print_message
-from perf2x.cli.options.inputs import MaxUnpacked, Quiet
-from perf2x.cli.options.table import Json, Wide
-from perf2x.cli.options.upkeep import Folder
-from perf2x.tables.errors import OptionError
+from perf2x.cli.options.input_options import MaxUnpacked, Quiet
+from perf2x.cli.options.table_options import Json, Wide
+from perf2x.cli.options.upkeep_options import Folder
 
 if TYPE_CHECKING:
     from perf2x.fleet.query import Answer
@@ -71,9 +71,9 @@ def fleet_query(
     Its tables are recordings, samples, nodes, places, lines and mappings; views are functions, frames, stacks and
     by_function. Nothing else can be read, and nothing written.
     """
-    from perf2x.dataset.engine import Limits
-    from perf2x.files.unpack_limit import limit_unpacking, parse_size
+    from perf2x.base.files.unpack_limit import limit_unpacking, parse_size
     from perf2x.fleet.query import answered
+    from perf2x.storage.dataset.sql.duckdb_engine import Limits
 
     shape: Shape = "json" if as_json else format or _SUFFIXES.get(PurePath(output).suffix, "table")
     if shape == "parquet" and output == "-" and sys.stdout.isatty():
@@ -103,9 +103,9 @@ def _standard_input() -> str:
 
 def _write(answer: "Answer", shape: Shape, output: str, limit: int, wide: bool) -> int:
     """Write the answer; returns the number of rows that a table leaves out."""
+    from perf2x.base.files.output_file import STDOUT, open_output
     from perf2x.cli.render.query_result import WRITERS, first_rows, markdown_lines, text_lines
-    from perf2x.cli.render.report import line_width, print_report_text
-    from perf2x.files.output import STDOUT, open_output
+    from perf2x.cli.render.report_formats import line_width, print_report_text
 
     if shape in WRITERS:
         with open_output(output, inputs=()) as out:

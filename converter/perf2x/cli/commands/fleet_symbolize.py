@@ -6,23 +6,23 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from perf2x.base.errors import OptionError
+from perf2x.base.files.operating_system import available_cores
+from perf2x.base.files.remote import is_address
 from perf2x.cli.fleet_progress import FleetProgress
 from perf2x.cli.help import HelpAll
 from perf2x.cli.messages import print_message
-from perf2x.cli.options import symbols
-from perf2x.cli.options.inputs import MaxUnpacked, Quiet
-from perf2x.cli.options.symbols import SymbolFlags
-from perf2x.cli.options.upkeep import Folder
-from perf2x.cli.options.workers import NoDashboard, Scheduler, Workers, begin
-from perf2x.files.operating_system import available_cores
-from perf2x.files.remote import is_address
-from perf2x.tables.errors import OptionError
+from perf2x.cli.options import name_options
+from perf2x.cli.options.input_options import MaxUnpacked, Quiet
+from perf2x.cli.options.name_options import SymbolFlags
+from perf2x.cli.options.upkeep_options import Folder
+from perf2x.cli.options.worker_options import NoDashboard, Scheduler, Workers, begin
 
 if TYPE_CHECKING:
-    from perf2x.dataset.unnamed import Unnamed
-    from perf2x.fleet.attempt import Run
-    from perf2x.fleet.symbolize import NamingTotals
-    from perf2x.fleet.symbolize_one import NamingJob
+    from perf2x.fleet.symbolize_dataset import NamingTotals
+    from perf2x.fleet.symbolize_object import NamingJob
+    from perf2x.fleet.task_attempt import Run
+    from perf2x.storage.dataset.names.unnamed_places import Unnamed
 
 _SHOWN = 10
 _READ = ("places", "lines", "mappings", "samples", "recordings")
@@ -37,13 +37,13 @@ def fleet_symbolize(
     scheduler: Scheduler = None,
     workers: Workers = 0,
     no_dashboard: NoDashboard = False,
-    symfs: symbols.Symfs = None,
-    kallsyms: symbols.Kallsyms = None,
-    vmlinux: symbols.Vmlinux = None,
-    debug_dir: symbols.DebugDir = None,
-    buildid_dir: symbols.BuildidDir = None,
-    debuginfod: symbols.Debuginfod = None,
-    archive: symbols.Archive = None,
+    symfs: name_options.Symfs = None,
+    kallsyms: name_options.Kallsyms = None,
+    vmlinux: name_options.Vmlinux = None,
+    debug_dir: name_options.DebugDir = None,
+    buildid_dir: name_options.BuildidDir = None,
+    debuginfod: name_options.Debuginfod = None,
+    archive: name_options.Archive = None,
     max_unpacked: MaxUnpacked = None,
     quiet: Quiet = False,
     help_all: HelpAll = False,
@@ -53,9 +53,9 @@ def fleet_symbolize(
     Only what has no name yet is looked up, so that later runs with more debug files fill in what is missing. What
     could be named only where it was recorded (just-in-time compiled code) was named when it was added.
     """
-    from perf2x.dataset.engine import engine
-    from perf2x.dataset.fetched import fetched_folder
-    from perf2x.dataset.unnamed import ASKED, unnamed_objects
+    from perf2x.storage.dataset.fetched_dataset import fetched_folder
+    from perf2x.storage.dataset.names.unnamed_places import ASKED, unnamed_objects
+    from perf2x.storage.dataset.sql.duckdb_engine import engine
 
     flags = SymbolFlags(
         symfs=symfs, kallsyms=kallsyms, vmlinux=vmlinux, debug_dir=debug_dir, buildid_dir=buildid_dir,
@@ -81,7 +81,7 @@ def _name(
     workers: int,
     quiet: bool,
 ) -> "NamingTotals":
-    from perf2x.fleet.symbolize import symbolize
+    from perf2x.fleet.symbolize_dataset import symbolize
 
     count, progress = unnamed.objects, FleetProgress(quiet, "objects")
     wanted = workers or (available_cores() if unnamed.places > _HERE else 0)
@@ -92,7 +92,7 @@ def _name(
 
 
 def _job(dataset: str, flags: SymbolFlags) -> "NamingJob":
-    from perf2x.fleet.symbolize_one import NamingJob
+    from perf2x.fleet.symbolize_object import NamingJob
 
     options = flags.options()
     if options is None:  # --no-symbols, which this command has not

@@ -8,18 +8,18 @@ from msgspec.structs import replace
 from perf2x.cli.error_handling import CANNOT
 from perf2x.cli.help import HelpAll
 from perf2x.cli.messages import print_message
-from perf2x.cli.options import make_group, symbols
-from perf2x.cli.options.inputs import DEFAULT, Input, MaxUnpacked, Quiet, recordings
-from perf2x.cli.options.symbols import SymbolFlags
-from perf2x.cli.options.table import Format, Json
+from perf2x.cli.options import make_group, name_options
+from perf2x.cli.options.input_options import DEFAULT, Input, MaxUnpacked, Quiet, recordings
+from perf2x.cli.options.name_options import SymbolFlags
+from perf2x.cli.options.table_options import Format, Json
 from perf2x.cli.progress import progress_bar
-from perf2x.cli.render.report import print_report
+from perf2x.cli.render.report_formats import print_report
 
 if TYPE_CHECKING:
-    from perf2x.explain.missing import UnnamedObject
-    from perf2x.pipeline.context import Progress
-    from perf2x.pipeline.result import Loaded
-    from perf2x.symbolize.options import SymbolOptions
+    from perf2x.analysis.explain.missing_names import UnnamedObject
+    from perf2x.pipeline.load_context import Progress
+    from perf2x.pipeline.load_result import Loaded
+    from perf2x.symbolizer.symbol_options import SymbolOptions
 
 EXPLAINED_AT_MOST = 50
 """Number of objects that are explained, those with most frames without names."""
@@ -40,18 +40,18 @@ def info(
     as_json: Json = False,
     with_symbols: WithSymbols = False,
     verbose: Explained = False,
-    symfs: symbols.Symfs = None,
-    kallsyms: symbols.Kallsyms = None,
-    vmlinux: symbols.Vmlinux = None,
-    debug_dir: symbols.DebugDir = None,
-    buildid_dir: symbols.BuildidDir = None,
-    perf_map_dir: symbols.PerfMapDir = None,
-    debuginfod: symbols.Debuginfod = None,
-    archive: symbols.Archive = None,
-    allow_build_id_mismatch: symbols.AllowBuildIdMismatch = False,
-    names: symbols.Names = "short",
-    inline: symbols.Inline = True,
-    no_symbols: symbols.NoSymbols = False,
+    symfs: name_options.Symfs = None,
+    kallsyms: name_options.Kallsyms = None,
+    vmlinux: name_options.Vmlinux = None,
+    debug_dir: name_options.DebugDir = None,
+    buildid_dir: name_options.BuildidDir = None,
+    perf_map_dir: name_options.PerfMapDir = None,
+    debuginfod: name_options.Debuginfod = None,
+    archive: name_options.Archive = None,
+    allow_build_id_mismatch: name_options.AllowBuildIdMismatch = False,
+    names: name_options.Names = "short",
+    inline: name_options.Inline = True,
+    no_symbols: name_options.NoSymbols = False,
     max_unpacked: MaxUnpacked = None,
     quiet: Quiet = False,
     help_all: HelpAll = False,
@@ -62,10 +62,10 @@ def info(
     shows why names are missing and what would help.
     """
     wanted = make_group(SymbolFlags, locals())
+    from perf2x.base.files.unpack_limit import limit_unpacking
     from perf2x.cli.render.info_page import info_report
-    from perf2x.files.unpack_limit import limit_unpacking
     from perf2x.pipeline.load import load
-    from perf2x.pipeline.options import LoadOptions
+    from perf2x.pipeline.load_options import LoadOptions
 
     recordings([source])
     looked_up = wanted.options() if with_symbols or replace(wanted, max_unpacked=None) != SymbolFlags() else None
@@ -97,9 +97,9 @@ def _missing_name_reasons(
     loaded: "Loaded", options: "SymbolOptions", progress: "Progress | None"
 ) -> "list[UnnamedObject]":
     """Reasons why objects have frames without names; searches for their files again."""
-    from perf2x.explain.missing import explain_unnamed
-    from perf2x.symbolize.make_finder import make_finder
-    from perf2x.tables.diagnostics import Diagnostics
+    from perf2x.analysis.explain.missing_names import explain_unnamed
+    from perf2x.model.diagnostics import Diagnostics
+    from perf2x.symbolizer.make_finder import make_finder
 
     finder = make_finder(options, Diagnostics(), progress)
     lacking = loaded.symbols.lacking() if loaded.symbols is not None else ()

@@ -10,10 +10,10 @@ from typing import Annotated
 
 import typer
 
+from perf2x.base.errors import OptionError, OutputError
 from perf2x.cli import disable_blas_threads, reduce_garbage_collection
 from perf2x.cli.error_handling import exit_cleanly_on_signals, report_errors
 from perf2x.cli.standard_streams import open_standard_streams
-from perf2x.tables.errors import OptionError, OutputError
 
 Source = Annotated[str, typer.Option("-i", "--input", metavar="FILE", help="The recording.")]
 Target = Annotated[str, typer.Option("-o", "--output", metavar="FILE", help="The pprof profile to write.")]
@@ -29,12 +29,12 @@ def perf_to_profile(
     source: Source = "perf.data", target: Target = "profile.pb", overwrite: Overwrite = False, jit: JitMappings = False
 ) -> None:
     """Convert a perf.data recording to a pprof profile (perf2x in the place of perf_data_converter)."""
-    from perf2x.files.output import STDOUT, open_output
+    from perf2x.base.files.output_file import STDOUT, open_output
     from perf2x.pipeline.for_output import for_output
     from perf2x.pipeline.load import load
-    from perf2x.pipeline.options import LoadOptions
+    from perf2x.pipeline.load_options import LoadOptions
     from perf2x.plugins.registry import build_emitter
-    from perf2x.symbolize.options import SymbolOptions
+    from perf2x.symbolizer.symbol_options import SymbolOptions
 
     if target != STDOUT and Path(target).exists() and not overwrite:
         raise OutputError(f"{target} exists; -f overwrites it")

@@ -3,21 +3,21 @@
 import sys
 from typing import TYPE_CHECKING
 
+from perf2x.base.errors import OptionError
 from perf2x.cli.help import HelpAll
-from perf2x.cli.load_options import load_options
+from perf2x.cli.make_load_options import load_options
 from perf2x.cli.messages import print_message
-from perf2x.cli.options import diff as differences
-from perf2x.cli.options import filters, grouping, stacks, symbols
-from perf2x.cli.options import report as reports
-from perf2x.cli.options.inputs import Inputs, MaxUnpacked, Quiet, Verbose, recordings
+from perf2x.cli.options import diff_options as differences
+from perf2x.cli.options import filter_options, grouping_options, name_options, stack_options
+from perf2x.cli.options import report_options as reports
+from perf2x.cli.options.input_options import Inputs, MaxUnpacked, Quiet, Verbose, recordings
 from perf2x.cli.progress import progress_bar
-from perf2x.tables.errors import OptionError
 
 if TYPE_CHECKING:
-    from perf2x.cli.diff_pair import RecordingPair
-    from perf2x.pipeline.context import Progress
-    from perf2x.pipeline.options import LoadOptions
-    from perf2x.pipeline.result import Loaded
+    from perf2x.cli.diff.diff_pair import RecordingPair
+    from perf2x.pipeline.load_context import Progress
+    from perf2x.pipeline.load_options import LoadOptions
+    from perf2x.pipeline.load_result import Loaded
 
 
 def report(
@@ -29,46 +29,46 @@ def report(
     max_bytes: reports.MaxBytes = 60_000,
     value: reports.Value = "period",
     normalize: differences.Normalize = False,
-    event: filters.Event = None,
-    pid: filters.Pid = None,
-    tid: filters.Tid = None,
-    comm: filters.Comm = None,
-    cpu: filters.Cpu = None,
-    dso: filters.Dso = None,
-    symbol: filters.Symbol = None,
-    time: filters.Time = None,
-    time_wall: filters.TimeWall = None,
-    parallelism: filters.Parallelism = None,
-    max_stack: filters.MaxStack = None,
-    no_kernel: filters.NoKernel = False,
-    no_user: filters.NoUser = False,
-    no_idle: filters.NoIdle = False,
-    allow_empty: filters.AllowEmpty = False,
-    root: grouping.Root = None,
-    merge_threads: grouping.MergeThreads = False,
-    fold_recursion: grouping.FoldRecursion = False,
-    off_cpu: grouping.OffCpu = None,
-    pairs: grouping.PairOf = None,
-    locks: grouping.Locks = False,
-    block: grouping.Block = False,
-    irq: grouping.Irq = False,
-    anonymize: grouping.Anonymize = None,
-    deferred_missing: stacks.DeferredMissing = "mark",
-    stitch_lbr: stacks.StitchLbr = False,
-    merge_callchains: stacks.MergeCallchains = True,
-    jobs: stacks.Jobs = 0,
-    symfs: symbols.Symfs = None,
-    kallsyms: symbols.Kallsyms = None,
-    vmlinux: symbols.Vmlinux = None,
-    debug_dir: symbols.DebugDir = None,
-    buildid_dir: symbols.BuildidDir = None,
-    perf_map_dir: symbols.PerfMapDir = None,
-    debuginfod: symbols.Debuginfod = None,
-    archive: symbols.Archive = None,
-    allow_build_id_mismatch: symbols.AllowBuildIdMismatch = False,
-    names: symbols.Names = "short",
-    inline: symbols.Inline = True,
-    no_symbols: symbols.NoSymbols = False,
+    event: filter_options.Event = None,
+    pid: filter_options.Pid = None,
+    tid: filter_options.Tid = None,
+    comm: filter_options.Comm = None,
+    cpu: filter_options.Cpu = None,
+    dso: filter_options.Dso = None,
+    symbol: filter_options.Symbol = None,
+    time: filter_options.Time = None,
+    time_wall: filter_options.TimeWall = None,
+    parallelism: filter_options.Parallelism = None,
+    max_stack: filter_options.MaxStack = None,
+    no_kernel: filter_options.NoKernel = False,
+    no_user: filter_options.NoUser = False,
+    no_idle: filter_options.NoIdle = False,
+    allow_empty: filter_options.AllowEmpty = False,
+    root: grouping_options.Root = None,
+    merge_threads: grouping_options.MergeThreads = False,
+    fold_recursion: grouping_options.FoldRecursion = False,
+    off_cpu: grouping_options.OffCpu = None,
+    pairs: grouping_options.PairOf = None,
+    locks: grouping_options.Locks = False,
+    block: grouping_options.Block = False,
+    irq: grouping_options.Irq = False,
+    anonymize: grouping_options.Anonymize = None,
+    deferred_missing: stack_options.DeferredMissing = "mark",
+    stitch_lbr: stack_options.StitchLbr = False,
+    merge_callchains: stack_options.MergeCallchains = True,
+    jobs: stack_options.Jobs = 0,
+    symfs: name_options.Symfs = None,
+    kallsyms: name_options.Kallsyms = None,
+    vmlinux: name_options.Vmlinux = None,
+    debug_dir: name_options.DebugDir = None,
+    buildid_dir: name_options.BuildidDir = None,
+    perf_map_dir: name_options.PerfMapDir = None,
+    debuginfod: name_options.Debuginfod = None,
+    archive: name_options.Archive = None,
+    allow_build_id_mismatch: name_options.AllowBuildIdMismatch = False,
+    names: name_options.Names = "short",
+    inline: name_options.Inline = True,
+    no_symbols: name_options.NoSymbols = False,
     max_unpacked: MaxUnpacked = None,
     quiet: Quiet = False,
     verbose: Verbose = False,
@@ -79,11 +79,11 @@ def report(
     For a job summary, a pull request, or a program that reads. With --before, it says what changed, too.
     """
     parameters = locals()
+    from perf2x.analysis.report.report_tables import report_tables
     from perf2x.cli.render.summary import verbose_lines
-    from perf2x.cli.report.difference import difference_facts
-    from perf2x.cli.report.facts import Limits, report_facts
-    from perf2x.cli.report.fit import check_size, fitted_report
-    from perf2x.report.tables import report_tables
+    from perf2x.cli.report.fit_bytes import check_size, fitted_report
+    from perf2x.cli.report.report_difference import difference_facts
+    from perf2x.cli.report.report_facts import Limits, report_facts
 
     check_size(max_bytes)
     sources = recordings(inputs)
@@ -118,7 +118,7 @@ def _loaded(
         return load(sources, options, progress), None
     if len(sources) > 1:
         raise OptionError("--before compares one recording with one other; name one INPUT")
-    from perf2x.cli.diff_pair import load_pair
+    from perf2x.cli.diff.diff_pair import load_pair
 
     pair = load_pair((recordings([before])[0], sources[0]), options, *compared, progress)
     return pair.after, pair

@@ -4,14 +4,21 @@ from typing import Annotated
 
 import typer
 
+from perf2x.base.errors import OptionError
+from perf2x.base.files.output_file import default_output
 from perf2x.cli.help import HelpAll
-from perf2x.cli.load_options import load_options, with_listings
+from perf2x.cli.make_load_options import load_options, with_listings
 from perf2x.cli.messages import print_message
-from perf2x.cli.options import filters, formats, grouping, listings, stacks, symbols
-from perf2x.cli.options.inputs import Inputs, MaxUnpacked, Quiet, Verbose, recordings
+from perf2x.cli.options import (
+    filter_options,
+    format_options,
+    grouping_options,
+    name_options,
+    source_options,
+    stack_options,
+)
+from perf2x.cli.options.input_options import Inputs, MaxUnpacked, Quiet, Verbose, recordings
 from perf2x.cli.progress import progress_bar
-from perf2x.pipeline.output_names import default_output
-from perf2x.tables.errors import OptionError
 
 _PANEL = "Browser"
 
@@ -42,54 +49,54 @@ def view(
     *,
     serve: Serve = False,
     port: Port = None,
-    title: formats.Title = None,
-    event: filters.Event = None,
-    pid: filters.Pid = None,
-    tid: filters.Tid = None,
-    comm: filters.Comm = None,
-    cpu: filters.Cpu = None,
-    dso: filters.Dso = None,
-    symbol: filters.Symbol = None,
-    time: filters.Time = None,
-    time_wall: filters.TimeWall = None,
-    parallelism: filters.Parallelism = None,
-    max_stack: filters.MaxStack = None,
-    no_kernel: filters.NoKernel = False,
-    no_user: filters.NoUser = False,
-    no_idle: filters.NoIdle = False,
-    where: filters.Where = None,
-    allow_empty: filters.AllowEmpty = False,
-    root: grouping.Root = None,
-    merge_threads: grouping.MergeThreads = False,
-    fold_recursion: grouping.FoldRecursion = False,
-    off_cpu: grouping.OffCpu = None,
-    pairs: grouping.PairOf = None,
-    locks: grouping.Locks = False,
-    block: grouping.Block = False,
-    irq: grouping.Irq = False,
-    anonymize: grouping.Anonymize = None,
-    source: listings.PageSource = False,
-    source_dir: listings.PageSourceDir = None,
-    assembly: listings.PageAssembly = False,
-    syntax: listings.Syntax = "att",
-    around: listings.Around = 10,
-    hottest: listings.Hottest = 20,
-    deferred_missing: stacks.DeferredMissing = "mark",
-    stitch_lbr: stacks.StitchLbr = False,
-    merge_callchains: stacks.MergeCallchains = True,
-    jobs: stacks.Jobs = 0,
-    symfs: symbols.Symfs = None,
-    kallsyms: symbols.Kallsyms = None,
-    vmlinux: symbols.Vmlinux = None,
-    debug_dir: symbols.DebugDir = None,
-    buildid_dir: symbols.BuildidDir = None,
-    perf_map_dir: symbols.PerfMapDir = None,
-    debuginfod: symbols.Debuginfod = None,
-    archive: symbols.Archive = None,
-    allow_build_id_mismatch: symbols.AllowBuildIdMismatch = False,
-    names: symbols.Names = "short",
-    inline: symbols.Inline = True,
-    no_symbols: symbols.NoSymbols = False,
+    title: format_options.Title = None,
+    event: filter_options.Event = None,
+    pid: filter_options.Pid = None,
+    tid: filter_options.Tid = None,
+    comm: filter_options.Comm = None,
+    cpu: filter_options.Cpu = None,
+    dso: filter_options.Dso = None,
+    symbol: filter_options.Symbol = None,
+    time: filter_options.Time = None,
+    time_wall: filter_options.TimeWall = None,
+    parallelism: filter_options.Parallelism = None,
+    max_stack: filter_options.MaxStack = None,
+    no_kernel: filter_options.NoKernel = False,
+    no_user: filter_options.NoUser = False,
+    no_idle: filter_options.NoIdle = False,
+    where: filter_options.Where = None,
+    allow_empty: filter_options.AllowEmpty = False,
+    root: grouping_options.Root = None,
+    merge_threads: grouping_options.MergeThreads = False,
+    fold_recursion: grouping_options.FoldRecursion = False,
+    off_cpu: grouping_options.OffCpu = None,
+    pairs: grouping_options.PairOf = None,
+    locks: grouping_options.Locks = False,
+    block: grouping_options.Block = False,
+    irq: grouping_options.Irq = False,
+    anonymize: grouping_options.Anonymize = None,
+    source: source_options.PageSource = False,
+    source_dir: source_options.PageSourceDir = None,
+    assembly: source_options.PageAssembly = False,
+    syntax: source_options.Syntax = "att",
+    around: source_options.Around = 10,
+    hottest: source_options.Hottest = 20,
+    deferred_missing: stack_options.DeferredMissing = "mark",
+    stitch_lbr: stack_options.StitchLbr = False,
+    merge_callchains: stack_options.MergeCallchains = True,
+    jobs: stack_options.Jobs = 0,
+    symfs: name_options.Symfs = None,
+    kallsyms: name_options.Kallsyms = None,
+    vmlinux: name_options.Vmlinux = None,
+    debug_dir: name_options.DebugDir = None,
+    buildid_dir: name_options.BuildidDir = None,
+    perf_map_dir: name_options.PerfMapDir = None,
+    debuginfod: name_options.Debuginfod = None,
+    archive: name_options.Archive = None,
+    allow_build_id_mismatch: name_options.AllowBuildIdMismatch = False,
+    names: name_options.Names = "short",
+    inline: name_options.Inline = True,
+    no_symbols: name_options.NoSymbols = False,
     max_unpacked: MaxUnpacked = None,
     quiet: Quiet = False,
     verbose: Verbose = False,
@@ -102,7 +109,7 @@ def view(
     """
     parameters = locals()
     from perf2x.cli.render.summary import quality_lines, verbose_lines
-    from perf2x.cli.view_page import open_page, serve_page
+    from perf2x.cli.view.view_page import open_page, serve_page
     from perf2x.pipeline.for_output import for_output
     from perf2x.pipeline.load import load
     from perf2x.plugins.registry import build_emitter, notes

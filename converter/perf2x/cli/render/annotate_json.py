@@ -3,8 +3,8 @@
 from typing import Any
 
 from perf2x.cli.render.annotate_page import Row, source_rows, whole_of
-from perf2x.tables.listings import CodeListing, Costs, FunctionListing
-from perf2x.tables.profile import Profile
+from perf2x.model.profile.listings import CodeListing, Costs, FunctionListing
+from perf2x.model.profile.profile import Profile
 
 
 def listing_json(profile: Profile) -> str:

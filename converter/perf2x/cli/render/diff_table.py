@@ -7,12 +7,12 @@ from msgspec import Struct
 
 from perf2x.cli.render.fit_text import wrap_sentence
 from perf2x.cli.render.number_format import format_amount, format_change, plural
-from perf2x.cli.render.report import Report
+from perf2x.cli.render.report_formats import Report
 from perf2x.cli.render.text_table import Column, Layout, name_column, number_column, table_lines
-from perf2x.tables.printable import short
+from perf2x.model.terminal_text import short
 
 if TYPE_CHECKING:
-    from perf2x.analysis.diff import Change, Comparison
+    from perf2x.analysis.diff.changes import Change, Comparison
     from perf2x.analysis.totals import Totals
 
 _EVENT = 60
@@ -68,7 +68,7 @@ def diff_report(table: ChangeTable) -> Report:
             yield f"no {table.by} moved"
 
     def markdown() -> Iterator[str]:
-        from perf2x.cli.render.markdown import Section, code, escape_tildes, markdown_document
+        from perf2x.cli.render.markdown_table import Section, code, escape_tildes, markdown_document
 
         text = f"{code(table.before.event, _EVENT)}: {escape_tildes(_change_heading(table))}"
         if not table.rows:

@@ -5,18 +5,18 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import to_builtins
 
+from perf2x.analysis.explain.verdict import format_share
 from perf2x.cli.render.number_format import plural
-from perf2x.cli.render.report import Report
+from perf2x.cli.render.report_formats import Report
 from perf2x.cli.render.text_table import name_column, text_column
-from perf2x.explain.verdict import format_share
-from perf2x.tables.printable import plain
+from perf2x.model.terminal_text import plain
 
 if TYPE_CHECKING:
-    from perf2x.cli.render.markdown import Section
-    from perf2x.explain.call_frames import FrameTable
-    from perf2x.explain.debug_info import DebugInfo
-    from perf2x.explain.findings import Explanation
-    from perf2x.explain.symbol_tables import NameTable
+    from perf2x.analysis.explain.call_frames import FrameTable
+    from perf2x.analysis.explain.debug_info import DebugInfo
+    from perf2x.analysis.explain.findings import Explanation
+    from perf2x.analysis.explain.symbol_tables import NameTable
+    from perf2x.cli.render.markdown_table import Section
 
 _LABEL = 14
 _ORDER = {"little": "little-endian", "big": "big-endian"}
@@ -31,7 +31,7 @@ def explain_report(known: "Sequence[Explanation]", refused: Mapping[str, str]) -
         return {"objects": objects, "refused": [{"path": path, "error": text} for path, text in refused.items()]}
 
     def markdown() -> Iterator[str]:
-        from perf2x.cli.render.markdown import markdown_document
+        from perf2x.cli.render.markdown_table import markdown_document
 
         return markdown_document("perf2x explain", [_object_section(one) for one in known])
 
@@ -57,7 +57,7 @@ def _object_lines(known: "Sequence[Explanation]") -> Iterator[str]:
 
 
 def _object_section(one: "Explanation") -> "Section":
-    from perf2x.cli.render.markdown import Section, code
+    from perf2x.cli.render.markdown_table import Section, code
 
     pairs = list(explanation_lines(one))
     return Section(

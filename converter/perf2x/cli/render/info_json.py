@@ -10,10 +10,10 @@ from msgspec import to_builtins
 
 from perf2x.cli.render.header_sections import sections_as_json
 from perf2x.cli.render.stats_json import symbol_facts, unwound_facts
-from perf2x.tables.count_threads import count_threads
+from perf2x.model.profile.count_threads import count_threads
 
 if TYPE_CHECKING:
-    from perf2x.pipeline.result import Loaded
+    from perf2x.pipeline.load_result import Loaded
 
 
 def info_facts(loaded: "Loaded") -> dict[str, Any]:

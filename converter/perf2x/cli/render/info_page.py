@@ -8,16 +8,16 @@ from msgspec import to_builtins
 from perf2x.cli.render.header_sections import section_lines
 from perf2x.cli.render.info_json import info_facts
 from perf2x.cli.render.number_format import plural
-from perf2x.cli.render.report import Report
+from perf2x.cli.render.report_formats import Report
 from perf2x.cli.render.summary import deferred_line, symbol_lines, unwound_line
 from perf2x.cli.render.text_table import name_column, number_column, text_column
-from perf2x.tables.printable import plain
+from perf2x.model.terminal_text import plain
 
 if TYPE_CHECKING:
-    from perf2x.cli.render.markdown import Section
-    from perf2x.explain.missing import UnnamedObject
-    from perf2x.pipeline.result import Loaded
-    from perf2x.symbolize.symbol_report import ObjectReport
+    from perf2x.analysis.explain.missing_names import UnnamedObject
+    from perf2x.cli.render.markdown_table import Section
+    from perf2x.pipeline.load_result import Loaded
+    from perf2x.symbolizer.symbol_report import ObjectReport
 
 _MOST_OBJECTS = 1000
 """Objects whose frames lack names."""
@@ -39,7 +39,7 @@ def info_report(loaded: "Loaded", reasons: "Sequence[UnnamedObject] | None" = No
         return map(plain, _info_lines(loaded, known, reasons or ()))
 
     def markdown() -> Iterator[str]:
-        from perf2x.cli.render.markdown import code, markdown_document
+        from perf2x.cli.render.markdown_table import code, markdown_document
 
         parts = list(_info_sections(loaded, known, reasons or ()))
         return markdown_document(f"perf2x info: {code(known['session']['source'])}", parts)
@@ -74,7 +74,7 @@ def _info_lines(loaded: "Loaded", known: dict[str, Any], reasons: "Sequence[Unna
 
 
 def _info_sections(loaded: "Loaded", known: dict[str, Any], reasons: "Sequence[UnnamedObject]") -> "Iterator[Section]":
-    from perf2x.cli.render.markdown import Section, code
+    from perf2x.cli.render.markdown_table import Section, code
 
     facts_of_it = {
         **dict(_session(loaded, known)),

@@ -6,7 +6,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, BinaryIO
 
 from perf2x.cli.render.csv_table import csv_text
-from perf2x.cli.render.markdown import Section, markdown_document
+from perf2x.cli.render.markdown_table import Section, markdown_document
 from perf2x.cli.render.text_table import Column, Layout, name_column, number_column, table_lines
 
 if TYPE_CHECKING:

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 from msgspec import to_builtins
 
 from perf2x import __version__
-from perf2x.cli.gates import quality_percentages
+from perf2x.base.errors import OptionError
+from perf2x.base.files.output_file import open_output
 from perf2x.cli.messages import print_text
-from perf2x.files.output import open_output
-from perf2x.tables.errors import OptionError
+from perf2x.cli.quality_gates import quality_percentages
 
 if TYPE_CHECKING:
-    from perf2x.pipeline.result import Loaded
+    from perf2x.pipeline.load_result import Loaded
 
 SCHEMA = 1
 

@@ -5,18 +5,18 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from perf2x.cli.render.number_format import plural
-from perf2x.tables.count_threads import count_threads
-from perf2x.tables.diagnostics import Diagnostics, Severity
-from perf2x.tables.plugin_options import START_TIME, Needs
-from perf2x.tables.printable import short
-from perf2x.unwind.chains import End
+from perf2x.model.diagnostics import Diagnostics, Severity
+from perf2x.model.plugin_options import START_TIME, Needs
+from perf2x.model.profile.count_threads import count_threads
+from perf2x.model.terminal_text import short
+from perf2x.stitcher.unwind.unwound_chains import End
 
 if TYPE_CHECKING:
-    from perf2x.pipeline.call_graphs import UnwindReport
-    from perf2x.pipeline.result import Loaded
-    from perf2x.stitch.deferred_report import DeferredReport
-    from perf2x.transform.pair_report import PairReport
-    from perf2x.transform.wait_report import WaitReport
+    from perf2x.pipeline.load_result import Loaded
+    from perf2x.stitcher.call_graphs import UnwindReport
+    from perf2x.stitcher.deferred.deferred_report import DeferredReport
+    from perf2x.transforms.pairs.pair_report import PairReport
+    from perf2x.transforms.scheduling.wait_report import WaitReport
 
 _NAMED_OBJECTS = 3
 _UNWIND_ENDS = {
@@ -166,7 +166,7 @@ def pair_line(report: "PairReport") -> str:
 
 def _compiled_code(count: int, report: "UnwindReport") -> str:
     """Number of those ``count`` stacks that end in just-in-time compiled code, and what helps."""
-    from perf2x.pipeline.call_graphs import DESCRIBED_CODE
+    from perf2x.stitcher.call_graphs import DESCRIBED_CODE
 
     some = "" if report.cut_in_jit == count else f"{report.cut_in_jit:,} of them "
     helps = "perf inject --jit where its jit-PID.dump is" if report.dumps_missing else DESCRIBED_CODE

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 from perf2x.cli.render.fit_text import wrap_sentence
 from perf2x.cli.render.number_format import format_amount, format_percent, plural
-from perf2x.cli.render.report import Report
+from perf2x.cli.render.report_formats import Report
 from perf2x.cli.render.text_table import Layout, name_column, number_column, table_lines
-from perf2x.tables.printable import short
+from perf2x.model.terminal_text import short
 
 if TYPE_CHECKING:
     from perf2x.analysis.totals import Total, Totals
@@ -37,7 +37,7 @@ def top_report(
         yield from table_lines(_total_layouts(found, rows, by, sort, periods), room)
 
     def markdown() -> Iterator[str]:
-        from perf2x.cli.render.markdown import Section, code, markdown_document, name_list
+        from perf2x.cli.render.markdown_table import Section, code, markdown_document, name_list
 
         text = f"{code(found.event, _EVENT)}: {heading}"
         layout = [

@@ -10,8 +10,8 @@ from urllib.parse import SplitResult, urlencode, urlsplit, urlunsplit
 
 from msgspec import Struct
 
-from perf2x.tables.errors import OptionError
-from perf2x.tables.profile import Profile
+from perf2x.base.errors import OptionError
+from perf2x.model.profile.profile import Profile
 
 _OTLP_PATH, _PYROSCOPE_PATH, _PARCA_PATH = "/v1development/profiles", "/ingest", "/api/profiles/writeraw"
 _PARCA = "parca+"

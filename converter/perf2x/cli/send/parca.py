@@ -11,8 +11,8 @@ import re
 from base64 import b64encode
 from collections.abc import Mapping
 
-from perf2x.tables.errors import OptionError
-from perf2x.tables.profile import Profile
+from perf2x.base.errors import OptionError
+from perf2x.model.profile.profile import Profile
 
 _NAME = "__name__"
 

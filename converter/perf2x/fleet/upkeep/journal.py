@@ -10,10 +10,10 @@ from collections.abc import Iterator
 
 from msgspec import DecodeError, Struct, json
 
-from perf2x.dataset.schema import TABLES
-from perf2x.dataset.storage import LocalFolder, Storage
-from perf2x.files.operating_system import has_file_locks, locked_folder
-from perf2x.tables.errors import FormatError, OutputError
+from perf2x.base.errors import FormatError, OutputError
+from perf2x.base.files.operating_system import has_file_locks, locked_folder
+from perf2x.storage.dataset.dataset_folder import LocalFolder, Storage
+from perf2x.storage.dataset.dataset_schema import TABLES
 
 FOLDER = "_upkeep"
 _LIST = f"{FOLDER}/changes.json"

@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from perf2x.dataset.ids import text_id
-from perf2x.dataset.read import rows_with
-from perf2x.dataset.schema import PARTITIONED, SUFFIX, arrow, schema_of
-from perf2x.dataset.storage import Storage
-from perf2x.dataset.write import MERGED, write_file
 from perf2x.fleet.upkeep.journal import Changes, staged
 from perf2x.fleet.upkeep.row_files import RecordingRow, RowFile, read_stored
+from perf2x.storage.dataset.content_ids import text_id
+from perf2x.storage.dataset.dataset_folder import Storage
+from perf2x.storage.dataset.dataset_schema import PARTITIONED, SUFFIX, arrow, schema_of
+from perf2x.storage.dataset.read.read_dataset import rows_with
+from perf2x.storage.dataset.write.write_recording import MERGED, write_file
 
 if TYPE_CHECKING:
     import pyarrow

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from perf2x.dataset.read_files import read_table
-from perf2x.dataset.storage import Storage, StoredFile
-from perf2x.dataset.superseded import states_of, superseded
+from perf2x.storage.dataset.dataset_folder import Storage, StoredFile
+from perf2x.storage.dataset.parquet_files import read_table
+from perf2x.storage.dataset.superseded import states_of, superseded
 
 if TYPE_CHECKING:
     import pyarrow

@@ -3,17 +3,17 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from perf2x.columnar.arrays import Bools
-from perf2x.columnar.unique import group_rows
-from perf2x.dataset.ids import distinct_ids, id_halves, text_id
-from perf2x.dataset.known_lines import of_one_namer
-from perf2x.dataset.read_files import id_rows, numbers
-from perf2x.dataset.schema import SUFFIX, arrow, schema_of
-from perf2x.dataset.storage import Storage
-from perf2x.dataset.write import MERGED, recording_of, write_file
+from perf2x.base.columnar.arrays import Bools
+from perf2x.base.columnar.unique import group_rows
+from perf2x.base.errors import FormatError
 from perf2x.fleet.upkeep.journal import staged
 from perf2x.fleet.upkeep.row_files import read_stored
-from perf2x.tables.errors import FormatError
+from perf2x.storage.dataset.content_ids import distinct_ids, id_halves, text_id
+from perf2x.storage.dataset.dataset_folder import Storage
+from perf2x.storage.dataset.dataset_schema import SUFFIX, arrow, schema_of
+from perf2x.storage.dataset.names.known_lines import of_one_namer
+from perf2x.storage.dataset.parquet_files import id_rows, numbers
+from perf2x.storage.dataset.write.write_recording import MERGED, recording_of, write_file
 
 if TYPE_CHECKING:
     import pyarrow

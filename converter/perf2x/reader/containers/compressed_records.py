@@ -12,13 +12,13 @@ import struct
 
 import numpy as np
 
-from perf2x.abi.layouts import HEADER_SIZE, ByteOrder
-from perf2x.abi.perffile import UserRecordType
-from perf2x.columnar.arrays import U8
-from perf2x.files import unpack_limit
+from perf2x.base.abi.layouts import HEADER_SIZE, ByteOrder
+from perf2x.base.abi.perffile import UserRecordType
+from perf2x.base.columnar.arrays import U8
+from perf2x.base.errors import FormatError
+from perf2x.base.files import unpack_limit
 from perf2x.reader.containers.zstd_module import TooLargeError, ZstdStream
 from perf2x.reader.record_framing import FramedRecords, frame_records
-from perf2x.tables.errors import FormatError
 
 MOST_EACH = 64 << 20
 """Most bytes that a compressed record, of at most 64 KiB, may unpack to; less where the ring buffers are smaller."""
@@ -26,7 +26,7 @@ MOST_EACH = 64 << 20
 
 class Unpacker:
     """Unpacks the compressed records of one section in file order, bounded by ``limit`` each and the policy of
-    files/unpack_limit.py over all.
+    base/files/unpack_limit.py over all.
 
     The first bytes that are no zstd, or no records, end the stream: later ones depend on them.
     """

@@ -10,11 +10,11 @@ import struct
 
 from msgspec import Struct, field
 
-from perf2x.abi import perffile
-from perf2x.abi.layouts import ATTR_SIZE_VER0, ByteOrder
-from perf2x.columnar.arrays import U8
-from perf2x.tables.diagnostics import Diagnostics, Severity
-from perf2x.tables.errors import FormatError
+from perf2x.base.abi import perffile
+from perf2x.base.abi.layouts import ATTR_SIZE_VER0, ByteOrder
+from perf2x.base.columnar.arrays import U8
+from perf2x.base.errors import FormatError
+from perf2x.model.diagnostics import Diagnostics, Severity
 
 
 class FileSection(Struct, frozen=True):

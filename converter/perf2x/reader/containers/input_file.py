@@ -17,14 +17,14 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from perf2x.abi.perffile import MAGIC, MAGIC_LEGACY, MAGIC_SWAPPED
-from perf2x.columnar.arrays import U8
-from perf2x.files import unpack_limit
-from perf2x.files.operating_system import free_pages, map_file
-from perf2x.files.temporary import shown_name
+from perf2x.base.abi.perffile import MAGIC, MAGIC_LEGACY, MAGIC_SWAPPED
+from perf2x.base.columnar.arrays import U8
+from perf2x.base.errors import FormatError
+from perf2x.base.files import unpack_limit
+from perf2x.base.files.operating_system import free_pages, map_file
+from perf2x.base.files.temporary import shown_name
+from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.reader.containers.zstd_module import ZstdReader
-from perf2x.tables.diagnostics import Diagnostics, Severity
-from perf2x.tables.errors import FormatError
 
 CHUNK = 1 << 20
 _MAGICS = (MAGIC, MAGIC_SWAPPED, MAGIC_LEGACY)

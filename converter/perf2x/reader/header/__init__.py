@@ -1,1 +1,1 @@
-"""Attributes and feature sections: decoded into one Session."""
+"""Attributes and feature sections of a recording, decoded to plain values."""

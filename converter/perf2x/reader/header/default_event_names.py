@@ -3,7 +3,7 @@
 Source of truth: evsel__name and evsel__add_modifiers in tools/perf/util/evsel.c.
 """
 
-from perf2x.abi.uapi import EventType
+from perf2x.base.abi.uapi import EventType
 
 HARDWARE = (
     "cycles", "instructions", "cache-references", "cache-misses", "branches", "branch-misses", "bus-cycles",

@@ -3,7 +3,7 @@
 import struct
 from typing import Any
 
-from perf2x.abi.layouts import ByteOrder
+from perf2x.base.abi.layouts import ByteOrder
 
 
 class SectionError(Exception):

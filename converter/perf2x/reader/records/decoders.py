@@ -12,16 +12,16 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from perf2x.abi import uapi
-from perf2x.abi.perffile import MISC_LOST_SAMPLES_BPF
-from perf2x.abi.uapi import RecordType
-from perf2x.columnar.arrays import Bools
-from perf2x.columnar.hashing import identity_of
+from perf2x.base.abi import uapi
+from perf2x.base.abi.perffile import MISC_LOST_SAMPLES_BPF
+from perf2x.base.abi.uapi import RecordType
+from perf2x.base.columnar.arrays import Bools
+from perf2x.base.columnar.hashing import identity_of
+from perf2x.model.recording.events import Event
 from perf2x.reader.block import Block
 from perf2x.reader.event_table import trailer_length
 from perf2x.reader.records.field_cursor import FieldCursor, as_i32
 from perf2x.reader.records.sample_id import read_trailer
-from perf2x.tables.events import Event
 
 Misc = npt.NDArray[np.uint16]
 Columns = dict[str, Any]

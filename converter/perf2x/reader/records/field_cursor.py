@@ -13,8 +13,8 @@ rows at the end. Nothing is read outside the block.
 import numpy as np
 import numpy.typing as npt
 
-from perf2x.columnar.arrays import I32, I64, U64, Bools
-from perf2x.columnar.ragged import Ragged, offsets_of, ranges
+from perf2x.base.columnar.arrays import I32, I64, U64, Bools
+from perf2x.base.columnar.ragged import Ragged, offsets_of, ranges
 from perf2x.reader.block import Block
 
 LOW = np.uint64(0xFFFFFFFF)

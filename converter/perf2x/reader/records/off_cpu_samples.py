@@ -9,14 +9,14 @@ called ``offcpu-time``; RAW starts 4 bytes after a word boundary and holds::
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.abi.layouts import ByteOrder
-from perf2x.abi.uapi import EventType, SampleType, SoftwareConfig
-from perf2x.columnar.arrays import U64, Bools
-from perf2x.columnar.ragged import Ragged, offsets_of, ranges
+from perf2x.base.abi.layouts import ByteOrder
+from perf2x.base.abi.uapi import EventType, SampleType, SoftwareConfig
+from perf2x.base.columnar.arrays import U64, Bools
+from perf2x.base.columnar.ragged import Ragged, offsets_of, ranges
+from perf2x.model.recording.events import Event, Samples, Want
+from perf2x.model.value_limits import LAST_TIME
 from perf2x.reader.block import make_block
 from perf2x.reader.records.field_cursor import FieldCursor
-from perf2x.tables.events import Event, Samples, Want
-from perf2x.tables.value_limits import LAST_TIME
 
 NAME = "offcpu-time"
 _MADE_UP = np.uint64(0xFFFFFFFF00000000)

@@ -14,11 +14,11 @@ from itertools import pairwise
 import numpy as np
 from msgspec import Struct, field
 
-from perf2x.abi.uapi import ReadFormat
-from perf2x.columnar.arrays import I32, I64, U64
-from perf2x.columnar.ragged import offsets_of, ranges
+from perf2x.base.abi.uapi import ReadFormat
+from perf2x.base.columnar.arrays import I32, I64, U64
+from perf2x.base.columnar.ragged import offsets_of, ranges
+from perf2x.model.recording.events import ReadValues
 from perf2x.reader.records.field_cursor import FieldCursor
-from perf2x.tables.events import ReadValues
 
 
 def read_values(at: FieldCursor, read_format: int) -> ReadValues:

@@ -1,7 +1,7 @@
 """Record types by number: their names, those that describe the session, and those that become no table."""
 
-from perf2x.abi.perffile import UserRecordType
-from perf2x.abi.uapi import RecordType
+from perf2x.base.abi.perffile import UserRecordType
+from perf2x.base.abi.uapi import RecordType
 
 RECORD_NAMES = {int(kind): kind.name for family in (RecordType, UserRecordType) for kind in family}
 """Record type to its kernel name without PERF_RECORD_."""

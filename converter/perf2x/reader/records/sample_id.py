@@ -15,11 +15,11 @@
 import numpy as np
 from msgspec import Struct
 
-from perf2x.abi.uapi import SampleType
-from perf2x.columnar.arrays import I32, U64
+from perf2x.base.abi.uapi import SampleType
+from perf2x.base.columnar.arrays import I32, U64
+from perf2x.model.recording.events import Event
 from perf2x.reader.event_table import TRAILER_FIELDS, trailer_length
 from perf2x.reader.records.field_cursor import FieldCursor, as_i32
-from perf2x.tables.events import Event
 
 
 class Trailer(Struct, frozen=True):

@@ -6,11 +6,11 @@ evsel__parse_sample in tools/perf/util/evsel.c.
 
 import numpy as np
 
-from perf2x.abi.uapi import BranchSampleType, RegsAbi
-from perf2x.columnar.arrays import I64, U8, U64, Bools
-from perf2x.columnar.ragged import Ragged, offsets_of, ranges
+from perf2x.base.abi.uapi import BranchSampleType, RegsAbi
+from perf2x.base.columnar.arrays import I64, U8, U64, Bools
+from perf2x.base.columnar.ragged import Ragged, offsets_of, ranges
+from perf2x.model.recording.events import Branches, UserStacks
 from perf2x.reader.records.field_cursor import FieldCursor
-from perf2x.tables.events import Branches, UserStacks
 
 ENTRY_WORDS = 3
 """struct perf_branch_entry: from, to, flags."""

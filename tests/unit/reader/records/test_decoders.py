@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from perf2x.abi.perffile import UserRecordType
-from perf2x.abi.uapi import RecordType
+from perf2x.base.abi.perffile import UserRecordType
+from perf2x.base.abi.uapi import RecordType
+from perf2x.model.recording.sideband import Sideband
 from perf2x.reader.records.decoders import DECODERS
 from perf2x.reader.records.record_types import SKIPPED
-from perf2x.tables.sideband import Sideband
 from tests import forge
 from tests.forge import kernel as k
 from tests.forge.records import Stamp

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from perf2x.tables.events import Want
-from perf2x.tables.value_limits import LAST_TIME
+from perf2x.model.recording.events import Want
+from perf2x.model.value_limits import LAST_TIME
 from tests.forge import Event, Sample, Session
 from tests.forge import kernel as k
 from tests.forge.features import Features

@@ -3,8 +3,8 @@
 import struct
 from pathlib import Path
 
+from perf2x.model.recording.events import Want
 from perf2x.reader import open_recording
-from perf2x.tables.events import Want
 
 # 0x38 … of the message: type 22, misc user, size 64, cookie, nr 3, ips; trailer pid, tid, time
 QUOTED = bytes.fromhex(

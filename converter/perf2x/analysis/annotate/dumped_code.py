@@ -1,0 +1,85 @@
+"""Code that a just-in-time compiler wrote to a jitdump: found by file offset, shown where it was loaded."""
+
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from elftools.elf.enums import ENUM_E_MACHINE
+
+from perf2x.base.columnar.arrays import I64, U64
+from perf2x.base.errors import ObjectError
+from perf2x.base.files.temporary import shown_name
+from perf2x.binaries.elf.code_bytes import MOST
+from perf2x.symbolizer.sources.jitdump_files import JitdumpFiles
+from perf2x.symbolizer.sources.jitdump_source import CodeByOffset
+from perf2x.symbolizer.sources.parse_jitdump import JitCode, JitDump, machine_of
+from perf2x.symbolizer.sources.symbol_source import Context, Dso
+
+_NO_OFFSET = np.uint64(2**64 - 1)
+
+
+class DumpedCode:
+    """Pieces of code of one dump; pieces that replaced one another at an address have offsets of their own."""
+
+    def __init__(self, context: Context, dso: Dso) -> None:
+        self._dso, self._arch = dso, context.session.arch
+        self._files = JitdumpFiles(context.options, context.finder, context.diagnostics)
+
+    def extents(self, offset: U64) -> tuple[U64, U64]:
+        """(n,) first byte, and one past the last, of the piece at each file offset; both 0 where there is none."""
+        row = self._pieces.find(offset)
+        start, size = np.append(self._pieces.start, np.uint64(0)), np.append(self._pieces.size, np.uint64(0))
+        return start[row], start[row] + size[row]
+
+    def read(self, start: int, end: int) -> tuple[str, bytes]:
+        """Machine and bytes between two file offsets; ObjectError if they cannot be read."""
+        if self._dump is None:
+            raise ObjectError(f"{self._dso.name}: the dump is not here")
+        if end - start > MOST:
+            raise ObjectError(f"its code is larger than {MOST >> 20} MiB")
+        number = machine_of(self._dump, self._arch)
+        machine = next((name for name, value in ENUM_E_MACHINE.items() if value == number), f"machine {number}")
+        try:
+            with Path(self._dump.name).open("rb") as file:
+                file.seek(start)
+                data = file.read(end - start)
+        except OSError as error:
+            raise ObjectError(f"{shown_name(self._dump.name)}: {error.strerror}") from None
+        if len(data) < end - start:
+            raise ObjectError(f"{shown_name(self._dump.name)}: it ends within the code")
+        return machine, data
+
+    def displacement(self, start: int) -> int:
+        """Distance from the file offset of a piece to the address that it was loaded at first, modulo 2**64."""
+        code = self._piece_at(start)
+        return (code.first - code.offset) % 2**64 if code is not None else 0
+
+    def offsets_of(self, address: U64) -> U64:
+        """(n,) file offset of the code loaded at each address, 2**64 - 1 where there is none or was more than one."""
+        codes = self._pieces.codes
+        first = np.array([code.first for code in codes], np.uint64)
+        moved = self._pieces.start - first
+        begun, moved_of_begun = _up_to(address, first, moved)
+        ended, moved_of_ended = _up_to(address, first + self._pieces.size, moved)
+        is_one = begun - ended == 1  # what is left of the sum then is its distance alone
+        return np.where(is_one, address + moved_of_begun - moved_of_ended, _NO_OFFSET)
+
+    @cached_property
+    def _dump(self) -> JitDump | None:
+        return self._files.open(self._dso.name, self._dso.pid)
+
+    @cached_property
+    def _pieces(self) -> CodeByOffset:
+        return CodeByOffset(self._dump or JitDump(0, False, (), False))
+
+    def _piece_at(self, offset: int) -> JitCode | None:
+        row = int(self._pieces.find(np.array([offset], np.uint64))[0])
+        return self._pieces.codes[row] if row >= 0 else None
+
+
+def _up_to(address: U64, bounds: U64, numbers: U64) -> tuple[I64, U64]:
+    """(n,) how many bounds are not above each address, and the sum of their numbers modulo 2**64."""
+    order = np.argsort(bounds, kind="stable")
+    count = np.searchsorted(bounds[order], address, "right").astype(np.int64)
+    sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(numbers[order])])
+    return count, sums[count]

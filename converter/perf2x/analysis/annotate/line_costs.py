@@ -1,0 +1,71 @@
+"""Costs of source lines of chosen functions."""
+
+import numpy as np
+from msgspec import Struct
+
+from perf2x.analysis.annotate.stack_costs import StackWeights, own_by_location, total_by_kind
+from perf2x.base.columnar.arrays import I64, Bools
+from perf2x.base.columnar.ragged import Ragged, offsets_of, row_numbers
+from perf2x.base.columnar.unique import group_rows
+from perf2x.model.profile.profile import Profile
+from perf2x.model.profile.shown_frames import LocationFrames, lines_outermost_first
+
+
+class Entries(Struct, frozen=True):
+    """Frames of locations that belong to chosen functions, in the order of locations."""
+
+    location: I64
+    function: I64
+    """Number of the chosen function."""
+    file: I64
+    """String index of the source file."""
+    line: I64
+    """0 where unknown."""
+    is_innermost: Bools
+    """Samples taken at the location are the function's own."""
+
+
+class LineSums(Struct, frozen=True):
+    """Unique (function, file, line) with costs, in that order."""
+
+    function: I64
+    file: I64
+    line: I64
+    own: I64
+    """(rows, measures)"""
+    total: I64
+    """(rows, measures)"""
+
+
+def entries_of(profile: Profile, frames: LocationFrames, chosen: I64) -> Entries:
+    """Entries of the frames that ``chosen`` (frames,) gives a function."""
+    locations = profile.locations
+    row, offsets = lines_outermost_first(locations)
+    function = chosen[frames.of_location.values]
+    held = np.flatnonzero(function >= 0)
+    is_innermost = np.zeros(len(row), np.bool_)
+    is_innermost[offsets[1:] - 1] = True
+    file = np.append(profile.functions.filename, 0)[np.append(locations.line_function, -1)[row[held]]]
+    line = np.append(locations.line_number, 0)[row[held]]
+    owner = row_numbers(np.diff(offsets))[held]
+    return Entries(owner, function[held], file.astype(np.int64), line.astype(np.int64), is_innermost[held])
+
+
+def line_sums(profile: Profile, entries: Entries, stacks: StackWeights) -> LineSums:
+    """Self and total of each line; a stack with a line twice counts once in its total."""
+    first, kind = group_rows([entries.function, entries.file, entries.line])
+    own = np.zeros((len(first), stacks.weight.shape[1]), np.int64)
+    mine = np.flatnonzero(entries.is_innermost)
+    np.add.at(own, kind[mine], own_by_location(profile, stacks)[entries.location[mine]])
+    kinds = Ragged(offsets_of(np.bincount(entries.location, minlength=len(profile.locations))), kind)
+    total = total_by_kind(profile, stacks, kinds, len(first))
+    return LineSums(entries.function[first], entries.file[first], entries.line[first], own, total)
+
+
+def function_totals(profile: Profile, entries: Entries, stacks: StackWeights, count: int) -> tuple[I64, I64]:
+    """Self and total of each of ``count`` functions: (count, measures) each."""
+    own = np.zeros((count, stacks.weight.shape[1]), np.int64)
+    mine = np.flatnonzero(entries.is_innermost)
+    np.add.at(own, entries.function[mine], own_by_location(profile, stacks)[entries.location[mine]])
+    kinds = Ragged(offsets_of(np.bincount(entries.location, minlength=len(profile.locations))), entries.function)
+    return own, total_by_kind(profile, stacks, kinds, count)

@@ -1,0 +1,73 @@
+"""Makes the listings of a finished profile."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from msgspec.structs import replace
+
+from perf2x.analysis.annotate.choose_functions import choose_functions, function_of_frame, measures_of
+from perf2x.analysis.annotate.line_costs import LineSums, entries_of, function_totals, line_sums
+from perf2x.analysis.annotate.listing_options import ListingOptions
+from perf2x.analysis.annotate.source_lines import Sources
+from perf2x.analysis.annotate.stack_costs import stack_weights
+from perf2x.base.columnar.arrays import I64
+from perf2x.model.profile.listings import Costs, FunctionListing, LineCost, Listings, SourceListing
+from perf2x.model.profile.profile import Profile
+from perf2x.model.profile.shown_frames import location_frames
+from perf2x.symbolizer.sources.symbol_source import Context, SymbolSource
+
+if TYPE_CHECKING:
+    from perf2x.analysis.annotate.line_costs import Entries
+
+
+def make_listings(
+    profile: Profile, context: Context, sources: Sequence[type[SymbolSource]], options: ListingOptions
+) -> Listings:
+    """List lines and instructions of the functions that ``options`` choose, with their costs.
+
+    OptionError for a function that there is not, and for instructions without capstone.
+    """
+    measures = measures_of(profile, options.value)
+    chosen = choose_functions(profile, options)
+    frames, stacks = location_frames(profile), stack_weights(profile, measures)
+    entries = entries_of(profile, frames, function_of_frame(frames, chosen))
+    own, total = function_totals(profile, entries, stacks, len(chosen))
+    found = [
+        FunctionListing(name, thing, _costs(own[row]), _costs(total[row])) for row, (name, thing) in enumerate(chosen)
+    ]
+    texts = Sources(profile, context, options)
+    if options.source:
+        sums = line_sums(profile, entries, stacks)
+        found = [replace(one, sources=_sources(profile, sums, row, texts, entries)) for row, one in enumerate(found)]
+    if options.assembly:
+        from perf2x.analysis.annotate.instruction_costs import with_instructions  # capstone is an extra
+
+        found = with_instructions(found, profile, context, sources, entries, stacks, texts, options)
+    return Listings(measures, tuple(found))
+
+
+def _sources(
+    profile: Profile, sums: LineSums, function: int, texts: Sources, entries: "Entries"
+) -> tuple[SourceListing, ...]:
+    """The files that a function has lines in, highest cost first."""
+    rows = np.flatnonzero(sums.function == function)
+    files = [
+        _source(profile, sums, rows[sums.file[rows] == file], texts, entries) for file in np.unique(sums.file[rows])
+    ]
+    return tuple(sorted(files, key=lambda one: (-sum(line.own[0] for line in one.lines), one.path)))
+
+
+def _source(profile: Profile, sums: LineSums, rows: I64, texts: Sources, entries: "Entries") -> SourceListing:
+    path = str(profile.strings[int(sums.file[rows[0]])])
+    lines = tuple(
+        LineCost(number, _costs(own), _costs(total))
+        for number, own, total in zip(sums.line[rows].tolist(), sums.own[rows], sums.total[rows], strict=True)
+    )
+    here = entries.location[(entries.function == sums.function[rows[0]]) & (entries.file == sums.file[rows[0]])]
+    text, reason = texts.around(path, [line.number for line in lines], here)
+    return SourceListing(path, lines, text, reason)
+
+
+def _costs(row: I64) -> Costs:
+    return tuple(row.tolist())

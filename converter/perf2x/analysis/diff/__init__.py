@@ -1,0 +1,1 @@
+"""Before and after: which functions changed, and which changes noise can explain."""

@@ -1,0 +1,161 @@
+"""Before and after: what moved, as a table, and as one profile for pprof."""
+
+import math
+from collections.abc import Iterable
+
+import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
+
+from perf2x.analysis.diff.noise import Interval, Measured, interval, quantile, share_interval
+from perf2x.analysis.totals import Total, Totals
+from perf2x.model.profile.profile import Profile
+from perf2x.transforms.merge_profiles import merge_profiles
+
+BASE = {"pprof::base": "true"}
+"""Label by which pprof marks the samples of -diff_base (internal/driver/fetch.go in google/pprof)."""
+
+
+class Change(Struct, frozen=True):
+    """One function (object, thread) before and after; values in the event's unit."""
+
+    name: str
+    object: str
+    own_before: int
+    own_after: int
+    total_before: int
+    total_after: int
+    own_interval: Interval = (-math.inf, math.inf)
+    """Limits of the true change of ``own``; a change is significant when they leave 0 out."""
+    total_interval: Interval = (-math.inf, math.inf)
+
+    @property
+    def own(self) -> int:
+        """Change of its own cost."""
+        return self.own_after - self.own_before
+
+    @property
+    def total(self) -> int:
+        """Change of its total cost, with all that it calls."""
+        return self.total_after - self.total_before
+
+    def moved(self, sort: str) -> int:
+        """The change that ``sort`` (self or total) means."""
+        return self.own if sort == "self" else self.total
+
+    def together(self, sort: str) -> int:
+        """The sum of what it costs on both sides."""
+        return self.own_before + self.own_after if sort == "self" else self.total_before + self.total_after
+
+    def with_interval(self, sort: str, limits: Interval) -> "Change":
+        """Return this change with other limits."""
+        if sort == "self":
+            return replace(self, own_interval=limits)
+        return replace(self, total_interval=limits)
+
+    def interval(self, sort: str) -> Interval:
+        """Limits of that change."""
+        return self.own_interval if sort == "self" else self.total_interval
+
+    def significant(self, sort: str) -> bool:
+        """True where sampling noise does not explain the change."""
+        return excludes_zero(self.interval(sort))
+
+
+def excludes_zero(limits: Interval) -> bool:
+    """Return True where the interval of a change excludes zero."""
+    return limits[0] > 0 or limits[1] < 0
+
+
+class Comparison(Struct, frozen=True):
+    """Two tables of one event; ``normalize`` scales ``after`` to the whole of ``before``, so that shares compare."""
+
+    before: Totals
+    after: Totals
+    normalize: bool = False
+
+    @property
+    def scale(self) -> float:
+        """Factor of every value of ``after``."""
+        return self.before.whole / self.after.whole if self.normalize and self.after.whole else 1.0
+
+    def changes(self, confidence: float = 0.95) -> list[Change]:
+        """Every line of either table by name, with intervals that hold for all lines at once."""
+        pairs = self._pairs()
+        deviations = quantile(confidence, len(pairs))
+        return [self._change(was, now, deviations) for was, now in pairs]
+
+    def judged(self, rows: Iterable[Change], confidence: float, comparisons: int) -> list[Change]:
+        """Return these lines with intervals that hold for that many comparisons at once."""
+        wanted, deviations = {(row.name, row.object) for row in rows}, quantile(confidence, comparisons)
+        held = [(was, now) for was, now in self._pairs() if (now.name, now.object) in wanted]
+        return [self._change(was, now, deviations) for was, now in held]
+
+    def whole_interval(self, confidence: float, comparisons: int) -> Interval:
+        """Limits of the change of the whole; the number of samples of a recording counts as random, too."""
+        old, new = self._wholes()
+        return interval(old, new, quantile(confidence, comparisons))
+
+    def _wholes(self) -> tuple[Measured, Measured]:
+        """The sum of all samples of either side, as recorded."""
+        weights = [table.squares / table.whole if table.whole else 0.0 for table in (self.before, self.after)]
+        old, new = weights[0] or weights[1], weights[1] or weights[0]
+        return (
+            Measured(self.before.whole, self.before.squares, old),
+            Measured(self.after.whole, self.after.squares, new),
+        )
+
+    def _pairs(self) -> list[tuple[Total, Total]]:
+        old = {(row.name, row.object): row for row in self.before.rows}
+        new = {(row.name, row.object): row for row in self.after.rows}
+        keys = sorted(old.keys() | new.keys())
+        return [(old.get(key) or Total(*key, 0, 0), new.get(key) or Total(*key, 0, 0)) for key in keys]
+
+    def _change(self, was: Total, now: Total, deviations: float) -> Change:
+        own, total = round(now.own * self.scale), round(now.total * self.scale)
+        return Change(
+            was.name, was.object, was.own, own, was.total, total,
+            self._interval(was.own, was.own_squares, now.own, now.own_squares, deviations),
+            self._interval(was.total, was.total_squares, now.total, now.total_squares, deviations),
+        )  # fmt: skip
+
+    def _interval(self, was: int, was_squares: float, now: int, now_squares: float, deviations: float) -> Interval:
+        old, new = self._wholes()
+        before = Measured(was, was_squares, old.typical)
+        after = Measured(now, now_squares, new.typical).scaled(self.scale)
+        if self.normalize:
+            return share_interval(before, old, after, new.scaled(self.scale), deviations)
+        return interval(before, after, deviations)
+
+
+def difference(before: Profile, after: Profile) -> Profile:
+    """``after`` less ``before``: samples of ``before`` are negative and marked, so that pprof takes them as base."""
+    samples = before.samples
+    negative = replace(samples, value=-samples.value, count=-samples.count)
+    whole = merge_profiles([replace(before, samples=negative), after], [BASE, {}])
+    return replace(whole, meta=replace(whole.meta, duration_ns=after.meta.duration_ns))
+
+
+def normalized(before: Profile, after: Profile, value: str) -> Profile:
+    """``after`` with every event scaled to its whole in ``before``; events that one of them lacks stay as they are.
+
+    Sums are rounded, not samples: a thousand samples of 1 times 0.4 are four hundred.
+    """
+    wholes = _wholes(before, value)
+    samples = after.samples
+    value_column, count = samples.value.copy(), samples.count.copy()
+    for row, (event, whole) in enumerate(_wholes(after, value).items()):
+        held = np.flatnonzero(samples.event == row)
+        factor = wholes[event] / whole if whole and wholes.get(event) else 1.0
+        for column in (value_column, count):
+            sums = np.rint(np.cumsum(column[held]) * factor).astype(np.int64)
+            column[held] = np.diff(sums, prepend=0)
+    return replace(after, samples=replace(samples, value=value_column, count=count))
+
+
+def _wholes(profile: Profile, value: str) -> dict[tuple[str, str], int]:
+    """Sum of each event's samples, in the order of the events."""
+    samples = profile.samples
+    whole = np.zeros(len(profile.events), np.int64)
+    np.add.at(whole, samples.event, samples.count if value == "samples" else samples.value)
+    return dict(zip([(event.name, event.unit) for event in profile.events], whole.tolist(), strict=True))

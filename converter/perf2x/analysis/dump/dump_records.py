@@ -1,0 +1,219 @@
+"""Prints the record stream as ``perf script -D`` does: record by record in file order, in constant memory.
+
+Unlike perf, it looks nothing up (thread names, objects): all output comes from the record itself.
+"""
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+
+import numpy as np
+from msgspec import Struct, field
+
+from perf2x.analysis.dump.event_text import event_line
+from perf2x.analysis.dump.field_text import header_line, record_fields, sample_fields
+from perf2x.analysis.dump.kernel_records import record_text
+from perf2x.analysis.dump.sample_text import sample_lines
+from perf2x.analysis.dump.user_records import user_record_text
+from perf2x.base.abi.uapi import RecordType, SampleType
+from perf2x.base.columnar.arrays import I64, Bools
+from perf2x.base.columnar.unique import rows_by, unique
+from perf2x.base.errors import OptionError
+from perf2x.model.diagnostics import Diagnostics
+from perf2x.model.recording.events import Event, Want
+from perf2x.reader.block import Block
+from perf2x.reader.first_walk import FirstWalk
+from perf2x.reader.open_input import open_input
+from perf2x.reader.records.decoders import DECODERS, decode_records
+from perf2x.reader.records.record_types import RECORD_NAMES, SESSION_RECORDS
+from perf2x.reader.records.sample_decoder import decode_samples, sample_layout
+from perf2x.reader.session_builder import SessionBuilder
+
+RECORD_TYPES = {name: kind for kind, name in RECORD_NAMES.items()}
+_RAW_WIDTH = 16
+
+
+class DumpOptions(Struct, frozen=True):
+    """Choice of records, and how much of each is shown."""
+
+    types: frozenset[str] = frozenset()
+    """Kernel names without PERF_RECORD_ (``MMAP2``); empty for all."""
+    start_ns: int | None = None
+    """Leave out records before this time, and those that have none."""
+    stop_ns: int | None = None
+    """Leave out records from this time on, and those that have none."""
+    raw: bool = False
+    """Show each record's bytes too."""
+    events: bool = True
+    """Begin with a line for every event."""
+    limit: int | None = None
+    """Stop after so many records, however many lines they take; None for all."""
+    verbose: bool = False
+    """Show each record's fields, its chain and everything else in it, in lines of their own."""
+
+
+class DumpTotals(Struct):
+    """Filled in while the lines of a dump are read."""
+
+    samples: int = 0
+    """Sample records, shown or not, damaged or not."""
+    to_the_end: bool = False
+    """The dump did not stop at its limit."""
+
+
+class _RecordText(Struct):
+    """One record's text: the rest of its first line, and the lines below."""
+
+    text: str
+    time: int = 0
+    cpu: int = 0
+    more: list[str] = field(default_factory=list)
+    """Shown when the dump is verbose."""
+    brief: str = ""
+    """Shown behind ``text`` when it is not."""
+
+
+def dump_lines(
+    path: str, options: DumpOptions, diagnostics: Diagnostics | None = None, totals: DumpTotals | None = None
+) -> Iterator[str]:
+    """Yield lines without line ends; ``path`` as for ``open_recording``. OptionError for an unknown type."""
+    unknown = sorted(options.types - RECORD_TYPES.keys())
+    if unknown:
+        raise OptionError(f"no record type {unknown[0]!r}; there are {', '.join(sorted(RECORD_TYPES))}")
+    diagnostics = Diagnostics() if diagnostics is None else diagnostics
+    opened = open_input(path, "", diagnostics)
+    session = opened.builder
+    if options.events:
+        yield from map(event_line, session.events.events)
+    origin = 0 if session.is_pipe else opened.sections[0].start
+    walk = FirstWalk(opened.sections, session.order)
+    blocks = _walk_blocks(walk, diagnostics, DumpTotals() if totals is None else totals)
+    records = (lines for block in blocks for lines in _block_lines(block, session, options, origin))
+    for lines in islice(records, options.limit):
+        yield from lines
+
+
+def _walk_blocks(walk: FirstWalk, diagnostics: Diagnostics, totals: DumpTotals) -> Iterator[Block]:
+    """Yield the blocks of the stream; count their samples and note its damage on the way."""
+    for block, _ in walk.blocks():
+        diagnostics.absorb(walk.take_damage())
+        totals.samples += int(np.count_nonzero(block.types == RecordType.SAMPLE))
+        yield block
+    diagnostics.absorb(walk.take_damage())
+    totals.to_the_end = True
+
+
+def _block_lines(block: Block, session: SessionBuilder, options: DumpOptions, origin: int) -> Iterator[Iterable[str]]:
+    """Yield the lines of each record of a block that the options choose."""
+    chosen = _has_chosen_type(block, options)
+    texts = _record_texts(block, session, chosen)
+    combined, types = _combined_sample_type(session.events.events), block.types
+    for row in np.flatnonzero(chosen).tolist():
+        found = texts.get(row, _RecordText(": cut short or damaged"))
+        if not _is_in_time(found, options):
+            continue
+        kind, size = int(types[row]), int(block.sizes[row])
+        name = RECORD_NAMES.get(kind, f"UNKNOWN_{kind}").removeprefix("HEADER_")
+        place = f"{origin + int(block.positions[row]):#x} [{size:#x}]"
+        first = f"{_cpu_and_time(found, combined)}{place}: PERF_RECORD_{name}{found.text}"
+        raw = _raw_lines(block, row) if options.raw else ()
+        if options.verbose:
+            yield (*raw, first, header_line(kind, int(block.misc[row]), size), *found.more)
+        else:
+            yield (*raw, first + found.brief)
+
+
+def _has_chosen_type(block: Block, options: DumpOptions) -> Bools:
+    """(n,) records of the types that the options name."""
+    if not options.types:
+        return np.ones(len(block.types), np.bool_)
+    chosen: Bools = np.isin(block.types, [RECORD_TYPES[name] for name in options.types])
+    return chosen
+
+
+def _is_in_time(record: _RecordText, options: DumpOptions) -> bool:
+    if options.start_ns is None and options.stop_ns is None:
+        return True
+    after = options.start_ns is None or record.time >= options.start_ns
+    return record.time > 0 and after and (options.stop_ns is None or record.time < options.stop_ns)
+
+
+def _combined_sample_type(events: list[Event]) -> int:
+    """Union of the events' sample types (evlist__combined_sample_type in tools/perf/util/evlist.c)."""
+    combined = 0
+    for event in events:
+        combined |= event.sample_type
+    return combined
+
+
+def _cpu_and_time(record: _RecordText, combined: int) -> str:
+    """CPU and time, if samples of any event have them (evlist__print_tstamp in tools/perf/util/session.c)."""
+    cpu = f"{record.cpu} " if combined & SampleType.CPU else ""
+    return cpu + (f"{record.time} " if combined & SampleType.TIME else "")
+
+
+def _record_texts(block: Block, session: SessionBuilder, chosen: Bools) -> dict[int, _RecordText]:
+    """Decode the chosen records to text, by row; records that describe the session change it, chosen or not."""
+    texts: dict[int, _RecordText] = {}
+    types, misc = block.types, block.misc
+    for row in np.flatnonzero(np.isin(types, list(SESSION_RECORDS))).tolist():
+        session.add_record(int(types[row]), int(misc[row]), block.payload(row))
+    for kind in unique(types[chosen]).tolist():
+        rows = np.flatnonzero((types == kind) & chosen)
+        if kind == RecordType.SAMPLE:
+            texts |= _sample_texts(block, session, rows)
+        elif kind in DECODERS:
+            texts |= _sideband_texts(block, session, rows, kind)
+        else:
+            texts |= {row: _RecordText(user_record_text(kind, block.payload(row), session)) for row in rows.tolist()}
+    return texts
+
+
+def _sideband_texts(block: Block, session: SessionBuilder, rows: I64, kind: int) -> dict[int, _RecordText]:
+    """Text of records of one type that become a table, by row."""
+    texts: dict[int, _RecordText] = {}
+    owners, misc = session.events.of_others(block.only(rows)), block.misc
+    for owner, of_owner in rows_by(owners):
+        chosen = rows[of_owner]
+        columns, bad = decode_records(block.only(chosen), kind, session.events.event(owner))
+        for at, row in enumerate(chosen.tolist()):
+            if not bad[at]:
+                text, more = record_text(kind, columns, at, int(misc[row]))
+                more = [*record_fields(columns, at), *more]
+                brief = f" chain: {columns['chain'].lengths[at]}" if "chain" in columns else ""
+                texts[row] = _RecordText(text, int(columns["time"][at]), int(columns["cpu"][at]), more, brief)
+    return texts
+
+
+def _sample_texts(block: Block, session: SessionBuilder, rows: I64) -> dict[int, _RecordText]:
+    """Text of samples, by row."""
+    texts: dict[int, _RecordText] = {}
+    events = session.events.events
+    owners, misc = session.events.of_samples(block.only(rows)), block.misc
+    periods = np.array([each.sample_period for each in events], np.uint64)
+    for owner, of_owner in rows_by(owners):
+        if not 0 <= owner < len(events):
+            continue
+        event, chosen = events[owner], rows[of_owner]
+        layout = sample_layout(event)
+        batch, whole, _ = decode_samples(block.only(chosen), owners[of_owner], layout, periods, ~Want(0))
+        for at in np.flatnonzero(whole).tolist():
+            row = int(chosen[at])
+            text, *more = sample_lines(batch, at, event, session, int(misc[row]))
+            time = 0 if batch.time is None else int(batch.time[at])
+            cpu = -1 if batch.cpu is None else int(batch.cpu[at])
+            brief = f" chain: {batch.chain.lengths[at]} event: {event.name}"
+            texts[row] = _RecordText(text, time, cpu, [*sample_fields(batch, at, event), *more], brief)
+    return texts
+
+
+def _raw_lines(block: Block, row: int) -> Iterator[str]:
+    """Yield the bytes of a record in hex and as text, as perf's trace_event prints them."""
+    start = int(block.starts[row]) * 8
+    data = block.data[start : start + int(block.sizes[row])].tobytes()
+    yield ""
+    yield f". ... raw event: size {len(data)} bytes"
+    for at in range(0, len(data), _RAW_WIDTH):
+        part = data[at : at + _RAW_WIDTH]
+        text = "".join(chr(byte) if 32 <= byte < 127 else "." for byte in part)
+        yield f".  {at:04x}:  {part.hex(' '):<{3 * _RAW_WIDTH - 1}}  {text}"
+    yield ""

@@ -1,0 +1,123 @@
+"""Formats samples behind PERF_RECORD_SAMPLE, worded as dump_sample in tools/perf/util/session.c."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from perf2x.analysis.dump.kernel_records import chain_lines
+from perf2x.base.abi.register_numbers import NAMES
+from perf2x.base.abi.uapi import MISC_CPUMODE_MASK, CallchainContext, EventType, ReadFormat, SampleType
+from perf2x.model.recording.events import Event, ReadValues, Samples
+from perf2x.reader.records.tracepoint_decoder import decode_fields
+from perf2x.reader.session_builder import SessionBuilder
+
+_ABI = {0: "none", 1: "32-bit", 2: "64-bit"}
+_FLAGS = ((0, "M"), (1, "P"), (2, "X"), (3, "A"))
+"""Bits of Branches.flags with a letter of their own: mispredicted, predicted, in a transaction, abort."""
+
+
+def sample_lines(batch: Samples, row: int, event: Event, session: SessionBuilder, misc: int) -> Iterator[str]:
+    """Yield the rest of the sample's first line, then the lines below it."""
+    addr = 0 if batch.addr is None else int(batch.addr[row])
+    who = f"{batch.pid[row]}/{batch.tid[row]}: {int(batch.ip[row]):#x}"
+    yield f"(IP, {misc & MISC_CPUMODE_MASK:#x}): {who} period: {batch.period[row]} addr: {f'{addr:#x}' if addr else 0}"
+    if event.sample_type & SampleType.CALLCHAIN:
+        yield from _callchain_lines(batch.chain.row(row).tolist(), event)
+    yield from _branch_lines(batch, row)
+    yield from _register_lines(batch, row, event, session)
+    yield from _single_word_lines(batch, row, event)
+    yield from _variable_length_lines(batch, row, event, session)
+    yield f" ... event: {event.name}"
+
+
+def _callchain_lines(chain: list[int], event: Event) -> Iterator[str]:
+    yield from chain_lines(chain)
+    waits = len(chain) >= 2 and chain[-2] == CallchainContext.USER_DEFERRED
+    if waits and "defer_callchain" in event.flags:
+        yield "...... (deferred)"
+
+
+def _branch_lines(batch: Samples, row: int) -> Iterator[str]:
+    branches = batch.branches
+    if branches is None:
+        return
+    first, last = int(branches.offsets[row]), int(branches.offsets[row + 1])
+    yield f"... branch stack: nr:{last - first}"
+    for number, entry in enumerate(range(first, last)):
+        flags = int(branches.flags[entry])
+        letters = "".join(letter if flags >> bit & 1 else " " for bit, letter in _FLAGS)
+        ends = f"{int(branches.from_ip[entry]):016x} -> {int(branches.to_ip[entry]):016x}"
+        yield f"..... {number:2}: {ends} {flags >> 4 & 0xFFFF} cycles  {letters} {flags:#x}"
+    counters = batch.extra.get("branch_counters")
+    if counters is not None and last > first:
+        yield f"... branch stack counters: {' '.join(f'{int(value):#x}' for value in counters.row(row))}"
+
+
+def _register_lines(batch: Samples, row: int, event: Event, session: SessionBuilder) -> Iterator[str]:
+    stacks = batch.user_stacks
+    arch = session.features.get("arch", "")
+    if stacks is not None and event.sample_type & SampleType.REGS_USER:
+        yield from _register_set_lines("user", stacks.mask, int(stacks.abi[row]), stacks.regs[row].tolist(), arch)
+    if stacks is not None and event.sample_type & SampleType.STACK_USER:
+        yield f"... ustack: size {stacks.size[row]}, offset {int(stacks.start[row] * 8):#x}"
+    if "regs_intr" in batch.extra:
+        abi, regs = int(batch.extra["regs_intr_abi"][row]), batch.extra["regs_intr"][row].tolist()
+        yield from _register_set_lines("intr", event.sample_regs_intr, abi, regs, arch)
+
+
+def _register_set_lines(kind: str, mask: int, abi: int, regs: list[int], arch: str) -> Iterator[str]:
+    if not abi:
+        return
+    names = NAMES.get(arch, ())
+    yield f"... {kind} regs: mask {mask:#x} ABI {_ABI.get(abi, abi)}"
+    bits = [bit for bit in range(64) if mask >> bit & 1]
+    for bit, value in zip(bits, regs, strict=True):
+        yield f".... {names[bit] if bit < len(names) else f'r{bit}':<5} 0x{value:016x}"
+
+
+def _single_word_lines(batch: Samples, row: int, event: Event) -> Iterator[str]:
+    if batch.weight is not None:
+        more = "".join(f",{batch.extra[name][row]}" for name in ("ins_lat", "weight3") if name in batch.extra)
+        yield f"... weight: {batch.weight[row]}{more}"
+    if batch.data_src is not None:
+        yield f" . data_src: {int(batch.data_src[row]):#x}"
+    for name in ("phys_addr", "data_page_size", "code_page_size", "transaction", "cgroup"):
+        if name in batch.extra:
+            yield f" .. {name}: {int(batch.extra[name][row]):#x}"
+    if "read" in batch.extra:
+        yield from _counter_lines(batch.extra["read"], row, event.read_format)
+
+
+def _counter_lines(values: ReadValues, row: int, read_format: int) -> Iterator[str]:
+    yield "... sample_read:"
+    if values.enabled is not None:
+        yield f"...... time enabled {int(values.enabled[row]):016x}"
+    if values.running is not None:
+        yield f"...... time running {int(values.running[row]):016x}"
+    first, last = int(values.offsets[row]), int(values.offsets[row + 1])
+    if read_format & ReadFormat.GROUP:
+        yield f".... group nr {last - first}"
+    for entry in range(first, last):
+        parts = [f"id {int(values.id[entry]):016x}"] if values.id is not None else []
+        parts.append(f"value {int(values.value[entry]):016x}")
+        parts += [f"lost {values.lost[entry]}"] if values.lost is not None else []
+        yield f"..... {', '.join(parts)}"
+
+
+def _variable_length_lines(batch: Samples, row: int, event: Event, session: SessionBuilder) -> Iterator[str]:
+    if batch.raw is not None and event.sample_type & SampleType.RAW:
+        raw = batch.raw.row(row).tobytes()
+        found = _format_tracepoint(raw, event, session)
+        yield f"... {event.name}: {found}" if found else f"... raw: {len(raw)} bytes {raw.hex(' ')}"
+    aux = batch.extra.get("aux")
+    if aux is not None and event.sample_type & SampleType.AUX:
+        yield f"... aux: {len(aux.row(row))} bytes"
+
+
+def _format_tracepoint(raw: bytes, event: Event, session: SessionBuilder) -> str:
+    """Format a tracepoint's fields without the common ones: ``prev_comm=sleeper prev_pid=774``."""
+    formats: dict[str, Any] = session.features.get("tracing_data", {}).get("formats", {})
+    known = formats.get(str(event.config)) if event.type == EventType.TRACEPOINT else None
+    if known is None:
+        return ""
+    values = decode_fields(known["fields"], raw, session.order)
+    return " ".join(f"{name}={value}" for name, value in values.items() if not name.startswith("common_"))

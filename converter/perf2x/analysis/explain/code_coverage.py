@@ -1,0 +1,78 @@
+"""Coverage: the share of an object's code that address ranges cover."""
+
+import numpy as np
+from msgspec import Struct
+
+from perf2x.base.columnar.arrays import U64
+from perf2x.base.errors import ObjectError
+from perf2x.binaries.elf.elf_file import PF_X, ElfObject
+from perf2x.binaries.elf.relocate_module import section_addresses
+
+_EXECUTABLE = 0x6
+"""SHF_ALLOC and SHF_EXECINSTR."""
+
+
+class Code(Struct, frozen=True):
+    """The code of one object as sorted ranges of stated addresses that do not overlap."""
+
+    what: str
+    """``.text``, or ``code`` without such a section."""
+    start: U64
+    end: U64
+
+    @property
+    def size(self) -> int:
+        """Bytes of all ranges."""
+        return int((self.end - self.start).sum())
+
+    def share(self, start: U64, end: U64) -> float:
+        """Return the share of the code that ranges (n,) cover together; they may overlap. 0 without code."""
+        first, last = union(start, end)
+        ends = np.cumsum(np.append(np.uint64(0), last - first))
+        covered = int((_covered_below(first, ends, self.end) - _covered_below(first, ends, self.start)).sum())
+        return covered / self.size if self.size else 0.0
+
+
+def union(start: U64, end: U64) -> tuple[U64, U64]:
+    """Merge ranges into sorted ones that do not touch; empty ranges are dropped."""
+    kept = end > start
+    order = np.argsort(start[kept], kind="stable")
+    start, end = start[kept][order], np.maximum.accumulate(end[kept][order])
+    first = np.append(True, start[1:] > end[:-1])[: len(start)]
+    last = np.append(first[1:], True)[: len(start)]
+    return start[first], end[last]
+
+
+def _covered_below(start: U64, ends: U64, address: U64) -> U64:
+    """Return (m,) the bytes of ranges below each address; ``ends`` are running sums of their lengths, from 0."""
+    row = np.searchsorted(start, address, "right")
+    inside = np.where(row > 0, address - np.append(np.uint64(0), start)[row], np.uint64(0))
+    length = np.diff(ends, prepend=np.uint64(0))[row]
+    below: U64 = ends[row] - length + np.minimum(inside, length)
+    return below
+
+
+def code_of(elf: ElfObject) -> Code:
+    """Return ``.text``; without it all executable sections, without section headers the executable segments."""
+    places = section_addresses(elf) if elf.type == "ET_REL" else None
+    held = [
+        (section.name, section.address if places is None else places.get(number, 0), section.size)
+        for number, section in enumerate(elf.sections)
+        if section.flags & _EXECUTABLE == _EXECUTABLE and section.size and (places is None or number in places)
+    ]
+    text = [row for row in held if row[0] == ".text" or (places is not None and row[0].startswith(".text."))]
+    if held:
+        return _code(".text" if text else "code", [row[1:] for row in text or held])
+    loads = [(s.address, s.memory_size) for s in elf.segments if s.type == "PT_LOAD" and s.flags & PF_X]
+    return _code("code", loads)
+
+
+def _code(what: str, rows: list[tuple[int, int]]) -> Code:
+    possible = [(start, start + size) for start, size in rows if start + size < 2**64]
+    start, end = np.array(possible, np.uint64).reshape(-1, 2).T
+    return Code(what, *union(start, end))
+
+
+def strip_location(error: ObjectError, elf: ElfObject, section: str) -> str:
+    """Return an error's message without the leading names of file and section, which are shown beside it."""
+    return str(error).removeprefix(elf.name).removeprefix(f", {section}").removeprefix(": ")

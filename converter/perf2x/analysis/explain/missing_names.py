@@ -1,0 +1,76 @@
+"""Short explanations of the objects in a recording whose frames have no names."""
+
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from perf2x.analysis.explain import verdict
+from perf2x.analysis.explain.advice import debuginfod_command
+from perf2x.analysis.explain.code_coverage import code_of
+from perf2x.analysis.explain.debian_packages import debug_package
+from perf2x.analysis.explain.findings import Advice, SearchResult
+from perf2x.analysis.explain.symbol_tables import name_tables
+from perf2x.binaries.find.object_files import OTHER_BUILD, ObjectFiles
+from perf2x.binaries.find.object_finder import Finder
+from perf2x.model.recording.build_ids import VDSO
+from perf2x.model.recording.mapping_names import is_real_path, without_deleted
+
+_KERNEL = ("[kernel", "[guest.kernel")
+
+
+class UnnamedObject(Struct, frozen=True):
+    """An object of a recording with unnamed frames."""
+
+    name: str
+    build_id: str
+    frames: int
+    """The number of frames without a name."""
+    why: str
+    looked_at: tuple[SearchResult, ...]
+    advice: tuple[Advice, ...]
+
+
+def explain_unnamed(name: str, build_id: str, frames: int, said: str, finder: Finder) -> UnnamedObject:
+    """Explain why an object has no names, searching for its files again; ``said`` is the symbolizer's reason."""
+    path = without_deleted(name)
+    if not is_real_path(path):
+        return UnnamedObject(name, build_id, frames, said, (), tuple(_for_no_file(name)))
+    found = finder.find(name, bytes.fromhex(build_id))
+    looked_at = tuple(SearchResult(*searched) for searched in found.searched)
+    if not found.files:
+        return UnnamedObject(name, build_id, frames, said, looked_at, tuple(_for_missing(found, build_id)))
+    code = code_of(found.files[0])
+    answer = verdict.function_names([table for file in found.files for table in name_tables(file, code)], code.what)
+    if answer.good:
+        return UnnamedObject(name, build_id, frames, f"{said}: {answer.text}", looked_at, ())
+    package = debug_package(finder, path)
+    return UnnamedObject(name, build_id, frames, answer.text, looked_at, tuple(_for_stripped(package, build_id)))
+
+
+def _for_no_file(name: str) -> Iterator[Advice]:
+    if name.startswith(_KERNEL):
+        yield Advice("copy /proc/kallsyms as root on the recorded machine, before it starts anew", "--kallsyms FILE")
+    elif name == VDSO:
+        yield Advice("the kernel has it in memory; on the recorded machine, before it starts anew", "perf2x bundle")
+        yield Advice("say where files of the recorded machine are, /lib/modules/RELEASE/vdso among them", "--symfs DIR")
+    elif name == "[unknown]":
+        yield Advice("stacks go astray in code without frame pointers; compile with", "-fno-omit-frame-pointer")
+        yield Advice("or record copies of the stacks", "perf record --call-graph dwarf")
+    elif name.startswith("//anon"):
+        yield Advice("a just-in-time compiler has to say what it makes, for node", "node --perf-basic-prof")
+        yield Advice("if it wrote a jit-PID.dump, which is not here: where it is", "perf inject --jit")
+
+
+def _for_missing(found: ObjectFiles, build_id: str) -> Iterator[Advice]:
+    """Advise on a missing file; a package of this machine would have the installed version, not the recorded one."""
+    replaced = any(searched.outcome == OTHER_BUILD for searched in found.searched)
+    why = "the file here is of another version; " if replaced else ""
+    yield Advice(f"{why}say where files of the recorded machine are", "--symfs DIR")
+    yield from _for_stripped("", build_id)
+
+
+def _for_stripped(package: str, build_id: str) -> Iterator[Advice]:
+    if package:
+        yield Advice("install the debug symbols of this very version", f"apt install {package}")
+    if build_id:
+        yield Advice("ask a server, as perf2x does with --debuginfod URL", debuginfod_command(build_id))

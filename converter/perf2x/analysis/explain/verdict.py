@@ -1,0 +1,73 @@
+"""Verdicts on an object: will a profile have function names, source lines and complete stacks?"""
+
+from collections.abc import Sequence
+
+from perf2x.analysis.explain.call_frames import FrameTable
+from perf2x.analysis.explain.debug_info import ASSEMBLER, DebugInfo
+from perf2x.analysis.explain.findings import SplitDebugInfo, Supplementary, Verdict
+from perf2x.analysis.explain.symbol_tables import GO_TABLE, NameTable
+
+ENOUGH = 0.9
+"""The share of the code that call frame information must cover; start-up code and padding never have any."""
+MINI = ", .gnu_debugdata"
+
+
+def function_names(tables: Sequence[NameTable], code: str) -> Verdict:
+    """Judge whether functions have names."""
+    whole = next((table for table in tables if table.name in (".symtab", GO_TABLE) and table.functions), None)
+    if whole is not None:
+        where = " of the mini debug info" if whole.file.endswith(MINI) else ""
+        return Verdict(True, f"{whole.name}{where} names {_function_count(whole, code)}")
+    exported = next((table for table in tables if table.functions), None)
+    if exported is not None:
+        return Verdict(
+            False, f"stripped: {exported.name} names only {_function_count(exported, code)}; the rest is unknown"
+        )
+    broken = next((table.broken for table in tables if table.broken), "")
+    return Verdict(False, broken or "stripped: no table of symbols, no function has a name")
+
+
+def source_lines(
+    found: Sequence[DebugInfo], split: SplitDebugInfo | None, dwz: Supplementary | None, go: bool
+) -> Verdict:
+    """Judge whether there are source lines and inlined functions."""
+    best = next((info for info in found if info.units), None)
+    if best is None:
+        broken = next((info.broken for info in found if info.broken), "")
+        none = (
+            "lines from Go's own table, no debug info" if go else "no debug info: neither lines nor inlined functions"
+        )
+        return Verdict(go, f"debug info cannot be read: {broken}" if broken else none)
+    versions = " and ".join(best.versions)
+    if split is not None and not split.whole:
+        return Verdict(False, f"DWARF {versions}, but {split.looked_for - split.present} .dwo files are missing")
+    if dwz is not None and not dwz.found:
+        return Verdict(False, f"DWARF {versions}, but the dwz file {dwz.name} is missing")
+    return Verdict(True, f"DWARF {versions} in {best.file}")
+
+
+def stack_unwinding(tables: Sequence[FrameTable], code: str) -> Verdict:
+    """Judge whether stacks can be unwound with call frame information."""
+    best = max((table for table in tables if table.share is not None), key=lambda table: table.share or 0, default=None)
+    if best is None or not best.share:
+        return Verdict(False, "no call frame information: stacks through it need frame pointers")
+    text = f"{best.name} covers {format_share(best.share)} of {code}"
+    if best.share < ENOUGH:
+        return Verdict(False, f"{text}; stacks through the rest need frame pointers")
+    return Verdict(True, f"{text}: stacks can be unwound without frame pointers")
+
+
+def keeps_frame_pointers(found: Sequence[DebugInfo]) -> bool:
+    """Return whether all units state that they were compiled with frame pointers; assembler units do not count."""
+    compiled = sum(info.units - len(info.split) - info.languages.get(ASSEMBLER, 0) for info in found)
+    return 0 < compiled == sum(info.frame_pointers for info in found) and all(info.whole for info in found)
+
+
+def format_share(share: float) -> str:
+    """Format a share, ``98.7 %``, rounded down so that 100 % means all."""
+    return f"{int(share * 1000) / 10:g} %"
+
+
+def _function_count(table: NameTable, code: str) -> str:
+    counted = f"{table.functions:,} function{'' if table.functions == 1 else 's'}"
+    return counted if table.share is None else f"{counted}, {format_share(table.share)} of {code}"

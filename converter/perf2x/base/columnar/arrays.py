@@ -1,0 +1,36 @@
+"""Names for the array types that every table is made of, and what holds for any table of equally long columns."""
+
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+from msgspec import Struct
+from msgspec.structs import replace
+
+U8 = npt.NDArray[np.uint8]
+U32 = npt.NDArray[np.uint32]
+U64 = npt.NDArray[np.uint64]
+I32 = npt.NDArray[np.int32]
+I64 = npt.NDArray[np.int64]
+F64 = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+AnyArray = npt.NDArray[Any]
+
+
+Table = TypeVar("Table", bound=Struct)
+
+
+def take_rows_of(table: Table, rows: I64 | Bools | slice) -> Table:
+    """Return the table with only ``rows`` of every column, in their order; a slice copies nothing, None stays None."""
+    columns = {name: getattr(table, name) for name in table.__struct_fields__}
+    return replace(table, **{name: column[rows] for name, column in columns.items() if column is not None})
+
+
+_LEAST, _GREATEST = np.iinfo(np.int32).min, np.iinfo(np.int32).max
+
+
+def narrow(values: AnyArray) -> AnyArray:
+    """Return whole numbers as int32 if all of them fit, else as they are. Sums and products of them may not fit."""
+    if values.dtype == np.int32 or (len(values) and not _LEAST <= values.min() <= values.max() <= _GREATEST):
+        return values
+    return values.astype(np.int32)

@@ -1,0 +1,95 @@
+"""Hand columns to pyarrow, polars, pandas and others through the Arrow PyCapsule interface.
+
+The C structures behind it are made by pyarrow or, where only that is installed, by polars. They are not laid out here:
+consumers release them whenever Python frees an object, also while an exception is on its way, and a callback written in
+Python replaces that exception by a SystemError, or has Arrow abort the process.
+"""
+
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from msgspec import Struct
+
+from perf2x.base.columnar.arrays import I32, I64
+
+_MANY_CHARACTERS = 2**29
+"""More than these may take more bytes than 32-bit offsets reach."""
+
+Numbers = npt.NDArray[np.int32] | npt.NDArray[np.int64] | npt.NDArray[np.uint64]
+
+
+class Coded(Struct, frozen=True):
+    """A column of texts: row i is ``texts[codes[i]]``; the texts are distinct and encodable as UTF-8."""
+
+    codes: I32 | I64
+    texts: Sequence[str]
+
+
+class ArrowTable:
+    """A table for whatever reads the Arrow PyCapsule interface: ``pyarrow.table(t)``, ``polars.DataFrame(t)``.
+
+    Texts are dictionary-encoded (categories in polars and pandas), numbers keep their types, nothing is null. The
+    table can be read any number of times. It needs pyarrow (``pip install 'perf2x[arrow]'``) or polars; ImportError
+    says so when there is neither.
+    """
+
+    __slots__ = ("_columns",)
+
+    def __init__(self, columns: Mapping[str, Numbers | Coded]) -> None:
+        self._columns = dict(columns)
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """Names in the order of the columns."""
+        return tuple(self._columns)
+
+    def __len__(self) -> int:
+        lengths = [len(each.codes if isinstance(each, Coded) else each) for each in self._columns.values()]
+        return min(lengths, default=0)
+
+    def __repr__(self) -> str:
+        return f"ArrowTable({len(self)} rows: {', '.join(self._columns)})"
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Return a PyCapsule named ``arrow_array_stream``."""
+        make = _in_pyarrow if _is_there("pyarrow") else _in_polars
+        return make(self._columns).__arrow_c_stream__(requested_schema)
+
+
+def _is_there(module: str) -> bool:
+    return find_spec(module) is not None
+
+
+def _in_pyarrow(columns: Mapping[str, Numbers | Coded]) -> Any:
+    """Make a pyarrow.Table; numbers are not copied."""
+    pyarrow = import_module("pyarrow")
+
+    def column(values: Numbers | Coded) -> Any:
+        if not isinstance(values, Coded):
+            return pyarrow.array(values)
+        kind = pyarrow.large_string() if sum(map(len, values.texts)) > _MANY_CHARACTERS else pyarrow.string()
+        texts = pyarrow.array(list(values.texts), kind)
+        return pyarrow.DictionaryArray.from_arrays(pyarrow.array(values.codes.astype(np.int32)), texts)
+
+    return pyarrow.table({name: column(values) for name, values in columns.items()})
+
+
+def _in_polars(columns: Mapping[str, Numbers | Coded]) -> Any:
+    """Make a polars.DataFrame."""
+    if not _is_there("polars"):
+        raise ImportError(
+            "Arrow tables are made by pyarrow or polars; neither is installed: pip install 'perf2x[arrow]'"
+        )
+    polars = import_module("polars")
+
+    def column(values: Numbers | Coded) -> Any:
+        if not isinstance(values, Coded):
+            return polars.Series(values)
+        texts = polars.Series(list(values.texts), dtype=polars.String)
+        return texts.gather(values.codes.astype(np.int64)).cast(polars.Categorical)
+
+    return polars.DataFrame({name: column(values) for name, values in columns.items()})

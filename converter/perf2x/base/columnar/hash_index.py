@@ -1,0 +1,174 @@
+"""A growing hash index: numbers for rows that stay the same while more rows come."""
+
+from collections.abc import Callable, Iterable
+
+import numpy as np
+
+from perf2x.base.columnar.arrays import I64, U8, U64, Bools
+from perf2x.base.columnar.growable import GrowableColumns
+from perf2x.base.columnar.hashing import digests
+
+_HALF = np.uint64(32)
+_LOW = np.uint64(0xFFFFFFFF)
+_MOVED, _MISTAKEN, _DEAR = np.uint8(1), np.uint8(8), np.uint8(64)
+"""Costs of passing a slot with another hash and of comparing with a row that is not equal; the cost at which a lookup
+gives up. With half of the slots free, one in 2⁶⁴ walks is as long."""
+
+_LARGE = 1 << 20
+"""Slots that are needed by a table whose size matters."""
+
+
+class HashIndex:
+    """Numbers for rows by their hash, exact: rows whose hashes collide are told apart by the caller's comparison.
+
+    Open addressing, all lookups one step at a time: each looks into the slot that its hash names, then into others in
+    a fixed order, until it finds its equal or a free slot. Of several rows that want one free slot, one gets it, and
+    the others look again. A lookup costs the same however many rows are known::
+
+        slots   | – | 7 | 2 | – |        hash 1: slot 1 holds row 7, not equal; slot 2 holds row 2, equal
+                | – | 7 | 2 | – |        hash 0: slot 0 is free: a new row
+
+    A walk that goes on for too long ends in a dictionary of digests, so that not even rows that are made to collide
+    make a lookup dear. Slots are not given up, so that a row that was put there is looked for there again.
+    """
+
+    def __init__(self, known: Callable[[I64], Iterable[bytes]]) -> None:
+        """``known(numbers)`` are the contents of rows that have a number, which tell all rows apart."""
+        self._slots = np.zeros(1 << 10, np.uint64)
+        """Upper half of the hash, number + 1; 0 is free."""
+        self._hashes = GrowableColumns(np.uint64)
+        self._known = known
+        self._far: dict[bytes, int] = {}
+        """Numbers of rows by their digest, of those that the slots have no room for."""
+        self.probes = 0
+        """Number of slots and digests that were looked at: the work that was done."""
+
+    def __len__(self) -> int:
+        return len(self._hashes)
+
+    def number(
+        self,
+        hashes: U64,
+        equal: Callable[[I64, I64], Bools],
+        add: Callable[[I64], None],
+        asked: Callable[[I64], Iterable[bytes]],
+    ) -> I64:
+        """(n,) int64: one number per row, counted from 0; rows of one call may repeat each other.
+
+        ``equal(rows, numbers)`` compares rows of this call with known ones; ``add(rows)`` stores new ones, whose
+        numbers count on in the order given; ``asked(rows)`` are the contents of rows, as ``known`` gives them.
+        """
+        self._reserve(len(hashes))
+        numbers = np.empty(len(hashes), np.int64)
+        left, (slot, step) = np.arange(len(hashes)), self._walks(hashes)
+        cost = np.zeros(len(hashes), np.uint8)
+        while len(left):  # more than once only where hashes collide
+            if self._walk(left, hashes, slot, step, cost, numbers, add):
+                left = left[cost[left] < _DEAR]
+            wrong = left[~equal(left, numbers[left])]
+            slot[wrong] = self._on(slot[wrong], step[wrong])
+            cost[wrong] += _MISTAKEN
+            left = wrong[cost[wrong] < _DEAR]
+        far = np.flatnonzero(cost >= _DEAR)
+        if len(far):
+            numbers[far] = self._number_far(far, hashes, add, asked)
+        return numbers
+
+    def _walk(
+        self, left: I64, hashes: U64, slot: I64, step: I64, cost: U8, numbers: I64, add: Callable[[I64], None]
+    ) -> bool:
+        """Number the rows that are ``left`` by their hashes alone, and move ``slot`` on to where each one stops.
+
+        Returns whether any row gave up because of its ``cost``.
+        """
+        gave_up = False
+        while len(left):
+            self.probes += len(left)
+            at = slot[left]
+            held = self._slots[at]
+            numbers[left] = known = (held & _LOW).view(np.int64) - 1
+            settled = (held >> _HALF == hashes[left] >> _HALF) & (known >= 0)
+            free = np.flatnonzero(known < 0)
+            if len(free):
+                won = free[self._claim(left[free], at[free], hashes)]
+                numbers[left[won]] = np.arange(len(self) - len(won), len(self))
+                settled[won] = True
+                add(left[won])
+            rest = np.flatnonzero(~settled)
+            # those that another one was quicker than look at the same slot again: it may be their equal
+            on = rest[known[rest] >= 0]
+            slot[left[on]] = self._on(at[on], step[left[on]])
+            cost[left[on]] += _MOVED
+            left = left[rest]
+            is_dear = cost[left] >= _DEAR
+            if is_dear.any():
+                gave_up, left = True, left[~is_dear]
+        return gave_up
+
+    def _claim(self, rows: I64, slot: I64, hashes: U64) -> I64:
+        """Give each free slot to one of the rows that ask for it; returns which of them, numbered in this order."""
+        self._slots[slot] = rows.view(np.uint64)
+        won = np.flatnonzero(self._slots[slot] == rows.view(np.uint64))
+        first = len(self)
+        self._hashes.extend(hashes[rows[won]])
+        self._slots[slot[won]] = self._entries(first)
+        return won
+
+    def _entries(self, first: int) -> U64:
+        """Return the slot contents of the rows from number ``first`` on."""
+        entries: U64 = self._hashes[0][first:] >> _HALF << _HALF
+        entries |= np.arange(first + 1, len(self) + 1, dtype=np.uint64)
+        return entries
+
+    def _number_far(
+        self, rows: I64, hashes: U64, add: Callable[[I64], None], asked: Callable[[I64], Iterable[bytes]]
+    ) -> list[int]:
+        """Number rows by their digests."""
+        self.probes += len(rows)
+        numbers: list[int] = []
+        fresh: list[int] = []
+        for row, digest in zip(rows.tolist(), digests(asked(rows)), strict=True):
+            new = len(self) + len(fresh)
+            numbers.append(self._far.setdefault(digest, new))
+            if numbers[-1] == new:
+                fresh.append(row)
+        if fresh:
+            self._hashes.extend(hashes[fresh])
+            add(np.array(fresh, np.int64))
+        return numbers
+
+    def _reserve(self, more: int) -> None:
+        """Keep most slots free, so that the walks stay short."""
+        needed = 2 * (len(self) + more)
+        if needed <= len(self._slots):
+            return
+        # steps of eight: filling it anew is dear; where slots are most of the memory, steps of two
+        self._slots = np.zeros((4 if needed < _LARGE else 1) << needed.bit_length(), np.uint64)
+        entries, slot, step = self._entries(0), *self._walks(self._hashes[0])
+        cost = np.zeros(len(entries), np.uint8)
+        while len(entries):
+            self.probes += len(entries)
+            free = np.flatnonzero(self._slots[slot] == 0)
+            self._slots[slot[free]] = entries[free]
+            held = self._slots[slot]
+            left = np.flatnonzero(held != entries)
+            is_alike = held[left] >> _HALF == entries[left] >> _HALF
+            entries, slot, step = entries[left], self._on(slot[left], step[left]), step[left]
+            cost = cost[left] + np.where(is_alike, _MISTAKEN, _MOVED)
+            is_dear = cost >= _DEAR
+            if is_dear.any():
+                self._note_far((entries[is_dear] & _LOW).view(np.int64) - 1)
+                entries, slot, step, cost = entries[~is_dear], slot[~is_dear], step[~is_dear], cost[~is_dear]
+
+    def _note_far(self, numbers: I64) -> None:
+        """Find known rows by their digests from now on."""
+        self.probes += len(numbers)
+        self._far.update(zip(digests(self._known(numbers)), numbers.tolist(), strict=True))
+
+    def _walks(self, hashes: U64) -> tuple[I64, I64]:
+        """Return the first slot of each row and its step, an odd number, so that the walk passes every slot."""
+        mask = np.uint64(len(self._slots) - 1)
+        return (hashes & mask).view(np.int64), (hashes >> _HALF & mask | np.uint64(1)).view(np.int64)
+
+    def _on(self, slot: I64, step: I64) -> I64:
+        return (slot + step) & (len(self._slots) - 1)

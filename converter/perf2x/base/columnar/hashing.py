@@ -1,0 +1,138 @@
+"""Hashes of rows: of equally long columns, and of rows of different lengths. They only suggest that rows are equal.
+
+The weights are drawn when a process starts, so that nobody can write a file whose rows collide. Forked processes share
+them; a hash means nothing to any other process, and nothing that is written may depend on one.
+"""
+
+import os
+from collections.abc import Iterable
+from functools import cache
+
+import numpy as np
+from msgspec import Struct
+
+from perf2x.base.columnar.arrays import I64, U64, AnyArray
+from perf2x.base.columnar.ragged import end_to_end, offsets_of, row_batches
+
+_ODD = 0x9E3779B97F4A7C15
+_WORDS_AT_ONCE = 1 << 17
+_HALF = np.uint64(32)
+SECRET_BYTES = 56
+
+
+class Weights(Struct, frozen=True):
+    """Secret numbers: the odd factors of all words and of a row's places, where those of columns begin, and a key."""
+
+    word: np.uint64
+    place: int
+    column: np.uint64
+    key: bytes
+
+    @classmethod
+    def drawn(cls, secret: bytes) -> "Weights":
+        """The weights that belong to ``SECRET_BYTES`` random bytes."""
+        word, place, column = np.frombuffer(secret, np.uint64, 3).tolist()
+        # Powers of a number that is 5 modulo 8 repeat as late as powers can.
+        return cls(np.uint64(word | 1), place & ~7 | 5, np.uint64(column), secret[24:])
+
+    def of_columns(self, count: int) -> U64:
+        """(count,) an odd factor for each column."""
+        return mix(np.arange(count, dtype=np.uint64) + self.column) | np.uint64(1)
+
+
+_weights = Weights.drawn(os.urandom(SECRET_BYTES))
+
+
+def weights() -> Weights:
+    """The weights in use."""
+    return _weights
+
+
+def use_weights(chosen: Weights) -> None:
+    """Hash with these weights from now on; tables that hold hashes are of no use any more."""
+    global _weights
+    _weights = chosen
+
+
+def mix(value: U64) -> U64:
+    """Spread every bit of each word over the word (the finalizer of splitmix64); changes nothing in place."""
+    value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    value = (value ^ (value >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    mixed: U64 = value ^ (value >> np.uint64(31))
+    return mixed
+
+
+def identity_of(*columns: U64 | I64) -> U64:
+    """(n,) uint64: a number for each row that is the same in every process; for what rows are, not to find them by."""
+    total = np.zeros(len(columns[0]), np.uint64)
+    fixed = mix(np.arange(1, len(columns) + 1, dtype=np.uint64) * np.uint64(_ODD)) | np.uint64(1)
+    for weight, column in zip(fixed, columns, strict=True):
+        word = column.astype(np.uint64)
+        total += (word ^ (word >> np.uint64(29))) * weight
+    return mix(total)
+
+
+def hash_columns(*columns: U64 | I64) -> U64:
+    """(n,) uint64: one hash per row of equally long integer columns."""
+    total = np.zeros(len(columns[0]), np.uint64)
+    for weight, column in zip(_weights.of_columns(len(columns)), columns, strict=True):
+        total += _blurred(column.astype(np.uint64, copy=False)) * weight
+    return mix(total)
+
+
+def hash_rows(words: AnyArray, starts: I64, lengths: I64) -> U64:
+    """(n,) uint64: one hash per row words[start : start + length].
+
+    The words of a row are the coefficients of a polynomial. All rows lie end to end, so that one table of powers does
+    for all of them; what the place of a row added is divided out (modulo 2⁶⁴, where every odd number has an inverse)::
+
+        words            a    b    c  |  d    e
+        times            1    r    r² |  r³   r⁴
+        sum / r^begin    a + br + cr² |  d + er
+
+    Long rows can be made to collide whatever r is (two words in the order of the Thue–Morse sequence, and thousands of
+    them); who looks rows up by their hash has to bear with that.
+    """
+    if int(lengths.sum()) > _WORDS_AT_ONCE and len(lengths) > 1:
+        runs = row_batches(lengths, _WORDS_AT_ONCE)
+        return np.concatenate([_hash_rows(words, starts[run], lengths[run]) for run in runs])
+    return _hash_rows(words, starts, lengths)
+
+
+def digests(rows: Iterable[bytes]) -> list[bytes]:
+    """A keyed digest of each row, so wide that two rows never have the same one; dear, a Python call for each."""
+    from hashlib import blake2b  # hardly ever needed, and milliseconds to load
+
+    return [blake2b(row, digest_size=16, key=_weights.key).digest() for row in rows]
+
+
+def _blurred(words: U64) -> U64:
+    """Each word in a form that nobody can foresee; equal words stay equal, others stay different. A new array."""
+    blurred: U64 = words * _weights.word
+    blurred ^= blurred >> _HALF
+    return blurred
+
+
+def _hash_rows(words: AnyArray, starts: I64, lengths: I64) -> U64:
+    laid = _blurred(end_to_end(words, starts, lengths).astype(np.uint64, copy=False))
+    powers, inverses = _powers(_weights.place, max(len(laid), _WORDS_AT_ONCE).bit_length())
+    laid *= powers[: len(laid)]
+    hashes = lengths.astype(np.uint64)
+    filled = np.flatnonzero(lengths)
+    if len(filled):
+        begins = offsets_of(lengths)[filled]
+        hashes[filled] += np.add.reduceat(laid, begins) * inverses[begins]
+    return mix(hashes)
+
+
+@cache
+def _powers(number: int, bits: int) -> tuple[U64, U64]:
+    """r⁰, r¹, … and r⁰, r⁻¹, …, 2^bits of each."""
+    return _powers_of(number, bits), _powers_of(pow(number, -1, 1 << 64), bits)
+
+
+def _powers_of(number: int, bits: int) -> U64:
+    factors = np.full(1 << bits, number, np.uint64)
+    factors[0] = 1
+    powers: U64 = np.multiply.accumulate(factors)
+    return powers

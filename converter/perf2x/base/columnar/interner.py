@@ -1,0 +1,184 @@
+"""Interners: equal strings, rows or chains get one number; stacks become a prefix tree.
+
+The docstring of `perf2x.base.columnar.unique` says when an interner is the right tool."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import repeat
+
+import numpy as np
+import numpy.typing as npt
+
+from perf2x.base.columnar.arrays import I32, I64, U64, AnyArray, Bools
+from perf2x.base.columnar.growable import GrowableColumns
+from perf2x.base.columnar.hash_index import HashIndex
+from perf2x.base.columnar.hashing import hash_columns, hash_rows
+from perf2x.base.columnar.ragged import Ragged, end_to_end, offsets_of
+from perf2x.base.columnar.unique import group_rows
+
+
+class StringInterner:
+    """A string table; index 0 is the empty string."""
+
+    def __init__(self) -> None:
+        self._index: dict[str, int] = {"": 0}
+
+    def add(self, text: str) -> int:
+        """The index of ``text``, new or known."""
+        return self._index.setdefault(text, len(self._index))
+
+    def add_all(self, texts: Iterable[str]) -> I32:
+        """(n,) int32: the indices of many strings."""
+        return np.fromiter((self.add(text) for text in texts), np.int32)
+
+    def table(self) -> list[str]:
+        """All strings in the order of their indices."""
+        return list(self._index)
+
+
+def _columns_equal(columns: Sequence[U64 | I64], rows: I64, others: Sequence[U64 | I64], other_rows: I64) -> Bools:
+    """(n,) bool: whether the named rows of two tables are equal in every column."""
+    same = np.ones(len(rows), np.bool_)
+    for mine, theirs in zip(columns, others, strict=True):
+        same &= mine[rows] == theirs[other_rows]
+    return same
+
+
+def _row_bytes(columns: Sequence[I64], rows: I64) -> Iterator[bytes]:
+    """Each of the rows as bytes."""
+    return (row.tobytes() for row in np.stack([column[rows] for column in columns], axis=1))
+
+
+def _span_bytes(words: AnyArray, starts: I64, lengths: I64, columns: Sequence[I64], rows: I64) -> Iterator[bytes]:
+    """Each of the rows as bytes: its columns, which are equally many, and its words."""
+    heads: Iterable[bytes] = _row_bytes(columns, rows) if columns else repeat(b"")
+    spans = zip(starts[rows].tolist(), lengths[rows].tolist(), strict=True)
+    return (head + words[start : start + length].tobytes() for head, (start, length) in zip(heads, spans, strict=False))
+
+
+class RowInterner:
+    """Numbers, counted from 0, for the distinct rows of int64 columns that arrive batch by batch."""
+
+    def __init__(self, columns: int) -> None:
+        self._rows = rows = GrowableColumns(np.int64, columns)
+        # not by way of self: a cycle keeps its memory until Python looks for cycles, and large tables do not make it
+        self._index = HashIndex(lambda numbers: _row_bytes(rows.columns(), numbers))
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def number(self, *columns: I64) -> I64:
+        """(n,) the number of each row."""
+
+        def equal(rows: I64, numbers: I64) -> Bools:
+            return _columns_equal(columns, rows, self._rows.columns(), numbers)
+
+        def add(rows: I64) -> None:
+            self._rows.extend(*(column[rows] for column in columns))
+
+        return self._index.number(hash_columns(*columns), equal, add, lambda rows: _row_bytes(columns, rows))
+
+    def columns(self) -> list[I64]:
+        """(rows,) each column; views that die when the table grows."""
+        return list(self._rows.columns())
+
+
+class RaggedInterner:
+    """Unique rows of words (chains of addresses, of numbers), numbered from 0.
+
+    With ``columns`` every row has so many int64 besides, which tell rows apart as well.
+    """
+
+    def __init__(self, dtype: npt.DTypeLike = np.uint64, columns: int = 0) -> None:
+        self._words = words = GrowableColumns(dtype)
+        self._spans = spans = GrowableColumns(np.int64, 2)
+        self._columns = besides = GrowableColumns(np.int64, columns) if columns else None
+
+        def known(numbers: I64) -> Iterator[bytes]:  # not a method: see RowInterner
+            return _span_bytes(words[0], spans[0], spans[1], besides.columns() if besides is not None else (), numbers)
+
+        self._index = HashIndex(known)
+
+    def __len__(self) -> int:
+        return len(self._spans)
+
+    @property
+    def words(self) -> int:
+        """Number of words in all rows together."""
+        return len(self._words)
+
+    def number_spans(self, words: AnyArray, starts: I64, lengths: I64, *columns: I64) -> I64:
+        """(n,) int64 numbers of the rows words[start : start + length]."""
+
+        def equal(rows: I64, numbers: I64) -> Bools:
+            known_starts, known_lengths = self._spans[0][numbers], self._spans[1][numbers]
+            same = rows_equal(words, starts[rows], lengths[rows], self._words[0], known_starts, known_lengths)
+            if self._columns is not None:
+                same &= _columns_equal(columns, rows, self._columns.columns(), numbers)
+            return same
+
+        def add(rows: I64) -> None:
+            self._spans.extend(len(self._words) + offsets_of(lengths[rows])[:-1], lengths[rows])
+            self._words.extend(end_to_end(words, starts[rows], lengths[rows]))
+            if self._columns is not None:
+                self._columns.extend(*(column[rows] for column in columns))
+
+        hashes = hash_rows(words, starts, lengths)
+        if columns:
+            hashes = hash_columns(hashes, *columns)
+        dtype = self._words[0].dtype
+
+        def asked(rows: I64) -> Iterator[bytes]:
+            return _span_bytes(words.astype(dtype, copy=False), starts, lengths, columns, rows)
+
+        return self._index.number(hashes, equal, add, asked)
+
+    def number_rows(self, rows: Ragged, *columns: I64) -> I64:
+        """``number_spans`` of whole ragged rows."""
+        return self.number_spans(rows.values, rows.offsets[:-1], rows.lengths, *columns)
+
+    def table(self) -> Ragged:
+        """Every unique row, by number."""
+        return Ragged(offsets_of(self._spans[1]), self._words[0])
+
+
+def rows_equal(
+    words: AnyArray, starts: I64, lengths: I64, others: AnyArray, other_starts: I64, other_lengths: I64
+) -> Bools:
+    """(n,) bool: whether each row of one store equals its partner of another."""
+    same: Bools = lengths == other_lengths
+    if not same.all():
+        rows = np.flatnonzero(same)
+        same[rows] = rows_equal(words, starts[rows], lengths[rows], others, other_starts[rows], lengths[rows])
+        return same
+    unlike = end_to_end(words, starts, lengths) != end_to_end(others, other_starts, lengths)
+    if unlike.any():  # hardly ever: the hashes are equal
+        same[np.searchsorted(offsets_of(lengths), np.flatnonzero(unlike), "right") - 1] = False
+    return same
+
+
+def prefix_tree(rows: Ragged, innermost_first: bool = False) -> tuple[I32, I32, I32]:
+    """Rows of item numbers, root first, to a tree: (parent, item) of every node and the last node of each row, or −1.
+
+    ``innermost_first``: the rows have their roots at the end.
+
+    Level by level, so that a parent always has the smaller number::
+
+        a b c        nodes  0 (−1, a)   1 (0, b)   2 (0, d)   3 (1, c)
+        a d          rows   3   2
+    """
+    lengths = rows.lengths
+    first, step = (rows.offsets[1:] - 1, -1) if innermost_first else (rows.offsets[:-1], 1)
+    leaf = np.full(len(rows), -1, np.int64)
+    parents, items = [np.zeros(0, np.int32)], [np.zeros(0, np.int32)]
+    active = np.flatnonzero(lengths > 0)
+    depth = total = 0
+    while len(active):
+        parent, item = leaf[active], rows.values[first[active] + step * depth].astype(np.int64)
+        kept, place = group_rows([parent, item])
+        parents.append(parent[kept].astype(np.int32))
+        items.append(item[kept].astype(np.int32))
+        leaf[active] = total + place
+        total += len(kept)
+        depth += 1
+        active = active[lengths[active] > depth]
+    return np.concatenate(parents), np.concatenate(items), leaf.astype(np.int32)

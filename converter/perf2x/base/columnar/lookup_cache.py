@@ -1,0 +1,111 @@
+"""A cache of recent lookups in a fixed amount of memory."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from perf2x.base.columnar.arrays import I64, U64, Bools
+from perf2x.base.columnar.hashing import weights
+from perf2x.base.columnar.unique import group_rows
+
+_UNUSED = np.iinfo(np.int64).min
+_MANY = 1 << 13
+"""Batches of this many rows come from a large recording: all slots are used from the start."""
+_TURNS = 16
+"""Rounds in which keys that compete for the same two slots are stored one by one."""
+
+
+class LookupCache:
+    """Cached answers by key, a row of one or two int64 columns; a batch of lookups costs a few array passes.
+
+    A key may be in one of two slots, which its hash names. What was learned last stays there, so that a question may
+    have to be answered again, but no input makes the table grow::
+
+        slot      0      1      2      3             ask 7, slots 1 and 2: held, its answer
+        key       ·      7      ·      4             ask 9, slots 3 and 0: other keys; find(9), put in one
+    """
+
+    def __init__(self, columns: int = 1, bits: int = 17) -> None:
+        """``2 ** bits`` slots, fewer while few rows are asked at once. No key may be −2⁶³ in its first column."""
+        self._columns, self._most_bits = columns, bits
+        self._turn = 0
+        self._factors = weights().of_columns(columns + 1)
+        self._reserve(0)
+
+    def _reserve(self, rows: int) -> None:
+        """Forget all, and have room for questions of ``rows``: pages that are not written to cost nothing."""
+        self._bits = self._most_bits if rows >= _MANY else min(max(8, (4 * rows).bit_length()), self._most_bits)
+        self._shift = np.uint64(64 - self._bits)
+        self._keys = [np.full(1 << self._bits, _UNUSED, np.int64) for _ in range(self._columns)]
+        self._answers = np.zeros(1 << self._bits, np.int64)
+        self._claims = np.zeros(1 << self._bits, np.int64)
+
+    def answers(self, find: Callable[[I64], I64], *columns: I64) -> I64:
+        """(n,) int64: the answer to each row; ``find(rows)`` is asked for those that are not held.
+
+        One row of those that want a slot is found and learned; then the others, which are mostly its equals, ask again.
+        The two slots take turns, so that two keys that want the same one do not drive each other out for ever. What is
+        left after some turns is sorted and found without being learned: keys that are made to collide gain nothing.
+        """
+        if self._bits < self._most_bits and 4 * len(columns[0]) >> self._bits:
+            self._reserve(len(columns[0]))
+        hashes = self._hashes(columns)
+        slot = self._slots(hashes)
+        answers = self._answers.take(slot)
+        rows = np.flatnonzero(self._unlike(slot, columns))
+        if len(rows):
+            mine, choices = (
+                [column[rows] for column in columns],
+                [slot[rows], self._slots(self._once_more(hashes[rows]))],
+            )
+            is_known = ~self._unlike(choices[1], mine)
+            answers[rows[is_known]] = self._answers.take(choices[1][is_known])
+            self._learn_all(find, rows, mine, choices, np.flatnonzero(~is_known), answers)
+        return answers
+
+    def _learn_all(
+        self, find: Callable[[I64], I64], rows: I64, mine: list[I64], choices: list[I64], left: I64, answers: I64
+    ) -> None:
+        """Put answers to those of ``rows`` that are ``left``."""
+        for _ in range(_TURNS):
+            if not len(left):
+                return
+            rows, mine, choices = rows[left], [column[left] for column in mine], [slot[left] for slot in choices]
+            self._turn ^= 1
+            slot = choices[self._turn]
+            self._learn(find, rows, slot, mine)
+            answers[rows] = self._answers.take(slot)
+            left = np.flatnonzero(self._unlike(slot, mine))
+        if len(left):
+            first, kind = group_rows([column[left] for column in mine])
+            answers[rows[left]] = find(rows[left[first]])[kind]
+
+    def _learn(self, find: Callable[[I64], I64], rows: I64, slot: I64, columns: Sequence[I64]) -> None:
+        """Find the answer of one row for each slot."""
+        self._claims[slot] = rows
+        chosen = np.flatnonzero(self._claims.take(slot) == rows)
+        found, slot = find(rows[chosen]), slot[chosen]
+        for held, column in zip(self._keys, columns, strict=True):
+            held[slot] = column[chosen]
+        self._answers[slot] = found
+
+    def _unlike(self, slot: I64, columns: Sequence[I64]) -> Bools:
+        unlike: Bools = self._keys[0].take(slot) != columns[0]
+        for held, column in zip(self._keys[1:], columns[1:], strict=True):
+            unlike |= held.take(slot) != column
+        return unlike
+
+    def _hashes(self, columns: Sequence[I64]) -> U64:
+        factors = self._factors
+        total: U64 = columns[0].view(np.uint64) * factors[0]
+        for odd, column in zip(factors[1:], columns[1:], strict=False):
+            total += column.view(np.uint64) * odd
+        return total
+
+    def _once_more(self, hashes: U64) -> U64:
+        """Another hash of each."""
+        other: U64 = (hashes ^ (hashes >> np.uint64(29))) * self._factors[-1]
+        return other
+
+    def _slots(self, hashes: U64) -> I64:
+        return (hashes >> self._shift).view(np.int64)

@@ -1,0 +1,165 @@
+"""Rows of different lengths as two arrays, and the only home of index arithmetic over them.
+
+::
+
+    rows      [a b c]  []  [d e]
+    values     a b c        d e          all rows one behind the other
+    offsets    0     3 3        5        row i is values[offsets[i] : offsets[i + 1]]
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from msgspec import Struct
+
+from perf2x.base.columnar.arrays import I32, I64, AnyArray
+
+
+class Ragged(Struct, frozen=True):
+    """``n`` rows: ``offsets`` (n + 1,) int64, rising from 0; ``values`` (offsets[-1],) of any dtype."""
+
+    offsets: I64
+    values: AnyArray
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @property
+    def lengths(self) -> I64:
+        """(n,) int64: entries in each row."""
+        return np.diff(self.offsets)
+
+    def row(self, index: int) -> AnyArray:
+        """The entries of one row, a view."""
+        return self.values[int(self.offsets[index]) : int(self.offsets[index + 1])]
+
+    def rows(self) -> Iterable[AnyArray]:
+        """Every row in turn; for tests and small tables, never for samples."""
+        return (self.row(i) for i in range(len(self)))
+
+    def take(self, indices: I64) -> "Ragged":
+        """The named rows in the order given, copied."""
+        lengths = self.lengths[indices]
+        return Ragged(offsets_of(lengths), self.values[ranges(self.offsets[indices], lengths)])
+
+
+class SharedRows(Struct, frozen=True):
+    """``n`` rows of which many are equal: ``number`` (n,) int32 points into ``table``, where each stands once."""
+
+    number: I32
+    table: Ragged
+
+    def __len__(self) -> int:
+        return len(self.number)
+
+    @property
+    def lengths(self) -> I64:
+        """(n,) int64: entries in each row."""
+        return self.table.lengths[self.number]
+
+    def row(self, index: int) -> AnyArray:
+        """The entries of one row, a view."""
+        return self.table.row(int(self.number[index]))
+
+    def rows(self) -> Iterable[AnyArray]:
+        """Every row in turn; for tests and small tables."""
+        return (self.row(i) for i in range(len(self)))
+
+    def take(self, indices: I64) -> "SharedRows":
+        """The named rows in the order given; the table stays the same one."""
+        return SharedRows(self.number[indices], self.table)
+
+
+def offsets_of(lengths: I64) -> I64:
+    """Return the offsets (n + 1,) of lengths (n,): 3 0 2 becomes 0 3 3 5."""
+    offsets = np.zeros(len(lengths) + 1, np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    return offsets
+
+
+def ranges(starts: I64, lengths: I64) -> I64:
+    """Return start, start + 1, … for every row, end to end.
+
+    ::
+
+        starts   10   40        lengths   3   2
+        result   10 11 12 40 41
+    """
+    offsets = offsets_of(lengths)
+    result: I64 = np.repeat(starts - offsets[:-1], lengths)
+    counting = _counting()
+    result += counting[: len(result)] if len(result) <= len(counting) else np.arange(len(result))
+    return result
+
+
+@cache
+def _counting() -> I64:
+    """Return 0, 1, 2, … as far as most callers need it."""
+    return np.arange(1 << 18)
+
+
+def end_to_end(values: AnyArray, starts: I64, lengths: I64) -> AnyArray:
+    """Return values[start : start + length] of every row, end to end; a view where they lie so already."""
+    ends = starts + lengths
+    if len(starts) and np.array_equal(ends[:-1], starts[1:]):
+        return values[starts[0] : ends[-1]]
+    return values.take(ranges(starts, lengths))
+
+
+def row_numbers(lengths: I64) -> I64:
+    """Return the row that each value belongs to: lengths 3 0 2 become 0 0 0 2 2."""
+    return np.repeat(np.arange(len(lengths), dtype=np.int64), lengths)
+
+
+def row_batches(lengths: I64, limit: int) -> Iterator[I64]:
+    """Yield runs of row numbers with about ``limit`` entries each, so that work on a run stays in the cache.
+
+    ::
+
+        lengths   2 3 4 0 9      limit 8, where a row counts one more than its length
+        runs      0 1 | 2 3 | 4
+    """
+    ends = np.cumsum(lengths + 1)
+    cuts = np.searchsorted(ends, np.arange(limit, ends[-1], limit), "right") if len(ends) else np.zeros(0, np.int64)
+    bounds = sorted({0, *cuts.tolist(), len(lengths)})
+    return (np.arange(first, last) for first, last in pairwise(bounds))
+
+
+def argsort_small(numbers: I64) -> I64:
+    """Return the stable order of small numbers from 0 on (lengths, depths); numpy sorts 16-bit numbers by radix."""
+    return np.argsort(numbers.astype(np.uint16) if numbers.max(initial=0) < 1 << 16 else numbers, kind="stable")
+
+
+def ragged_of(rows: Sequence[Sequence[int]], dtype: Any = np.uint64) -> Ragged:
+    """Return a table of Python rows; for tests and small inputs."""
+    lengths = np.array([len(row) for row in rows], np.int64)
+    flat = [value for row in rows for value in row]
+    return Ragged(offsets_of(lengths), np.array(flat, dtype))
+
+
+def concatenate(parts: Sequence[Ragged], dtype: Any = np.uint64) -> Ragged:
+    """Return a table of the rows of every part, in order."""
+    if not parts:
+        return Ragged(np.zeros(1, np.int64), np.zeros(0, dtype))
+    lengths = np.concatenate([part.lengths for part in parts])
+    return Ragged(offsets_of(lengths), np.concatenate([part.values for part in parts]))
+
+
+def side_by_side(parts: Sequence[Ragged]) -> Ragged:
+    """Join tables of equally many rows row by row; all values take the first part's dtype.
+
+    ::
+
+        parts     [a b] [] [c]     [x] [y z] []
+        result    [a b x] [y z] [c]
+    """
+    offsets: I64 = np.sum([part.offsets for part in parts], axis=0, dtype=np.int64)
+    values = np.empty(offsets[-1], parts[0].values.dtype)
+    start = offsets[:-1].copy()
+    for part in parts:
+        values[ranges(start, part.lengths)] = part.values
+        start += part.lengths
+    return Ragged(offsets, values)

@@ -1,0 +1,80 @@
+"""Columns out of large texts with a line per row: hexadecimal numbers, and runs of equal words.
+
+Eight letters are read as one 64-bit number, and all numbers of a column decoded together.
+"""
+
+import numpy as np
+
+from perf2x.base.columnar.arrays import I64, U64, Bools
+
+WORD = 8
+_ONES = 0x0101010101010101
+
+
+def words_at(text: bytes, at: I64) -> U64:
+    """(n,) the eight bytes at each place as one number, the first byte lowest; there must be eight."""
+    # places are not aligned, which numpy allows for
+    every = np.ndarray((max(len(text) - WORD + 1, 0),), "<u8", text, strides=(1,))
+    return every[at].astype(np.uint64, copy=False)
+
+
+def hex_numbers(text: bytes, at: I64, width: int) -> tuple[U64, Bools]:
+    """(n,) numbers of ``width`` (1 to 16) hexadecimal digits, and which of them are digits throughout.
+
+    Behind the last one there must be four more bytes, as in ``ffff T a``.
+    """
+    if width % WORD:
+        text = text + b"\0" * WORD
+    value, valid = np.zeros(len(at), np.uint64), np.ones(len(at), np.bool_)
+    for first in range(0, width, WORD):
+        digits = min(width - first, WORD)
+        letters = words_at(text, at + first).byteswap()
+        # the upper digits of addresses are mostly those of the row before
+        is_new = np.ones(len(letters), np.bool_)
+        is_new[1:] = letters[1:] != letters[:-1]
+        digits_of, is_hex = _decoded(letters[is_new], digits)
+        row = np.cumsum(is_new) - 1
+        value = value << np.uint64(4 * digits) | digits_of[row]
+        valid &= is_hex[row]
+    return value, valid
+
+
+def _decoded(letters: U64, digits: int) -> tuple[U64, Bools]:
+    """Numbers from their letters, the first one highest; of eight, so many count."""
+    unused = 8 * (WORD - digits)
+    if unused:  # zeros in front in place of what is behind
+        letters = letters >> np.uint64(unused) | np.uint64(0x3030303030303030 << (64 - unused) & 2**64 - 1)
+    value = (letters & _all(0x0F)) + np.uint64(9) * (letters >> np.uint64(6) & _all(1))
+    for shift, mask in ((4, 0x00FF00FF00FF00FF), (8, 0x0000FFFF0000FFFF), (16, 0xFFFFFFFF)):
+        value = (value | value >> np.uint64(shift)) & np.uint64(mask)
+    is_ascii = letters & _all(0x80) == 0
+    is_hex = _between(letters, "0", "9") | _between(letters | _all(0x20), "a", "f")
+    valid: Bools = is_ascii & (is_hex & _all(0x80) == _all(0x80))
+    return value, valid
+
+
+def _between(letters: U64, low: str, high: str) -> U64:
+    """The high bit of each letter that lies in a range; letters are below 0x80, so that no sum reaches the next one."""
+    seven = letters & _all(0x7F)
+    return (seven + _all(0x80 - ord(low))) & ~(seven + _all(0x7F - ord(high)))
+
+
+def _all(byte: int) -> np.uint64:
+    return np.uint64(_ONES * byte)
+
+
+def differs_from_previous(text: bytes, start: I64, end: I64) -> Bools:
+    """(n,) True where the word from ``start`` to ``end`` differs from that of the row before."""
+    text = text + b"\0" * WORD
+    is_new = np.ones(len(start), np.bool_)
+    length = end - start
+    is_new[1:] = length[1:] != length[:-1]
+    todo, at = np.flatnonzero(~is_new), 0
+    while len(todo := todo[length[todo] > at]):
+        # of the last word, as many bytes as belong to it
+        unused = (np.uint64(8) * np.maximum(WORD - (length[todo] - at), 0).astype(np.uint64)) & np.uint64(63)
+        differ = words_at(text, start[todo] + at) ^ words_at(text, start[todo - 1] + at)
+        is_other = differ << unused != 0
+        is_new[todo[is_other]] = True
+        todo, at = todo[~is_other], at + WORD
+    return is_new

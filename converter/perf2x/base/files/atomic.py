@@ -1,0 +1,113 @@
+"""Atomic file replacement: a file appears under its name when it is complete, or not at all.
+
+Outputs, downloads and caches are written through this module. Where the system has files without a name (Linux,
+O_TMPFILE), a killed process leaves nothing behind; elsewhere the new file has a hidden name until it is complete.
+"""
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from perf2x.base.files.operating_system import (
+    create_exclusively,
+    create_unnamed,
+    name_unnamed,
+    replace_file,
+    sync_folder,
+)
+
+
+class AtomicFile:
+    """A new version of ``path``: write to ``file``, then ``commit``; without a commit it is discarded.
+
+    ``file`` may be closed before the commit. Another process sees either the old version or the new one.
+    """
+
+    def __init__(self, path: Path, mode: int) -> None:
+        """Create the file with the permissions ``mode``, less the umask; OSError when the directory refuses it."""
+        self._path, self._mode = path, mode
+        self._hidden = path.with_name(f".{path.name}.{os.urandom(4).hex()}.part")
+        self._descriptor = create_unnamed(path.parent, mode)
+        self._is_unnamed = self._descriptor >= 0
+        if not self._is_unnamed:
+            self._descriptor = create_exclusively(self._hidden, mode)
+        self.file: BinaryIO = os.fdopen(self._descriptor, "wb", closefd=False)
+
+    def commit(self, *, durable: bool = False) -> None:
+        """Rename the file to ``path``, with the permissions of the file that it replaces, if any.
+
+        When ``durable`` its bytes are on the disk before it has the name, and the name is there afterwards.
+        """
+        self.file.close()
+        if durable:
+            os.fsync(self._descriptor)
+        if not self._is_first():
+            self._replace(durable)
+        if durable:
+            sync_folder(self._path.parent)
+
+    def _is_first(self) -> bool:
+        """Name the unnamed file at once if nothing has its name: a process that is killed leaves no hidden file."""
+        if not self._is_unnamed:
+            return False
+        try:
+            name_unnamed(self._descriptor, self._path)
+        except OSError:
+            return False
+        return True
+
+    def _replace(self, durable: bool) -> None:
+        if self._is_unnamed:
+            self._name_unnamed(durable)
+        self._close()  # Windows renames no open file
+        with contextlib.suppress(FileNotFoundError):
+            self._hidden.chmod(self._path.stat().st_mode & 0o7777)
+        replace_file(self._hidden, self._path)
+
+    def _name_unnamed(self, durable: bool) -> None:
+        """Link the unnamed file to the hidden name, or copy it where links are forbidden (security modules, FUSE)."""
+        try:
+            name_unnamed(self._descriptor, self._hidden)
+        except OSError:
+            import shutil
+
+            with (
+                os.fdopen(self._descriptor, "rb", closefd=False) as source,
+                os.fdopen(create_exclusively(self._hidden, self._mode), "wb") as copy,
+            ):
+                source.seek(0)
+                shutil.copyfileobj(source, copy)
+                copy.flush()
+                if durable:
+                    os.fsync(copy.fileno())
+
+    def discard(self) -> None:
+        """Remove the file unless it was committed."""
+        try:
+            with contextlib.suppress(OSError):  # the disk is full: what is still buffered goes, too
+                self.file.close()
+        finally:
+            self._close()
+            self._hidden.unlink(missing_ok=True)
+
+    def _close(self) -> None:
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+
+@contextlib.contextmanager
+def atomic_file(path: Path, mode: int = 0o666) -> Iterator[AtomicFile]:
+    """Open a new version of ``path``, discarded at the end unless it was committed.
+
+    Nobody who may not read the file at ``path`` can read the new one meanwhile. OSError when it cannot be created.
+    """
+    with contextlib.suppress(OSError):
+        mode &= path.stat().st_mode
+    new = AtomicFile(path, mode)
+    try:
+        yield new
+    finally:
+        new.discard()

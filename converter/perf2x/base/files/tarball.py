@@ -1,0 +1,147 @@
+"""Untrusted tarballs: headers, members and sizes are bounded, nothing is extracted under its own name.
+
+tarfile reads the data of extended headers (pax, GNU long names, sparse maps) completely, and skips members by
+unpacking them. ``BoundedStream`` sits between tarfile and the file: no read is larger than a header may be, and no
+position lies beyond the limit of base/files/unpack_limit.py for a file of that size.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, cast
+
+from perf2x.base.files.read_file import open_regular
+from perf2x.base.files.unpack_limit import format_size, too_large, unpacked_limit
+
+if TYPE_CHECKING:
+    import tarfile
+
+MOST_AT_ONCE = 1 << 20
+"""Bytes of one header, and of one read of a member."""
+MOST_FOR_HEADERS = 4 << 20
+"""Bytes of all headers of one member; a sparse file may have many."""
+MOST_MEMBERS = 100_000
+
+
+def tarball_errors(*more: type[Exception]) -> tuple[type[Exception], ...]:
+    """Return the exceptions that reading a damaged tarball raises, and ``more``."""
+    import lzma  # few conversions read a tarball
+    import tarfile
+    import zlib
+
+    # RecursionError: tarfile calls itself for a header behind a header
+    return (*more, OSError, EOFError, tarfile.TarError, lzma.LZMAError, zlib.error, ValueError, RecursionError)
+
+
+@contextlib.contextmanager
+def open_tarball(path: Path) -> Iterator[Tarball]:
+    """Open a tarball, plain or compressed by gzip, bzip2 or xz; raises what ``tarball_errors`` lists."""
+    import tarfile
+
+    with contextlib.ExitStack() as stack:
+        packed = stack.enter_context(open_regular(path))
+        unpacked = stack.enter_context(_unpacked(packed))
+        size = path.stat().st_size
+        bounded = BoundedStream(unpacked, size, None if unpacked is packed else unpacked_limit(size))
+        yield Tarball(stack.enter_context(tarfile.open(fileobj=cast(IO[bytes], bounded), mode="r:")), bounded)
+
+
+class Tarball:
+    """An open tarball; its members come in order and are not kept."""
+
+    def __init__(self, tar: tarfile.TarFile, bounded: BoundedStream) -> None:
+        self._tar, self._bounded = tar, bounded
+
+    def members(self) -> Iterator[tarfile.TarInfo]:
+        """Yield each member in turn; ValueError for more than MOST_MEMBERS."""
+        for _ in range(MOST_MEMBERS):
+            self._bounded.begin_headers()
+            member = self._tar.next()
+            if member is None:
+                return
+            self._bounded.headers_done()
+            yield member
+            self._tar.members = []  # type: ignore[attr-defined]  # tarfile would keep them all
+        raise ValueError(f"it has more than {MOST_MEMBERS:,} members")
+
+    def chunks(self, member: tarfile.TarInfo, limit: int) -> Iterator[bytes]:
+        """Yield the contents of a regular member; ValueError when its size, with holes, is more than ``limit``."""
+        if member.size > limit:
+            sizes = f"{member.name} is {format_size(member.size)} large, more than {format_size(limit)}"
+            raise ValueError(f"{sizes}; --max-unpacked SIZE raises the limit")
+        self._bounded.headers_done()
+        stream = self._tar.extractfile(member)
+        while stream is not None and (chunk := stream.read(MOST_AT_ONCE)):
+            yield chunk
+
+
+def _unpacked(packed: IO[bytes]) -> IO[bytes]:
+    head = packed.read(6)
+    packed.seek(0)
+    if head.startswith(b"\x1f\x8b"):
+        import gzip
+
+        return cast(IO[bytes], gzip.GzipFile(fileobj=packed))
+    if head.startswith(b"BZh"):
+        import bz2
+
+        return cast(IO[bytes], bz2.BZ2File(packed))
+    if head == b"\xfd7zXZ\0":
+        import lzma
+
+        return cast(IO[bytes], lzma.LZMAFile(packed))
+    return packed
+
+
+class BoundedStream(io.RawIOBase):
+    """A bounded file for tarfile; ValueError for a read or a position that no valid tarball needs."""
+
+    def __init__(self, stream: IO[bytes], packed: int, limit: int | None) -> None:
+        super().__init__()
+        self._stream, self._packed, self._limit = stream, packed, limit
+        self._headers: int | None = MOST_FOR_HEADERS
+
+    def begin_headers(self) -> None:
+        """Count reads from now on as headers of one member."""
+        self._headers = MOST_FOR_HEADERS
+
+    def headers_done(self) -> None:
+        """Stop counting: reads from now on are contents."""
+        self._headers = None
+
+    def readable(self) -> bool:
+        """Return True: the file can only be read."""
+        return True
+
+    def seekable(self) -> bool:
+        """Return True; positions beyond the limit are refused."""
+        return True
+
+    def read(self, size: int = -1, /) -> bytes:
+        """Read up to ``size`` bytes; ValueError for more than MOST_AT_ONCE."""
+        if not 0 <= size <= MOST_AT_ONCE:
+            raise ValueError(f"a header of {format_size(size)}" if size >= 0 else "a read without an end")
+        if self._headers is not None:
+            self._headers -= size
+            if self._headers < 0:
+                raise ValueError(f"headers of more than {format_size(MOST_FOR_HEADERS)} for one member")
+        data = self._stream.read(size)
+        self._check(self._stream.tell())
+        return data
+
+    def seek(self, offset: int, whence: int = 0, /) -> int:
+        """Move to a position; tarfile only uses positions from the beginning."""
+        if whence == 0:
+            self._check(offset)
+        return self._stream.seek(offset, whence)
+
+    def tell(self) -> int:
+        """Return the position in bytes from the beginning."""
+        return self._stream.tell()
+
+    def _check(self, position: int) -> None:
+        if self._limit is not None and position > self._limit:
+            raise ValueError(too_large(self._packed, self._limit))

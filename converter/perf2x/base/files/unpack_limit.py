@@ -1,0 +1,188 @@
+"""Limits for unpacking: one policy for wrappers, compressed records, bundles, archives, sections and downloads.
+
+A few kilobytes can unpack to terabytes. The output of compressed input is bounded by the size of the input: recordings
+compress to a hundredth at best, so RATIO leaves room; FLOOR exempts small inputs, MOST bounds large ones.
+``--max-unpacked`` replaces all three. Disks keep a reserve, and tables in memory are bounded by the size of the input
+on disk, however many records it unpacks to.
+"""
+
+import contextlib
+import contextvars
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+from perf2x.base.errors import FormatError, OptionError
+from perf2x.base.files.operating_system import path_of_open_file
+
+FLOOR = 256 << 20
+RATIO = 200
+MOST = 64 << 30
+MOST_IN_MEMORY = 8 << 30
+"""For a section, a member of an archive, or a compressed object, which are held in memory."""
+FLOOR_IN_MEMORY = 64 << 20
+RECORDS = 500_000
+"""Records that any input may hold, in addition to one per byte on disk."""
+RESERVE = 1 << 30
+"""Bytes of a disk that stay free; on a small disk, a twentieth of it."""
+STEP = 64 << 20
+"""Bytes to write before free space is measured again."""
+
+_max_unpacked: contextvars.ContextVar[int | None] = contextvars.ContextVar("max_unpacked", default=None)
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
+
+
+@contextlib.contextmanager
+def limit_unpacking(size: int | None) -> Iterator[None]:
+    """Let every input unpack to ``size`` bytes within the context; None keeps the current limit."""
+    if size is None:
+        yield
+        return
+    token = _max_unpacked.set(size)
+    try:
+        yield
+    finally:
+        _max_unpacked.reset(token)
+
+
+def parse_size(text: str, option: str = "--max-unpacked") -> int:
+    """Parse ``20G``, ``1.5 TiB``, ``4096``: bytes, in powers of 1024. OptionError for anything else."""
+    match = _SIZE.fullmatch(text.strip())
+    if match is None:
+        raise OptionError(f"{option} {text}: expected a size like 500M, 20G or 1.5T")
+    return int(float(match[1]) * 1024 ** " KMGT".index(match[2].upper() or " "))
+
+
+def unpacked_limit(packed: int) -> int:
+    """Return how many bytes ``packed`` bytes of input may unpack to on disk or in a stream."""
+    given = _max_unpacked.get()
+    return min(MOST, FLOOR + RATIO * packed) if given is None else given
+
+
+def memory_limit(packed: int) -> int:
+    """Return how many bytes ``packed`` bytes of an object may unpack to in memory."""
+    given = _max_unpacked.get()
+    return min(MOST_IN_MEMORY, FLOOR_IN_MEMORY + RATIO * packed) if given is None else given
+
+
+def stream_limit() -> int:
+    """Return how many bytes a pipe may send, whose size is not known in advance."""
+    given = _max_unpacked.get()
+    return MOST if given is None else given
+
+
+def download_limit() -> int:
+    """Return the largest size of a file from a server, whose size is not known in advance."""
+    given = _max_unpacked.get()
+    return MOST_IN_MEMORY if given is None else given
+
+
+def record_limit(on_disk: int) -> int:
+    """Return how many records an input of ``on_disk`` bytes may hold; only compressed input can reach that."""
+    return max(RECORDS + on_disk, (_max_unpacked.get() or 0) // 1024)
+
+
+def too_large(packed: int, limit: int) -> str:
+    """Return the reason of a refusal, to follow the input's name."""
+    return f"its {format_size(packed)} unpack to more than {format_size(limit)}; --max-unpacked SIZE raises the limit"
+
+
+def format_size(size: int) -> str:
+    """Format a size: ``10.5 KiB``."""
+    if size < 1024:
+        return f"{size} bytes"
+    step = min((size.bit_length() - 1) // 10, 4)
+    return f"{size / 1024**step:.1f} {' KMGT'[step]}iB".replace(".0 ", " ")
+
+
+class FreeSpace:
+    """A check for free space before writing in ``folder`` (None: the directory of temporary files)."""
+
+    def __init__(
+        self, name: str, folder: str | None = None, purpose: str = "a temporary copy; TMPDIR names another place"
+    ) -> None:
+        self._name, self._folder, self._purpose, self._room = name, folder, purpose, 0
+
+    def take(self, size: int) -> None:
+        """Account for ``size`` bytes to be written; FormatError when that would leave less than the reserve."""
+        self._room -= size
+        if self._room < 0:
+            self._room = free_space(self._place()) - size
+            if self._room < 0:
+                raise self.full()
+            self._room = min(self._room, STEP)
+
+    def full(self) -> FormatError:
+        """Return the error for a full disk."""
+        return FormatError(f"{self._name}: too little room in {self._place()} for {self._purpose}")
+
+    def _place(self) -> str:
+        if self._folder is None:
+            import tempfile
+
+            self._folder = tempfile.gettempdir()
+        return self._folder
+
+
+def free_space(folder: str) -> int:
+    """Return how many bytes may be written in a folder: its disk keeps the reserve."""
+    import shutil
+
+    try:
+        usage = shutil.disk_usage(folder)
+    except OSError:
+        return STEP
+    return usage.free - min(RESERVE, usage.total // 20)
+
+
+@contextlib.contextmanager
+def spool(name: str) -> Iterator["Spool"]:
+    """Create a temporary file without a name: nothing stays behind, whatever ends the process."""
+    import tempfile
+
+    try:
+        file = tempfile.TemporaryFile()  # noqa: SIM115 - closed below; only errors of its creation are handled here
+    except OSError as error:
+        raise FormatError(f"{name}: cannot make a temporary copy: {error.strerror or error}") from None
+    with file:
+        yield Spool(file, FreeSpace(name))
+
+
+class Spool:
+    """A temporary file to be written once and then read."""
+
+    def __init__(self, file: IO[bytes], disk: FreeSpace) -> None:
+        self.file = file
+        self._disk = disk
+
+    def write(self, chunk: bytes) -> None:
+        """Append a chunk; FormatError when the disk is full."""
+        self._disk.take(len(chunk))
+        try:
+            self.file.write(chunk)
+        except OSError as error:
+            import errno
+
+            if error.errno in (errno.ENOSPC, errno.EDQUOT):
+                raise self._disk.full() from None
+            raise
+
+    def done(self) -> IO[bytes]:
+        """Return the file, positioned at its beginning."""
+        self.file.flush()
+        self.file.seek(0)
+        return self.file
+
+
+def link_or_copy(file: IO[bytes], path: Path) -> Path:
+    """Make ``path`` a link to a file without a name; where the system has no such links (not Linux), a copy of it."""
+    unnamed = path_of_open_file(file)
+    if unnamed is not None:
+        path.symlink_to(unnamed)
+        return path
+    import shutil
+
+    with path.open("wb") as out:
+        shutil.copyfileobj(file, out)
+    return path

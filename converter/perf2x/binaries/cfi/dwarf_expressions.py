@@ -1,0 +1,205 @@
+"""DWARF expressions of call frame information: parsed once, evaluated for many samples at once.
+
+Linkers write one for the procedure linkage table (where the CFA depends on how far into an entry the program counter
+is), C libraries write one per register for signal frames, and hand-written assembly has some for realigned stacks.
+Source: DWARF 5, section 2.5. Branches do not occur in call frame information and are rejected.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from perf2x.base.abi.callframe import Operator
+from perf2x.base.columnar.arrays import I64, U64, AnyArray, Bools
+from perf2x.base.errors import ObjectError
+from perf2x.binaries.cfi.byte_cursor import MASK, CfiCursor
+
+MAX_OPERATIONS = 256
+"""Real expressions have a dozen; a hostile one would run for every sample at every depth."""
+
+
+class Operation(NamedTuple):
+    """One operator; ``register`` −1 and ``value`` 0 where it takes none."""
+
+    operator: Operator
+    value: int = 0
+    register: int = -1
+
+
+Expression = tuple[Operation, ...]
+
+
+class ExpressionContext(Protocol):
+    """Registers and memory of the samples that an expression is evaluated for."""
+
+    def register(self, number: int) -> tuple[U64, Bools]:
+        """(n,) values of a register in the frame being left, and which of them are known."""
+        ...
+
+    def load(self, address: U64, size: int) -> tuple[U64, Bools]:
+        """(n,) values of ``size`` bytes of memory, and which of them were recorded."""
+        ...
+
+
+_OPERANDS: dict[int, Callable[[CfiCursor], int]] = {
+    Operator.ADDR: lambda at: at.native(),
+    Operator.CONST1U: lambda at: at.u8(),
+    Operator.CONST1S: lambda at: at.fixed("b"),
+    Operator.CONST2U: lambda at: at.fixed("H"),
+    Operator.CONST2S: lambda at: at.fixed("h"),
+    Operator.CONST4U: lambda at: at.fixed("I"),
+    Operator.CONST4S: lambda at: at.fixed("i"),
+    Operator.CONST8U: lambda at: at.fixed("Q"),
+    Operator.CONST8S: lambda at: at.fixed("q"),
+    Operator.CONSTU: lambda at: at.uleb(),
+    Operator.CONSTS: lambda at: at.sleb(),
+    Operator.PICK: lambda at: at.u8(),
+    Operator.PLUS_UCONST: lambda at: at.uleb(),
+    Operator.DEREF_SIZE: lambda at: at.u8(),
+}
+_PLAIN = frozenset({
+    Operator.DEREF, Operator.DUP, Operator.DROP, Operator.OVER, Operator.SWAP, Operator.ROT, Operator.ABS,
+    Operator.NEG, Operator.NOT, Operator.NOP,
+    Operator.AND, Operator.DIV, Operator.MINUS, Operator.MOD, Operator.MUL, Operator.OR, Operator.PLUS, Operator.SHL,
+    Operator.SHR, Operator.SHRA, Operator.XOR, Operator.EQ, Operator.GE, Operator.GT, Operator.LE, Operator.LT,
+    Operator.NE,
+})  # fmt: skip
+_CONSTANTS = frozenset(code for code in _OPERANDS if code <= Operator.CONSTS)
+
+
+def parse_expression(block: bytes, address_size: int, byte_order: str) -> Expression:
+    """The steps of an expression; ObjectError at an operator that call frame information cannot hold."""
+    at = CfiCursor(block, 0, len(block), byte_order, address_size)
+    steps = []
+    while at.position < at.end:
+        steps.append(_parse_operation(at.u8(), at))
+        if len(steps) > MAX_OPERATIONS:
+            raise ObjectError(f"call frame information: an expression of more than {MAX_OPERATIONS} steps")
+    return tuple(steps)
+
+
+def _parse_operation(code: int, at: CfiCursor) -> Operation:
+    if Operator.LIT0 <= code <= Operator.LIT31:
+        return Operation(Operator.CONSTU, code - Operator.LIT0)
+    if Operator.BREG0 <= code <= Operator.BREG31:
+        return Operation(Operator.BREGX, at.sleb(), code - Operator.BREG0)
+    if code == Operator.BREGX:
+        register = at.uleb()
+        return Operation(Operator.BREGX, at.sleb(), register)
+    if code in _CONSTANTS:
+        return Operation(Operator.CONSTU, _OPERANDS[code](at) & MASK)
+    if code in _OPERANDS:
+        return Operation(Operator(code), _OPERANDS[code](at))
+    if code in _PLAIN:
+        return Operation(Operator(code))
+    raise ObjectError(f"call frame information: no operator {code:#x} in an expression")
+
+
+def _shift(left: U64, right: U64) -> U64:
+    return np.minimum(right, np.uint64(63))
+
+
+def _arithmetic_shift(left: U64, right: U64) -> U64:
+    return (left.view(np.int64) >> _shift(left, right).view(np.int64)).view(np.uint64)
+
+
+def _divide(left: U64, right: U64) -> U64:
+    """Divide signed numbers, rounding towards zero; division by zero gives 0, as good as any garbage."""
+    numerator, divisor = left.view(np.int64), right.view(np.int64)
+    safe = np.where(divisor == 0, 1, divisor)
+    magnitude = np.abs(numerator).view(np.uint64) // np.abs(safe).view(np.uint64)
+    quotient = np.where((numerator < 0) != (safe < 0), -magnitude.view(np.int64), magnitude.view(np.int64))
+    return np.where(divisor == 0, 0, quotient).view(np.uint64)
+
+
+def _signed_comparison(compare: Callable[[I64, I64], AnyArray]) -> Callable[[U64, U64], U64]:
+    return lambda left, right: compare(left.view(np.int64), right.view(np.int64)).astype(np.uint64)
+
+
+_BINARY: dict[Operator, Callable[[U64, U64], U64]] = {
+    Operator.AND: lambda a, b: a & b,
+    Operator.OR: lambda a, b: a | b,
+    Operator.XOR: lambda a, b: a ^ b,
+    Operator.PLUS: lambda a, b: a + b,
+    Operator.MINUS: lambda a, b: a - b,
+    Operator.MUL: lambda a, b: a * b,
+    Operator.DIV: _divide,
+    Operator.MOD: lambda a, b: a % np.where(b == 0, np.uint64(1), b),
+    Operator.SHL: lambda a, b: np.where(b < np.uint64(64), a << _shift(a, b), np.uint64(0)),
+    Operator.SHR: lambda a, b: np.where(b < np.uint64(64), a >> _shift(a, b), np.uint64(0)),
+    Operator.SHRA: _arithmetic_shift,
+    Operator.EQ: _signed_comparison(lambda a, b: a == b),
+    Operator.NE: _signed_comparison(lambda a, b: a != b),
+    Operator.GE: _signed_comparison(lambda a, b: a >= b),
+    Operator.GT: _signed_comparison(lambda a, b: a > b),
+    Operator.LE: _signed_comparison(lambda a, b: a <= b),
+    Operator.LT: _signed_comparison(lambda a, b: a < b),
+}
+_UNARY: dict[Operator, Callable[[U64], U64]] = {
+    Operator.ABS: lambda a: np.abs(a.view(np.int64)).view(np.uint64),
+    Operator.NEG: lambda a: np.uint64(0) - a,
+    Operator.NOT: lambda a: ~a,
+    Operator.NOP: lambda a: a,
+}
+_TAKES = {Operator.DUP: 1, Operator.OVER: 2, Operator.SWAP: 2, Operator.ROT: 3, Operator.DROP: 1}
+"""Number of entries that operators which only move entries need."""
+
+
+def evaluate(expression: Expression, context: ExpressionContext, stack: list[U64], count: int) -> tuple[U64, Bools]:
+    """(count,) result for every sample and which are known; ``stack`` holds what DWARF pushes first (the CFA)."""
+    good = np.ones(count, np.bool_)
+    stack = list(stack)
+    for operation in expression:
+        if not _apply_operation(operation, context, stack, good, count):
+            return np.zeros(count, np.uint64), np.zeros(count, np.bool_)
+    if not stack:
+        return np.zeros(count, np.uint64), np.zeros(count, np.bool_)
+    return stack[-1], good
+
+
+def _apply_operation(
+    operation: Operation, context: ExpressionContext, stack: list[U64], good: Bools, count: int
+) -> bool:
+    """Apply one operation to ``stack`` and ``good`` in place; False when the stack has too few entries."""
+    operator = operation.operator
+    if operator is Operator.CONSTU:
+        stack.append(np.full(count, operation.value, np.uint64))
+    elif operator is Operator.BREGX:
+        value, known = context.register(operation.register)
+        good &= known
+        stack.append(value + np.uint64(operation.value & MASK))
+    elif operator in _BINARY:
+        if len(stack) < 2:
+            return False
+        right = stack.pop()
+        stack.append(_BINARY[operator](stack.pop(), right))
+    elif operator in _TAKES or operator is Operator.PICK:
+        return _move_entries(operation, stack)
+    elif not stack:
+        return operator is Operator.NOP
+    elif operator is Operator.PLUS_UCONST:
+        stack.append(stack.pop() + np.uint64(operation.value))
+    elif operator in _UNARY:
+        stack.append(_UNARY[operator](stack.pop()))
+    else:
+        value, read = context.load(stack.pop(), operation.value if operator is Operator.DEREF_SIZE else 0)
+        good &= read
+        stack.append(value)
+    return True
+
+
+def _move_entries(operation: Operation, stack: list[U64]) -> bool:
+    operator = operation.operator
+    if len(stack) < _TAKES.get(operator, operation.value + 1):
+        return False
+    if operator is Operator.DROP:
+        stack.pop()
+    elif operator is Operator.SWAP:
+        stack[-1], stack[-2] = stack[-2], stack[-1]
+    elif operator is Operator.ROT:
+        stack[-1], stack[-2], stack[-3] = stack[-2], stack[-3], stack[-1]
+    else:
+        back = {Operator.DUP: 1, Operator.OVER: 2}.get(operator, operation.value + 1)
+        stack.append(stack[-back])
+    return True

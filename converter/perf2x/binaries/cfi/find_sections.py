@@ -1,0 +1,74 @@
+"""Finds call frame information in an ELF file: by section, or by segment where the section table was stripped."""
+
+from perf2x.base.errors import ObjectError
+from perf2x.base.files.unpack_limit import memory_limit
+from perf2x.binaries.cfi.entry_index import FrameIndex, index_by_walking, index_from_header
+from perf2x.binaries.cfi.frame_entries import FrameSection
+from perf2x.binaries.elf.decompress import inflate
+from perf2x.binaries.elf.elf_file import ElfObject, ElfSegment
+
+
+def eh_frame_index(elf: ElfObject) -> FrameIndex | None:
+    """The index of .eh_frame, None without one. Raises ObjectError if it cannot be read."""
+    section, header = elf.section(".eh_frame"), elf.section(".eh_frame_hdr")
+    if section is None:
+        return _index_by_segment(elf)
+    frames = _frame_section(elf, elf.data(section), section.address, True)
+    if header is not None:
+        index = index_from_header(frames, elf.data(header), header.address)
+        if index is not None:
+            return index
+    return index_by_walking(frames)
+
+
+def debug_frame_index(elf: ElfObject) -> FrameIndex | None:
+    """The index of .debug_frame, or of .zdebug_frame as older Go linkers write it; None without one."""
+    section, packed = elf.section(".debug_frame"), elf.section(".zdebug_frame")
+    if section is not None:
+        return index_by_walking(_frame_section(elf, elf.data(section), 0, False))
+    if packed is None:
+        return None
+    data = elf.data(packed)
+    if not data.startswith(b"ZLIB"):
+        raise ObjectError(f"{elf.name}, .zdebug_frame: no ZLIB header")
+    size = min(int.from_bytes(data[4:12], "big"), memory_limit(len(data)))
+    return index_by_walking(_frame_section(elf, inflate("zlib", data[12:], size), 0, False))
+
+
+def _frame_section(elf: ElfObject, data: bytes, address: int, is_eh: bool) -> FrameSection:
+    return FrameSection(data, address, is_eh, elf.byte_order, 8 if elf.is_64 else 4)
+
+
+def _index_by_segment(elf: ElfObject) -> FrameIndex | None:
+    """PT_GNU_EH_FRAME is .eh_frame_hdr; .eh_frame, which it points to, ends with its PT_LOAD at the latest.
+
+    Without a table the entries are walked up to the terminator; other sections follow it.
+    """
+    header = next((segment for segment in elf.segments if segment.type == "PT_GNU_EH_FRAME"), None)
+    if header is None:
+        return None
+    data = elf.read(header.offset, header.file_size)
+    at = _frame_section(elf, data, header.address, True).cursor(0, len(data))
+    at.position = 4
+    address = at.pointer(data[1], header.address) if len(data) > 4 else None
+    load = _load_of(elf, address) if address is not None else None
+    if load is None or address is None:
+        raise ObjectError(f"{elf.name}: its .eh_frame_hdr points nowhere")
+    skip = address - load.address
+    frames = _frame_section(elf, elf.read(load.offset + skip, load.file_size - skip), address, True)
+    index = index_from_header(frames, data, header.address)
+    return index_by_walking(frames, past_terminator=False) if index is None else index
+
+
+def _load_of(elf: ElfObject, svma: int) -> ElfSegment | None:
+    loads = (segment for segment in elf.segments if segment.type == "PT_LOAD")
+    return next((load for load in loads if load.address <= svma < load.address + load.file_size), None)
+
+
+def code_at(elf: ElfObject, svma: int, size: int) -> bytes:
+    """Up to ``size`` bytes at a svma; b"" where the file has none."""
+    load = _load_of(elf, svma)
+    if load is None:
+        return b""
+    skip = svma - load.address
+    return elf.read(load.offset + skip, min(size, load.file_size - skip))

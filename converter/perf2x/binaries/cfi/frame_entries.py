@@ -1,0 +1,156 @@
+"""Entries of .eh_frame and .debug_frame: CIEs, which functions share, and FDEs, each for one range of code.
+
+Sources: DWARF 5, section 6.4.1; Linux Standard Base, "Exception RegisterFile" for the differences of .eh_frame.
+"""
+
+from typing import NamedTuple
+
+from msgspec import Struct, field
+
+from perf2x.base.abi.callframe import PointerFormat
+from perf2x.base.errors import ObjectError
+from perf2x.binaries.cfi.byte_cursor import CfiCursor, to_signed
+
+
+class EntryHeader(NamedTuple):
+    """Length and identity, the first two words of every entry."""
+
+    body: int
+    """Offset of the first byte after the header."""
+    end: int
+    """Offset of the next entry."""
+    cie: int
+    """Offset of the CIE that an FDE belongs to; −1 for a CIE."""
+
+
+class Cie(NamedTuple):
+    """A decoded Common Information Entry."""
+
+    code_alignment: int
+    data_alignment: int
+    return_register: int
+    pointer_encoding: int
+    address_size: int
+    segment_size: int
+    has_augmentation_data: bool
+    is_signal_frame: bool
+    """Augmentation ``S``: the caller was interrupted, so its address is that of the next instruction to run."""
+    instructions: tuple[int, int]
+
+
+class Fde(NamedTuple):
+    """A decoded Frame Description Entry: rules for the code from ``start`` up to ``end`` (svma)."""
+
+    cie: Cie
+    start: int
+    end: int
+    instructions: tuple[int, int]
+
+
+class FrameSection(Struct):
+    """The bytes of one .eh_frame (``is_eh``) or .debug_frame; ``address`` is the svma of its first byte."""
+
+    data: bytes
+    address: int
+    is_eh: bool
+    byte_order: str
+    address_size: int
+    cies: dict[int, Cie] = field(default_factory=dict)
+
+    def cursor(self, position: int, end: int) -> CfiCursor:
+        """A cursor over the bytes between two offsets."""
+        return CfiCursor(
+            self.data, position, min(end, len(self.data)), self.byte_order, self.address_size, self.address
+        )
+
+    def header(self, offset: int) -> EntryHeader | None:
+        """Decode the header at ``offset``; None at the terminator.
+
+        Raises ObjectError if the entry exceeds the section.
+        """
+        at = self.cursor(offset, len(self.data))
+        length, wide = at.fixed("I"), False
+        if length == 0:
+            return None
+        if length == 0xFFFFFFFF:
+            length, wide = at.fixed("Q"), True
+        start = at.position
+        identity = at.fixed("Q" if wide else "I")
+        end = start + length
+        if end > len(self.data) or end < at.position:
+            raise ObjectError(f"call frame information: the entry at {offset:#x} is longer than its section")
+        return EntryHeader(at.position, end, self._cie_offset(identity, start, wide))
+
+    def _cie_offset(self, identity: int, start: int, wide: bool) -> int:
+        if self.is_eh:
+            if identity == 0:
+                return -1
+            return start - (to_signed(identity) if wide else identity)
+        return -1 if identity == (2**64 - 1 if wide else 2**32 - 1) else identity
+
+    def cie(self, offset: int) -> Cie:
+        """The CIE at ``offset``, decoded once. Raises ObjectError if there is none."""
+        found = self.cies.get(offset)
+        if found is None:
+            header = self.header(offset) if 0 <= offset < len(self.data) else None
+            if header is None or header.cie != -1:
+                raise ObjectError(f"call frame information: no CIE at {offset:#x}")
+            found = self.cies[offset] = self._decode_cie(header)
+        return found
+
+    def fde(self, offset: int) -> Fde:
+        """Decode the FDE at ``offset``. Raises ObjectError if there is none or it is damaged."""
+        header = self.header(offset) if 0 <= offset < len(self.data) else None
+        if header is None or header.cie == -1:
+            raise ObjectError(f"call frame information: no FDE at {offset:#x}")
+        cie = self.cie(header.cie)
+        at = self.cursor(header.body, header.end)
+        at.address_size = cie.address_size
+        at.position += cie.segment_size
+        start = at.pointer(cie.pointer_encoding)
+        if start is None:
+            raise ObjectError(f"call frame information: the FDE at {offset:#x} does not say where it starts")
+        size = at.pointer_value(cie.pointer_encoding & 0x0F)
+        if size < 0 or start + size > 2**64 - 1:
+            raise ObjectError(f"call frame information: the FDE at {offset:#x} claims impossible code")
+        if cie.has_augmentation_data:
+            at.block()
+        return Fde(cie, start, start + size, (at.position, header.end))
+
+    def _decode_cie(self, header: EntryHeader) -> Cie:
+        at = self.cursor(header.body, header.end)
+        version = at.u8()
+        augmentation = at.cstring()
+        address_size, segment_size = self.address_size, 0
+        if version >= 4 and not self.is_eh:
+            address_size, segment_size = at.u8(), at.u8()
+        if address_size not in (4, 8):
+            raise ObjectError(f"call frame information: addresses of {address_size} bytes")
+        if augmentation.startswith(b"eh"):
+            at.native()
+        code, data = at.uleb(), at.sleb()
+        register = at.u8() if version == 1 else at.uleb()
+        encoding = self._augmentation(at, augmentation)
+        return Cie(
+            code, data, register, encoding, address_size, segment_size,
+            augmentation.startswith(b"z"), b"S" in augmentation, (at.position, header.end),
+        )  # fmt: skip
+
+    def _augmentation(self, at: CfiCursor, augmentation: bytes) -> int:
+        """Decode the pointer encoding of the FDEs; leaves ``at`` at the first instruction."""
+        encoding: int = PointerFormat.ABSPTR
+        if not augmentation.startswith(b"z"):
+            return encoding
+        size = at.uleb()
+        instructions = at.position + size
+        for letter in augmentation[1:]:
+            if letter == ord("R"):
+                encoding = at.u8()
+            elif letter == ord("P"):
+                at.pointer(at.u8())
+            elif letter == ord("L"):
+                at.u8()
+            elif letter not in b"SBG":
+                break
+        at.position = instructions
+        return encoding

@@ -1,0 +1,97 @@
+"""Decodes many functions at once: columns of rule rows (an address, and the rule from there on).
+
+The bulk of the functions goes through columns; the few that have something unusual in them, or damage, are decoded one
+by one (`cfi_instructions.rule_rows`), which also words what is wrong. Both ways give the same rows.
+"""
+
+import numpy as np
+from msgspec import Struct
+
+from perf2x.base.columnar.arrays import I32, I64, U64
+from perf2x.base.columnar.ragged import offsets_of, row_batches
+from perf2x.base.errors import ObjectError
+from perf2x.binaries.cfi.entry_columns import FdeColumns, fde_columns
+from perf2x.binaries.cfi.frame_entries import FrameSection
+from perf2x.binaries.cfi.instruction_columns import Bodies, read_instructions
+from perf2x.binaries.cfi.row_columns import Aligned, RowColumns, row_columns
+from perf2x.binaries.cfi.run_instructions import rule_rows
+from perf2x.binaries.cfi.unwind_rules import RuleTable
+
+FEW = 10
+"""So many functions are decoded one by one in the time that all the numpy calls take."""
+BATCH = 1 << 17
+"""Bytes of programs that are decoded together: columns of instructions take some hundred bytes for each of them."""
+LARGEST = BATCH // 16
+"""Bytes of a program; a larger one is decoded by itself: 8 of the 69,270 in GCC's cc1plus are."""
+MOST = 256
+"""Functions to decode at once: the rows of hostile ones, all of ``LARGEST``, take 150 MB meanwhile."""
+
+
+class Functions(Struct, frozen=True):
+    """``n`` decoded functions: the rule rows of function i are offsets[i] to offsets[i + 1], rising from its start."""
+
+    offsets: I64
+    start: U64
+    rule: I32
+    end: U64
+    """(n,) svma; 0 for a damaged entry, which has no rows"""
+
+
+def decode_functions(section: FrameSection, offset: I64, table: RuleTable, problems: list[str]) -> Functions:
+    """Decode the FDEs at ``offset`` (n,); a damaged one adds a sentence to ``problems``."""
+    end = np.zeros(len(offset), np.uint64)
+    left = np.ones(len(offset), np.bool_)
+    parts: list[RowColumns] = []
+    if len(offset) > FEW and section.byte_order == "<":
+        fdes = fde_columns(section, offset)
+        end[fdes.is_plain] = fdes.end[fdes.is_plain]
+        for part, sound in _side_by_side(section, fdes, table):
+            parts.append(part)
+            left[sound] = False
+    parts += [_one(section, offset, number, end, table, problems) for number in np.flatnonzero(left).tolist()]
+    return _joined(parts, end)
+
+
+def _one(
+    section: FrameSection, offset: I64, number: int, end: U64, table: RuleTable, problems: list[str]
+) -> RowColumns:
+    """Decode one function; puts its end into ``end``."""
+    end[number] = 0
+    try:
+        fde = section.fde(int(offset[number]))
+        rows = rule_rows(section, fde, table)
+    except ObjectError as error:
+        problems.append(str(error))
+        rows = []
+    else:
+        end[number] = fde.end
+    starts, rules = [row.start for row in rows], [row.rule for row in rows]
+    return RowColumns(np.full(len(rows), number), np.array(starts, np.uint64), np.array(rules, np.int32))
+
+
+def _side_by_side(section: FrameSection, fdes: FdeColumns, table: RuleTable) -> list[tuple[RowColumns, I64]]:
+    """Decode the plain functions, batch by batch: the rows of each, and the functions that they are the rows of."""
+    cie_start, cie_stop = np.array([cie.instructions for cie in fdes.cies], np.int64).reshape(-1, 2).T
+    bytes_of_cie = np.maximum(cie_stop - cie_start, 0)
+    known = np.array([cie.return_register < table.register_count for cie in fdes.cies], np.bool_)
+    size = bytes_of_cie[fdes.cie] + np.maximum(fdes.stop - fdes.instructions, 0)
+    plain = np.flatnonzero(fdes.is_plain & known[fdes.cie] & (size <= LARGEST))
+    found = []
+    for rows in row_batches(size[plain], BATCH):
+        which = plain[rows]
+        cie = fdes.cie[which]
+        bodies = Bodies(cie_start[cie], cie_start[cie] + bytes_of_cie[cie], fdes.instructions[which], fdes.stop[which])
+        of = read_instructions(np.frombuffer(section.data, np.uint8), bodies)
+        part, sound = row_columns(of, Aligned(fdes.cies, cie, fdes.start[which]), table)
+        found.append((RowColumns(which[part.function], part.start, part.rule), which[sound]))
+    return found
+
+
+def _joined(parts: list[RowColumns], end: U64) -> Functions:
+    """Put the rows in order of their functions; the rows of each function are in order in one part."""
+    function = np.concatenate([np.zeros(0, np.int64), *(part.function for part in parts)])
+    start = np.concatenate([np.zeros(0, np.uint64), *(part.start for part in parts)])
+    rule = np.concatenate([np.zeros(0, np.int32), *(part.rule for part in parts)])
+    order = np.argsort(function, kind="stable")
+    offsets = offsets_of(np.bincount(function, minlength=len(end)))
+    return Functions(offsets, start[order], rule[order], end)

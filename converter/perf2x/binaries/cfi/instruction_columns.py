@@ -1,0 +1,165 @@
+"""Instructions of many call frame programs side by side, one row each.
+
+The bytes of all programs lie end to end, the CIE's in front of the FDE's, with a zero (DW_CFA_nop) before, between and
+behind them. Every byte is read as if an instruction began there, so that its end is known; then the marks at the
+first bytes are handed on, to 1, 2, 4, 8 … instructions further::
+
+    bytes      0 0c 07 08 90 01 0 41 0e 10 0       follows      1 4 · · 6 · 7 8 10 · 11
+    marked     x  x        x    x  x  x    x       (a byte within an instruction never gets a mark)
+
+Programs with anything else than the usual instructions (expressions, addresses, unknown ones), or that end within an
+instruction, are left to `cfi_instructions.CfiProgram`.
+"""
+
+import numpy as np
+from msgspec import Struct
+
+from perf2x.base.columnar.arrays import I64, U8, U64, Bools
+from perf2x.base.columnar.ragged import ranges
+from perf2x.binaries.cfi.opcodes import PACKED, by_code
+
+_PACKED_FROM = 0x40
+_PARTS = 5
+"""A program is laid out as a nop, the CIE's instructions, a nop, the FDE's, a nop."""
+_LONGEST = 10
+"""Bytes of a LEB128 number of 64 bits."""
+_PADDING = np.zeros(_LONGEST + 2, np.uint8)
+_SIZES = {"B": 1, "H": 2, "I": 4, "Q": 8}
+_BYTE = np.arange(256)
+CODE = np.where(_BYTE & PACKED, _BYTE & PACKED, _BYTE)
+"""(256,) the instruction that begins with each byte; its low six bits may be an operand."""
+_FIXED_OF = by_code(lambda opcode: _SIZES.get(opcode.operands, 0))[CODE]
+"""Bytes of an operand of fixed size."""
+_NUMBERS_OF = by_code(lambda opcode: opcode.operands.count("u") + opcode.operands.count("s"))[CODE]
+"""Number of LEB128 operands."""
+_IS_USUAL = by_code(lambda opcode: not set(opcode.operands) & {"e", "p"})[CODE] != 0
+_IS_SIGNED = by_code(lambda opcode: opcode.operands.endswith("s")) != 0
+
+
+class Bodies(Struct, frozen=True):
+    """Byte ranges of the programs of ``n`` functions in one section."""
+
+    cie_start: I64
+    cie_stop: I64
+    start: I64
+    stop: I64
+
+
+class Instructions(Struct, frozen=True):
+    """``i`` instructions of ``n`` programs, each of which begins and ends with a nop."""
+
+    code: I64
+    """(i,) DW_CFA_*, without the bits of an operand"""
+    first: U64
+    """(i,) operand: the low six bits of an instruction that has one there, or else its first number; 0 without"""
+    last: I64
+    """(i,) the last number, two's complement; 0 without. The distance of an instruction that advances."""
+    program: I64
+    """(i,) number of the program"""
+    begin: I64
+    """(n,) the nop before the CIE's instructions"""
+    middle: I64
+    """(n,) the nop between the CIE's and the FDE's"""
+    end: I64
+    """(n,) the nop behind the FDE's"""
+    is_usual: Bools
+    """(n,) False: the rows of this program mean nothing."""
+
+
+def read_instructions(data: U8, bodies: Bodies) -> Instructions:
+    """Read the instructions of programs in little-endian bytes."""
+    code, ends, part = _lay_end_to_end(data, bodies)
+    number_end = _number_ends(code)
+    follows, limit = _follows(code, number_end), ends[part]
+    nops = np.append(0, ends[:-1]).reshape(-1, _PARTS)[:, ::2]
+    at = _instruction_starts(np.minimum(follows, limit), nops[:, 0])
+    program = part[at] // _PARTS
+    first, last = _operands(np.append(code, _PADDING), at, number_end)
+    strange = ~_IS_USUAL[code[at]] | (follows[at] > limit[at])
+    is_usual = np.bincount(program[strange], minlength=len(nops)) == 0
+    begin, middle, end = np.searchsorted(at, nops.T)
+    return Instructions(CODE[code[at]], first, last, program, begin, middle, end, is_usual)
+
+
+def _lay_end_to_end(data: U8, bodies: Bodies) -> tuple[U8, I64, I64]:
+    """Return the bytes of all programs, the end of each part (nop, CIE, nop, FDE, nop), and the part of each byte."""
+    starts = np.stack([bodies.cie_start, bodies.start], 1)
+    inside = np.stack([bodies.cie_stop, bodies.stop], 1) - starts
+    lengths = np.ones((len(starts), _PARTS), np.int64)
+    lengths[:, 1::2] = inside
+    ends = np.cumsum(lengths)
+    code = np.zeros(ends[-1], np.uint8)
+    places = ranges((ends - lengths.ravel()).reshape(-1, _PARTS)[:, 1::2].ravel(), inside.ravel())
+    code[places] = data[ranges(starts.ravel(), inside.ravel())]
+    return code, ends, np.repeat(np.arange(len(ends)), lengths.ravel())
+
+
+def _number_ends(code: U8) -> I64:
+    """(b,) the byte behind a LEB128 number that begins at each byte; the last byte of all ends one."""
+    last = np.where(code < 0x80, np.arange(1, len(code) + 1), len(code))
+    found: I64 = np.minimum.accumulate(last[::-1])[::-1]
+    return found
+
+
+def _follows(code: U8, number_end: I64) -> I64:
+    """(b,) the byte behind an instruction that begins at each byte, as far as there are bytes."""
+    end = np.append(number_end, [len(code) + 1] * 5)
+    follows = np.arange(1, len(code) + 1) + _FIXED_OF[code]
+    for count in (1, 2):
+        follows = np.where(_NUMBERS_OF[code] >= count, end[np.minimum(follows, len(code))], follows)
+    return follows
+
+
+def _instruction_starts(follows: I64, first: I64) -> I64:
+    """(i,) the bytes at which instructions begin, rising; ``first`` (n,) those of programs."""
+    count = len(follows)
+    is_start, jump = np.zeros(count + 1, np.bool_), np.append(follows, count)
+    is_start[first] = True
+    longest = int(np.diff(first, append=count).max())
+    for _ in range(longest.bit_length()):
+        is_start[jump[np.flatnonzero(is_start)]] = True
+        jump = jump[jump]
+    return np.flatnonzero(is_start[:count])
+
+
+def _operands(code: U8, at: I64, number_end: I64) -> tuple[U64, I64]:
+    """Return ``first`` and ``last`` of `Instructions`."""
+    byte, end = code[at], np.append(number_end, len(number_end))
+    count, is_packed = _NUMBERS_OF[byte], byte >= _PACKED_FROM
+    first = np.where(is_packed, byte & np.uint8(~PACKED & 0xFF), np.uint8(0)).astype(np.uint64)
+    last = first.view(np.int64).copy()
+    spelled = np.flatnonzero((count > 0) & ~is_packed)
+    first[spelled] = _numbers(code, at[spelled] + 1, end)
+    numbered = np.flatnonzero(count)
+    place = at[numbered] + 1
+    place = np.where(count[numbered] == 2, end[place], place)
+    length = end[place] - place
+    last[numbered] = _extended(_numbers(code, place, end), code[end[place] - 1], length, _IS_SIGNED[byte[numbered]])
+    _add_distances(code, at, last)
+    return first, last
+
+
+def _numbers(code: U8, at: I64, end: I64) -> U64:
+    """Return the LEB128 numbers at ``at``, unsigned; bits beyond 64 are lost."""
+    length = end[at] - at
+    value = (code[at] & np.uint8(0x7F)).astype(np.uint64)
+    for byte in range(1, min(int(length.max(initial=0)), _LONGEST)):
+        rows = np.flatnonzero(length > byte)
+        value[rows] |= (code[at[rows] + byte] & np.uint8(0x7F)).astype(np.uint64) << np.uint64(7 * byte)
+    return value
+
+
+def _extended(value: U64, last_byte: U8, length: I64, is_signed: Bools) -> I64:
+    """Return numbers in two's complement; the sign of a signed one is a bit of its last byte."""
+    found = value.view(np.int64)
+    negative = np.flatnonzero(is_signed & (last_byte & np.uint8(0x40) != 0) & (length < _LONGEST))
+    found[negative] |= np.int64(-1) << 7 * length[negative]
+    return found
+
+
+def _add_distances(code: U8, at: I64, last: I64) -> None:
+    """Put the operands of fixed size into ``last``."""
+    fixed = _FIXED_OF[code[at]]
+    for byte in range(int(fixed.max())):
+        rows = np.flatnonzero(fixed > byte)
+        last[rows] |= code[at[rows] + 1 + byte].astype(np.int64) << 8 * byte

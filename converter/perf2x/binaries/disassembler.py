@@ -1,0 +1,94 @@
+"""Machine code to instructions, by capstone (the extra ``assembly``).
+
+x86 of 32 and 64 bits, AArch64 and RISC-V of 64 bits. Bytes that are no instruction are shown as ``.byte``, and the next
+ones are tried.
+"""
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from perf2x.base.errors import ObjectError, OptionError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+SYNTAXES = ("att", "intel")
+MISSING = "instructions need capstone: pip install 'perf2x[assembly]'"
+_X86, _ARM, _RISCV = "x86", "arm64", "riscv"
+_ARCHITECTURES = {
+    "EM_X86_64": (_X86, "CS_ARCH_X86", ("CS_MODE_64",)),
+    "EM_386": (_X86, "CS_ARCH_X86", ("CS_MODE_32",)),
+    "EM_AARCH64": (_ARM, "CS_ARCH_ARM64", ()),
+    "EM_RISCV": (_RISCV, "CS_ARCH_RISCV", ("CS_MODE_RISCV64", "CS_MODE_RISCVC")),
+}
+_JUMPS = {
+    _X86: re.compile(r"(?:bnd |notrack |lock )*(?:j\w+|call\w*|loop\w*|xbegin\w*)"),
+    _ARM: re.compile(r"b(?:\.\w+|l)?|bc\.\w+|cbn?z|tbn?z"),
+    _RISCV: re.compile(r"(?:c\.)?(?:j|jal|beqz?|bnez?|blt[zu]?|bge[zu]?|bltu|bgeu|blez|bgtz)"),
+}
+_NUMBER = re.compile(r"(?:^|[\s,#])(-?(?:0x[0-9a-f]+|\d+))$")
+_RELATIVE = re.compile(r"(-?)(?:(0x[0-9a-f]+)|(\d+))?\(%rip\)|\[rip(?: ([+-]) (0x[0-9a-f]+|\d+))?\]")
+
+
+class Instruction(Struct, frozen=True):
+    """One instruction; ``text`` is mnemonic and operands."""
+
+    address: int
+    size: int
+    text: str
+    target: int | None = None
+    """Address that a direct jump or call leads to."""
+    refers: int | None = None
+    """Address of the data that an operand relative to the instruction pointer means."""
+
+
+def disassemble(machine: str, code: bytes, address: int, syntax: str = "att") -> Iterator[Instruction]:
+    """Yield the instructions of ``code``, which begins at ``address``.
+
+    ObjectError for a machine that is not known here, OptionError without capstone.
+    """
+    if machine not in _ARCHITECTURES:
+        known = ", ".join(name.removeprefix("EM_") for name in _ARCHITECTURES)
+        raise ObjectError(f"code of {machine.removeprefix('EM_')} is not disassembled; known are {known}")
+    family = _ARCHITECTURES[machine][0]
+    for start, size, mnemonic, operands in _decoder(machine, syntax)(code, address):
+        target = _target(family, start, mnemonic, operands)
+        refers = _data(operands, start + size) if family == _X86 else None
+        yield Instruction(start, size, f"{mnemonic} {operands}".rstrip(), target, refers)
+
+
+@cache
+def _decoder(machine: str, syntax: str) -> "Callable[[bytes, int], Iterator[tuple[int, int, str, str]]]":
+    try:
+        import capstone
+    except ImportError:
+        raise OptionError(MISSING) from None
+    family, architecture, modes = _ARCHITECTURES[machine]
+    engine: Any = capstone.Cs(getattr(capstone, architecture), sum(getattr(capstone, mode) for mode in modes))
+    engine.skipdata = True
+    if family == _X86 and syntax == "att":
+        engine.syntax = capstone.CS_OPT_SYNTAX_ATT
+    decode: Callable[[bytes, int], Iterator[tuple[int, int, str, str]]] = engine.disasm_lite
+    return decode
+
+
+def _target(family: str, start: int, mnemonic: str, operands: str) -> int | None:
+    """Address of a direct jump or call; capstone writes it out, on RISC-V as a distance."""
+    number = _NUMBER.search(operands)
+    if number is None or not _JUMPS[family].fullmatch(mnemonic):
+        return None
+    value = int(number[1], 0)
+    return (value + (start if family == _RISCV else 0)) % 2**64
+
+
+def _data(operands: str, following: int) -> int | None:
+    """Address that ``0x10(%rip)`` or ``[rip + 0x10]`` means; it counts from the end of the instruction."""
+    found = _RELATIVE.search(operands)
+    if found is None:
+        return None
+    distance = int(found[2] or found[3] or found[5] or "0", 0)
+    return (following + (-distance if "-" in (found[1], found[4]) else distance)) % 2**64

@@ -1,0 +1,89 @@
+"""Functions, inlined functions and discriminators at addresses, as compilers count them.
+
+A discriminator tells pieces of code of one line apart (DWARF 5, 6.2.2).
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+from msgspec import Struct
+
+from perf2x.base.columnar.arrays import I64, U64
+from perf2x.base.columnar.unique import unique
+from perf2x.base.errors import ObjectError
+from perf2x.binaries.dwarf.compilation_units import Unit
+from perf2x.binaries.dwarf.dwarf_functions import Scope, scopes
+from perf2x.binaries.dwarf.line_lookup import UnitLines
+from perf2x.binaries.dwarf.line_table import LineTable
+from perf2x.binaries.dwarf.subprograms import Subprogram, inlined_bounds, subprograms
+
+_LINE_BITS = 0xFFFF
+Ranges = list[tuple[int, int]]
+"""(first address, one past the last)"""
+
+
+class CodeFrame(Struct, frozen=True):
+    """A function at an address."""
+
+    name: str
+    """Linkage name where there is one."""
+    line: int
+    """Counted from the line of the function's declaration, modulo 2¹⁶."""
+    discriminator: int
+    """As recorded."""
+
+
+class CodeLines:
+    """Looks code of one object up; units that cannot be read are reported by ``lines`` and left out."""
+
+    def __init__(self, lines: UnitLines) -> None:
+        self._lines = lines
+
+    def functions(self, address: U64) -> list[Subprogram]:
+        """Return all functions of the units that hold the sorted addresses; those of one name are one."""
+        ranges: dict[str, Ranges] = {}
+        for _, entries, _ in self._opened(address):
+            for function in subprograms(entries) if entries is not None else ():
+                ranges.setdefault(function.name, []).extend(function.ranges)
+        return [Subprogram(name, sorted(set(places))) for name, places in ranges.items()]
+
+    def pieces(self, code: Ranges) -> U64:
+        """Return the sorted addresses at which line, discriminator or inlined function may change within ``code``."""
+        found = [np.array([low for low, _ in code], np.uint64)]
+        low, high = (np.array([pair[side] for pair in sorted(code)], np.uint64) for side in (0, 1))
+        for table, entries, rows in self._opened(low):
+            bounds = np.array(inlined_bounds(entries) if entries is not None else [], np.uint64)
+            for places in (table.address, np.sort(bounds)):
+                first, last = np.searchsorted(places, low[rows]), np.searchsorted(places, high[rows])
+                found += [places[begin:end] for begin, end in zip(first.tolist(), last.tolist(), strict=True)]
+        return unique(np.concatenate(found))
+
+    def frames(self, address: U64) -> list[tuple[CodeFrame, ...]]:
+        """Return the functions at each of the sorted addresses, outermost first; () where nothing is known."""
+        result: list[tuple[CodeFrame, ...]] = [()] * len(address)
+        for table, entries, rows in self._opened(address):
+            if entries is not None:
+                line, discriminator = table.places(address[rows])
+                chains = scopes(entries, address[rows].tolist())
+                for row, *place in zip(rows.tolist(), chains, line.tolist(), discriminator.tolist(), strict=True):
+                    result[row] = _frames(*place)
+        return result
+
+    def _opened(self, address: U64) -> Iterator[tuple[LineTable, Unit | None, I64]]:
+        tables = self._lines.tables()
+        for unit, rows in self._lines.held(address):
+            try:
+                opened = self._lines.opened(unit, tables)
+            except ObjectError as error:
+                self._lines.broken(error)
+            else:
+                yield *opened, rows
+
+
+def _frames(chain: list[Scope], line: int, discriminator: int) -> tuple[CodeFrame, ...]:
+    """Return frames outermost first: the line table has the innermost place, each inlined function its caller's."""
+    found = []
+    for scope in reversed(chain):
+        found.append(CodeFrame(scope.name, (line - scope.decl_line) & _LINE_BITS, discriminator))
+        line, discriminator = scope.call_line, scope.call_discriminator
+    return tuple(reversed(found))

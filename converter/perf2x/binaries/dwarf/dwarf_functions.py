@@ -1,0 +1,172 @@
+"""Functions and inlined functions at addresses: one walk over a unit's entries that skips all others.
+
+Source of truth: DWARF 5, sections 3.3 (subroutines) and 3.3.8 (inlined subroutines).
+"""
+
+from bisect import bisect_left
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from perf2x.base.errors import ObjectError
+from perf2x.binaries.dwarf import dwarf_numbers as c
+from perf2x.binaries.dwarf.attribute_forms import Abbreviation, uleb128
+from perf2x.binaries.dwarf.compilation_units import Attributes, Unit
+
+MAX_REFERENCES = 16
+MAX_DEPTH = 4096
+MAX_SCOPES = 1 << 22
+"""Functions in all at the addresses of one unit; in practice there are some ten at each."""
+_WITH_CODE = frozenset((c.TAG_SUBPROGRAM, c.TAG_INLINED))
+
+Entry = tuple[Unit, int]
+"""A unit and the offset of an entry in its file."""
+
+
+class Scope(Struct, frozen=True):
+    """A function, or one inlined instance of a function."""
+
+    name: str
+    """Linkage name where there is one."""
+    decl_line: int
+    """0 where unknown."""
+    call_file: int = 0
+    """The caller's file, as a file number of the unit's line table; 0 for a function that is not inlined."""
+    call_line: int = 0
+    call_discriminator: int = 0
+    """The discriminator of the call."""
+    origin: Entry | None = None
+    """The entry of the function itself, where this is an instance of it."""
+
+
+def scopes(unit: Unit, addresses: Sequence[int]) -> list[list[Scope]]:
+    """Return for each of the sorted addresses its function and the inlined ones, outermost first; [] without one.
+
+    ObjectError when the unit's entries cannot be read.
+    """
+    walk = _EntryWalk(unit, addresses)
+    try:
+        walk.run(nested=False)
+        if not all(walk.chains):  # nested functions: the first walk skipped functions without addresses
+            walk = _EntryWalk(unit, addresses)
+            walk.run(nested=True)
+    except (IndexError, ValueError):
+        raise ObjectError(f"{unit.file.name}: debug info is cut off") from None
+    return walk.chains
+
+
+class _EntryWalk:
+    def __init__(self, unit: Unit, addresses: Sequence[int]) -> None:
+        self._unit, self._addresses = unit, addresses
+        self._budget = MAX_SCOPES
+        self.chains: list[list[Scope]] = [[] for _ in addresses]
+
+    def run(self, nested: bool) -> None:
+        """Walk the entries in order; ``nested``: also inside functions that hold none of the addresses."""
+        unit, data, encoding = self._unit, self._unit.file.sections.info, self._unit.encoding
+        table, skip, at, end, depth = unit.abbreviations, encoding.skip, unit.first, unit.end, 0
+        while at < end:
+            code = data[at]
+            code, at = (code, at + 1) if code < 0x80 else uleb128(data, at)
+            if not code:
+                depth -= 1
+                if depth <= 0:
+                    return
+                continue
+            abbreviation = table.get(code) or unit.abbreviation(code)
+            body = at
+            at = at + abbreviation.size if abbreviation.size >= 0 else skip(data, at, abbreviation.steps)
+            wanted = True
+            if abbreviation.tag in _WITH_CODE:
+                wanted = self._take(body, abbreviation)
+            elif abbreviation.tag in c.TAG_TYPES:
+                wanted = False
+            if abbreviation.has_children:
+                back, size = abbreviation.sibling
+                if size and not wanted and not (nested and abbreviation.tag in _WITH_CODE):
+                    sibling = unit.start + encoding.integer(data, at - back, size)
+                    if sibling < at:
+                        raise ObjectError(f"{unit.file.name}: debug info leads backwards")
+                    at = sibling
+                else:
+                    depth += 1
+                    if depth > MAX_DEPTH:
+                        raise ObjectError(f"{unit.file.name}: debug info is nested too deeply")
+            elif depth == 0:
+                return
+
+    def _take(self, body: int, abbreviation: Abbreviation) -> bool:
+        """Add a function to the chains of the addresses that it holds; return whether it holds any."""
+        if not abbreviation.tells_code or (abbreviation.extent and not self._is_hit(body, *abbreviation.extent)):
+            return False
+        unit = self._unit
+        _, entry = unit.attributes(abbreviation, body)
+        scope: Scope | None = None
+        for low, high in unit.ranges(entry):
+            rows = range(bisect_left(self._addresses, low), bisect_left(self._addresses, high))
+            self._budget -= len(rows)
+            if self._budget < 0:
+                raise ObjectError(f"{unit.file.name}: debug info has too many functions at one place")
+            for row in rows:
+                scope = scope or self._scope(entry)
+                chain = self.chains[row]
+                if abbreviation.tag == c.TAG_SUBPROGRAM:
+                    chain[:] = [scope]
+                elif chain and len(chain) < MAX_DEPTH:
+                    chain.append(scope)
+        return scope is not None
+
+    def _is_hit(self, body: int, low_at: int, high_at: int, size: int) -> bool:
+        """Return whether the code holds an address, from the entry's address range alone."""
+        encoding, data = self._unit.encoding, self._unit.file.sections.info
+        low = encoding.integer(data, body + low_at, encoding.address_size)
+        high = low + encoding.integer(data, body + high_at, size)
+        return bisect_left(self._addresses, low) < bisect_left(self._addresses, high)
+
+    def _scope(self, entry: Attributes) -> Scope:
+        name, line, origin = describe(self._unit, entry)
+        file, at, discriminator = (
+            entry.get(each, (0, 0))[1] for each in (c.AT_CALL_FILE, c.AT_CALL_LINE, c.AT_GNU_DISCRIMINATOR)
+        )
+        return Scope(name, line, file, at, discriminator, origin)
+
+
+def describe(unit: Unit, entry: Attributes) -> tuple[str, int, Entry | None]:
+    """Return (name, declared line, first entry referred to) of a function.
+
+    References to its abstract origin and its declaration are followed.
+    """
+    linkage = plain = ""
+    line = 0
+    origin = None
+    for _ in range(MAX_REFERENCES):
+        linkage = linkage or unit.text(entry, c.AT_LINKAGE_NAME) or unit.text(entry, c.AT_MIPS_LINKAGE_NAME)
+        plain = plain or unit.text(entry, c.AT_NAME)
+        line = line or entry.get(c.AT_DECL_LINE, (0, 0))[1]
+        reference = entry.get(c.AT_ABSTRACT_ORIGIN) or entry.get(c.AT_SPECIFICATION)
+        if reference is None or (linkage and line):
+            break
+        found = resolve_reference(unit, *reference)
+        if found is None:
+            break
+        unit, offset = found
+        origin = origin or found
+        entry = unit.entry(offset)[1]
+    return linkage or plain, line, origin
+
+
+def resolve_reference(unit: Unit, form: int, value: int) -> tuple[Unit, int] | None:
+    """Return the unit and offset that a reference names; None when they are in a file that is missing."""
+    if form in c.LOCAL_REFERENCES:
+        offset = unit.start + value
+        if not unit.first <= offset < unit.end:
+            raise ObjectError(f"{unit.file.name}: debug info refers to an entry outside its unit")
+        return unit, offset
+    file = unit.file
+    if form in c.SUPPLEMENTARY_REFERENCES:
+        if file.supplementary is None:
+            return None
+        file = file.supplementary
+    elif form != c.FORM_REF_ADDR:
+        return None
+    return file.unit_at(value), value

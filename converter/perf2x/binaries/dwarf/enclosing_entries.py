@@ -1,0 +1,86 @@
+"""Functions that entries stand in: GCC gives lambdas that no other file can see no name but ``operator()``.
+
+The entry of such a lambda's code is nested in the entry of its function, which one walk over the unit finds for all
+entries that are asked for.
+"""
+
+import contextlib
+from collections.abc import Callable, Iterable, Sequence
+
+from perf2x.base.errors import ObjectError
+from perf2x.binaries.dwarf import dwarf_numbers as c
+from perf2x.binaries.dwarf.attribute_forms import Abbreviation, uleb128
+from perf2x.binaries.dwarf.compilation_units import Unit
+from perf2x.binaries.dwarf.dwarf_functions import MAX_DEPTH, Entry, describe
+
+MAX_NESTING = 16
+"""Functions around an entry that are told."""
+
+
+def names_around(entries: Iterable[Entry], is_nameless: Callable[[str], bool]) -> dict[Entry, str]:
+    """Map each entry to the name of the innermost function around it that is not nameless, "" without one.
+
+    Entries of units whose walk would exceed the file's budget, or that cannot be read, are left out.
+    """
+    wanted: dict[Unit, set[int]] = {}
+    for unit, offset in entries:
+        wanted.setdefault(unit, set()).add(offset)
+    found: dict[Entry, str] = {}
+    for unit, offsets in wanted.items():
+        with contextlib.suppress(ObjectError, IndexError, ValueError):
+            unit.file.nesting_budget.spend(unit.end - unit.start)
+            for offset, around in _Nesting(unit, sorted(offsets)).found.items():
+                names = (describe(unit, unit.entry(parent)[1])[0] for parent in around)
+                found[unit, offset] = next((name for name in names if name and not is_nameless(name)), "")
+    return found
+
+
+class _Nesting:
+    """One walk over a unit's entries, past all that hold none of the sorted offsets."""
+
+    def __init__(self, unit: Unit, offsets: Sequence[int]) -> None:
+        self._unit, self._left = unit, list(reversed(offsets))
+        self._parents: list[int] = []
+        self.found: dict[int, list[int]] = {}
+        at = unit.first
+        while self._left and at < unit.end:
+            at = self._entry(at)
+
+    def _entry(self, at: int) -> int:
+        """Read the entry at ``at``; returns where the next one to read begins, the unit's end if there is none."""
+        unit, data = self._unit, self._unit.file.sections.info
+        self._answer(at)
+        code, body = uleb128(data, at)
+        if not code:
+            if self._parents:
+                self._parents.pop()
+            return body if self._parents else unit.end
+        abbreviation = unit.abbreviation(code)
+        after = (
+            abbreviation.size + body if abbreviation.size >= 0 else unit.encoding.skip(data, body, abbreviation.steps)
+        )
+        if not abbreviation.has_children:
+            return after if self._parents else unit.end
+        sibling = self._sibling(abbreviation, after)
+        if self._left and after <= sibling <= self._left[-1]:
+            return sibling
+        if len(self._parents) >= MAX_DEPTH:
+            raise ObjectError(f"{unit.file.name}: debug info is nested too deeply")
+        self._parents.append(at if abbreviation.tag == c.TAG_SUBPROGRAM else -1)
+        return after
+
+    def _answer(self, at: int) -> None:
+        """Note the functions around the entry at ``at`` if it is the next one; forget offsets where no entry begins."""
+        while self._left and self._left[-1] <= at:
+            if self._left.pop() == at:
+                around = [parent for parent in reversed(self._parents) if parent >= 0]
+                self.found[at] = around[:MAX_NESTING]
+
+    def _sibling(self, abbreviation: Abbreviation, after: int) -> int:
+        """Where the next entry at the same depth begins, 0 if the entry does not say."""
+        back, size = abbreviation.sibling
+        return (
+            self._unit.start + self._unit.encoding.integer(self._unit.file.sections.info, after - back, size)
+            if size
+            else 0
+        )

@@ -1,0 +1,132 @@
+"""Source lines and inlined functions of an object's addresses, from the units that hold them."""
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from msgspec import Struct
+
+from perf2x.base.columnar.arrays import I64, U64
+from perf2x.base.columnar.unique import rows_by
+from perf2x.base.errors import ObjectError
+from perf2x.binaries.dwarf import dwarf_numbers as c
+from perf2x.binaries.dwarf.aranges import unit_ranges
+from perf2x.binaries.dwarf.compilation_units import DebugFile, Unit
+from perf2x.binaries.dwarf.dwarf_functions import Entry, Scope, scopes
+from perf2x.binaries.dwarf.enclosing_entries import names_around
+from perf2x.binaries.dwarf.line_table import LineTable, LineTables
+
+
+class SourceFrame(Struct, frozen=True):
+    """One function at one address."""
+
+    name: str
+    path: str
+    line: int
+    decl_line: int
+    inside: str = ""
+    """Name of the function that a nameless one is nested in; "" for others and if there is none."""
+
+
+FindSplitUnit = Callable[[Unit], Unit | None]
+"""Maps a skeleton unit to the split unit with its entries; None when its file is missing."""
+
+
+class UnitLines:
+    """Resolves batches of addresses in the units that hold them."""
+
+    def __init__(
+        self,
+        file: DebugFile,
+        split: FindSplitUnit,
+        broken: Callable[[ObjectError], None],
+        is_nameless: Callable[[str], bool] = lambda name: False,
+    ) -> None:
+        """``broken`` is called for each unit that cannot be read; the others are still used.
+
+        Functions whose names are nameless are told apart by the functions that they are nested in.
+        """
+        self._file, self._split, self.broken, self._is_nameless = file, split, broken, is_nameless
+        self._ranges = self._index()
+
+    def find(self, address: U64) -> list[list[SourceFrame]]:
+        """Return for each of the sorted addresses its functions, innermost inlined first; [] where nothing is known."""
+        result: list[list[SourceFrame]] = [[] for _ in address]
+        tables = self.tables()
+        for unit, rows in self.held(address):
+            try:
+                found = self._source_frames(unit, tables, address[rows])
+            except ObjectError as error:
+                self.broken(error)
+                continue
+            for index, frames in zip(rows.tolist(), found, strict=True):
+                result[index] = frames
+        return result
+
+    def held(self, address: U64) -> Iterator[tuple[Unit, I64]]:
+        """Yield units and the rows of sorted addresses that each holds; units with a common table are neighbours."""
+        starts, ends, units = self._ranges
+        row = np.searchsorted(starts, address, "right").astype(np.int64) - 1
+        held = np.flatnonzero(row >= 0)
+        held = held[address[held] < ends[row[held]]]
+        for number, rows in sorted(rows_by(units[row[held]]), key=lambda pair: self._table_at(pair[0])):
+            yield self._file.units[number], held[rows]
+
+    def tables(self) -> LineTables:
+        """Return a reader of line tables, for one pass over units."""
+        return LineTables(self._file)
+
+    def opened(self, unit: Unit, tables: LineTables) -> tuple[LineTable, Unit | None]:
+        """Return a unit's line table, and the unit with its entries; None when its file is missing."""
+        table = tables.of(unit)
+        entries = self._split(unit) if unit.dwo_name else unit
+        if entries is not None:
+            entries.file.entry_budget.spend(entries.end - entries.start)
+        return table, entries
+
+    def _source_frames(self, unit: Unit, tables: LineTables, address: U64) -> list[list[SourceFrame]]:
+        """Return the frames of addresses in one unit."""
+        table, entries = self.opened(unit, tables)
+        file, line = table.find(address)
+        chains = scopes(entries, address.tolist()) if entries is not None else [[] for _ in address]
+        nested = (scope.origin for chain in chains for scope in chain if self._is_nameless(scope.name))
+        around = names_around((origin for origin in nested if origin is not None), self._is_nameless)
+        return [
+            _inline_chain(table, chain, int(number), int(at), around)
+            for chain, number, at in zip(chains, file, line, strict=True)
+        ]
+
+    def _table_at(self, number: int) -> int:
+        """Return the offset of a unit's line table: the sort key that puts units with a common table together."""
+        try:
+            return self._file.units[number].root.get(c.AT_STMT_LIST, (0, 0))[1]
+        except ObjectError:
+            return 0
+
+    def _index(self) -> tuple[U64, U64, I64]:
+        """Return (start, end, unit) of all ranges, sorted by start; those listed in ``.debug_aranges`` from there."""
+        listed = unit_ranges(self._file.sections)
+        rows = []
+        for number, unit in enumerate(self._file.units):
+            try:
+                ranges = listed[unit.start] if unit.start in listed else unit.ranges(unit.root)
+            except ObjectError as error:
+                self.broken(error)
+            else:
+                rows += [(start, end, number) for start, end in ranges if 1 < start < end < 2**64]
+        rows.sort()
+        start, end = (np.array([row[i] for row in rows], np.uint64) for i in (0, 1))
+        return start, end, np.array([row[2] for row in rows], np.int64)
+
+
+def _inline_chain(
+    table: LineTable, scopes: list[Scope], file: int, line: int, around: dict[Entry, str]
+) -> list[SourceFrame]:
+    """Return frames innermost first: the line table has the innermost line, each inlined function its caller's."""
+    if not scopes:
+        return [SourceFrame("", table.files.path(file), line, 0)] if line else []
+    frames = []
+    for scope in reversed(scopes):
+        inside = around.get(scope.origin, "") if scope.origin else ""
+        frames.append(SourceFrame(scope.name, table.files.path(file), line, scope.decl_line, inside))
+        file, line = scope.call_file, scope.call_line
+    return frames

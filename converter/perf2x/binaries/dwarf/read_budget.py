@@ -1,0 +1,28 @@
+"""A bound on how often the bytes of a section are read.
+
+Units state the offsets of their tables. In a hostile file n units can name n offsets in one large table, so that
+reading a file of n bytes would take time in n².
+"""
+
+from perf2x.base.errors import ObjectError
+
+_SLACK = 1 << 16
+"""Bytes that may be read of any section in addition: small sections are harmless."""
+
+
+class ReadBudget:
+    """The number of bytes that may still be read of one section; bytes that are read again count again."""
+
+    def __init__(self, what: str, size: int, times: int) -> None:
+        """``what`` names the content of ``size`` bytes in the error's text."""
+        self._what, self._times, self._left = what, times, times * size + _SLACK
+
+    def allow(self, size: int) -> None:
+        """Raise the budget for ``size`` further bytes of content."""
+        self._left += self._times * size
+
+    def spend(self, size: int) -> None:
+        """Count ``size`` bytes as read; ObjectError when the budget is exceeded."""
+        self._left -= size
+        if self._left < 0:
+            raise ObjectError(f"debug info: its {self._what} overlap and would be read over and over")

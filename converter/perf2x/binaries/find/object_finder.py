@@ -1,0 +1,168 @@
+"""Search for the files of a recorded object: perf's places in perf's order, by build id first.
+
+Source of truth: tools/perf/util/symbol.c dso__load, util/dso.c dso__read_binary_type_filename.
+A file whose build id is not the recorded one is refused and remembered as the reason; nothing is executed.
+"""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from perf2x.base.errors import ObjectError
+from perf2x.base.files.rooted_paths import is_file
+from perf2x.binaries.elf.build_id_notes import same_build_id, unpadded
+from perf2x.binaries.elf.debug_link import debug_link, has_crc, mini_debug_info
+from perf2x.binaries.elf.elf_file import ElfObject, open_object
+from perf2x.binaries.find.object_files import (
+    ABSENT,
+    OTHER_BUILD,
+    OTHER_CHECKSUM,
+    TAKEN,
+    UNREADABLE,
+    ObjectFiles,
+    SearchedPath,
+)
+from perf2x.binaries.find.search_paths import SearchPaths
+from perf2x.model.recording.mapping_names import without_deleted
+
+Fetcher = Callable[[str, bytes], Iterator[ElfObject]]
+"""Further files by (``executable`` or ``debuginfo``, build id): archives, a debuginfod client. Asked last, and only
+for files that are still missing.
+"""
+
+
+def no_files(name: str) -> Iterator[ElfObject]:
+    """Return no file for any name: nothing is bundled."""
+    return iter(())
+
+
+class Finder:
+    """Finds the files of objects and caches the results; shared by unwinder and symbolizer."""
+
+    def __init__(
+        self,
+        search_paths: SearchPaths,
+        fetchers: tuple[Fetcher, ...] = (),
+        bundled: Callable[[str], Iterator[ElfObject]] = no_files,
+    ) -> None:
+        """``bundled`` has files by recorded name, for recordings without build ids; it is asked before this machine."""
+        self.search_paths = search_paths
+        self._fetchers = fetchers
+        self._bundled = bundled
+        self._known: dict[tuple[str, bytes], ObjectFiles] = {}
+
+    @property
+    def is_local(self) -> bool:
+        """True when only files on this machine are searched: no archives, which are open files, and no servers."""
+        return not self._fetchers
+
+    def find(self, name: str, build_id: bytes, pid: int = -1) -> ObjectFiles:
+        """Find every file of the object recorded as ``name`` with ``build_id`` (b"": none) in process ``pid``."""
+        build_id = unpadded(build_id)
+        key = (name, build_id)
+        if key not in self._known:
+            self._known[key] = self._search(without_deleted(name), build_id, pid)
+        return self._known[key]
+
+    def provide(self, name: str, file: ElfObject) -> None:
+        """Register ``file`` for searches for ``name`` without a build id: an object that exists in no file."""
+        self._known[name, b""] = ObjectFiles([file])
+
+    def fetch(self, kind: str, build_id: bytes) -> Iterator[ElfObject]:
+        """Fetch files from archives and servers: ``executable`` or ``debuginfo`` by build id, not yet checked."""
+        for fetch in self._fetchers:
+            yield from fetch(kind, build_id)
+
+    def _search(self, name: str, build_id: bytes, pid: int) -> ObjectFiles:
+        found = ObjectFiles()
+        self._find_mapped_file(found, name, build_id, pid)
+        build_id = build_id or (found.files[0].build_id if found.files else b"")
+        taken = {file.name for file in found.files}
+        for path in self._debug_paths(found, name, build_id):
+            if str(path) not in taken and _exists(found, path):
+                self._take(found, path, build_id)
+                taken.add(str(path))
+        _add_mini_debug_info(found)
+        self._fetch_missing(found, build_id)
+        return found
+
+    def _find_mapped_file(self, found: ObjectFiles, name: str, build_id: bytes, pid: int) -> None:
+        """Find the file itself: bundled, in the build-id cache, in the process's root, at the recorded path."""
+        if not build_id:
+            self._keep_all(found, self._bundled(name), build_id)
+            if found.files:
+                return
+        for path in self.search_paths.runtime_paths(name, build_id, pid):
+            if _exists(found, path) and self._take(found, path, build_id):
+                return
+
+    def _debug_paths(self, found: ObjectFiles, name: str, build_id: bytes) -> Iterator[Path]:
+        links = (debug_link(file) for file in list(found.files))
+        for link_name, crc in filter(None, links):
+            for path in self.search_paths.debug_link_paths(name, link_name):
+                if build_id or not is_file(path) or has_crc(path, crc):
+                    yield path
+                else:
+                    found.searched.append(SearchedPath(str(path), OTHER_CHECKSUM))
+        yield from self.search_paths.debug_paths(name, build_id)
+
+    def _take(self, found: ObjectFiles, path: Path, build_id: bytes) -> bool:
+        """Open a file and keep it when its build id is the recorded one."""
+        try:
+            file = open_object(path)
+        except ObjectError as error:
+            found.refused.append(str(error))
+            found.searched.append(SearchedPath(str(path), UNREADABLE))
+            return False
+        kept = self._keep(found, file, build_id)
+        found.searched.append(SearchedPath(str(path), TAKEN if kept else OTHER_BUILD))
+        return kept
+
+    def _keep(self, found: ObjectFiles, file: ElfObject, build_id: bytes) -> bool:
+        if build_id and not same_build_id(build_id, file.build_id):
+            other = f"build id {file.build_id.hex()}" if file.build_id else "no build id"
+            if not self.search_paths.allow_mismatch:
+                found.refused.append(f"{file.name} is another build: it has {other}")
+                return False
+            found.mismatched = True
+        found.files.append(file)
+        return True
+
+    def _fetch_missing(self, found: ObjectFiles, build_id: bytes) -> None:
+        for fetch in self._fetchers if build_id else ():
+            if found.code is None:
+                self._fetch_kind(found, fetch, "executable", build_id)
+            if found.dwarf is None:
+                self._fetch_kind(found, fetch, "debuginfo", build_id)
+
+    def _fetch_kind(self, found: ObjectFiles, fetch: Fetcher, kind: str, build_id: bytes) -> None:
+        before = len(found.files)
+        self._keep_all(found, fetch(kind, build_id), build_id)
+        outcome = TAKEN if len(found.files) > before else ABSENT
+        found.searched.append(SearchedPath(f"{kind} of this build id in archives and on servers", outcome))
+
+    def _keep_all(self, found: ObjectFiles, files: Iterator[ElfObject], build_id: bytes) -> None:
+        try:
+            for file in files:
+                self._keep(found, file, build_id)
+        except ObjectError as error:
+            found.refused.append(str(error))
+
+
+def _exists(found: ObjectFiles, path: Path) -> bool:
+    if is_file(path):
+        return True
+    found.searched.append(SearchedPath(str(path), ABSENT))
+    return False
+
+
+def _add_mini_debug_info(found: ObjectFiles) -> None:
+    """Add the symbol table that strip removed, where no file has a full one."""
+    for file in list(found.files):
+        if any(f.section(".symtab") for f in found.files):
+            return
+        try:
+            inner = mini_debug_info(file)
+        except ObjectError as error:
+            found.refused.append(str(error))
+        else:
+            found.files += [inner] if inner is not None else []

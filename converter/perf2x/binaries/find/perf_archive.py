@@ -1,0 +1,65 @@
+"""Tarballs of ``perf archive``: the build-id cache of a recording, read in place and never extracted.
+
+Source of truth: tools/perf/builtin-archive.c and perf-archive.sh; the members are those of ``~/.debug``:
+``usr/bin/prog/BUILDID/elf``, ``[kernel.kallsyms]/BUILDID/kallsyms`` and links in ``.build-id``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from perf2x.base.errors import ObjectError
+from perf2x.base.files.tarball import open_tarball, tarball_errors
+from perf2x.base.files.unpack_limit import memory_limit
+
+if TYPE_CHECKING:
+    import tarfile
+
+
+def name_key(name: str) -> bytes:
+    """Return a substitute for the build id of an object that has none: a hash of its recorded name, 20 bytes."""
+    from hashlib import sha1  # loads OpenSSL
+
+    return sha1(b"no build id:" + name.encode(errors="surrogateescape"), usedforsecurity=False).digest()
+
+
+class Archive:
+    """One tarball, plain or compressed by gzip, bzip2 or xz; its table of contents is read on first use."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._members: dict[tuple[str, str], tarfile.TarInfo] | None = None
+
+    def member(self, build_id: bytes, kinds: Iterable[str]) -> tuple[str, bytes] | None:
+        """Return (name, bytes) of the first of ``kinds`` (elf, debug, vdso, kallsyms) for a build id; None without one.
+
+        ObjectError when the tarball cannot be read.
+        """
+        try:
+            members = self._index()
+            for kind in kinds:
+                found = members.get((build_id.hex(), kind))
+                if found is not None:
+                    return f"{self.path}, {found.name}", self._read(found)
+        except tarball_errors() as error:
+            raise ObjectError(f"{self.path}: cannot be read as a tarball: {error}") from None
+        return None
+
+    def _index(self) -> dict[tuple[str, str], tarfile.TarInfo]:
+        """Return regular members by (build id, kind), the last two parts of their names; older caches have no kind."""
+        if self._members is None:
+            self._members = {}
+            with open_tarball(self.path) as tar:
+                for info in tar.members():
+                    parts = info.name.split("/")
+                    if not info.isreg() or len(parts) < 2:
+                        continue
+                    key = (parts[-2], parts[-1]) if len(parts[-1]) < 10 else (parts[-1], "elf")
+                    self._members.setdefault(key, info)
+        return self._members
+
+    def _read(self, info: tarfile.TarInfo) -> bytes:
+        with open_tarball(self.path) as tar:
+            return b"".join(tar.chunks(info, memory_limit(self.path.stat().st_size)))

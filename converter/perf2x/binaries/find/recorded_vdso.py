@@ -1,0 +1,102 @@
+"""Find the recorded kernel's vDSO: code for user programs that lies in the kernel and has no path.
+
+Source of truth: tools/perf/util/vdso.c. perf copies its own vDSO into the build-id cache; so does every machine that
+installs kernels with ``make vdso_install``, below /lib/modules. The running kernel has its own in memory.
+"""
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+from perf2x.base.errors import ObjectError
+from perf2x.base.files.rooted_paths import is_file
+from perf2x.base.files.sysroot import VDSO_PATHS, sysroot
+from perf2x.binaries.elf.build_id_notes import same_build_id
+from perf2x.binaries.elf.elf_file import ElfObject, open_elf, open_object
+from perf2x.binaries.find.object_files import ABSENT, OTHER_BUILD, TAKEN, UNREADABLE, ObjectFiles, SearchedPath
+from perf2x.binaries.find.object_finder import Finder
+from perf2x.binaries.find.running_kernel import running_host_name, running_kernel_build_id, running_kernel_release
+from perf2x.model.recording.build_ids import VDSO
+from perf2x.model.recording.events import Session
+
+IN_MEMORY = f"{VDSO} of this machine"
+
+
+def find_vdso(finder: Finder, session: Session, build_id: bytes, kernel_build_id: bytes, *, is_64: bool) -> ObjectFiles:
+    """Find the vDSO of programs of 64 or 32 bits: like every object, below /lib/modules, or that of this machine.
+
+    A file has to have the recorded ``build_id``. Without one, the recorded release below /lib/modules names it, and
+    this machine's vDSO serves for recordings of the running kernel. ``kernel_build_id`` is b"" if it was not recorded.
+    """
+    found = finder.find(VDSO, build_id)
+    if found.files:
+        return found
+    found = ObjectFiles(refused=[*found.refused], searched=[*found.searched])
+    known = bool(build_id) or _is_running(session, kernel_build_id)
+    in_memory = _in_memory(found) if known and finder.search_paths.symfs is None else iter(())
+    for file in (*_installed(finder, session.os_release, found), *in_memory):
+        right = same_build_id(build_id, file.build_id) if build_id else file.is_64 == is_64
+        found.searched.append(SearchedPath(file.name, TAKEN if right else OTHER_BUILD))
+        if right:
+            return ObjectFiles([file], searched=found.searched)
+        found.refused.append(f"{file.name} is another build")
+    return found
+
+
+def _installed(finder: Finder, release: str, found: ObjectFiles) -> Iterator[ElfObject]:
+    """The files that came with the recorded release, on the recorded machine's disk or on this one's."""
+    if not release or "/" in release:
+        return
+    for recorded in VDSO_PATHS:
+        for path in finder.search_paths.on_disk(recorded.format(release)):
+            if not is_file(path):
+                found.searched.append(SearchedPath(str(path), ABSENT))
+                continue
+            try:
+                yield open_object(path)
+            except ObjectError as error:
+                found.refused.append(str(error))
+                found.searched.append(SearchedPath(str(path), UNREADABLE))
+
+
+def _in_memory(found: ObjectFiles) -> Iterator[ElfObject]:
+    """The vDSO of this very process."""
+    image = running_vdso_image()
+    if not image:
+        found.searched.append(SearchedPath(IN_MEMORY, ABSENT))
+        return
+    try:
+        yield open_elf(image, IN_MEMORY)
+    except ObjectError as error:
+        found.refused.append(str(error))
+
+
+def _is_running(session: Session, kernel_build_id: bytes) -> bool:
+    """True if the recording is one of the running kernel: by build id, else by release and the machine's name."""
+    if kernel_build_id:
+        return running_kernel_build_id() == kernel_build_id
+    known = bool(session.os_release and session.hostname)
+    return known and (session.os_release, session.hostname) == (running_kernel_release(), running_host_name())
+
+
+_MAPPING = re.compile(r"^([0-9a-f]+)-([0-9a-f]+) r.*\[vdso\]$", re.MULTILINE)
+
+
+def running_vdso_image() -> bytes:
+    """Return the vDSO's ELF image; b"" when there is none, a sysroot hides it, or it cannot be read."""
+    return b"" if sysroot() else _mapped_vdso()
+
+
+@cache
+def _mapped_vdso() -> bytes:
+    try:
+        found = _MAPPING.search(Path("/proc/self/maps").read_text())
+        if found is None:
+            return b""
+        start, end = (int(text, 16) for text in found.groups())
+        with Path("/proc/self/mem").open("rb") as memory:
+            memory.seek(start)
+            return memory.read(end - start)
+    except (OSError, ValueError):
+        return b""

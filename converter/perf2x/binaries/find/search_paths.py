@@ -1,0 +1,105 @@
+"""Candidate paths for the files of an object, in perf's order; nothing is opened here.
+
+Source of truth: tools/perf/util/symbol.c binary_type_symtab, util/dso.c dso__read_binary_type_filename.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from msgspec import Struct, field
+
+from perf2x.base.files.rooted_paths import is_directory, resolve_in_root
+from perf2x.base.files.sysroot import DEBUG_DIR, PROC, host_path
+from perf2x.model.recording.mapping_names import is_real_path
+
+
+class SearchPaths(Struct, frozen=True):
+    """The directories to search for objects, as the user's options set them."""
+
+    symfs: Path | None = None
+    """Root of the recorded machine's file system (perf's --symfs); None: this machine's."""
+    symfs_flat: bool = False
+    """Files lie in ``symfs`` by their last name alone (perf's ``--symfs DIR,flat``)."""
+    debug_dirs: tuple[Path, ...] = ()
+    """Further directories like /usr/lib/debug, searched before it."""
+    buildid_dir: Path | None = None
+    """perf's build-id cache (``~/.debug``); None: there is none."""
+    allow_mismatch: bool = False
+    """Accept files whose build id differs, and report them."""
+    system_debug_dir: Path | None = field(default_factory=lambda: Path(DEBUG_DIR))
+    """Under symfs when there is one, as every path of the recorded machine; None: not searched."""
+    proc: Path | None = field(default_factory=lambda: host_path(PROC))
+    """For files of running containers: PROC/PID/root."""
+
+    def on_disk(self, recorded: str) -> Iterator[Path]:
+        """Yield the path on this machine of a recorded path: under symfs (hierarchy or flat), or as it is."""
+        if self.symfs is None:
+            yield host_path(recorded)
+            return
+        inside = recorded.rpartition("/")[2] if self.symfs_flat else recorded
+        yield from filter(None, [resolve_in_root(self.symfs, inside)])
+
+    def debug_directories(self) -> Iterator[Path]:
+        """Yield directories like /usr/lib/debug, in the order of search."""
+        yield from self.debug_dirs
+        if self.system_debug_dir is not None:
+            yield from self.on_disk(str(self.system_debug_dir))
+
+    def runtime_paths(self, name: str, build_id: bytes, pid: int) -> Iterator[Path]:
+        """Yield candidates for the file that was mapped: the build-id cache, the process's root, the recorded path."""
+        if build_id and self.buildid_dir:
+            yield from build_id_cache_paths(self.buildid_dir, build_id, ("elf", "vdso"))
+        if is_real_path(name):
+            if build_id and self.symfs is None and self.proc is not None and pid > 0:
+                yield from filter(None, [resolve_in_root(self.proc / str(pid) / "root", name)])
+            yield from self.on_disk(name)
+
+    def debug_link_paths(self, name: str, link: str) -> Iterator[Path]:
+        """Yield candidates for a debug link: beside the file, in .debug, in /usr/lib/debug (BINARY_TYPE__DEBUGLINK)."""
+        link = link.rpartition("/")[2]
+        folder = name.rpartition("/")[0] if is_real_path(name) else ""
+        yield from self.on_disk(f"{folder}/{link}")
+        yield from self.on_disk(f"{folder}/.debug/{link}")
+        for directory in self.debug_directories():
+            yield from filter(None, [resolve_in_root(directory, f"{folder}/{link}")])
+
+    def debug_paths(self, name: str, build_id: bytes) -> Iterator[Path]:
+        """Yield candidates for the separate debug file, by build id and by recorded name."""
+        if build_id and self.buildid_dir:
+            yield from build_id_cache_paths(self.buildid_dir, build_id, ("debug",))
+        for directory in self.debug_directories():
+            yield from debug_dir_paths(directory, name, build_id)
+        if is_real_path(name):  # OpenEmbedded: .debug beside the file
+            folder, _, last = name.rpartition("/")
+            yield from self.on_disk(f"{folder}/.debug/{last}")
+
+
+def build_id_cache_paths(directory: Path, build_id: bytes, kinds: tuple[str, ...]) -> Iterator[Path]:
+    """Yield DIR/.build-id/xx/rest/{elf,debug,kallsyms,vdso}; before Linux 4.3 the link was the file."""
+    text = build_id.hex()
+    entry = directory.joinpath(".build-id", text[:2], text[2:])
+    if is_directory(entry):
+        for kind in kinds:
+            yield entry / kind
+    elif "elf" in kinds:
+        yield entry
+
+
+def debug_dir_paths(directory: Path, name: str, build_id: bytes) -> Iterator[Path]:
+    """Yield an object's debug files in a directory like /usr/lib/debug: by build id, then by recorded name."""
+    if build_id:
+        text = build_id.hex()
+        yield directory.joinpath(".build-id", text[:2], f"{text[2:]}.debug")
+    if is_real_path(name) and _has_directory_of(directory, name):
+        # kernel modules are compressed, their debug files are not
+        plain = name.removesuffix(".gz").removesuffix(".xz").removesuffix(".zst")
+        for tail in dict.fromkeys((f"{name}.debug", name, f"{plain}.debug", plain)):
+            yield from filter(None, [resolve_in_root(directory, tail)])
+    if name.startswith("/usr/lib/"):  # MIXEDUP_UBUNTU_DEBUGINFO: packaged before /lib moved
+        yield from filter(None, [resolve_in_root(directory, name.removeprefix("/usr"))])
+
+
+def _has_directory_of(directory: Path, name: str) -> bool:
+    """Return whether a file of that name can exist; most machines have debug files of very few objects."""
+    folder = resolve_in_root(directory, name.rpartition("/")[0])
+    return folder is not None and is_directory(folder)

@@ -1,0 +1,90 @@
+"""Location of Go's table of functions in a file, and the base address of its offsets, which linkers store differently.
+
+Source of truth: src/cmd/link/internal/ld/pcln.go, and src/runtime/symtab.go type moduledata of the Go distribution.
+"""
+
+import re
+
+import numpy as np
+
+from perf2x.base.errors import ObjectError
+from perf2x.binaries.elf.elf_file import ElfObject, ElfSection
+from perf2x.binaries.go.go_functions import GoFunctions, byte_order, is_go
+
+_SECTIONS = (".gopclntab", ".data.rel.ro.gopclntab")
+_MAGIC = re.compile(rb"(?:[\xfb\xfa\xf0\xf1]\xff\xff\xff|\xff\xff\xff[\xfb\xfa\xf0\xf1])\0\0[\1\2\4][\4\10]")
+_TEXT_IN_HEADER, _TEXT_IN_MODULE = 2, 22
+"""Index of the word with the text's start: in the header after its 8 bytes of magic, in ``.go.module``."""
+_RELATIVE = {"EM_X86_64": 8, "EM_AARCH64": 1027, "EM_386": 8, "EM_ARM": 23, "EM_RISCV": 3, "EM_S390": 12}
+
+
+def go_functions(elf: ElfObject) -> GoFunctions | None:
+    """Read the file's table; None when it has none, ObjectError when it is damaged."""
+    place = _locate(elf)
+    if place is None:
+        return None
+    section, start = place
+    data = elf.data(section)[start:]
+    return GoFunctions(data, _text_start(elf, data, section.address + start), f"{elf.name}, {section.name}")
+
+
+def has_go_table(elf: ElfObject) -> bool:
+    """Return whether the file has a table; only a merged section has to be read to tell."""
+    return _locate(elf) is not None
+
+
+def _locate(elf: ElfObject) -> tuple[ElfSection, int] | None:
+    """Return the section and the table's offset in it."""
+    for name in _SECTIONS:
+        if (section := elf.section(name)) is not None:
+            return section, 0
+    section = elf.section(".data.rel.ro") if is_go(elf) else None
+    if section is None:
+        return None
+    # the system's linker merges sections of position-independent programs
+    for match in _MAGIC.finditer(data := elf.data(section)):
+        if (section.address + match.start()) % 8 == 0 and byte_order(data[match.start() : match.start() + 16]):
+            return section, match.start()
+    return None
+
+
+def _text_start(elf: ElfObject, data: bytes, address: int) -> int:
+    """Return the text's start from the header (maybe relocated), from moduledata (Go 1.26), or ``.text``'s address."""
+    order = byte_order(data)
+    if order and (found := _word(elf, data[8:], order, data[7], address + 8, _TEXT_IN_HEADER)):
+        return found
+    module = elf.section(".go.module")
+    if order and module is not None:
+        body = elf.data(module)
+        if _word(elf, body, order, data[7], module.address, 0) == address and (
+            found := _word(elf, body, order, data[7], module.address, _TEXT_IN_MODULE)
+        ):
+            return found
+    text = elf.section(".text")
+    return text.address if text is not None else 0
+
+
+def _word(elf: ElfObject, data: bytes, order: str, size: int, address: int, number: int) -> int:
+    """Return one word, relocated, of a structure at ``address``."""
+    at = number * size
+    if at + size > len(data):
+        return 0
+    stated = int.from_bytes(data[at : at + size], "little" if order == "<" else "big")
+    return stated or _relocated(elf, address + at)
+
+
+def _relocated(elf: ElfObject, address: int) -> int:
+    """Return the addend of the R_*_RELATIVE relocation at ``address``, 0 without one."""
+    section = elf.section(".rela.dyn") or elf.section(".rela")
+    kind = _RELATIVE.get(elf.machine)
+    if section is None or kind is None or section.type != "SHT_RELA":
+        return 0
+    word = elf.byte_order + ("u8" if elf.is_64 else "u4")
+    try:
+        rows = np.frombuffer(elf.data(section), word)
+    except (ObjectError, ValueError):
+        return 0
+    rows = rows[: len(rows) // 3 * 3].reshape(-1, 3)
+    mask = 0xFFFFFFFF if elf.is_64 else 0xFF
+    hit = np.flatnonzero((rows[:, 0] == address) & (rows[:, 1] & mask == kind))
+    return int(rows[hit[0], 2]) if len(hit) else 0

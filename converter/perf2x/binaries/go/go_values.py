@@ -1,0 +1,105 @@
+"""Go's tables of values by code address (lines, files), decoded for many functions at a time.
+
+A table is a sequence of pairs of variable-length integers: the change of the value (zigzag, starting at −1) and the
+number of instructions that it applies to. A change of 0, except the first, or the end of the data ends the table; its
+length is not stated.
+
+::
+
+    bytes    12 04   04 ac 02   01 0c   00          change 9, 4 instructions; 2, 300; −1, 12; end
+    value    8       10         9
+    end      4       304        316
+
+Source of truth: src/runtime/symtab.go step() and pcvalue() of the Go distribution.
+"""
+
+import numpy as np
+
+from perf2x.base.columnar.arrays import I64, U8, U64, Bools
+from perf2x.base.columnar.ragged import Ragged, concatenate, offsets_of, ranges, row_batches, row_numbers
+
+LONGEST = 1 << 20
+"""Bytes of one function's table; generated code needs some ten thousand, and a hostile table must not take seconds."""
+FIRST_LOOK, AT_ONCE = 256, 1 << 20
+"""Bytes of a table in the first attempt, and of all tables that are decoded together."""
+FARTHEST = np.uint64(1 << 36)
+"""No function is longer; larger offsets of a damaged table are clamped to this."""
+
+
+def values_at(data: bytes, at: I64, quantum: int, table: I64, offset: U64) -> I64:
+    """Return (m,) the value of ``table`` (m,), a row of ``at``, at ``offset`` (m,) bytes from its function's entry.
+
+    0 or less where there is none. ``at`` (n,): offsets of tables in ``data``; ``quantum``: bytes of the shortest
+    instruction.
+    """
+    ends, values = pc_values(data, at, quantum)
+    end = np.minimum(ends.values, FARTHEST)
+    last = np.where(ends.lengths > 0, np.append(end, np.uint64(0))[ends.offsets[1:] - 1], np.uint64(0))
+    # concatenate the tables; each one starts beyond any offset into the one before
+    base = offsets_of(last.astype(np.int64) + 1)[:-1].astype(np.uint64)
+    place = base[table] + np.minimum(offset, last[table])
+    row = np.searchsorted(end + np.repeat(base, ends.lengths), place, "right").astype(np.int64)
+    inside = row < ends.offsets[table + 1]
+    result = np.zeros(len(table), np.int64)
+    result[inside] = values[row[inside]]
+    return result
+
+
+def pc_values(data: bytes, at: I64, quantum: int) -> tuple[Ragged, I64]:
+    """Decode tables to columns: row i of the first has the ends of table i's ranges, in bytes from its entry.
+
+    The second has the value of each range, concatenated.
+    """
+    begin = np.clip(at, 0, len(data))
+    longest = np.minimum(LONGEST, len(data) - begin)
+    length, todo = np.minimum(FIRST_LOOK, longest), np.arange(len(at))
+    known, parts = [todo[:0]], list[Ragged]()
+    while len(todo):
+        unfinished = []
+        for piece in row_batches(length[todo], AT_ONCE):
+            some = todo[piece]
+            pairs, is_whole = _delta_pairs(data, begin[some], length[some])
+            is_whole |= length[some] == longest[some]
+            known.append(some[is_whole])
+            parts.append(pairs.take(np.flatnonzero(is_whole)))
+            unfinished.append(some[~is_whole])
+        todo = np.concatenate(unfinished)
+        length[todo] = np.minimum(4 * length[todo], longest[todo])
+    return _accumulate(concatenate(parts).take(np.argsort(np.concatenate(known))), quantum)
+
+
+def _delta_pairs(data: bytes, begin: I64, length: I64) -> tuple[Ragged, Bools]:
+    """Return alternating changes and run lengths of each table, and whether its end is within ``length`` bytes."""
+    raw, starts = np.frombuffer(data, np.uint8)[ranges(begin, length)], offsets_of(length)
+    last = np.flatnonzero(raw < 0x80)
+    offsets = np.searchsorted(last, starts).astype(np.int64)  # of whole numbers
+    count = np.diff(offsets)
+    first = np.append(0, last[:-1] + 1)[: len(last)]
+    first[offsets[:-1][count > 0]] = starts[:-1][count > 0]
+    numbers = _decode_varints(raw, first, last)
+    place = np.arange(len(numbers)) - np.repeat(offsets[:-1], count)
+    zeros = np.append(np.flatnonzero((numbers == 0) & (place >= 2) & (place % 2 == 0)), len(numbers))
+    end = zeros[np.searchsorted(zeros, offsets[:-1])]
+    has_end: Bools = end < offsets[1:]
+    kept = np.where(has_end, end - offsets[:-1], count // 2 * 2)
+    return Ragged(offsets_of(kept), numbers[ranges(offsets[:-1], kept)]), has_end
+
+
+def _decode_varints(raw: U8, first: I64, last: I64) -> U64:
+    """Decode numbers of seven bits a byte, lowest first, given their first and last bytes."""
+    result = np.zeros(len(last), np.uint64)
+    for step in range(5):  # no field is wider than 32 bits
+        more = np.flatnonzero(first + step <= last)
+        byte = raw[first[more] + step] & np.uint8(0x7F)
+        result[more] |= byte.astype(np.uint64) << np.uint64(7 * step)
+    return result
+
+
+def _accumulate(pairs: Ragged, quantum: int) -> tuple[Ragged, I64]:
+    change, run = pairs.values[::2].view(np.int64), pairs.values[1::2]
+    offsets = pairs.offsets // 2
+    table = row_numbers(np.diff(offsets))
+    value = np.append(0, np.cumsum(change >> 1 ^ -(change & 1)))
+    end = np.append(np.uint64(0), np.cumsum(run, dtype=np.uint64))
+    values = value[1:] - value[offsets[table]] - 1
+    return Ragged(offsets, (end[1:] - end[offsets[table]]) * np.uint64(quantum)), values

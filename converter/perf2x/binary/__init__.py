@@ -1,1 +1,0 @@
-"""Readers of binary formats: ELF, DWARF and Go's function tables."""

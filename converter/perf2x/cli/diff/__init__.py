@@ -1,0 +1,1 @@
+"""What ``perf2x diff`` compares, writes and limits."""

@@ -1,0 +1,60 @@
+"""Files of ``perf2x diff``: a page in red and blue, a pprof profile with its base, folded stacks in two columns."""
+
+from typing import TYPE_CHECKING, BinaryIO
+
+from perf2x.base.errors import OptionError
+from perf2x.base.files.output_file import STDOUT, open_output
+
+if TYPE_CHECKING:
+    from perf2x.cli.diff.diff_pair import RecordingPair
+
+FORMATS = {"html": ".html", "pprof": ".pb.gz", "collapsed": ".folded"}
+_SUFFIXES = {**{suffix: name for name, suffix in FORMATS.items()}, ".pb": "pprof", ".htm": "html", ".txt": "collapsed"}
+_HINTS = {
+    "html": "open {} in a browser",
+    "pprof": "go tool pprof -http=: {}",
+    "collapsed": "flamegraph.pl {} > diff.svg",
+}
+
+
+def format_to_write(to: str | None, output: str | None) -> str | None:
+    """The format given by --to or by the output's suffix; None for the table alone. OptionError for any other."""
+    known = " or ".join(FORMATS)
+    if to is not None and to not in FORMATS:
+        raise OptionError(f"--to {to}: a difference can be {known}")
+    if to is not None or output is None:
+        return to
+    found = next((name for suffix, name in _SUFFIXES.items() if output.endswith(suffix)), None)
+    if found is None:
+        raise OptionError(f"--output {output}: the name does not tell the format; name one with --to: {known}")
+    return found
+
+
+def write_difference(to: str, output: str | None, pair: "RecordingPair") -> str:
+    """Write the difference in one format; return a sentence about the file, "" for standard output."""
+    target = output or f"diff{FORMATS[to]}"
+    with open_output(target, inputs=pair.sources) as out:
+        if to == "html":
+            from perf2x.emitters.flame.diff_page import DifferencePage
+
+            page = DifferencePage(normalize=pair.normalize, samples=pair.value == "samples")
+            page.emit(pair.before.profile, pair.after.profile, out)
+        else:
+            _write_scaled(to, pair, out)
+    return "" if target == STDOUT else f"wrote {to} to {target} ({_HINTS[to].format(target)})"
+
+
+def _write_scaled(to: str, pair: "RecordingPair", out: BinaryIO) -> None:
+    """Write a format that does not scale by itself."""
+    from perf2x.analysis.diff.changes import difference, normalized
+    from perf2x.emitters.collapsed import Collapsed, two_columns
+    from perf2x.emitters.pprof.pprof import Pprof
+
+    before, after = pair.before.profile, pair.after.profile
+    if pair.normalize:
+        after = normalized(before, after, pair.value)
+    if to == "collapsed":
+        for line in two_columns(before, after, Collapsed(value=pair.value)):
+            out.write(line)
+    else:
+        Pprof().emit(difference(before, after), out)

@@ -1,0 +1,158 @@
+"""Options for the format, name and labels of the output."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from msgspec import Struct
+
+from perf2x.base.errors import OptionError
+from perf2x.base.files.output_file import default_output
+from perf2x.cli.options import Rare
+
+if TYPE_CHECKING:
+    from perf2x.cli.send.destination import Destination
+
+_PANEL = "Output"
+DEFAULT_FORMAT, SENT_FORMAT = "pprof", "otlp"
+
+
+def installed_formats(incomplete: str) -> list[str]:
+    """Complete the name of an output format, plugins included."""
+    from perf2x.plugins.registry import EMITTERS, available
+
+    return [name for name in sorted([*available(EMITTERS), "parquet"]) if name.startswith(incomplete)]
+
+
+To = Annotated[
+    str | None,
+    typer.Option(
+        "--to",
+        "-t",
+        metavar="FORMAT",
+        help="Output format; perf2x formats lists them.",
+        show_default=f"by the suffix of -o, else {DEFAULT_FORMAT}",
+        autocompletion=installed_formats,
+        rich_help_panel=_PANEL,
+    ),
+]
+Output = Annotated[
+    str | None,
+    typer.Option(
+        "--output", "-o", metavar="FILE", help="Name of the output; - is standard output.", rich_help_panel=_PANEL
+    ),
+]
+Set = Annotated[
+    list[str] | None,
+    typer.Option("--set", "-s", metavar="NAME=VALUE", help="An option of the format.", rich_help_panel=_PANEL),
+]
+Send = Annotated[
+    str | None,
+    typer.Option(
+        "--send",
+        metavar="URL",
+        help="Post the profile (otlp, otlp-json, pprof) to a collector or server instead of writing a file; "
+        "https unless it says http://; parca+https:// for Parca.",
+        rich_help_panel=_PANEL,
+    ),
+    Rare,
+]
+
+Tag = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--tag",
+        metavar="KEY=VALUE",
+        help="pprof: a label, otlp: an attribute of all inputs, or of one each when given once for each input.",
+        rich_help_panel=_PANEL,
+    ),
+    Rare,
+]
+StartTime = Annotated[
+    str | None,
+    typer.Option(
+        "--start-time",
+        metavar="TIME|file",
+        help="Time of day of the first sample, where the recording lacks it: 2026-11-21T10:00:05Z, "
+        "seconds since the epoch, or file (its date).",
+        rich_help_panel=_PANEL,
+    ),
+    Rare,
+]
+
+
+class OutputFlags(Struct, frozen=True):
+    """Format, file, and options of the format."""
+
+    to: To = None
+    output: Output = None
+    settings: Set = None
+    send: Send = None
+
+    def format(self) -> str:
+        """Name of the format; OptionError when the output's suffix does not tell it."""
+        if self.to or self.is_default():
+            return self.to or self._default_format()
+        from perf2x.plugins.format_suffix import format_of
+
+        return format_of(self.output)
+
+    def _default_format(self) -> str:
+        if not self.send:
+            return DEFAULT_FORMAT
+        from perf2x.cli.send.destination import is_parca
+
+        return DEFAULT_FORMAT if is_parca(self.send) else SENT_FORMAT
+
+    def is_default(self) -> bool:
+        """Whether neither --to nor -o tells the format."""
+        return self.to is None and self.output in (None, "-")
+
+    def destination(self, name: str) -> "Destination | None":
+        """Return where to send format ``name``, None for a file; OptionError for both, and for what cannot be sent."""
+        if not self.send:
+            return None
+        if self.output:
+            raise OptionError("--send sends the profile instead of writing it; leave out -o")
+        from perf2x.cli.send.destination import destination
+
+        return destination(self.send, name)
+
+    def settings_with(self, **more: object) -> dict[str, object]:
+        """Options of the format: those of ``--set``, and of ``more`` those that are not None."""
+        return parse_settings(self.settings) | {key: value for key, value in more.items() if value is not None}
+
+    def target(self, source: str, suffix: str) -> str:
+        """Path of the output, derived from that of the first input by default."""
+        return self.output or default_output(source, suffix)
+
+
+def parse_settings(settings: list[str] | None) -> dict[str, object]:
+    """Parse the values of ``--set``; OptionError for a text that is not NAME=VALUE."""
+    chosen: dict[str, object] = {}
+    for setting in settings or []:
+        key, equals, text = setting.partition("=")
+        if not equals:
+            raise OptionError(f"--set {setting}: expected NAME=VALUE")
+        chosen[key.replace("-", "_")] = text
+    return chosen
+
+
+def parse_tags(texts: Sequence[str], inputs: int) -> list[dict[str, str]]:
+    """Parse the values of ``--tag`` into one mapping for each input.
+
+    A key given once holds for all inputs; given once for each input, its values go to them in order. OptionError for
+    any other number, and for a text that is not KEY=VALUE.
+    """
+    values: dict[str, list[str]] = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if not equals or not key or not value:
+            raise OptionError(f"--tag {text}: expected KEY=VALUE")
+        values.setdefault(key, []).append(value)
+    for key, given in values.items():
+        if len(given) not in (1, inputs):
+            raise OptionError(
+                f"--tag {key}=…: given {len(given)} times for {inputs} inputs; give it once, or once for each"
+            )
+    return [{key: given[row % len(given)] for key, given in values.items()} for row in range(inputs)]

@@ -1,0 +1,102 @@
+"""Quality gates for CI: after the output was written, a share above its limit ends the command with exit code 3."""
+
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import typer
+
+from perf2x.base.errors import OptionError
+from perf2x.cli.error_handling import GATE
+from perf2x.cli.messages import print_message
+from perf2x.cli.options.gate_options import GateFlags
+from perf2x.model.diagnostics import Severity
+from perf2x.model.terminal_text import message
+
+if TYPE_CHECKING:
+    from perf2x.pipeline.load_result import Loaded
+
+
+def check_gates(gates: GateFlags, has_symbols: bool) -> None:
+    """Raise OptionError for limits that are no percentages, before any work is done."""
+    for name in ("fail_if_unresolved", "fail_if_lost", "fail_if_missing_user"):
+        parse_percentage(name, getattr(gates, name))
+    if gates.fail_if_unresolved is not None and not has_symbols:
+        raise OptionError("--fail-if-unresolved needs names, and --no-symbols looks up none")
+
+
+def failed_gates(gates: GateFlags, loaded: "Loaded") -> Iterator[str]:
+    """A sentence for every gate that the recording fails."""
+    measured = quality_percentages(loaded)
+    for name, what in (
+        ("fail_if_unresolved", "of the frames have no name"),
+        ("fail_if_lost", "of the samples were lost"),
+        ("fail_if_missing_user", "of the samples miss their user stack"),
+    ):
+        allowed, share = parse_percentage(name, getattr(gates, name)), measured[name.removeprefix("fail_if_")]
+        if allowed is not None and share > allowed:
+            yield f"{share:.2f} % {what}, more than {allowed:g} % (--{name.replace('_', '-')})"
+    missing = ", ".join(count.words for count in loaded.diagnostics.missing_ends())
+    allowed = parse_percentage("fail_if_lost", gates.fail_if_lost)
+    if missing and allowed is not None and allowed < 100:
+        yield f"{missing}: how many samples that cost is not known (--fail-if-lost)"
+    losses = [count for count in loaded.diagnostics.counts.values() if count.severity is Severity.LOSS]
+    for count in losses if gates.strict else ():
+        yield f"{count.words} (--strict); {count.advice}"
+
+
+def quality_percentages(loaded: "Loaded") -> dict[str, float]:
+    """The shares that gates limit, in percent: ``unresolved``, ``lost``, ``missing_user``."""
+    lost = loaded.diagnostics["lost_samples"] + loaded.diagnostics["lost_records"]
+    missing = loaded.deferred.missing + loaded.deferred.refused
+    return {
+        "unresolved": 100 * (1 - loaded.symbols.share) if loaded.symbols is not None else 0.0,
+        "lost": 100 * lost / (loaded.recorded_samples + lost) if lost else 0.0,
+        "missing_user": 100 * missing / loaded.recorded_samples if missing else 0.0,
+    }
+
+
+def parse_percentage(name: str, text: str | None) -> float | None:
+    """Parse ``5`` or ``5%``; OptionError for a value outside 0 to 100."""
+    if text is None:
+        return None
+    try:
+        value = float(text.strip().removesuffix("%"))
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= 100:
+        raise OptionError(f"--{name.replace('_', '-')} {text}: expected a percentage such as 5 or 0.5")
+    return value
+
+
+def exit_for_failed_gates(sentences: list[str]) -> None:
+    """Print the sentences in the form of the CI that runs this, and exit with code 3; do nothing without any."""
+    for sentence in sentences:
+        print_failure(sentence)
+    if sentences:
+        raise typer.Exit(GATE)
+
+
+def warn_of_losses(loaded: "Loaded") -> None:
+    """In GitHub Actions, annotate the run with a warning for every loss; do nothing elsewhere."""
+    if os.environ.get("GITHUB_ACTIONS") == "true":
+        for count in loaded.diagnostics.counts.values():
+            if count.severity is Severity.LOSS:
+                advice = f"; {count.advice}" if count.advice else ""
+                _print_annotation("warning", f"{count.words}{advice}")
+
+
+def _print_annotation(level: str, sentence: str) -> None:
+    """Print a GitHub workflow command, with its escapes, which annotates the run."""
+    escaped = message(sentence).replace("%", "%25")
+    print_message(f"::{level} title=perf2x::{escaped}")
+
+
+def print_failure(sentence: str) -> None:
+    """Print one line on standard error, as an annotation in GitHub Actions, in red in GitLab."""
+    if os.environ.get("GITHUB_ACTIONS") == "true":
+        _print_annotation("error", sentence)
+    elif os.environ.get("GITLAB_CI") == "true" and not os.environ.get("NO_COLOR"):
+        typer.echo(f"\x1b[1;31mperf2x: {message(sentence)}\x1b[0m", err=True, color=True)
+    else:
+        print_message(f"perf2x: {sentence}")

@@ -1,0 +1,95 @@
+"""Markdown for a job summary or a comment on a pull request: tables that no name can break, of a bounded size.
+
+GitHub takes 65,536 characters in a comment and 1 MiB in a job summary; a document from here fits both, with room for
+words of the user's own. Names stand in code spans, where neither mentions nor links nor HTML work.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from msgspec import Struct
+
+from perf2x.cli.render.fit_text import shorten
+from perf2x.cli.render.text_table import Layout
+from perf2x.model.terminal_text import plain
+
+MOST = 60_000
+"""Bytes of UTF-8 in a document."""
+NAME_WIDTH = 80
+"""Cells of a name."""
+_RESERVED = 200
+"""Bytes for the line that counts omitted rows."""
+_MARKUP = re.compile(r""":(?=\S)|[!"#$&*+/<=>?@\[\\\]^_`{|}~]|\.(?=[^\W\d])""")
+_PUNCTUATION = re.compile(r"[!-/:-@\[-`{-~]")
+
+
+class Section(Struct, frozen=True):
+    """A table with Markdown above it, ``""`` for none."""
+
+    text: str
+    layout: Layout
+
+
+def markdown_document(heading: str, sections: Sequence[Section], most: int = MOST) -> Iterator[str]:
+    """Lines: the heading, the sections; rows beyond ``most`` bytes are left out, and counted in a line of their own.
+
+    ``heading`` and the sections' texts are Markdown; recorded names in them went through ``code``.
+    """
+    left, lost = most - _RESERVED, 0
+    for line, is_row in _document_lines(heading, sections):
+        left -= len(line.encode()) + 1
+        if left < 0:
+            lost += is_row
+        else:
+            yield line
+    if lost:
+        yield from ("", f"… and {lost:,} more rows, left out to stay below {most:,} bytes.")
+
+
+def code(name: str, room: int = NAME_WIDTH) -> str:
+    """A name in a code span that also holds inside a table; a dash for none."""
+    name = shorten(plain(name), room)
+    if not name:
+        return "–"
+    if "`" in name or "\\" in name:
+        # A code span could not hold the backtick, and a backslash might meet a pipe that is escaped.
+        return f"<code>{_PUNCTUATION.sub(lambda found: f'&#{ord(found.group())};', name)}</code>"
+    return "`" + name.replace("|", "\\|") + "`"
+
+
+def prose(text: str) -> str:
+    """A sentence that may quote recorded names: no character of it is markup, a mention or a link."""
+    return _MARKUP.sub(lambda found: f"&#{ord(found.group())};", plain(text))
+
+
+def escape_tildes(text: str) -> str:
+    """Words and numbers of ours: a tilde means "about", and does not begin to strike out."""
+    return text.replace("~", "\\~")
+
+
+def name_list(names: Sequence[str]) -> str:
+    """Names of recordings for a heading: the first, and the number of others."""
+    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+    return code(names[0]) + more
+
+
+def _document_lines(heading: str, sections: Sequence[Section]) -> Iterator[tuple[str, bool]]:
+    yield f"### {heading}", False
+    for section in sections:
+        if section.text:
+            yield from (("", False), (section.text, False))
+        if section.layout and section.layout[0].cells:
+            yield from (("", False), *((line, False) for line in _heading_rows(section.layout)))
+            shown = [code if column.recorded else escape_tildes for column in section.layout]
+            for row in zip(*(column.cells for column in section.layout), strict=True):
+                yield table_row([show(cell) for show, cell in zip(shown, row, strict=True)]), True
+
+
+def _heading_rows(layout: Layout) -> Iterator[str]:
+    yield table_row([column.head for column in layout])
+    yield table_row([":--" if column.name else "--:" for column in layout])
+
+
+def table_row(cells: Sequence[str]) -> str:
+    """A row of a table; the cells are Markdown."""
+    return f"| {' | '.join(cells)} |"

@@ -1,0 +1,45 @@
+"""Changes since another recording, as facts of ``perf2x report``; the same figures as ``perf2x diff``."""
+
+from typing import TYPE_CHECKING, Any
+
+from perf2x.cli.render.diff_table import has_moved, sort_changes
+
+if TYPE_CHECKING:
+    from perf2x.analysis.diff.changes import Change
+    from perf2x.cli.diff.diff_pair import RecordingPair
+    from perf2x.cli.report.report_facts import Limits
+
+CONFIDENCE = 0.95
+
+
+def difference_facts(pair: "RecordingPair", size: "Limits") -> dict[str, Any]:
+    """Wholes of both sides, how many functions moved, and those that moved most by themselves."""
+    from perf2x.analysis.diff.changes import excludes_zero
+
+    compared = pair.compared("function")
+    changes = sort_changes(compared.changes(CONFIDENCE), "self")
+    moved = [row for row in changes if has_moved(row, compared.before.whole)]
+    limits = compared.whole_interval(CONFIDENCE, 1)
+    return {
+        "before": size.name(pair.sources[0]),
+        "confidence": CONFIDENCE,
+        "normalized": compared.normalize,
+        "value": [compared.before.whole, compared.after.whole],
+        "samples": [compared.before.samples, compared.after.samples],
+        "significant": excludes_zero(limits),
+        "moved": len(moved),
+        "moved_significantly": sum(row.significant("self") for row in moved),
+        "rows": [_change_facts(row, size) for row in moved[: size.rows]],
+    }
+
+
+def _change_facts(row: "Change", size: "Limits") -> dict[str, Any]:
+    return {
+        "name": size.name(row.name),
+        "object": size.name(row.object),
+        "self": [row.own_before, row.own_after],
+        "total": [row.total_before, row.total_after],
+        "self_interval": [round(limit) for limit in row.own_interval],
+        "significant": row.significant("self"),
+        "total_significant": row.significant("total"),
+    }

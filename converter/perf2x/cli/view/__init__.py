@@ -1,0 +1,1 @@
+"""The page of ``perf2x view``: a temporary file, or served over HTTP."""

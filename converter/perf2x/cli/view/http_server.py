@@ -1,0 +1,106 @@
+"""One page over HTTP, for a browser on this machine or at the other end of ``ssh -L``.
+
+The server listens on the loopback address only, and the page has a random path that other users of the machine cannot
+guess. Requests for a host other than localhost are refused, so that no web page can read this one by pointing its own
+name at 127.0.0.1 (DNS rebinding).
+"""
+
+import contextlib
+import hmac
+import os
+import secrets
+import socketserver
+import sys
+from collections.abc import Callable
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, cast
+
+from perf2x.base.errors import OutputError
+
+ADDRESS = "127.0.0.1"
+_NAMES = frozenset({ADDRESS, "localhost", "[::1]"})
+_HEADERS = {
+    "Content-Type": "text/html; charset=utf-8",
+    "Cache-Control": "no-store",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+
+
+class PageServer(ThreadingHTTPServer):
+    """Server of one page at ``url``; OutputError when the port cannot be opened. Port 0 takes a free one."""
+
+    daemon_threads = True
+    allow_reuse_address = os.name != "nt"  # Windows would let another program take the port over
+
+    def __init__(self, page: bytes, port: int = 0) -> None:
+        self.page, self.path = page, f"/{secrets.token_urlsafe(16)}/"
+        try:
+            super().__init__((ADDRESS, port), _Handler)
+        except OSError as error:
+            raise OutputError(f"cannot serve on port {port} of {ADDRESS}: {error.strerror}") from None
+
+    @property
+    def url(self) -> str:
+        """URL of the page."""
+        return f"http://{ADDRESS}:{self.server_port}{self.path}"
+
+    def server_bind(self) -> None:
+        """Bind without looking up the machine's full name, as HTTPServer does, which may wait for a name server."""
+        socketserver.TCPServer.server_bind(self)
+        self.server_name, self.server_port = cast(tuple[str, int], self.server_address)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Ignore connections that the browser closed."""
+        if not isinstance(sys.exception(), OSError):
+            super().handle_error(request, client_address)
+
+
+def serve(page: bytes, port: int, started: Callable[[PageServer], None]) -> None:
+    """Serve the page until Ctrl-C; ``started`` is called when the port is open."""
+    with PageServer(page, port) as server, contextlib.suppress(KeyboardInterrupt):
+        started(server)
+        server.serve_forever()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: PageServer
+    timeout = 30
+    server_version = "perf2x"
+    sys_version = ""
+
+    def do_GET(self) -> None:
+        """Send the page."""
+        self._answer(with_body=True)
+
+    def do_HEAD(self) -> None:
+        """Send the headers alone."""
+        self._answer(with_body=False)
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - http.server's name
+        """Log no requests."""
+
+    def _answer(self, *, with_body: bool) -> None:
+        if not _is_local_host(self.headers.get("Host", "")):
+            self.send_error(HTTPStatus.FORBIDDEN, "This page is served to localhost only")
+            return
+        asked = self.path.partition("?")[0]
+        if not hmac.compare_digest(asked.encode(errors="replace"), self.server.path.encode()):
+            self.send_error(HTTPStatus.NOT_FOUND)
+            return
+        self.send_response(HTTPStatus.OK)
+        for name, value in _HEADERS.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(self.server.page)))
+        self.end_headers()
+        if with_body:
+            self.wfile.write(self.server.page)
+
+
+def _is_local_host(host: str) -> bool:
+    """Whether a Host header names this machine, with any port: a tunnel may have another one."""
+    name, colon, port = host.rpartition(":") if not host.endswith("]") else (host, "", "")
+    return (name or host).lower() in _NAMES and (not colon or port.isdecimal())

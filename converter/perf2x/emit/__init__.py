@@ -1,1 +1,0 @@
-"""A finished profile to bytes, one module per format."""

@@ -1,0 +1,1 @@
+"""A finished profile to bytes, one file or folder a format."""

@@ -1,0 +1,123 @@
+"""BOLT's pre-aggregated profile: counted branches of one program, for ``perf2bolt -pa`` and ``llvm-bolt -pa``.
+
+Source of truth: parseAggregatedLBREntry in bolt/lib/Profile/DataAggregator.cpp of LLVM, and the comment on
+parsePreAggregated in its header. A line is one of::
+
+    T <branch> <start> <end> <count>           a branch, and the code that ran from where it led to the next branch
+    B <branch> <start> <count> <mispredicted>  a branch
+    F <start> <end> <count>                    code that ran; f: entered from outside
+    S <address> <count>                        samples
+
+Addresses are hexadecimal, as the object states them; ``X:0`` lies outside. perf2bolt counts a recording by T itself; B
+tells of mispredictions, which T has no room for.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import BinaryIO, ClassVar
+
+import numpy as np
+from msgspec import Struct
+
+from perf2x.base.columnar.arrays import I64, U64, Bools
+from perf2x.base.columnar.unique import group_rows
+from perf2x.model.plugin_options import Needs, check_choices, option
+from perf2x.model.profile.code_counts import COUNTS_CODE, EXTERNAL, NOT_RECORDED, BranchCounts, CodeCounts, CodeRequest
+from perf2x.model.profile.profile import Profile
+
+_LINES_PER_WRITE = 16_384
+_OUTSIDE = "X:0"
+
+
+@dataclass(frozen=True, slots=True)
+class Bolt:
+    """BOLT's pre-aggregated profile of one program's branches, for perf2bolt -pa."""
+
+    suffix: ClassVar[str] = ".preagg"
+
+    object: str = option("", "program or library: name, path or build id; default: the one with most samples")
+    style: str = option(
+        "traces", "lines: traces (T, what perf2bolt makes of a recording), branches (B, F and f, for LLVM without T)",
+        ("traces", "branches"),
+    )  # fmt: skip
+
+    def __post_init__(self) -> None:
+        check_choices(self)
+
+    @property
+    def needs(self) -> Needs:
+        """Counts of code alone."""
+        return Needs(code=CodeRequest(self.object, "kernel"), honours=frozenset(), why=COUNTS_CODE)
+
+    def emit(self, profile: Profile, out: BinaryIO) -> None:
+        """Write lines in order of kind and address; of a recording without branches those of samples."""
+        if profile.code is None:
+            return
+        lines = list(self._lines(profile.code))
+        for start in range(0, len(lines), _LINES_PER_WRITE):
+            out.write("".join(lines[start : start + _LINES_PER_WRITE]).encode())
+
+    def notes(self, profile: Profile) -> tuple[str, ...]:
+        """Name the object, and say what its lines count."""
+        if profile.code is None:
+            return ()
+        code = profile.code
+        what = f"{int(code.branches.count.sum()):,} branches"
+        if not len(code.branches):
+            what = f"{int(code.samples.count.sum()):,} samples, as no branches were recorded (perf record -b)"
+        return (f"of {code.filename}: {what}",)
+
+    def _lines(self, code: CodeCounts) -> Iterator[str]:
+        if not len(code.branches):
+            yield from _rows("S", [code.samples.address], [code.samples.count])
+        elif self.style == "traces":
+            yield from _traces(code.branches)
+        else:
+            yield from _branches_and_ranges(code.branches)
+
+
+def _traces(branches: BranchCounts) -> Iterator[str]:
+    """Yield T where the next branch is known; B has the rest, and the mispredictions of all."""
+    traced = _is_traced(branches)
+    rows = np.flatnonzero(traced)
+    yield from _rows("T", [branches.source[rows], branches.target[rows], branches.next[rows]], [branches.count[rows]])
+    rest = np.where(traced, 0, branches.count)
+    summed = _summed([branches.source, branches.target], [rest, branches.mispredicted])
+    said = np.flatnonzero((summed.sums[0] > 0) | (summed.sums[1] > 0))
+    yield from _rows("B", [key[said] for key in summed.keys], [value[said] for value in summed.sums])
+
+
+def _branches_and_ranges(branches: BranchCounts) -> Iterator[str]:
+    """Yield B for all branches; F and f for the code between two of them."""
+    summed = _summed([branches.source, branches.target], [branches.count, branches.mispredicted])
+    yield from _rows("B", summed.keys, summed.sums)
+    traced, outside = _is_traced(branches), branches.source == EXTERNAL
+    for kind, rows in (("F", np.flatnonzero(traced & ~outside)), ("f", np.flatnonzero(traced & outside))):
+        ran = _summed([branches.target[rows], branches.next[rows]], [branches.count[rows]])
+        yield from _rows(kind, ran.keys, ran.sums)
+
+
+def _is_traced(branches: BranchCounts) -> Bools:
+    traced: Bools = (branches.next != NOT_RECORDED) & (branches.next != EXTERNAL) & (branches.target != EXTERNAL)
+    return traced
+
+
+class _Sums(Struct, frozen=True):
+    keys: list[U64]
+    sums: list[I64]
+
+
+def _summed(keys: list[U64], values: list[I64]) -> _Sums:
+    """Sum values of equal keys, which are sorted."""
+    first, group = group_rows(keys)
+    total = np.zeros((len(values), len(first)), np.int64)
+    for row, value in enumerate(values):
+        np.add.at(total[row], group, value)
+    return _Sums([key[first] for key in keys], list(total))
+
+
+def _rows(kind: str, addresses: list[U64], counts: list[I64]) -> Iterator[str]:
+    texts = [[_OUTSIDE if at == EXTERNAL else f"{at:x}" for at in column.tolist()] for column in addresses]
+    numbers = [map(str, column.tolist()) for column in counts]
+    for fields in zip(*texts, *numbers, strict=True):
+        yield f"{kind} {' '.join(fields)}\n"

@@ -1,0 +1,73 @@
+"""Labels of boxes: the name, the category and, on demand, the arguments of the slices that are drawn for a frame."""
+
+import numpy as np
+from msgspec import Struct
+
+from perf2x.base.abi.uapi import CpuMode
+from perf2x.base.columnar.arrays import I64, Bools
+from perf2x.emitters.encoding.json_encoder import json_bytes
+from perf2x.model.printable_text import printable
+from perf2x.model.profile.profile import Profile
+from perf2x.model.profile.shown_frames import LocationFrames, are_jit
+
+OFF_CPU = "off-cpu"
+_MODES = {
+    CpuMode.KERNEL: "kernel",
+    CpuMode.USER: "user",
+    CpuMode.HYPERVISOR: "hypervisor",
+    CpuMode.GUEST_KERNEL: "guest",
+    CpuMode.GUEST_USER: "guest",
+}
+
+
+class Labels(Struct, frozen=True):
+    """Distinct labels: what makes two boxes look different."""
+
+    name: list[bytes]
+    """As JSON."""
+    same_name: I64
+    """(labels,) a number for each distinct name."""
+    category: list[str]
+    """"" where nothing is known."""
+    arguments: list[bytes]
+    """A JSON object, b"" for none."""
+
+
+def labels_of(
+    profile: Profile, frames: LocationFrames, groups: list[str], *, with_arguments: bool
+) -> tuple[Labels, I64, I64]:
+    """Return the labels, the label of each frame and that of each group."""
+    jit = are_jit(profile, frames)
+    arguments = _arguments(profile, frames) if with_arguments else [b""] * len(frames)
+    index: dict[tuple[str, str, bytes], int] = {}
+    rows = zip(frames.name, _categories(frames, jit), arguments, strict=True)
+    of_frame = [index.setdefault((printable(name), category, more), len(index)) for name, category, more in rows]
+    of_group = [index.setdefault((name, "", b""), len(index)) for name in groups]
+    names: dict[str, int] = {}
+    same = [names.setdefault(name, len(names)) for name, _, _ in index]
+    labels = Labels(
+        [json_bytes(name) for name, _, _ in index],
+        np.array(same, np.int64),
+        [category for _, category, _ in index],
+        [more for _, _, more in index],
+    )
+    return labels, np.array(of_frame, np.int64), np.array(of_group, np.int64)
+
+
+def _categories(frames: LocationFrames, jit: Bools) -> list[str]:
+    by_mode = [_MODES.get(CpuMode(mode), "") if mode <= max(CpuMode) else "" for mode in range(256)]
+    modes = zip(frames.mode.tolist(), jit.tolist(), strict=True)
+    return ["jit" if is_jit else by_mode[mode] for mode, is_jit in modes]
+
+
+def _arguments(profile: Profile, frames: LocationFrames) -> list[bytes]:
+    """The object, and the source file with the line at which the function begins, where they are known."""
+    text, functions = profile.strings, profile.functions
+    result = []
+    for held, row in zip(frames.object, frames.function.tolist(), strict=True):
+        facts = {"object": printable(held)} if held else {}
+        if row >= 0 and text[functions.filename[row]]:
+            line = int(functions.start_line[row])
+            facts["source"] = printable(text[functions.filename[row]]) + (f":{line}" if line else "")
+        result.append(json_bytes(facts) if facts else b"")
+    return result

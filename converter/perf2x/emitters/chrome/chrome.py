@@ -1,0 +1,151 @@
+"""Chrome trace JSON: a flame chart over time for Perfetto, chrome://tracing and Speedscope.
+
+Source of truth: the "Trace Event Format" document, and what the three viewers' importers accept. Stacks are complete
+events (``X``); no ``args`` on them unless asked for (Speedscope shows them as part of the name), no ``cat`` on the
+first event (Speedscope would look for V8 profiles), no escapes beyond JSON's own (Perfetto refuses surrogate pairs).
+The compact style, V8's profiles, stands in cpuprofile.py.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import BinaryIO, ClassVar, cast
+
+import numpy as np
+
+from perf2x.base.columnar.arrays import I64
+from perf2x.base.errors import OptionError
+from perf2x.base.files.background_writer import BackgroundWriter
+from perf2x.emitters.chrome.chrome_counters import counter_events, running_events
+from perf2x.emitters.chrome.chrome_drawing import Drawing, Style, drawings_of
+from perf2x.emitters.chrome.chrome_instants import marker_events
+from perf2x.emitters.chrome.chrome_metadata import recording_facts, track_names
+from perf2x.emitters.chrome.chrome_states import state_events
+from perf2x.emitters.chrome.cpuprofile import cpu_profile_events
+from perf2x.emitters.chrome.slice_events import slice_events
+from perf2x.emitters.chrome.trace_times import TICK_NS
+from perf2x.emitters.encoding.json_encoder import json_bytes
+from perf2x.emitters.timeline.tracks import knows_cpus
+from perf2x.model.plugin_options import Needs, check_choices, option
+from perf2x.model.profile.event_lookup import find_event
+from perf2x.model.profile.profile import Profile
+
+_MICROSECOND = 1000
+_MANY = 1_000_000
+"""Slices that viewers are slow with."""
+_LARGE = 200_000
+"""Samples from which on the file is worth a thread that writes it."""
+
+
+class _Remembers:
+    """Knows how many slices it wrote of which profile: they are placed once, for the file and what is said of it."""
+
+    __slots__ = ("_written",)
+    _written: tuple[Profile, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Chrome(_Remembers):
+    """Chrome trace JSON, a flame chart over time: for Perfetto, chrome://tracing and Speedscope."""
+
+    suffix: ClassVar[str] = ".trace.json"
+    needs: ClassVar[Needs] = Needs(
+        timeline=True, times=True, columns=frozenset({"cpu"}), viewer="open it: ui.perfetto.dev or speedscope.app"
+    )
+
+    style: str = option(
+        "slices",
+        "slices (a box per call), or cpuprofile (V8's profiles: ten times smaller, Firefox Profiler reads it too)",
+        ("slices", "cpuprofile"),
+    )
+    event: str | None = option(None, "draw the samples of this event only; default: of all events")
+    per_cpu: bool = option(False, "a track for each CPU, too, with what ran there")
+    args: bool = option(False, "object and source file of each slice (Speedscope shows them behind its name)")
+    states: bool = option(
+        True, "when threads ran, on which CPU, and how many at once, where context switches were recorded"
+    )
+    markers: bool = option(True, "instants for samples that stand for no time: other events beside a clock event")
+    counters: bool = option(False, "a curve for each other event and process")
+    min_duration: int = option(0, "leave out slices shorter than this many microseconds")
+    max_events: int = option(0, "refuse to write more slices than this; 0: no limit")
+
+    def __post_init__(self) -> None:
+        check_choices(self)
+
+    def emit(self, profile: Profile, out: BinaryIO) -> None:
+        """Write one JSON object, event by event."""
+        drawings = self._drawings(profile)
+        if self.max_events and self.style == "slices":
+            count = sum(drawing.count(self.min_duration) for drawing in drawings)
+            if count > self.max_events:
+                raise OptionError(f"{count} slices are more than max_events={self.max_events}; {_WAYS_OUT}")
+        if len(profile.samples) < _LARGE:
+            self._write(profile, drawings, out)
+        else:
+            with BackgroundWriter(out) as beside:
+                self._write(profile, drawings, cast("BinaryIO", beside))
+
+    def _write(self, profile: Profile, drawings: list[Drawing], out: BinaryIO) -> None:
+        out.write(b'{"displayTimeUnit":"ns","metadata":%b,"traceEvents":[\n' % json_bytes(recording_facts(profile)))
+        comma = b""
+        for piece in self._events(profile, drawings):
+            out.write(comma)
+            out.write(piece)
+            comma = b",\n"
+        out.write(b"\n]}\n")
+
+    def notes(self, profile: Profile) -> tuple[str, ...]:
+        """Words of warning: where viewers will be slow, and where there are no tracks of CPUs."""
+        if self.per_cpu and not knows_cpus(profile):
+            return (*self._slowness(profile), _NO_CPUS)
+        return self._slowness(profile)
+
+    def _slowness(self, profile: Profile) -> tuple[str, ...]:
+        if self.style != "slices":
+            return ()
+        count = self._count(profile)
+        return (f"{count / 1e6:.1f} million slices make viewers slow; {_WAYS_OUT}",) if count > _MANY else ()
+
+    def _count(self, profile: Profile) -> int:
+        """Return the number of slices, or an upper bound that is not too many."""
+        of_profile, count = getattr(self, "_written", (None, 0))
+        if of_profile is profile:
+            return count
+        drawings = self._drawings(profile)
+        at_most = sum(drawing.at_most() for drawing in drawings)
+        return at_most if at_most <= _MANY else sum(drawing.count(self.min_duration) for drawing in drawings)
+
+    def _drawings(self, profile: Profile) -> list[Drawing]:
+        tick = TICK_NS if self.style == "slices" else _MICROSECOND
+        return drawings_of(profile, self._wanted(profile), Style(tick, self.per_cpu, self.args))
+
+    def _wanted(self, profile: Profile) -> I64:
+        """Rows of samples to draw."""
+        if self.event is None or not profile.events:
+            return np.arange(len(profile.samples), dtype=np.int64)
+        return np.flatnonzero(profile.samples.event == find_event(profile, self.event))
+
+    def _events(self, profile: Profile, drawings: list[Drawing]) -> Iterator[bytes | memoryview]:
+        """Every event as JSON; pieces of many, commas between."""
+        if self.style == "cpuprofile":
+            for number, drawing in enumerate(drawings):
+                yield from cpu_profile_events(drawing, first_id=1 + number * len(drawings[0].tracks))
+        place = 0
+        for drawing in drawings:
+            yield from track_names(profile, drawing.tracks, drawing.weight, place)
+            place += len(drawing.tracks)
+        if self.style == "slices":
+            count = 0
+            for drawing in drawings:
+                count += yield from slice_events(drawing, self.min_duration)
+            object.__setattr__(self, "_written", (profile, count))  # the options are frozen, this is none
+            if self.states:
+                yield from state_events(profile, drawings[0].tracks)
+                yield from running_events(profile, drawings[0].tracks)
+            if self.markers:
+                yield from marker_events(profile, drawings[0].tracks, self._wanted(profile))
+        if self.counters:
+            yield from counter_events(profile, drawings[0].tracks)
+
+
+_NO_CPUS = "there are no tracks of CPUs: the samples do not say where they were taken (perf record --sample-cpu, or -a)"
+_WAYS_OUT = "--min-duration leaves out the short ones, --chrome-style cpuprofile is ten times smaller"

@@ -1,0 +1,143 @@
+"""Lanes, shown samples and the tree of frame names: the content of every style of Chrome trace."""
+
+from collections.abc import Iterator
+
+import numpy as np
+from msgspec import Struct
+
+from perf2x.base.columnar.arrays import I64, AnyArray, narrow, take_rows_of
+from perf2x.base.columnar.unique import unique_inverse
+from perf2x.emitters.chrome.box_labels import Labels, labels_of
+from perf2x.emitters.timeline.shown_samples import ShownSamples, in_ticks, on_cpus, shown_samples
+from perf2x.emitters.timeline.slices import Slices, count_of, slices_of
+from perf2x.emitters.timeline.tracks import Tracks, cpu_tracks_of, knows_cpus, tracks_of
+from perf2x.model.printable_text import printable
+from perf2x.model.profile.frame_tree import FrameTree, expand, merge_stacks
+from perf2x.model.profile.profile import Profile
+from perf2x.model.profile.shown_frames import location_frames
+from perf2x.model.profile.stack_tree import ancestors
+
+_ROWS_AT_ONCE, _SLICED_AT_ONCE = 1 << 18, 1 << 15
+
+
+class Style(Struct, frozen=True):
+    """What the options ask for."""
+
+    tick: int
+    """Nanoseconds in the smallest difference of times."""
+    per_cpu: bool
+    with_arguments: bool
+
+
+class Drawing(Struct, frozen=True):
+    """Lanes of one kind (threads, or CPUs) and what is shown on them when."""
+
+    tracks: Tracks
+    shown: ShownSamples
+    tree: FrameTree
+    node: AnyArray
+    """Tree row of each shown sample, 32 bits where that is enough."""
+    key: I64
+    """(tree rows,) label of each row."""
+    kind: I64
+    """(tree rows,) the Wait that a row belongs to; 0: no wait."""
+    labels: Labels
+    outermost: int
+    """Depth of the outermost boxes: 0 where the tree's groups are drawn, too."""
+    weight: I64
+    """(tracks,) samples on each lane."""
+    tick: int
+    """Nanoseconds in a unit of the times of ``shown``."""
+
+    def at_most(self) -> int:
+        """An upper bound of the number of slices that costs nothing."""
+        return int(self.tree.depth[self.node].sum())
+
+    def count(self, shortest: int) -> int:
+        """The number of slices that will be written; ``shortest`` is microseconds."""
+        least, names = shortest * 1000 // self.tick, self.names()
+        return sum(count_of(shown, node, self.tree, names, self.outermost, least) for shown, node in self.runs())
+
+    def slices(self, shortest: int) -> Iterator[tuple[ShownSamples, Slices]]:
+        """Yield the slices, some ten thousand at a time, with the samples that they are made of."""
+        least, names = shortest * 1000 // self.tick, self.names()
+        for shown, node in self.runs():
+            yield shown, slices_of(shown, node, self.tree, names, self.outermost, least)
+
+    def names(self) -> I64:
+        """(tree rows,) a number for each distinct name."""
+        return self.labels.same_name[self.key]
+
+    def parts(self) -> Iterator[tuple[ShownSamples, AnyArray]]:
+        """Yield whole tracks, some hundred thousand shown samples and the tree row of each.
+
+        So memory stays bounded by the busiest track.
+        """
+        return self._cut_at(np.flatnonzero(np.diff(self.shown.track)) + 1, _ROWS_AT_ONCE)
+
+    def runs(self) -> Iterator[tuple[ShownSamples, AnyArray]]:
+        """Yield what `parts` does in smaller pieces, cut where a thread pauses: no slice goes on there."""
+        return self._cut_at(np.flatnonzero(~self.shown.joined[:-1]) + 1, _SLICED_AT_ONCE)
+
+    def _cut_at(self, cuts: I64, at_least: int) -> Iterator[tuple[ShownSamples, AnyArray]]:
+        """Yield rows from cut to cut, ``at_least`` so many of them but in the end."""
+        first, count = 0, len(self.shown)
+        while first < count:
+            place = int(np.searchsorted(cuts, first + at_least))
+            end = int(cuts[place]) if place < len(cuts) else count
+            rows = slice(first, end)
+            yield take_rows_of(self.shown, rows), self.node[rows]
+            first = end
+
+
+def drawings_of(profile: Profile, wanted: AnyArray, how: Style) -> list[Drawing]:
+    """One lane per thread, and one per CPU if asked for; ``wanted`` are the sample rows to draw, ascending."""
+    tracks, track = tracks_of(profile)
+    track, wanted = narrow(track), narrow(wanted)
+    shown = shown_samples(profile, track, wanted)
+    del track, wanted  # here and below: what is not needed any more is as large as what is
+    shown_on_cpus = on_cpus(profile, shown) if how.per_cpu and knows_cpus(profile) else None
+    shown = in_ticks(shown, how.tick)
+    drawings = [_threads_drawing(profile, tracks, shown, how)]
+    if shown_on_cpus is not None:
+        drawings.append(_cpus_drawing(profile, in_ticks(shown_on_cpus, how.tick), how))
+    return drawings
+
+
+def _threads_drawing(profile: Profile, tracks: Tracks, shown: ShownSamples, how: Style) -> Drawing:
+    """Stacks that wait are boxes of their own beside those that run, whatever callers they share."""
+    wait = profile.samples.wait
+    kind = np.zeros(len(shown), np.int64) if wait is None else wait[shown.sample].astype(np.int64)
+    kinds, group = unique_inverse(kind)
+    return _drawing(profile, tracks, shown, (group, [""] * len(kinds), kinds), how, 1)
+
+
+def _cpus_drawing(profile: Profile, shown: ShownSamples, how: Style) -> Drawing:
+    """Each stack below the name of its thread."""
+    thread = profile.samples.thread[shown.sample].astype(np.int64)
+    threads, text = profile.threads, profile.strings
+    labels = [f"{printable(text[comm])} ({tid})" for comm, tid in zip(threads.comm, threads.tid, strict=True)]
+    used, group = unique_inverse(thread)
+    names = [labels[row] for row in used.tolist()]
+    return _drawing(profile, cpu_tracks_of(profile), shown, (group, names, np.zeros(len(names), np.int64)), how, 0)
+
+
+def _drawing(
+    profile: Profile,
+    tracks: Tracks,
+    shown: ShownSamples,
+    groups: tuple[I64, list[str], I64],
+    how: Style,
+    outermost: int,
+) -> Drawing:
+    """Merge the stacks of each group; ``groups``: that of each row, their names, their kinds of wait."""
+    group, names, kinds = groups
+    frames = location_frames(profile)
+    labels, of_frame, of_group = labels_of(profile, frames, names, with_arguments=how.with_arguments)
+    stack = profile.samples.stack[shown.sample].astype(np.int64)
+    tree, node = merge_stacks(expand(profile.stacks, frames.of_location), of_frame, group, stack)
+    root = ancestors(tree.parent, np.arange(len(tree)), tree.depth)  # groups are the first rows
+    key = np.where(tree.key < 0, np.append(of_group, 0)[np.minimum(root, len(of_group))], tree.key)
+    kind = kinds[root] if len(kinds) else np.zeros(len(tree), np.int64)
+    weight = np.bincount(shown.track, minlength=len(tracks)).astype(np.int64)
+    return Drawing(tracks, shown, tree, narrow(node), key, kind, labels, outermost, weight, how.tick)

@@ -1,0 +1,40 @@
+"""Instants of a Chrome trace: samples that stand for no time, such as page faults beside a clock event."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from perf2x.base.columnar.arrays import I64
+from perf2x.emitters.chrome.trace_times import ids_of, pieces, ticks_of, time_chunks
+from perf2x.emitters.encoding.json_encoder import json_string
+from perf2x.emitters.encoding.text_chunks import chunk_array, interleaved
+from perf2x.emitters.timeline.durations import durations_of
+from perf2x.emitters.timeline.running_time import since
+from perf2x.emitters.timeline.shown_samples import origin_of
+from perf2x.emitters.timeline.tracks import Tracks, tracks_of
+from perf2x.model.printable_text import one_line
+from perf2x.model.profile.profile import Profile
+from perf2x.model.profile.waits import Wait
+
+_EVENTS_PER_WRITE = 1 << 12
+
+
+def marker_events(profile: Profile, tracks: Tracks, wanted: I64) -> Iterator[memoryview]:
+    """Yield an instant, named after its event, for each wanted sample that is drawn nowhere else."""
+    samples = profile.samples
+    if samples.time is None or not len(wanted):
+        return
+    is_moment = durations_of(profile, wanted).time == 0
+    ran = np.ones(len(samples), np.bool_) if samples.wait is None else samples.wait == Wait.RAN
+    rows = wanted[is_moment & ran[wanted]]
+    if not len(rows):
+        return
+    track = tracks_of(profile)[1]
+    ticks = ticks_of(since(samples.time[rows], origin_of(profile)))
+    names = [json_string(one_line(event.name)).encode() for event in profile.events]
+    heads = chunk_array(b'{"ph":"i","s":"t","name":%b,"ts":' % name for name in names)
+    tails = ids_of(tracks.pid, tracks.tid)
+    for part in pieces(len(rows), _EVENTS_PER_WRITE):
+        chosen = rows[part]
+        columns = heads[samples.event[chosen]], *time_chunks(ticks[part]), tails[track[chosen]]
+        yield memoryview(interleaved(*columns))[:-2]

@@ -1,0 +1,35 @@
+"""Times of a Chrome trace: microseconds with at most three decimals."""
+
+import numpy as np
+
+from perf2x.base.columnar.arrays import I64, AnyArray
+from perf2x.emitters.encoding.text_chunks import chunk_array, number_chunks
+
+TICK_NS = 125
+"""Times are whole eighths of a microsecond: exact in binary, so that the ends of parents and children meet wherever a
+viewer adds start and duration as floating-point numbers."""
+_PER_MICROSECOND = 1000 // TICK_NS
+_PARTS = [b""] + [b".%d" % part for part in (125, 25, 375, 5, 625, 75, 875)]
+
+
+def time_chunks(ticks: I64, end: bytes = b"") -> tuple[AnyArray, AnyArray]:
+    """Return (n,) chunks of text: whole microseconds, and what follows the point, with ``end`` behind it."""
+    parts = chunk_array(part + end for part in _PARTS)
+    return number_chunks(ticks // _PER_MICROSECOND), parts[ticks % _PER_MICROSECOND]
+
+
+def ticks_of(nanoseconds: I64) -> I64:
+    """Return the nearest ticks."""
+    ticks: I64 = (nanoseconds + TICK_NS // 2) // TICK_NS
+    return ticks
+
+
+def ids_of(pid: I64, tid: I64) -> AnyArray:
+    """Return (n,) chunks that end an event: its process and thread."""
+    pairs = zip(pid.tolist(), tid.tolist(), strict=True)
+    return chunk_array(b',"pid":%d,"tid":%d},\n' % pair for pair in pairs)
+
+
+def pieces(count: int, at_once: int) -> list[slice]:
+    """Return runs of rows that are written together."""
+    return [slice(start, start + at_once) for start in np.arange(0, count, at_once).tolist()]

@@ -1,0 +1,119 @@
+"""Decimal texts of whole numbers, a column at a time: one table look-up gives four digits of every row.
+
+::
+
+    numbers    7   120034                   cells   ,··· 7···          NUL where nothing stands (·)
+    words      7      12  0034                      ,···   12 0034
+    text       ,7,120034                    all cells one behind the other, without the NULs
+"""
+
+from functools import cache
+
+import numpy as np
+
+from perf2x.base.columnar.arrays import I64, U32, U64, AnyArray, Bools
+
+FEW_MILLIONTHS, MANY_MILLIONTHS = 100, 10**15
+_TEN_THOUSAND = 10_000
+_THOUSAND, _MILLION = 1_000, 1_000_000
+
+
+def decimal_cells(values: AnyArray, before: bytes = b"") -> U32:
+    """(n, words) uint32, each four bytes of text: ``before`` (three bytes at most), a minus sign, the digits.
+
+    ``values`` are whole numbers of any dtype. NULs stand wherever a cell has no text.
+    """
+    less = values < 0 if values.dtype.kind == "i" and values.min(initial=0) < 0 else None
+    rest = _magnitudes(values, less)
+    largest = int(rest.max(initial=0))
+    if largest < 1 << 32:
+        rest = rest.astype(np.uint32)
+    count = max(1, -(-len(str(largest)) // 4))
+    cells = np.empty((len(rest), 1 + count), np.uint32)
+    cells[:, 0] = _prefixes(before, less)
+    leading, units = _tables()
+    ten_thousand = rest.dtype.type(_TEN_THOUSAND)
+    for place in range(count, 0, -1):
+        above = rest // ten_thousand if place > 1 else None
+        word = rest if above is None else rest - above * ten_thousand + (above > 0) * ten_thousand
+        index = word if word.dtype == np.uint32 else word.view(np.int64)  # numpy 2.0 takes no uint64 as index
+        cells[:, place] = (units if place == count else leading).take(index)
+        rest = rest if above is None else above
+    return cells
+
+
+def nullable_cells(values: AnyArray, before: bytes = b"") -> U32:
+    """Return `decimal_cells`, with ``null`` in the place of negative numbers."""
+    cells = decimal_cells(np.maximum(values, 0), before)
+    rows = np.flatnonzero(values < 0)
+    cells[rows, 1:-1], cells[rows, -1] = 0, np.array([b"null"], "S4").view(np.uint32)[0]
+    return cells
+
+
+def million_cells(values: I64, before: bytes = b"") -> U32:
+    """(n, words) uint32: whole numbers divided by a million, as Python writes floats.
+
+    ``values`` are 0, or from `FEW_MILLIONTHS` to `MANY_MILLIONTHS`: Python writes lesser ones with an exponent, and
+    greater ones are not exact.
+    """
+    whole = values // _MILLION
+    rest = (values - whole * _MILLION).astype(np.int32)
+    upper = rest // _THOUSAND
+    rest -= upper * _THOUSAND
+    cells = decimal_cells(whole, before)
+    first, last = _decimals()
+    upper[rest > 0] += _THOUSAND
+    return np.column_stack([cells, first.take(upper), last.take(rest)])
+
+
+def without_nulls(cells: AnyArray) -> bytes:
+    """Return the text of all cells in order."""
+    return cells.tobytes().translate(None, b"\0")
+
+
+def _magnitudes(values: AnyArray, less: Bools | None) -> AnyArray:
+    """Return magnitudes as uint64, which has room for that of the least int64."""
+    if less is None:
+        return values if values.dtype.kind == "u" else values.astype(np.int64).view(np.uint64)
+    wide = values.astype(np.int64)
+    magnitudes: U64 = np.where(less, -wide, wide).view(np.uint64)
+    return magnitudes
+
+
+def _prefixes(before: bytes, less: Bools | None) -> AnyArray:
+    """Return the text in front of each number."""
+    plain, signed = np.array([before, before + b"-"], "S4").view(np.uint32)
+    heads: AnyArray = plain if less is None else np.where(less, signed, plain)
+    return heads
+
+
+@cache
+def _tables() -> tuple[U32, U32]:
+    """Texts of four digits: 0 … 9999 as they are written, 10000 + i with zeros in front.
+
+    For words that digits may follow, 0 is nothing; for the last one it is a zero.
+    """
+    number = np.arange(_TEN_THOUSAND, dtype=np.uint16)
+    full = np.empty((_TEN_THOUSAND, 4), np.uint8)
+    for place in range(3, -1, -1):
+        full[:, place] = number % 10 + ord("0")
+        number //= 10
+    bare = full.copy()
+    for place in range(4):
+        bare[: 10 ** (3 - place), place] = 0
+    leading = np.concatenate([bare, full]).view(np.uint32).reshape(-1)
+    units = leading.copy()
+    units[0] = np.array([b"0"], "S4").view(np.uint32)[0]
+    return leading, units
+
+
+@cache
+def _decimals() -> tuple[U32, U32]:
+    """Texts of the first three digits behind a point, with the point, and of the next three.
+
+    Zeros at the end are left out, but for the first digit. ``1000 + i`` are those of digits that others follow.
+    """
+    three = [b"%03d" % number for number in range(_THOUSAND)]
+    bare = [digits.rstrip(b"0") for digits in three]
+    first = [b"." + (digits or b"0") for digits in bare] + [b"." + digits for digits in three]
+    return np.array(first, "S4").view(np.uint32), np.array(bare, "S4").view(np.uint32)

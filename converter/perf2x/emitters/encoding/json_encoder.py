@@ -1,0 +1,73 @@
+"""JSON as bytes: compact, in raw UTF-8 (Perfetto refuses surrogate escapes), whole columns at a time."""
+
+import json
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+from perf2x.base.columnar.arrays import I64, AnyArray
+from perf2x.emitters.encoding.decimal_text import (
+    FEW_MILLIONTHS,
+    MANY_MILLIONTHS,
+    decimal_cells,
+    million_cells,
+    nullable_cells,
+    without_nulls,
+)
+
+_NUMBERS_PER_PIECE = 1 << 16
+_FEW = 256
+"""Up to here ``repr`` of a list is quicker than a dozen numpy calls."""
+
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+
+
+def json_bytes(value: object) -> bytes:
+    """Encode any plain value."""
+    return _ENCODER.encode(value).encode()
+
+
+def json_string(text: str) -> str:
+    """Encode a string, with its quotes."""
+    return _ENCODER.encode(text)
+
+
+def json_column(values: AnyArray) -> Iterator[bytes]:
+    """Yield an array of whole numbers, some ten thousand at a time."""
+    yield b"["
+    for start in range(0, len(values), _NUMBERS_PER_PIECE):
+        yield (b"," if start else b"") + json_numbers(values[start : start + _NUMBERS_PER_PIECE])
+    yield b"]"
+
+
+def json_numbers(values: AnyArray) -> bytes:
+    """Encode whole numbers with commas between them, without brackets."""
+    if len(values) <= _FEW:
+        return repr(values.tolist()).encode().translate(None, b" ")[1:-1]
+    return without_nulls(decimal_cells(values, b","))[1:]
+
+
+def json_nullable(values: I64) -> bytes:
+    """Encode row numbers with commas between them, without brackets: ``null`` for −1."""
+    if len(values) <= _FEW:
+        return json_numbers(values).replace(b"-1", b"null")
+    return without_nulls(nullable_cells(values, b","))[1:]
+
+
+def json_milliseconds(nanoseconds: I64) -> bytes:
+    """Encode ``nanoseconds / 1e6`` with commas between them, without brackets, as Python writes floats."""
+    few = len(nanoseconds) <= _FEW
+    if few or nanoseconds.max() >= MANY_MILLIONTHS or np.any((nanoseconds < FEW_MILLIONTHS) & (nanoseconds != 0)):
+        return repr((nanoseconds / 1e6).tolist()).encode().translate(None, b" ")[1:-1]
+    return without_nulls(million_cells(nanoseconds, b","))[1:]
+
+
+def json_table(columns: Iterable[tuple[str, AnyArray]], length: int | None = None) -> Iterator[bytes]:
+    """Yield an object of columns, as ``{"a":[…],"b":[…]}``; with ``length`` first when it is given."""
+    yield b"{" if length is None else b'{"length":%d' % length
+    comma = b"" if length is None else b","
+    for name, values in columns:
+        yield comma + json_bytes(name) + b":"
+        yield from json_column(values)
+        comma = b","
+    yield b"}"

@@ -1,0 +1,232 @@
+"""Protobuf messages from columns: one numpy pass per field instead of one Python object per message.
+
+Source of truth: the protobuf encoding guide (protobuf.dev/programming-guides/encoding). Every function makes a Ragged
+of uint8, one row of bytes per message; rows are glued with ragged.side_by_side.
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+from msgspec import Struct
+
+from perf2x.base.columnar.arrays import I64, U8, U64, AnyArray, Bools
+from perf2x.base.columnar.ragged import Ragged, offsets_of, side_by_side
+from perf2x.base.columnar.unique import unique_inverse
+from perf2x.emitters.encoding.decimal_text import without_nulls
+from perf2x.emitters.encoding.text_chunks import chunk_array, interleaved
+
+VARINT, FIXED64, LENGTH = 0, 1, 2
+"""Wire types: a number; eight bytes; bytes behind their length."""
+
+_LIMITS = np.array([1 << (7 * size) for size in range(1, 10)], np.uint64)
+"""The least value that needs 2, 3, … 10 bytes."""
+_MORE = np.array([(1 << 8 * size) // 255 * 0x80 for size in range(8)], np.uint64)
+"""The top bits of 1, 2, … 8 bytes, set on all but the last."""
+
+
+def varints(values: AnyArray) -> Ragged:
+    """Encode each value as a varint: seven bits a byte, lowest first, the top bit set on all but the last.
+
+    Signed values are written as their 64-bit two's complement, as int64 fields are. Up to eight bytes are made as one
+    word::
+
+        value   1 0010111         word   0000 0001 | 1001 0111      bytes, the lowest first   97 01
+    """
+    rest, size = _with_sizes(values)
+    if size.max(initial=1) > 8:
+        return _long_varints(rest, size)
+    cells = _narrowed(_varint_words(rest, size), int(size.max(initial=1)))
+    held = np.arange(cells.itemsize) < size[:, None]
+    return Ragged(offsets_of(size), cells.view(np.uint8).compress(held.reshape(-1)))
+
+
+def varint_cells(values: AnyArray, tag: bytes = b"") -> tuple[U8, I64]:
+    """Encode values as varints behind a tag in (n, width) bytes, of which the first of each row count; (n,) how many.
+
+    Up to eight bytes are one word, the tag lowest in it: half as many columns are joined as with tags beside them.
+    """
+    rest, size = _with_sizes(values)
+    width = len(tag) + int(size.max(initial=1))
+    if width <= 8:
+        words = _varint_words(rest, size) << np.uint64(8 * len(tag)) | np.uint64(int.from_bytes(tag, "little"))
+        narrow = _narrowed(words, width)
+        return narrow.view(np.uint8).reshape(len(rest), narrow.itemsize)[:, :width], size + len(tag)
+    octets = np.zeros((len(rest), width), np.uint8)
+    octets[:, : len(tag)] = np.frombuffer(tag, np.uint8)
+    octets[:, len(tag) :][np.arange(width - len(tag)) < size[:, None]] = _long_varints(rest, size).values
+    return octets, size + len(tag)
+
+
+def _with_sizes(values: AnyArray) -> tuple[U64, I64]:
+    """Return values as unsigned numbers, and how many bytes each takes."""
+    rest = values.astype(np.int64).view(np.uint64) if values.dtype.kind == "i" else values.astype(np.uint64)
+    size = np.ones(len(rest), np.int64)
+    for limit in _LIMITS[: np.searchsorted(_LIMITS, rest.max(initial=0), side="right")]:
+        size += rest >= limit
+    return rest, size
+
+
+def varint(value: int) -> bytes:
+    """Encode one number from 0 to 2**64 − 1; `varints` is for columns."""
+    groups = range(0, max(value.bit_length(), 1), 7)
+    return bytes(value >> shift & 127 | (shift < groups[-1]) << 7 for shift in groups)
+
+
+def _varint_words(rest: U64, size: I64) -> U64:
+    """Return each varint of up to eight bytes as a word, its first byte lowest."""
+    width = int(size.max(initial=1))
+    words = _MORE[size - 1]
+    for place in range(width):
+        words |= (rest & np.uint64(0x7F << 7 * place)) << np.uint64(place)
+    return words
+
+
+def _narrowed(words: U64, width: int) -> AnyArray:
+    """Return words as the bytes of four or eight, lowest first."""
+    return words.astype("<u4" if width <= 4 else "<u8")
+
+
+class Ids:
+    """Varints of the ids 1 … count, which are made once and picked: no byte of theirs is 0, so NULs can fill cells.
+
+    With ``field``, each stands behind its tag: a repeated field that is not packed.
+    """
+
+    def __init__(self, count: int, field: int = 0) -> None:
+        numbers, self._size = _with_sizes(np.arange(1, count + 1, dtype=np.uint64))
+        self._cells = _varint_words(numbers, self._size)
+        if field:
+            self._cells = (self._cells.astype("<u8") << np.uint64(8)) | np.uint64(field << 3 | VARINT)
+            self._size = self._size + 1
+
+    def rows(self, rows: Ragged) -> Ragged:
+        """The ids of every row end to end, as bytes; numbers count from 0."""
+        ends = np.append(0, np.cumsum(self._size[rows.values]))
+        data = without_nulls(self._cells[rows.values])
+        return Ragged(ends[rows.offsets], np.frombuffer(data, np.uint8))
+
+
+def _long_varints(rest: U64, size: I64) -> Ragged:
+    """Encode byte by byte, for any length."""
+    offsets = offsets_of(size)
+    out = np.empty(offsets[-1], np.uint8)
+    at, rows = offsets[:-1].copy(), np.arange(len(rest))
+    while len(rows):
+        last = rest < 128
+        out[at] = (rest & np.uint64(127)).astype(np.uint8) | (~last).astype(np.uint8) << 7
+        rows, at, rest = rows[~last], at[~last] + 1, rest[~last] >> np.uint64(7)
+    return Ragged(offsets, out)
+
+
+def number_field(field: int, values: AnyArray, held: Bools | None = None) -> Ragged:
+    """A varint field of every message; value 0 is left out, as proto3 does, unless ``held`` says what is written."""
+    present = np.flatnonzero(values if held is None else held)
+    return _scattered(len(values), present, _tagged(field, VARINT, varints(values[present])))
+
+
+def fixed_field(field: int, values: AnyArray, held: Bools | None = None) -> Ragged:
+    """A fixed64 field of every message: eight bytes, the lowest first; as `number_field` otherwise."""
+    present = np.flatnonzero(values if held is None else held)
+    words = Ragged(np.arange(len(present) + 1) * 8, values[present].astype("<u8").view(np.uint8))
+    return _scattered(len(values), present, _tagged(field, FIXED64, words))
+
+
+def packed_field(field: int, rows: Ragged) -> Ragged:
+    """A repeated varint field in packed form; rows without values are left out."""
+    return message_field(field, _concatenated(varints(rows.values), rows.offsets))
+
+
+def message_field(field: int, messages: Ragged) -> Ragged:
+    """Bytes as a length-delimited field; empty rows are left out."""
+    present = np.flatnonzero(messages.lengths)
+    held = messages.take(present)
+    return _scattered(len(messages), present, side_by_side([_tagged(field, LENGTH, varints(held.lengths)), held]))
+
+
+def nested_field(field: int, messages: Ragged, offsets: I64) -> Ragged:
+    """A repeated message field: owner i holds ``messages[offsets[i]:offsets[i + 1]]``. Empty messages are kept."""
+    delimited = side_by_side([_tagged(field, LENGTH, varints(messages.lengths)), messages])
+    return _concatenated(delimited, offsets)
+
+
+def top_level(field: int, messages: Ragged) -> bytes:
+    """All messages as one repeated field of the outermost message, ready to be written."""
+    return bytes(nested_field(field, messages, np.array([0, len(messages)], np.int64)).values)
+
+
+class Texts(Struct, frozen=True):
+    """Rows of bytes as objects, each made once, for messages that share them."""
+
+    pieces: AnyArray
+    lengths: I64
+
+
+Chosen = tuple[Texts, I64]
+"""Texts, and the row of each message: message i holds row ``chosen[1][i]``."""
+
+
+def texts_of(rows: Ragged) -> Texts:
+    """Return every row as an object."""
+    data = rows.values.tobytes()
+    return Texts(chunk_array([data[start:end] for start, end in pairwise(rows.offsets.tolist())]), rows.lengths)
+
+
+def whole(rows: Ragged) -> Chosen:
+    """Choose every row once, in order."""
+    return texts_of(rows), np.arange(len(rows))
+
+
+def chosen_packed(field: int, rows: Ragged, chosen: I64) -> list[Chosen]:
+    """``packed_field`` of the chosen rows, as two parts of a message."""
+    return chosen_field(field, _concatenated(varints(rows.values), rows.offsets), chosen)
+
+
+def chosen_field(field: int, rows: Ragged, chosen: I64) -> list[Chosen]:
+    """``message_field`` of the chosen rows of bytes, as two parts of a message."""
+    texts = texts_of(rows)
+    heads, place = _length_prefixes(field, texts.lengths, leave_out_empty=True)
+    return [(heads, place[chosen]), (texts, chosen)]
+
+
+def chosen_messages(field: int, parts: Sequence[Chosen]) -> bytes:
+    """A repeated message field of the outermost message; each message is a text of every part, side by side."""
+    sizes: I64 = np.sum([texts.lengths[rows] for texts, rows in parts], axis=0)
+    head = _length_prefixes(field, sizes, leave_out_empty=False)
+    return interleaved(*(texts.pieces[rows] for texts, rows in (head, *parts)))
+
+
+def _length_prefixes(field: int, sizes: I64, leave_out_empty: bool) -> Chosen:
+    """Return tag and length of length-delimited fields of these sizes; nothing where an empty one is left out."""
+    distinct, place = unique_inverse(sizes)
+    written = np.flatnonzero(distinct >= leave_out_empty)
+    return texts_of(_scattered(len(distinct), written, _tagged(field, LENGTH, varints(distinct[written])))), place
+
+
+def text_fields(field: int, texts: Sequence[str]) -> bytes:
+    """A repeated string field of the outermost message."""
+    encoded = [text.encode() for text in texts]
+    lengths = varints(np.array([len(text) for text in encoded], np.int64))
+    sizes, ends = lengths.values.tobytes(), lengths.offsets.tolist()
+    tag = varint(field << 3 | LENGTH)
+    return b"".join(
+        piece for row, text in enumerate(encoded) for piece in (tag, sizes[ends[row] : ends[row + 1]], text)
+    )
+
+
+def _tagged(field: int, wire_type: int, rows: Ragged) -> Ragged:
+    """Every row behind the field's tag."""
+    tag = np.frombuffer(varint(field << 3 | wire_type), np.uint8)
+    return side_by_side([Ragged(np.arange(len(rows) + 1) * len(tag), np.tile(tag, len(rows))), rows])
+
+
+def _scattered(count: int, present: I64, rows: Ragged) -> Ragged:
+    """A table of ``count`` rows that are empty except the present ones."""
+    lengths = np.zeros(count, np.int64)
+    lengths[present] = rows.lengths
+    return Ragged(offsets_of(lengths), rows.values)
+
+
+def _concatenated(rows: Ragged, offsets: I64) -> Ragged:
+    """Neighbouring rows made one: row i is rows[offsets[i]:offsets[i + 1]]; no byte moves."""
+    return Ragged(rows.offsets[offsets], rows.values)

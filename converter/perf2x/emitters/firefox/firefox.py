@@ -1,0 +1,116 @@
+"""Firefox Profiler's processed format: threads with samples over time, the other events as markers and counters.
+
+Source of truth: firefox-devtools/profiler, docs-developer/CHANGELOG-formats.md, src/types/profile.ts and the
+upgraders. Perfetto reads it too, if "meta" is the first key, samples carry ``time`` (with ``timeDeltas`` it finds none)
+and no marker's ``endTime`` is null.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import BinaryIO, ClassVar
+
+import numpy as np
+
+from perf2x.base.columnar.unique import unique
+from perf2x.emitters.encoding.json_encoder import json_bytes
+from perf2x.emitters.firefox.categories import category_list
+from perf2x.emitters.firefox.libraries import libraries_of
+from perf2x.emitters.firefox.marker_fields import events_with_fields
+from perf2x.emitters.firefox.markers import marker_schemas
+from perf2x.emitters.firefox.profile_meta import meta_object
+from perf2x.emitters.firefox.shared_tables import TextTable, shared_tables
+from perf2x.emitters.firefox.thread_drawing import drawing_of
+from perf2x.model.plugin_options import FINISHED, START_TIME, Needs, check_choices, option
+from perf2x.model.profile.event_lookup import find_event
+from perf2x.model.profile.profile import Profile, ProfileEvent
+from perf2x.model.profile.shown_frames import location_frames
+from perf2x.transforms.filters.filter_profile import keep_samples
+
+
+@dataclass(frozen=True, slots=True)
+class Firefox:
+    """Firefox Profiler JSON: threads over time, other events as markers; for profiler.firefox.com and Perfetto."""
+
+    suffix: ClassVar[str] = ".firefox.json"
+    needs: ClassVar[Needs] = Needs(
+        timeline=True,
+        times=True,
+        columns=frozenset({"cpu", "fields"}),
+        honours=FINISHED | {START_TIME},
+        viewer="open it: profiler.firefox.com",
+    )
+
+    event: str | None = option(
+        None, "event that makes the samples; the others become markers; default: a clock, else the first"
+    )
+    markers: bool = option(True, "write the other events and context switches as markers")
+    counters: bool = option(
+        True, "write counter tracks: of the other events by process, and of how many threads ran at once"
+    )
+
+    def __post_init__(self) -> None:
+        check_choices(self)
+
+    def emit(self, profile: Profile, out: BinaryIO) -> None:
+        """Write one JSON object, ``meta`` first, then thread by thread: processes by pid, leaders first."""
+        if profile.samples.time is None:
+            profile = keep_samples(profile, np.zeros(0, np.int64))
+        chosen, others = self._kinds(profile)
+        is_sample, frames, texts = np.isin(profile.samples.event, chosen), location_frames(profile), TextTable()
+        drawing = drawing_of(profile, frames, is_sample, self.markers, texts)
+        out.write(b'{"meta":' + json_bytes(self._meta(profile, chosen, others)))
+        libraries = libraries_of(profile)
+        out.write(b',"libs":' + json_bytes(libraries.entries) + b',"pages":[],"profilerOverhead":[],"counters":[')
+        counters = drawing.counters(np.flatnonzero(~is_sample)) if self.counters else iter(())
+        _write_list(out, map(json_bytes, counters))
+        out.write(b'],"threads":[')
+        out.writelines(drawing.threads())
+        shared = shared_tables(profile, frames, drawing.stacks, libraries, texts)
+        out.write(b'],"shared":' + json_bytes(shared | {"stringArray": texts.texts()}) + b"}\n")
+
+    def _meta(self, profile: Profile, chosen: list[int], others: list[int]) -> dict[str, object]:
+        events = [profile.events[row] for row in chosen]
+        clock = next((event for event in events if not event.is_wait), None)
+        has_switches = self.markers and profile.switches is not None and len(profile.switches.time) > 0
+        marked = sorted({*others, *events_with_fields(profile)}) if self.markers else []
+        schemas = marker_schemas(profile, marked, has_switches)
+        return meta_object(profile, clock, category_list(profile.events)[0], schemas)
+
+    def _kinds(self, profile: Profile) -> tuple[list[int], list[int]]:
+        """Return the events that make the samples, the chosen one first, and the others that have samples.
+
+        Waits and a clock are samples together, unless an event was named: both are time.
+        """
+        if not profile.events:
+            return [], []
+        held = unique(profile.samples.event).tolist()
+        first = find_event(profile, self.event) if self.event is not None else _first_of(profile, held)
+        beside = [row for row in held if self.event is None and _are_time(profile.events[first], profile.events[row])]
+        chosen = [first, *beside]
+        return chosen, [row for row in held if row not in chosen]
+
+    def notes(self, profile: Profile) -> tuple[str, ...]:
+        """Say which event became samples, and which became markers."""
+        chosen, others = self._kinds(profile)
+        if not others:
+            return ()
+        samples, names = (", ".join(profile.events[row].name for row in rows) for rows in (chosen, others))
+        kind = "markers are" if self.markers else "counters are" if self.counters else "left out:"
+        return (f"samples are {samples}; {kind} {names}",)
+
+
+def _first_of(profile: Profile, held: list[int]) -> int:
+    """Return the profile's default event, or a clock if that counts something: CPU time is what samples stand for."""
+    clocks = [row for row in held if profile.events[row].unit == "nanoseconds" and not profile.events[row].is_wait]
+    is_time = profile.events[profile.default_event].unit == "nanoseconds"
+    return clocks[0] if clocks and not is_time else profile.default_event
+
+
+def _are_time(one: ProfileEvent, other: ProfileEvent) -> bool:
+    """Tell whether one of the events is a clock and the other one waits."""
+    return one.is_wait != other.is_wait and one.unit == other.unit == "nanoseconds"
+
+
+def _write_list(out: BinaryIO, pieces: Iterable[bytes]) -> None:
+    for at, piece in enumerate(pieces):
+        out.write((b",\n" if at else b"\n") + piece)

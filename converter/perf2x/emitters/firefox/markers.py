@@ -1,0 +1,128 @@
+"""Markers of Firefox Profiler's format: samples of the other events, and context switches.
+
+Each event has a schema and a category. Instants end where they begin: Perfetto drops all markers for one null.
+"""
+
+import numpy as np
+from msgspec import Struct
+
+from perf2x.base.columnar.arrays import I64, AnyArray
+from perf2x.base.columnar.unique import argsort_rows, unique
+from perf2x.emitters.encoding.json_encoder import json_bytes, json_milliseconds, json_numbers
+from perf2x.emitters.encoding.text_chunks import chunk_array, interleaved
+from perf2x.emitters.firefox.categories import SCHEDULER
+from perf2x.emitters.firefox.lanes import Timeline
+from perf2x.emitters.firefox.marker_fields import field_chunks, field_formats
+from perf2x.emitters.firefox.shared_tables import TextTable
+from perf2x.emitters.firefox.switch_spans import SwitchSpans
+from perf2x.model.printable_text import one_line
+from perf2x.model.profile.profile import Profile
+from perf2x.model.profile.waits import placed_waits
+
+SWITCH = "context switch"
+_INSTANT, _INTERVAL = 0, 1
+
+
+class Markers(Struct, frozen=True):
+    """Rows by track, then start; times in nanoseconds since the first sample."""
+
+    track: I64
+    start: I64
+    end: I64
+    name: I64
+    category: I64
+    data: AnyArray
+    """Payloads as JSON."""
+
+    def __len__(self) -> int:
+        return len(self.track)
+
+
+def event_markers(
+    profile: Profile, timeline: Timeline, rows: I64, stack: I64, category: I64, texts: TextTable
+) -> Markers:
+    """Return a marker for each of these samples; ``stack`` (samples,) and ``category`` (events,) are all of theirs."""
+    samples = profile.samples
+    if not len(rows):
+        return no_markers()
+    kinds = unique(samples.event[rows]).tolist()
+    name, head = np.zeros(len(profile.events), np.int64), chunk_array([b""] * len(profile.events))
+    for kind in kinds:
+        text = one_line(profile.events[kind].name)
+        name[kind], head[kind] = texts.row(text), b'{"type":%b' % json_bytes(text)
+    event = samples.event[rows]
+    start = timeline.times(rows)
+    lasts = np.where(placed_waits(samples)[rows], samples.value[rows], 0)
+    data = _payloads(head[event], field_chunks(profile, rows), start, stack[rows])
+    return Markers(timeline.track[rows], start, start + lasts, name[event], category[event], data)
+
+
+def _payloads(head: AnyArray, fields: AnyArray, time: I64, stack: I64) -> AnyArray:
+    """Return payloads whose cause is where the event happened."""
+    times = chunk_array(json_milliseconds(time).split(b","))
+    stacks = chunk_array(json_numbers(stack).split(b","))
+    cause, between, end = (chunk_array([text] * len(head)) for text in (b',"cause":{"time":', b',"stack":', b"}}"))
+    whole = interleaved(head, fields, cause, times, between, stacks, end, chunk_array([b"\n"] * len(head)))
+    payloads = chunk_array(whole.split(b"\n")[:-1])
+    nowhere = np.flatnonzero(stack < 0)
+    payloads[nowhere] = head[nowhere] + fields[nowhere] + b"}"
+    return payloads
+
+
+def switch_markers(spans: SwitchSpans, texts: TextTable) -> Markers:
+    """Return a marker for each time that a thread spent without a CPU."""
+    count = len(spans.track)
+    if not count:
+        return no_markers()
+    name, category = np.full(count, texts.row(SWITCH)), np.full(count, SCHEDULER)
+    data = chunk_array([b'{"type":%b}' % json_bytes(SWITCH)] * count)
+    return Markers(spans.track, spans.start, spans.end, name, category, data)
+
+
+def no_markers() -> Markers:
+    """Return the empty table."""
+    none = np.zeros(0, np.int64)
+    return Markers(none, none, none, none, none, np.zeros(0, np.object_))
+
+
+def in_order(parts: list[Markers]) -> Markers:
+    """Return the rows of all parts by track, start and end."""
+    columns = {name: np.concatenate([getattr(part, name) for part in parts]) for name in Markers.__struct_fields__}
+    order = argsort_rows([columns["track"], columns["start"], columns["end"]])
+    return Markers(**{name: column[order] for name, column in columns.items()})
+
+
+def marker_table(markers: Markers, rows: slice) -> bytes:
+    """Return the ``markers`` of a thread as JSON."""
+    start, end = markers.start[rows], markers.end[rows]
+    return b'{"length":%d,"name":[%b],"startTime":[%b],"endTime":[%b],"phase":[%b],"category":[%b],"data":[%b]}' % (
+        len(start),
+        json_numbers(markers.name[rows]),
+        json_milliseconds(start),
+        json_milliseconds(end),
+        json_numbers(np.where(end > start, _INTERVAL, _INSTANT)),
+        json_numbers(markers.category[rows]),
+        b",".join(markers.data[rows].tolist()),
+    )
+
+
+def marker_schemas(profile: Profile, kinds: list[int], has_switches: bool) -> list[dict[str, object]]:
+    """Return a schema for each of these events, and one for context switches."""
+    fields: dict[str, dict[str, str]] = {}
+    for kind in kinds:
+        fields.setdefault(one_line(profile.events[kind].name), {}).update(field_formats(profile, kind))
+    schemas = [_schema(name, formats, "") for name, formats in fields.items()]
+    if has_switches:
+        schemas.append(_schema(SWITCH, {}, "The thread had no CPU, from the switch out to the next switch in."))
+    return schemas
+
+
+def _schema(name: str, formats: dict[str, str], description: str) -> dict[str, object]:
+    schema: dict[str, object] = {
+        "name": name,
+        "display": ["marker-chart", "marker-table", "timeline-overview"],
+        "chartLabel": "{marker.name}",
+        "tableLabel": " ".join(f"{key}={{marker.data.{key}}}" for key in formats) or "{marker.name}",
+        "fields": [{"key": key, "label": key, "format": form} for key, form in formats.items()],
+    }
+    return schema | ({"description": description} if description else {})

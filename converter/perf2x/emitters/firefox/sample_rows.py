@@ -1,0 +1,179 @@
+"""Samples of Firefox Profiler's format: when they were, what they weigh, how much CPU time went by between two.
+
+The viewer shows a stack until the thread's next sample, spreads CPU time over the time since the row before, and takes
+a thread without ``threadCPUDelta`` to run all the time. So rows without a stack and without weight stand where a thread
+begins to run and where it stops::
+
+    runs        |-------|         |-----|              |----|
+    samples         A   B      wait: C                      D
+    rows        -   A   B  -   C  -     -              -    D   -
+    CPU         0   4   4  0   0  0     6              0    5   0
+"""
+
+import numpy as np
+from msgspec import Struct
+
+from perf2x.base.columnar.arrays import I64, AnyArray, Bools, narrow, take_rows_of
+from perf2x.base.columnar.ragged import argsort_small, offsets_of
+from perf2x.base.columnar.unique import argsort_rows
+from perf2x.emitters.firefox.lanes import Timeline
+from perf2x.emitters.timeline.running_time import rows_until
+from perf2x.emitters.timeline.shown_samples import ShownSamples, origin_of, shown_samples
+from perf2x.model.profile.profile import Profile
+from perf2x.model.profile.waits import placed_waits
+
+_JITTER = 0.5
+"""A pause of at most this part of a sample's time is none: sampling is not exact."""
+
+_SHORTEST_NS = 1000
+"""A stack that stands for no time is shown so long, so that it can be seen."""
+
+
+class SampleRows(Struct, frozen=True):
+    """Rows of all threads' samples, by track, then time."""
+
+    track: I64
+    time: I64
+    """Nanoseconds since the first sample."""
+    sample: I64
+    """Row in Profile.samples, −1 where a thread begins to run or stops."""
+    cpu_time: I64
+    """Nanoseconds of CPU time since the row before; of a thread's first row since it began to run."""
+
+    def __len__(self) -> int:
+        return len(self.track)
+
+
+class _Points(Struct, frozen=True):
+    """Moments of tracks, in no order."""
+
+    track: I64
+    time: I64
+    sample: I64
+
+
+class Moments(Struct, frozen=True):
+    """Chosen samples and when they are drawn; `rows` are made of some tracks at a time, since there are many."""
+
+    timeline: Timeline
+    order: AnyArray
+    """Chosen rows of Profile.samples by track, then time; 32 bits where that is enough."""
+    ends: I64
+    """(tracks + 1,) the first of these rows of each track."""
+    shown: ShownSamples
+    """Times are nanoseconds since the first sample."""
+    length: I64
+    """(samples + 1,) nanoseconds that each sample is drawn; the last one serves rows that are no samples."""
+    is_wait: Bools
+    """(samples + 1,) likewise."""
+
+    def of_tracks(self, first: int, end: int) -> SampleRows:
+        """Return the rows of tracks from ``first`` to before ``end``."""
+        own = self.order[self.ends[first] : self.ends[end]]
+        if not len(own):
+            none = np.zeros(0, np.int64)
+            return SampleRows(none, none, none, none)
+        shown = take_rows_of(self.shown, slice(*np.searchsorted(self.shown.track, [first, end]).tolist()))
+        points = _in_order([
+            _Points(self.timeline.track[own], self.timeline.times(own), own),
+            _bounds(shown, self.is_wait[shown.sample], self.length),
+        ])  # fmt: skip
+        points = _in_order([points, _ends_of_stacks(points, self.length, self.is_wait)])
+        return SampleRows(points.track, points.time, points.sample, _cpu_time(points, shown, self.is_wait))
+
+
+def moments_of(profile: Profile, timeline: Timeline, chosen: I64) -> Moments:
+    """Return the moments of the chosen samples (rows of Profile.samples, ascending)."""
+    chosen = narrow(chosen)
+    shown = shown_samples(profile, timeline.track, chosen)
+    shown = _since(shown, timeline.origin - origin_of(profile))
+    length = np.zeros(len(profile.samples) + 1, np.int64)
+    np.add.at(length, shown.sample, shown.end - shown.start)
+    track = timeline.track[chosen]
+    ends = offsets_of(np.bincount(track, minlength=len(timeline.tracks)))
+    order = chosen[argsort_small(track)]
+    return Moments(timeline, order, ends, shown, length, np.append(placed_waits(profile.samples), False))
+
+
+def rows_of_track(rows: SampleRows, track: int) -> slice:
+    """Return which rows are a track's."""
+    return slice(*np.searchsorted(rows.track, [track, track + 1]).tolist())
+
+
+def _since(shown: ShownSamples, first: int) -> ShownSamples:
+    """Let times count from another one; changes the columns, which nobody else has."""
+    np.subtract(shown.start, first, out=shown.start)
+    np.subtract(shown.end, first, out=shown.end)
+    return shown
+
+
+def _bounds(shown: ShownSamples, is_wait: Bools, length: I64) -> _Points:
+    """Return the moments at which runs begin and end, and waits end."""
+    pause = np.append(shown.start[1:] - shown.end[:-1], 0)[: len(shown)]
+    after = np.append(shown.sample[1:], -1)[: len(shown)]
+    same = np.append(shown.track[1:] == shown.track[:-1], False)[: len(shown)]
+    runs_on = same & ~is_wait & ~np.append(is_wait[1:], False)[: len(shown)] & (pause <= _JITTER * length[after])
+    begins = ~is_wait & ~np.append(False, runs_on[:-1])[: len(shown)]
+    ends = ~runs_on
+    track = np.append(shown.track[begins], shown.track[ends])
+    time = np.append(shown.start[begins], shown.end[ends])
+    held = time >= 0  # what ran before the first sample counts with the thread's first row
+    return _Points(track[held], time[held], np.full(int(held.sum()), -1))
+
+
+def _in_order(parts: list[_Points]) -> _Points:
+    """Return all moments by track and time; of several at one time the samples, or one if none is a sample."""
+    track, time, sample = (
+        np.concatenate([getattr(part, name) for part in parts]) for name in _Points.__struct_fields__
+    )
+    order = argsort_rows([track, time, (sample < 0).astype(np.int64), np.maximum(sample, 0)])
+    track, time, sample = track[order], time[order], sample[order]
+    is_new = np.append(True, (track[1:] != track[:-1]) | (time[1:] != time[:-1]))[: len(track)]
+    kept = is_new | (sample >= 0)
+    return _Points(track[kept], time[kept], sample[kept])
+
+
+def _ends_of_stacks(points: _Points, length: I64, is_wait: Bools) -> _Points:
+    """Return where stacks that nothing follows soon end: as long after their sample as that stands for."""
+    is_sample = (points.sample >= 0) & ~is_wait[points.sample]
+    shown = np.maximum(length[points.sample], _SHORTEST_NS)
+    same = np.append(points.track[1:] == points.track[:-1], False)
+    is_followed = same & np.append(points.time[1:] - points.time[:-1] <= (1 + _JITTER) * shown[:-1], False)
+    rows = np.flatnonzero(is_sample & ~is_followed)
+    return _Points(points.track[rows], points.time[rows] + shown[rows], np.full(len(rows), -1))
+
+
+def _cpu_time(points: _Points, shown: ShownSamples, is_wait: Bools) -> I64:
+    """(points,) nanoseconds that each row's thread ran since the row before."""
+    ran = np.flatnonzero(~is_wait[shown.sample])
+    track, start, length = shown.track[ran], shown.start[ran], (shown.end - shown.start)[ran]
+    before = np.append(0, np.cumsum(length))  # may wrap around; differences within a track do not
+    row = rows_until((track, start), (points.track, points.time))  # spans that begin until then, all tracks before too
+    last = np.maximum(row - 1, 0)
+    inside = (row > 0) & (np.append(track, -1)[last] == points.track)
+    left = np.where(inside, np.maximum(np.append(start + length, 0)[last] - points.time, 0), 0)
+    covered = before[row] - left
+    same = np.append(False, points.track[1:] == points.track[:-1])[: len(row)]
+    of_others = before[np.searchsorted(track, points.track)]
+    return covered - np.where(same, np.append(0, covered[:-1])[: len(row)], of_others)
+
+
+class Weights(Struct, frozen=True):
+    """``weightType``, and (samples,) what each sample weighs."""
+
+    kind: str
+    of_sample: I64
+    are_times: bool
+    """Weights are nanoseconds, to be written as milliseconds."""
+
+    def of(self, sample: AnyArray) -> I64:
+        """Return what samples weigh; −1 stands for none, and weighs nothing."""
+        return np.where(sample < 0, 0, self.of_sample[sample])
+
+
+def weights_of(profile: Profile, chosen: AnyArray) -> Weights:
+    """Return times where waits are among the chosen samples, as a wait is as long as it is; else numbers of samples."""
+    waits = profile.samples.wait
+    if waits is not None and np.any(waits[chosen]):
+        return Weights("tracing-ms", profile.samples.value, True)
+    return Weights("samples", profile.samples.count, False)

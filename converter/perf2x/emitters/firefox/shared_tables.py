@@ -1,0 +1,176 @@
+"""``shared`` of Firefox Profiler's format: stacks, frames, functions, files and texts of all threads.
+
+Shared since version 60. From tables of each thread the viewer makes shared ones itself, and leaves stacks that several
+threads have in there several times.
+"""
+
+import numpy as np
+from msgspec import Struct
+
+from perf2x.base.columnar.arrays import I64
+from perf2x.base.columnar.unique import group_rows, unique_inverse
+from perf2x.emitters.firefox.categories import OFF_CPU, frame_categories, wait_subcategories
+from perf2x.emitters.firefox.libraries import Libraries
+from perf2x.model.printable_text import one_line
+from perf2x.model.profile.frame_tree import FrameRows, expand, folded
+from perf2x.model.profile.profile import Profile
+from perf2x.model.profile.shown_frames import LocationFrames
+from perf2x.model.profile.waits import Wait
+
+_KINDS = 8
+"""More than there are kinds of waits."""
+
+
+class TextTable:
+    """``stringArray``: each text once, in the order in which they were met."""
+
+    def __init__(self) -> None:
+        self._rows: dict[str, int] = {}
+
+    def row(self, text: str) -> int:
+        """Row of a text."""
+        return self._rows.setdefault(text, len(self._rows))
+
+    def texts(self) -> list[str]:
+        """All texts that were asked for."""
+        return list(self._rows)
+
+
+class SharedStacks(Struct, frozen=True):
+    """Rows of stackTable; a stack that threads waited in has a row, and a frame, of its own besides."""
+
+    parent: I64
+    frame: I64
+    origin: I64
+    """(frames,) Row in LocationFrames of each row of frameTable."""
+    wait: I64
+    """(frames,) The kind of wait of a frame that waits, else 0."""
+    of_sample: I64
+    """(samples,) The stack of each row in Profile.samples, −1 for none."""
+
+
+def shared_stacks(profile: Profile, frames: LocationFrames) -> SharedStacks:
+    """Return all stacks, equal ones once; frames that waits ended in are told apart, for their category."""
+    rows, _ = folded(expand(profile.stacks, frames.of_location), np.arange(len(frames)))
+    leaf = rows.innermost(profile.samples.stack.astype(np.int64))
+    every = np.arange(len(frames))
+    none = SharedStacks(rows.parent, rows.frame, every, np.zeros(len(every), np.int64), leaf)
+    return none if profile.samples.wait is None else _with_waits(none, rows, profile.samples.wait.astype(np.int64))
+
+
+def _with_waits(stacks: SharedStacks, rows: FrameRows, wait: I64) -> SharedStacks:
+    held = np.flatnonzero((wait > 0) & (stacks.of_sample >= 0))
+    pairs, place = unique_inverse(stacks.of_sample[held] * _KINDS + wait[held])
+    leaf = pairs // _KINDS
+    kinds, frame = unique_inverse(rows.frame[leaf] * _KINDS + pairs % _KINDS)
+    of_sample = stacks.of_sample.copy()
+    of_sample[held] = len(rows.parent) + place
+    return SharedStacks(
+        np.append(rows.parent, rows.parent[leaf]),
+        np.append(rows.frame, len(stacks.origin) + frame),
+        np.append(stacks.origin, kinds // _KINDS),
+        np.append(stacks.wait, kinds % _KINDS),
+        of_sample,
+    )
+
+
+def shared_tables(
+    profile: Profile, frames: LocationFrames, stacks: SharedStacks, libraries: Libraries, texts: TextTable
+) -> dict[str, object]:
+    """Return all members of ``shared`` but stringArray."""
+    resource, resources = _resources(frames, libraries, texts)
+    names = np.array([texts.row(one_line(name)) for name in frames.name], np.int64)
+    first, func = group_rows([names, resource, frames.function])
+    source, sources = _sources(profile, texts)
+    return {
+        "stackTable": {
+            "length": len(stacks.parent),
+            "prefix": with_nulls(stacks.parent),
+            "frame": stacks.frame.tolist(),
+        },
+        "frameTable": _frame_table(stacks, frames, func[stacks.origin], frame_categories(profile, frames)),
+        "funcTable": _func_table(names[first], resource[first], frames.function[first], source, profile),
+        "resourceTable": resources,
+        "nativeSymbols": {"length": 0, "libIndex": [], "address": [], "name": [], "functionSize": []},
+        "sources": sources,
+        "sourceLocationTable": {"length": 0, "source": [], "line": [], "column": []},
+    }
+
+
+def _frame_table(stacks: SharedStacks, frames: LocationFrames, func: I64, category: I64) -> dict[str, object]:
+    count = len(stacks.origin)
+    none = [None] * count
+    return {
+        "length": count,
+        "address": [-1] * count,
+        "inlineDepth": frames.inlined[stacks.origin].astype(np.int64).tolist(),
+        "category": np.where(
+            (stacks.wait > 0) & (stacks.wait != Wait.TRACED), OFF_CPU, category[stacks.origin]
+        ).tolist(),
+        "subcategory": wait_subcategories(stacks.wait).tolist(),
+        "func": func.tolist(),
+        "nativeSymbol": none,
+        "innerWindowID": none,
+        "line": none,
+        "column": none,
+        "originalLocation": none,
+    }
+
+
+def _func_table(name: I64, resource: I64, function: I64, source: I64, profile: Profile) -> dict[str, object]:
+    count = len(name)
+    none, no = [None] * count, [False] * count
+    line = np.append(profile.functions.start_line, 0)[function]  # the last one serves function −1
+    return {
+        "length": count,
+        "name": name.tolist(),
+        "isJS": no,
+        "relevantForJS": no,
+        "resource": resource.tolist(),
+        "source": with_nulls(np.append(source, -1)[function]),
+        "lineNumber": with_nulls(np.where(line > 0, line, -1)),
+        "columnNumber": none,
+        "originalLocation": none,
+    }
+
+
+def _resources(frames: LocationFrames, libraries: Libraries, texts: TextTable) -> tuple[I64, dict[str, object]]:
+    """(frames,) the resource of each frame, −1 for none; and resourceTable: mapped objects, with their file if any."""
+    names = np.array([texts.row(one_line(name)) if name else -1 for name in frames.object], np.int64)
+    library = np.append(libraries.of_mapping, -1)[frames.mapping]
+    held = np.flatnonzero(names >= 0)
+    first, place = group_rows([names[held], library[held]])
+    resource = np.full(len(frames), -1, np.int64)
+    resource[held] = place
+    count = len(first)
+    return resource, {
+        "length": count,
+        "lib": with_nulls(library[held][first]),
+        "name": names[held][first].tolist(),
+        "host": [None] * count,
+        "type": [1] * count,
+    }
+
+
+def _sources(profile: Profile, texts: TextTable) -> tuple[I64, dict[str, object]]:
+    """(functions,) the source file of each function, −1 for none; and ``sources``."""
+    files, place = unique_inverse(profile.functions.filename.astype(np.int64))
+    named = [(at, one_line(profile.strings[row])) for at, row in enumerate(files.tolist()) if profile.strings[row]]
+    row_of = np.full(len(files), -1, np.int64)
+    row_of[[at for at, _ in named]] = np.arange(len(named))
+    count = len(named)
+    none, one = [None] * count, [1] * count
+    return row_of[place], {
+        "length": count,
+        "id": none,
+        "filename": [texts.row(name) for _, name in named],
+        "startLine": one,
+        "startColumn": one,
+        "sourceMapURL": none,
+        "content": none,
+    }
+
+
+def with_nulls(values: I64) -> list[int | None]:
+    """Row numbers as JSON has them: null for −1."""
+    return [None if value < 0 else value for value in values.tolist()]

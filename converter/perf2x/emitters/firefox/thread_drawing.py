@@ -1,0 +1,122 @@
+"""Everything that the threads of a Firefox profile show, computed for all of them together and written one by one."""
+
+from collections.abc import Callable, Iterator
+from itertools import zip_longest
+
+import numpy as np
+from msgspec import Struct
+
+from perf2x.base.columnar.arrays import I64, Bools, take_rows_of
+from perf2x.emitters.encoding.json_encoder import json_bytes, json_milliseconds, json_nullable, json_numbers
+from perf2x.emitters.firefox.categories import category_list
+from perf2x.emitters.firefox.counter_rows import counters_of, running_counter
+from perf2x.emitters.firefox.lanes import Lane, Timeline, lanes_of, thread_head, timeline_of
+from perf2x.emitters.firefox.markers import Markers, event_markers, in_order, marker_table, no_markers, switch_markers
+from perf2x.emitters.firefox.sample_rows import Moments, SampleRows, Weights, moments_of, rows_of_track, weights_of
+from perf2x.emitters.firefox.shared_tables import SharedStacks, TextTable, shared_stacks
+from perf2x.emitters.firefox.switch_spans import switch_spans
+from perf2x.emitters.timeline.running_counter import running_steps
+from perf2x.model.profile.profile import Profile
+from perf2x.model.profile.shown_frames import LocationFrames
+
+_ROWS_PER_PIECE = 1 << 16
+_ROWS_AT_ONCE = 1 << 17
+
+
+class Drawing(Struct, frozen=True):
+    """Samples and markers of all tracks, sorted by track; ``lanes`` in the order in which threads are written."""
+
+    profile: Profile
+    timeline: Timeline
+    lanes: list[Lane]
+    stacks: SharedStacks
+    samples: Moments
+    weights: Weights
+    markers: Markers
+    marker_ends: I64
+    """(tracks + 1,) first row of markers of each track."""
+
+    def threads(self) -> Iterator[bytes]:
+        """Yield the JSON of all threads in pieces, with commas between."""
+        comma = b"\n"
+        for lanes in self._lanes_together():
+            first = min(lane.track for lane in lanes)
+            rows = self.samples.of_tracks(first, first + len(lanes))
+            for lane in lanes:
+                yield comma
+                yield from self._thread(lane, take_rows_of(rows, rows_of_track(rows, lane.track)))
+                comma = b",\n"
+
+    def _lanes_together(self) -> Iterator[list[Lane]]:
+        """Yield lanes of whole processes with some ten thousand samples: they are neighbours among tracks, too."""
+        pid, count = self.timeline.tracks.pid, np.diff(self.samples.ends)
+        together: list[Lane] = []
+        size = 0
+        for lane, following in zip_longest(self.lanes, self.lanes[1:]):
+            together.append(lane)
+            size += int(count[lane.track])
+            if following is None or (size >= _ROWS_AT_ONCE and pid[lane.track] != pid[following.track]):
+                yield together
+                together, size = [], 0
+
+    def _thread(self, lane: Lane, rows: SampleRows) -> Iterator[bytes]:
+        yield b'%b,"samples":' % json_bytes(thread_head(self.profile, self.timeline.tracks, lane))[:-1]
+        yield from self._sample_table(rows)
+        markers = slice(*self.marker_ends[lane.track : lane.track + 2].tolist())
+        yield b',"markers":%b}' % marker_table(self.markers, markers)
+
+    def _sample_table(self, rows: SampleRows) -> Iterator[bytes]:
+        """Rows without a stack, and those where a thread stops, have the stack null."""
+        encode_weight = json_milliseconds if self.weights.are_times else json_numbers
+        yield b'{"length":%d,"weightType":"%b"' % (len(rows), self.weights.kind.encode())
+        yield from _column("stack", json_nullable, np.where(rows.sample < 0, -1, self.stacks.of_sample[rows.sample]))
+        yield from _column("time", json_milliseconds, rows.time)
+        yield from _column("weight", encode_weight, self.weights.of(rows.sample))
+        yield from _column("threadCPUDelta", json_numbers, rows.cpu_time)
+        yield b"}"
+
+    def counters(self, rows: I64) -> Iterator[dict[str, object]]:
+        """Yield the number of threads that ran, where it is known, and the counters of these samples."""
+        timeline = self.timeline
+        pid, steps = timeline.tracks.pid, running_steps(self.profile, timeline.origin)
+        if len(steps) and self.lanes:
+            yield running_counter(steps, int(pid[self.lanes[0].track]))
+        main = {int(pid[lane.track]): number for number, lane in reversed(list(enumerate(self.lanes)))}
+        yield from counters_of(self.profile, rows, timeline, main)
+
+
+def drawing_of(
+    profile: Profile, frames: LocationFrames, is_sample: Bools, with_markers: bool, texts: TextTable
+) -> Drawing:
+    """Return what is drawn: samples where ``is_sample`` (samples,), the others as markers if these are wanted."""
+    timeline = timeline_of(profile)
+    samples = moments_of(profile, timeline, np.flatnonzero(is_sample))
+    stacks = shared_stacks(profile, frames)
+    has_fields = False if profile.samples.fields is None else profile.samples.fields >= 0  # only markers show them
+    rows = np.flatnonzero(~is_sample | has_fields)
+    markers = _markers(profile, timeline, stacks, rows, texts) if with_markers else no_markers()
+    numbers = np.arange(len(timeline.tracks) + 1)
+    return Drawing(
+        profile,
+        timeline,
+        list(lanes_of(timeline)),
+        stacks,
+        samples,
+        weights_of(profile, samples.order),
+        markers,
+        np.searchsorted(markers.track, numbers),
+    )
+
+
+def _markers(profile: Profile, timeline: Timeline, stacks: SharedStacks, rows: I64, texts: TextTable) -> Markers:
+    category = category_list(profile.events)[1]
+    of_events = event_markers(profile, timeline, rows, stacks.of_sample, category, texts)
+    return in_order([of_events, switch_markers(switch_spans(profile, timeline), texts)])
+
+
+def _column(name: str, encode: Callable[[I64], bytes], values: I64) -> Iterator[bytes]:
+    """Yield a member of an object that is not the first one."""
+    yield b',"%b":[' % name.encode()
+    for start in range(0, len(values), _ROWS_PER_PIECE):
+        yield (b"," if start else b"") + encode(values[start : start + _ROWS_PER_PIECE])
+    yield b"]"

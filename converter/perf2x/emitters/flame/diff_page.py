@@ -1,0 +1,118 @@
+"""Two profiles on one page: the flame graph of one, coloured by what changed since the other; red grew, blue shrank.
+
+The page is that of html.py; its data has, for every row of samples, what it was before and what it is after.
+Threads of two recordings are the same when their names are: ids never come back.
+"""
+
+from collections.abc import Iterator
+from typing import BinaryIO
+
+import numpy as np
+from msgspec import Struct
+
+from perf2x.base.columnar.arrays import I64, Bools
+from perf2x.base.columnar.unique import group_rows
+from perf2x.emitters.encoding.json_encoder import json_bytes, json_table
+from perf2x.emitters.flame.html import event_table, frame_table, node_table
+from perf2x.emitters.flame.page_file import field, write_page
+from perf2x.emitters.flame.picture_title import facts, heading
+from perf2x.model.diagnostic_words import missing_ends
+from perf2x.model.printable_text import base_name, one_line
+from perf2x.model.profile.frame_tree import expand, merge_stacks
+from perf2x.model.profile.profile import Profile
+from perf2x.model.profile.shown_frames import LocationFrames, location_frames
+from perf2x.transforms.merge_profiles import merge_profiles
+
+_BEFORE, _AFTER = {"side": "before"}, {"side": "after"}
+
+
+class DifferencePage(Struct, frozen=True):
+    """Initial state of the page, which a reader can change."""
+
+    title: str = ""
+    normalize: bool = False
+    """Scale ``after`` to the whole of ``before``, so that shares compare."""
+    samples: bool = False
+    """Show numbers of samples instead of periods."""
+    compress: bool = True
+
+    def emit(self, before: Profile, after: Profile, out: BinaryIO) -> None:
+        """Write the page; equal profiles give equal bytes."""
+        write_page(self.title or heading(after), self._data(before, after), out, compress=self.compress)
+
+    def _data(self, before: Profile, after: Profile) -> Iterator[bytes]:
+        """Data of ``html.py`` with ``beforeValue`` and ``beforeCount``, as page/compare.js reads it."""
+        profile = merge_profiles([before, after], [_BEFORE, _AFTER])
+        frames = location_frames(profile)
+        key, first = _shown_alike(frames)
+        samples = profile.samples
+        stack = samples.stack.astype(np.int64)
+        rows = expand(profile.stacks, frames.of_location)
+        tree, node = merge_stacks(rows, key, np.zeros(len(stack), np.int64), stack)
+        names, thread = _thread_names(profile)
+        old = _is_before(profile)
+        strings: dict[str, int] = {}
+        yield b"{" + field("title", self.title or heading(after)) + field("facts", _facts(before, after))
+        yield field("direction", "icicle") + field("defaultEvent", profile.default_event)
+        yield field("compare", {"normalize": self.normalize, "samples": self.samples})
+        yield field("events", event_table(profile))
+        yield field("threads", [{"name": name, "process": name, "pid": -1, "tid": -1} for name in names])
+        yield b'"frames":' + b"".join(frame_table(profile, frames, strings, first)) + b","
+        yield b'"nodes":' + b"".join(node_table(tree)) + b","
+        yield b'"rows":' + b"".join(_compared_rows(profile, thread, node - 1, old)) + b","
+        yield field("noMoments", "A difference has no time.") + b'"moments":null,'
+        yield b'"strings":' + json_bytes(list(strings)) + b"}"
+
+
+def _shown_alike(frames: LocationFrames) -> tuple[I64, I64]:
+    """Number frames by what the page shows of them; return each frame's number and each number's first frame.
+
+    Source files and lines move between two builds, and so does the mapping; the name and the object stay.
+    """
+    known: dict[tuple[str, str, int, bool], int] = {}
+    columns = zip(frames.name, frames.object, frames.mode.tolist(), frames.inlined.tolist(), strict=True)
+    key = np.fromiter((known.setdefault(column, len(known)) for column in columns), np.int64, len(frames))
+    first = np.zeros(len(known), np.int64)
+    first[key[::-1]] = np.arange(len(frames))[::-1]
+    return key, first
+
+
+def _thread_names(profile: Profile) -> tuple[list[str], I64]:
+    """Return the names of threads, and the name of each sample's thread."""
+    texts = [one_line(profile.strings[row]) for row in profile.threads.comm.tolist()]
+    names = list(dict.fromkeys(texts))
+    place = {name: row for row, name in enumerate(names)}
+    return names, np.array([place[text] for text in texts], np.int64)[profile.samples.thread]
+
+
+def _is_before(profile: Profile) -> Bools:
+    """(samples,) bool."""
+    tags = profile.samples.tags
+    if tags is None:
+        return np.zeros(len(profile.samples), np.bool_)
+    return np.isin(tags, [row for row, tag in enumerate(profile.tag_sets) if tag == _BEFORE])
+
+
+def _compared_rows(profile: Profile, thread: I64, node: I64, old: Bools) -> Iterator[bytes]:
+    samples = profile.samples
+    event = samples.event.astype(np.int64)
+    first, kind = group_rows([thread, event, node])
+    columns = [("thread", thread[first]), ("event", event[first]), ("node", node[first])]
+    for name, side, column in (
+        ("value", ~old, samples.value),
+        ("count", ~old, samples.count),
+        ("beforeValue", old, samples.value),
+        ("beforeCount", old, samples.count),
+    ):
+        total = np.zeros(len(first), np.int64)
+        np.add.at(total, kind[side], column[side])
+        columns.append((name, total))
+    yield from json_table(columns)
+
+
+def _facts(before: Profile, after: Profile) -> list[str]:
+    said = []
+    for word, profile in (("before", before), ("after", after)):
+        source = one_line(base_name(profile.meta.source))
+        said.append(", ".join([f"{word}: {source}", facts(profile)[0], *missing_ends(profile.meta.comments)]))
+    return said

@@ -1,0 +1,150 @@
+"""A flame graph that is one HTML file: no network, nothing to install, good as a CI artifact.
+
+The page's own parts stand in page/ (plain HTML, CSS and JavaScript, no build step); this module fills in the data:
+the merged tree of frames, the summed samples, and the moments of the timeline.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import BinaryIO, ClassVar
+
+import numpy as np
+
+from perf2x.base.columnar.arrays import I64
+from perf2x.emitters.encoding.json_encoder import json_bytes, json_table
+from perf2x.emitters.flame.listing_data import listing_data
+from perf2x.emitters.flame.page_file import field, write_page
+from perf2x.emitters.flame.page_moments import burst_table, lane_table, moment_table
+from perf2x.emitters.flame.picture_title import facts, heading
+from perf2x.emitters.flame.summed_samples import row_table, summed_samples
+from perf2x.emitters.timeline.tracks import Tracks, tracks_of, with_event
+from perf2x.model.plugin_options import FINISHED, LISTINGS, Needs, check_choices, option
+from perf2x.model.printable_text import one_line
+from perf2x.model.profile.frame_tree import FrameTree, expand, merge_stacks
+from perf2x.model.profile.profile import Profile
+from perf2x.model.profile.shown_frames import LocationFrames, are_jit, full_names, location_frames
+
+
+@dataclass(frozen=True, slots=True)
+class Html:
+    """Interactive flame graph in one HTML file: no network, opens anywhere, keeps as a CI artifact."""
+
+    suffix: ClassVar[str] = ".html"
+    needs: ClassVar[Needs] = Needs(
+        timeline=True,
+        columns=frozenset({"cpu", "latency"}),
+        full_names=True,
+        honours=FINISHED | {LISTINGS},
+        viewer="open it in any browser",
+    )
+
+    title: str = option("", "heading of the page; default: the recorded command, or the busiest process")
+    direction: str = option(
+        "icicle", "where roots are at first: on top (icicle) or at the bottom (flame)", ("icicle", "flame")
+    )
+    max_moments: int = option(500_000, "keep sums in place of stacks over time where samples are more than this")
+    compress: bool = option(True, "keep the data gzip-compressed in the page; no: plain JSON, three times as large")
+
+    def __post_init__(self) -> None:
+        check_choices(self)
+
+    def emit(self, profile: Profile, out: BinaryIO) -> None:
+        """Write the page; the data is encoded as it is made."""
+        write_page(self._title(profile), self._data(profile), out, compress=self.compress)
+
+    def notes(self, profile: Profile) -> tuple[str, ...]:
+        """Say that stacks over time are left out."""
+        return (_no_moments(profile, self.max_moments),) if len(profile.samples) > self.max_moments else ()
+
+    def _title(self, profile: Profile) -> str:
+        return self.title or heading(profile)
+
+    def _data(self, profile: Profile) -> Iterator[bytes]:
+        """The profile as one JSON object, as emitters/flame/page/data.js reads it."""
+        frames = location_frames(profile)
+        rows = expand(profile.stacks, frames.of_location)
+        samples = profile.samples
+        stack = samples.stack.astype(np.int64)
+        tree, node = merge_stacks(rows, np.arange(len(frames)), np.zeros(len(stack), np.int64), stack)
+        node = node - 1  # row 0 is the root of all; the page knows it as -1
+        tracks, track = tracks_of(profile)
+        strings: dict[str, int] = {}
+        yield b"{" + field("title", self._title(profile)) + field("facts", facts(profile))
+        yield field("direction", self.direction) + field("defaultEvent", profile.default_event)
+        yield field("events", event_table(profile)) + field("threads", _thread_rows(profile, tracks))
+        yield b'"frames":' + b"".join(frame_table(profile, frames, strings, np.arange(len(frames)))) + b","
+        yield b'"nodes":' + b"".join(node_table(tree)) + b","
+        summed = summed_samples(profile, track, node)
+        yield b'"rows":' + b"".join(row_table(profile, track, node, summed)) + b","
+        if samples.time is None or len(samples) > self.max_moments:
+            yield field("noMoments", _no_moments(profile, self.max_moments)) + b'"moments":null,'
+            if samples.time is not None:
+                yield b'"lanes":' + b"".join(lane_table(profile, track)) + b","
+        else:
+            yield b'"moments":' + b"".join(moment_table(profile, track, node)) + b","
+            yield b'"bursts":' + b"".join(burst_table(profile, track, summed)) + b","
+        if profile.listings is not None:
+            yield field("listings", listing_data(profile.listings))
+        yield b'"strings":' + json_bytes(list(strings)) + b"}"
+
+
+def event_table(profile: Profile) -> list[dict[str, object]]:
+    """Name, unit and number of samples of every event."""
+    counts = np.zeros(len(profile.events), np.int64)
+    np.add.at(counts, profile.samples.event.astype(np.int64), profile.samples.count)
+    return [
+        {"name": one_line(event.name), "unit": event.unit, "samples": count}
+        for event, count in zip(profile.events, counts.tolist(), strict=True)
+    ]
+
+
+def _thread_rows(profile: Profile, tracks: Tracks) -> list[dict[str, object]]:
+    threads, text = profile.threads, profile.strings
+    return [
+        {
+            "name": f"swapper/{cpu}"
+            if cpu >= 0
+            else with_event(profile, tracks, row, one_line(text[threads.comm[thread]])),
+            "process": "idle" if pid == 0 else one_line(text[threads.process[thread]]),
+            "pid": pid,
+            "tid": tid,
+        }
+        for row, (pid, tid, thread, cpu, _) in enumerate(
+            zip(*(getattr(tracks, name).tolist() for name in Tracks.__struct_fields__), strict=True)
+        )
+    ]
+
+
+def frame_table(profile: Profile, frames: LocationFrames, strings: dict[str, int], rows: I64) -> Iterator[bytes]:
+    """Columns of the given frames; their texts are numbered in ``strings``, which grows."""
+
+    def texts(values: Sequence[str]) -> I64:
+        number = {value: strings.setdefault(one_line(value), len(strings)) for value in dict.fromkeys(values)}
+        return np.array([number[value] for value in values], np.int64)
+
+    chosen, full = rows.tolist(), full_names(profile, frames)
+    function = frames.function[rows]
+    file_of = [profile.strings[row] for row in profile.functions.filename]
+    yield from json_table(
+        [
+            ("name", texts([frames.name[row] for row in chosen])),
+            ("full", texts([full[row] for row in chosen])),
+            ("object", texts([frames.object[row] for row in chosen])),
+            ("file", texts([file_of[row] if row >= 0 else "" for row in function.tolist()])),
+            ("mode", frames.mode[rows]),
+            ("inlined", frames.inlined[rows].astype(np.uint8)),
+            ("resolved", (function >= 0).astype(np.uint8)),
+            ("jit", are_jit(profile, frames)[rows].astype(np.uint8)),
+        ]
+    )
+
+
+def node_table(tree: FrameTree) -> Iterator[bytes]:
+    """Columns of the tree without the root of all, which the page knows as −1."""
+    yield from json_table([("parent", tree.parent[1:] - 1), ("frame", tree.key[1:])])
+
+
+def _no_moments(profile: Profile, limit: int) -> str:
+    if profile.samples.time is None:
+        return "The recording has no times."
+    return f"Stacks over time are left out: {len(profile.samples):,} samples are more than max_moments={limit:,}"

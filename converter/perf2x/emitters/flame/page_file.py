@@ -1,0 +1,118 @@
+"""The page around the data: HTML, style and scripts of emitters/flame/page/ as one file, the profile inside it as text.
+
+Separate from html.py because the difference of two profiles (diff_page.py) is shown by the same page.
+"""
+
+import base64
+import html
+import io
+import re
+from collections.abc import Iterator
+from functools import cache
+from importlib.resources import files
+from typing import BinaryIO
+
+from perf2x.base.files.background_writer import BackgroundGzipWriter
+from perf2x.emitters.encoding.json_encoder import json_bytes
+from perf2x.model.printable_text import printable
+
+_SCRIPTS = (
+    "view_state.js",
+    "trees.js",
+    "data.js",
+    "bursts.js",
+    "compare.js",
+    "layout.js",
+    "moments.js",
+    "lanes.js",
+    "strips.js",
+    "draw.js",
+    "page.js",
+    "boxes.js",
+    "numbers.js",
+    "choices.js",
+    "range.js",
+    "heat.js",
+    "focus.js",
+    "table.js",
+    "changes.js",
+    "words.js",
+    "code.js",
+    "panels.js",
+    "actions.js",
+    "picture.js",
+    "input.js",
+)
+_COMMENT = re.compile(
+    r'^"use strict";\n|^ *//.*\n|^ */\*\*(?:[^*]|\*(?!/))*\*/ *\n?|(?<=[;,{}\[]) // [^"`\n]*$|^ +', re.MULTILINE
+)
+"""Comments and indentation: types and reasons are for those who work on the page. No text in it spans lines."""
+_TOKENS = re.compile(r" ?(=>|[=!]==|[<>+*-]=|&&|\|\||\?\?|[=<>?:,;{}*]) ?")
+"""Signs that need no space around them; + and - may, beside another one."""
+_TEXT = re.compile(r'("(?:[^"\\]|\\.)*"|`[^`]*`)')
+_GOES_ON = re.compile(r"(?<=[;,{}(\[])\n|;(?=\n?\})|\n(?=\})")
+"""Ends of lines that end no statement, or one that says so, and the sign that ends a block's last statement."""
+_SPACE = re.compile(r"\s*([{};,])\s*|(?<=:) ")
+"""Around what separates the parts of a style."""
+_BYTES_PER_LINE = 57 * 1024
+
+
+def write_page(title: str, pieces: Iterator[bytes], out: BinaryIO, *, compress: bool) -> None:
+    """Write the whole file; ``pieces`` are one JSON object, as emitters/flame/page/data.js reads it."""
+    head, tail = _page(title)
+    out.write(head)
+    for piece in _packed(pieces) if compress else (_inside_script(piece) for piece in pieces):
+        out.write(piece)
+    out.write(tail)
+
+
+def field(name: str, value: object) -> bytes:
+    """One member of the object, with the comma that separates it from the next."""
+    return json_bytes(name) + b":" + json_bytes(value) + b","
+
+
+def _page(title: str) -> tuple[bytes, bytes]:
+    """The page's text before and behind the data."""
+    folder = files("perf2x.emitters.flame") / "page"
+    parts = {
+        "TITLE": html.escape(printable(title)),
+        "STYLE": _SPACE.sub(r"\1", (folder / "page.css").read_text("utf-8")),
+        "SCRIPT": '"use strict";' + "".join(_light((folder / name).read_text("utf-8")) for name in _SCRIPTS),
+    }
+    page = (folder / "page.html").read_text("utf-8")
+    head, tail = page.split("{{DATA}}")
+    fill = re.compile(r"\{\{(\w+)\}\}")
+    return (
+        fill.sub(lambda found: parts[found.group(1)], head).encode(),
+        fill.sub(lambda found: parts[found.group(1)], tail).encode(),
+    )
+
+
+@cache  # the library may write many pages
+def _light(script: str) -> str:
+    """A script without what browsers pass over."""
+    return _GOES_ON.sub("", "\n".join(_tight(line) for line in _COMMENT.sub("", script).splitlines() if line))
+
+
+def _tight(line: str) -> str:
+    """A line without spaces around signs; one with a pattern, a tick or a template inside another is left alone."""
+    parts = _TEXT.split(line)  # every other part is a text
+    if any(sign in part for part in parts[::2] for sign in "`'/") or any(
+        part.count("${") > part.count("}") for part in parts
+    ):
+        return line
+    return "".join(part if at % 2 else _TOKENS.sub(r"\1", part) for at, part in enumerate(parts))
+
+
+def _packed(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """Yield chunks of the gzipped data as lines of base64."""
+    packed = io.BytesIO()
+    with BackgroundGzipWriter(packed) as out:
+        out.writelines(pieces)
+    for start in range(0, packed.tell(), _BYTES_PER_LINE):
+        yield base64.b64encode(packed.getbuffer()[start : start + _BYTES_PER_LINE]) + b"\n"
+
+
+def _inside_script(piece: bytes) -> bytes:
+    """JSON that cannot end the script element around it."""
+    return piece.replace(b"<", b"\\u003c")

@@ -1,0 +1,114 @@
+"""The page's views over time, as columns that compress well: when each stack ran or waited, when each sample was.
+
+Where samples are too many for that, how long each thread ran and waited in each part of the time.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from perf2x.base.columnar.arrays import I64, U64, AnyArray, Bools
+from perf2x.base.columnar.unique import argsort_rows
+from perf2x.emitters.encoding.json_encoder import json_column, json_table
+from perf2x.emitters.flame.summed_samples import SummedSamples
+from perf2x.emitters.timeline.running_time import since
+from perf2x.emitters.timeline.shown_samples import ShownSamples, in_ticks, origin_of, shown_samples
+from perf2x.model.profile.profile import Profile
+from perf2x.model.profile.waits import Wait, placed_waits, wait_ends
+
+_MICROSECOND = 1000
+_MOST_SUMS, _MOST_PARTS, _FEWEST_PARTS = 400_000, 2000, 20
+
+
+def moment_table(profile: Profile, track: I64, node: I64) -> Iterator[bytes]:
+    """Yield runs and waits of one stack on one track, in microseconds; ``start`` holds differences.
+
+    ``track``, ``node`` (samples,). ``wait`` is a tables.waits.Wait, 0 also for times between tracepoints, in which the
+    thread may have run; it is left out where nothing waited.
+    """
+    shown = in_ticks(shown_samples(profile, track, np.arange(len(profile.samples))), _MICROSECOND)
+    stack, wait = node[shown.sample], _waits(profile)[shown.sample]
+    wait[wait == Wait.TRACED] = 0
+    begins = np.ones(len(shown), np.bool_)
+    begins[1:] = (stack[1:] != stack[:-1]) | (wait[1:] != wait[:-1]) | ~shown.joined[:-1]
+    first = np.flatnonzero(begins)
+    last = np.append(first[1:], len(shown)) - 1 if len(first) else first
+    start = shown.start[first]
+    columns: list[tuple[str, AnyArray]] = [("track", shown.track[first]), ("start", np.diff(start, prepend=0))]
+    columns += [("duration", shown.end[last] - start), ("node", stack[first])]
+    yield from json_table([*columns, ("wait", wait[first])] if wait.any() else columns)
+
+
+def lane_table(profile: Profile, track: I64) -> Iterator[bytes]:
+    """Yield ``ran`` and ``waited``, microseconds of each track in each of ``parts`` parts of the time, track by track.
+
+    ``length`` is that of a part, ``origin`` the zero as in ``burst_table``. A track has fewer parts the more there are.
+    """
+    shown = in_ticks(shown_samples(profile, track, np.arange(len(profile.samples))), _MICROSECOND)
+    tracks = int(track.max(initial=0)) + 1
+    parts = max(_FEWEST_PARTS, min(_MOST_PARTS, _MOST_SUMS // tracks))
+    length = int(shown.end.max(initial=0)) // parts + 1
+    edges = np.arange(parts + 1) * length
+    waits = ~np.isin(_waits(profile)[shown.sample], (Wait.RAN, Wait.TRACED))
+    yield b'{"origin":"%d","length":%d,"parts":%d' % (origin_of(profile), length, parts)
+    for name, chosen in ((b"ran", ~waits), (b"waited", waits)):
+        yield b',"%s":' % name
+        yield from json_column(np.diff(_time_until(shown, chosen, tracks, edges)).ravel())
+    yield b"}"
+
+
+def _time_until(shown: ShownSamples, chosen: Bools, tracks: int, edges: I64) -> I64:
+    """(tracks, edges) how much of the chosen stretches lies before each edge, and in all tracks before."""
+    track, reach = shown.track.astype(np.int64), edges[-1] + 1
+    before = np.concatenate([[0], np.cumsum(np.where(chosen, shown.end - shown.start, 0))])
+    asked = np.arange(tracks)[:, None] * reach + edges
+    row = np.searchsorted(track * reach + shown.start, asked, "right")  # the first stretch behind the edge
+    last = np.append(track * reach + np.where(chosen, shown.end, 0), 0)[row - 1]
+    until: I64 = before[row] - np.maximum(last - asked, 0)
+    return until
+
+
+def _waits(profile: Profile) -> I64:
+    wait = profile.samples.wait
+    return np.zeros(len(profile.samples), np.int64) if wait is None else wait.astype(np.int64)
+
+
+def burst_table(profile: Profile, track: I64, summed: SummedSamples) -> Iterator[bytes]:
+    """Yield the moment and the row of each sample, by track, then time: so both compress best.
+
+    ``time`` and ``row`` hold differences, of time in whole microseconds, rounded down; ``origin`` is its zero on the
+    recording's clock, in nanoseconds, as text: JavaScript's numbers are too short for it. ``value`` is left out where
+    all samples of a row have the same, ``latency`` where the profile has none. ``lasts`` are the microseconds of waits
+    that begin then, left out where there are none.
+
+    ``--time`` takes the parts of waits that lie in it, and of ``offcpu-time`` whole waits that end in it: these have
+    their end as their moment and last 0. Waits without a place in time are left out.
+    """
+    origin, moment, lasts = origin_of(profile), *_moments_of(profile)
+    kept = np.flatnonzero(_waits(profile) != Wait.UNPLACED)
+    time = since(moment[kept], origin) // _MICROSECOND
+    order = argsort_rows([track[kept], time])
+    rows, samples = kept[order], profile.samples
+    yield b'{"origin":"%d","time":' % origin
+    yield from json_column(np.diff(time[order], prepend=0))
+    yield b',"row":'
+    yield from json_column(np.diff(summed.row[rows], prepend=0))
+    if not np.array_equal(samples.value * summed.count[summed.row], samples.count * summed.value[summed.row]):
+        yield b',"value":'
+        yield from json_column(samples.value[rows])
+    if samples.latency is not None:
+        yield b',"latency":'
+        yield from json_column(samples.latency[rows])
+    if lasts.any():
+        yield b',"lasts":'
+        yield from json_column(lasts[rows])
+    yield b"}"
+
+
+def _moments_of(profile: Profile) -> tuple[U64, I64]:
+    """(samples,) when each is met by ``--time``, and for how many microseconds."""
+    samples = profile.samples
+    time = np.zeros(len(samples), np.uint64) if samples.time is None else samples.time
+    if any(event.is_wait and event.name.split(":")[0] == "offcpu-time" for event in profile.events):
+        return wait_ends(samples), np.zeros(len(samples), np.int64)
+    return time, np.where(placed_waits(samples), samples.value // _MICROSECOND, 0)

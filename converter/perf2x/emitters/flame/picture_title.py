@@ -1,0 +1,33 @@
+"""Title and subtitle of a picture of a recording."""
+
+import numpy as np
+
+from perf2x.model.diagnostic_words import missing_ends
+from perf2x.model.printable_text import base_name, one_line
+from perf2x.model.profile.count_threads import count_threads
+from perf2x.model.profile.profile import Profile
+
+
+def heading(profile: Profile) -> str:
+    """The recorded command where the file has more than the name of perf; else the busiest process, else the file."""
+    meta, threads = profile.meta, profile.threads
+    if len(meta.command_line) > 1:
+        return one_line(" ".join((base_name(meta.command_line[0]), *meta.command_line[1:])))
+    weight = np.zeros(len(profile.strings), np.int64)
+    np.add.at(weight, threads.process[profile.samples.thread], profile.samples.count)
+    weight[0] = 0
+    busiest = profile.strings[int(weight.argmax())] if weight.any() else ""
+    return one_line(busiest or base_name(meta.source)) or "perf2x"
+
+
+def facts(profile: Profile) -> list[str]:
+    """Short statements for a subtitle: samples, threads, time, machine, and ends that are missing."""
+    meta, samples = profile.meta, profile.samples
+    said = [_many(int(samples.count.sum()), "sample"), _many(count_threads(profile.threads), "thread")]
+    said += [f"{meta.duration_ns / 1e9:.2f} s"] if meta.duration_ns else []
+    said += [one_line(text) for text in (meta.hostname, meta.os_release, meta.arch) if text]
+    return said + missing_ends(meta.comments)
+
+
+def _many(count: int, noun: str) -> str:
+    return f"{count:,} {noun}" + ("" if count == 1 else "s")

@@ -1,0 +1,65 @@
+"""Samples of one track, event and stack as one row of the page."""
+
+from collections.abc import Iterator
+
+import numpy as np
+from msgspec import Struct
+
+from perf2x.base.columnar.arrays import I64, AnyArray
+from perf2x.base.columnar.unique import group_rows
+from perf2x.emitters.encoding.json_encoder import json_table
+from perf2x.model.profile.profile import Profile
+from perf2x.model.profile.waits import Wait
+
+
+class SummedSamples(Struct, frozen=True):
+    """The row of each sample, and per row its first sample and the sums of all."""
+
+    row: I64
+    """(samples,)"""
+    first: I64
+    value: I64
+    count: I64
+    latency: I64 | None
+    """None where the profile has none."""
+    off: I64 | None
+    """1 where a thread was off its CPU, 0 where it ran; None where all ran."""
+
+
+def summed_samples(profile: Profile, track: I64, node: I64) -> SummedSamples:
+    """Sum samples by track, event and node of the tree, waits apart; ``track``, ``node`` (samples,)."""
+    samples = profile.samples
+    off = _off_cpu(profile)
+    columns = [track, samples.event.astype(np.int64), node]
+    first, row = group_rows(columns if off is None else [*columns, off])
+
+    def summed(column: I64) -> I64:
+        sums = np.zeros(len(first), np.int64)
+        np.add.at(sums, row, column)
+        return sums
+
+    latency = None if samples.latency is None else summed(samples.latency)
+    return SummedSamples(
+        row, first, summed(samples.value), summed(samples.count), latency, None if off is None else off[first]
+    )
+
+
+def _off_cpu(profile: Profile) -> I64 | None:
+    """(samples,) 1 for waits; time between two tracepoints is none: the thread may have run."""
+    of_waits = np.array([event.is_wait for event in profile.events], np.bool_)
+    is_off = of_waits[profile.samples.event] if len(of_waits) else np.zeros(0, np.bool_)
+    if profile.samples.wait is not None:
+        is_off = (profile.samples.wait != Wait.RAN) & (profile.samples.wait != Wait.TRACED)
+    return is_off.astype(np.int64) if is_off.any() else None
+
+
+def row_table(profile: Profile, track: I64, node: I64, summed: SummedSamples) -> Iterator[bytes]:
+    """Yield the rows as columns."""
+    first = summed.first
+    columns: list[tuple[str, AnyArray]] = [("thread", track[first]), ("event", profile.samples.event[first])]
+    columns += [("node", node[first]), ("value", summed.value), ("count", summed.count)]
+    if summed.latency is not None:
+        columns.append(("latency", summed.latency))
+    if summed.off is not None:
+        columns.append(("off", summed.off))
+    yield from json_table(columns)

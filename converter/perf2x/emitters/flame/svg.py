@@ -1,0 +1,114 @@
+"""A flame graph as one SVG file: for a README, a pull request, a report.
+
+It is a whole picture without its script, as in an ``<img>``: labels are cut to their boxes, names and numbers show on
+hover (``<title>``), colours follow the reader's light or dark theme. Opened by itself, the script (picture/) lets
+readers zoom and search. Nothing is fetched.
+"""
+
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import BinaryIO, ClassVar
+
+import numpy as np
+
+from perf2x.base.abi.uapi import CpuMode
+from perf2x.base.errors import OptionError
+from perf2x.emitters.flame.picture_title import facts, heading
+from perf2x.emitters.flame.svg_text import fitted, shown_name, xml
+from perf2x.emitters.flame.svg_tree import Boxes, boxes_of
+from perf2x.model.plugin_options import Needs, check_choices, option
+from perf2x.model.profile.event_lookup import find_event
+from perf2x.model.profile.profile import Profile
+from perf2x.model.profile.shown_frames import LocationFrames, full_names, location_frames
+
+_LEVEL, _TOP, _SIDE = 17, 46, 10  # picture.js has the same
+
+
+@dataclass(frozen=True, slots=True)
+class Svg:
+    """Flame graph in one SVG file: zoom and search in a browser, a still picture in a README or a pull request."""
+
+    suffix: ClassVar[str] = ".svg"
+    needs: ClassVar[Needs] = Needs(full_names=True, viewer="open it in any browser")
+
+    event: str | None = option(None, "event to draw; default: the recording's first")
+    title: str = option("", "heading; default: the recorded command, or the busiest process")
+    direction: str = option("flame", "where roots are: at the bottom (flame) or on top (icicle)", ("flame", "icicle"))
+    width: int = option(1200, "width in pixels; a browser that opens the file takes the window's")
+    min_width: float = option(0.1, "leave out boxes narrower than this many pixels")
+    max_boxes: int = option(10_000, "draw the widest boxes, at most this many")
+    script: bool = option(True, "zoom, search and details; no: a still picture everywhere")
+
+    def __post_init__(self) -> None:
+        check_choices(self)
+        if self.width < 200 or self.max_boxes < 1:
+            raise OptionError("svg: width is at least 200 and max_boxes at least 1")
+
+    def emit(self, profile: Profile, out: BinaryIO) -> None:
+        """Write the picture box by box, outer frames first."""
+        frames = location_frames(profile)
+        event = find_event(profile, self.event) if profile.events else 0
+        room = self.width - 2 * _SIDE
+        boxes = boxes_of(profile, frames, event, max(self.min_width, 0) / room, self.max_boxes)
+        levels = int(boxes.depth.max()) + 1 if len(boxes) else 1
+        out.write(self._opening(profile, _TOP + levels * _LEVEL + 12))
+        for line in self._boxes(profile, frames, boxes, levels):
+            out.write(line.encode())
+        out.write(self._closing(profile, event, boxes).encode())
+
+    def _opening(self, profile: Profile, height: int) -> bytes:
+        return (
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{self.width}" height="{height}"'
+            f' viewBox="0 0 {self.width} {height}" role="img"><title>{self._title(profile)}</title>'
+            f"<style>\n{_part('picture.css')}</style>\n"
+            '<rect class="g" width="100%" height="100%"/>\n<g class="b">\n'
+        ).encode()
+
+    def _closing(self, profile: Profile, event: int, boxes: Boxes) -> str:
+        """Make the bar, which lies over the boxes when a reader scrolls, and the script."""
+        said = [profile.events[event].name] if profile.events else []
+        said += facts(profile)
+        said += [f"the widest {len(boxes):,} of {len(boxes) + boxes.left_out:,} boxes"] if boxes.left_out else []
+        script = f"<script><![CDATA[\n{_part('picture.js')}]]></script>\n" if self.script else ""
+        return (
+            f'</g>\n<g class="head"><rect class="g" width="100%" height="{_TOP - 2}"/>'
+            f'<text class="t" x="{_SIDE}" y="20">{self._title(profile)}</text>'
+            f'<text class="s" x="{_SIDE}" y="37">{xml(shown_name(", ".join(said)))}</text></g>\n{script}</svg>\n'
+        )
+
+    def _title(self, profile: Profile) -> str:
+        return xml(shown_name(self.title or heading(profile)))
+
+    def _boxes(self, profile: Profile, frames: LocationFrames, boxes: Boxes, levels: int) -> list[str]:
+        names = [*(shown_name(name) or "[unknown]" for name in frames.name), "all"]  # the last one serves −1
+        full = [*map(shown_name, full_names(profile, frames)), ""]
+        whole = int(boxes.total[:1].sum())
+        scale = (self.width - 2 * _SIDE) / max(whole, 1)
+        x, width = _SIDE + boxes.start * scale, np.maximum(boxes.total * scale - 0.5, 0.3)
+        level = boxes.depth if self.direction == "icicle" else levels - 1 - boxes.depth
+        columns = (boxes.frame, boxes.start, boxes.total, x, _TOP + level * _LEVEL, width)
+        made = []
+        for frame, start, total, left, top, size in zip(*(column.tolist() for column in columns), strict=True):
+            said = (names[frame], full[frame], f"{total:,} ({100 * (total / whole):.2f} %)")
+            place = f'x="{left:.1f}" y="{top}" width="{size:.1f}" height="{_LEVEL - 1}" rx="1"'
+            label = fitted(names[frame], size - 6)
+            text = f'<text x="{left + 3:.1f}" y="{top + 12}">{xml(label)}</text>' if label else ""
+            made.append(
+                f'<g data-at="{start} {total}"><title>{xml(chr(10).join(filter(None, said)))}</title>'
+                f'<rect class="{_look(frames, frame)}" {place}/>{text}</g>\n'
+            )
+        return made
+
+
+def _look(frames: LocationFrames, frame: int) -> str:
+    """The class of a box: kernel, user, unresolved, hypervisor and guests; inlined frames a shade lighter."""
+    if frame < 0:
+        return "a"
+    if frames.function[frame] < 0:
+        return "x"
+    lighter = "2" if frames.inlined[frame] else ""
+    return {int(CpuMode.KERNEL): "k" + lighter, int(CpuMode.USER): "u" + lighter}.get(int(frames.mode[frame]), "h")
+
+
+def _part(name: str) -> str:
+    return (files("perf2x.emitters.flame") / "picture" / name).read_text("utf-8")

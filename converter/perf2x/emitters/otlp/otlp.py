@@ -1,0 +1,146 @@
+"""OpenTelemetry profiles, for collectors and what stands behind them: Pyroscope, Parca, Elastic …
+
+Schema: proto/profiles_v1development.proto, which is alpha. A file is one ProfilesData message, as the collector's file
+receiver and exporter have it; the body of an export request has the same bytes.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import chain
+from typing import BinaryIO, ClassVar
+
+import numpy as np
+
+from perf2x.base.columnar.arrays import I64
+from perf2x.base.columnar.ragged import Ragged
+from perf2x.base.columnar.unique import unique
+from perf2x.base.errors import OptionError
+from perf2x.emitters.encoding.octet_rows import octet_rows
+from perf2x.emitters.otlp.attributes import key_values, referring_key_values
+from perf2x.emitters.otlp.dictionary import Dictionary
+from perf2x.emitters.otlp.json_text import JsonText
+from perf2x.emitters.otlp.otlp_encoding import Encoding, Pieces
+from perf2x.emitters.otlp.otlp_profiles import ProfileEncoder, utc_times
+from perf2x.emitters.otlp.otlp_schema import (
+    VERSION,
+    InstrumentationScope,
+    ProfilesData,
+    Resource,
+    ResourceProfiles,
+    ScopeProfiles,
+)
+from perf2x.emitters.otlp.otlp_tables import StackTables, numbered
+from perf2x.emitters.otlp.protobuf_columns import Wire
+from perf2x.emitters.otlp.sample_attributes import KEYS, attribute_columns
+from perf2x.emitters.otlp.stack_samples import SampleGroups, grouped
+from perf2x.model.plugin_options import FINISHED, START_TIME, TAGS, Needs, check_choices, option
+from perf2x.model.profile.profile import Meta, Profile
+
+_MOST_PAYLOAD = 1024
+"""MiB; messages of protobuf end at 2 GiB, and lists of samples need their share."""
+
+
+@dataclass(frozen=True)
+class Otlp:
+    """OpenTelemetry profiles (alpha), protobuf: for the Collector, Pyroscope, Parca, Elastic."""
+
+    suffix: ClassVar[str] = ".otlp.pb"
+    encoding: ClassVar[Encoding] = Wire()
+
+    label: tuple[str, ...] = option(
+        ("pid", "tid", "comm", "process"), "attributes of samples, separated by commas", tuple(KEYS)
+    )
+    value: str = option("period", "period, or samples (their number)", ("period", "samples"))
+    timestamps: bool = option(False, "keep the time of every sample; no: sums")
+    placeholders: bool = option(True, "name unresolved frames after their object; no: leave them to the receiver")
+    references: bool = option(False, "resources refer to the table of texts: for files that Collectors of 2026 read")
+    original_payload: int = option(0, "the first profile holds the recording, if it has no more than so many MiB")
+    schema: str = option(VERSION, "version of the schema", (VERSION,))
+
+    def __post_init__(self) -> None:
+        check_choices(self)
+        if not 0 <= self.original_payload <= _MOST_PAYLOAD:
+            raise OptionError(f"original_payload={self.original_payload}: MiB, from 0 to {_MOST_PAYLOAD}")
+
+    @property
+    def needs(self) -> Needs:
+        """What attributes are made of; only timestamps keep samples apart."""
+        return Needs(
+            timeline=self.timestamps,
+            times=self.timestamps,
+            columns=frozenset(self.label) & {"cpu", "cgroup"},
+            original=self.original_payload << 20,
+            honours=FINISHED | {TAGS, START_TIME},
+            binary=isinstance(self.encoding, Wire),
+        )
+
+    def emit(self, profile: Profile, out: BinaryIO) -> None:
+        """Write the whole message."""
+        out.writelines(self.pieces(profile))
+
+    def pieces(self, profile: Profile) -> Pieces:
+        """Return the message: profiles by resource first, then what they share."""
+        if self.original_payload and not profile.original:
+            raise OptionError("the profile was read without the recording's own bytes (LoadOptions.original)")
+        dictionary = Dictionary(self.encoding)
+        leaves = numbered(profile.samples.stack, len(profile.stacks))
+        groups = self._groups(profile, dictionary, leaves.entry[profile.samples.stack])
+        profiles = ProfileEncoder(profile, dictionary, groups, self.value == "samples", bool(self.original_payload))
+        resources: list[bytes] = []
+        for number in unique(groups.resource).tolist():
+            tags = profile.tag_sets[number] if profile.samples.tags is not None else {}
+            attributes = self._key_values(resource_attributes(profile, tags), dictionary)
+            fields = self._resource(attributes, profiles.of_resource(number))
+            resources += self.encoding.entry(ProfilesData.RESOURCE_PROFILES, fields)
+        tables = StackTables(profile, leaves.rows, self.placeholders).encoded(dictionary)
+        shared = self.encoding.single(ProfilesData.DICTIONARY, chain(tables, dictionary.own_tables()))
+        return self.encoding.document(chain(self.encoding.repeated(ProfilesData.RESOURCE_PROFILES, resources), shared))
+
+    def _groups(self, profile: Profile, dictionary: Dictionary, stack: I64) -> SampleGroups:
+        samples = profile.samples
+        resource = np.zeros(len(samples), np.int64) if samples.tags is None else samples.tags.astype(np.int64)
+        attributes = attribute_columns(profile, self.label, dictionary.attributes)
+        values = samples.count if self.value == "samples" else samples.value
+        times = utc_times(profile) if self.timestamps else None
+        return grouped((resource, samples.event.astype(np.int64), stack), attributes, values, times)
+
+    def _key_values(self, attributes: Mapping[str, str], dictionary: Dictionary) -> Ragged:
+        if self.references:
+            return referring_key_values(self.encoding, attributes, dictionary.texts)
+        return key_values(self.encoding, attributes)
+
+    def _resource(self, attributes: Ragged, profiles: Pieces) -> Pieces:
+        encoding = self.encoding
+        described = encoding.entries(Resource.ATTRIBUTES, attributes)
+        scope = bytes(encoding.octets(InstrumentationScope.NAME, octet_rows([b"perf2x"])).values)
+        fields = [*encoding.single(ScopeProfiles.SCOPE, [scope]), *profiles]
+        scoped = encoding.entry(ResourceProfiles.SCOPE_PROFILES, fields)
+        resource = encoding.single(ResourceProfiles.RESOURCE, encoding.repeated(Resource.ATTRIBUTES, [described]))
+        return [*resource, *encoding.repeated(ResourceProfiles.SCOPE_PROFILES, scoped)]
+
+
+@dataclass(frozen=True)
+class OtlpJson(Otlp):
+    """OpenTelemetry profiles (alpha), JSON: the same, to be read by people and scripts."""
+
+    suffix: ClassVar[str] = ".otlp.json"
+    encoding: ClassVar[Encoding] = JsonText()
+
+
+_ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64", "i386": "x86", "i586": "x86", "i686": "x86", "armv7l": "arm32"}
+"""``host.arch`` of the semantic conventions; others keep the kernel's name."""
+
+
+def resource_attributes(profile: Profile, tags: Mapping[str, str]) -> dict[str, str]:
+    """Return facts of the recording and, over them, the labels of all inputs and of this one (``--tag``)."""
+    return {**_facts(profile.meta), **profile.labels, **tags}
+
+
+def _facts(meta: Meta) -> dict[str, str]:
+    known = {
+        "host.name": meta.hostname,
+        "host.arch": _ARCHITECTURES.get(meta.arch, meta.arch),
+        "os.type": "linux",
+        "os.version": meta.os_release,
+    }
+    return {key: value for key, value in known.items() if value}

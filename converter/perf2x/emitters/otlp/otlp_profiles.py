@@ -1,0 +1,165 @@
+"""One Profile for each event of each resource: its type, time and period around its samples."""
+
+import numpy as np
+from msgspec import Struct
+
+from perf2x.base.columnar.arrays import U64
+from perf2x.base.columnar.ragged import Ragged
+from perf2x.base.columnar.unique import unique
+from perf2x.base.errors import OptionError
+from perf2x.emitters.encoding.octet_rows import octet_rows
+from perf2x.emitters.otlp.dictionary import Dictionary
+from perf2x.emitters.otlp.otlp_encoding import Encoding, Pieces
+from perf2x.emitters.otlp.otlp_schema import Field, ScopeProfiles, ValueType
+from perf2x.emitters.otlp.otlp_schema import Profile as ProfileFields
+from perf2x.emitters.otlp.stack_samples import SampleGroups, sample_rows
+from perf2x.emitters.pprof.pprof_comments import comment_lines
+from perf2x.model.profile.event_lookup import plain_names, shown_event
+from perf2x.model.profile.profile import Meta, Profile, ProfileEvent
+from perf2x.model.recording.event_names import is_tracepoint
+
+COMMENT = "pprof.profile.comment"
+ORIGINAL_FORMAT = b"linux_perf"
+"""The specification's name of perf.data."""
+
+
+class EventType(Struct, frozen=True):
+    """What the numbers of an event's samples are."""
+
+    name: str
+    unit: str
+    period_name: str
+    """What a period is counted in; "" for waits, which have none."""
+    period_unit: str
+    period: int
+
+
+def event_types(profile: Profile, count_samples: bool) -> list[EventType]:
+    """(events,) types; ``count_samples``: numbers are those of samples, not sums of periods."""
+    names = plain_names(profile.events)
+    periods = _periods(profile)
+    return [
+        _event_type(event, name, period, count_samples)
+        for event, name, period in zip(profile.events, names, periods, strict=True)
+    ]
+
+
+def _event_type(event: ProfileEvent, name: str, period: int, count_samples: bool) -> EventType:
+    """Return the type; names of CPU time and of waits are those that collectors know from OpenTelemetry's profiler."""
+    if event.is_wait:
+        name, unit = ("samples", "count") if count_samples else (name if is_tracepoint(name) else "off_cpu", event.unit)
+        return EventType(name, unit, "", "", 0)
+    if not count_samples:
+        return EventType(name, event.unit, name, event.unit, period)
+    return EventType("samples", "count", "cpu" if event.unit == "nanoseconds" else name, event.unit, period)
+
+
+def _periods(profile: Profile) -> list[int]:
+    """(events,) the distance of two samples: the one that was asked for, or their mean where the kernel adapted it."""
+    samples, events = profile.samples, profile.events
+    sums, counts = np.zeros(len(events), np.int64), np.zeros(len(events), np.int64)
+    np.add.at(sums, samples.event, samples.value)
+    np.add.at(counts, samples.event, samples.count)
+    means = (sums // np.maximum(counts, 1)).tolist()
+    return [_period(event, mean) for event, mean in zip(events, means, strict=True)]
+
+
+def _period(event: ProfileEvent, mean: int) -> int:
+    if event.unit == "nanoseconds" and event.frequency:
+        return 1_000_000_000 // event.frequency
+    return event.period or max(mean, 0)
+
+
+def utc_times(profile: Profile) -> U64:
+    """(samples,) nanoseconds since the epoch; OptionError where the recording does not tell when it was made."""
+    meta, time = profile.meta, profile.samples.time
+    if time is None:
+        raise OptionError("otlp's timestamps need the times of samples; read with timeline=True")
+    if not meta.wall_start_ns:
+        raise OptionError(
+            "otlp's timestamps are times of day, which the recording does not tell: "
+            "add --start-time TIME, or --start-time file"
+        )
+    return time + np.uint64((meta.wall_start_ns - meta.start_ns) % (1 << 64))  # wraps around as the clocks' distance
+
+
+class ProfileEncoder:
+    """Encodes the profiles of a file."""
+
+    def __init__(
+        self, profile: Profile, dictionary: Dictionary, groups: SampleGroups, count_samples: bool, keep_original: bool
+    ) -> None:
+        self._meta, self._dictionary, self._groups = profile.meta, dictionary, groups
+        self._types = event_types(profile, count_samples)
+        self._shown = shown_event(profile)
+        comments = comment_lines(profile.meta)
+        self._attributes = [dictionary.attributes.add(COMMENT, comments)] if comments and len(groups.stack) else []
+        self._original = profile.original if keep_original else b""
+
+    def of_resource(self, resource: int) -> Pieces:
+        """Return the profiles of one resource, as a field of its ScopeProfiles; that of the shown event comes first."""
+        groups, encoding = self._groups, self._dictionary.encoding
+        first, last = np.searchsorted(groups.resource, [resource, resource + 1]).tolist()
+        events = sorted(unique(groups.event[first:last]).tolist(), key=lambda event: (event != self._shown, event))
+        entries: list[bytes] = []
+        for event in events:
+            begin, end = np.searchsorted(groups.event[first:last], [event, event + 1]).tolist()
+            fields = self._profile(self._types[event], slice(first + begin, first + end))
+            entries += encoding.entry(ScopeProfiles.PROFILES, fields)
+        return encoding.repeated(ScopeProfiles.PROFILES, entries)
+
+    def _profile(self, kind: EventType, messages: slice) -> Pieces:
+        encoding = self._dictionary.encoding
+        start, duration = _interval(self._meta, self._groups, messages)
+        samples = [
+            encoding.entries(ProfileFields.SAMPLES, rows) for rows in sample_rows(encoding, self._groups, messages)
+        ]
+        numbers = [
+            one_number(encoding, ProfileFields.TIME_UNIX_NANO, start),
+            one_number(encoding, ProfileFields.DURATION_NANO, duration),
+        ]
+        period = self._value_type(ProfileFields.PERIOD_TYPE, kind.period_name, kind.period_unit)
+        attributes = Ragged(np.array([0, len(self._attributes)]), np.array(self._attributes, np.int64))
+        return [
+            *self._value_type(ProfileFields.SAMPLE_TYPE, kind.name, kind.unit),
+            *encoding.repeated(ProfileFields.SAMPLES, samples),
+            *numbers,
+            *(period if kind.period_name else []),
+            one_number(encoding, ProfileFields.PERIOD, kind.period),
+            *self._payload(),
+            bytes(encoding.numbers(ProfileFields.ATTRIBUTE_INDICES, attributes).values),
+        ]
+
+    def _payload(self) -> Pieces:
+        """Return the recording for the profile that asks first; once in a file is enough."""
+        original, self._original = self._original, b""
+        if not original:
+            return []
+        encoding = self._dictionary.encoding
+        named = encoding.octets(ProfileFields.ORIGINAL_PAYLOAD_FORMAT, octet_rows([ORIGINAL_FORMAT]))
+        return [bytes(named.values), *encoding.blob(ProfileFields.ORIGINAL_PAYLOAD, original)]
+
+    def _value_type(self, field: Field, name: str, unit: str) -> Pieces:
+        encoding, add = self._dictionary.encoding, self._dictionary.texts.add
+        return encoding.single(
+            field,
+            [
+                one_number(encoding, ValueType.TYPE_STRINDEX, add(name)),
+                one_number(encoding, ValueType.UNIT_STRINDEX, add(unit)),
+            ],
+        )
+
+
+def one_number(encoding: Encoding, field: Field, value: int) -> bytes:
+    """Encode a field of one message; nothing for 0."""
+    return bytes(encoding.number(field, np.array([value], np.uint64)).values)
+
+
+def _interval(meta: Meta, groups: SampleGroups, messages: slice) -> tuple[int, int]:
+    """Return start (0: unknown) and duration of a profile, nanoseconds; its end lies behind the last sample."""
+    start, duration = meta.wall_start_ns, meta.duration_ns + 1 if meta.duration_ns else 0
+    if groups.times is None:
+        return start, duration
+    times = groups.times[groups.offsets[messages.start] : groups.offsets[messages.stop]]
+    begin, end = min(start, int(times.min())), max(start + duration, int(times.max()) + 1)
+    return begin, end - begin

@@ -1,0 +1,167 @@
+"""Tables of stacks, locations, functions and files; entry 0 of each is empty.
+
+Only what samples use stands in them: the protocol wants no entries that nothing refers to.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+from msgspec import Struct
+
+from perf2x.base.columnar.arrays import I64, AnyArray
+from perf2x.base.columnar.ragged import Ragged, row_batches
+from perf2x.base.columnar.unique import unique
+from perf2x.emitters.otlp.attributes import number_rows
+from perf2x.emitters.otlp.dictionary import Dictionary
+from perf2x.emitters.otlp.frame_types import FRAME_TYPES, frame_types
+from perf2x.emitters.otlp.otlp_encoding import Encoding, Pieces
+from perf2x.emitters.otlp.otlp_schema import Function, Line, Location, Mapping, ProfilesDictionary, Stack
+from perf2x.emitters.pprof.pprof_tables import LocationLines, StringTable, lines_as_recorded, lines_with_placeholders
+from perf2x.model.profile.profile import Profile
+from perf2x.model.profile.stack_tree import depths, paths
+
+BUILD_ID, FRAME_TYPE = "process.executable.build_id.gnu", "profile.frame.type"
+_FRAMES_AT_ONCE = 1 << 18
+_LOCATIONS_AT_ONCE = 1 << 16
+
+
+class Numbers(Struct, frozen=True):
+    """The used rows of one of the profile's tables, and (rows + 1,) the entry of each row: 0 for none and for −1."""
+
+    rows: I64
+    entry: I64
+
+
+def numbered(used: AnyArray, count: int) -> Numbers:
+    """Number the rows in ``used`` from 1 on, of ``count`` rows; −1 stands for none."""
+    rows = unique(used[used >= 0].astype(np.int64))
+    entry = np.zeros(count + 1, np.int64)
+    entry[rows] = np.arange(1, len(rows) + 1)
+    return Numbers(rows, entry)
+
+
+class StackTables:
+    """Entries of everything that the given leaves' stacks consist of."""
+
+    def __init__(self, profile: Profile, leaves: I64, placeholders: bool) -> None:
+        """``placeholders``: locations without a function get one that is called after their object."""
+        self._profile, self._leaves = profile, leaves
+        self._strings, self._bare = StringTable(profile), list[int]()
+        self._lines: LocationLines = lines_as_recorded(profile.locations)
+        if placeholders:
+            self._lines, self._bare = lines_with_placeholders(profile, self._strings)
+        self._locations = numbered(_used_locations(profile, leaves), len(profile.locations))
+        self._mappings = numbered(profile.locations.mapping[self._locations.rows], len(profile.mappings))
+        every_line = Ragged(self._lines.offsets, np.arange(self._lines.offsets[-1]))
+        self._line = every_line.take(self._locations.rows)
+        functions = len(profile.functions) + len(self._bare)
+        self._functions = numbered(self._lines.function[self._line.values], functions)
+
+    def encoded(self, dictionary: Dictionary) -> Pieces:
+        """Yield all tables; their texts and attributes are added to the dictionary."""
+        yield from dictionary.table(ProfilesDictionary.MAPPING_TABLE, [self._encoded_mappings(dictionary)])
+        yield from dictionary.table(ProfilesDictionary.LOCATION_TABLE, self._encoded_locations(dictionary))
+        yield from dictionary.table(ProfilesDictionary.FUNCTION_TABLE, [self._encoded_functions(dictionary)])
+        yield from dictionary.table(ProfilesDictionary.STACK_TABLE, self._encoded_stacks(dictionary))
+
+    def _encoded_mappings(self, dictionary: Dictionary) -> Ragged:
+        encoding, mappings, rows = dictionary.encoding, self._profile.mappings, self._mappings.rows
+        name = dictionary.texts.add_rows(self._strings.texts, mappings.filename[rows])
+        flags = {
+            "pprof.mapping.has_functions": mappings.has_functions,
+            "pprof.mapping.has_filenames": mappings.has_filenames,
+            "pprof.mapping.has_line_numbers": mappings.has_line_numbers,
+            "pprof.mapping.has_inline_frames": mappings.has_inline_frames,
+        }
+        build_ids = [text or None for text in self._strings.texts]
+        add = dictionary.attributes.add_column
+        columns = [add(BUILD_ID, build_ids, mappings.build_id[rows].astype(np.int64))]
+        columns += [add(key, (None, True), held[rows].astype(np.int64)) for key, held in flags.items()]
+        return encoding.joined(
+            [
+                encoding.number(Mapping.MEMORY_START, _behind_zero(mappings.start[rows])),
+                encoding.number(Mapping.MEMORY_LIMIT, _behind_zero(mappings.limit[rows])),
+                encoding.number(Mapping.FILE_OFFSET, _behind_zero(mappings.offset[rows])),
+                encoding.number(Mapping.FILENAME_STRINDEX, _behind_zero(name)),
+                encoding.numbers(Mapping.ATTRIBUTE_INDICES, _behind_empty(number_rows(columns, len(rows)))),
+            ]
+        )
+
+    def _encoded_locations(self, dictionary: Dictionary) -> Iterator[Ragged]:
+        """Yield locations, some ten thousand at a time: there may be nearly as many as words in the recording."""
+        encoding, locations, used = dictionary.encoding, self._profile.locations, self._locations.rows
+        yield _entry_0(encoding)
+        kinds = dictionary.attributes.add_column(FRAME_TYPE, FRAME_TYPES, frame_types(self._profile)[used])
+        for start in range(0, len(used), _LOCATIONS_AT_ONCE):
+            rows = used[start : start + _LOCATIONS_AT_ONCE]
+            kind = kinds[start : start + len(rows)]
+            offsets = self._line.offsets[start : start + len(rows) + 1]
+            lines = self._encoded_lines(dictionary, self._line.values[offsets[0] : offsets[-1]])
+            yield encoding.joined(
+                [
+                    encoding.number(Location.MAPPING_INDEX, self._mappings.entry[locations.mapping[rows]]),
+                    encoding.number(Location.ADDRESS, locations.lookup[rows]),
+                    encoding.messages(Location.LINES, lines, offsets - offsets[0]),
+                    encoding.numbers(Location.ATTRIBUTE_INDICES, number_rows([kind], len(rows))),
+                ]
+            )
+
+    def _encoded_lines(self, dictionary: Dictionary, lines: I64) -> Ragged:
+        encoding = dictionary.encoding
+        return encoding.joined(
+            [
+                encoding.number(Line.FUNCTION_INDEX, self._functions.entry[self._lines.function[lines]]),
+                encoding.number(Line.LINE, np.maximum(self._lines.number[lines], 0)),
+            ]
+        )
+
+    def _encoded_functions(self, dictionary: Dictionary) -> Ragged:
+        encoding, functions, rows = dictionary.encoding, self._profile.functions, self._functions.rows
+        bare, none = np.array(self._bare, np.int64), np.zeros(len(self._bare), np.int64)
+        columns = [
+            (Function.NAME_STRINDEX, np.append(functions.name, bare)),
+            (Function.SYSTEM_NAME_STRINDEX, np.append(functions.system_name, bare)),
+            (Function.FILENAME_STRINDEX, np.append(functions.filename, none)),
+        ]
+        add, texts = dictionary.texts.add_rows, self._strings.texts
+        fields = [encoding.number(field, _behind_zero(add(texts, column[rows]))) for field, column in columns]
+        start = np.append(np.maximum(functions.start_line, 0), none)[rows]
+        return encoding.joined([*fields, encoding.number(Function.START_LINE, _behind_zero(start))])
+
+    def _encoded_stacks(self, dictionary: Dictionary) -> Iterator[Ragged]:
+        """Yield stacks, innermost location first, some ten thousand frames at a time."""
+        encoding, stacks = dictionary.encoding, self._profile.stacks
+        yield _entry_0(encoding)
+        parent = stacks.parent.astype(np.int64)
+        depth = depths(parent)
+        for rows in row_batches(depth[self._leaves] + 1, _FRAMES_AT_ONCE):
+            path = paths(parent, depth, self._leaves[rows])
+            entries = Ragged(path.offsets, self._locations.entry[stacks.location[path.values]])
+            yield encoding.joined([encoding.numbers(Stack.LOCATION_INDICES, entries)])
+
+
+def _used_locations(profile: Profile, leaves: I64) -> I64:
+    """Return the locations in the stacks of ``leaves``, going up the tree one step for all of them at a time."""
+    parent = profile.stacks.parent.astype(np.int64)
+    used = np.zeros(len(parent), np.bool_)
+    rows = leaves
+    while len(rows):
+        used[rows] = True
+        above = unique(parent[rows])
+        rows = above[(above >= 0) & ~used[above]]
+    return profile.stacks.location[used].astype(np.int64)
+
+
+def _behind_zero(values: AnyArray) -> AnyArray:
+    """Put entry 0 in front of a column, in its own type: addresses never meet signed numbers."""
+    return np.concatenate([np.zeros(1, values.dtype), values])
+
+
+def _entry_0(encoding: Encoding) -> Ragged:
+    """Return a table of one message without fields."""
+    return encoding.joined([Ragged(np.zeros(2, np.int64), np.zeros(0, np.uint8))])
+
+
+def _behind_empty(rows: Ragged) -> Ragged:
+    """Put an empty row in front."""
+    return Ragged(np.append(0, rows.offsets), rows.values)

@@ -1,0 +1,88 @@
+"""Perfetto's own trace format, for ui.perfetto.dev and its trace processor.
+
+Source of truth: protos/perfetto/trace and the importers in src/trace_processor of Perfetto's repository. Samples are
+written as samples (StackSample), not as slices that guess when a thread ran: viewers draw them as tracks of processes
+and threads, and flame graphs of any range. Numbers of fields stand in trace_schema.py.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import BinaryIO, ClassVar
+
+from perf2x.emitters.perfetto.message import message, number, packet, text
+from perf2x.emitters.perfetto.samples.sample_packets import sample_packets
+from perf2x.emitters.perfetto.thread_ids import process_tree
+from perf2x.emitters.perfetto.trace_schema import BuiltinClock, Clock, ClockSnapshot, SystemInfo, TracePacket, Utsname
+from perf2x.emitters.perfetto.tracks.counter_tracks import counter_packets, running_packets
+from perf2x.emitters.perfetto.tracks.losses import loss_packets
+from perf2x.emitters.perfetto.tracks.name_slices import name_packets
+from perf2x.emitters.perfetto.tracks.state_slices import state_slice_packets
+from perf2x.emitters.perfetto.tracks.task_states import task_state_packets
+from perf2x.emitters.perfetto.tracks.tracepoint_instants import tracepoint_packets
+from perf2x.model.plugin_options import FINISHED, START_TIME, Needs, check_choices, option
+from perf2x.model.printable_text import printable
+from perf2x.model.profile.profile import Meta, Profile
+
+
+@dataclass(frozen=True, slots=True)
+class Perfetto:
+    """Perfetto's own trace, samples as samples: for ui.perfetto.dev, the smallest timeline."""
+
+    suffix: ClassVar[str] = ".pftrace"
+    needs: ClassVar[Needs] = Needs(
+        timeline=True,
+        times=True,
+        columns=frozenset({"cpu", "fields"}),
+        honours=FINISHED | {START_TIME},
+        binary=True,
+        viewer="open it: ui.perfetto.dev",
+    )
+
+    style: str = option(
+        "stack-sample",
+        "stack-sample (Perfetto 58 and later), or perf-sample (older readers, too)",
+        ("stack-sample", "perf-sample"),
+    )
+
+    def __post_init__(self) -> None:
+        check_choices(self)
+
+    def emit(self, profile: Profile, out: BinaryIO) -> None:
+        """Write the trace packet by packet."""
+        out.writelines(self.packets(profile))
+
+    def packets(self, profile: Profile) -> Iterator[bytes]:
+        """Yield the trace, some thousand packets at a time."""
+        yield clock_snapshot(profile.meta)
+        yield system_info(profile.meta)
+        yield process_tree(profile)
+        yield from sample_packets(profile, self.style)
+        yield from counter_packets(profile)
+        yield from running_packets(profile)
+        yield from name_packets(profile)
+        yield from task_state_packets(profile)
+        yield from state_slice_packets(profile)
+        yield from tracepoint_packets(profile)
+        yield from loss_packets(profile)
+
+
+def clock_snapshot(meta: Meta) -> bytes:
+    """Encode the wall-clock time of the recording's start; nothing where the file does not tell."""
+    if not meta.wall_start_ns:
+        return b""
+    clocks = ((BuiltinClock.BOOTTIME, meta.start_ns), (BuiltinClock.REALTIME, meta.wall_start_ns))
+    readings = (number(Clock.CLOCK_ID, clock) + number(Clock.TIMESTAMP, time) for clock, time in clocks)
+    snapshot = b"".join(message(ClockSnapshot.CLOCKS, reading) for reading in readings)
+    snapshot += number(ClockSnapshot.PRIMARY_TRACE_CLOCK, BuiltinClock.BOOTTIME)
+    time = number(TracePacket.TIMESTAMP, meta.start_ns)
+    return packet(time + message(TracePacket.CLOCK_SNAPSHOT, snapshot))
+
+
+def system_info(meta: Meta) -> bytes:
+    """Encode kernel and architecture; nothing where the file tells neither."""
+    if not meta.os_release and not meta.arch:
+        return b""
+    names = text(Utsname.SYSNAME, "Linux") + text(Utsname.RELEASE, printable(meta.os_release))
+    names += text(Utsname.MACHINE, printable(meta.arch))
+    time = number(TracePacket.TIMESTAMP, meta.start_ns)
+    return packet(time + message(TracePacket.SYSTEM_INFO, message(SystemInfo.UTSNAME, names)))

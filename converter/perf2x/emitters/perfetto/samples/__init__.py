@@ -1,0 +1,1 @@
+"""Samples of a Perfetto trace as packets, with the tables of stacks and frames that they refer to."""

@@ -1,0 +1,160 @@
+"""Samples as packets, each behind the stacks, threads and CPUs that it refers to by number."""
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+from msgspec import Struct
+
+from perf2x.base.abi.uapi import CpuMode
+from perf2x.base.columnar.arrays import I32, I64, U8, U64
+from perf2x.emitters.encoding.protobuf_cells import beside, nested, numbers, packed
+from perf2x.emitters.perfetto.event_descriptions import event_names, perf_sample_defaults, stack_sample_defaults
+from perf2x.emitters.perfetto.message import COMMON_SEQUENCE, GOES_ON, STARTS, message, packet, packet_rows
+from perf2x.emitters.perfetto.samples.frame_rows import frame_table
+from perf2x.emitters.perfetto.samples.interned_tables import interned_packets
+from perf2x.emitters.perfetto.samples.pair_slices import pair_packets
+from perf2x.emitters.perfetto.samples.sample_sequences import Stream, streams_of
+from perf2x.emitters.perfetto.samples.stack_numbers import StackPaths, by_frequency, stack_paths
+from perf2x.emitters.perfetto.samples.wait_slices import wait_packets
+from perf2x.emitters.perfetto.thread_ids import ThreadIds, thread_ids
+from perf2x.emitters.perfetto.trace_schema import (
+    ExecutionContext,
+    InternedData,
+    Mode,
+    PerfSample,
+    StackSample,
+    TaskContext,
+    TracePacket,
+)
+from perf2x.model.profile.profile import Profile, ProfileEvent
+
+_SAMPLES_AT_ONCE = 1 << 14
+
+_MODES = {
+    CpuMode.KERNEL: Mode.MODE_KERNEL,
+    CpuMode.USER: Mode.MODE_USER,
+    CpuMode.HYPERVISOR: Mode.MODE_HYPERVISOR,
+    CpuMode.GUEST_KERNEL: Mode.MODE_GUEST_KERNEL,
+    CpuMode.GUEST_USER: Mode.MODE_GUEST_USER,
+}
+
+_WIDTH = np.int32(len(CpuMode))
+"""Modes below one CPU, in a number that stands for both."""
+
+
+class EventSamples(Struct, frozen=True):
+    """The samples of one sequence, (n,) columns in order of time."""
+
+    sequence: int
+    time: U64
+    thread: I32
+    """Row of Profile.threads."""
+    cpu: I32
+    """−1 where unknown."""
+    mode: U8
+    """CpuMode of the innermost frame; what perf2x made up has none."""
+    callstack: I32
+    """Number of the stack, from 1 on."""
+    weights: tuple[I64, ...]
+    """Of the event that was sampled, and of its followers."""
+
+
+Describer = Callable[[Sequence[tuple[ProfileEvent, str]]], bytes]
+Encoder = Callable[[EventSamples, ThreadIds], Iterator[bytes]]
+
+
+def sample_packets(profile: Profile, style: str) -> Iterator[bytes]:
+    """Yield the samples of all events, the one to see first before the others, each behind the stacks it needs."""
+    paths, threads, names = stack_paths(profile.stacks, frame_table(profile)), thread_ids(profile), event_names(profile)
+    describe, encode = _STYLES[style]
+    for stream in streams_of(profile):
+        leaves, samples = _samples_of(profile, stream, paths)
+        counters = describe([(profile.events[row], names[row]) for row in stream.events])
+        yield packet(message(TracePacket.TRACE_PACKET_DEFAULTS, counters), samples.sequence, STARTS)
+        yield from interned_packets(profile, paths, leaves, samples.sequence)
+        yield from encode(samples, threads)
+        stacks = samples.callstack if style == "stack-sample" else None
+        yield from wait_packets(profile, stream.rows, stacks, threads, samples.sequence)
+        yield from pair_packets(profile, stream.rows, stacks, threads, samples.sequence)
+
+
+def _samples_of(profile: Profile, stream: Stream, paths: StackPaths) -> tuple[I64, EventSamples]:
+    """Return the stacks of a sequence's samples, as leaves in the order of their numbers, and the samples."""
+    samples, rows = profile.samples, stream.rows
+    leaves, callstack = by_frequency(samples.stack[rows])
+    mode = np.append(np.where(profile.locations.synthetic, 0, profile.locations.mode), 0).astype(np.uint8)
+    return leaves, EventSamples(
+        sequence=COMMON_SEQUENCE + 1 + stream.events[0],
+        time=np.zeros(len(rows), np.uint64) if samples.time is None else samples.time[rows],
+        thread=samples.thread[rows],
+        cpu=np.full(len(rows), -1, np.int32) if samples.cpu is None else samples.cpu[rows],
+        mode=np.append(np.uint8(0), mode[paths.location[leaves]])[callstack],
+        callstack=callstack,
+        weights=stream.weights,
+    )
+
+
+def _stack_samples(samples: EventSamples, threads: ThreadIds) -> Iterator[bytes]:
+    """Yield StackSample packets, behind the threads, CPUs and modes that they refer to."""
+    tasks, task = by_frequency(threads.number[samples.thread])
+    contexts, context = by_frequency((samples.cpu + 1) * _WIDTH + samples.mode)
+    yield _contexts(threads, tasks, contexts, samples.sequence)
+    for rows in _batches(len(task)):
+        fields = [
+            numbers(StackSample.TASK_CONTEXT_IID, task[rows]),
+            numbers(StackSample.EXECUTION_CONTEXT_IID, context[rows]),
+            numbers(StackSample.CALLSTACK_IID, samples.callstack[rows]),
+            numbers(StackSample.PRIMARY_WEIGHT, samples.weights[0][rows]),
+        ]
+        if len(samples.weights) > 1:
+            fields.append(packed(StackSample.FOLLOWER_WEIGHTS, [weights[rows] for weights in samples.weights[1:]]))
+        sample = nested(TracePacket.STACK_SAMPLE, beside(fields))
+        yield packet_rows(samples.time[rows], sample, samples.sequence, GOES_ON)
+
+
+def _contexts(threads: ThreadIds, tasks: I64, contexts: I64, sequence: int) -> bytes:
+    """Encode threads (numbers of ThreadIds) and pairs of CPU and mode, in the order of their numbers."""
+    count = np.arange(1, len(tasks) + 1)
+    task = [
+        numbers(TaskContext.IID, count),
+        numbers(TaskContext.PID, threads.pid[tasks]),
+        numbers(TaskContext.TID, threads.tid[tasks]),
+    ]
+    cpu, mode = contexts // _WIDTH - 1, contexts % _WIDTH
+    modes = np.array([_MODES.get(CpuMode(row), 0) for row in CpuMode], np.int64)[mode]
+    context = [
+        numbers(ExecutionContext.IID, np.arange(1, len(contexts) + 1)),
+        numbers(ExecutionContext.CPU, np.maximum(cpu, 0), left_out=cpu < 0),
+        numbers(ExecutionContext.MODE, modes, left_out=modes == 0),
+    ]
+    tables = nested(InternedData.STACK_SAMPLE_TASK_CONTEXTS, beside(task)).tobytes()
+    tables += nested(InternedData.STACK_SAMPLE_EXECUTION_CONTEXTS, beside(context)).tobytes()
+    return packet(message(TracePacket.INTERNED_DATA, tables), sequence, GOES_ON)
+
+
+def _perf_samples(samples: EventSamples, threads: ThreadIds) -> Iterator[bytes]:
+    """Yield PerfSample packets, which name thread and CPU themselves."""
+    thread = threads.number[samples.thread]
+    for rows in _batches(len(thread)):
+        cpu, mode = samples.cpu[rows], samples.mode[rows]
+        fields = [
+            numbers(PerfSample.CPU, np.maximum(cpu, 0), left_out=cpu < 0),
+            numbers(PerfSample.PID, threads.pid[thread[rows]]),
+            numbers(PerfSample.TID, threads.tid[thread[rows]]),
+            numbers(PerfSample.CALLSTACK_IID, samples.callstack[rows]),
+            numbers(PerfSample.CPU_MODE, mode, left_out=mode == 0),  # perf's own numbers
+            numbers(PerfSample.TIMEBASE_COUNT, samples.weights[0][rows]),
+        ]
+        fields += [numbers(PerfSample.FOLLOWER_COUNTS, weights[rows]) for weights in samples.weights[1:]]
+        sample = nested(TracePacket.PERF_SAMPLE, beside(fields))
+        yield packet_rows(samples.time[rows], sample, samples.sequence, GOES_ON)
+
+
+def _batches(count: int) -> Iterator[slice]:
+    return (slice(start, start + _SAMPLES_AT_ONCE) for start in range(0, count, _SAMPLES_AT_ONCE))
+
+
+_STYLES: dict[str, tuple[Describer, Encoder]] = {
+    "stack-sample": (stack_sample_defaults, _stack_samples),
+    "perf-sample": (perf_sample_defaults, _perf_samples),
+}

@@ -1,0 +1,73 @@
+"""Samples in sequences: one for each event, or for a group of events that are read when their leader is sampled.
+
+A reader takes a sequence's first event for all of it. Followers are written beside their leader, so that one sample has
+the growth of all counters; elsewhere each of them is a sample of its own (`--group` of perf report shows them so, too).
+"""
+
+from collections.abc import Container, Iterator, Sequence
+
+import numpy as np
+from msgspec import Struct
+
+from perf2x.base.columnar.arrays import I64, AnyArray
+from perf2x.base.columnar.unique import argsort_rows, group_rows, rows_by
+from perf2x.model.profile.profile import Profile, ProfileSamples
+
+
+class Stream(Struct, frozen=True):
+    """Samples of one sequence, in order of time."""
+
+    events: tuple[int, ...]
+    """The event that was sampled, then its followers."""
+    rows: I64
+    """(n,) rows of Profile.samples; of those that one sample was split into, the first."""
+    weights: tuple[I64, ...]
+    """(n,) what each event counted; 0 where it did not grow."""
+
+
+def streams_of(profile: Profile) -> Iterator[Stream]:
+    """Yield all samples, those of the event to see first before the others."""
+    rows_of = dict(rows_by(profile.samples.event))
+    leader_of = {event: _leader(profile, event, rows_of) for event in rows_of}
+    first = leader_of.get(profile.default_event, -1)
+    for leader in sorted(set(leader_of.values()), key=lambda event: (event != first, event)):
+        events = (leader, *(event for event in rows_of if leader_of[event] == leader != event))
+        if len(events) > 1:
+            yield _together(profile.samples, events, np.sort(np.concatenate([rows_of[event] for event in events])))
+        else:
+            yield Stream(events, rows_of[leader], (profile.samples.value[rows_of[leader]],))
+
+
+def _leader(profile: Profile, event: int, sampled: Container[int]) -> int:
+    """Return the event on whose sequence an event is written: itself where its leader has no samples, or no time."""
+    leader = profile.events[event].leader
+    return leader if leader in sampled and profile.samples.time is not None else event
+
+
+def _together(samples: ProfileSamples, events: tuple[int, ...], rows: I64) -> Stream:
+    """Join what one sample was split into: equal in time, thread, stack and CPU, and as many of its event before.
+
+    ::
+
+        time      10 10 10 10 20        rows                0  2  4
+        event      A  B  B  A  B        weights of A        5  6  0
+        value      5  1  2  6  3        weights of B        1  2  3
+    """
+    member = np.array([events.index(event) if event in events else -1 for event in range(max(events) + 1)])
+    event = member[samples.event[rows]]
+    columns = [samples.time, samples.thread, samples.stack, samples.cpu]
+    same = [column[rows] for column in columns if column is not None]
+    first, place = group_rows([*same, _equal_rows_before([*same, event])])
+    weights = np.zeros((len(events), len(first)), np.int64)
+    weights[event, place] = samples.value[rows]
+    order = np.argsort(first)
+    return Stream(events, rows[first][order], tuple(weights[:, order]))
+
+
+def _equal_rows_before(columns: Sequence[AnyArray]) -> I64:
+    """(n,) how many rows before each one are equal to it."""
+    _, group = group_rows(columns)
+    order, counts = argsort_rows([group]), np.bincount(group)
+    before = np.empty(len(order), np.int64)
+    before[order] = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return before

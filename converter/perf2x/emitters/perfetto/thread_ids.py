@@ -1,0 +1,75 @@
+"""Ids of threads as readers take them, and the tree of processes with their names."""
+
+import numpy as np
+from msgspec import Struct
+
+from perf2x.base.columnar.arrays import I32, I64
+from perf2x.base.columnar.unique import unique_inverse
+from perf2x.emitters.perfetto.message import message, number, packet, text
+from perf2x.emitters.perfetto.trace_schema import Process, ProcessTree, Thread, TracePacket
+from perf2x.emitters.timeline.tracks import UNKNOWN_ID
+from perf2x.model.printable_text import printable
+from perf2x.model.profile.profile import Profile
+
+
+class ThreadIds(Struct, frozen=True):
+    """Distinct threads, by pid, then tid, as readers take them: no negative ids."""
+
+    number: I32
+    """(threads of the profile,) the row here of each; a thread that changed its name has several there."""
+    pid: I64
+    tid: I64
+
+
+def thread_ids(profile: Profile) -> ThreadIds:
+    """Return the ids of all threads of a profile.
+
+    Unknown ones become UNKNOWN_ID, and so does tid 0 of any process but 0, which readers take for its first thread.
+    """
+    pid, tid = profile.threads.pid.astype(np.int64), profile.threads.tid.astype(np.int64)
+    pid = np.where(pid < 0, UNKNOWN_ID, pid)
+    tid = np.where((tid < 0) | (tid == 0) & (pid != 0), UNKNOWN_ID, tid)
+    ids, number_of = unique_inverse(pid << 32 | tid)
+    return ThreadIds(number_of.astype(np.int32), ids >> 32, ids & 0xFFFF_FFFF)
+
+
+def process_tree(profile: Profile) -> bytes:
+    """Encode names of all processes and threads: the last ones that a sample saw."""
+    ids = thread_ids(profile)
+    last = _last_seen(profile, ids)
+    threads, strings = profile.threads, profile.strings
+    pid, tid = ids.pid.tolist(), ids.tid.tolist()
+    comm = [printable(strings[row]) for row in threads.comm[last].tolist()]
+    process = [printable(strings[row]) for row in threads.process[last].tolist()]
+    parent = _parent_pids(profile, ids, last).tolist()
+    first = [row for row in range(len(pid)) if not row or pid[row] != pid[row - 1]]
+    pieces = [_process(pid[row], parent[row], process[row]) for row in first]
+    pieces += [_thread(*row) for row in zip(pid, tid, comm, strict=True)]
+    time = number(TracePacket.TIMESTAMP, profile.meta.start_ns)
+    return packet(time + message(TracePacket.PROCESS_TREE, b"".join(pieces)))
+
+
+def _last_seen(profile: Profile, ids: ThreadIds) -> I64:
+    """(distinct threads,) the row of Profile.threads that was sampled last; samples are in order of time."""
+    last = np.zeros(len(ids.pid), np.int64)
+    last[ids.number] = np.arange(len(ids.number))
+    last[ids.number[profile.samples.thread]] = profile.samples.thread
+    return last
+
+
+def _parent_pids(profile: Profile, ids: ThreadIds, last: I64) -> I64:
+    """(distinct threads,) the process that forked each one's, −1 where nobody with samples did."""
+    if profile.parents is None:
+        return np.full(len(last), -1, np.int64)
+    parent = profile.parents[last]
+    return np.where(parent >= 0, ids.pid[ids.number[parent]], -1)
+
+
+def _process(pid: int, parent: int, name: str) -> bytes:
+    fields = number(Process.PID, pid) + (number(Process.PPID, parent) if parent >= 0 else b"")
+    fields += text(Process.CMDLINE, name) + number(Process.CMDLINE_IS_COMM, 1)
+    return message(ProcessTree.PROCESSES, fields)
+
+
+def _thread(pid: int, tid: int, name: str) -> bytes:
+    return message(ProcessTree.THREADS, number(Thread.TID, tid) + text(Thread.NAME, name) + number(Thread.TGID, pid))

@@ -1,0 +1,1 @@
+"""Tracks of a Perfetto trace and what is on them: slices, instants, counters, states."""

@@ -1,0 +1,95 @@
+"""Counters as tracks: what each process had counted of an event by then; readers draw no curve from weights."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from perf2x.base.columnar.arrays import I64, U64
+from perf2x.base.columnar.unique import argsort_rows, group_rows
+from perf2x.emitters.encoding.protobuf_cells import beside, nested, numbers
+from perf2x.emitters.perfetto.event_descriptions import event_names
+from perf2x.emitters.perfetto.message import packet_rows
+from perf2x.emitters.perfetto.thread_ids import ThreadIds, thread_ids
+from perf2x.emitters.perfetto.trace_schema import TracePacket
+from perf2x.emitters.perfetto.track_schema import EventType, TrackEvent, TrackUnit
+from perf2x.emitters.perfetto.tracks.track_ids import (
+    TrackKind,
+    counter_track,
+    first_counter_track,
+    global_track,
+    process_track,
+    track_ids,
+)
+from perf2x.emitters.timeline.running_counter import TITLE, running_steps
+from perf2x.model.profile.profile import Profile
+from perf2x.model.recording.event_names import is_tracepoint
+
+_STEPS = 10_000
+_SHORTEST_STEP_NS = 1_000_000
+_ROWS_AT_ONCE = 1 << 14
+
+
+def counter_packets(profile: Profile) -> Iterator[bytes]:
+    """Yield a track for each process and event other than the one to see first, waits and tracepoints left out.
+
+    Values rise from 0; of the samples in one step (a ten-thousandth of the recording, a millisecond at least), the last
+    one has a value.
+    """
+    time = profile.samples.time
+    counted = [row for row, event in enumerate(profile.events) if not (event.is_wait or is_tracepoint(event.name))]
+    held = np.flatnonzero(np.isin(profile.samples.event, [row for row in counted if row != profile.default_event]))
+    if time is None or not len(held):
+        return
+    ids = thread_ids(profile)
+    event, pid = profile.samples.event[held], ids.pid[ids.number[profile.samples.thread[held]]]
+    first, track = group_rows([event, pid])
+    yield from _tracks(profile, ids, list(zip(event[first].tolist(), pid[first].tolist(), strict=True)))
+    order = argsort_rows([track])
+    time, track, total = time[held[order]], track[order], _totals(profile.samples.value[held[order]], track[order])
+    step = (time - time.min()) // np.uint64(max(_SHORTEST_STEP_NS, int(np.ptp(time)) // _STEPS))
+    is_last = np.append((np.diff(track) != 0) | (np.diff(step) != 0), True)
+    start = np.full(len(first), profile.meta.start_ns, np.uint64)
+    yield from _values(start, np.arange(len(first)), np.zeros(len(first), np.int64), first_counter_track(ids))
+    yield from _values(time[is_last], track[is_last], total[is_last], first_counter_track(ids))
+
+
+def running_packets(profile: Profile) -> Iterator[bytes]:
+    """Yield the number of threads that ran at once, where context switches tell: those from the beginning on."""
+    switches = profile.switches
+    begin = profile.meta.start_ns
+    if switches is not None and len(switches.time):
+        begin = min(begin, int(switches.time[0]))
+    steps = running_steps(profile, begin)
+    if not len(steps):
+        return
+    yield global_track(TrackKind.RUNNING, TITLE, TrackUnit.UNIT_COUNT)
+    track = track_ids(TrackKind.RUNNING, np.zeros(len(steps), np.int64))
+    yield from _values(np.uint64(begin) + steps.time.astype(np.uint64), track, steps.threads, 0)
+
+
+def _tracks(profile: Profile, ids: ThreadIds, counters: list[tuple[int, int]]) -> Iterator[bytes]:
+    """Describe the tracks of processes, and those of the counters (events and pids) below them."""
+    names = event_names(profile)
+    for pid in sorted({pid for _, pid in counters}):
+        yield process_track(ids, pid)
+    for track_id, (event, pid) in enumerate(counters, first_counter_track(ids)):
+        unit = TrackUnit.UNIT_TIME_NS if profile.events[event].unit == "nanoseconds" else TrackUnit.UNIT_COUNT
+        yield counter_track(ids, pid, track_id, names[event], unit)
+
+
+def _totals(value: I64, track: I64) -> I64:
+    """(n,) sums of the values so far; rows are in order of their tracks."""
+    total = np.cumsum(value)
+    first = np.flatnonzero(np.append(True, np.diff(track) != 0))
+    return total - np.repeat(total[first] - value[first], np.diff(np.append(first, len(value))))
+
+
+def _values(time: U64, track: I64, value: I64, first_track: int) -> Iterator[bytes]:
+    for start in range(0, len(time), _ROWS_AT_ONCE):
+        part = slice(start, start + _ROWS_AT_ONCE)
+        fields = [
+            numbers(TrackEvent.TYPE, np.full(len(time[part]), EventType.TYPE_COUNTER)),
+            numbers(TrackEvent.TRACK_UUID, first_track + track[part]),
+            numbers(TrackEvent.COUNTER_VALUE, value[part]),
+        ]
+        yield packet_rows(time[part], nested(TracePacket.TRACK_EVENT, beside(fields)))

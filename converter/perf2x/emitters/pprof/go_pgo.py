@@ -1,0 +1,43 @@
+"""The part of a profile that ``go build -pgo`` reads.
+
+Go's compiler counts samples by (caller, line in it, callee), of the two innermost locations of each stack alone: see
+``NewGraph`` in internal/profile/graph.go and ``createNamedEdgeMap`` in cmd/internal/pgo/pprof.go of Go's sources.
+"""
+
+import numpy as np
+from msgspec.structs import replace
+
+from perf2x.model.profile.event_lookup import shown_event
+from perf2x.model.profile.profile import Meta, Profile, Threads
+from perf2x.model.profile.waits import Wait
+from perf2x.transforms.drop_unused import compact
+from perf2x.transforms.filters.filter_profile import innermost, keep_samples, without_modes
+
+_LOCATIONS = 2
+"""Innermost locations that Go looks at: a call, and where it leads to; each with the functions inlined there."""
+_CLOCK_NAME = "cpu"
+"""Name that Go's own profiles give to time on CPUs."""
+
+
+def for_go_pgo(profile: Profile) -> Profile:
+    """Keep one event, user frames and two locations of each stack; threads and facts about the machine go."""
+    meta = Meta(
+        start_ns=profile.meta.start_ns, duration_ns=profile.meta.duration_ns, wall_start_ns=profile.meta.wall_start_ns
+    )
+    one = without_modes(_one_event(profile), kernel=True, user=False)
+    nobody, unknown = np.zeros(1, np.int32), np.full(1, -1, np.int32)
+    samples = replace(one.samples, thread=np.zeros_like(one.samples.thread))
+    same = replace(one, samples=samples, threads=Threads(unknown, unknown, nobody, nobody), meta=meta, labels={})
+    return compact(innermost(same, _LOCATIONS))
+
+
+def _one_event(profile: Profile) -> Profile:
+    """Keep samples of the event to be shown, without waits."""
+    shown, samples = shown_event(profile), profile.samples
+    held = samples.event == shown
+    if samples.wait is not None:
+        held &= samples.wait == Wait.RAN
+    event = profile.events[shown]
+    name = _CLOCK_NAME if event.unit == "nanoseconds" else event.name
+    events = tuple(replace(each, name=name if row == shown else each.name) for row, each in enumerate(profile.events))
+    return keep_samples(replace(profile, events=events), np.flatnonzero(held))

@@ -1,0 +1,267 @@
+"""pprof: gzip-compressed protobuf for ``go tool pprof``, Speedscope, Perfetto, Pyroscope and Parca.
+
+Schema: proto/profile.proto. Small fields go through the generated classes, tables and samples through
+encoding/protobuf.py (protobuf messages may be written in pieces: concatenated fields are one message).
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, BinaryIO, ClassVar
+
+import numpy as np
+from msgspec import Struct
+
+from perf2x.base.columnar.arrays import I64
+from perf2x.base.columnar.ragged import Ragged, row_batches
+from perf2x.base.columnar.unique import group_rows, unique_inverse
+from perf2x.base.files.background_writer import BackgroundGzipWriter
+from perf2x.emitters.encoding.protobuf import (
+    Chosen,
+    Ids,
+    chosen_field,
+    chosen_messages,
+    chosen_packed,
+    text_fields,
+    whole,
+)
+from perf2x.emitters.pprof.pprof_comments import comment_lines
+from perf2x.emitters.pprof.pprof_tables import (
+    REST,
+    StringTable,
+    encode_functions,
+    encode_locations,
+    encode_mappings,
+    encode_rest,
+    lines_as_recorded,
+    lines_with_placeholders,
+    mapping_order,
+    one_location_per_line,
+    without_inlining,
+)
+from perf2x.emitters.pprof.sample_labels import LABELS, MEMORY_LABELS, LabelBytes, labels_of
+from perf2x.emitters.pprof.sample_types import ValueKind, heaviest, in_style, summed_values, value_kinds
+from perf2x.model.plugin_options import FINISHED, START_TIME, TAGS, Needs, check_choices, option
+from perf2x.model.profile.event_lookup import plain_names, shown_event
+from perf2x.model.profile.profile import Profile
+from perf2x.model.profile.stack_tree import depths, paths
+
+if TYPE_CHECKING:
+    from perf2x.emitters.pprof import profile_pb2
+
+_FRAMES_PER_WRITE = 1 << 17
+
+
+@dataclass(frozen=True, slots=True)
+class Pprof:
+    """pprof protobuf, gzip-compressed: for go tool pprof, Speedscope, Perfetto, Pyroscope, Parca."""
+
+    suffix: ClassVar[str] = ".pb.gz"
+
+    label: tuple[str, ...] = option(("pid", "tid", "comm"), "labels of samples, separated by commas", LABELS)
+    inline: str = option(
+        "lines",
+        "inlined functions: lines of one location (as the format means it), frames (Speedscope shows them), off",
+        ("lines", "frames", "off"),
+    )
+    names: str = option(
+        "plain",
+        "names of sample types: plain (cpu-clock), compat (perf_data_converter's), identifiers (cpu_clock, for Parca)",
+        ("plain", "compat", "identifiers"),
+    )
+    max_samples: int = option(0, "write no more samples than this (Pyroscope takes 16000); the rest is one sum")
+    placeholders: bool = option(True, "name unresolved frames after their object; no: leave them to pprof")
+    reader: str = option(
+        "any", "go-pgo: only what go build -pgo reads, without labels, kernel and machine", ("any", "go-pgo")
+    )
+    compress: bool = option(True, "gzip the output, as the format demands; no: plain protobuf")
+
+    def __post_init__(self) -> None:
+        check_choices(self)
+
+    @property
+    def needs(self) -> Needs:
+        """What labels are made of; only one with the time keeps samples apart."""
+        labels = frozenset(self._labels)
+        memory = {"data_src"} if MEMORY_LABELS.keys() & labels else set()
+        return Needs(
+            timeline="time" in labels,
+            columns=labels & {"cpu", "cgroup"} | memory,
+            threads=bool({"pid", "tid", "process", "thread"} & labels),
+            honours=FINISHED | {TAGS, START_TIME},
+            binary=True,
+            viewer="open it: go tool pprof -http=: {0}, or drop it on speedscope.app",
+        )
+
+    @property
+    def _labels(self) -> tuple[str, ...]:
+        return () if self.reader == "go-pgo" else self.label
+
+    def _read_part(self, profile: Profile) -> Profile:
+        """Return what the reader takes of a profile."""
+        if self.reader == "any":
+            return profile
+        from perf2x.emitters.pprof.go_pgo import for_go_pgo
+
+        return for_go_pgo(profile)
+
+    def emit(self, profile: Profile, out: BinaryIO) -> None:
+        """Write the whole file; gzip without a time stamp, so that equal profiles are equal bytes."""
+        if not self.compress:
+            out.writelines(self.chunks(profile))
+            return
+        with BackgroundGzipWriter(out) as packed:
+            packed.writelines(self.chunks(profile))
+
+    def notes(self, profile: Profile) -> tuple[str, ...]:
+        """Say how much was summed up because of max_samples, and what Go will refuse."""
+        profile = self._read_part(profile)
+        return (*self._refused(profile), *self._summed_up(profile))
+
+    def _refused(self, profile: Profile) -> tuple[str, ...]:
+        if self.reader == "any" or (profile.functions.start_line > 0).any():
+            return ()
+        return ("no function says where it starts, so go build -pgo refuses the profile: is this a program of Go?",)
+
+    def _summed_up(self, profile: Profile) -> tuple[str, ...]:
+        if not 0 < self.max_samples < len(profile.samples):
+            return ()
+        labels = labels_of(profile, self._labels, StringTable(profile).add)
+        distinct = _distinct_samples(profile, labels.keys(), self.names)
+        values, count = distinct.values, len(distinct.row)
+        kept = heaviest(values, self.max_samples)
+        if len(kept) == count:
+            return ()
+        share = 1 - values[kept, -1].sum() / max(values[:, -1].sum(), 1)
+        left = f"{count - len(kept):,} of {count:,}"
+        return (f"{left} samples are summed up as {REST}: {share:.1%} of the value",)
+
+    def chunks(self, profile: Profile) -> Iterator[bytes]:
+        """Yield the uncompressed message, some ten thousand frames at a time; the string table comes last."""
+        profile = self._read_part(profile)
+        strings = StringTable(profile)
+        kinds = value_kinds(profile, self.names)
+        yield _header(profile, strings, kinds, self.names).SerializeToString(deterministic=True)
+        order = mapping_order(profile)
+        yield encode_mappings(profile.mappings, order)
+        if self.placeholders:
+            lines, names = lines_with_placeholders(profile, strings)
+        else:
+            lines, names = lines_as_recorded(profile.locations), []
+        written = owner = None
+        if self.inline == "off":
+            lines = without_inlining(lines)
+        elif self.inline == "frames":
+            lines, written, owner = one_location_per_line(lines)
+        yield from encode_locations(profile.locations, lines, owner, order)
+        if self.max_samples:
+            names = [*names, strings.add(REST)]
+            yield encode_rest(len(lines.offsets), len(profile.functions) + len(names))
+        del lines, owner
+        yield encode_functions(profile.functions, names)
+        yield from self._samples(profile, strings, written)
+        yield text_fields(6, strings.texts)
+
+    def _samples(self, profile: Profile, strings: StringTable, written: Ragged | None) -> Iterator[bytes]:
+        """Yield Profile.sample (2): distinct (stack, labels), in this order, values of all sample types side by side.
+
+        ``written``: the locations in the file of each of the profile's; None: the same. Example with one label::
+
+            rows of Profile.samples       distinct samples       kept (max_samples=2)     message
+            stack  label  value           stack  label  value
+              4      7     10      ┐        4      7     30      4 7 30                   ids of 4's path, 30, 7
+              4      7     20      ┘  ──▶   4      9      5  ──▶               ──▶
+              4      9      5               6      7     20      rest: 25                 id of [rest], 25
+              6      7     20
+        """
+        labels = labels_of(profile, self._labels, strings.add)
+        keys = labels.keys()
+        distinct = _distinct_samples(profile, keys, self.names)
+        kept = heaviest(distinct.values, self.max_samples)
+        label_bytes = LabelBytes(labels, keys, distinct.row[kept])
+        location_ids = _StackIds(profile, written)
+        stack = profile.samples.stack[distinct.row[kept]].astype(np.int64)
+        for rows in row_batches(location_ids.frames(stack), _FRAMES_PER_WRITE):
+            start, end = int(rows[0]), int(rows[-1]) + 1
+            yield _encoded_samples(
+                location_ids.of(stack[start:end]), distinct.values[kept[start:end]], label_bytes.of(start, end)
+            )
+        if len(kept) < len(distinct.row):
+            yield _encoded_rest(distinct.values.sum(axis=0) - distinct.values[kept].sum(axis=0), location_ids.count + 1)
+
+
+class _DistinctSamples(Struct, frozen=True):
+    """Samples that differ in stack or labels, by stack, then labels."""
+
+    row: I64
+    """A row of Profile.samples that has this stack and these labels."""
+    values: I64
+    """(samples, sample types) sums over all rows that have them."""
+
+
+def _distinct_samples(profile: Profile, labels: Sequence[I64], style: str) -> _DistinctSamples:
+    """``labels`` (n,) are `Labels.keys`."""
+    first, merged = group_rows([profile.samples.stack, *labels])
+    return _DistinctSamples(first, summed_values(profile, value_kinds(profile, style), merged, len(first)))
+
+
+class _StackIds:
+    """The location ids of stacks, encoded as Sample.location_id (1), innermost first."""
+
+    def __init__(self, profile: Profile, written: Ragged | None) -> None:
+        """``written``: the locations in the file of each of the profile's; None: the same."""
+        self.count = len(profile.locations) if written is None else len(written.values)
+        """Locations in the file, which are numbered from 1."""
+        self._written, self._location = written, profile.stacks.location
+        self._parent = profile.stacks.parent.astype(np.int64)
+        self._depth, self._ids = depths(self._parent), Ids(self.count)
+
+    def frames(self, stack: I64) -> I64:
+        """(n,) locations of each stack row."""
+        depths_and_none = np.append(self._depth, -1)  # row −1 is the stack without frames
+        return depths_and_none[stack] + 1
+
+    def of(self, stack: I64) -> list[Chosen]:
+        """Encode the ids of (n,) stack rows; each distinct stack is encoded once."""
+        leaf, place = unique_inverse(stack)
+        path = paths(self._parent, self._depth, leaf)
+        locations = Ragged(path.offsets, self._location[path.values])
+        if self._written is not None:
+            lines = self._written.take(locations.values.astype(np.int64))
+            locations = Ragged(lines.offsets[path.offsets], lines.values)
+        return chosen_field(1, self._ids.rows(locations), place)
+
+
+def _encoded_rest(values: I64, location: int) -> bytes:
+    """Encode one sample without labels that stands for all that max_samples leaves out."""
+    row, no_labels = np.zeros(1, np.int64), Ragged(np.zeros(2, np.int64), np.zeros(0, np.uint8))
+    location_ids = chosen_packed(1, Ragged(np.array([0, 1]), np.array([location])), row)
+    return _encoded_samples(location_ids, values.reshape(1, -1), whole(no_labels))
+
+
+def _encoded_samples(location_ids: list[Chosen], values: I64, labels: Chosen) -> bytes:
+    """Encode samples: location ids and labels are encoded already, ``values`` are (rows, sample types)."""
+    first, kind = group_rows(list(values.T))  # most samples of a stack came once
+    numbers = chosen_packed(2, Ragged(np.arange(len(first) + 1) * values.shape[1], values[first].reshape(-1)), kind)
+    return chosen_messages(2, [*location_ids, *numbers, labels])
+
+
+def _header(profile: Profile, strings: StringTable, kinds: list[ValueKind], style: str) -> "profile_pb2.Profile":
+    """Return all fields but tables and samples."""
+    from perf2x.emitters.pprof import profile_pb2
+
+    meta, message = profile.meta, profile_pb2.Profile()
+    for kind in kinds:
+        message.sample_type.add(type=strings.add(kind.name), unit=strings.add(kind.unit))
+    if kinds:
+        message.default_sample_type = strings.add(kinds[-1].name)
+    if profile.events:
+        shown = shown_event(profile)
+        event, name = profile.events[shown], plain_names(profile.events)[shown]
+        message.period_type.type, message.period_type.unit = (
+            strings.add(in_style(text, style)) for text in (name, event.unit)
+        )
+        by_clock = event.unit == "nanoseconds" and event.frequency
+        message.period = 1_000_000_000 // event.frequency if by_clock else event.period
+    message.time_nanos, message.duration_nanos = meta.wall_start_ns, meta.duration_ns
+    message.comment.extend(strings.add(line) for line in comment_lines(meta))
+    return message

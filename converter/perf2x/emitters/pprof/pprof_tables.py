@@ -1,0 +1,176 @@
+"""The tables of a pprof file: mappings, locations, functions, strings, as bytes of profile.proto fields.
+
+Ids are 1 … N in order, which Parca demands and Speedscope (32-bit ids) needs.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+from msgspec import Struct
+
+from perf2x.base.columnar.arrays import I32, I64
+from perf2x.base.columnar.ragged import Ragged, offsets_of, ranges, side_by_side
+from perf2x.base.columnar.unique import unique_inverse
+from perf2x.emitters.encoding.protobuf import nested_field, number_field, top_level
+from perf2x.model.printable_text import bracketed, printable
+from perf2x.model.profile.profile import Functions, Locations, Mappings, Profile
+from perf2x.model.recording.mapping_names import is_real_path, without_deleted
+
+_LOCATIONS_PER_WRITE = 1 << 16
+REST = "[other stacks]"
+"""The frame of all samples that a limit left no room for."""
+
+
+class StringTable:
+    """Texts by index; starts as the profile's own table, so that its indices stay valid. All are valid UTF-8."""
+
+    def __init__(self, profile: Profile) -> None:
+        self.texts = [printable(text) for text in profile.strings]
+        self._index = {text: row for row, text in reversed(list(enumerate(self.texts)))}
+
+    def add(self, text: str) -> int:
+        """The index of a text, appended when new."""
+        text = printable(text)
+        row = self._index.setdefault(text, len(self.texts))
+        if row == len(self.texts):
+            self.texts.append(text)
+        return row
+
+
+class LocationLines(Struct, frozen=True):
+    """Lines of each pprof location, innermost first: rows of functions and line numbers."""
+
+    offsets: I64
+    function: I32
+    number: I32
+
+
+def mapping_order(profile: Profile) -> I64:
+    """Rows of mappings in file order: the main program first, as readers expect, the others as they come.
+
+    Of several programs the one with the most locations is taken for it.
+    """
+    names = [profile.strings[row] for row in profile.mappings.filename]
+    programs = [
+        row
+        for row, name in enumerate(names)
+        if is_real_path(without_deleted(name)) and ".so" not in name and not profile.mappings.is_kernel[row]
+    ]
+    known = profile.locations.mapping[profile.locations.mapping >= 0]
+    locations = np.bincount(known, minlength=len(names)).tolist()
+    main = sorted(programs, key=lambda row: -locations[row])[:1]
+    return np.array(main + [row for row in range(len(names)) if row not in main], np.int64)
+
+
+def encode_mappings(mappings: Mappings, order: I64) -> bytes:
+    """Profile.mapping (3)."""
+    flags = (mappings.has_functions, mappings.has_filenames, mappings.has_line_numbers, mappings.has_inline_frames)
+    texts = (mappings.filename, mappings.build_id)
+    fields = [number_field(1, np.arange(1, len(order) + 1))]
+    fields += [
+        number_field(2 + at, column[order])
+        for at, column in enumerate((mappings.start, mappings.limit, mappings.offset))
+    ]
+    fields += [number_field(5 + at, column[order]) for at, column in enumerate(texts)]
+    fields += [number_field(7 + at, flag[order].astype(np.int64)) for at, flag in enumerate(flags)]
+    return top_level(3, side_by_side(fields))
+
+
+def encode_functions(functions: Functions, placeholders: list[int]) -> bytes:
+    """Profile.function (5): the profile's own, then one per placeholder name (string indices)."""
+    bare = np.zeros(len(placeholders), np.int64)
+    names = np.array(placeholders, np.int64)
+    columns = (
+        np.arange(1, len(functions) + len(placeholders) + 1),
+        np.append(functions.name, names),
+        np.append(functions.system_name, names),
+        np.append(functions.filename, bare),
+        np.append(np.maximum(functions.start_line, 0), bare),
+    )
+    return top_level(5, side_by_side([number_field(1 + at, column) for at, column in enumerate(columns)]))
+
+
+def lines_with_placeholders(profile: Profile, strings: StringTable) -> tuple[LocationLines, list[int]]:
+    """Lines of every location; unresolved ones get a function named after their object, ``[libfoo.so]``.
+
+    Speedscope drops locations without a function, which would cut the stack in two. The address stays, and the
+    mapping's has_functions stays false while nothing in it is resolved, so pprof still symbolizes such a file itself.
+    """
+    locations = profile.locations
+    count = np.diff(locations.line_offsets)
+    bare = np.flatnonzero(count == 0)
+    names = [bracketed(profile.strings[row]) for row in profile.mappings.filename] + [bracketed("")]
+    held = locations.mapping[bare].astype(np.int64)  # -1 takes the last name
+    used, inverse = unique_inverse(held)
+    texts = [strings.add(names[row]) for row in used.tolist()]
+    distinct = list(dict.fromkeys(texts))
+    function_of_text = {text: len(profile.functions) + row for row, text in enumerate(distinct)}
+    offsets = offsets_of(np.maximum(count, 1))
+    function, number = np.zeros(offsets[-1], np.int32), np.zeros(offsets[-1], np.int32)
+    function[offsets[bare]] = np.array([function_of_text[text] for text in texts], np.int32)[inverse]
+    named = np.flatnonzero(count)
+    into = ranges(offsets[named], count[named])
+    function[into], number[into] = locations.line_function, locations.line_number
+    return LocationLines(offsets, function, number), distinct
+
+
+def lines_as_recorded(locations: Locations) -> LocationLines:
+    """Lines of every location; unresolved ones have none, for those who symbolize later."""
+    return LocationLines(locations.line_offsets, locations.line_function, locations.line_number)
+
+
+def without_inlining(lines: LocationLines) -> LocationLines:
+    """Only the last line of each location: the function that the address really belongs to."""
+    some = np.flatnonzero(np.diff(lines.offsets))
+    last = lines.offsets[1:][some] - 1
+    return LocationLines(
+        offsets_of((np.diff(lines.offsets) > 0).astype(np.int64)), lines.function[last], lines.number[last]
+    )
+
+
+def one_location_per_line(lines: LocationLines) -> tuple[LocationLines, Ragged, I64]:
+    """Inlined functions as locations of their own, for viewers that show one line of each.
+
+    Returns the lines of the new locations, the new locations of each old one (innermost first), and the old location
+    of each new one.
+    """
+    count = np.maximum(np.diff(lines.offsets), 1)
+    offsets = offsets_of(count)
+    owner = np.repeat(np.arange(len(count)), count)
+    has_line = (np.diff(lines.offsets) > 0)[owner].astype(np.int64)
+    return (
+        LocationLines(offsets_of(has_line), lines.function, lines.number),
+        Ragged(offsets, np.arange(offsets[-1])),
+        owner,
+    )
+
+
+def encode_locations(locations: Locations, lines: LocationLines, owner: I64 | None, order: I64) -> Iterator[bytes]:
+    """Profile.location (4), some thousand at a time: a file may have nothing but addresses.
+
+    ``owner`` is the profile's location behind each written one, None: itself; ``order`` that of mappings.
+    """
+    mapping_id = np.zeros(len(order) + 1, np.int64)  # the last one serves mapping -1
+    mapping_id[order] = np.arange(1, len(order) + 1)
+    count = len(lines.offsets) - 1
+    for start in range(0, count, _LOCATIONS_PER_WRITE):
+        rows = np.arange(start, min(start + _LOCATIONS_PER_WRITE, count))
+        taken = rows if owner is None else owner[rows]
+        offsets = lines.offsets[start : rows[-1] + 2]
+        part = slice(offsets[0], offsets[-1])
+        function, number = lines.function[part].astype(np.int64), lines.number[part].astype(np.int64)
+        line_messages = side_by_side([number_field(1, function + 1), number_field(2, np.maximum(number, 0))])
+        fields = [
+            number_field(1, rows + 1),
+            number_field(2, mapping_id[locations.mapping[taken]]),
+            number_field(3, locations.lookup[taken]),
+            nested_field(4, line_messages, offsets - offsets[0]),
+        ]
+        yield top_level(4, side_by_side(fields))
+
+
+def encode_rest(location: int, function: int) -> bytes:
+    """One more Profile.location (4), in no mapping, for REST."""
+    line = number_field(1, np.array([function]))
+    fields = [number_field(1, np.array([location])), nested_field(4, line, np.array([0, 1]))]
+    return top_level(4, side_by_side(fields))

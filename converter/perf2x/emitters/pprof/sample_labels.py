@@ -1,0 +1,234 @@
+"""Labels of pprof samples, which tell samples of one stack apart.
+
+Separate from the rest of pprof because each label also decides which rows may be summed.
+"""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from msgspec import Struct
+
+from perf2x.base.abi import data_source
+from perf2x.base.abi.uapi import CpuMode
+from perf2x.base.columnar.arrays import I64
+from perf2x.base.columnar.ragged import Ragged, offsets_of, side_by_side
+from perf2x.base.columnar.unique import group_rows, unique, unique_inverse
+from perf2x.emitters.encoding.protobuf import Chosen, nested_field, number_field, texts_of, whole
+from perf2x.model.profile.profile import Profile
+
+MODE_NAMES = {
+    CpuMode.UNKNOWN: "unknown",
+    CpuMode.KERNEL: "kernel",
+    CpuMode.USER: "user",
+    CpuMode.HYPERVISOR: "hypervisor",
+    CpuMode.GUEST_KERNEL: "guest kernel",
+    CpuMode.GUEST_USER: "guest user",
+}
+
+MEMORY_LABELS: dict[str, Callable[[int], str]] = {
+    "mem_op": data_source.operation,
+    "mem_level": data_source.level,
+    "snoop": data_source.snoop,
+    "tlb": data_source.translation,
+}
+"""Labels that are made of the word that memory accesses are described with."""
+
+Intern = Callable[[str], int]
+"""A text to its index in the string table."""
+
+
+class LabelColumn(Struct, frozen=True):
+    """One label: a number (``unit`` set) or an index into the string table."""
+
+    key: str
+    values: I64
+    """One for each row of samples, or each row of threads."""
+    unit: str = ""
+    by_thread: bool = False
+
+    def of_samples(self, profile: Profile) -> I64:
+        """(samples,) the label of each row of samples."""
+        return self.values[profile.samples.thread] if self.by_thread else self.values
+
+
+class Labels:
+    """The labels of all rows of samples.
+
+    Those that a row has by its thread are looked at once for each thread::
+
+        threads   pid  tid  comm      kind      samples    thread   cpu         keys
+                    7    7  web          0                      1     0         1 0
+                    7    8  pool         1                      0     3         0 3
+                    7    9  web          2                      1     0         1 0
+    """
+
+    def __init__(self, columns: Sequence[LabelColumn], profile: Profile, intern: Intern) -> None:
+        self._columns, self._thread, self._intern = columns, profile.samples.thread, intern
+        self._of_all = sorted(profile.labels.items())
+
+    def keys(self) -> list[I64]:
+        """(n,) columns of numbers by which rows are told apart, and ordered as by the labels themselves."""
+        threads = [column.values for column in self._columns if column.by_thread]
+        kinds = [group_rows(threads)[1][self._thread]] if threads else []
+        return [*kinds, *(column.values for column in self._columns if not column.by_thread)]
+
+    def encoded(self, rows: I64) -> Ragged:
+        """The label fields (Sample.label) of sample rows, labels of the whole profile included."""
+        intern = self._intern
+        fixed = [(intern(key), intern(value)) for key, value in self._of_all]
+        parts = [_encoded_label(intern(one.key), self._of(one, rows), intern(one.unit)) for one in self._columns]
+        parts += [_encoded_label(key, np.full(len(rows), value, np.int64), 0) for key, value in fixed]
+        empty = Ragged(np.zeros(len(rows) + 1, np.int64), np.zeros(0, np.uint8))
+        return side_by_side(parts) if parts else empty
+
+    def _of(self, column: LabelColumn, rows: I64) -> I64:
+        return column.values[self._thread[rows] if column.by_thread else rows]
+
+
+def labels_of(profile: Profile, wanted: tuple[str, ...], intern: Intern) -> Labels:
+    """The wanted labels that this profile can give, in the order of their names in ``LABELS``."""
+    made = (LABELS[name](profile, intern) for name in LABELS if name in wanted)
+    columns = [column for column in made if column is not None] + _tags(profile, intern)
+    return Labels(columns, profile, intern)
+
+
+def _tags(profile: Profile, intern: Intern) -> list[LabelColumn]:
+    """Labels that tell merged inputs apart; a sample whose input lacks one has an empty text there."""
+    if profile.samples.tags is None:
+        return []
+    keys = sorted({key for tags in profile.tag_sets for key in tags})
+    return [
+        LabelColumn(key, np.array([intern(tags.get(key, "")) for tags in profile.tag_sets])[profile.samples.tags])
+        for key in keys
+    ]
+
+
+class LabelBytes:
+    """The encoded labels of many samples: those that samples have in common are encoded once.
+
+    ``rows`` (n,) are rows of the profile's samples, ``keys`` the columns of `Labels.keys`.
+    """
+
+    def __init__(self, labels: Labels, keys: Sequence[I64], rows: I64) -> None:
+        kept, self._place = group_rows([column[rows] for column in keys] or [np.zeros(len(rows), np.int64)])
+        self._rows, self._labels = rows, labels
+        shared = 4 * len(kept) < len(rows)  # not where they say the time: then they are encoded when they are asked for
+        self._known = texts_of(labels.encoded(rows[kept])) if shared else None
+
+    def of(self, start: int, stop: int) -> Chosen:
+        """The labels of the samples ``start`` … ``stop`` − 1 of those given."""
+        if self._known is None:
+            return whole(self._labels.encoded(self._rows[start:stop]))
+        return self._known, self._place[start:stop]
+
+
+def _encoded_label(key: int, values: I64, unit: int) -> Ragged:
+    """One Label message per value, as Sample.label (3): key 1, str 2, num 3, num_unit 4. An empty text is no label."""
+    distinct, inverse = unique_inverse(values)
+    count = len(distinct)
+    number = [number_field(3, distinct), number_field(4, np.full(count, unit, np.int64))]
+    messages = side_by_side(
+        [number_field(1, np.full(count, key, np.int64)), *(number if unit else [number_field(2, distinct)])]
+    )
+    held = np.ones(count, np.bool_) if unit else distinct != 0
+    offsets = offsets_of(held.astype(np.int64))
+    return nested_field(3, messages.take(np.flatnonzero(held)), offsets).take(inverse)
+
+
+def _interned_texts(values: I64, names: list[str], intern: Intern) -> I64:
+    """Row numbers to string indices, interning only the names that occur."""
+    used, inverse = unique_inverse(values)
+    return np.array([intern(names[row]) for row in used.tolist()], np.int64)[inverse]
+
+
+def _thread_label(key: str, profile: Profile, texts: list[str], intern: Intern) -> LabelColumn:
+    """A text for each thread, of which only those with samples are interned."""
+    values = np.zeros(len(texts), np.int64)
+    used = unique(profile.samples.thread)
+    values[used] = [intern(texts[row]) for row in used.tolist()]
+    return LabelColumn(key, values, by_thread=True)
+
+
+def _pid(profile: Profile, intern: Intern) -> LabelColumn:
+    return LabelColumn("pid", profile.threads.pid.astype(np.int64), "pid", by_thread=True)
+
+
+def _tid(profile: Profile, intern: Intern) -> LabelColumn:
+    return LabelColumn("tid", profile.threads.tid.astype(np.int64), "tid", by_thread=True)
+
+
+def _comm(profile: Profile, intern: Intern) -> LabelColumn:
+    return _thread_label("comm", profile, [profile.strings[row] for row in profile.threads.comm], intern)
+
+
+def _process(profile: Profile, intern: Intern) -> LabelColumn:
+    return _thread_label("process", profile, [profile.strings[row] for row in profile.threads.process], intern)
+
+
+def _thread(profile: Profile, intern: Intern) -> LabelColumn:
+    """``name/tid``: one value per thread even where a pool names its threads alike."""
+    pairs = zip(profile.threads.comm, profile.threads.tid, strict=True)
+    return _thread_label("thread", profile, [f"{profile.strings[comm]}/{tid}" for comm, tid in pairs], intern)
+
+
+def _cpu(profile: Profile, intern: Intern) -> LabelColumn | None:
+    cpu = profile.samples.cpu
+    return None if cpu is None else LabelColumn("cpu", cpu.astype(np.int64), "cpu")
+
+
+def _cgroup(profile: Profile, intern: Intern) -> LabelColumn | None:
+    cgroup = profile.samples.cgroup
+    return (
+        None
+        if cgroup is None
+        else LabelColumn("cgroup", _interned_texts(cgroup.astype(np.int64), list(profile.strings), intern))
+    )
+
+
+def _of_data_source(key: str, word: Callable[[int], str]) -> Callable[[Profile, Intern], LabelColumn | None]:
+    """Make a label of one part of what memory accesses say; samples that say nothing have none."""
+
+    def column(profile: Profile, intern: Intern) -> LabelColumn | None:
+        source = profile.samples.data_src
+        if source is None:
+            return None
+        used, inverse = unique_inverse(source)
+        words = [word(bits) if bits else "" for bits in used.tolist()]
+        return LabelColumn(key, np.array([intern(text) for text in words], np.int64)[inverse])
+
+    return column
+
+
+def _mode(profile: Profile, intern: Intern) -> LabelColumn:
+    """Label a sample with the CPU mode of its innermost frame."""
+    location = np.append(profile.stacks.location, -1)[profile.samples.stack]
+    mode = np.append(profile.locations.mode, int(CpuMode.UNKNOWN))[location].astype(np.int64)
+    return LabelColumn("mode", _interned_texts(mode, [MODE_NAMES.get(CpuMode(row), "") for row in CpuMode], intern))
+
+
+def _event(profile: Profile, intern: Intern) -> LabelColumn:
+    return LabelColumn(
+        "event",
+        _interned_texts(profile.samples.event.astype(np.int64), [event.name for event in profile.events], intern),
+    )
+
+
+def _time(profile: Profile, intern: Intern) -> LabelColumn | None:
+    time = profile.samples.time
+    return None if time is None else LabelColumn("time", time.astype(np.int64), "nanoseconds")
+
+
+LABELS: dict[str, Callable[[Profile, Intern], LabelColumn | None]] = {
+    "pid": _pid,
+    "tid": _tid,
+    "comm": _comm,
+    "process": _process,
+    "thread": _thread,
+    "cpu": _cpu,
+    "cgroup": _cgroup,
+    "mode": _mode,
+    "event": _event,
+    "time": _time,
+    **{name: _of_data_source(name, word) for name, word in MEMORY_LABELS.items()},
+}
+"""Every label by the name that users write."""

@@ -1,0 +1,93 @@
+"""Values of pprof samples: which sample types a file has, and every sample's numbers for them."""
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+
+import numpy as np
+from msgspec import Struct
+
+from perf2x.base.columnar.arrays import I64
+from perf2x.base.columnar.unique import rows_by, unique
+from perf2x.base.errors import OptionError
+from perf2x.model.profile.event_lookup import plain_names, shown_event
+from perf2x.model.profile.profile import Profile
+
+FEW_KINDS, MOST_CELLS = 64, 1 << 27
+"""Beyond so many sample types the numbers of all samples may take 1 GiB: a small file can state thousands of events."""
+
+
+class ValueKind(Struct, frozen=True):
+    """One sample type: samples or periods, of one event or (−1) of all."""
+
+    name: str
+    unit: str
+    event: int
+    is_count: bool
+
+
+def value_kinds(profile: Profile, style: str) -> list[ValueKind]:
+    """The sample types in file order; the last one is what viewers should show first.
+
+    Plain: ``samples/count`` of all events, then each event in its unit. Compatible with perf_data_converter: two types
+    per event, ``EVENT_sample/count`` and ``EVENT_event/count``. Identifiers: as plain, in letters, digits and ``_``.
+    Events without samples are left out unless there are no others; pprof wants names to differ.
+    """
+    sampled = unique(profile.samples.event).tolist() or list(range(len(profile.events)))
+    default = shown_event(profile)
+    events = [row for row in sampled if row != default] + [default] * (default in sampled)
+    if style == "compat":
+        times = Counter(event.name for event in profile.events)
+        return [kind for row in events for kind in _compat_kinds(profile.events[row].name, row, times)]
+    names, taken = [in_style(name, style) for name in plain_names(profile.events)], {"samples"}
+    mark = "_" if style == "identifiers" else "#"
+    kinds = [ValueKind("samples", "count", -1, True)]
+    for row in events:
+        name = names[row]
+        while name in taken:
+            name = f"{name}{mark}{row}"
+        taken.add(name)
+        kinds.append(ValueKind(name, in_style(profile.events[row].unit, style), row, False))
+    return kinds
+
+
+def in_style(name: str, style: str) -> str:
+    """Return the name or unit of an event in letters, digits and ``_`` if the style asks for identifiers."""
+    return re.sub(r"\W", "_", name, flags=re.ASCII) if style == "identifiers" else name
+
+
+def _compat_kinds(recorded: str, row: int, times: Mapping[str, int]) -> list[ValueKind]:
+    """perf_data_converter's names; events of one name are numbered."""
+    name = recorded or f"event_{row}"
+    name = name if times[recorded] == 1 else f"{name}_{row}"
+    return [ValueKind(f"{name}_sample", "count", row, True), ValueKind(f"{name}_event", "count", row, False)]
+
+
+def summed_values(profile: Profile, kinds: list[ValueKind], merged: I64, count: int) -> I64:
+    """(count, kinds) numbers; ``merged`` says which written sample each row of Profile.samples belongs to.
+
+    OptionError where many events times many samples would take more memory than a machine may have.
+    """
+    if len(kinds) > FEW_KINDS and count * len(kinds) > MOST_CELLS:
+        raise OptionError(
+            f"pprof has a number of each of {len(kinds):,} sample types in each of {count:,} samples, too many: "
+            "write a file for each event (--per-event), or choose events (--event)"
+        )
+    samples = profile.samples
+    values = np.zeros((count, len(kinds)), np.int64)
+    rows_of = dict(rows_by(samples.event))
+    for at, kind in enumerate(kinds):
+        rows = np.arange(len(merged)) if kind.event < 0 else rows_of.get(kind.event, np.zeros(0, np.int64))
+        np.add.at(values[:, at], merged[rows], (samples.count if kind.is_count else samples.value)[rows])
+    return values
+
+
+def heaviest(values: I64, most: int) -> I64:
+    """Rows to keep when only ``most`` samples may be written, ascending; the last one's place is for the rest's sum.
+
+    The last sample type decides, then the one before it, then the order of rows.
+    """
+    if most <= 0 or len(values) <= most:
+        return np.arange(len(values))
+    order = np.lexsort((np.arange(len(values)), *(-values[:, at] for at in range(values.shape[1]))))
+    return np.sort(order[: most - 1])

@@ -1,0 +1,152 @@
+"""Speedscope's own format: one profile per thread (and event), weights in the event's unit, stacks in time order.
+
+Source of truth: speedscope's file-format-schema.json ("sampled" profiles). Unlike pprof and Chrome traces, this keeps
+threads apart, inlined frames visible and every event's numbers exact.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import BinaryIO, ClassVar
+
+import numpy as np
+
+from perf2x.base.columnar.arrays import I64, AnyArray
+from perf2x.base.columnar.unique import rows_by, unique
+from perf2x.emitters.encoding.decimal_text import without_nulls
+from perf2x.emitters.encoding.json_encoder import json_bytes, json_column, json_string
+from perf2x.emitters.encoding.text_chunks import chunk_array
+from perf2x.emitters.flame.picture_title import heading
+from perf2x.emitters.timeline.tracks import Tracks, tracks_of, with_event
+from perf2x.model.plugin_options import Needs, check_choices, option
+from perf2x.model.printable_text import one_line
+from perf2x.model.profile.event_lookup import find_event
+from perf2x.model.profile.frame_tree import FrameRows, expand
+from perf2x.model.profile.profile import Profile
+from perf2x.model.profile.shown_frames import LocationFrames, location_frames
+from perf2x.model.profile.stack_tree import depths, paths, used_stacks
+
+_ROWS_PER_PIECE = 1 << 15
+_STACKS_PER_PIECE = 1 << 13
+_UNITS = {"nanoseconds": "nanoseconds", "bytes": "bytes"}
+
+
+@dataclass(frozen=True, slots=True)
+class Speedscope:
+    """Speedscope JSON: one profile per thread and event, in time order, inlined frames included."""
+
+    suffix: ClassVar[str] = ".speedscope.json"
+    needs: ClassVar[Needs] = Needs(timeline=True, columns=frozenset({"cpu"}), viewer="open it: speedscope.app")
+
+    event: str | None = option(None, "write the samples of this event only; default: of all events")
+
+    def __post_init__(self) -> None:
+        check_choices(self)
+
+    def emit(self, profile: Profile, out: BinaryIO) -> None:
+        """Write one JSON object, thread by thread, the busiest first."""
+        frames = location_frames(profile)
+        head = {
+            "$schema": "https://www.speedscope.app/file-format-schema.json",
+            "exporter": "perf2x",
+            "name": heading(profile),
+            "activeProfileIndex": 0,
+        }
+        out.write(json_bytes(head)[:-1] + b',"shared":{"frames":[\n')
+        out.write(b",\n".join(_frame_objects(profile, frames)))
+        out.write(b'\n]},"profiles":[\n')
+        comma = b""
+        for parts in self._profiles(profile, frames):
+            out.write(comma)
+            out.writelines(parts)
+            comma = b",\n"
+        out.write(b"\n]}\n")
+
+    def _profiles(self, profile: Profile, frames: LocationFrames) -> Iterator[Iterator[bytes]]:
+        """One profile for each track and event that has samples: default event first, then the heaviest threads."""
+        samples = profile.samples
+        if not len(samples):
+            return
+        tracks, track = tracks_of(profile)
+        kinds = _in_order(profile, self.event)
+        stacks, place = used_stacks(profile)
+        texts = _stack_texts(expand(profile.stacks, frames.of_location), stacks)
+        rows_of = dict(rows_by(samples.event))
+        for kind in kinds:
+            wanted = rows_of.get(kind, np.zeros(0, np.int64))
+            for lane, chosen in _tracks_by_weight(track, samples.value, wanted):
+                name = _track_name(profile, tracks, lane) + (
+                    f": {one_line(profile.events[kind].name)}" * (len(kinds) > 1)
+                )
+                unit = _UNITS.get(profile.events[kind].unit, "none")
+                yield _profile(name, unit, _arrays(texts, place[chosen]), samples.value[chosen])
+
+
+def _tracks_by_weight(track: I64, value: I64, wanted: I64) -> list[tuple[int, I64]]:
+    """The tracks that some samples (rows, rising) are on, and the rows on each."""
+    lanes = [(lane, wanted[rows]) for lane, rows in rows_by(track[wanted])]
+    return sorted(lanes, key=lambda lane: -int(value[lane[1]].sum()))
+
+
+def _stack_texts(rows: FrameRows, stacks: I64) -> AnyArray:
+    """(stacks,) Each stack as an array of frame numbers, outermost first, without the bracket at its end.
+
+    Every number is a cell of eight or sixteen bytes; NULs fill it up and are taken out of many stacks at once.
+    """
+    depth, count = depths(rows.parent), int(rows.frame.max(initial=0)) + 1
+    numbers = [b"%d" % number for number in range(count)]
+    forms = (b"%b,", b"[%b,", b"%b]", b"[%b]")  # inside a stack, outermost, innermost, both
+    texts = [form % number for form in forms for number in numbers]
+    cells = np.array(texts, "S8" if len(texts[-1]) <= 8 else "S16")
+    result: list[bytes] = []
+    for start in range(0, len(stacks), _STACKS_PER_PIECE):
+        leaf = rows.innermost(stacks[start : start + _STACKS_PER_PIECE])
+        path = paths(rows.parent, depth, leaf, outermost_first=True)
+        chosen, held = rows.frame[path.values], path.lengths > 0
+        chosen[path.offsets[:-1][held]] += count
+        chosen[path.offsets[1:][held] - 1] += 2 * count
+        arrays = iter(without_nulls(cells[chosen]).split(b"]"))
+        result += [next(arrays) if some else b"[" for some in held.tolist()]
+    return chunk_array(result)
+
+
+def _arrays(texts: AnyArray, place: I64) -> Iterator[bytes]:
+    """Each sample's stack."""
+    for start in range(0, len(place), _ROWS_PER_PIECE):
+        some = b"],".join(texts[place[start : start + _ROWS_PER_PIECE]].tolist())
+        yield (b"," if start else b"") + some + b"]"
+
+
+def _profile(name: str, unit: str, stacks: Iterator[bytes], weights: I64) -> Iterator[bytes]:
+    """One "sampled" profile; its values are positions on the axis of summed weights."""
+    head = {"type": "sampled", "name": name, "unit": unit, "startValue": 0, "endValue": int(weights.sum())}
+    yield json_bytes(head)[:-1] + b',"samples":['
+    yield from stacks
+    yield b'],"weights":'
+    yield from json_column(weights)
+    yield b"}"
+
+
+def _frame_objects(profile: Profile, frames: LocationFrames) -> Iterator[bytes]:
+    text, functions = profile.strings, profile.functions
+    for row, (name, function) in enumerate(zip(frames.name, frames.function.tolist(), strict=True)):
+        file = one_line(text[functions.filename[function]]) if function >= 0 else ""
+        file = file or one_line(frames.object[row])
+        entry = json_string(one_line(name) or "[unknown]")
+        yield (f'{{"name":{entry},"file":{json_string(file)}}}' if file else f'{{"name":{entry}}}').encode()
+
+
+def _in_order(profile: Profile, event: str | None) -> list[int]:
+    """Events to write, the default one first."""
+    if event is not None:
+        return [find_event(profile, event)]
+    sampled = unique(profile.samples.event).tolist()
+    return sorted(sampled, key=lambda row: (row != profile.default_event, row))
+
+
+def _track_name(profile: Profile, tracks: Tracks, lane: int) -> str:
+    pid, tid, cpu = int(tracks.pid[lane]), int(tracks.tid[lane]), int(tracks.cpu[lane])
+    if cpu >= 0:
+        return f"swapper/{cpu}"
+    comm = one_line(profile.strings[profile.threads.comm[tracks.thread[lane]]]) or "?"
+    name = with_event(profile, tracks, lane, comm)
+    return f"{name} ({pid})" if pid == tid else f"{name} ({pid}/{tid})"

@@ -1,0 +1,21 @@
+"""Tables of tracepoints' fields, and which samples have a row in each."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from perf2x.base.columnar.arrays import I64
+from perf2x.model.profile.profile import Profile
+from perf2x.model.profile.tracepoint_fields import TracepointFields
+
+
+def field_tables(profile: Profile, rows: I64) -> Iterator[tuple[TracepointFields, I64, I64]]:
+    """Yield each table of fields with the places among ``rows`` (of samples) that have one, and their rows in it."""
+    if profile.samples.fields is None:
+        return
+    fields, base = profile.samples.fields[rows].astype(np.int64), 0
+    for entry in profile.fields:
+        held = np.flatnonzero((fields >= base) & (fields < base + entry.count))
+        if len(held):
+            yield entry, held, fields[held] - base
+        base += entry.count

@@ -1,0 +1,165 @@
+"""Boxes of known lengths on tracks: each as late as it fits, but not behind the moment of its sample.
+
+A sample says that its stack ran at its moment, and that its thread ran for a period until then. Timers fire late now
+and then, so moments are not a period apart. Boxes stand in the order of their samples and give way backwards::
+
+    moments      1.3   2.0   3.0   4.1          period 1
+    boxes     (0-1) (1-2) (2-3)  (3.1-4.1)
+
+What cannot be placed (more CPU time than time) is cut: a box is pushed back by few periods at most, and ends where
+the one before it ends at the latest.
+"""
+
+import numpy as np
+from msgspec import Struct
+
+from perf2x.base.columnar.arrays import I64, AnyArray, Bools
+from perf2x.base.columnar.unique import argsort_rows
+
+_FARTHEST = 4
+"""Periods that a box may end before its moment."""
+_ROUNDS = 16
+_CLOSED = 200
+"""Gaps are closed, the shortest first, until they sum to one part in so many of a track's time."""
+_LIMIT = 1 << 62
+
+
+class Chains(Struct, frozen=True):
+    """Boxes in an order in which none may overlap the one before: those of one track, or of one CPU, by time."""
+
+    order: I64 | None
+    """(boxes,) Rows of boxes, chain by chain; None: they stand so."""
+    first: Bools
+    """(boxes,) True where a chain begins."""
+
+    @staticmethod
+    def of(chain: AnyArray, moment: I64) -> "Chains":
+        """Return the chains of boxes that stand on numbered lines and belong to moments."""
+        return Chains.in_order(order_of(chain, moment), chain)
+
+    @staticmethod
+    def in_order(order: I64 | None, chain: AnyArray) -> "Chains":
+        """Return the chains of rows in an order that keeps chains together."""
+        lane = chain if order is None else chain[order]
+        return Chains(order, np.append(True, lane[1:] != lane[:-1])[: len(lane)])
+
+    def take(self, values: I64) -> I64:
+        """Return a copy of values of boxes, chain by chain."""
+        return values.copy() if self.order is None else values[self.order]
+
+    def put(self, values: AnyArray) -> AnyArray:
+        """Return values that stand chain by chain as those of the boxes."""
+        if self.order is None:
+            return values
+        result = np.empty_like(values)
+        result[self.order] = values
+        return result
+
+
+def place(moment: I64, length: I64, chains: list[Chains]) -> tuple[I64, I64]:
+    """Return starts and ends of boxes that overlap in no chain. All times are at least 0."""
+    most = _LIMIT // max(len(length), 1)
+    length = np.minimum(length, most) if length.max(initial=0) > most else length
+    end = _latest_ends(moment, length, chains)
+    earliest = length * -_FARTHEST  # in place, here and below: there is not room for many columns of all boxes
+    earliest += moment
+    np.maximum(end, earliest, out=end)
+    start = np.subtract(end, length, out=earliest)
+    np.maximum(start, 0, out=start)
+    np.maximum(end, 0, out=end)
+    latest, is_own = _ends_before(end, chains)
+    np.minimum(np.maximum(start, latest, out=start), end, out=start)
+    return _without_short_gaps(start, end, latest, is_own, chains[0]), end
+
+
+def order_of(lane: AnyArray, time: I64) -> I64 | None:
+    """Return the rows by lane, then time; equal ones keep their order. None where they stand so."""
+    later = lane[1:] > lane[:-1]
+    if np.all(later | ((lane[1:] == lane[:-1]) & (time[1:] >= time[:-1]))):
+        return None
+    return argsort_rows([lane, time])
+
+
+def _latest_ends(moment: I64, length: I64, chains: list[Chains]) -> I64:
+    """(boxes,) the latest ends, not behind the moments, at which boxes overlap in no chain, if few rounds find them."""
+    end = moment
+    for _ in range(_ROUNDS):
+        before = end
+        for chain in chains:
+            end = _pushed_back(end, length, chain)
+        if len(chains) == 1 or np.array_equal(before, end):
+            break
+    return end
+
+
+def _ends_before(end: I64, chains: list[Chains]) -> tuple[I64, Bools]:
+    """(boxes,) the latest end of all earlier boxes in any chain, and whether it is one of the first chain's."""
+    latest, is_own = earlier_ends(end, chains[0]), np.ones(len(end), np.bool_)
+    for chain in chains[1:]:
+        other = earlier_ends(end, chain)
+        is_own &= latest >= other
+        np.maximum(latest, other, out=latest)
+    return latest, is_own
+
+
+def _pushed_back(end: I64, length: I64, chain: Chains) -> I64:
+    """(boxes,) latest ends, not behind the given ones, at which the boxes of a chain do not overlap."""
+    total, latest = chain.take(length), chain.take(end)
+    np.cumsum(total, out=total)
+    latest -= total
+    _lower_to_minimum_behind(latest, chain.first)
+    latest += total
+    del total
+    return chain.put(latest)
+
+
+def _lower_to_minimum_behind(values: I64, first: Bools) -> None:
+    """Lower each value to the minimum of it and all behind it in its chain: there is not room for many copies.
+
+    Chains are lifted above each other, so that one running minimum serves all.
+    """
+    if not len(values):
+        return
+    starts = np.flatnonzero(first)
+    count = np.diff(np.append(starts, len(values)))
+    highest = np.maximum.reduceat(values, starts)
+    np.maximum(values, np.repeat(highest - _LIMIT // len(starts), count), out=values)
+    lowest = np.minimum.reduceat(values, starts)
+    lift = np.repeat(np.append(0, np.cumsum(highest - lowest)[:-1]) - lowest, count)
+    values += lift
+    from_behind = values[::-1]
+    np.minimum.accumulate(from_behind, out=from_behind)
+    values -= lift
+
+
+def earlier_ends(end: I64, chain: Chains) -> I64:
+    """(boxes,) the latest end of all earlier boxes of the chain; 0 for the first."""
+    ends = chain.take(end)
+    np.negative(ends, out=ends)
+    _lower_to_minimum_behind(ends[::-1], np.append(chain.first[1:], True)[: len(ends)][::-1])
+    np.negative(ends[:-1], out=ends[1:])
+    ends[chain.first] = 0
+    return chain.put(ends)
+
+
+def _without_short_gaps(start: I64, end: I64, before: I64, is_own: Bools, own: Chains) -> I64:
+    """Return starts: boxes begin where the one before on their track ends, if the gap is short and free in all chains.
+
+    A thread that runs on is one run, whatever the jitter of its samples. ``before`` is the latest end of all earlier
+    boxes in any chain, which ``is_own`` says is one of the track's.
+    """
+    is_gap = is_own & (start > before) & (end > start)
+    is_gap &= ~own.put(own.first)
+    track = own.put(np.cumsum(own.first, dtype=np.int32) - np.int32(1))
+    rows = np.flatnonzero(is_gap)
+    gap = start[rows] - before[rows]
+    order = argsort_rows([track[rows], gap])
+    rows, gap = rows[order], gap[order]
+    lane = track[rows]
+    spent = np.cumsum(gap)
+    held = np.bincount(track, (end - start) / _CLOSED, minlength=1)
+    opening = np.append(True, lane[1:] != lane[:-1])[: len(rows)]
+    base = np.maximum.accumulate(np.where(opening, spent - gap, 0))
+    closed = rows[spent - base <= held[lane]]
+    start[closed] = before[closed]
+    return start

@@ -1,0 +1,39 @@
+"""The number of threads that ran at once, as timelines draw it below or above their tracks."""
+
+import numpy as np
+from msgspec import Struct
+
+from perf2x.base.columnar.arrays import I64
+from perf2x.emitters.timeline.running_time import since
+from perf2x.model.profile.profile import Profile
+
+TITLE = "threads running"
+"""Name of the curve, in every viewer."""
+
+
+class Steps(Struct, frozen=True):
+    """A step curve: ``threads`` (n,) from ``time`` (n,), rising, to the next row's."""
+
+    time: I64
+    threads: I64
+
+    def __len__(self) -> int:
+        return len(self.time)
+
+
+def running_steps(profile: Profile, origin: int, tick: int = 1) -> Steps:
+    """Return Profile.running in ticks of so many nanoseconds since the origin; no rows where it is unknown.
+
+    Of the steps before the origin, and of those within one tick, the last one counts. Where one thread takes another's
+    place, both are counted for a nanosecond, which is no step.
+    """
+    curve = profile.running
+    if curve is None:
+        return Steps(np.zeros(0, np.int64), np.zeros(0, np.int64))
+    time = since(curve.time, origin)
+    held = np.append(np.diff(time) > 1, True)[: len(time)]
+    time, threads = (time[held] + tick // 2) // tick, curve.threads[held].astype(np.int64)
+    is_last = np.append(np.diff(time) > 0, True)[: len(time)]
+    time, threads = time[is_last], threads[is_last]
+    changes = np.diff(threads, prepend=-1) != 0
+    return Steps(time[changes], threads[changes])

@@ -1,0 +1,184 @@
+"""The times at which a thread cannot have run, and what is left when they are cut out of its track.
+
+::
+
+    wall clock     0    10        30   40            a hole from 10 to 30
+    running time   0    10        10   20
+
+Boxes are placed in running time and cut at the holes when they come back, so that a period that began before a wait
+goes on behind it.
+"""
+
+import numpy as np
+from msgspec import Struct
+
+from perf2x.base.columnar.arrays import I64, U64, AnyArray, Bools
+from perf2x.base.columnar.ragged import offsets_of, ranges, row_numbers
+from perf2x.base.columnar.unique import argsort_rows, unique_inverse
+from perf2x.emitters.timeline.placement import Chains, earlier_ends
+
+FAR = 1 << 61
+"""Nanoseconds that no time reaches."""
+
+
+class Spans(Struct, frozen=True):
+    """Stretches of time, by track, then start; those of a track do not overlap."""
+
+    track: AnyArray
+    start: I64
+    end: I64
+
+    def __len__(self) -> int:
+        return len(self.track)
+
+
+def spans_of(track: I64, start: I64, end: I64) -> Spans:
+    """Put stretches in order; one ends where the next begins, and empty ones are left out."""
+    order = argsort_rows([track, start, end])
+    track, start, end = track[order], start[order], end[order]
+    same = np.append(track[1:] == track[:-1], False)[: len(track)]
+    end = np.where(same, np.minimum(end, np.append(start[1:], 0)[: len(end)]), end)
+    some = end > start
+    return Spans(track[some], start[some], end[some])
+
+
+def gaps_between(spans: Spans) -> Spans:
+    """Return all time of the tracks that no span covers, from 0 to FAR."""
+    first, last = _first_of_tracks(spans.track), _first_of_tracks(spans.track[::-1])[::-1]
+    start = np.concatenate([np.where(first, 0, np.roll(spans.end, 1)), spans.end[last]])
+    end = np.concatenate([spans.start, np.full(int(last.sum()), FAR)])
+    return spans_of(np.concatenate([spans.track, spans.track[last]]), start, end)
+
+
+def union_of(one: Spans, other: Spans) -> Spans:
+    """Return all time that either covers, as few spans as can be."""
+    track, start, end = (np.append(getattr(one, name), getattr(other, name)) for name in Spans.__struct_fields__)
+    end = np.minimum(end, FAR)
+    order = argsort_rows([track, start, end])
+    track, start = track[order], start[order]
+    chain = Chains(None, _first_of_tracks(track))
+    covered = earlier_ends(end[order], chain)
+    opens = chain.first | (start > covered)
+    first = np.flatnonzero(opens)
+    return Spans(track[first], start[first], np.maximum.reduceat(end[order], first) if len(first) else end)
+
+
+class RunningTime(Struct, frozen=True):
+    """Clocks that stand still in the holes of their tracks."""
+
+    holes: Spans
+    before: I64
+    """(holes,) Time in earlier holes of the track."""
+    at: I64
+    """(holes,) Running time at which a hole stands, rising within a track."""
+
+    @staticmethod
+    def without(holes: Spans) -> "RunningTime":
+        """Return the clocks of tracks with these holes."""
+        lengths = holes.end - holes.start
+        total = np.cumsum(lengths) - lengths  # may wrap around; differences within a track do not
+        first = np.maximum.accumulate(np.where(_first_of_tracks(holes.track), np.arange(len(holes)), 0))
+        before = total - total[first]
+        return RunningTime(holes, before, holes.start - before)
+
+    def of(self, track: I64, wall: I64) -> I64:
+        """Return the running time at times of tracks."""
+        if not len(self.holes):
+            return wall
+        hole = last_until((self.holes.track, self.holes.start), (track, wall))
+        held = np.flatnonzero(hole >= 0)
+        row = hole[held]
+        result = wall.copy()
+        inside = np.minimum(wall[held], self.holes.end[row]) - self.holes.start[row]
+        result[held] -= self.before[row] + inside
+        return result
+
+    def stretch(self, track: I64, wall: I64) -> tuple[I64, I64]:
+        """Return the stretch between two holes that times of tracks lie in, or that ended last: its number, its end.
+
+        The end is running time. Every track must have a hole behind all times.
+        """
+        following = rows_until((self.holes.track, self.holes.start), (track, wall))
+        before = np.maximum(following - 1, 0)
+        is_inside = (following > 0) & (self.holes.track[before] == track) & (wall < self.holes.end[before])
+        stretch = np.where(is_inside, before, following)
+        return stretch, self.at[stretch]
+
+    def last(self, track: I64) -> I64:
+        """Return the running time at which the last hole of each track stands; every track must have one."""
+        return self.at[np.searchsorted(self.holes.track, track, "right") - 1]
+
+    def pieces(self, track: AnyArray, start: I64, end: I64) -> tuple[I64 | slice, Spans]:
+        """Return boxes in running time as pieces on the wall clock, and each piece's box; empty boxes have none.
+
+        A slice stands for all boxes, where each is one piece.
+        """
+        some = end > start
+        if not len(self.holes) and some.all():
+            return slice(None), Spans(track, start, end)
+        box = np.flatnonzero(some)
+        lane, begin, finish = track[box], start[box], end[box]
+        if not len(self.holes):
+            return box, Spans(lane, begin, finish)
+        known = (self.holes.track, self.at)
+        early = last_until(known, (lane, begin))  # the last hole that stands before the box, −1: none
+        late = last_until(known, (lane, finish - 1))
+        count = np.where(late < 0, 0, np.where(early < 0, late - self._first(late), late - early - 1) + 1)
+        first = np.where(early < 0, self._first(late), early + 1)
+        offsets = offsets_of(count + 1)
+        begins, ends = np.empty(offsets[-1], np.int64), np.empty(offsets[-1], np.int64)
+        begins[offsets[:-1]] = begin + self._passed(early)
+        ends[offsets[1:] - 1] = finish + self._passed(np.where(count > 0, late, early))
+        hole = ranges(first, count)
+        inner = np.ones(len(begins), np.bool_)
+        inner[offsets[1:] - 1] = False
+        ends[inner] = self.holes.start[hole]
+        begins[1:][inner[:-1]] = self.holes.end[hole]
+        owner = row_numbers(count + 1)
+        some = ends > begins
+        return box[owner[some]], Spans(lane[owner[some]], begins[some], ends[some])
+
+    def _first(self, hole: I64) -> I64:
+        """The first hole of each hole's track; 0 for −1."""
+        if not len(self.holes):
+            return np.zeros(len(hole), np.int64)
+        first = np.maximum.accumulate(np.where(_first_of_tracks(self.holes.track), np.arange(len(self.holes)), 0))
+        return np.where(hole < 0, 0, first[hole])
+
+    def _passed(self, hole: I64) -> I64:
+        """Time in holes up to this one and with it; 0 for −1."""
+        if not len(self.holes):
+            return np.zeros(len(hole), np.int64)
+        return np.where(hole < 0, 0, (self.before + self.holes.end - self.holes.start)[hole])
+
+
+def _first_of_tracks(track: I64) -> Bools:
+    return np.append(True, track[1:] != track[:-1])[: len(track)]
+
+
+def last_until(known: tuple[AnyArray, I64], wanted: tuple[AnyArray, I64]) -> I64:
+    """(wanted,) the last known row (by track, then time) of the track that is not later, −1 for none."""
+    if not len(known[0]) or not len(wanted[0]):
+        return np.full(len(wanted[0]), -1, np.int64)
+    row = rows_until(known, wanted) - 1
+    return np.where((row >= 0) & (known[0][row] == wanted[0]), row, -1)
+
+
+def rows_until(known: tuple[AnyArray, I64], wanted: tuple[AnyArray, I64]) -> I64:
+    """(wanted,) how many known rows, sorted by track, then time, stand before a moment of a track or at it."""
+    track = _common_ranks(known[0], wanted[0])
+    time = _common_ranks(known[1], wanted[1])
+    width = 1 + max(int(ranks.max(initial=0)) for ranks in time)
+    return np.searchsorted(track[0] * width + time[0], track[1] * width + time[1], "right")
+
+
+def since(time: U64, origin: int) -> I64:
+    """Nanoseconds from the origin, at least 0; hostile distances are cut at FAR."""
+    later = time - np.minimum(np.uint64(max(origin, 0)), time)
+    return np.minimum(later, np.uint64(FAR)).astype(np.int64) + max(-origin, 0)
+
+
+def _common_ranks(one: AnyArray, other: AnyArray) -> tuple[I64, I64]:
+    """Return two columns as ranks among the distinct values of both, so that a pair of ranks fits one integer."""
+    rank = unique_inverse(np.append(one, other))[1]
+    return rank[: len(one)], rank[len(one) :]

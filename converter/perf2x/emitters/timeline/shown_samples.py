@@ -1,0 +1,216 @@
+"""The stretches of time in which each sample's stack is drawn on its track: what all timelines have in common.
+
+perf writes nothing while a thread sleeps. Showing each stack until the next sample would draw hours of work that never
+happened. So a stack is drawn for the CPU time that its sample stands for (durations.py), up to its moment:
+
+- Where the thread's context switches were recorded, it ran from each switch in to the next switch out, and only then.
+  The first stack of a run is drawn from the switch in, the last one to the switch out. A run that no sample fell into
+  is drawn with the next stack, if its period reaches back so far.
+- Elsewhere boxes of known lengths are placed before their moments (placement.py). Where samples tell their CPUs, boxes
+  of one CPU do not overlap either: another thread's sample ends a box, and no more threads run at once than CPUs
+  (unwatched.py).
+- A wait begins at its sample and lasts as long as it says. No box of its thread lies in it.
+
+So per track the boxes sum to the periods of the clock event, or to samples × typical interval for other events. With
+context switches they sum to the time between the switches, which is that to a period.
+"""
+
+import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
+
+from perf2x.base.columnar.arrays import I64, AnyArray, Bools, narrow, take_rows_of
+from perf2x.base.columnar.ragged import argsort_small
+from perf2x.emitters.timeline.durations import Durations, durations_of
+from perf2x.emitters.timeline.placement import order_of
+from perf2x.emitters.timeline.running_spans import Runs, no_runs, runs_of
+from perf2x.emitters.timeline.running_time import FAR, RunningTime, Spans, gaps_between, last_until, since, union_of
+from perf2x.emitters.timeline.tracks import cpu_tracks_of, tracks_of
+from perf2x.emitters.timeline.unwatched import Boxes, pieces_without_switches
+from perf2x.model.profile.profile import Profile
+from perf2x.model.profile.waits import Wait
+
+_REACH = 2
+"""Periods before a sample that are drawn with its stack where switches say that its thread ran."""
+
+
+class ShownSamples(Struct, frozen=True):
+    """One row per stretch of time, by track, then start. Times are nanoseconds since ``origin_of(profile)``.
+
+    Rows of a track never overlap; ``joined`` says that row i ends where row i + 1 of the same track begins. A sample
+    has several rows where its period began before a wait, and none where it is a moment.
+    """
+
+    track: AnyArray
+    """Whole numbers, of 32 bits where that is enough, as there are millions of rows."""
+    sample: AnyArray
+    """Row in Profile.samples, likewise."""
+    start: I64
+    end: I64
+    joined: Bools
+
+    def __len__(self) -> int:
+        return len(self.track)
+
+
+def thread_runs(profile: Profile) -> Runs:
+    """When the threads of all tracks (``tracks_of``) had a CPU, as context switches say; empty without them."""
+    samples = profile.samples
+    if profile.switches is None or not len(profile.switches.time):
+        return no_runs()
+    everything, track = np.arange(len(samples)), tracks_of(profile)[1]
+    time = np.zeros(len(samples), np.uint64) if samples.time is None else samples.time
+    origin = origin_of(profile)
+    boxes = _boxes(track, everything, since(time, origin), durations_of(profile, everything, track))
+    return runs_of(profile, origin, Spans(boxes.track, boxes.moment, boxes.length))
+
+
+def origin_of(profile: Profile) -> int:
+    """The time (ns on the recording's clock) that is 0 on every timeline: where the first box or run may begin."""
+    time = profile.samples.time
+    if time is None or not len(time):
+        return 0
+    standing = durations_of(profile, np.arange(len(time)))
+    length = np.where(standing.is_wait, 0, standing.time).astype(np.uint64)
+    earlier = int((length - np.minimum(length, time)).max())  # by so much the first box begins before the clock's zero
+    first = -earlier if earlier else int((time - np.minimum(length, time)).min())
+    switches = profile.switches
+    return first if switches is None or not len(switches.time) else min(first, int(switches.time[0]))
+
+
+def shown_samples(profile: Profile, track: AnyArray, wanted: AnyArray) -> ShownSamples:
+    """Return when each wanted sample (rows, ascending) is drawn; ``track`` (samples,) is the one of its thread."""
+    if profile.samples.time is None or not len(wanted):
+        none = np.zeros(0, np.int64)
+        return ShownSamples(none, none, none, none, np.zeros(0, np.bool_))
+    origin = origin_of(profile)
+    boxes, waits, waiting = _boxes_and_waits(
+        track, wanted, since(profile.samples.time, origin), durations_of(profile, wanted, track)
+    )
+    runs = runs_of(profile, origin, Spans(boxes.track, boxes.moment, boxes.length))
+    parts = []
+    if len(runs):
+        watched = np.isin(boxes.track, runs.track)
+        idle = union_of(gaps_between(runs.spans()), take_rows_of(waiting, np.isin(waiting.track, runs.track)))
+        parts.append(_in_runs(take_rows_of(boxes, watched), idle))
+        boxes = take_rows_of(boxes, ~watched)
+    parts.append((waits, waiting))
+    parts.append(pieces_without_switches(profile, boxes, waiting, runs))
+    del boxes
+    return _in_order(parts)
+
+
+def _boxes_and_waits(
+    track: AnyArray, wanted: AnyArray, time: I64, standing: Durations
+) -> tuple[Boxes, AnyArray, Spans]:
+    """Return the boxes of what ran, and which samples are waits, with the time that these take."""
+    waits = wanted[standing.is_wait]
+    waiting = Spans(track[waits], time[waits], time[waits] + np.minimum(standing.time[standing.is_wait], FAR))
+    boxes = _boxes(track, wanted, time, standing)
+    return boxes, waits, _giving_way(waiting, boxes)
+
+
+def in_ticks(shown: ShownSamples, tick: int) -> ShownSamples:
+    """Return the rows in whole ticks of so many nanoseconds; those that are shorter vanish."""
+    start, end = ((time + tick // 2) // tick for time in (shown.start, shown.end))
+    kept = end > start
+    return _joined(shown.track[kept], shown.sample[kept], start[kept], end[kept])
+
+
+def on_cpus(profile: Profile, shown: ShownSamples) -> ShownSamples:
+    """Return what ran on each CPU that is known, on the tracks of ``cpu_tracks_of``; waits lie on none."""
+    samples = profile.samples
+    cpu = np.full(len(shown), -1) if samples.cpu is None else samples.cpu[shown.sample].astype(np.int64)
+    ran = np.ones(len(shown), np.bool_) if samples.wait is None else samples.wait[shown.sample] == Wait.RAN
+    known = np.flatnonzero((cpu >= 0) & ran)
+    track = np.searchsorted(cpu_tracks_of(profile).cpu, cpu[known])
+    return _in_order([(shown.sample[known], Spans(track, shown.start[known], shown.end[known]))])
+
+
+def _boxes(track: AnyArray, wanted: AnyArray, time: I64, standing: Durations) -> Boxes:
+    held = np.flatnonzero((standing.time > 0) & ~standing.is_wait)
+    order = held[argsort_small(track[wanted[held]])]
+    rows = wanted[order]
+    length = standing.time[order]
+    return Boxes(narrow(track[rows]), narrow(rows), time[rows], np.minimum(length, FAR, out=length))
+
+
+def _giving_way(waiting: Spans, boxes: Boxes) -> Spans:
+    """Let waits that end at the very moment of a sample of their thread end a period earlier.
+
+    Nobody saw such a thread come back: its own sample is the first sign of it, and says that it ran until then.
+    """
+    if not len(waiting):
+        return waiting
+    row = last_until((boxes.track, boxes.moment), (waiting.track, waiting.end))
+    guessed = (row >= 0) & (np.append(boxes.moment, -1)[row] == waiting.end)
+    period = np.where(guessed, np.append(boxes.length, 0)[row], 0)
+    return replace(waiting, end=np.maximum(waiting.end - period, waiting.start))
+
+
+def _in_runs(boxes: Boxes, idle: Spans) -> tuple[AnyArray, Spans]:
+    """Return the pieces of boxes whose threads' runs are known: each run, all that is not idle, is drawn whole.
+
+    ::
+
+        runs       |-----------|      |--|     |----------|
+        samples       A    B                      C   D
+        boxes       AAABBBBBBBBB       CC       CCCCDDDDDDD
+
+    Runs behind a thread's last sample have its stack for at most a period.
+    """
+    clock = RunningTime.without(idle)
+    lane, ran = boxes.track, clock.of(boxes.track, boxes.moment)
+    run, run_end = clock.stretch(lane, boxes.moment)
+    same = lane[1:] == lane[:-1]
+    goes_on = np.append(same & (run[1:] == run[:-1]), False)[: len(lane)]
+    limit = np.where(np.append(same, False)[: len(lane)], run_end, clock.last(lane))
+    end = np.where(goes_on, ran, np.minimum(limit, ran + boxes.length))
+    before = np.append(0, np.where(same, end[:-1], 0))[: len(lane)]
+    start = np.maximum(before, ran - np.minimum(_REACH * boxes.length, ran))
+    owner, pieces = clock.pieces(lane, start, end)
+    return boxes.sample[owner], pieces
+
+
+def _in_order(parts: list[tuple[AnyArray, Spans]]) -> ShownSamples:
+    """Return rows of all parts by track and start; one ends where the next begins.
+
+    Takes the parts out of the list: there is not room for all rows twice.
+    """
+    filled = [part for part in parts if len(part[0])] or parts[:1]
+    parts.clear()
+    columns = [[rows for rows, _ in filled]]
+    columns += [[getattr(spans, name) for _, spans in filled] for name in Spans.__struct_fields__]
+    filled.clear()
+    sample, track, start, end = (_put_together(column) for column in columns)
+    order = order_of(track, start)
+    if order is not None:
+        track, sample, start, end = track[order], sample[order], start[order], end[order]
+    some = end > start
+    if not some.all():  # nothing ends where an empty one begins
+        track, sample, start, end = track[some], sample[some], start[some], end[some]
+    end = np.minimum(end, _next_start(track, start))
+    some = end > start
+    if some.all():
+        return _joined(track, sample, start, end)
+    return _joined(track[some], sample[some], start[some], end[some])
+
+
+def _next_start(track: AnyArray, start: I64) -> I64:
+    """(rows,) the start of the track's next row, FAR beyond anything behind the last one."""
+    following = np.full(len(start), np.iinfo(np.int64).max)
+    np.copyto(following[:-1], start[1:], where=track[1:] == track[:-1])
+    return following
+
+
+def _put_together(column: list[AnyArray]) -> AnyArray:
+    """Return the arrays of a list, which is empty afterwards, one behind the other."""
+    whole = np.concatenate(column) if len(column) > 1 else column[0]
+    column.clear()
+    return whole
+
+
+def _joined(track: AnyArray, sample: AnyArray, start: I64, end: I64) -> ShownSamples:
+    joined = np.zeros(len(track), np.bool_)
+    joined[:-1] = (track[1:] == track[:-1]) & (start[1:] == end[:-1])
+    return ShownSamples(track, sample, start, end, joined)

@@ -1,0 +1,104 @@
+"""Tracks of a timeline: one for each thread, lane of a thread and idle CPU, or one for each CPU."""
+
+import numpy as np
+from msgspec import Struct
+
+from perf2x.base.columnar.arrays import I64
+from perf2x.base.columnar.unique import unique, unique_inverse
+from perf2x.model.printable_text import one_line
+from perf2x.model.profile.profile import Profile, ThreadSwitches
+
+UNKNOWN_ID = 4_194_305
+"""Stands for pid −1: just above the kernel's largest pid (PID_MAX_LIMIT); viewers turn negative ids into 0."""
+
+CPUS_ID = 4_194_306
+"""Pid and tid of CPU 0's track; other CPUs' follow. Each is a process of its own, so that viewers, which show a
+process's name first, say "CPU 3"."""
+
+LANES_ID = 1 << 23
+"""Below the tids of lanes besides threads' own ones, which are numbered from 1."""
+
+
+class Tracks(Struct, frozen=True):
+    """One row per horizontal lane of a viewer, by pid, then tid."""
+
+    pid: I64
+    tid: I64
+    thread: I64
+    """The thread row (Profile.threads) that was sampled last: its name is the lane's."""
+    cpu: I64
+    """CPU of an idle or a processor's lane, −1 for threads."""
+    event: I64
+    """The event whose times between tracepoints are on a lane besides the thread's own; −1: any."""
+
+    def __len__(self) -> int:
+        return len(self.pid)
+
+
+def tracks_of(profile: Profile) -> tuple[Tracks, I64]:
+    """Return all tracks, and the track of each sample.
+
+    Idle threads all have pid and tid 0, one per CPU at a time: each CPU's gets a tid of its own (1 + CPU), since
+    viewers join threads of one id, and take tid 0 for "unknown".
+    """
+    thread, cpu, lane, seen = _threads_seen(profile)
+    pid, tid = _ids(profile, thread)
+    tid = np.where(lane > 0, LANES_ID + lane, tid)
+    idle = (pid == 0) & (tid == 0)
+    cpu[~idle] = -1
+    tid[idle] = 1 + np.maximum(cpu[idle], 0)
+    ids, track_of_seen = unique_inverse(pid << 32 | tid)
+    track = track_of_seen[seen]
+    last = np.zeros(len(ids), np.int64)
+    last[track] = np.arange(len(track))  # the last assignment wins: rows are in time order
+    event = np.where(lane[seen[last]] > 0, profile.samples.event[last], -1) if len(track) else last
+    return Tracks(ids >> 32, ids & 0xFFFFFFFF, thread[seen[last]], cpu[seen[last]], event), track
+
+
+def switch_tracks(profile: Profile, switches: ThreadSwitches) -> I64:
+    """(switches,) the track, as ``tracks_of`` numbers them, of the thread that each switch is of; −1: it has none."""
+    known, _ = tracks_of(profile)
+    pid, tid = _ids(profile, switches.thread.astype(np.int64))
+    idle = (pid == 0) & (tid == 0)
+    tid[idle] = 1 + switches.cpu[idle]
+    tid[idle & (switches.cpu < 0)] = -1
+    ids = known.pid << 32 | known.tid
+    row = np.minimum(np.searchsorted(ids, pid << 32 | tid), max(len(ids) - 1, 0))
+    return np.where(ids[row] == (pid << 32 | tid), row, -1) if len(ids) else np.full(len(pid), -1)
+
+
+def _threads_seen(profile: Profile) -> tuple[I64, I64, I64, I64]:
+    """Return the distinct thread, CPU (−1: unknown) and lane of all samples, and each sample's row among them."""
+    cpu, lane = profile.samples.cpu, profile.samples.lane
+    width = 1 if cpu is None else int(cpu.max(initial=-1)) + 2
+    lanes = 1 if lane is None else int(lane.max(initial=0)) + 1
+    number = profile.samples.thread.astype(np.int64) * width + (0 if cpu is None else cpu.astype(np.int64) + 1)
+    number = number if lane is None else number * lanes + lane
+    kinds, seen = unique_inverse(number)
+    pairs = kinds // lanes
+    return pairs // width, pairs % width - 1, kinds % lanes, seen
+
+
+def with_event(profile: Profile, tracks: Tracks, row: int, name: str) -> str:
+    """Return the name of a thread for one of its tracks: lanes besides its own tell their event."""
+    event = int(tracks.event[row])
+    return name if event < 0 else f"{name} {one_line(profile.events[event].name)}"
+
+
+def knows_cpus(profile: Profile) -> bool:
+    """True where some samples say on which CPU they were taken."""
+    cpu = profile.samples.cpu
+    return cpu is not None and int(cpu.max(initial=-1)) >= 0
+
+
+def cpu_tracks_of(profile: Profile) -> Tracks:
+    """Return one track per CPU that samples know."""
+    cpu = np.zeros(0, np.int32) if profile.samples.cpu is None else profile.samples.cpu
+    cpus = unique(cpu[cpu >= 0]).astype(np.int64)
+    return Tracks(CPUS_ID + cpus, CPUS_ID + cpus, np.zeros(len(cpus), np.int64), cpus, np.full(len(cpus), -1))
+
+
+def _ids(profile: Profile, thread: I64) -> tuple[I64, I64]:
+    pid, tid = profile.threads.pid.astype(np.int64), profile.threads.tid.astype(np.int64)
+    nameless = (tid < 0) | ((tid == 0) & (pid != 0))  # Perfetto takes tid 0 of another process for its leader
+    return np.where(pid < 0, UNKNOWN_ID, pid)[thread], np.where(nameless, UNKNOWN_ID, tid)[thread]

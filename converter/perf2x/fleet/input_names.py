@@ -1,0 +1,100 @@
+"""Names of recordings: files, patterns, lists of names and addresses; fsspec reads what is no file of this machine."""
+
+import contextlib
+import stat
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from perf2x.base.errors import FormatError
+from perf2x.base.files.read_file import read_file
+from perf2x.base.files.remote import fsspec, is_address, modified_ns, told_apart
+from perf2x.base.files.temporary import private_directory
+
+_PATTERN = frozenset("*?[")
+_READ = 1 << 20
+_MOST_OF_LIST = 1 << 28
+"""Bytes of a list of names."""
+
+
+def expanded(names: Sequence[str], lists: Sequence[str]) -> list[str]:
+    """Return every recording that the names and lists (files with a name a line) say, once, in their order.
+
+    Patterns are expanded and sorted; paths become absolute, as other machines may read them. FormatError for a name, a
+    pattern or a list without a file.
+    """
+    found = (one for name in [*names, *_listed(lists)] for one in _expand(name))
+    return list(dict.fromkeys(found))
+
+
+def _listed(lists: Iterable[str]) -> Iterator[str]:
+    for file in lists:
+        try:
+            lines = read_file(Path(file), _MOST_OF_LIST).decode("utf-8", "surrogateescape").splitlines()
+        except OSError as error:
+            raise FormatError(f"{file}: {error.strerror}") from None
+        yield from (line.strip() for line in lines if line.strip())
+
+
+def _expand(name: str) -> Iterable[str]:
+    if name.startswith("file://"):
+        name = unquote(urlsplit(name).path)
+    has_pattern = not _PATTERN.isdisjoint(name)
+    if is_address(name):
+        return _matching(name) if has_pattern and not name.startswith("http") else [name]
+    if has_pattern and not Path(name).exists():
+        whole = Path(name).absolute()
+        root = Path(whole.anchor)
+        paths = sorted(root.glob(str(whole.relative_to(root))))
+        if not paths:
+            raise FormatError(f"{name}: no file matches this pattern")
+        return [str(path) for path in paths]
+    return [str(Path(name).absolute())]
+
+
+def _matching(address: str) -> list[str]:
+    with told_apart(address):
+        system, path = fsspec().core.url_to_fs(address)
+        found = sorted(str(system.unstrip_protocol(one)) for one in system.glob(path))
+    if not found:
+        raise FormatError(f"{address}: nothing matches this pattern")
+    return found
+
+
+@contextlib.contextmanager
+def local_copy(name: str) -> Iterator[Path]:
+    """Give the path of a recording: the file itself, or a copy of what an address holds, removed at the end.
+
+    FormatError when it cannot be read; those of the block name the address, not its copy.
+    """
+    if not is_address(name):
+        yield _regular(Path(name))
+        return
+    with private_directory() as folder:
+        copy = folder / "perf.data"
+        with told_apart(name), fsspec().open(name, "rb") as source, copy.open("wb") as target:
+            while block := source.read(_READ):
+                target.write(block)
+        try:
+            yield copy
+        except FormatError as error:
+            raise FormatError(str(error).replace(str(copy), name)) from None
+
+
+def changed_ns(name: str) -> int:
+    """When a recording, or a file in its directory, last changed: nanoseconds since the epoch, 0 where nobody says."""
+    if is_address(name):
+        with told_apart(name):
+            system, place = fsspec().core.url_to_fs(name)
+            return modified_ns(system.info(place))
+    path = Path(name)
+    files = list(path.iterdir()) if path.is_dir() else []
+    return max(one.stat().st_mtime_ns for one in (path, *files))
+
+
+def _regular(path: Path) -> Path:
+    """The path, unless reading it could wait for ever."""
+    mode = path.stat().st_mode
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        raise FormatError(f"{path}: no file: pipes and devices are read one by one, by perf2x convert --to parquet")
+    return path

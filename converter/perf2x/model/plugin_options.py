@@ -1,0 +1,67 @@
+"""What an emitter declares: its options, what it is made of, and which options of a conversion it honours.
+
+Separate from the registry, so that emitters need not import that; plugins import it from ``perf2x.plugins``.
+"""
+
+import dataclasses
+from collections.abc import Iterable
+from typing import Any
+
+from msgspec import Struct
+
+from perf2x.base.errors import SettingError
+from perf2x.model.profile.code_counts import CodeRequest
+
+SAMPLES, STACKS, NAMES = "samples", "stacks", "names"
+TAGS, START_TIME, LISTINGS = "tags", "start_time", "listings"
+HONOURABLE = frozenset({SAMPLES, STACKS, NAMES, TAGS, START_TIME, LISTINGS})
+"""Groups of options that a format may honour."""
+FINISHED = frozenset({SAMPLES, STACKS, NAMES})
+"""What a format honours that shows a finished profile."""
+
+
+class Needs(Struct, frozen=True):
+    """What an output format is made of, and which options it honours."""
+
+    timeline: bool = False
+    """True: one row a sample, in order of time; False: equal samples summed."""
+    times: bool = False
+    """Whether it can show only samples that have times."""
+    columns: frozenset[str] = frozenset()
+    """Optional columns of Profile.samples that it takes: ``cpu``, ``cgroup``, ``data_src``, ``fields`` (of
+    tracepoints), ``latency`` (beside the values, where it is asked for)."""
+    threads: bool = True
+    """Whether it tells threads of one name apart."""
+    full_names: bool = False
+    """Whether it has a place for full names beside the displayed ones (``Profile.full_names``)."""
+    code: CodeRequest | None = None
+    """The counts of one object's code that it is made of (``Profile.code``); None: of stacks."""
+    original: int = 0
+    """Bytes of the recording itself that it writes at most (``Profile.original``)."""
+    honours: frozenset[str] = FINISHED
+    """Groups of options that show in the output; pipeline/for_output.py has their options, and refuses others.
+
+    ``samples`` (as stitched), ``stacks`` and ``names`` (of a finished profile), ``tags``, ``start_time``,
+    ``listings`` (source lines and instructions).
+    """
+    why: str = ""
+    """Why it honours no more, for the error: the end of a sentence about the option."""
+    binary: bool = False
+    """Whether its bytes are not for a terminal."""
+    viewer: str = ""
+    """What to do with the file ``{0}``: "open it: speedscope.app"."""
+
+
+def option(default: Any, sentence: str, choices: Iterable[str] = ()) -> Any:
+    """Declare a dataclass field with a sentence of help; check_choices refuses values outside ``choices``."""
+    return dataclasses.field(default=default, metadata={"help": sentence, "choices": tuple(choices)})
+
+
+def check_choices(plugin: Any) -> None:
+    """Refuse values outside an option's choices; for ``__post_init__``. SettingError names field, value and choices."""
+    for field in dataclasses.fields(plugin):
+        choices = field.metadata.get("choices", ())
+        value = getattr(plugin, field.name)
+        for entry in value if isinstance(value, tuple) else (value,):
+            if choices and entry is not None and entry not in choices:
+                raise SettingError("", field.name, f"={entry}: choose from {', '.join(choices)}")

@@ -1,0 +1,123 @@
+"""Invariants of profiles: what emitters may rely on, and what a profile made by hand must keep to."""
+
+import numpy as np
+
+from perf2x.base.columnar.arrays import U8, AnyArray
+from perf2x.base.columnar.unique import unique
+from perf2x.model.profile.profile_tables import ProfileSamples, ProfileTables, RunningThreads, Stacks
+
+
+def check_profile(profile: ProfileTables) -> None:
+    """Check every invariant; ValueError names the first that does not hold."""
+    _check_strings(profile)
+    _check_lengths(profile)
+    _check_ranges(profile)
+    _check_addresses(profile)
+    _check_tree(profile.stacks)
+    _check_samples(profile)
+    if profile.running is not None:
+        _check_curve(profile.running)
+
+
+def _require(holds: bool | np.bool_, sentence: str) -> None:
+    if not holds:
+        raise ValueError(f"broken profile: {sentence}")
+
+
+def _within(column: AnyArray, low: int, high: int) -> bool:
+    return not len(column) or bool(column.min() >= low and column.max() < high)
+
+
+def _check_strings(profile: ProfileTables) -> None:
+    _require(len(profile.strings) > 0 and profile.strings[0] == "", "string 0 is not empty")
+    _require(len(set(profile.strings)) == len(profile.strings), "a string stands twice in the table")
+
+
+def _check_lengths(profile: ProfileTables) -> None:
+    for table in (profile.threads, profile.mappings, profile.functions, profile.stacks, profile.samples):
+        for name in table.__struct_fields__:
+            column = getattr(table, name)
+            _require(column is None or len(column) == len(table), f"{type(table).__name__}.{name} has another length")
+    locations = profile.locations
+    for column in (locations.lookup, locations.mapping, locations.mode, locations.synthetic):
+        _require(len(column) == len(locations), "a column of locations has another length")
+    _require(len(locations.line_offsets) == len(locations) + 1, "line_offsets is not one longer than locations")
+    _require(locations.line_offsets[0] == 0, "line_offsets does not start at 0")
+    _require(locations.line_offsets[-1] == len(locations.line_function), "line_offsets ends wrong")
+    _require(len(locations.line_number) == len(locations.line_function), "line_number has another length")
+
+
+def _check_ranges(profile: ProfileTables) -> None:
+    strings, locations = len(profile.strings), profile.locations
+    texts = (
+        profile.threads.comm, profile.threads.process, profile.mappings.filename, profile.mappings.build_id,
+        profile.functions.name, profile.functions.system_name, profile.functions.filename,
+    )  # fmt: skip
+    for column in texts:
+        _require(_within(column, 0, strings), "a string index is out of range")
+    _require(_within(locations.mapping, -1, len(profile.mappings)), "a location's mapping is out of range")
+    _require(_within(locations.line_function, 0, len(profile.functions)), "a line's function is out of range")
+    _require(_within(np.diff(locations.line_offsets), 0, 2**31), "line_offsets falls")
+    _require(locations.address.dtype == np.uint64 and locations.lookup.dtype == np.uint64, "addresses are not uint64")
+
+
+def _check_addresses(profile: ProfileTables) -> None:
+    locations, mappings = profile.locations, profile.mappings
+    held = np.flatnonzero(locations.mapping >= 0)
+    mapping = locations.mapping[held]
+    for column in (locations.address[held], locations.lookup[held]):
+        inside = (column >= mappings.start[mapping]) & (column < mappings.limit[mapping])
+        _require(bool(inside.all()), "an address lies outside its mapping")
+
+
+def _check_tree(stacks: Stacks) -> None:
+    rows = np.arange(len(stacks))
+    _require(bool(np.all(stacks.parent < rows)), "a parent comes after its child")
+    _require(_within(stacks.parent, -1, len(stacks)), "a parent is out of range")
+    pairs = stacks.parent.astype(np.int64) << 32 | stacks.location
+    _require(len(unique(pairs)) == len(stacks), "a stack stands twice in the tree")
+
+
+def _check_samples(profile: ProfileTables) -> None:
+    samples = profile.samples
+    leaders = [profile.events[event.leader].leader for event in profile.events if event.leader >= 0]
+    _require(set(leaders) <= {-1}, "an event's leader has a leader")
+    _require(_within(profile.stacks.location, 0, len(profile.locations)), "a stack's location is out of range")
+    _require(_within(samples.event, 0, len(profile.events)), "a sample's event is out of range")
+    _require(_within(samples.thread, 0, len(profile.threads)), "a sample's thread is out of range")
+    _require(_within(samples.stack, -1, len(profile.stacks)), "a sample's stack is out of range")
+    if profile.parents is not None:
+        _require(len(profile.parents) == len(profile.threads), "parents have another length than threads")
+        _require(_within(profile.parents, -1, len(profile.threads)), "a parent's thread is out of range")
+    if samples.tags is not None:
+        _require(_within(samples.tags, 0, len(profile.tag_sets)), "a sample's tags are out of range")
+    if samples.wait is not None:
+        _check_waits(profile, samples, samples.wait)
+    if samples.fields is not None:
+        rows = sum(entry.count for entry in profile.fields)
+        _require(_within(samples.fields, -1, rows), "a sample's fields are out of range")
+    _require(_within(samples.count, 1, 2**62), "a sample counts nothing")
+    if samples.latency is not None:
+        _require(samples.latency.dtype == np.int64, "latencies are not int64")
+        shares = (samples.latency >= 0) & (samples.latency <= samples.value)
+        _require(bool(np.all(shares)), "a latency is no share of the value")
+    _require(samples.value.dtype == np.int64 and samples.count.dtype == np.int64, "values are not int64")
+    if samples.time is not None:
+        _require(bool(np.all(samples.time[1:] >= samples.time[:-1])), "a timeline is not in time order")
+
+
+def _check_curve(running: RunningThreads) -> None:
+    _require(len(running.time) == len(running.threads), "the curve of running threads has columns of two lengths")
+    _require(bool(np.all(running.time[1:] > running.time[:-1])), "the curve of running threads is not in time order")
+    _require(_within(running.threads, 0, 2**31), "less than no thread runs")
+    _require(bool(np.all(np.diff(running.threads) != 0)), "a step of the curve of running threads is none")
+
+
+def _check_waits(profile: ProfileTables, samples: ProfileSamples, wait: U8) -> None:
+    _require(samples.time is not None, "waits stand in a profile without times")
+    _require(_within(wait, 0, 6), "a sample's kind of wait is out of range")
+    rows = wait > 0
+    _require(bool(np.all(samples.value[rows] >= 0)), "a wait is shorter than nothing")
+    _require(bool(np.all(samples.count[rows] == 1)), "a wait stands for several")
+    of_waits = np.array([event.is_wait for event in profile.events], np.bool_)
+    _require(not np.any(of_waits[samples.event[~rows]]), "a sample of an event of waits is none")

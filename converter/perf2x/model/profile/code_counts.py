@@ -1,0 +1,111 @@
+"""Counts of branches and samples in the code of one object, for compilers and optimizers, and their sums."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
+
+from perf2x.base.columnar.arrays import I64, U64
+from perf2x.base.columnar.unique import group_rows
+from perf2x.base.errors import OptionError
+from perf2x.model.profile.line_counts import FunctionCounts
+
+EXTERNAL = np.uint64(2**64 - 1)
+"""In place of an address: somewhere outside the object."""
+NOT_RECORDED = np.uint64(2**64 - 2)
+"""In place of an address: nobody recorded it."""
+COUNTS_CODE = "branches of one program are counted, not stacks"
+"""Why what is made of such counts takes no options about stacks and names."""
+KERNEL_HALF = np.uint64(0xFFFF_8000_0000_0000)
+"""The lowest address of the kernel's half, which no code of programs reaches."""
+
+
+class CodeRequest(Struct, frozen=True):
+    """An output format's wish for counts of one object's code."""
+
+    object: str = ""
+    """Name, path or build id; empty: the one that most samples were taken in."""
+    steps_over: Literal["kernel", "external"] = "kernel"
+    """Branches to leave out before the others become neighbours: those from or to the kernel, or all outside."""
+    lines: bool = False
+    """Also count lines of functions, which needs debug information."""
+
+
+class BranchCounts(Struct, frozen=True):
+    """Taken branches: from an address to another, and up to which next branch code ran on from there."""
+
+    source: U64
+    target: U64
+    next: U64
+    """The next branch taken, so that code ran from ``target`` to it; NOT_RECORDED or outside the object: unknown."""
+    count: I64
+    mispredicted: I64
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+
+class AddressCounts(Struct, frozen=True):
+    """Samples taken at addresses."""
+
+    address: U64
+    count: I64
+
+    def __len__(self) -> int:
+        return len(self.address)
+
+
+class CodeCounts(Struct, frozen=True):
+    """Branches and samples in one object."""
+
+    filename: str
+    build_id: str
+    """Lower-case hexadecimal, "" where unknown."""
+    branches: BranchCounts
+    samples: AddressCounts
+    functions: tuple[FunctionCounts, ...] = ()
+    """Counts of lines, by name, where they are asked for."""
+
+
+def merged_code(parts: Sequence[CodeCounts]) -> CodeCounts:
+    """Add the counts of several recordings up; OptionError when they are of different objects."""
+    for part in parts[1:]:
+        if (part.filename, part.build_id) != (parts[0].filename, parts[0].build_id):
+            names = " and ".join(f"{each.filename} {each.build_id}".strip() for each in (parts[0], part))
+            raise OptionError(f"these recordings have different objects, {names}: name one (--object)")
+    branches, samples = [part.branches for part in parts], [part.samples for part in parts]
+    functions: dict[str, FunctionCounts] = {}
+    for each in (function for part in parts for function in part.functions):
+        functions.setdefault(each.name, FunctionCounts(each.name)).add(each)
+    summed = tuple(functions[name] for name in sorted(functions))
+    return replace(parts[0], branches=sum_branches(branches), samples=sum_addresses(samples), functions=summed)
+
+
+def sum_branches(parts: list[BranchCounts]) -> BranchCounts:
+    """Add counts of equal rows up, sorted by content."""
+    source, target, following, count, missed = (
+        np.concatenate([getattr(part, name) for part in parts]) for name in BranchCounts.__struct_fields__
+    )
+    first, group = group_rows([source, target, following])
+    return BranchCounts(
+        source[first],
+        target[first],
+        following[first],
+        _sums(count, group, len(first)),
+        _sums(missed, group, len(first)),
+    )
+
+
+def sum_addresses(parts: list[AddressCounts]) -> AddressCounts:
+    """Add counts of equal addresses up, sorted."""
+    address = np.concatenate([part.address for part in parts])
+    first, group = group_rows([address])
+    return AddressCounts(address[first], _sums(np.concatenate([part.count for part in parts]), group, len(first)))
+
+
+def _sums(values: I64, group: I64, groups: int) -> I64:
+    total = np.zeros(groups, np.int64)
+    np.add.at(total, group, values)
+    return total

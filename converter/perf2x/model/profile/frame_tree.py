@@ -1,0 +1,203 @@
+"""Prefix trees of frames: stacks expanded by inlining, grouped (by thread, by process name), merged by what is shown.
+
+Profile.stacks tells locations apart; what people look at tells *texts* apart: two call sites of one function are one
+box. Everything here is one numpy pass per level of depth, never a loop over stacks.
+"""
+
+import numpy as np
+from msgspec import Struct
+
+from perf2x.base.columnar.arrays import I64
+from perf2x.base.columnar.ragged import Ragged, argsort_small
+from perf2x.base.columnar.unique import argsort_rows, group_rows, unique, unique_inverse
+from perf2x.model.profile.profile import Stacks
+from perf2x.model.profile.stack_tree import depths
+
+
+class FrameRows(Struct, frozen=True):
+    """Stacks with one row per frame instead of one per location."""
+
+    parent: I64
+    frame: I64
+    row_of_stack: I64
+    """The innermost frame's row of each row in Profile.stacks."""
+
+    def innermost(self, stack: I64) -> I64:
+        """Return the frame row of each stack; −1 stays −1."""
+        return np.append(self.row_of_stack, -1)[stack]
+
+
+class FrameTree(Struct, frozen=True):
+    """Merged frames. Rows 0 … groups − 1 are the groups themselves (key −1, parent −1, depth 0)."""
+
+    parent: I64
+    key: I64
+    depth: I64
+
+    def __len__(self) -> int:
+        return len(self.parent)
+
+
+def with_callers(parent: I64, rows: I64) -> I64:
+    """Return the given rows (−1 is none) and all above them, ascending, callers first. Reads no other rows."""
+    used: set[int] = set()
+    for row in unique(rows).tolist():
+        while row >= 0 and row not in used:
+            used.add(row)
+            row = int(parent[row])
+    return np.array(sorted(used), np.int64)
+
+
+def expand(stacks: Stacks, frames_of_location: Ragged) -> FrameRows:
+    """One row per frame; a location's outermost frame hangs on its caller's innermost one."""
+    rows = frames_of_location.take(stacks.location.astype(np.int64))
+    start, end = rows.offsets[:-1], rows.offsets[1:]
+    parent = np.arange(-1, len(rows.values) - 1, dtype=np.int64)
+    caller = stacks.parent.astype(np.int64)
+    parent[start] = np.where(caller >= 0, end[caller] - 1, -1) if len(stacks) else -1
+    return FrameRows(parent, rows.values, end - 1)
+
+
+def folded(rows: FrameRows, key_of_frame: I64) -> tuple[FrameRows, I64]:
+    """Merge frames of one key under one parent, before groups multiply the work.
+
+    Each row keeps one of the frames that it stands for. Level by level, by parent, by key; also returns the depth of
+    each row.
+    """
+    depth = depths(rows.parent)
+    order = argsort_small(depth)
+    ends = np.cumsum(np.bincount(depth)).tolist() if len(depth) else []
+    row_of = np.full(len(depth) + 1, -1, np.int64)  # the last one stands for parent −1
+    parents, frames = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    begin = count = 0
+    for end in ends:
+        level = order[begin:end]
+        frame = rows.frame[level]
+        parent = row_of[rows.parent[level]]
+        first, place = group_rows([parent, key_of_frame[frame]])
+        row_of[level] = place + count
+        parents.append(parent[first])
+        frames.append(frame[first])
+        begin, count = end, count + len(first)
+    sizes = [len(level) for level in parents[1:]]
+    whole = FrameRows(np.concatenate(parents), np.concatenate(frames), row_of[rows.row_of_stack])
+    return whole, np.repeat(np.arange(len(sizes)), sizes)
+
+
+def merge_stacks(rows: FrameRows, key_of_frame: I64, group: I64, stack: I64) -> tuple[FrameTree, I64]:
+    """Merge all (group, stack) pairs into one tree: frames of one key under one parent become one row.
+
+    ``group`` counts from 0 without holes; ``stack`` is a row of Profile.stacks or −1. Also returns the tree row of
+    each pair (the group's own row for −1). Order of rows: level by level, by parent, by key.
+    """
+    rows, depth = folded(rows, key_of_frame)
+    groups = int(group.max()) + 1 if len(group) else 0
+    # what many samples share is looked up once
+    width_of_group = int(stack.max(initial=-1)) + 2
+    distinct, place = unique_inverse(group * width_of_group + stack + 1)
+    group, stack = distinct // width_of_group, distinct % width_of_group - 1
+    of_groups = _of_one_group if groups == 1 else _of_groups
+    tree, node = of_groups(rows, depth, key_of_frame, group, stack)
+    return tree, node[place]
+
+
+def _of_one_group(rows: FrameRows, depth: I64, key_of_frame: I64, group: I64, stack: I64) -> tuple[FrameTree, I64]:
+    """Merge distinct pairs that have one group: the folded rows that stacks use."""
+    leaf = rows.innermost(stack)
+    is_used = np.zeros(len(depth), np.bool_)
+    is_used[leaf[leaf >= 0]] = True
+    ends = np.cumsum(np.bincount(depth, minlength=1)).tolist()
+    for begin, end in zip(ends[-2::-1], ends[:0:-1], strict=True):
+        is_used[rows.parent[begin:end][is_used[begin:end]]] = True
+    number = np.append(np.cumsum(is_used), 0)  # row 0 is the group's, and what is above the outermost
+    parent, key = number[rows.parent[is_used]], key_of_frame[rows.frame[is_used]]
+    tree = FrameTree(np.append(-1, parent), np.append(-1, key), np.append(0, depth[is_used] + 1))
+    return tree, number[leaf]
+
+
+def _of_groups(rows: FrameRows, depth: I64, key_of_frame: I64, group: I64, stack: I64) -> tuple[FrameTree, I64]:
+    """Merge distinct pairs of several groups."""
+    groups = int(group.max()) + 1 if len(group) else 0
+    levels = closure(rows.parent, depth, group, rows.innermost(stack))
+    parents, keys, level_sizes = [np.full(groups, -1, np.int64)], [np.full(groups, -1, np.int64)], [groups]
+    stride, width = max(len(rows.parent), 1), int(key_of_frame.max()) + 1 if len(key_of_frame) else 1
+    pairs_above = nodes_above = np.zeros(0, np.int64)
+    node_of: list[tuple[I64, I64]] = []
+    for pairs in levels:
+        row = pairs % stride
+        above = rows.parent[row]
+        parent = np.where(above >= 0, 0, pairs // stride)
+        inner = np.flatnonzero(above >= 0)
+        parent[inner] = nodes_above[np.searchsorted(pairs_above, pairs[inner] - row[inner] + above[inner])]
+        merged, node = unique_inverse(parent * width + key_of_frame[rows.frame[row]])
+        nodes_above, pairs_above = node + sum(level_sizes), pairs
+        node_of.append((pairs, nodes_above))
+        parents.append(merged // width)
+        keys.append(merged % width)
+        level_sizes.append(len(merged))
+    tree_depth = np.repeat(np.arange(len(level_sizes)), level_sizes)
+    tree = FrameTree(np.concatenate(parents), np.concatenate(keys), tree_depth)
+    return tree, _look_up(node_of, group, stack, rows, stride)
+
+
+def closure(parent: I64, depth_of_row: I64, group: I64, row: I64) -> list[I64]:
+    """The given pairs and all above them, by depth: sorted unique group · rows + row, outermost level first.
+
+    A row of −1 stands for no pair; ``depth_of_row`` is depths(parent).
+    """
+    stride = max(len(parent), 1)
+    held = row >= 0
+    pairs = unique(group[held] * stride + row[held])
+    depth = depth_of_row[pairs % stride] if len(pairs) else pairs
+    levels: list[I64] = []
+    below = np.zeros(0, np.int64)
+    for level in range(int(depth.max()) if len(depth) else -1, -1, -1):
+        up = below - below % stride + parent[below % stride] if len(below) else below
+        below = unique(np.append(pairs[depth == level], up))
+        levels.append(below)
+    return levels[::-1]
+
+
+def _look_up(node_of: list[tuple[I64, I64]], group: I64, stack: I64, rows: FrameRows, stride: int) -> I64:
+    """Tree row of each (group, stack) pair."""
+    node = group.astype(np.int64)
+    if not node_of:
+        return node
+    pairs = np.concatenate([level[0] for level in node_of])
+    nodes = np.concatenate([level[1] for level in node_of])
+    order = argsort_rows([pairs])
+    held = np.flatnonzero(stack >= 0)
+    wanted = group[held] * stride + rows.row_of_stack[stack[held]]
+    node[held] = nodes[order[np.searchsorted(pairs[order], wanted)]]
+    return node
+
+
+def reading_order(tree: FrameTree, rank_of_inner: I64, rank_of_leaf: I64, is_line: I64) -> I64:
+    """The rows where ``is_line`` holds, in the order in which their whole texts sort.
+
+    A row stands twice among its siblings: as the last frame of its own line (``rank_of_leaf``) and as the frame before
+    the lines below it (``rank_of_inner``), since ``a``, ``a b;x`` and ``a;x`` sort in this order, not as a tree does.
+    """
+    below = is_line.astype(np.int64)  # lines in the subtree, the row's own included
+    levels = [np.flatnonzero(tree.depth == level) for level in range(int(tree.depth.max()) + 1 if len(tree) else 0)]
+    for level in levels[:0:-1]:
+        np.add.at(below, tree.parent[level], below[level])
+    start = np.zeros(len(tree), np.int64)  # first position among the lines below the row
+    position = np.zeros(len(tree), np.int64)  # of the row's own line
+    for level in levels:
+        leaf, inner = level[is_line[level] > 0], level[below[level] - is_line[level] > 0]
+        rows = np.concatenate([leaf, inner])
+        size = np.concatenate([np.ones(len(leaf), np.int64), below[inner] - is_line[inner]])
+        rank = np.concatenate([rank_of_leaf[leaf], rank_of_inner[inner]])
+        parent = tree.parent[rows]
+        order = np.lexsort((rank, parent))
+        before = np.cumsum(size[order]) - size[order]
+        first_of_parent = np.searchsorted(parent[order], parent[order], side="left")
+        at = before - before[first_of_parent] + np.where(parent[order] >= 0, start[parent[order]], 0)
+        is_leaf = order < len(leaf)
+        position[rows[order[is_leaf]]] = at[is_leaf]
+        start[rows[order[~is_leaf]]] = at[~is_leaf]
+    lines = np.flatnonzero(is_line)
+    result = np.empty(len(lines), np.int64)
+    result[position[lines]] = lines
+    return result

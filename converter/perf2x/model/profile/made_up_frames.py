@@ -1,0 +1,66 @@
+"""Frames that no address has: roots that name a process or say what is missing, leaves that say why a stack ends."""
+
+from enum import IntEnum
+
+import numpy as np
+from msgspec.structs import replace
+
+from perf2x.base.columnar.ragged import offsets_of
+from perf2x.model.profile.profile import Functions, Locations, Profile
+
+
+def with_made_up_frames(profile: Profile, names: list[str]) -> tuple[Profile, int]:
+    """Return the profile with one made-up location per name at the end of its table, and the first one's row."""
+    strings = list(profile.strings)
+    place = {text: row for row, text in enumerate(strings)}
+    for name in names:
+        if name not in place:
+            place[name] = len(strings)
+            strings.append(name)
+    text = np.array([place[name] for name in names], np.int32)
+    count, none = len(names), np.zeros(len(names), np.int32)
+    old, functions = profile.locations, profile.functions
+    more = Functions(text, text, none, none)
+    grown = Functions(
+        *(np.concatenate([getattr(t, n) for t in (functions, more)]) for n in Functions.__struct_fields__)
+    )
+    lengths = np.concatenate([np.diff(old.line_offsets), np.ones(count, np.int64)])
+    locations = Locations(
+        address=np.concatenate([old.address, np.zeros(count, np.uint64)]),
+        lookup=np.concatenate([old.lookup, np.zeros(count, np.uint64)]),
+        mapping=np.concatenate([old.mapping, np.full(count, -1, np.int32)]),
+        mode=np.concatenate([old.mode, np.zeros(count, np.uint8)]),
+        synthetic=np.concatenate([old.synthetic, np.ones(count, np.bool_)]),
+        line_offsets=offsets_of(lengths),
+        line_function=np.concatenate([old.line_function, np.arange(count, dtype=np.int32) + len(functions)]),
+        line_number=np.concatenate([old.line_number, none]),
+    )
+    return replace(profile, strings=strings, functions=grown, locations=locations), len(old)
+
+
+class RootFrame(IntEnum):
+    """The reason why a stack ends where it does; ROOT_FRAME_NAMES has its text. NONE adds no frame."""
+
+    NONE = 0
+    USER_MISSING = 1
+    STACK_TRUNCATED = 2
+    NO_UNWIND_INFO = 3
+    STACK_CORRUPT = 4
+    OTHER_STACK = 5
+    REGISTERS_MISSING = 6
+    TOO_DEEP = 7
+    CALLER_UNKNOWN = 8
+    USER_DEFERRED = 9
+
+
+ROOT_FRAME_NAMES = {
+    RootFrame.USER_MISSING: "[user stack missing]",
+    RootFrame.STACK_TRUNCATED: "[truncated stack]",
+    RootFrame.NO_UNWIND_INFO: "[no unwind info]",
+    RootFrame.STACK_CORRUPT: "[corrupt stack]",
+    RootFrame.OTHER_STACK: "[stack not copied]",
+    RootFrame.REGISTERS_MISSING: "[registers not recorded]",
+    RootFrame.TOO_DEEP: "[stack too deep]",
+    RootFrame.CALLER_UNKNOWN: "[unknown caller]",
+    RootFrame.USER_DEFERRED: "[user stack deferred]",
+}

@@ -1,0 +1,156 @@
+"""Locations to frames: what a viewer shows as one box, inlined functions expanded, unresolved addresses named.
+
+Every format but pprof draws frames, not locations, so the expansion and the fallback names live here once.
+"""
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+from msgspec import Struct
+
+from perf2x.base.columnar.arrays import I64, U8, Bools
+from perf2x.base.columnar.ragged import Ragged, offsets_of, ranges, row_numbers
+from perf2x.base.columnar.unique import group_rows
+from perf2x.model.printable_text import base_name, bracketed
+from perf2x.model.profile.profile import Functions, Locations, Profile
+
+NO_STACK = "[no stack]"
+"""The frame of samples that carry no stack, where a format must show one."""
+
+_JIT_OBJECT = re.compile(r"//anon|\[anon:|/memfd:|.*/?(perf-\d+\.map|jitted-\d+-\d+\.so)$")
+
+
+class LocationFrames(Struct, frozen=True):
+    """Unique (name, object, source file, mode, inlined); all columns have one row per frame."""
+
+    name: Sequence[str]
+    """Function name, or ``[libfoo.so]`` for addresses known only by their object, or ``[unknown]``."""
+    object: Sequence[str]
+    """Base name of the mapped file, "" where there was none."""
+    mapping: I64
+    """A mapping that holds the frame, −1 for none."""
+    function: I64
+    """First of the rows in Profile.functions that have the frame's name and source file, −1 for unresolved frames."""
+    mode: U8
+    """uapi.CpuMode"""
+    inlined: Bools
+    """True for a function inlined into the next outer frame of the same location."""
+    of_location: Ragged
+    """Frame rows of each location, outermost first; never empty."""
+
+    def __len__(self) -> int:
+        return len(self.name)
+
+
+def location_frames(profile: Profile) -> LocationFrames:
+    """Return the frames of every location. Order: first by function, then object, mode and inlining.
+
+    Functions that are called alike and stand in one source file are one frame: instances of a template and overloads
+    when names are short, copies of a constructor in any style. With ``--names full`` instances stay apart.
+
+    ::
+
+        lines of locations, innermost first      c a      c b
+        entries, outermost first                 a c*     b c*         * inlined into the one before
+        frames: distinct entries                 a b c*
+        of_location                              0 2      1 2
+    """
+    line, offsets = lines_outermost_first(profile.locations)
+    function = np.append(_first_alike(profile.functions), -1)[functions_of(profile.locations, line)]
+    inlined = np.ones(len(line), np.bool_)
+    inlined[offsets[:-1]] = False
+    owner = row_numbers(np.diff(offsets))
+    mapping = profile.locations.mapping[owner].astype(np.int64)
+    mode = profile.locations.mode[owner].astype(np.int64)
+    object_of_mapping, objects = _objects(profile)
+    held = np.where(mapping >= 0, object_of_mapping[mapping], 0)
+    first, frame = group_rows([function, held, mode, inlined])
+    return LocationFrames(
+        [frame_name(profile, *pair) for pair in zip(function[first].tolist(), mapping[first].tolist(), strict=True)],
+        [objects[row] for row in held[first].tolist()],
+        mapping[first],
+        function[first],
+        mode[first].astype(np.uint8),
+        inlined[first],
+        Ragged(offsets, frame),
+    )
+
+
+def full_names(profile: Profile, frames: LocationFrames) -> list[str]:
+    """(frames,) names in full as Profile.full_names has them, "" where there is none to add.
+
+    Of several the first is chosen, and their number said.
+    """
+    if not profile.full_names:
+        return [""] * len(frames)
+    known: dict[int, dict[str, None]] = {}
+    functions = zip(_first_alike(profile.functions).tolist(), profile.functions.system_name.tolist(), strict=True)
+    for first, system_name in functions:
+        if full := profile.full_names.get(profile.strings[system_name]):
+            known.setdefault(first, {})[full] = None
+    return [_with_number([*known.get(function, ())]) for function in frames.function.tolist()]
+
+
+def _with_number(texts: list[str]) -> str:
+    if len(texts) < 2:
+        return "".join(texts)
+    return f"{texts[0]} (and {len(texts) - 1} more of this name)"
+
+
+def _first_alike(functions: Functions) -> I64:
+    """(functions,) the first function of the same name in the same source file."""
+    first, kind = group_rows([functions.name, functions.filename])
+    result: I64 = first[kind]
+    return result
+
+
+def are_jit(profile: Profile, frames: LocationFrames) -> Bools:
+    """(frames,) True for a named function in memory that no compiler wrote to disk beforehand."""
+    found: Bools = in_memory(profile)[frames.mapping] & (frames.function >= 0)
+    return found
+
+
+def in_memory(profile: Profile) -> Bools:
+    """(mappings + 1,) True for code from no file, such as a just-in-time compiler's; the last one serves −1."""
+    names = [profile.strings[row] for row in profile.mappings.filename.tolist()]
+    return np.array([*(bool(_JIT_OBJECT.match(name)) for name in names), False])
+
+
+def lines_outermost_first(locations: Locations) -> tuple[I64, I64]:
+    """Row in the table of lines of each entry (−1: unresolved), and the offsets of each location's entries.
+
+    ::
+
+        lines of a location, innermost first    c  b  a        none
+        entries, outermost first                a  b  c        -1
+    """
+    lines = np.diff(locations.line_offsets)
+    offsets = offsets_of(np.maximum(lines, 1))
+    line = np.full(offsets[-1], -1, np.int64)
+    has_lines = lines > 0
+    into = ranges(offsets[:-1][has_lines], lines[has_lines])
+    # entry j of n takes line n - 1 - j: mirror each location's range onto itself
+    ends = np.repeat(locations.line_offsets[1:][has_lines], lines[has_lines])
+    starts = np.repeat(offsets[:-1][has_lines], lines[has_lines])
+    line[into] = ends - 1 - (into - starts)
+    return line, offsets
+
+
+def functions_of(locations: Locations, line: I64) -> I64:
+    """Function of each row of the table of lines; −1 of −1."""
+    return np.append(locations.line_function.astype(np.int64), -1)[line]
+
+
+def _objects(profile: Profile) -> tuple[I64, list[str]]:
+    """Object row of each mapping and the names of objects; row 0 is "" (none)."""
+    names = {"": 0}
+    rows = [names.setdefault(base_name(profile.strings[text]), len(names)) for text in profile.mappings.filename]
+    return np.array(rows or [0], np.int64), list(names)
+
+
+def frame_name(profile: Profile, function: int, mapping: int) -> str:
+    """Name a function (−1: none); one without a name is called after its mapping (−1: none)."""
+    if function >= 0 and profile.functions.name[function]:
+        return str(profile.strings[profile.functions.name[function]])
+    return bracketed(profile.strings[profile.mappings.filename[mapping]] if mapping >= 0 else "")

@@ -1,0 +1,146 @@
+"""Walks the prefix tree of stacks, and rebuilds it when stacks change; one numpy pass per level, never per stack."""
+
+from collections.abc import Callable
+
+import numpy as np
+from msgspec.structs import replace
+
+from perf2x.base.columnar.arrays import I64, AnyArray, Bools
+from perf2x.base.columnar.interner import prefix_tree
+from perf2x.base.columnar.ragged import Ragged, argsort_small, offsets_of, row_numbers
+from perf2x.base.columnar.unique import group_rows, sorted_runs, sum_runs, unique_inverse
+from perf2x.model.profile.profile import Profile, ProfileSamples, Stacks
+
+_SUMMED = frozenset({"value", "count", "latency"})
+"""Columns of samples that are added up where the others are equal."""
+
+
+def depths(parent: AnyArray) -> I64:
+    """Return the distance of every row from its root (0 for roots), by pointer doubling in log(depth) passes.
+
+    ::
+
+        parent    -1 0 1 2 3
+        pass 1     0 1 1 1 1     one step known, ancestor = parent
+        pass 2     0 1 2 2 2     the ancestor's steps added, ancestor = its ancestor
+        pass 3     0 1 2 3 4
+    """
+    ancestor = parent.astype(np.int64)
+    steps = (ancestor >= 0).astype(np.int64)
+    while (rows := np.flatnonzero(ancestor >= 0)).size:
+        up = ancestor[rows]
+        steps[rows] += steps[up]
+        ancestor[rows] = ancestor[up]
+    return steps
+
+
+def paths(parent: I64, depth: I64, rows: I64, outermost_first: bool = False) -> Ragged:
+    """Return the rows from each given row to its root, both included, innermost first by default.
+
+    Row −1 has an empty path. ``depth`` is depths(parent).
+    """
+    lengths = np.where(rows >= 0, depth[rows] + 1, 0) if len(depth) else np.zeros(len(rows), np.int64)
+    return paths_of_length(parent, rows, lengths, outermost_first)
+
+
+def paths_of_length(parent: AnyArray, rows: I64, lengths: I64, outermost_first: bool = False) -> Ragged:
+    """Return the first ``lengths`` rows of the path from each given row towards its root."""
+    offsets = offsets_of(lengths)
+    values = np.empty(offsets[-1], np.int64)
+    order = argsort_small(lengths)  # short ones first, so that those still on their way are always the last
+    cursor = rows[order].astype(np.int64)
+    at, step = ((offsets[1:] - 1)[order], -1) if outermost_first else (offsets[:-1][order], 1)
+    for number, done in enumerate(np.cumsum(np.bincount(lengths, minlength=1))[:-1].tolist()):
+        values[at[done:] + step * number] = cursor[done:]
+        cursor[done:] = parent[cursor[done:]]
+    return Ragged(offsets, values)
+
+
+def ancestors(parent: I64, rows: I64, steps: I64) -> I64:
+    """Return the ancestor ``steps`` above each given row."""
+    order = argsort_small(steps)
+    cursor = rows[order].astype(np.int64)
+    for done in np.cumsum(np.bincount(steps, minlength=1))[:-1].tolist():
+        cursor[done:] = parent[cursor[done:]]
+    result = np.empty(len(rows), np.int64)
+    result[order] = cursor
+    return result
+
+
+def used_stacks(profile: Profile) -> tuple[I64, I64]:
+    """Return the distinct leaf rows of the samples (−1 too, if there is one), and the index of each sample's leaf."""
+    leaves, place = unique_inverse(profile.samples.stack.astype(np.int64) + 1)
+    return leaves - 1, place
+
+
+def location_rows(profile: Profile, leaves: I64) -> Ragged:
+    """Return (leaves,) rows of location numbers, outermost first; empty for −1."""
+    parent = profile.stacks.parent.astype(np.int64)
+    path = paths(parent, depths(parent), leaves, outermost_first=True)
+    return Ragged(path.offsets, profile.stacks.location[path.values].astype(np.int64))
+
+
+def rewrite_stacks(profile: Profile, change: Callable[[Ragged], Ragged]) -> Profile:
+    """Change every stack that samples use; samples that are equal afterwards are summed.
+
+    ``change`` takes rows of location numbers, outermost first, and returns as many rows. Samples of a timeline stay one
+    row each.
+    """
+    leaves, place = used_stacks(profile)
+    parent, location, leaf = prefix_tree(change(location_rows(profile, leaves)))
+    stack = leaf[place] if len(leaves) else profile.samples.stack
+    samples = replace(profile.samples, stack=stack.astype(np.int32))
+    return sum_samples(replace(profile, stacks=Stacks(parent, location), samples=samples))
+
+
+def select_entries(rows: Ragged, keep: Bools) -> Ragged:
+    """Select the entries where ``keep`` holds; rows may become empty."""
+    lengths = np.bincount(row_numbers(rows.lengths)[keep], minlength=len(rows))
+    return Ragged(offsets_of(lengths), rows.values[keep])
+
+
+def sum_samples(profile: Profile) -> Profile:
+    """Sum equal samples, in the order of their contents; a timeline stays as it is."""
+    if profile.samples.time is not None:
+        return profile
+    return replace(profile, samples=sum_sample_rows(profile.samples))
+
+
+def sum_sample_rows(samples: ProfileSamples) -> ProfileSamples:
+    """Sum equal rows of samples without times, in the order of their contents."""
+    columns = {name: getattr(samples, name) for name in ProfileSamples.__struct_fields__ if name != "time"}
+    present = {name: column for name, column in columns.items() if column is not None}
+    keys = {name: column for name, column in present.items() if name not in _SUMMED}
+    order, begins = sorted_runs(list(keys.values()))
+    first = order[begins]
+    changed = {name: column[first] for name, column in keys.items()}
+    changed |= {name: sum_runs(present[name], order, begins) for name in _SUMMED & present.keys()}
+    return replace(samples, **changed)
+
+
+def without_times(profile: Profile, *, keep_cpu: bool) -> Profile:
+    """Turn a timeline into an aggregated profile: drop all that belongs to moments, and sum equal samples."""
+    cpu = profile.samples.cpu if keep_cpu else None
+    samples = replace(profile.samples, time=None, cpu=cpu, wait=None, lane=None, fields=None)
+    return sum_samples(
+        replace(profile, samples=samples, switches=None, running=None, losses=None, parents=None, fields=())
+    )
+
+
+def equal_rows(parent: I64, location: I64, changed: I64) -> I64:
+    """Return (rows,) the first of the rows that are equal, for a tree in which ``changed`` rows may equal others.
+
+    Children of equal rows may become equal themselves, one round a level; only children of the same row as a changed
+    one are looked at.
+    """
+    same = np.arange(len(parent))
+    while len(changed):
+        beside = np.zeros(len(parent) + 1, np.bool_)  # the last one serves −1
+        beside[parent[changed]] = True
+        rows = np.flatnonzero(beside[parent])
+        first, group = group_rows([parent[rows], location[rows]])
+        stands_for = np.arange(len(parent) + 1)
+        stands_for[rows], stands_for[-1] = rows[first[group]], -1
+        same, above = stands_for[same], stands_for[parent]
+        parent, changed = above, np.flatnonzero(above != parent)
+    return same

@@ -1,0 +1,25 @@
+"""Fields of tracepoints as columns: what ``Profile.samples.fields`` points into."""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from perf2x.base.columnar.arrays import AnyArray
+
+
+class FieldColumn(Struct, frozen=True):
+    """One field of all samples of a tracepoint."""
+
+    name: str
+    kind: str
+    """``integer`` or ``text``."""
+    values: AnyArray
+    """(n,) int64 or uint64 numbers; of texts their rows in ``texts``."""
+    texts: Sequence[str] = ()
+
+
+class TracepointFields(Struct, frozen=True):
+    """Fields of the samples of one event of one recording; all columns have ``count`` rows."""
+
+    count: int
+    columns: tuple[FieldColumn, ...]

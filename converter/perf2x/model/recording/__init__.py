@@ -1,0 +1,1 @@
+"""Event tables, from the reader to the stitcher, in the kernel's words."""

@@ -1,0 +1,218 @@
+"""Tables of a recording: the reader fills one Session, the side-band tables (sideband.py) and batches of Samples.
+
+Names are the kernel's. Frozen structs of equal-length arrays, one row per record in file order; −1 is "none" in
+integer columns, an absent optional column is None. Times are nanoseconds of the recording's clock. ``position`` is the
+byte offset of the record in the (decompressed) record stream: unique, rising in file order, the tie-break of equal
+times and the only order there is in a recording without timestamps.
+"""
+
+from collections.abc import Iterator, Mapping
+from enum import Flag, auto
+from typing import Any, Protocol
+
+from msgspec import Struct, field
+
+from perf2x.base.columnar.arrays import I32, I64, U8, U64
+from perf2x.base.columnar.ragged import Ragged
+from perf2x.model.diagnostics import Diagnostics
+from perf2x.model.recording.sideband import Sideband
+
+
+class Event(Struct, frozen=True):
+    """One perf_event_attr (include/uapi/linux/perf_event.h) with its name and ids."""
+
+    index: int
+    name: str
+    type: int
+    config: int
+    sample_period: int
+    """Period, or the frequency in Hz when the ``freq`` flag is set."""
+    sample_type: int
+    read_format: int
+    flags: frozenset[str]
+    """Names from uapi.ATTR_FLAGS of the bits that are set."""
+    precise_ip: int = 0
+    ids: tuple[int, ...] = ()
+    attr_size: int = 0
+    config1: int = 0
+    config2: int = 0
+    branch_sample_type: int = 0
+    sample_regs_user: int = 0
+    sample_stack_user: int = 0
+    sample_regs_intr: int = 0
+    clockid: int = -1
+    unit: str = ""
+    scale: float = 1.0
+    group_leader: int = -1
+    """Index of the leading event when this one is a member of a group that is read as one."""
+
+
+class Session(Struct, frozen=True):
+    """Header, attributes and feature sections of a recording."""
+
+    source: str
+    """Name of the input in messages."""
+    byte_order: str
+    """``<`` or ``>``, as in numpy dtypes and struct."""
+    events: tuple[Event, ...]
+    is_pipe: bool = False
+    arch: str = ""
+    """uname -m of the recording machine, "" when the file does not say."""
+    hostname: str = ""
+    os_release: str = ""
+    perf_version: str = ""
+    command_line: tuple[str, ...] = ()
+    cpus_online: int = 0
+    cpu_description: str = ""
+    clock_id: int = -1
+    wall_clock_offset_ns: int | None = None
+    """Add to a recorded time to get nanoseconds since the epoch; None when the recording does not tell.
+
+    CLOCK_DATA tells, and so does CLOCK_REALTIME.
+    """
+    build_ids: Mapping[str, bytes] = field(default_factory=dict)
+    """Recorded file name to build id, from HEADER_BUILD_ID or record 67."""
+    features: Mapping[str, object] = field(default_factory=dict)
+    """Every feature section by lower-case name, decoded to plain JSON-like values."""
+    kcore_dir: str = ""
+    """Path of ``kcore_dir`` for directory recordings made with --kcore."""
+
+
+class UserStacks(Struct, frozen=True):
+    """PERF_SAMPLE_REGS_USER and STACK_USER of a batch, for the unwinder; rows without registers have abi 0."""
+
+    abi: U8
+    """0 none, 1 32-bit, 2 64-bit."""
+    regs: U64
+    """(n, popcount(mask)) in the order of the bits of ``mask``, zeros where abi is 0."""
+    mask: int
+    """perf_event_attr.sample_regs_user."""
+    words: U64
+    """Backing store of every stack copy in the batch, in native byte order."""
+    start: I64
+    """(n,) first word of each row's copy in ``words``."""
+    size: I64
+    """(n,) bytes that the kernel copied (dyn_size); 0 when there is no copy."""
+    asked: int
+    """perf_event_attr.sample_stack_user: bytes that were requested."""
+
+
+class Branches(Struct, frozen=True):
+    """PERF_SAMPLE_BRANCH_STACK of a batch, newest branch first, as one ragged table with three columns."""
+
+    offsets: I64
+    from_ip: U64
+    to_ip: U64
+    flags: U64
+    hw_index: U64 | None = None
+    """One per sample: register that holds the newest branch, all ones when unknown; None when not recorded."""
+
+
+class ReadValues(Struct, frozen=True):
+    """PERF_SAMPLE_READ of a batch; ``value``, ``id`` and ``lost`` have one entry per sample and member of the group."""
+
+    enabled: U64 | None
+    running: U64 | None
+    offsets: I64
+    value: U64
+    id: U64 | None
+    lost: U64 | None
+
+
+class Samples(Struct, frozen=True):
+    """One batch of PERF_RECORD_SAMPLE in file order; all columns have ``n`` rows.
+
+    ``event`` indexes Session.events. ``cpumode`` is misc & PERF_RECORD_MISC_CPUMODE. ``chain`` is the callchain
+    exactly as recorded, context markers and cookies included, bounded by the record; rows without one are empty.
+    """
+
+    event: I32
+    position: I64
+    time: U64 | None
+    pid: I32
+    tid: I32
+    cpu: I32 | None
+    ip: U64
+    period: U64
+    """The recorded period, else attr.sample_period of a fixed-period event, else 1."""
+    cpumode: U8
+    chain: Ragged
+    addr: U64 | None = None
+    cgroup: U64 | None = None
+    weight: U64 | None = None
+    data_src: U64 | None = None
+    user_stacks: UserStacks | None = None
+    branches: Branches | None = None
+    raw: Ragged | None = None
+    """uint8 bytes of PERF_SAMPLE_RAW, in the file's byte order."""
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    """Columns that only ``dump`` shows: id, stream_id, read values, transaction, phys_addr, page sizes …"""
+
+    def __len__(self) -> int:
+        return len(self.position)
+
+
+class Want(Flag):
+    """Optional columns to decode; the others are skipped by size."""
+
+    CHAIN = auto()
+    """Callchains; without it ``chain`` has only empty rows (``info`` needs none)."""
+    ADDR = auto()
+    CGROUP = auto()
+    MEMORY = auto()
+    """weight and data_src"""
+    STACKS = auto()
+    """user_stacks"""
+    BRANCHES = auto()
+    RAW = auto()
+    EXTRA = auto()
+
+
+class Shard(Struct, frozen=True):
+    """One of ``of`` parts of a recording's blocks, counted from 0; each part is a run of blocks."""
+
+    number: int = 0
+    of: int = 1
+
+    def holds(self, index: int, total: int) -> bool:
+        """Tell whether block ``index`` of ``total`` belongs to the shard."""
+        return index * self.of // max(total, 1) == self.number
+
+
+ALL = Shard()
+
+
+class Recording(Protocol):
+    """An opened input: the index pass is done, and samples can be read any number of times."""
+
+    @property
+    def session(self) -> Session:
+        """Header, attributes and feature sections."""
+        ...
+
+    @property
+    def sideband(self) -> Sideband:
+        """Tables of all records that are no samples."""
+        ...
+
+    @property
+    def sample_count(self) -> int:
+        """Samples as perf script counts them."""
+        ...
+
+    @property
+    def beginning(self) -> bytes | None:
+        """Digest of 16 bytes that the finished recording and all earlier states of it share; None without samples."""
+        ...
+
+    @property
+    def diagnostics(self) -> Diagnostics:
+        """Damage met so far; reading samples may add to it."""
+        ...
+
+    def samples(self, want: Want, shard: Shard = ALL) -> Iterator[Samples]:
+        """Yield batches in file order, each a few MiB of records; arrays may be views that die with the next batch.
+
+        The shards of a recording together yield every batch once.
+        """
+        ...

@@ -1,0 +1,200 @@
+"""Side-band tables: every record that is not a sample, one table for each kind of record.
+
+Structs of equal-length arrays, one row per record in file order; −1 is "none" in integer columns. Columns that all
+tables share are described in events.py.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+from msgspec import Struct, field
+
+from perf2x.base.columnar.arrays import I32, I64, U8, U64, Bools
+from perf2x.base.columnar.ragged import Ragged, SharedRows
+
+
+class Mmaps(Struct, frozen=True):
+    """PERF_RECORD_MMAP and MMAP2."""
+
+    time: U64
+    position: I64
+    pid: I32
+    tid: I32
+    start: U64
+    length: U64
+    pgoff: U64
+    prot: I32
+    """−1 for MMAP records, which lack it; PROT_EXEC is 4."""
+    flags: I32
+    cpumode: U8
+    filename: list[str]
+    build_id: list[bytes]
+    """b"" where the record carries none."""
+    is_data: Bools
+    """MISC_MMAP_DATA: a data mapping without code."""
+    file: U64
+    """Device, inode and its generation as one hash: distinguishes files of one name in several containers. 0 where the
+    record carries a build id instead, or neither."""
+
+    def __len__(self) -> int:
+        return len(self.position)
+
+
+class Comms(Struct, frozen=True):
+    """PERF_RECORD_COMM; ``is_exec`` is MISC_COMM_EXEC."""
+
+    time: U64
+    position: I64
+    pid: I32
+    tid: I32
+    comm: list[str]
+    is_exec: Bools
+
+    def __len__(self) -> int:
+        return len(self.position)
+
+
+class Tasks(Struct, frozen=True):
+    """PERF_RECORD_FORK or EXIT (one table each); ``is_exec`` is MISC_FORK_EXEC: do not copy the parent's maps."""
+
+    time: U64
+    position: I64
+    pid: I32
+    ppid: I32
+    tid: I32
+    ptid: I32
+    is_exec: Bools
+
+    def __len__(self) -> int:
+        return len(self.position)
+
+
+class DeferredChains(Struct, frozen=True):
+    """PERF_RECORD_CALLCHAIN_DEFERRED: user chains that complete samples with the same cookie.
+
+    Unlike the other tables sorted by (cookie, tid, time, position), so that the join needs no other index.
+    """
+
+    time: U64
+    position: I64
+    pid: I32
+    tid: I32
+    cpu: I32
+    cookie: U64
+    chain: SharedRows
+    """uint64; as recorded, innermost first; equal chains are kept once."""
+
+    def __len__(self) -> int:
+        return len(self.position)
+
+
+class Losts(Struct, frozen=True):
+    """PERF_RECORD_LOST and LOST_SAMPLES: ``lost`` records or samples that the ring buffer had no room for."""
+
+    time: U64
+    position: I64
+    event: I32
+    cpu: I32
+    pid: I32
+    tid: I32
+    lost: U64
+    samples_only: Bools
+    """True for LOST_SAMPLES, which counts samples; LOST counts records of any type."""
+
+    def __len__(self) -> int:
+        return len(self.position)
+
+
+class Throttles(Struct, frozen=True):
+    """PERF_RECORD_THROTTLE, and UNTHROTTLE (``lifted``): the kernel stopped an event that fired too often."""
+
+    time: U64
+    position: I64
+    event: I32
+    """−1 where the id is nobody's."""
+    cpu: I32
+    lifted: Bools
+
+    def __len__(self) -> int:
+        return len(self.position)
+
+
+def no_throttles() -> Throttles:
+    """An empty table."""
+    none = np.zeros(0, np.int64)
+    return Throttles(none.astype(np.uint64), none, none.astype(np.int32), none.astype(np.int32), none.astype(np.bool_))
+
+
+class Ksymbols(Struct, frozen=True):
+    """PERF_RECORD_KSYMBOL: kernel code that came (or went, ``unregister``) at run time: BPF programs, trampolines."""
+
+    time: U64
+    position: I64
+    start: U64
+    length: U64
+    type: I32
+    unregister: Bools
+    name: list[str]
+
+    def __len__(self) -> int:
+        return len(self.position)
+
+
+class Switches(Struct, frozen=True):
+    """PERF_RECORD_SWITCH and SWITCH_CPU_WIDE: ``tid`` left (``is_out``) or entered a CPU."""
+
+    time: U64
+    position: I64
+    pid: I32
+    tid: I32
+    cpu: I32
+    is_out: Bools
+    preempted: Bools
+
+    def __len__(self) -> int:
+        return len(self.position)
+
+
+class Cgroups(Struct, frozen=True):
+    """PERF_RECORD_CGROUP: names of the ids in the samples' cgroup column."""
+
+    time: U64
+    position: I64
+    id: U64
+    path: list[str]
+
+    def __len__(self) -> int:
+        return len(self.position)
+
+
+class Namespaces(Struct, frozen=True):
+    """PERF_RECORD_NAMESPACES; ``links`` rows are (dev, inode) pairs, flattened, indexed by namespace kind."""
+
+    time: U64
+    position: I64
+    pid: I32
+    tid: I32
+    links: Ragged
+
+    def __len__(self) -> int:
+        return len(self.position)
+
+
+class Sideband(Struct, frozen=True):
+    """All side-band tables of a recording, decoded once."""
+
+    mmaps: Mmaps
+    comms: Comms
+    forks: Tasks
+    exits: Tasks
+    deferred: DeferredChains
+    losts: Losts
+    ksymbols: Ksymbols
+    switches: Switches
+    cgroups: Cgroups
+    namespaces: Namespaces
+    record_counts: Mapping[str, int]
+    """Kernel name without prefix (``"MMAP2"``, ``"SAMPLE"``, ``"UNKNOWN_99"``) to number of records of the type."""
+    stream_end: int
+    """One past the last record's position."""
+    throttles: Throttles = field(default_factory=no_throttles)

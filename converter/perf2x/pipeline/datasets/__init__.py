@@ -1,0 +1,1 @@
+"""Recordings into datasets, and out of them again."""

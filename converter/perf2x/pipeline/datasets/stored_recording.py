@@ -1,0 +1,186 @@
+"""A recording out of a dataset, in the place of one that is read: its samples were stitched when it was added."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from msgspec.structs import replace
+
+from perf2x.base.abi.uapi import SampleType
+from perf2x.base.columnar.ragged import Ragged
+from perf2x.base.errors import OptionError
+from perf2x.model.diagnostics import Diagnostics
+from perf2x.model.profile.profile import Meta, Profile
+from perf2x.model.profile.stack_tree import without_times
+from perf2x.model.recording.build_ids import KERNEL
+from perf2x.model.recording.events import ALL, Event, Samples, Session, Shard, Want
+from perf2x.model.recording.sideband import Sideband
+from perf2x.pipeline.datasets.stored_facts import StoredFacts, parse_facts
+from perf2x.pipeline.load_context import LoadContext
+from perf2x.pipeline.load_options import LoadOptions
+from perf2x.transforms.drop_unused import compact
+
+if TYPE_CHECKING:
+    from perf2x.stitcher.call_graphs import UnwindReport
+    from perf2x.stitcher.deferred.deferred_report import DeferredReport
+    from perf2x.storage.dataset.read.read_dataset import Dataset, RecordingRow
+    from perf2x.storage.dataset.read.recording_rows import RecordingRows
+    from perf2x.symbolizer.known.place_names import LocationNames
+    from perf2x.symbolizer.symbol_options import SymbolOptions
+    from perf2x.transforms.filters.apply_choice import Selection
+
+
+class StoredRecording:
+    """A recording of a dataset; ``tables.events.Recording`` with facts, and without records or single samples."""
+
+    def __init__(self, dataset: Dataset, row: RecordingRow, diagnostics: Diagnostics) -> None:
+        self._dataset, self._row = dataset, row
+        self.diagnostics = diagnostics
+        self.facts: StoredFacts = parse_facts(row.row["facts"], str(row.file))
+
+    @property
+    def tags(self) -> dict[str, str]:
+        """The recording's own labels."""
+        return self._row.tags
+
+    @property
+    def source(self) -> str:
+        """Name of the input that it was made of."""
+        return self._meta.source
+
+    @property
+    def has_events(self) -> bool:
+        """Whether the recording names any event."""
+        return bool(self._row.row["events"])
+
+    @cached_property
+    def session(self) -> Session:
+        """Facts of the recording, as far as a dataset has them."""
+        meta = self._meta
+        kernel = self._row.row["kernel_build_id"]
+        return Session(
+            source=meta.source,
+            byte_order="<",
+            events=tuple(self._events()),
+            arch=meta.arch,
+            hostname=meta.hostname,
+            os_release=meta.os_release,
+            perf_version=meta.perf_version,
+            command_line=meta.command_line,
+            cpus_online=meta.cpus,
+            wall_clock_offset_ns=meta.wall_start_ns - meta.start_ns if meta.wall_start_ns else None,
+            build_ids={KERNEL: bytes.fromhex(kernel)} if kernel else {},
+        )
+
+    def _events(self) -> Iterator[Event]:
+        bits = {"cpu": SampleType.CPU, "cgroup": SampleType.CGROUP}
+        from perf2x.storage.dataset.read.restore_profile import restore_events
+
+        told = sum(bits[name] for name in self.facts.samples_say if name in bits)
+        for index, event in enumerate(restore_events(self._row.row)):
+            yield Event(
+                index=index, name=event.name, type=-1, config=0, sample_period=event.period or event.frequency,
+                sample_type=told, read_format=0, flags=frozenset(["freq"] if event.frequency else []), unit=event.unit,
+            )  # fmt: skip
+
+    @property
+    def sideband(self) -> Sideband:
+        """No records but their counts."""
+        from perf2x.reader.sideband_tables import build_sideband
+
+        return build_sideband({}, dict(self.facts.record_counts), 0)
+
+    @property
+    def sample_count(self) -> int:
+        """Samples as they were recorded."""
+        return int(self._row.row["samples"])
+
+    @property
+    def beginning(self) -> bytes | None:
+        """Digest of the recording's first records, as it was added."""
+        found: bytes | None = self._row.row["session"]
+        return found
+
+    def samples(self, want: Want, shard: Shard = ALL) -> Iterator[Samples]:
+        """Refuse: single samples are not kept."""
+        raise OptionError(f"{self.session.source}: a dataset keeps no single samples as they were recorded")
+
+    @property
+    def _rows(self) -> RecordingRows:
+        return self._dataset.rows_of(self._row)
+
+    @cached_property
+    def _meta(self) -> Meta:
+        from perf2x.storage.dataset.read.restore_profile import restore_meta
+
+        return restore_meta(self._row.row, tuple(self.facts.comments))
+
+    def stitched(self, selection: Selection, context: LoadContext) -> tuple[Profile, DeferredReport, UnwindReport]:
+        """Return what ``stitch_session`` makes of it, with its counts; OptionError for columns that are not kept."""
+        self.diagnostics.absorb(self.facts.counts)
+        with context.stages.stage("read"):
+            profile = self._selected(selection, context.options)
+        return profile, self.facts.deferred, self.facts.unwound
+
+    def _selected(self, selection: Selection, options: LoadOptions) -> Profile:
+        """The profile of the selected samples with the columns that are wanted."""
+        from perf2x.storage.dataset.read.restore_profile import restore_profile
+        from perf2x.transforms.filters.filter_profile import keep_samples
+
+        profile = restore_profile(self._rows, self._meta, with_cgroups=options.keeps_cgroup)
+        batch = batch_of(profile)
+        rows = [part.position for part in selection.batches(iter([batch]))]
+        selection.check()
+        kept = np.concatenate([np.zeros(0, np.int64), *rows])
+        if len(kept) < len(batch) or self._lacks_samples(profile):
+            profile = compact(keep_samples(profile, kept))
+        return _with_columns(profile, options)
+
+    def _lacks_samples(self, profile: Profile) -> bool:
+        """Whether the dataset's condition has left some of the recording's samples out."""
+        return self._dataset.chooses_samples and int(profile.samples.count.sum()) < self.sample_count
+
+    def names(self, profile: Profile, symbols: SymbolOptions) -> LocationNames:
+        """The names that the dataset has of a profile's locations."""
+        from perf2x.storage.dataset.names.known_lines import known_names
+
+        found = known_names(profile, self._rows, self._dataset.lines, symbols.names, inline=symbols.inline)
+        return replace(found, kernel_looked_up=self.facts.kernel_looked_up)
+
+
+def batch_of(profile: Profile) -> Samples:
+    """A profile's rows of samples as a batch, for filters on what samples say themselves."""
+    samples, threads, count = profile.samples, profile.threads, len(profile.samples)
+    return Samples(
+        event=samples.event,
+        position=np.arange(count),
+        time=samples.time,
+        pid=threads.pid[samples.thread],
+        tid=threads.tid[samples.thread],
+        cpu=samples.cpu,
+        ip=np.zeros(count, np.uint64),
+        period=samples.value.astype(np.uint64),
+        cpumode=np.zeros(count, np.uint8),
+        chain=Ragged(np.zeros(count + 1, np.int64), np.zeros(0, np.uint64)),
+    )
+
+
+def _with_columns(profile: Profile, options: LoadOptions) -> Profile:
+    """The profile with the columns that a load has; samples without times are summed.
+
+    OptionError for a timeline, or for CPUs, of which a dataset of sums knows nothing.
+    """
+    source, samples = profile.meta.source, profile.samples
+    if options.needs_times and samples.time is None:
+        raise OptionError(f"{source}: the dataset has sums, no times; timelines are written with --set timeline=yes")
+    if options.keeps_cpu and samples.cpu is None:
+        raise OptionError(f"{source}: the dataset does not say CPUs; timelines, --set timeline=yes, do")
+    if options.keeps_cgroup and samples.cgroup is None:
+        samples = replace(samples, cgroup=np.zeros(len(samples), np.int32))
+        profile = replace(profile, samples=samples)
+    if options.needs_times:
+        return profile
+    return without_times(profile, keep_cpu=options.keeps_cpu)

@@ -1,0 +1,61 @@
+"""Datasets among the inputs: each of their recordings is a session of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from perf2x.base.errors import OptionError
+from perf2x.model.diagnostics import Severity
+from perf2x.pipeline.load_context import LoadContext
+from perf2x.pipeline.open_sessions import Input, SessionInput, SessionPart
+
+if TYPE_CHECKING:
+    from perf2x.pipeline.datasets.stored_recording import StoredRecording
+
+
+def split_stored(inputs: Sequence[Input], context: LoadContext) -> tuple[list[SessionInput], list[Input]]:
+    """The recordings of all datasets among the inputs, and the other inputs.
+
+    OptionError for a recording that two of the datasets have.
+    """
+    from perf2x.storage.dataset.dataset_address import is_dataset
+
+    stored, others, known = [], [], dict[bytes, str]()
+    for one in inputs:
+        if not is_dataset(one.path):
+            if context.options.where:
+                raise OptionError(f"{one.name} is no dataset; --where chooses recordings and samples of datasets")
+            others.append(one)
+            continue
+        for ident, session in _sessions_of(one, context):
+            if ident in known:
+                raise OptionError(f"{one.name} and {known[ident]} have a recording in common: {session.files[0]}")
+            known[ident] = one.name
+            stored.append(session)
+    return stored, others
+
+
+def _sessions_of(one: Input, context: LoadContext) -> list[tuple[bytes, SessionInput]]:
+    from perf2x.pipeline.datasets.stored_recording import StoredRecording
+    from perf2x.storage.dataset.dataset_address import parse_address
+    from perf2x.storage.dataset.read.read_dataset import Dataset
+
+    dataset = Dataset(parse_address(one.path), context.options.where)
+    context.diagnostics.add(
+        "recordings_failed",
+        Severity.LOSS,
+        "recordings could not be read when they were added; the table of recordings says why.",
+        count=len(dataset.failed),
+        where=next((str(row.row["source"]) for row in dataset.failed), ""),
+    )
+    return [
+        (row.row["recording"], _session(one, StoredRecording(dataset, row, context.diagnostics), context))
+        for row in dataset.recordings
+    ]
+
+
+def _session(one: Input, recording: StoredRecording, context: LoadContext) -> SessionInput:
+    named = Input(one.path, one.name, recording.tags | dict(one.tags))
+    part = SessionPart(named, recording.source, recording.sample_count, recording.has_events, recording)
+    return SessionInput((part,), context)

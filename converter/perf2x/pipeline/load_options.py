@@ -1,0 +1,102 @@
+"""Options of a load: everything that decides the contents of a profile, nothing about how it is written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from msgspec import Struct, field
+
+from perf2x.analysis.annotate.listing_options import ListingOptions
+from perf2x.model.profile.code_counts import CodeRequest
+from perf2x.stitcher.call_graphs import CallGraphOptions
+from perf2x.symbolizer.symbol_options import SymbolOptions
+from perf2x.transforms.filters.choice import Choice, Grouping
+
+
+class LoadOptions(Struct, frozen=True):
+    """Everything that decides the contents of a profile, nothing about how it is written."""
+
+    timeline: bool = False
+    by_thread: bool = True
+    """False: nothing is asked of threads but their names, so that samples of namesakes may be summed."""
+    by_cpu: bool = False
+    by_cgroup: bool = False
+    by_data_src: bool = False
+    """Whether memory accesses of different kinds and levels stay apart."""
+    stacks: bool = True
+    """False: only count samples; stacks are read only to tell what became of deferred or copied ones."""
+    tracepoint_fields: bool = False
+    """Whether samples of a timeline carry the fields of their tracepoint."""
+    deferred_missing: str = "mark"
+    merge_callchains: bool = True
+    """False: leave deferred user chains where they are and mark the samples that wait for one."""
+    events: tuple[str, ...] = ()
+    """Names or globs of the events to keep; empty: all."""
+    choice: Choice = field(default_factory=Choice)
+    """The part of the recording to take."""
+    grouping: Grouping = field(default_factory=Grouping)
+    """Grouping of the samples of that part."""
+    where: str = ""
+    """Condition of SQL on columns of a dataset's tables of recordings and samples; empty: none."""
+    off_cpu: str = ""
+    """Way to show the time that threads waited: apart, beside or merged; empty: not at all."""
+    value: str = ""
+    """Value of samples other than their period, ``weight`` or ``mispredicts``; empty: the period."""
+    data_objects: bool = False
+    """Whether samples stand at the data that they accessed, without a stack, not at their instruction."""
+    pairs: tuple[str, ...] = ()
+    """Tracepoints whose distance in time is the value, ``BEGIN:END``, or ``locks``, ``block``, ``irq``; empty: none."""
+    latency: str = ""
+    """``value``: values are divided by the number of threads that ran at that moment; ``beside``: those are in
+    Profile.samples.latency; empty: neither."""
+    anonymize: str = ""
+    """Secret to hash names with; empty: leave them."""
+    tags: tuple[Mapping[str, str], ...] = ()
+    """Labels of each input; empty: none."""
+    max_unpacked: int | None = None
+    """Bytes that each compressed input may unpack to; None: the default of base/files/unpack_limit.py."""
+    start_time: int | Literal["file"] | None = None
+    """Time of the first sample in nanoseconds since the epoch; ``file``: by the recording's date; None: as recorded."""
+    allow_empty: bool = True
+    """False: recordings without a single sample are an error that says why."""
+    symbols: SymbolOptions | None = None
+    """None: leave every location without names."""
+    look_up: bool = True
+    """False: use ``symbols`` only to find objects for unwinding; name nothing."""
+    code: CodeRequest | None = None
+    """Count branches and samples of one object's code; None: do not."""
+    jobs: int = 1
+    """Processes that read, stitch and look up names, 0: as many as pay. A library does not fork unasked."""
+    listings: ListingOptions | None = None
+    """Functions to list with costs of lines and instructions, in Profile.listings; None: none."""
+    original: int = 0
+    """Bytes of the recording that may be kept as they are, in Profile.original; 0: none."""
+    call_graphs: CallGraphOptions | None = None
+    """Unwinding of stack copies and branch records; None: the defaults."""
+
+    @property
+    def needs_times(self) -> bool:
+        """Whether samples are processed one by one, in order of time."""
+        return self.timeline or self.reads_again
+
+    @property
+    def reads_again(self) -> bool:
+        """Whether samples may be read once more behind the pass over them."""
+        return bool(self.off_cpu or self.pairs or self.latency or self.choice.parallelism)
+
+    @property
+    def keeps_threads(self) -> bool:
+        """Whether samples of different threads stay apart: what looks at times, or at single threads, needs them."""
+        asked = self.choice or self.grouping != Grouping() or self.anonymize
+        return bool(self.by_thread or self.needs_times or asked)
+
+    @property
+    def keeps_cpu(self) -> bool:
+        """Whether samples of different CPUs stay apart."""
+        return self.by_cpu or self.grouping.root == "cpu"
+
+    @property
+    def keeps_cgroup(self) -> bool:
+        """Whether samples of different control groups stay apart."""
+        return self.by_cgroup or self.grouping.root == "cgroup"

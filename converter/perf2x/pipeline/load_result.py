@@ -1,0 +1,68 @@
+"""Result of a load: the profile, and the reports on how it came to be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec import Struct, field
+
+from perf2x.model.diagnostics import Diagnostics
+from perf2x.model.profile.profile import Profile
+from perf2x.model.recording.events import Recording
+from perf2x.stitcher.call_graphs import UnwindReport
+from perf2x.stitcher.deferred.deferred_report import DeferredReport
+from perf2x.symbolizer.symbol_report import SymbolReport
+from perf2x.transforms.pairs.pair_report import PairReport
+from perf2x.transforms.scheduling.wait_report import WaitReport
+
+
+class EventCount(Struct, frozen=True):
+    """One event, its samples and the sum of their values."""
+
+    name: str
+    samples: int
+    value: int
+    unit: str
+
+
+class Loaded(Struct, frozen=True):
+    """A profile and the reports on how it came to be."""
+
+    profile: Profile
+    recording: Recording
+    """The first one, if there are several."""
+    recorded_samples: int
+    """Samples in the recording, before any filter, as ``perf script`` counts them."""
+    events: tuple[EventCount, ...]
+    """Every event of the recording in recorded order, with its samples in the profile."""
+    deferred: DeferredReport
+    unwound: UnwindReport
+    symbols: SymbolReport | None
+    diagnostics: Diagnostics
+    sources: tuple[str, ...] = ()
+    """The name of every recording; of ``recording`` alone unless independent ones were merged."""
+    record_counts: Mapping[str, int] = field(default_factory=dict)
+    """Records of all recordings by type."""
+    waits: WaitReport | None = None
+    """None without ``off_cpu``."""
+    pairs: tuple[PairReport, ...] = ()
+    """One for each of ``pairs`` that the recording has."""
+
+    @property
+    def samples(self) -> int:
+        """Samples in the profile, after all filters."""
+        return sum(event.samples for event in self.events)
+
+
+def event_counts(profile: Profile) -> tuple[EventCount, ...]:
+    """Samples and summed values of every event, in the order of ``profile.events``."""
+    import numpy as np
+
+    samples = profile.samples
+    counts = []
+    for index, event in enumerate(profile.events):
+        rows = np.flatnonzero(samples.event == index)
+        counts.append(
+            EventCount(event.name, int(samples.count[rows].sum()), int(samples.value[rows].sum()), event.unit)
+        )
+    return tuple(counts)

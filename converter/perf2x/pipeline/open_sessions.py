@@ -1,0 +1,126 @@
+"""Opens inputs and joins the files of one recording session.
+
+::
+
+    inputs ──find_sessions──▶ sessions, each opened once ──session.open()──▶ one recording at a time
+
+Any number of inputs may be given, so few stay open: a recording is a map of its file, an index and all of its records
+that are no samples. The others are read again when it is their turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from perf2x.base.errors import OptionError
+from perf2x.model.recording.events import Recording, Session
+from perf2x.pipeline.load_context import LoadContext
+
+MOST_OPEN = 16
+"""Inputs that stay open; the index pass over another is done twice, which is a tenth of a conversion's work."""
+
+
+class Input(Struct, frozen=True):
+    """One input of a load."""
+
+    path: str
+    """The file to read."""
+    name: str
+    """The user's name for it: that of the bundle which the file was unpacked from."""
+    tags: Mapping[str, str]
+
+
+class SessionPart(Struct, frozen=True):
+    """One input that was opened, and what remains known of it when it is closed."""
+
+    input: Input
+    source: str
+    sample_count: int
+    has_events: bool
+    recording: Recording | None
+    """None: it is opened again."""
+
+
+class SessionInput(Struct, frozen=True):
+    """One recording session: its parts in the order they were given, and its tags."""
+
+    parts: tuple[SessionPart, ...]
+    context: LoadContext
+
+    @property
+    def tags(self) -> Mapping[str, str]:
+        """Labels of the session."""
+        return self.parts[0].input.tags
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The user's names for its files."""
+        return tuple(part.input.name for part in self.parts)
+
+    def open(self) -> Recording:
+        """Return the recording, its parts put in order of time. FormatError if a file has gone meanwhile."""
+        opened = [part.recording or _reopen(part.input, self.context) for part in self.parts]
+        if len(opened) == 1:
+            return opened[0]
+        from perf2x.reader.joined_session import JoinedRecording, order_by_time
+
+        return JoinedRecording(order_by_time(opened), self.context.diagnostics)
+
+
+def find_sessions(inputs: Sequence[Input], context: LoadContext) -> list[SessionInput]:
+    """Open every input, note its damage, and group the files of one session.
+
+    Sessions keep the order of their first files. OptionError for a file given twice and for files of one session with
+    different tags.
+    """
+    return [SessionInput(tuple(parts), context) for parts in _groups(inputs, context)]
+
+
+def _groups(inputs: Sequence[Input], context: LoadContext) -> Iterator[list[SessionPart]]:
+    groups: dict[bytes, list[SessionPart]] = {}
+    for number, one in enumerate(inputs):
+        recording = _open(one, context)
+        session = recording.session
+        keep = number < MOST_OPEN or not _can_reopen(one.path)
+        part = SessionPart(
+            one, session.source, recording.sample_count, bool(session.events), recording if keep else None
+        )
+        group = groups.setdefault(_key(session) if len(inputs) > 1 else b"", [])
+        _check_joinable(group, part)
+        group.append(part)
+    return iter(groups.values())
+
+
+def _key(session: Session) -> bytes:
+    from perf2x.reader.joined_session import session_key  # one recording alone does not need it
+
+    return session_key(session)
+
+
+def _open(one: Input, context: LoadContext) -> Recording:
+    from perf2x.reader import open_recording
+
+    source = "" if one.path == one.name else one.name
+    progress = context.progress_of("indexing")
+    return open_recording(one.path, source=source, diagnostics=context.diagnostics, progress=progress)
+
+
+def _reopen(one: Input, context: LoadContext) -> Recording:
+    """Open an input again, whose damage is counted already."""
+    with context.stages.stage("index"), context.diagnostics.apart():
+        return _open(one, context)
+
+
+def _can_reopen(path: str) -> bool:
+    """Whether an input can be read twice: no standard input, no pipe."""
+    return path != "-" and (Path(path).is_file() or Path(path).is_dir())
+
+
+def _check_joinable(group: Sequence[SessionPart], part: SessionPart) -> None:
+    if any(part.source == other.source for other in group):
+        raise OptionError(f"{part.source} is given twice")
+    if group and group[0].input.tags != part.input.tags:
+        raise OptionError(f"{part.source} and {group[0].source} are of one session; give both the same tags")

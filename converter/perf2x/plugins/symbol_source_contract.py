@@ -1,0 +1,75 @@
+"""Tests that every symbol source must pass, as a class to inherit from ``perf2x.plugins.contracts``."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from perf2x.binaries.find.object_files import ObjectFiles
+from perf2x.symbolizer.sources.symbol_source import Dso, DsoKind, SymbolSource
+
+
+class SymbolSourceContract:
+    """Tests that every symbol source must pass; inherit, and define the methods and ``known``.
+
+    ``known`` lists (address, outermost function's name as shown) that the source resolves in :meth:`dso`.
+    """
+
+    known: Sequence[tuple[int, str]] = ()
+
+    def source(self) -> SymbolSource:
+        """The source under test, made from a Context."""
+        raise NotImplementedError("build the source to test")
+
+    def dso(self) -> Dso:
+        """An object that the source covers."""
+        raise NotImplementedError("return an object that the source knows")
+
+    def ask(self, addresses: Sequence[int]) -> list[list[tuple[str, str, int]]]:
+        """(name or mangled name, file, line) of every address, innermost first, the answer's shape checked."""
+        source, wanted = self.source(), np.array(addresses, np.uint64)
+        symbols = source.lookup(self.dso(), wanted)
+        assert len(symbols.offsets) == len(wanted) + 1 and symbols.offsets[0] == 0, "offsets are not one longer"
+        assert not len(wanted) or np.diff(symbols.offsets).min() >= 0, "offsets fall"
+        assert symbols.offsets[-1] == len(symbols.function) == len(symbols.line), "offsets end wrong"
+        assert symbols.function.dtype == symbols.line.dtype == np.int32, "function and line are not int32"
+        assert symbols.offsets.dtype == np.int64, "offsets are not int64"
+        rows = []
+        for index, line in zip(symbols.function.tolist(), symbols.line.tolist(), strict=True):
+            assert 0 <= index < len(symbols.functions) and line >= 0, "a row points nowhere"
+            function = symbols.functions[index]
+            assert function.system_name or function.name, "a function without any name"
+            rows.append((function.name or function.system_name, function.filename, line))
+        cuts = symbols.offsets.tolist()
+        return [rows[start:end] for start, end in pairwise(cuts)]
+
+    def test_has_a_place_in_the_order(self) -> None:
+        """``order`` ranks the source among others."""
+        assert isinstance(type(self.source()).order, int)
+
+    def test_covers_its_object_and_says_no_to_others(self) -> None:
+        """``covers`` returns a bool for every kind of object."""
+        source, mine = self.source(), self.dso()
+        assert source.covers(mine) is True
+        for kind in DsoKind:
+            other = Dso("/nowhere/at-all", b"", kind, 1, ObjectFiles())
+            assert source.covers(other) in (True, False)
+
+    def test_no_addresses(self) -> None:
+        """An empty batch gives an empty result."""
+        assert self.ask([]) == []
+
+    def test_known_addresses(self) -> None:
+        """Known addresses get their names."""
+        assert self.known, "``known`` is empty"
+        answers = self.ask([address for address, _ in sorted(self.known)])
+        assert [rows[-1][0] for rows in answers] == [name for _, name in sorted(self.known)]
+
+    def test_a_batch_is_the_sum_of_its_parts(self) -> None:
+        """The result of an address does not depend on the others in the batch."""
+        addresses = sorted({*(address + step for address, _ in self.known for step in (0, 1)), 0, 2**64 - 1})
+        assert self.ask(addresses) == [self.ask([address])[0] for address in addresses]
+
+    def test_the_ends_of_the_address_space(self) -> None:
+        """No address is too low or too high."""
+        assert len(self.ask([0, 1, 2**63, 2**64 - 1])) == 4

@@ -1,0 +1,71 @@
+"""Opens an input and reads its header sections: one file, standard input, or a directory that perf record wrote.
+
+::
+
+    perf.data                      one file: header, data, features
+    perf.data/data                 perf record --threads, --kcore: the file with the header …
+    perf.data/data.0, data.1 …     … more records, one file for each thread that recorded, without headers
+    perf.data/kcore_dir/           … and a copy of the kernel's code (perf.data-directory-format.txt)
+"""
+
+import re
+from pathlib import Path
+
+from msgspec import Struct
+
+from perf2x.base.errors import FormatError
+from perf2x.model.diagnostics import Diagnostics
+from perf2x.reader.containers.file_header import open_container
+from perf2x.reader.containers.input_file import input_name, map_input
+from perf2x.reader.record_stream import DataSection
+from perf2x.reader.session_builder import SessionBuilder
+
+
+class OpenedInput(Struct, frozen=True):
+    """An input whose header sections are read and whose records are not."""
+
+    builder: SessionBuilder
+    sections: list[DataSection]
+
+
+def open_input(path: str, source: str, diagnostics: Diagnostics) -> OpenedInput:
+    """Open ``path``; "-" is standard input. FormatError when it is no recording.
+
+    ``source`` is its name in the session; empty for the path.
+    """
+    name = input_name(path)
+    directory = Path(path) if path != "-" and Path(path).is_dir() else None
+    main = path if directory is None else _main_file(directory)
+    file = map_input(main, diagnostics)
+    container = open_container(input_name(main), file.data, diagnostics)
+    builder = SessionBuilder(
+        source or name, container.order, container.is_pipe, diagnostics, kcore_dir=_kcore_dir(directory)
+    )
+    builder.add_container(container)
+    limit = builder.features.get("compressed", {}).get("mmap_len", 0)
+    sections = [DataSection(file, container.records.offset, container.records.end, container.name, limit)]
+    for thread_file in [] if directory is None else _thread_files(directory):
+        file = map_input(thread_file, diagnostics)
+        sections.append(DataSection(file, 0, len(file.data), input_name(thread_file), limit))
+    return OpenedInput(builder, sections)
+
+
+def _main_file(directory: Path) -> str:
+    data = directory / "data"
+    if not data.is_file():
+        raise FormatError(
+            f"{input_name(str(directory))}: a directory without a file called data is no recording of perf record "
+            "--threads"
+        )
+    return str(data)
+
+
+def _kcore_dir(directory: Path | None) -> str:
+    return str(directory / "kcore_dir") if directory is not None and (directory / "kcore_dir").is_dir() else ""
+
+
+def _thread_files(directory: Path) -> list[str]:
+    """data.0, data.1, … by number; empty ones are left out."""
+    found = [(re.fullmatch(r"data\.([0-9]{1,9})", file.name), file) for file in directory.iterdir()]
+    numbered = sorted((int(match[1]), file) for match, file in found if match and file.is_file())
+    return [str(file) for _, file in numbered if file.stat().st_size]

@@ -1,0 +1,181 @@
+"""Decodes PERF_RECORD_SAMPLE, in the field order of perf's parser.
+
+Source of truth: evsel__parse_sample in tools/perf/util/evsel.c and perf_output_sample in kernel/events/core.c.
+Samples of one layout are decoded together, one column per field.
+"""
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+from msgspec import Struct
+
+from perf2x.base.abi.uapi import MISC_CPUMODE_MASK, CpuMode, SampleType
+from perf2x.base.columnar.arrays import I32, U64, Bools
+from perf2x.base.columnar.ragged import Ragged
+from perf2x.model.recording.events import Event, Samples, Want
+from perf2x.reader.block import Block
+from perf2x.reader.records.field_cursor import FieldCursor
+from perf2x.reader.records.read_counters import read_values
+from perf2x.reader.records.variable_fields import branch_stack, bytes_with_size, raw_bytes, registers, user_stacks
+
+_ALL_TAILS = Want.RAW | Want.BRANCHES | Want.STACKS | Want.MEMORY | Want.CGROUP | Want.EXTRA
+Columns = dict[str, Any]
+
+
+class SampleLayout(Struct, frozen=True):
+    """Attributes of an event that determine the positions of its samples' fields."""
+
+    sample_type: int
+    read_format: int
+    branch_sample_type: int
+    regs_user: int
+    regs_intr: int
+    stack_user: int
+
+
+def sample_layout(event: Event) -> SampleLayout:
+    """Return the event's layout; attributes of fields that its samples lack are 0."""
+    kind = event.sample_type
+    return SampleLayout(
+        kind,
+        event.read_format if kind & SampleType.READ else 0,
+        event.branch_sample_type if kind & SampleType.BRANCH_STACK else 0,
+        event.sample_regs_user if kind & SampleType.REGS_USER else 0,
+        event.sample_regs_intr if kind & SampleType.REGS_INTR else 0,
+        event.sample_stack_user if kind & SampleType.STACK_USER else 0,
+    )
+
+
+def decode_samples(
+    block: Block, event: I32, layout: SampleLayout, periods: U64, want: Want
+) -> tuple[Samples, Bools, Bools | None]:
+    """Decode the samples of a block that holds nothing else, all of one layout.
+
+    Returns the samples, (n,) whole ones, and (n,) those with registers in the layout of a newer kernel, whose later
+    fields are missing (None for no sample). ``periods`` (events,) are for samples without a period.
+    """
+    at = FieldCursor(block)
+    columns: Columns = {"time": None, "cpu": None, "addr": None, "extra": {}}
+    _fixed_fields(at, layout.sample_type, want, columns)
+    if "ip" not in columns:
+        columns["ip"] = np.zeros(len(at), np.uint64)
+    if "pid" not in columns:
+        columns["pid"] = columns["tid"] = np.full(len(at), -1, np.int32)
+    if "period" not in columns:
+        columns["period"] = periods.take(event)
+    _read_and_callchain(at, layout, want, columns)
+    if want & _ALL_TAILS:
+        _variable_fields(at, layout, want, columns)
+        _last_fields(at, layout, want, columns)
+    mode = (block.misc & MISC_CPUMODE_MASK).astype(np.uint8)
+    mode[mode > max(CpuMode)] = CpuMode.UNKNOWN  # 6 and 7 have no meaning; perf looks both up as it does 0
+    columns["cpumode"] = mode
+    if Want.EXTRA not in want:
+        columns["extra"] = {}
+    return Samples(event=event, position=block.positions, **columns), at.whole, at.given_up
+
+
+def _fixed_fields(at: FieldCursor, kind: int, want: Want, columns: Columns) -> None:
+    """The fields in front of READ: one word each."""
+    has_addr, has_extra = bool(want & (Want.ADDR | Want.EXTRA)), Want.EXTRA in want
+    for name in _fixed_names(kind):
+        if name == "tid":
+            columns["pid"], columns["tid"] = at.i32_pair()
+        elif name == "cpu":
+            columns["cpu"] = at.i32()
+        elif name in _IDS:
+            _extra_field(at, name, has_extra, columns)
+        elif name == "addr" and not has_addr:
+            at.skip(1)
+        else:
+            columns[name] = at.u64()
+
+
+def _extra_field(at: FieldCursor, name: str, wanted: bool, columns: Columns) -> None:
+    if wanted:
+        columns["extra"][name] = at.u64()
+    else:
+        at.skip(1)
+
+
+_IDS = frozenset({"id", "stream_id"})
+_FIXED = (
+    (SampleType.IDENTIFIER, "id"), (SampleType.IP, "ip"), (SampleType.TID, "tid"), (SampleType.TIME, "time"),
+    (SampleType.ADDR, "addr"), (SampleType.ID, "id"), (SampleType.STREAM_ID, "stream_id"), (SampleType.CPU, "cpu"),
+    (SampleType.PERIOD, "period"),
+)  # fmt: skip
+"""The fields in front of READ, in their order."""
+
+
+@cache
+def _fixed_names(kind: int) -> tuple[str, ...]:
+    return tuple(name for bit, name in _FIXED if kind & bit)
+
+
+def words_before_read(kind: int) -> int:
+    """Return the number of words before READ."""
+    return len(_fixed_names(kind))
+
+
+def _read_and_callchain(at: FieldCursor, layout: SampleLayout, want: Want, columns: Columns) -> None:
+    """READ, and CALLCHAIN: { u64 nr; u64 ips[nr]; }."""
+    if layout.sample_type & SampleType.READ:
+        columns["extra"]["read"] = read_values(at, layout.read_format)
+    if layout.sample_type & SampleType.CALLCHAIN:
+        first, lengths = at.counted(at.u64())
+        if Want.CHAIN in want:
+            columns["chain"] = at.ragged(first, lengths)
+    if "chain" not in columns:
+        columns["chain"] = Ragged(np.zeros(len(at) + 1, np.int64), np.zeros(0, np.uint64))
+
+
+def _variable_fields(at: FieldCursor, layout: SampleLayout, want: Want, columns: Columns) -> None:
+    """RAW, BRANCH_STACK, REGS_USER, STACK_USER."""
+    kind = layout.sample_type
+    if kind & SampleType.RAW:
+        columns["raw"] = raw_bytes(at, Want.RAW in want)
+    if kind & SampleType.BRANCH_STACK:
+        branches, counters = branch_stack(at, layout.branch_sample_type, Want.BRANCHES in want)
+        columns["branches"], columns["extra"]["branch_counters"] = branches, counters
+    regs = registers(at, layout.regs_user) if kind & SampleType.REGS_USER else None
+    if kind & (SampleType.REGS_USER | SampleType.STACK_USER):
+        has_stack = bool(kind & SampleType.STACK_USER)
+        stacks = user_stacks(at, regs, layout.regs_user, layout.stack_user, has_stack)
+        columns["user_stacks"] = stacks if Want.STACKS in want else None
+
+
+def _last_fields(at: FieldCursor, layout: SampleLayout, want: Want, columns: Columns) -> None:
+    """WEIGHT or WEIGHT_STRUCT, DATA_SRC, TRANSACTION, REGS_INTR, PHYS_ADDR, CGROUP, page sizes, AUX."""
+    kind, extra = layout.sample_type, columns["extra"]
+    if kind & (SampleType.WEIGHT | SampleType.WEIGHT_STRUCT):
+        word = at.u64()
+        columns["weight"] = word
+        if kind & SampleType.WEIGHT_STRUCT:
+            # union perf_sample_weight: var1 is the low half in either byte order, var2 and var3 lie above it
+            columns["weight"] = word & np.uint64(0xFFFFFFFF)
+            extra["ins_lat"], extra["weight3"] = word >> np.uint64(32) & np.uint64(0xFFFF), word >> np.uint64(48)
+    if kind & SampleType.DATA_SRC:
+        columns["data_src"] = at.u64()
+    if kind & SampleType.TRANSACTION:
+        extra["transaction"] = at.u64()
+    if kind & SampleType.REGS_INTR:
+        extra["regs_intr_abi"], extra["regs_intr"] = registers(at, layout.regs_intr)
+    for bit, name in _LAST_WORDS:
+        if kind & bit:
+            extra[name] = at.u64()
+    if kind & SampleType.AUX and Want.EXTRA in want:
+        extra["aux"] = bytes_with_size(at)
+    if Want.CGROUP in want:
+        columns["cgroup"] = extra.get("cgroup")
+    if not want & (Want.MEMORY | Want.EXTRA):
+        columns.pop("weight", None)
+        columns.pop("data_src", None)
+
+
+_LAST_WORDS = (
+    (SampleType.PHYS_ADDR, "phys_addr"),
+    (SampleType.CGROUP, "cgroup"),
+    (SampleType.DATA_PAGE_SIZE, "data_page_size"),
+    (SampleType.CODE_PAGE_SIZE, "code_page_size"),
+)

@@ -1,0 +1,214 @@
+"""Builds a Session from attributes and feature sections, and from the records that replace them in pipes."""
+
+import re
+import struct
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct, field
+
+from perf2x.base.abi.hardware_trace import hardware_trace
+from perf2x.base.abi.layouts import ATTR_SIZE_VER0, HEADER_SIZE, ByteOrder
+from perf2x.base.abi.perffile import BUILD_ID_SIZE, MACHINES, MISC_BUILD_ID_SIZE, EventUpdate, Feature, UserRecordType
+from perf2x.base.abi.uapi import EventType
+from perf2x.model.diagnostics import Diagnostics, Severity
+from perf2x.model.recording.build_ids import VDSO
+from perf2x.model.recording.events import Session
+from perf2x.reader.containers.file_header import Container
+from perf2x.reader.event_table import EventTable
+from perf2x.reader.header.event_attributes import parse_attr
+from perf2x.reader.header.feature_sections import DECODERS
+from perf2x.reader.header.section_reader import SectionError, SectionReader, text
+
+CLOCK_REALTIME = 0
+_NAMES = {int(feature): feature.name.lower() for feature in Feature}
+
+
+class SessionBuilder(Struct):
+    """A Session in the making."""
+
+    source: str
+    order: ByteOrder
+    is_pipe: bool
+    diagnostics: Diagnostics
+    events: EventTable = field(default_factory=EventTable)
+    features: dict[str, Any] = field(default_factory=dict)
+    build_ids: dict[str, bytes] = field(default_factory=dict)
+    kcore_dir: str = ""
+    _named: set[int] = field(default_factory=set)
+    """Events whose name was recorded."""
+
+    def add_container(self, container: Container) -> None:
+        """Add the attributes and feature sections of a file."""
+        for raw, ids in container.attrs:
+            self.events.add(parse_attr(raw, self.order, len(self.events.events), ids))
+        for number, section in container.features.items():
+            self.add_feature(number, container.data[section.offset : section.end].tobytes())
+
+    def add_feature(self, number: int, data: bytes) -> None:
+        """Add one feature section, from the end of the file or from a HEADER_FEATURE record."""
+        name = _NAMES.get(number, f"feature_{number}")
+        try:
+            if number == Feature.BUILD_ID:
+                self._add_build_ids(data)
+            elif number == Feature.TRACING_DATA:
+                from perf2x.reader.records.tracepoint_decoder import parse_tracing_data
+
+                self.features[name] = parse_tracing_data(data, self.order)
+            elif number in DECODERS:
+                self.features[name] = DECODERS[number](SectionReader(data, self.order))
+            elif data:
+                self.features[name] = {"size": len(data)}
+                self.diagnostics.add("features_unknown", Severity.INFO, "Header sections of a newer perf were skipped.")
+        except SectionError as error:
+            self.diagnostics.add(
+                "features_malformed", Severity.GUESS, "A header section could not be read.", where=f"{name}: {error}"
+            )
+        if number == Feature.EVENT_DESC:
+            self._name_events(self.features.get(name, []))
+
+    def _name_events(self, described: list[dict[str, Any]]) -> None:
+        for index, description in enumerate(described):
+            if index < len(self.events.events) and description["name"]:
+                self.events.update(index, name=description["name"])
+                self._named.add(index)
+
+    def _name_tracepoints(self) -> None:
+        """Name tracepoints without recorded names by the format files: config is the tracepoint's id."""
+        formats = self.features.get("tracing_data", {}).get("formats", {})
+        for event in self.events.events:
+            found = formats.get(str(event.config)) if event.type == EventType.TRACEPOINT else None
+            if found and event.index not in self._named:
+                self.events.update(event.index, name=f"{found['system']}:{found['name']}")
+
+    def _join_groups(self) -> None:
+        """Set group leaders from GROUP_DESC, which lists leaders and group sizes (process_group_desc in header.c).
+
+        Groups stand in order and apart; one that begins within another is none, so that each event is set once.
+        """
+        groups = self.features.get("group_desc", [])
+        leaders = [event.group_leader for event in self.events.events]
+        free = 0
+        for group in groups:
+            leader, end = group["leader"], min(group["leader"] + group["members"], len(leaders))
+            if free <= leader < end:
+                leaders[leader:end] = [leader] * (end - leader)
+                free = end
+        for index, leader in enumerate(leaders if groups else []):
+            self.events.update(index, group_leader=leader)
+
+    def add_record(self, kind: int, misc: int, payload: bytes) -> None:
+        """Add a record that perf writes into pipes (and sometimes into files) instead of a header section."""
+        section = SectionReader(payload, self.order)
+        try:
+            if kind == UserRecordType.HEADER_ATTR:
+                self._add_attr(payload)
+            elif kind == UserRecordType.HEADER_FEATURE:
+                self._add_streamed_feature(section.u64(), section.take(section.left))
+            elif kind == UserRecordType.EVENT_UPDATE:
+                self._update_event(section)
+            elif kind == UserRecordType.HEADER_BUILD_ID:
+                self._add_build_id(misc, payload)
+            elif kind == UserRecordType.HEADER_EVENT_TYPE:
+                self.features.setdefault("event_types", {})[section.u64()] = text(section.take(section.left))
+            elif kind == UserRecordType.AUXTRACE_INFO:
+                self.features["hardware_trace"] = hardware_trace(section.numbers("I")[0])
+        except SectionError as error:
+            where = f"{UserRecordType(kind).name}: {error}"
+            self.diagnostics.add("records_malformed", Severity.LOSS, "A record is cut short or damaged.", where=where)
+
+    def _add_streamed_feature(self, number: int, data: bytes) -> None:
+        """Add a feature section unless it is the end mark, an empty one numbered with the writer's HEADER_LAST_FEATURE.
+
+        That number is a real section in a newer perf (perf_event__synthesize_features in header.c).
+        """
+        if data or number in (Feature.BRANCH_STACK, Feature.STAT):
+            self.add_feature(number, data)
+
+    def _add_attr(self, payload: bytes) -> None:
+        """struct { perf_event_attr attr; u64 ids[]; }: the attr holds its own size."""
+        if len(payload) < ATTR_SIZE_VER0:
+            raise SectionError(f"an attribute of {len(payload)} bytes")
+        (size,) = struct.unpack_from(self.order + "I", payload, 4)
+        size = size or ATTR_SIZE_VER0
+        if size < ATTR_SIZE_VER0 or size > len(payload):
+            raise SectionError(f"an attribute that says it has {size} bytes, in {len(payload)}")
+        ids = struct.unpack_from(f"{self.order}{(len(payload) - size) // 8}Q", payload, size)
+        self.events.add(parse_attr(payload[:size], self.order, len(self.events.events), ids))
+
+    def _update_event(self, section: SectionReader) -> None:
+        """struct { u64 type; u64 id; data; }."""
+        what, identifier = section.numbers("QQ")
+        index = self.events.by_id(identifier)
+        if index < 0 or index >= len(self.events.events):
+            raise SectionError(f"id {identifier} belongs to no event")
+        if what == EventUpdate.NAME:
+            self.events.update(index, name=text(section.take(section.left)))
+            self._named.add(index)
+        elif what == EventUpdate.UNIT:
+            self.events.update(index, unit=text(section.take(section.left)))
+        elif what == EventUpdate.SCALE:
+            (scale,) = struct.unpack(self.order + "d", section.take(8))
+            self.events.update(index, scale=scale)
+
+    def _add_build_ids(self, data: bytes) -> None:
+        """Add section BUILD_ID: records like HEADER_BUILD_ID, one behind the other."""
+        at = 0
+        while at + HEADER_SIZE <= len(data):
+            _, misc, size = struct.unpack_from(self.order + "IHH", data, at)
+            if size < HEADER_SIZE or at + size > len(data):
+                raise SectionError(f"a build id of {size} bytes at {at:#x}")
+            self._add_build_id(misc, data[at + HEADER_SIZE : at + size])
+            at += size
+
+    def _add_build_id(self, misc: int, payload: bytes) -> None:
+        """struct { s32 pid; u8 build_id[20]; u8 size; u8, u16 reserved; char filename[]; }."""
+        raw, size, name = payload[4:24], payload[24:25], text(payload[28:])
+        if not size or not name:
+            raise SectionError(f"a build id of {len(payload)} bytes")
+        length = min(size[0], BUILD_ID_SIZE) if misc & MISC_BUILD_ID_SIZE and size[0] else BUILD_ID_SIZE
+        self.build_ids[name] = raw[:length]
+
+    def session(self) -> Session:
+        """Return the session, as far as it is known."""
+        self._name_tracepoints()
+        self._join_groups()
+        known, clock = self.features, self.features.get("clock_data")
+        clock_id = clock["clockid"] if clock else next((e.clockid for e in self.events.events), -1)
+        return Session(
+            source=self.source,
+            byte_order=self.order,
+            events=tuple(self.events.events),
+            is_pipe=self.is_pipe,
+            arch=known.get("arch") or MACHINES.get(known.get("e_machine", {}).get("e_machine", 0), ""),
+            hostname=known.get("hostname", ""),
+            os_release=known.get("osrelease", ""),
+            perf_version=known.get("version", ""),
+            command_line=tuple(known.get("cmdline", ())),
+            cpus_online=known.get("nrcpus", {}).get("online", 0),
+            cpu_description=known.get("cpudesc", ""),
+            clock_id=clock_id,
+            wall_clock_offset_ns=_wall_clock_offset(clock, clock_id),
+            build_ids=with_vdso(self.build_ids),
+            features=self.features,
+            kcore_dir=self.kcore_dir,
+        )
+
+
+def _wall_clock_offset(clock: Mapping[str, int] | None, clock_id: int) -> int | None:
+    """Distance from recorded times to the time of day; CLOCK_REALTIME shows that itself, without CLOCK_DATA."""
+    if clock:
+        return clock["wall_clock_ns"] - clock["clockid_time_ns"]
+    return 0 if clock_id == CLOCK_REALTIME else None
+
+
+_COPY = re.compile(r"/tmp/perf-vdso\.so-.{6}")
+
+
+def with_vdso(build_ids: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Name the copy of perf's vDSO ``[vdso]``; copies of several vDSOs (perf-read-vdso32) keep their names."""
+    copies = {build_id for name, build_id in build_ids.items() if _COPY.fullmatch(name)}
+    if len(copies) != 1 or VDSO in build_ids:
+        return dict(build_ids)
+    others = {name: build_id for name, build_id in build_ids.items() if not _COPY.fullmatch(name)}
+    return others | {VDSO: copies.pop()}

@@ -1,1 +1,0 @@
-"""Event tables to full stacks."""

@@ -1,0 +1,1 @@
+"""Event tables to full stacks: deferred, from branch records, or unwound."""

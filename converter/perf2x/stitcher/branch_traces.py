@@ -1,0 +1,110 @@
+"""Branch stacks → counts of one object's branches, and of the code that ran between two of them.
+
+A branch stack lists the last taken branches, newest first, so that code ran without a jump from where one branch led
+to where the next newer one left::
+
+    newest   C ─▶ D        D … the sample
+             B ─▶ C'       C' … C ran
+    oldest   A ─▶ B'       B' … B ran
+"""
+
+import numpy as np
+
+from perf2x.base.columnar.arrays import I64, U64
+from perf2x.base.columnar.ragged import row_numbers
+from perf2x.model.profile.code_counts import (
+    EXTERNAL,
+    KERNEL_HALF,
+    NOT_RECORDED,
+    AddressCounts,
+    BranchCounts,
+    CodeRequest,
+    sum_addresses,
+    sum_branches,
+)
+from perf2x.model.recording.events import Branches, Samples
+from perf2x.stitcher.history.mapping_lookup import MappingLookup, lookup_contexts
+from perf2x.stitcher.process_history import ProcessHistory
+
+_MISPREDICTED = np.uint64(1)
+"""Bit of struct perf_branch_entry's flags."""
+_MANY_ROWS = 1 << 20
+
+
+class ObjectCode:
+    """File offsets of addresses in one object's mappings."""
+
+    def __init__(self, history: ProcessHistory, rows: I64) -> None:
+        """``rows``: the object's rows of ``history.mmaps``."""
+        mmaps = history.mmaps
+        self._lookup = MappingLookup(history.spaces, len(mmaps))
+        self._held = np.zeros(len(mmaps) + 1, np.bool_)
+        self._held[rows] = True
+        self._shift = np.append(mmaps.pgoff - mmaps.start, np.uint64(0))
+
+    def offsets(self, epoch: I64, address: U64) -> U64:
+        """(n,) the file offset of each address; EXTERNAL outside the object."""
+        mmap = self._lookup.find(lookup_contexts(epoch, np.zeros(len(epoch), np.bool_)), address)
+        return np.where(self._held[mmap], address + self._shift[mmap], EXTERNAL)
+
+
+class CodeCounter:
+    """Counts the branches and samples of batches; addresses are file offsets."""
+
+    def __init__(self, history: ProcessHistory, rows: I64, request: CodeRequest) -> None:
+        """``rows``: the object's rows of ``history.mmaps``."""
+        self._history, self._request = history, request
+        self._code = ObjectCode(history, rows)
+        self._branches, self._samples = [_no_branches()], [_no_samples()]
+
+    def add(self, samples: Samples) -> None:
+        """Add a batch."""
+        if not len(samples):
+            return
+        epoch = self._history.spaces.epoch(samples.pid.astype(np.int64), self._history.ranks_of(samples))
+        places = self._code.offsets(epoch, samples.ip)
+        places = places[places != EXTERNAL]
+        self._samples.append(sum_addresses([AddressCounts(places, np.ones(len(places), np.int64))]))
+        if samples.branches is not None and len(samples.branches.from_ip):
+            self._branches.append(self._counted(samples.branches, epoch))
+        if sum(map(len, self._branches)) > 2 * len(self._branches[0]) + _MANY_ROWS:
+            self._branches = [sum_branches(self._branches)]
+        if sum(map(len, self._samples)) > 2 * len(self._samples[0]) + _MANY_ROWS:
+            self._samples = [sum_addresses(self._samples)]
+
+    def result(self) -> tuple[BranchCounts, AddressCounts]:
+        """Return what was counted."""
+        return sum_branches(self._branches), sum_addresses(self._samples)
+
+    def _counted(self, branches: Branches, epoch: I64) -> BranchCounts:
+        sample = row_numbers(np.diff(branches.offsets))
+        user = (branches.from_ip < KERNEL_HALF) & (branches.to_ip < KERNEL_HALF)
+        source = self._code.offsets(epoch[sample], branches.from_ip)
+        target = self._code.offsets(epoch[sample], branches.to_ip)
+        inside = (source != EXTERNAL) | (target != EXTERNAL)
+        kept = np.flatnonzero(user if self._request.steps_over == "kernel" else inside)
+        following = next_branches(source[kept], target[kept], sample[kept])
+        told = inside[kept]
+        rows = kept[told]
+        missed = (branches.flags[rows] & _MISPREDICTED).astype(np.int64)
+        counts = BranchCounts(source[rows], target[rows], following[told], np.ones(len(rows), np.int64), missed)
+        return sum_branches([counts])
+
+
+def next_branches(source: U64, target: U64, sample: I64) -> U64:
+    """(n,) where the next branch left, of branches newest first; NOT_RECORDED for the newest of each ``sample``.
+
+    Also where it left from or the branch led to lies outside the object.
+    """
+    newer = np.concatenate([[NOT_RECORDED], source[:-1]])[: len(source)].astype(np.uint64)
+    same = np.concatenate([[False], sample[1:] == sample[:-1]])[: len(source)]
+    return np.where(same & (newer != EXTERNAL) & (target != EXTERNAL), newer, NOT_RECORDED)
+
+
+def _no_branches() -> BranchCounts:
+    nowhere, none = np.zeros(0, np.uint64), np.zeros(0, np.int64)
+    return BranchCounts(nowhere, nowhere, nowhere, none, none)
+
+
+def _no_samples() -> AddressCounts:
+    return AddressCounts(np.zeros(0, np.uint64), np.zeros(0, np.int64))

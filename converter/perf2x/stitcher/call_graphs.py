@@ -1,0 +1,251 @@
+"""Completes samples whose user part is not a recorded callchain: ``--call-graph dwarf`` and ``--call-graph lbr``.
+
+Connects unwinder and stitcher: the process history finds the mappings of the unwinder's addresses, and the unwound
+chains go into the samples for the stitcher. Most recordings have nothing to unwind, so the unwinder and the readers of
+objects are imported on demand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
+
+from perf2x.base.abi.uapi import BranchSampleType, SampleType
+from perf2x.base.columnar.arrays import I32, I64, U8, U64, Bools
+from perf2x.base.columnar.ragged import Ragged, concatenate
+from perf2x.base.columnar.recent_lookups import RecentLookups
+from perf2x.model.diagnostics import Diagnostics, Severity
+from perf2x.model.profile.made_up_frames import RootFrame
+from perf2x.model.recording.events import Branches, Event, Samples, Session, UserStacks, Want
+from perf2x.stitcher.process_history import ProcessHistory
+from perf2x.stitcher.stacks.lbr import call_stack_chains, empty_lbr_state, stitch_older_calls
+from perf2x.stitcher.unwind.unwound_chains import MAX_DEPTH, End, MappingFinder
+
+if TYPE_CHECKING:
+    from perf2x.binaries.find.object_finder import Finder
+    from perf2x.stitcher.unwind.unwinder import Unwinder
+
+DESCRIBED_CODE = "compilers describe theirs with python -X perf_jit, node --perf-prof --perf-prof-unwinding-info"
+"""Advice on compiled code that no call frame information covers."""
+MAX_COPY = 65528
+"""Largest SIZE of ``--call-graph dwarf,SIZE`` (get_stack_size in tools/perf/util/callchain.c)."""
+ROOTS = {
+    End.TRUNCATED: RootFrame.STACK_TRUNCATED,
+    End.NO_UNWIND_INFO: RootFrame.NO_UNWIND_INFO,
+    End.BROKEN: RootFrame.STACK_CORRUPT,
+    End.NOT_MAPPED: RootFrame.CALLER_UNKNOWN,
+    End.OTHER_STACK: RootFrame.OTHER_STACK,
+    End.REGISTERS_MISSING: RootFrame.REGISTERS_MISSING,
+    End.TOO_DEEP: RootFrame.TOO_DEEP,
+}
+"""Root frame of the stacks with each end."""
+
+
+class CallGraphOptions(Struct, frozen=True):
+    """Options for unwinding."""
+
+    max_depth: int = MAX_DEPTH
+    stitch_lbr: bool = False
+    """Complete branch records from those of the thread's previous sample, like perf's ``--stitch-lbr``."""
+
+
+class UnwindReport(Struct, frozen=True):
+    """Figures on the unwinding of stack copies; ``ends`` counts samples by ``End``."""
+
+    ends: dict[End, int]
+    frames: int = 0
+    guessed: int = 0
+    """Frames left by frame pointer, for lack of unwind information."""
+    asked: int = 0
+    """Bytes of stack that were requested, 0 when nothing was unwound."""
+    cut_in_jit: int = 0
+    """Samples with the end NO_UNWIND_INFO whose last frame is just-in-time compiled code."""
+    dumps_missing: bool = False
+    """Whether a compiler announced a dump of its code that was not found."""
+
+    @property
+    def samples(self) -> int:
+        """Samples with a user stack to unwind."""
+        return sum(count for end, count in self.ends.items() if end is not End.NO_REGISTERS)
+
+    @property
+    def better_size(self) -> int:
+        """The size to record with when copies were too short."""
+        return min(max(4 * self.asked, 32768), MAX_COPY)
+
+
+class UnwindCounts(Struct, frozen=True):
+    """Counts of one process, for ``absorb`` in another."""
+
+    ends: I64
+    frames: int
+    guessed: int
+    guessed_in_jit: int
+    cut_in_jit: int
+    problems: list[str]
+
+
+class CallGraphs:
+    """Completes the batches of one recording; keeps objects and rules from one batch to the next."""
+
+    def __init__(
+        self, session: Session, history: ProcessHistory, finder: Callable[[], Finder], options: CallGraphOptions
+    ) -> None:
+        self._history, self._options = history, options
+        self._copied = _event_indices(session, _copies_stack)
+        self._called = _event_indices(session, _keeps_calls)
+        self._depth = _branch_record_count(session)
+        self._session_arch = session.arch or "x86_64"
+        self._state = empty_lbr_state()
+        self._ends = np.zeros(len(End), np.int64)
+        self._frames = self._guessed = self._guessed_in_jit = self._cut_in_jit = 0
+        self._problems: list[str] = []
+        self._asked = max((session.events[row].sample_stack_user for row in self._copied.tolist()), default=0)
+        self._unwinder: Unwinder | None = None
+        self._mappings = RecentLookups(columns=2)
+        """Mappings by process image and address: callers repeat, from depth to depth and from sample to sample."""
+        if len(self._copied):
+            from perf2x.stitcher.unwound_objects import make_unwinder
+
+            self._unwinder = make_unwinder(session, history, finder(), self._session_arch, options.max_depth)
+
+    @property
+    def want(self) -> Want:
+        """Columns that samples must be read with."""
+        stacks = Want.STACKS if len(self._copied) else Want(0)
+        return stacks | (Want.BRANCHES if len(self._called) else Want(0))
+
+    def complete(self, samples: Samples) -> tuple[Samples, U8 | None]:
+        """Samples with whole chains, and (n,) the RootFrame of each; None where nothing was unwound."""
+        root: U8 | None = None
+        if len(self._called) and samples.branches is not None:
+            samples = replace(samples, chain=self._with_calls(samples, samples.branches))
+        if self._unwinder is not None and samples.user_stacks is not None:
+            use = np.isin(samples.event, self._copied)
+            chain, root = self._unwound(self._unwinder, samples, samples.user_stacks, use)
+            samples = replace(samples, chain=chain, user_stacks=None)
+        return samples, root
+
+    @property
+    def in_order(self) -> bool:
+        """True when a batch depends on those before it."""
+        return self._options.stitch_lbr and len(self._called) > 0
+
+    def counted(self) -> UnwindCounts:
+        """Counts of all batches so far."""
+        problems = self._unwinder.problems() if self._unwinder is not None else []
+        return UnwindCounts(self._ends, self._frames, self._guessed, self._guessed_in_jit, self._cut_in_jit, problems)
+
+    def absorb(self, unwound: UnwindCounts) -> None:
+        """Add the counts of other batches."""
+        self._ends += unwound.ends
+        self._frames += unwound.frames
+        self._guessed += unwound.guessed
+        self._guessed_in_jit += unwound.guessed_in_jit
+        self._cut_in_jit += unwound.cut_in_jit
+        self._problems += unwound.problems
+
+    def report(self, diagnostics: Diagnostics) -> UnwindReport:
+        """Figures of all batches so far; ``diagnostics`` tell whether dumps of compiled code are missing."""
+        ends = {end: int(self._ends[end]) for end in End if self._ends[end]}
+        asked, missing = self._asked if ends else 0, diagnostics["jitdump_missing"] > 0
+        return UnwindReport(ends, self._frames, self._guessed, asked, self._cut_in_jit, missing)
+
+    def note(self, diagnostics: Diagnostics) -> None:
+        """Report guessed frames, unsupported processors and damaged objects."""
+        advice = "code without unwind information was crossed by frame pointer; install its debug info."
+        diagnostics.add("guessed_frames", Severity.GUESS, advice, self._guessed - self._guessed_in_jit)
+        advice = f"just-in-time compiled code was crossed by frame pointer; {DESCRIBED_CODE}."
+        diagnostics.add("guessed_jit_frames", Severity.GUESS, advice, self._guessed_in_jit)
+        if self._unwinder is not None and not self._unwinder.knows_arch:
+            advice = f"stacks of {self._session_arch} processors cannot be unwound; record with frame pointers."
+            diagnostics.add("stacks_not_unwound", Severity.LOSS, advice, int(self._ends[End.NO_REGISTERS]))
+        for problem in dict.fromkeys([*self.counted().problems, *self._problems]):
+            diagnostics.add(
+                "damaged_unwind_info", Severity.GUESS, "functions of damaged objects are guessed.", 1, problem
+            )
+
+    def _unwound(self, unwinder: Unwinder, samples: Samples, stacks: UserStacks, use: Bools) -> tuple[Ragged, U8]:
+        from perf2x.stitcher.unwind.join_chains import with_user_part
+
+        stacks = replace(stacks, abi=np.where(use, stacks.abi, 0).astype(np.uint8))
+        chains = unwinder.unwind(stacks, self._mapping_finder(samples))
+        self._ends += np.bincount(chains.end[use], minlength=len(End))
+        self._frames += len(chains.chain.values)
+        self._guessed += int(chains.guessed.sum())
+        self._guessed_in_jit += int(chains.guessed_in_jit.sum())
+        self._cut_in_jit += int(chains.cut_in_jit[use].sum())
+        roots = np.zeros(len(End), np.uint8)
+        roots[list(ROOTS)] = list(ROOTS.values())
+        return with_user_part(samples.chain, chains, use), roots[chains.end]
+
+    def _mapping_finder(self, samples: Samples) -> MappingFinder:
+        spaces = self._history.spaces
+        epoch = spaces.epoch(samples.pid.astype(np.int64), self._history.ranks_of(samples))
+        image = spaces.last_epoch(epoch)
+
+        def at(epochs: I64, address: U64) -> I64:
+            here_only = np.zeros(len(epochs), np.bool_)  # after an exec the copied stack belongs to the new program
+            return spaces.find(epochs, address, here_only)
+
+        def at_last(rows: I64, address: U64) -> I32:
+            images = image.take(rows)
+            return self._mappings.answers(
+                lambda which: at(images[which], address[which]), images, address.view(np.int64)
+            ).astype(np.int32)
+
+        def at_moment(rows: I64, address: U64) -> I32:
+            return at(epoch[rows], address).astype(np.int32)
+
+        return MappingFinder(image, spaces.rank(epoch), spaces.made, at_last, at_moment)
+
+    def _with_calls(self, samples: Samples, branches: Branches) -> Ragged:
+        older = None
+        if self._options.stitch_lbr and branches.hw_index is not None and self._depth:
+            time = samples.position if samples.time is None else samples.time.view(np.int64)
+            order = np.empty(len(time), np.int64)
+            order[np.lexsort([samples.position, time])] = np.arange(len(time))
+            older, self._state = stitch_older_calls(
+                branches, samples.tid.astype(np.int64), order, self._depth, self._state
+            )
+        chain = call_stack_chains(samples.chain, samples.ip, branches, older)
+        called = np.isin(samples.event, self._called)
+        return chain if called.all() else _select_rows(chain, samples.chain, called)
+
+
+def _select_rows(first: Ragged, second: Ragged, choose_first: Bools) -> Ragged:
+    """Take each row from one table or the other."""
+    both = concatenate([first, second])
+    rows = np.arange(len(first), dtype=np.int64)
+    return both.take(np.where(choose_first, rows, rows + len(first)))
+
+
+def completes_stacks(session: Session) -> bool:
+    """Whether any event copies stacks or records calls in branch records."""
+    return any(_copies_stack(event) or _keeps_calls(event) for event in session.events)
+
+
+def _event_indices(session: Session, test: Callable[[Event], bool]) -> I64:
+    return np.array([event.index for event in session.events if test(event)], np.int64)
+
+
+def _copies_stack(event: Event) -> bool:
+    needed = SampleType.REGS_USER | SampleType.STACK_USER
+    return event.sample_type & needed == needed
+
+
+def _keeps_calls(event: Event) -> bool:
+    has_branches = bool(event.sample_type & SampleType.BRANCH_STACK)
+    return has_branches and bool(event.branch_sample_type & BranchSampleType.CALL_STACK)
+
+
+def _branch_record_count(session: Session) -> int:
+    """Number of branch records that the processor keeps (HEADER_CPU_PMU_CAPS, PMU_CAPS), 0 if unknown."""
+    several = session.features.get("pmu_caps")
+    units = [session.features.get("cpu_pmu_caps"), *(several.values() if isinstance(several, dict) else ())]
+    texts = [str(caps.get("branches", "")) for caps in units if isinstance(caps, dict)]
+    return max((int(text) for text in texts if text.isdigit()), default=0)

@@ -1,0 +1,1 @@
+"""Deferred user chains: which record belongs to which sample, and why one is missing."""

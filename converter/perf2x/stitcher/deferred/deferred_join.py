@@ -1,0 +1,64 @@
+"""Joins batches of samples with their deferred user chains, and tallies how they fared."""
+
+import numpy as np
+from msgspec import Struct
+
+from perf2x.base.columnar.arrays import I64, U64, Bools
+from perf2x.model.recording.events import Samples
+from perf2x.stitcher.deferred.deferred_matching import DeferredRecords, JoinOutcome
+from perf2x.stitcher.deferred.missing_user_stacks import MissingUserStacks, sum_missing
+
+
+class DeferredTally(Struct, frozen=True):
+    """The outcome of every join so far."""
+
+    outcomes: I64
+    """(len(JoinOutcome),) samples with each outcome."""
+    missing: list[MissingUserStacks]
+    """Samples without their record, one part per batch."""
+    used: Bools
+    """(deferred records,) whether a sample was joined with each."""
+
+
+class DeferredJoin:
+    """Finds the deferred record of each sample that has a cookie. With ``merge`` false it joins nothing."""
+
+    def __init__(self, records: DeferredRecords, merge: bool = True) -> None:
+        self._records = records
+        self._merge = merge
+        self._outcomes = np.zeros(len(JoinOutcome), np.int64)
+        self._missing: list[MissingUserStacks] = []
+        self._used = np.zeros(len(records), np.bool_)
+
+    def join(self, samples: Samples, cookies: U64, has_cookie: Bools) -> tuple[I64, I64]:
+        """(n,) row of each sample's record, −1 for none, and (n,) its JoinOutcome."""
+        record = np.full(len(samples), -1, np.int64)
+        outcome = np.zeros(len(samples), np.int64)
+        rows = np.flatnonzero(has_cookie)
+        if len(rows) and self._merge:
+            when = self._records.time_keys(samples.time, samples.position)
+            record[rows], outcome[rows] = self._records.match(
+                cookies[rows], samples.pid[rows], samples.tid[rows], when[rows]
+            )
+            self._used[record[record >= 0]] = True
+            self._add_missing(samples, cookies, when, np.flatnonzero(outcome == JoinOutcome.MISSING))
+        self._outcomes += np.bincount(outcome, minlength=len(JoinOutcome))
+        return record, outcome
+
+    def tally(self) -> DeferredTally:
+        """The outcomes of all batches so far; later batches change them."""
+        return DeferredTally(self._outcomes, self._missing, self._used)
+
+    def absorb(self, tally: DeferredTally) -> None:
+        """Add the outcomes of other batches of the recording."""
+        self._outcomes += tally.outcomes
+        self._missing += tally.missing
+        self._used |= tally.used
+
+    def _add_missing(self, samples: Samples, cookies: U64, when: U64, rows: I64) -> None:
+        """Keep what tells why these samples have no record: one row per stay in the kernel, not per sample."""
+        if not len(rows):
+            return
+        cpu = np.full(len(rows), -1, np.int32) if samples.cpu is None else samples.cpu[rows]
+        one = np.ones(len(rows), np.int64)
+        self._missing.append(sum_missing(cookies[rows], samples.pid[rows], samples.tid[rows], cpu, when[rows], one))

@@ -1,0 +1,97 @@
+"""Explains missing deferred user stacks from what the recording itself shows.
+
+A thread with a later record came back to user space, so the record of the sample's stay was written and lost; a thread
+without one exited, or was still inside the call when the recording stopped (or its file was closed).
+"""
+
+from collections import Counter
+from enum import StrEnum
+
+import numpy as np
+from msgspec import Struct
+
+from perf2x.base.columnar.arrays import I32, I64, U64, Bools
+from perf2x.base.columnar.unique import group_rows, unique
+from perf2x.model.recording.sideband import Losts, Sideband
+from perf2x.stitcher.deferred.deferred_matching import DeferredRecords
+from perf2x.stitcher.history.keyed_times import FOREVER, KeyedTimes
+
+
+class MissingReason(StrEnum):
+    """Reasons as ``info --json`` names them."""
+
+    STOPPED = "recording_stopped"
+    """The thread was still in the kernel when the recording ended."""
+    EXITED = "task_exited"
+    """Per-task events are gone before an exiting task's record would be written (do_exit in kernel/exit.c)."""
+    LOST = "record_lost"
+    """The ring buffer was full: a PERF_RECORD_LOST follows the sample."""
+    ELSEWHERE = "in_another_file"
+    """The thread came back and nothing was lost: the record is in the file before or after this one."""
+    INJECTED = "dropped_by_inject"
+    """No record at all, though threads came back repeatedly: perf inject drops them."""
+
+
+class MissingUserStacks(Struct, frozen=True):
+    """Samples without their record: one row per distinct (cookie, thread), with the number of samples."""
+
+    cookie: U64
+    pid: I32
+    tid: I32
+    cpu: I32
+    """−1 where the samples do not say."""
+    when: U64
+    """Of the last such sample."""
+    count: I64
+
+
+def sum_missing(cookie: U64, pid: I32, tid: I32, cpu: I32, when: U64, count: I64) -> MissingUserStacks:
+    """Sum up the rows of each stay in the kernel, which a cookie and a thread identify."""
+    first, inverse = group_rows([cookie, tid.astype(np.int64)])
+    last = np.zeros(len(first), np.uint64)
+    np.maximum.at(last, inverse, when)
+    total = np.zeros(len(first), np.int64)
+    np.add.at(total, inverse, count)
+    return MissingUserStacks(cookie[first], pid[first], tid[first], cpu[first], last, total)
+
+
+def missing_reasons(missing: MissingUserStacks, sideband: Sideband, records: DeferredRecords) -> dict[str, int]:
+    """Number of samples by reason, in the order of MissingReason; they add up to all missing samples."""
+    if not len(missing.count):
+        return {}
+    if not len(sideband.deferred) and len(missing.cookie) > len(unique(missing.tid)):
+        return {str(MissingReason.INJECTED): int(missing.count.sum())}
+    back = records.threads.after(missing.tid, missing.when)
+    exits = sideband.exits
+    exit_when = records.time_keys(exits.time, exits.position)
+    exited = KeyedTimes(exits.tid, exit_when).after(missing.tid, missing.when) != FOREVER
+    lost = _lost_after(sideband.losts, missing, records)
+    # a thread that another thread's exec ended loses its id to that thread: later records under it are not its own
+    replaced = records.execs.between(missing.pid, missing.when, back)
+    came_back = (back != FOREVER) & ~replaced
+    exited |= replaced
+    chosen = np.select(
+        [came_back & lost, came_back, exited, lost],
+        [MissingReason.LOST, MissingReason.ELSEWHERE, MissingReason.EXITED, MissingReason.LOST],
+        MissingReason.STOPPED,
+    )
+    found: Counter[str] = Counter()
+    for reason, count in zip(chosen.tolist(), missing.count.tolist(), strict=True):
+        found[reason] += count
+    return {str(reason): found[reason] for reason in MissingReason if found[reason]}
+
+
+def _lost_after(losts: Losts, missing: MissingUserStacks, records: DeferredRecords) -> Bools:
+    """(n,) whether a record was lost after the sample, on its CPU where both CPUs are known.
+
+    The kernel writes LOST when there is room again, so it follows what was lost.
+    """
+    rows = np.flatnonzero(~losts.samples_only & (losts.lost > 0))
+    when = records.time_keys(losts.time, losts.position)[rows]
+    cpu = losts.cpu[rows]
+    anywhere = KeyedTimes(np.zeros(len(rows), np.int32), when).after(np.zeros_like(missing.cpu), missing.when)
+    found: Bools = anywhere != FOREVER
+    if bool(np.all(cpu >= 0)):
+        known = np.flatnonzero(missing.cpu >= 0)
+        found[known] = KeyedTimes(cpu, when).after(missing.cpu[known], missing.when[known]) != FOREVER
+    return found

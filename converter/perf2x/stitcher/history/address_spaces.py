@@ -1,0 +1,262 @@
+"""Looks up the mapping that holds an address of a process at a given rank (see ``event_order``).
+
+An address *space* is one life of a process image. It begins when the process is first seen, is forked (then the
+parent's space as of the fork shows through wherever the child mapped nothing itself) or calls exec (then it is empty).
+Later mappings hide the earlier ones that they overlap. An *epoch* is a process between two changes of its mappings, so
+that stacks of one epoch can be looked up once. Follows machine__process_fork_event, thread__set_comm and
+maps__fixup_overlap_and_insert of tools/perf, except that nothing is copied.
+"""
+
+import numpy as np
+from msgspec import Struct
+
+from perf2x.base.columnar.arrays import I64, U64, Bools
+from perf2x.base.columnar.unique import group_rows, rows_by, unique
+from perf2x.model.recording.sideband import Comms, Ksymbols, Mmaps, Tasks
+from perf2x.stitcher.history.kernel_mappings import end_addresses, is_kernel_mapping
+from perf2x.stitcher.history.keyed_values import KeyedValues
+from perf2x.stitcher.history.overlapping_mappings import OverlappingRanges
+
+KERNEL = -2
+"""Key of the kernel's own space; −1 already means "no process"."""
+_TOMBSTONE = -2
+_GENERATIONS = 16
+"""This many ancestors are searched one after the other, which is faster than merging equal queries of descendants."""
+MAX_FORK_DEPTH = 2048
+"""The longest chain of forks without an exec along which processes see the mappings of their ancestors. Lookups walk up
+generation by generation; without a bound, n generations that all map something of their own would cost n² steps."""
+
+
+class _SpaceBuilder(Struct):
+    """Spaces under construction; one row per life of a process image."""
+
+    pid: list[int]
+    born: list[int]
+    parent: list[int]
+    parent_rank: list[int]
+    before: list[int]
+    """The space that an exec ended, −1 where the space did not begin with an exec."""
+    current: dict[int, int]
+    depth: list[int]
+    """Number of ancestors whose mappings each space sees."""
+    cut: int = 0
+    """Processes at the end of a chain of forks that is too long: they see no ancestor."""
+
+    def begin(self, pid: int, rank: int, parent: int = -1, parent_rank: int = 0, before: int = -1) -> int:
+        depth = self.depth[parent] + 1 if parent >= 0 else 0
+        if depth >= MAX_FORK_DEPTH:
+            parent, depth, self.cut = -1, 0, self.cut + 1
+        self.depth.append(depth)
+        self.pid.append(pid)
+        self.born.append(rank)
+        self.parent.append(parent)
+        self.parent_rank.append(parent_rank)
+        self.before.append(before)
+        self.current[pid] = len(self.pid) - 1
+        return self.current[pid]
+
+    def of(self, pid: int) -> int:
+        """The current space of a process; a process not seen before is taken to have existed from the start."""
+        return self.current[pid] if pid in self.current else self.begin(pid, 0)
+
+
+class AddressSpaces:
+    """The mappings of every process over time. Immutable; ``find`` returns rows of ``mmaps``.
+
+    ``*_rank`` are the ranks from which each record is in force.
+    """
+
+    def __init__(
+        self,
+        mmaps: Mmaps,
+        mmap_rank: I64,
+        forks: Tasks,
+        fork_rank: I64,
+        comms: Comms,
+        comm_rank: I64,
+        ksymbols: Ksymbols,
+        ksymbol_rank: I64,
+    ) -> None:
+        owner = np.where(is_kernel_mapping(mmaps), KERNEL, mmaps.pid.astype(np.int64))
+        pids = unique(np.concatenate([owner, forks.pid, forks.ppid, comms.pid]).astype(np.int64))
+        first_seen = _first_seen(pids.searchsorted(owner), mmap_rank)
+        lives = _build_spaces(first_seen, pids, forks, fork_rank, comms, comm_rank)
+        self._parent = np.array(lives.parent, np.int64)
+        self._parent_rank = np.array(lives.parent_rank, np.int64)
+        self._depth = np.array(lives.depth, np.int64)
+        self.lines_cut = lives.cut
+        """Number of processes that do not see their ancestors' mappings, being more than MAX_FORK_DEPTH forks away."""
+        self._before = np.array(lives.before, np.int64)
+        pid, born = pids[np.array(lives.pid, np.int64)], np.array(lives.born, np.int64)
+        spaces = KeyedValues(pid, born, np.arange(len(pid)))
+        self._index = _index_mappings(spaces, mmaps, owner, mmap_rank, ksymbols, ksymbol_rank)
+        kernel = np.full(len(ksymbol_rank), KERNEL, np.int64)
+        keys = np.concatenate([pid, owner, kernel])
+        ranks = np.concatenate([born, mmap_rank, ksymbol_rank])
+        self._epochs = KeyedValues(keys, ranks, np.arange(len(keys)))
+        self._epoch_space = spaces.at(keys, ranks)
+        self._epoch_rank = ranks
+        self._kernel_epochs = np.flatnonzero(keys == KERNEL)
+        self._last_epoch = _last_epochs(self._epoch_space, ranks, self._kernel_epochs)
+        self.made: I64 = np.append(mmap_rank, -1)
+        """(mmaps + 1,) the rank of each mapping; the last row stands for none, which holds in every epoch."""
+
+    def epoch(self, pid: I64, rank: I64) -> I64:
+        """(n,) int64: the epoch of each process (or KERNEL) at each rank, −1 for unknown processes."""
+        return self._epochs.at(pid, rank)
+
+    @property
+    def epoch_count(self) -> int:
+        """Number of epochs of all processes and the kernel."""
+        return len(self._epoch_rank)
+
+    def kernel_epochs(self) -> I64:
+        """Return all epochs of the kernel."""
+        return self._kernel_epochs
+
+    def kernel_epoch(self, rank: I64) -> I64:
+        """(n,) int64: the epoch of the kernel at each rank."""
+        return self._epochs.of(KERNEL, rank)
+
+    def last_epoch(self, epoch: I64) -> I64:
+        """(n,) int64: the last epoch of the same process image; −1 and epochs of the kernel stand for themselves.
+
+        What it has at an address holds in every epoch since ``made`` of that mapping, for only a later one hides it.
+        """
+        return self._last_epoch.take(epoch)
+
+    def rank(self, epoch: I64) -> I64:
+        """(n,) int64: the rank at which each epoch began, 0 for −1."""
+        return np.append(self._epoch_rank, 0)[epoch]
+
+    def is_uniform(self, first: U64, last: U64) -> Bools:
+        """(n,) bool: whether ``find`` has one answer for all addresses from first to last, in every epoch."""
+        return self._index.is_uniform(first, last)
+
+    def find(self, epoch: I64, address: U64, through_exec: Bools) -> I64:
+        """(n,) int64: row of the mapping that holds each address, −1 where none does.
+
+        Where ``through_exec`` is set, an address without a mapping is also searched in the program that the process ran
+        before: a sample inside execve, taken after the kernel announced the new program, still has the caller's
+        addresses in its user chain.
+        """
+        if not len(self._epoch_space):
+            return np.full(len(address), -1, np.int64)
+        space = np.where(epoch >= 0, self._epoch_space[epoch], -1)
+        rank = self._epoch_rank[epoch]
+        found = self.find_at(space, rank, address)
+        again = np.flatnonzero(through_exec & (found < 0) & (space >= 0))
+        found[again] = self.find_at(self._before[space[again]], rank[again], address[again])
+        return found
+
+    def find_at(self, space: I64, rank: I64, address: U64) -> I64:
+        """(n,) ``find`` by space and rank; walks up to the parents of forked processes."""
+        found = np.full(len(address), -1, np.int64)
+        todo = np.flatnonzero((space >= 0) & self._index.covers(address))  # no process maps the rest
+        space, rank = space[todo], rank[todo]
+        for _ in range(_GENERATIONS):
+            if not len(todo):
+                break
+            found[todo] = self._index.find(space, rank, address[todo])
+            up = (found[todo] == -1) & (self._parent[space] >= 0)
+            todo, space, rank = todo[up], space[up], rank[up]
+            rank = np.minimum(rank, self._parent_rank[space])
+            space = self._parent[space]
+        if len(todo):
+            found[todo] = self._find_far_up(space, rank, address[todo])
+        found[found == _TOMBSTONE] = -1
+        return found
+
+    def _find_far_up(self, space: I64, rank: I64, address: U64) -> I64:
+        """``find_at`` for long chains of ancestors, generation by generation from the youngest.
+
+        Equal queries of a process's descendants are merged, so the work grows with the number of forks and not with
+        their depth times the number of samples.
+        """
+        depth, address = self._depth[space], self._index.begins(address)
+        arriving = np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.uint64)
+        asked: list[tuple[I64, I64, I64, I64]] = []
+        for _, rows in reversed(list(rows_by(np.append(depth, np.arange(int(depth.max()) + 1))))):
+            rows = rows[rows < len(depth)]
+            spaces = np.concatenate([arriving[0], space[rows]])
+            ranks = np.concatenate([arriving[1], rank[rows]])
+            addresses = np.concatenate([arriving[2], address[rows]])
+            first, which = group_rows([spaces, ranks, addresses])
+            spaces, ranks, addresses = spaces[first], ranks[first], addresses[first]
+            answer = self._index.find(spaces, ranks, addresses)
+            up = np.flatnonzero((answer == -1) & (self._parent[spaces] >= 0))
+            arriving = (
+                self._parent[spaces[up]], np.minimum(ranks[up], self._parent_rank[spaces[up]]), addresses[up],
+            )  # fmt: skip
+            asked.append((rows, which, answer, up))
+        found = np.full(len(space), -1, np.int64)
+        above = np.zeros(0, np.int64)
+        for rows, which, answer, up in reversed(asked):
+            answer[up] = above
+            answers = answer[which]
+            found[rows] = answers[len(answers) - len(rows) :]
+            above = answers[: len(answers) - len(rows)]
+        return found
+
+
+def _last_epochs(space: I64, rank: I64, kernel: I64) -> I64:
+    """(epochs + 1,) the last epoch of each one's space; the last row stands for −1."""
+    last = np.append(np.arange(len(space)), -1)
+    known = np.flatnonzero(space >= 0)
+    order = known[np.argsort(rank[known], kind="stable")]
+    of_space = np.zeros(int(space.max(initial=-1)) + 1, np.int64)
+    of_space[space[order]] = order  # of equal spaces the last stays
+    last[known] = of_space[space[known]]
+    last[kernel] = kernel
+    return last
+
+
+def _first_seen(owner: I64, rank: I64) -> dict[int, int]:
+    """The rank of each process's first mapping."""
+    order = np.lexsort((rank, owner))
+    owners, first = np.unique(owner[order], return_index=True)
+    return dict(zip(owners.tolist(), rank[order][first].tolist(), strict=True))
+
+
+def _build_spaces(
+    first_seen: dict[int, int], pids: I64, forks: Tasks, fork_rank: I64, comms: Comms, comm_rank: I64
+) -> _SpaceBuilder:
+    """Walk forks and execs in order; a Python step per fork or exec, not per sample.
+
+    A process with mappings from before its fork reuses the id of an older process. Processes go by their index in
+    ``pids``: ids from the file could be chosen to collide in a dictionary.
+    """
+    forked, forker, renamed = (pids.searchsorted(ids).tolist() for ids in (forks.pid, forks.ppid, comms.pid))
+    lives = _SpaceBuilder([], [], [], [], [], {}, [])
+    changes = [(int(fork_rank[row]), 0, int(row)) for row in np.flatnonzero(forks.pid != forks.ppid)]
+    changes += [(int(comm_rank[row]), 1, int(row)) for row in np.flatnonzero(comms.is_exec)]
+    for rank, is_exec, row in sorted(changes):
+        if is_exec:
+            lives.begin(renamed[row], rank, before=lives.of(renamed[row]))
+            continue
+        if first_seen.get(forked[row], rank) < rank:
+            lives.of(forked[row])
+        if forks.is_exec[row]:
+            lives.begin(forked[row], rank)
+        else:
+            lives.begin(forked[row], rank, lives.of(forker[row]), rank)
+    born = set(lives.pid)
+    for pid in first_seen:
+        if pid not in born:
+            lives.begin(pid, 0)
+    return lives
+
+
+def _index_mappings(
+    spaces: KeyedValues, mmaps: Mmaps, owner: I64, mmap_rank: I64, ksymbols: Ksymbols, ksymbol_rank: I64
+) -> OverlappingRanges:
+    """Index all mappings; unregistered kernel symbols are tombstones, registered ones are rows of ``mmaps``."""
+    gone = np.flatnonzero(ksymbols.unregister)
+    start = np.concatenate([mmaps.start, ksymbols.start[gone]])
+    length = np.concatenate([mmaps.length, ksymbols.length[gone]])
+    rank = np.concatenate([mmap_rank, ksymbol_rank[gone]])
+    value = np.concatenate([np.arange(len(mmaps)), np.full(len(gone), _TOMBSTONE, np.int64)])
+    key = np.concatenate([owner, np.full(len(gone), KERNEL, np.int64)])
+    space = spaces.at(key, rank)
+    known = space >= 0
+    return OverlappingRanges(space[known], start[known], end_addresses(start, length)[known], rank[known], value[known])

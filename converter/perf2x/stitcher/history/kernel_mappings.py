@@ -1,0 +1,66 @@
+"""Mappings of the kernel: its text, extended as perf extends it, and symbols that come and go at run time."""
+
+import numpy as np
+from msgspec.structs import replace
+
+from perf2x.base.abi.uapi import CpuMode
+from perf2x.base.columnar.arrays import U64, Bools
+from perf2x.model.recording.sideband import Ksymbols, Mmaps
+
+_KERNEL_IMAGE_SIZE = np.uint64(1 << 30)
+"""KERNEL_IMAGE_SIZE of x86 (arch/x86/include/asm/page_64_types.h)."""
+
+
+def is_kernel_mapping(mmaps: Mmaps) -> Bools:
+    """(mappings,) bool: whether each mapping belongs to the kernel."""
+    kernel: Bools = (mmaps.pid == -1) | (mmaps.cpumode == CpuMode.KERNEL)
+    return kernel
+
+
+def end_addresses(start: U64, length: U64) -> U64:
+    """(n,) uint64: start + length, at most 2⁶⁴ − 1 where a damaged record would wrap around."""
+    end = start + length
+    return np.where(end < start, np.uint64(2**64 - 1), end)
+
+
+def extend_kernel_text(mmaps: Mmaps) -> Mmaps:
+    """Extend the kernel's text to the next kernel mapping, to 1 GiB at most.
+
+    The record covers _text … _etext, but .init.text and other sections follow it. perf extends the mapping in the same
+    way (maps__fixup_end in tools/perf/util/maps.c).
+    """
+    rows = [row for row, name in enumerate(mmaps.filename) if name.startswith("[kernel.kallsyms]")]
+    if not rows:
+        return mmaps
+    starts = np.sort(mmaps.start[is_kernel_mapping(mmaps)])
+    length = mmaps.length.copy()
+    for row in rows:
+        start = mmaps.start[row]
+        above = int(np.searchsorted(starts, start, "right"))
+        room = starts[above] - start if above < len(starts) else _KERNEL_IMAGE_SIZE
+        length[row] = max(length[row], min(room, _KERNEL_IMAGE_SIZE))
+    return replace(mmaps, length=length)
+
+
+def append_ksymbols(mmaps: Mmaps, ksymbols: Ksymbols) -> Mmaps:
+    """Append a kernel mapping for every registered kernel symbol, named after the symbol."""
+    rows = np.flatnonzero(~ksymbols.unregister)
+    if not len(rows):
+        return mmaps
+    none = np.full(len(rows), -1, np.int32)
+    return Mmaps(
+        time=np.concatenate([mmaps.time, ksymbols.time[rows]]),
+        position=np.concatenate([mmaps.position, ksymbols.position[rows]]),
+        pid=np.concatenate([mmaps.pid, none]),
+        tid=np.concatenate([mmaps.tid, none]),
+        start=np.concatenate([mmaps.start, ksymbols.start[rows]]),
+        length=np.concatenate([mmaps.length, ksymbols.length[rows]]),
+        pgoff=np.concatenate([mmaps.pgoff, ksymbols.start[rows]]),
+        prot=np.concatenate([mmaps.prot, none]),
+        flags=np.concatenate([mmaps.flags, none]),
+        cpumode=np.concatenate([mmaps.cpumode, np.full(len(rows), CpuMode.KERNEL, np.uint8)]),
+        filename=[*mmaps.filename, *(ksymbols.name[row] for row in rows.tolist())],
+        build_id=mmaps.build_id + [b""] * len(rows),
+        is_data=np.concatenate([mmaps.is_data, np.zeros(len(rows), np.bool_)]),
+        file=np.concatenate([mmaps.file, np.zeros(len(rows), np.uint64)]),
+    )

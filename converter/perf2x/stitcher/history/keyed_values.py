@@ -1,0 +1,65 @@
+"""Values of keys (pids, tids) over time: the last value that was set up to a rank.
+
+::
+
+    key 7   set 3 at rank 2, 5 at rank 9        at(7, 4) is 3        at(7, 1) is −1
+"""
+
+import numpy as np
+
+from perf2x.base.columnar.arrays import I64
+from perf2x.base.columnar.unique import unique
+
+_NOTHING = -(1 << 62)
+_DENSE_LIMIT = 1 << 23
+"""Keys below it are numbered by a table; above the kernel's largest pid (4 194 304)."""
+
+
+class KeyedValues:
+    """Values by key and rank. Immutable; of two values set at the same rank the later row counts."""
+
+    def __init__(self, key: I64, rank: I64, value: I64) -> None:
+        self._keys = unique(key)
+        packed = np.searchsorted(self._keys, key).astype(np.int64) << 32 | rank
+        order = np.argsort(packed, kind="stable")
+        # a sentinel in front, for keys without a value
+        self._packed = np.append(np.int64(_NOTHING), packed[order])
+        self._values = np.append(np.int64(-1), value[order])
+        self._number_table = self._dense_numbers()
+
+    def at(self, key: I64, rank: I64) -> I64:
+        """(n,) int64: the value in force for each key at each rank, −1 where none is set yet."""
+        number = self._key_numbers(key)
+        index = np.searchsorted(self._packed, number << 32 | rank, "right") - 1
+        return np.where(self._packed.take(index) >> 32 == number, self._values.take(index), -1)
+
+    def of(self, key: int, rank: I64) -> I64:
+        """(n,) int64: ``at`` for one key."""
+        number = int(self._key_numbers(np.array([key]))[0])
+        low, high = np.searchsorted(self._packed, [number << 32, (number + 1) << 32]).tolist()
+        values, packed = np.append(np.int64(-1), self._values[low:high]), self._packed[low:high]
+        ends = np.array([rank.min(initial=0), rank.max(initial=0)]) | number << 32
+        first, last = np.searchsorted(packed, ends, "right").tolist()
+        if first == last:  # nothing was set in between, as for most of a recording
+            return np.full(len(rank), values[first])
+        found: I64 = values.take(np.searchsorted(packed, number << 32 | rank, "right"))
+        return found
+
+    def _dense_numbers(self) -> I64 | None:
+        """Table of numbers by key, with a −1 before the first and after the last key."""
+        if not len(self._keys) or not -_DENSE_LIMIT < self._keys[0] <= self._keys[-1] < _DENSE_LIMIT:
+            return None
+        low = int(self._keys[0]) - 1
+        table = np.full(int(self._keys[-1]) - low + 2, -1, np.int64)
+        table[self._keys - low] = np.arange(len(self._keys))
+        return table
+
+    def _key_numbers(self, key: I64) -> I64:
+        """(n,) number of each key among the known ones, −1 for unknown keys."""
+        if self._number_table is not None:
+            number: I64 = self._number_table.take(key - (self._keys[0] - 1), mode="clip")
+            return number
+        if not len(self._keys):
+            return np.full(len(key), -1, np.int64)
+        number = np.minimum(np.searchsorted(self._keys, key), len(self._keys) - 1).astype(np.int64)
+        return np.where(self._keys[number] == key, number, -1)

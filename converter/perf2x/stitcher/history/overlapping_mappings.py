@@ -1,0 +1,117 @@
+"""Overlapping ranges over time: finds the newest range over a point as of a rank.
+
+The points where ranges begin or end divide the line into elementary intervals. A range is stored with every interval it
+covers, in blocks (a radix-64 segment tree): 64 intervals that it covers whole are one block of the next level, 64 such
+blocks one of the level above. So a range costs at most 126 entries per level, however many others it overlaps, and a
+lookup searches a few sorted arrays::
+
+    ranges        |------ a (rank 1) ------|
+                        |-- b (rank 5) --|
+    intervals     |  0  |         1        | 2 |
+    entries       (0, 1, a)  (1, 1, a)  (1, 5, b)  (2, 1, a)        point in 1 at rank 4: a, at rank 7: b
+
+Ranges belong to separate spaces; those of one space never overlap those of another.
+"""
+
+import numpy as np
+from msgspec import Struct
+
+from perf2x.base.columnar.arrays import I64, U64, Bools
+from perf2x.base.columnar.ragged import ranges
+from perf2x.base.columnar.unique import unique
+
+_RADIX_BITS = 6
+
+
+class _Level(Struct, frozen=True):
+    """One size of blocks."""
+
+    keys: I64
+    """block << 32 | rank, rising."""
+    values: I64
+
+
+class OverlappingRanges:
+    """Index of ``space``, ``rank``, ``value`` (n,) int64, ``start`` and ``limit`` (n,) uint64; all ranks differ."""
+
+    def __init__(self, space: I64, start: U64, limit: U64, rank: I64, value: I64) -> None:
+        keep = limit > start
+        space, rank, value = space[keep], rank[keep], value[keep]
+        start, limit = start[keep], limit[keep]
+        self._points = unique(np.concatenate([start, limit]))
+        self._is_covered = self._covered(start, limit)
+        keys = np.concatenate([self._key(space, start), self._key(space, limit)])
+        self._bounds = unique(keys)
+        low = np.searchsorted(self._bounds, keys[: len(space)])
+        high = np.searchsorted(self._bounds, keys[len(space) :])
+        self._levels = _build_levels(low, high, rank, value)
+
+    def find(self, space: I64, rank: I64, point: U64) -> I64:
+        """(n,) int64: the value of the newest range over each point as of each rank, −1 for none."""
+        best = np.full(len(point), -1, np.int64)
+        if not len(self._bounds):
+            return best
+        slot = np.searchsorted(self._points, point, "right") - 1
+        block = np.searchsorted(self._bounds, space * len(self._points) + slot, "right") - 1
+        block[slot < 0] = -1
+        newest = np.full(len(point), -1, np.int64)
+        for number, level in enumerate(self._levels):
+            _find_in_build_level(level, block >> (_RADIX_BITS * number), rank, best, newest)
+        return best
+
+    def begins(self, point: U64) -> U64:
+        """(n,) uint64: the first point with the same answers, for points that are covered."""
+        begins: U64 = self._points[np.searchsorted(self._points, point, "right") - 1]
+        return begins
+
+    def covers(self, point: U64) -> Bools:
+        """(n,) bool: whether any range of any space covers each point at any rank."""
+        return self._is_covered.take(np.searchsorted(self._points, point, "right"))
+
+    def _covered(self, start: U64, limit: U64) -> Bools:
+        """(points + 1,) bool: whether a range covers the interval before each point, and after the last."""
+        change = np.zeros(len(self._points) + 1, np.int64)
+        np.add.at(change, np.searchsorted(self._points, start) + 1, 1)
+        np.add.at(change, np.searchsorted(self._points, limit) + 1, -1)
+        covered: Bools = np.cumsum(change) > 0
+        return covered
+
+    def is_uniform(self, first: U64, last: U64) -> Bools:
+        """(n,) bool: whether ``find`` has one answer for all points from first to last, in every space."""
+        same: Bools = np.searchsorted(self._points, first, "right") == np.searchsorted(self._points, last, "right")
+        return same
+
+    def _key(self, space: I64, point: U64) -> I64:
+        return space * len(self._points) + np.searchsorted(self._points, point)
+
+
+def _find_in_build_level(level: _Level, block: I64, rank: I64, best: I64, newest: I64) -> None:
+    """Update ``best`` and ``newest`` where this level has a newer range."""
+    index = np.searchsorted(level.keys, block << 32 | rank, "right") - 1
+    found = level.keys[np.maximum(index, 0)]
+    hit = (index >= 0) & (block >= 0) & (found >> 32 == block)
+    hit &= (found & 0xFFFFFFFF) > newest
+    best[hit] = level.values[index[hit]]
+    newest[hit] = found[hit] & 0xFFFFFFFF
+
+
+def _build_levels(low: I64, high: I64, rank: I64, value: I64) -> list[_Level]:
+    """Divide each run of intervals low … high − 1 into blocks, level by level."""
+    levels: list[_Level] = []
+    while len(low):
+        up_low = -(-low >> _RADIX_BITS)
+        up_high = np.maximum(high >> _RADIX_BITS, up_low)
+        inner = up_high > up_low
+        head_end = np.where(inner, up_low << _RADIX_BITS, high)
+        tail_start = np.where(inner, up_high << _RADIX_BITS, high)
+        levels.append(_build_level((low, tail_start), (head_end - low, high - tail_start), rank, value))
+        low, high, rank, value = up_low[inner], up_high[inner], rank[inner], value[inner]
+    return levels
+
+
+def _build_level(starts: tuple[I64, I64], lengths: tuple[I64, I64], rank: I64, value: I64) -> _Level:
+    blocks = np.concatenate([ranges(start, length) for start, length in zip(starts, lengths, strict=True)])
+    owner = np.concatenate([np.repeat(np.arange(len(rank)), length) for length in lengths])
+    keys = blocks << 32 | rank[owner]
+    order = np.argsort(keys, kind="stable")
+    return _Level(keys[order], value[owner][order])

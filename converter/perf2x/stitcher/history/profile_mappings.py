@@ -1,0 +1,122 @@
+"""Merges recorded mappings into the mappings of the profile.
+
+A file is mapped at another address in every process. Symbols do not depend on it, so the profile has each part of a
+file once, at the lowest address that any process had it at, and addresses are moved there (as pprof's own merge does,
+profile.Merge in github.com/google/pprof). Code that is named by address or belongs to one process stays::
+
+    pid 7   libc 0x7f10…000     pid 8   libc 0x7f55…000          one mapping, 0x7f10…000
+    pid 7   //anon 0x2000       pid 8   //anon 0x2000            two mappings
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from msgspec import Struct
+
+from perf2x.base.columnar.arrays import I32, I64, U64, Bools
+from perf2x.base.columnar.interner import StringInterner
+from perf2x.base.columnar.unique import group_rows
+from perf2x.model.profile.profile import Mappings
+from perf2x.model.recording.build_ids import build_id_by_name
+from perf2x.model.recording.events import Session
+from perf2x.model.recording.mapping_names import is_real_path, without_deleted
+from perf2x.model.recording.sideband import Mmaps
+from perf2x.stitcher.history.kernel_mappings import end_addresses, is_kernel_mapping
+
+_PRIVATE_NAMES = (
+    "//anon",
+    "[heap]",
+    "[stack",
+    "/memfd:",
+    "/dev/zero",
+    "anon_inode:",
+    "/SYSV",
+    "[anon",
+    "/anon_hugepage",
+)
+"""Prefixes of names that mean nothing outside their process."""
+
+
+class MergedMappings(Struct, frozen=True):
+    """Recorded mappings (rows of ``Mmaps``, and a last row for none) in groups that the profile shows as one."""
+
+    number: I64
+    """(mappings + 1,) the group of each; −1 for the last row."""
+    shift: U64
+    """(mappings + 1,) the distance that addresses in each are moved, modulo 2⁶⁴."""
+    mmaps: Mmaps
+    build_ids: Sequence[str]
+    """Of each recorded mapping, in hexadecimal."""
+
+    def table(self, hit: Bools, strings: StringInterner) -> tuple[Mappings, I64]:
+        """The groups that have a recorded mapping with ``hit``, and (groups + 1,) the row of each group, −1 for none.
+
+        Ordered by kernel or not, name, build id, offset and address.
+        """
+        rows = np.flatnonzero(hit[:-1])
+        groups, first, inverse = np.unique(self.number[rows], return_index=True, return_inverse=True)
+        pid = np.full(len(groups), np.iinfo(np.int32).max, np.int32)
+        np.minimum.at(pid, inverse.reshape(-1), self.mmaps.pid[rows])
+        number = np.full(int(self.number.max(initial=-1)) + 2, -1, np.int64)
+        number[groups] = np.arange(len(groups))
+        return self._mappings(rows[first], pid, strings), number
+
+    def _mappings(self, rows: I64, pid: I32, strings: StringInterner) -> Mappings:
+        mmaps, kernel = self.mmaps, is_kernel_mapping(self.mmaps)[rows]
+        start = mmaps.start[rows] + self.shift[rows]
+        no = np.zeros(len(rows), np.bool_)
+        return Mappings(
+            start=start, limit=end_addresses(start, mmaps.length[rows]), offset=mmaps.pgoff[rows],
+            filename=strings.add_all(mmaps.filename[row] for row in rows.tolist()),
+            build_id=strings.add_all(self.build_ids[row] for row in rows.tolist()),
+            pid=np.where(kernel, -1, pid).astype(np.int32),
+            is_kernel=kernel,
+            has_functions=no, has_filenames=no.copy(), has_line_numbers=no.copy(), has_inline_frames=no.copy(),
+        )  # fmt: skip
+
+
+def merge_mappings(mmaps: Mmaps, session: Session, per_process: bool = False) -> MergedMappings:
+    """Group mappings that are alike.
+
+    Mappings that carry no build id have the one that ``session`` holds by name. With ``per_process``, mappings at
+    different addresses stay apart.
+    """
+    build_ids = [
+        (build_id or build_id_by_name(session, name, start)).hex()
+        for build_id, name, start in zip(mmaps.build_id, mmaps.filename, mmaps.start.tolist(), strict=True)
+    ]
+    traits = _traits(mmaps, build_ids, per_process)
+    first, inverse = group_rows(traits)
+    order = np.lexsort([column[first] for column in reversed(traits)])
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order))
+    group = rank[inverse]
+    start = np.full(len(order), 2**64 - 1, np.uint64)
+    np.minimum.at(start, group, mmaps.start)
+    shift = start[group] - mmaps.start
+    return MergedMappings(np.append(group, -1), np.append(shift, np.uint64(0)), mmaps, build_ids)
+
+
+def _traits(mmaps: Mmaps, build_ids: Sequence[str], per_process: bool) -> list[I64 | U64]:
+    """Columns that are equal in mappings of one group, the most significant first; texts as ranks in sorted order."""
+    name, names = _text_ranks(mmaps.filename)
+    private = np.array([text.startswith(_PRIVATE_NAMES) for text in names], np.bool_)[name]
+    relative = np.array([_is_relative(text) for text in names], np.bool_)[name] & ~private
+    kernel, start = is_kernel_mapping(mmaps), mmaps.start
+    moves = relative & ~kernel & (not per_process)
+    return [
+        kernel.astype(np.int64), name, _text_ranks(build_ids)[0], mmaps.pgoff, np.where(moves, np.uint64(0), start),
+        end_addresses(start, mmaps.length) - start, np.where(private, mmaps.pid, -1).astype(np.int64), mmaps.file,
+    ]  # fmt: skip
+
+
+def _text_ranks(texts: Sequence[str]) -> tuple[I64, list[str]]:
+    """(n,) the rank of each text among the distinct ones, and those in order."""
+    distinct = sorted(set(texts))
+    rank = {text: number for number, text in enumerate(distinct)}
+    return np.fromiter((rank[text] for text in texts), np.int64, len(texts)), distinct
+
+
+def _is_relative(name: str) -> bool:
+    """True if symbols are found by file offset; not in dumps of just-in-time compilers, which one process maps once."""
+    return name.startswith("[vdso") or (is_real_path(without_deleted(name)) and not name.endswith(".dump"))

@@ -1,0 +1,221 @@
+"""Builds a Profile from stitched samples, in an order that depends on the records, not on their position in the file.
+
+Every table is sorted by content (strings, mappings, locations, threads, samples), so that two files with the same
+records in different order, or one file read in two parts, give the same profile.
+"""
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+from msgspec.structs import replace
+
+from perf2x.base.columnar.arrays import I32, I64, U64, AnyArray
+from perf2x.base.columnar.interner import StringInterner, prefix_tree
+from perf2x.base.columnar.ragged import Ragged
+from perf2x.base.columnar.unique import argsort_rows, group_rows, unique, unique_inverse
+from perf2x.model.profile.made_up_frames import ROOT_FRAME_NAMES, RootFrame
+from perf2x.model.profile.profile import (
+    Functions,
+    Locations,
+    Mappings,
+    Meta,
+    Profile,
+    ProfileSamples,
+    Stacks,
+    Threads,
+)
+from perf2x.model.profile.stack_tree import sum_sample_rows
+from perf2x.model.recording.events import Session
+from perf2x.model.recording.sideband import Cgroups
+from perf2x.model.value_limits import LAST_TIME, MOST_VALUE, too_much
+from perf2x.stitcher.process_history import ProcessHistory
+from perf2x.stitcher.profile_events import profile_events
+from perf2x.stitcher.stacks.frame_keys import decode_keys, distinct_keys
+from perf2x.stitcher.stacks.sample_sums import SampleRows
+from perf2x.stitcher.stacks.stack_interner import ThreadRows
+from perf2x.stitcher.stacks.timed_samples import TimedRows
+from perf2x.stitcher.stitch_result import SampleTotals, StitchResult
+from perf2x.stitcher.timeline_tables import losses, parents, thread_name, thread_switches
+
+_NO_CGROUP = 2**64 - 1
+"""The id of samples that do not carry one."""
+_CgroupNames = Callable[[I64], I64]
+"""Returns the name of each row's cgroup, as a string index."""
+
+
+def build_profile(session: Session, history: ProcessHistory, result: StitchResult) -> Profile:
+    """Build the profile of all stitched samples; only root frames have lines yet.
+
+    Raises FormatError when the periods add up to more than sums can hold.
+    """
+    if result.totals.period >= MOST_VALUE:
+        raise too_much(session.source)
+    strings = StringInterner()
+    threads, thread_rank = _sorted_threads(history, result.threads, strings)
+    mappings, locations, functions, stacks, leaf = _resolve_stacks(history, result, strings)
+    name_cgroups = partial(_cgroup_names, history.sideband.cgroups, strings)
+    if result.timeline is None:
+        rows = replace(result.samples, thread=thread_rank[result.samples.thread], stack=leaf[result.samples.stack])
+        samples = _sum_rows(rows if rows.cgroup is None else replace(rows, cgroup=name_cgroups(rows.cgroup)))
+    else:
+        samples = _timeline_samples(result.timeline, thread_rank, leaf, name_cgroups)
+    return Profile(
+        strings=strings.table(),
+        events=profile_events(session.events),
+        threads=threads,
+        mappings=mappings,
+        functions=functions,
+        locations=locations,
+        stacks=stacks,
+        samples=samples,
+        meta=_profile_meta(session, result.totals),
+        switches=None if result.timeline is None else thread_switches(history, threads, strings),
+        losses=None if result.timeline is None else losses(history.sideband.losts),
+        parents=None if result.timeline is None else parents(history.sideband.forks, threads),
+        default_event=_first_event(samples),
+    )
+
+
+def _sorted_threads(history: ProcessHistory, found: ThreadRows, strings: StringInterner) -> tuple[Threads, I32]:
+    """Threads sorted by pid, tid and name, and (threads,) the row of each: threads of equal ids and name share one.
+
+    A process goes by the name that its leader had when the thread was sampled first.
+    """
+    texts, pid, tid = history.names.texts, found.pid, found.tid
+    process = history.names.at(pid, found.first_rank)
+    pids, tids = pid.tolist(), tid.tolist()
+    comms = [thread_name(texts, name, tid) for name, tid in zip(found.comm.tolist(), tids, strict=True)]
+    leaders = [thread_name(texts, name, pid) for name, pid in zip(process.tolist(), pids, strict=True)]
+    seen = found.first_rank.tolist()
+    order = sorted(range(len(pids)), key=lambda row: (pids[row], tids[row], comms[row], seen[row]))
+    is_new = [
+        not at or any(column[row] != column[order[at - 1]] for column in (pids, tids, comms))
+        for at, row in enumerate(order)
+    ]
+    rank = np.empty(len(order), np.int32)
+    rank[order] = np.cumsum(is_new) - 1
+    kept = [row for row, new in zip(order, is_new, strict=True) if new]
+    once, _ = group_rows([pid[order], tid[order], found.start[order]])
+    threads = Threads(
+        pid=pid[kept].astype(np.int32),
+        tid=tid[kept].astype(np.int32),
+        comm=strings.add_all(comms[row] for row in kept),
+        process=strings.add_all(leaders[row] for row in kept),
+        starts=np.bincount(rank[order][once], minlength=len(kept)).astype(np.int32),
+    )
+    return threads, rank
+
+
+def _resolve_stacks(
+    history: ProcessHistory, result: StitchResult, strings: StringInterner
+) -> tuple[Mappings, Locations, Functions, Stacks, I32]:
+    """Mappings and locations sorted by content, the prefix tree over them, and the tree node of every stack."""
+    keys, index = distinct_keys(result.stacks.values)
+    mappings, locations, functions, rank = _locations(history, result, keys, strings)
+    del keys  # as many as there are different addresses, which may be most of a file
+    parent, item, leaf = prefix_tree(Ragged(result.stacks.offsets, rank[index]), innermost_first=True)
+    return mappings, locations, functions, Stacks(parent, item), leaf
+
+
+def _locations(
+    history: ProcessHistory, result: StitchResult, keys: U64, strings: StringInterner
+) -> tuple[Mappings, Locations, Functions, I32]:
+    """Mappings and locations sorted by content, and (keys,) the location of each of the distinct keys."""
+    frames = decode_keys(keys, history.layout, result.side_table)
+    mappings, row_of_group = history.mappings.table(result.hit, strings)
+    mapping = row_of_group[frames.mapping]
+    # no call stands in front of a mapping's first byte; such frames may equal others now
+    called = frames.is_return & (frames.address != np.append(mappings.start, np.uint64(0))[mapping])
+    lookup = frames.address - called.astype(np.uint64)
+    order, rank = group_rows([mapping, frames.address, lookup, frames.mode.astype(np.int64), frames.root])
+    root = frames.root[order]
+    functions, line_function = _root_functions(root, strings)
+    locations = Locations(
+        address=frames.address[order],
+        lookup=lookup[order],
+        mapping=mapping[order].astype(np.int32),
+        mode=frames.mode[order],
+        synthetic=root > 0,
+        line_offsets=np.concatenate([[0], np.cumsum(root > 0)]).astype(np.int64),
+        line_function=line_function,
+        line_number=np.zeros(len(line_function), np.int32),
+    )
+    return mappings, locations, functions, rank.astype(np.int32)
+
+
+def _root_functions(root: I64, strings: StringInterner) -> tuple[Functions, I32]:
+    """One function per kind of root frame, and the function of each such location."""
+    kinds = unique(root[root > 0])
+    names = strings.add_all(ROOT_FRAME_NAMES[RootFrame(kind)] for kind in kinds.tolist())
+    none = np.zeros(len(kinds), np.int32)
+    return Functions(names, names, none, none), np.searchsorted(kinds, root[root > 0]).astype(np.int32)
+
+
+def _sum_rows(rows: SampleRows) -> ProfileSamples:
+    """One row per event, thread and stack (and cpu, cgroup and data source where requested), in this order."""
+    return sum_sample_rows(
+        ProfileSamples(
+            event=rows.event,
+            thread=rows.thread,
+            stack=rows.stack,
+            value=rows.value,
+            count=rows.count,
+            cpu=None if rows.cpu is None else rows.cpu.astype(np.int32),
+            cgroup=None if rows.cgroup is None else rows.cgroup.astype(np.int32),
+            data_src=rows.data_src,
+        )
+    )
+
+
+def _timeline_samples(rows: TimedRows, thread_rank: I32, leaf: I32, cgroups: _CgroupNames) -> ProfileSamples:
+    """One row per sample; samples of the same time are ordered by content.
+
+    Columns change where they are, one after the other: there is not room for millions of samples twice.
+    """
+    rows.thread[:], rows.stack[:] = thread_rank[rows.thread], leaf[rows.stack]
+    order = argsort_rows([rows.time, rows.thread, rows.event, rows.stack, rows.value])
+    columns: tuple[AnyArray, ...] = (rows.event, rows.thread, rows.stack, rows.cpu, rows.value, rows.time)
+    for column in columns:
+        column[:] = column[order]
+    return ProfileSamples(
+        event=rows.event,
+        thread=rows.thread,
+        stack=rows.stack,
+        value=rows.value,
+        count=np.ones(len(rows), np.int64),
+        time=rows.time,
+        cpu=rows.cpu,
+        cgroup=None if rows.cgroup is None else cgroups(rows.cgroup[order]).astype(np.int32),
+        data_src=None if rows.data_src is None else rows.data_src[order],
+    )
+
+
+def _cgroup_names(cgroups: Cgroups, strings: StringInterner, cgroup: I64) -> I64:
+    """(n,) string index of each row's cgroup path: the id where no record names it, "" for samples without an id."""
+    paths = dict(zip(cgroups.id.tolist(), cgroups.path, strict=True))
+    ids, index = unique_inverse(cgroup.view(np.uint64))
+    texts = ["" if number == _NO_CGROUP else paths.get(number, f"cgroup:{number}") for number in ids.tolist()]
+    strings.add_all(sorted(texts))  # not in the order of ids, which other boots give to other paths
+    return strings.add_all(texts).astype(np.int64)[index]
+
+
+def _first_event(samples: ProfileSamples) -> int:
+    return int(samples.event.min()) if len(samples) else 0
+
+
+def _profile_meta(session: Session, totals: SampleTotals) -> Meta:
+    start = totals.first_ns or 0
+    offset = session.wall_clock_offset_ns
+    return Meta(
+        source=session.source,
+        start_ns=start,
+        duration_ns=(totals.last_ns or 0) - start,
+        wall_start_ns=min(max(start + offset, 0), LAST_TIME) if offset is not None else 0,
+        hostname=session.hostname,
+        os_release=session.os_release,
+        arch=session.arch,
+        perf_version=session.perf_version,
+        cpus=session.cpus_online,
+        command_line=session.command_line,
+    )

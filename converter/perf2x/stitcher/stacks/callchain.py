@@ -1,0 +1,119 @@
+"""Decodes the words of callchains: context markers, instruction pointers, return addresses, cookies.
+
+A chain is innermost first. A word at or above PERF_CONTEXT_MAX is a marker and gives the mode of the addresses after it
+(machine__resolve_callchain_sample and add_callchain_ip in tools/perf/util/machine.c). The first address of each part is
+an instruction pointer; the others are return addresses, which point behind the call::
+
+    KERNEL  k0 k1 k2  USER  u0 u1 u2  USER_DEFERRED  cookie
+            ip ra ra        ip ra ra                 (neither becomes a frame)
+"""
+
+import numpy as np
+from msgspec import Struct
+
+from perf2x.base.abi.uapi import CALLCHAIN_CONTEXT_MAX, CallchainContext, CpuMode
+from perf2x.base.columnar.arrays import I64, U8, U64, Bools
+from perf2x.base.columnar.ragged import Ragged, offsets_of, row_numbers, side_by_side
+
+_MARKER_MODES = {
+    CallchainContext.HV: CpuMode.HYPERVISOR,
+    CallchainContext.KERNEL: CpuMode.KERNEL,
+    CallchainContext.USER: CpuMode.USER,
+    CallchainContext.USER_DEFERRED: CpuMode.USER,
+    CallchainContext.GUEST: CpuMode.GUEST_KERNEL,
+    CallchainContext.GUEST_KERNEL: CpuMode.GUEST_KERNEL,
+    CallchainContext.GUEST_USER: CpuMode.GUEST_USER,
+}
+
+
+def split_cookies(words: U64, starts: I64, lengths: I64) -> tuple[I64, U64, Bools]:
+    """Split the marker and cookie off chains that end with them.
+
+    Returns (n,) the lengths without them, the cookies (0 for none), and whether each chain has one.
+    """
+    marker = np.uint64(CallchainContext.USER_DEFERRED)
+    has = lengths >= 2
+    ends = (starts + lengths)[has]
+    has[has] = words[ends - 2] == marker
+    cookies = np.zeros(len(starts), np.uint64)
+    cookies[has] = words[(starts + lengths)[has] - 1]
+    return lengths - 2 * has, cookies, has
+
+
+class ChainParts(Struct, frozen=True):
+    """Runs of frames of one mode, in the order of the frames. Every row begins a part, and so does every marker."""
+
+    row: I64
+    mode: U8
+    offsets: I64
+    """(parts + 1,) index of each part's first frame; a part may be empty."""
+
+    @property
+    def lengths(self) -> I64:
+        """(parts,) frames in each part."""
+        return np.diff(self.offsets)
+
+    @property
+    def begins(self) -> I64:
+        """Index of the first frame of every part that is not empty."""
+        first: I64 = self.offsets[:-1][self.lengths > 0]
+        return first
+
+
+class ChainFrames(Struct, frozen=True):
+    """Addresses of many chains, innermost first, row by row. All but the first of each part are return addresses."""
+
+    offsets: I64
+    address: U64
+    parts: ChainParts
+
+
+def decode_chains(chains: Ragged, mode: U8) -> ChainFrames:
+    """Decode chains; ``mode`` (rows,) holds until the first marker.
+
+    Frames after an unknown marker (programs without frame pointers leave such words) have mode UNKNOWN; perf gives up
+    the whole chain (add_callchain_ip).
+    """
+    is_marker = chains.values >= np.uint64(CALLCHAIN_CONTEXT_MAX)
+    marker_at = np.flatnonzero(is_marker)
+    before = np.append(0, np.cumsum(is_marker))[chains.offsets]  # markers in front of each row
+    row_of_marker = row_numbers(np.diff(before))
+    # index among all parts of those that rows begin and of those that markers begin
+    of_row = np.arange(len(chains)) + before[:-1]
+    of_marker = np.arange(len(marker_at)) + row_of_marker + 1
+    count = len(of_row) + len(of_marker)
+    row, modes = np.empty(count, np.int64), np.empty(count, np.uint8)
+    row[of_row], row[of_marker] = np.arange(len(chains)), row_of_marker
+    modes[of_row], modes[of_marker] = mode, _marker_modes(chains.values[marker_at])
+    begin = np.empty(count + 1, np.int64)  # in frames: words without the markers in front of them
+    begin[of_row] = chains.offsets[:-1] - before[:-1]
+    begin[of_marker] = marker_at - np.arange(len(marker_at))
+    begin[-1] = len(is_marker) - len(marker_at)
+    return ChainFrames(chains.offsets - before, chains.values[~is_marker], ChainParts(row, modes, begin))
+
+
+def _marker_modes(marker: U64) -> U8:
+    """(n,) the mode that each marker announces, UNKNOWN for unknown markers."""
+    modes = np.zeros(len(marker), np.uint8)
+    for context, mode in _MARKER_MODES.items():
+        modes[marker == np.uint64(context)] = mode
+    return modes
+
+
+def decode_user_chains(chains: Ragged) -> ChainFrames:
+    """Decode chains of deferred records: all addresses are user addresses, whatever markers earlier kernels wrote."""
+    frames = decode_chains(chains, np.full(len(chains), CpuMode.USER, np.uint8))
+    parts = frames.parts
+    return ChainFrames(
+        frames.offsets,
+        frames.address,
+        ChainParts(parts.row, np.full(len(parts.mode), CpuMode.USER, np.uint8), parts.offsets),
+    )
+
+
+def with_lone_addresses(chains: Ragged, address: U64, alone: Bools) -> Ragged:
+    """Fill the empty rows that are ``alone`` with their instruction pointer, unless it is 0."""
+    has = alone & (address != np.uint64(0))
+    if not has.any():
+        return chains
+    return side_by_side([chains, Ragged(offsets_of(has.astype(np.int64)), address[has])])

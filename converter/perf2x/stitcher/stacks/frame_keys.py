@@ -1,0 +1,176 @@
+"""Frames as 64-bit keys: file and offset, mode, return address or not.
+
+Code that several processes share has one key, so stacks compare word by word. Keys are decoded only for the profile::
+
+    63       root frame: the lowest bits are a RootFrame
+    62…60    mode (CpuMode)
+    59       return address: it points behind the call
+    58       side table: the lowest bits are a row of the table of addresses outside the layout
+    57…0     offset in the layout: all mappings laid end to end, each once however many processes have it
+
+                 pid 7  libc 0x7f10…000        layout   | vmlinux | libc | node | …
+                 pid 8  libc 0x7f55…000                           ^ both
+"""
+
+import numpy as np
+from msgspec import Struct
+
+from perf2x.base.abi.uapi import CpuMode
+from perf2x.base.columnar.arrays import I32, I64, U8, U64, Bools
+from perf2x.base.columnar.interner import RowInterner
+from perf2x.base.columnar.unique import unique, unique_inverse
+from perf2x.stitcher.history.address_layout import AddressLayout
+from perf2x.stitcher.history.address_spaces import AddressSpaces
+from perf2x.stitcher.history.kernel_text import kernel_text_of
+from perf2x.stitcher.history.mapping_lookup import MappingLookup
+from perf2x.stitcher.history.profile_mappings import MergedMappings
+
+_ROOT, _RETURN, _SIDE = np.uint64(1 << 63), np.uint64(1 << 59), np.uint64(1 << 58)
+_MODE_AT, _MODE_BITS = np.uint64(60), np.uint64(7)
+_AT_ONCE = 1 << 18
+_MANY = 4
+"""Keys of which at least one in so many is new are sorted, not searched for."""
+_OFFSET = np.uint64((1 << 58) - 1)
+
+
+class DecodedFrames(Struct, frozen=True):
+    """The contents of frame keys, (n,) columns."""
+
+    mapping: I64
+    """Row of MergedMappings.table, −1 where no mapping held the address."""
+    address: U64
+    is_return: Bools
+    mode: U8
+    root: I64
+    """> 0: a RootFrame, which has no address."""
+
+
+class SideTable(Struct, frozen=True):
+    """Addresses outside the layout, by number."""
+
+    mapping: I64
+    """Merged mapping, −1 for none."""
+    address: I64
+    """The address's bits as int64."""
+
+
+def mode_bits(mode: U8) -> U64:
+    """(n,) the key bits of return addresses in each mode."""
+    bits: U64 = (mode.astype(np.uint64) & _MODE_BITS) << _MODE_AT | _RETURN
+    return bits
+
+
+def without_return(bits: U64) -> U64:
+    """(n,) the key bits of instruction addresses, which return to nowhere."""
+    plain: U64 = bits & ~_RETURN
+    return plain
+
+
+def root_frame_keys(root: I64) -> U64:
+    """(n,) the keys of root frames."""
+    keys: U64 = root.astype(np.uint64) | _ROOT | np.uint64(CpuMode.USER) << _MODE_AT
+    return keys
+
+
+def distinct_keys(keys: U64) -> tuple[U64, I32]:
+    """Distinct keys, rising, and (n,) the index of each key among them.
+
+    Few keys are searched for in chunks: sorting all at once would take more memory than anything else. Many miss the
+    cache at every step of a search, and have tables larger than the sort behind them.
+    """
+    distinct = unique(keys)
+    if _MANY * len(distinct) > len(keys):
+        return distinct, unique_inverse(keys)[1].astype(np.int32)
+    index = np.empty(len(keys), np.int32)
+    for first in range(0, len(keys), _AT_ONCE):
+        index[first : first + _AT_ONCE] = np.searchsorted(distinct, keys[first : first + _AT_ONCE])
+    return distinct, index
+
+
+def renumber_keys(keys: U64, side_numbers: U64) -> U64:
+    """(n,) the keys with the side-table numbers that FrameKeys.absorb returned."""
+    keys = keys.copy()
+    rows = np.flatnonzero(keys & (_SIDE | _ROOT) == _SIDE)
+    keys[rows] = keys[rows] & ~_OFFSET | side_numbers[(keys[rows] & _OFFSET).view(np.int64)]
+    return keys
+
+
+def decode_keys(keys: U64, layout: AddressLayout, side: SideTable) -> DecodedFrames:
+    """Decode frame keys; ``side`` is the side table of the FrameKeys that made them."""
+    offset = keys & _OFFSET
+    is_root = keys & _ROOT != 0
+    mapping, address = layout.at(offset)
+    outside = np.flatnonzero(keys & _SIDE != 0)
+    number = offset[outside].view(np.int64)
+    mapping[outside], address[outside] = side.mapping[number], side.address[number].view(np.uint64)
+    mapping[is_root], address[is_root] = -1, 0
+    return DecodedFrames(
+        mapping=mapping,
+        address=address,
+        is_return=keys & _RETURN != 0,
+        mode=(keys >> _MODE_AT & _MODE_BITS).astype(np.uint8),
+        root=np.where(is_root, offset, np.uint64(0)).view(np.int64),
+    )
+
+
+class FrameKeys:
+    """Encodes frames as keys.
+
+    User addresses without a mapping say nothing once processes are combined, and share one key; with ``per_process``
+    they stay apart.
+    """
+
+    def __init__(
+        self, spaces: AddressSpaces, merged: MergedMappings, layout: AddressLayout, per_process: bool = False
+    ) -> None:
+        self._merged, self.layout, self._per_process = merged, layout, per_process
+        self._lookup = MappingLookup(spaces, len(merged.number) - 1, kernel_text_of(spaces, merged.mmaps))
+        self._side = RowInterner(2)
+        """Mapping; address, as int64 bits."""
+        user = mode_bits(np.array([CpuMode.USER], np.uint8))
+        self._unmapped_user = self._side_keys(np.array([-1]), np.zeros(1, np.uint64), user)
+
+    def encode(self, context: I64, bits: U64, address: U64) -> U64:
+        """(n,) the key of each frame; ``context`` of ``lookup_contexts``, ``bits`` of ``mode_bits``."""
+        mmap = self._lookup.find(context, address)
+        keys = address + self.layout.delta.take(mmap)
+        keys |= bits
+        outside = np.flatnonzero(self.layout.is_outside.take(mmap))
+        if len(outside):
+            keys[outside] = self._encode_outside(mmap[outside], bits[outside], address[outside])
+        return keys
+
+    @property
+    def hit(self) -> Bools:
+        """(recorded mappings + 1,) whether a frame lies in each mapping."""
+        return self._lookup.hit
+
+    def side_table(self) -> SideTable:
+        """The addresses that keys refer to by number, as copies."""
+        mapping, address = self._side.columns()
+        return SideTable(mapping.copy(), address.copy())
+
+    def absorb(self, side: SideTable, hit: Bools) -> U64:
+        """Add the addresses of another FrameKeys of the same history; their numbers here, for ``renumber_keys``."""
+        np.logical_or(self.hit, hit, out=self.hit)
+        return self._side.number(side.mapping, side.address).view(np.uint64)
+
+    def _encode_outside(self, mmap: I64, bits: U64, address: U64) -> U64:
+        keys = np.full(len(mmap), self._unmapped_user[0])
+        distinct = np.ones(len(mmap), np.bool_)
+        if not self._per_process:
+            distinct = (mmap >= 0) | (bits >> _MODE_AT != np.uint64(CpuMode.USER))
+        rows = np.flatnonzero(distinct)
+        if len(rows):
+            mmap = mmap[rows]
+            keys[rows] = self._side_keys(
+                self._merged.number[mmap], address[rows] + self._merged.shift[mmap], bits[rows]
+            )
+        return keys
+
+    def _side_keys(self, mapping: I64, address: U64, bits: U64) -> U64:
+        number = self._side.number(mapping, address.view(np.int64)).view(np.uint64)
+        # no call ends below address 0
+        bits = np.where(address == np.uint64(0), without_return(bits), bits)
+        keys: U64 = bits | _SIDE | number
+        return keys

@@ -1,0 +1,211 @@
+"""Call stacks from the processor's last branch records (``perf record --call-graph lbr``).
+
+In call-stack mode (PERF_SAMPLE_BRANCH_CALL_STACK) a return removes the record of its call, so the calls that have not
+returned remain: ``from`` is the call instruction, ``to`` the called function, newest first. Source of truth:
+resolve_lbr_callchain_sample and has_stitched_lbr in tools/perf/util/machine.c.
+
+::
+
+    recorded chain      KERNEL k0 k1 USER u0 u1 …          (or no KERNEL part)
+    branches            from0→to0  from1→to1  from2→to2
+    result              KERNEL k0 k1 USER u0 USER from0 USER from1 USER from2
+
+The address of a call instruction is no return address; a USER marker in front of each says so (see ``callchain``).
+"""
+
+import numpy as np
+from msgspec import Struct
+
+from perf2x.base.abi.uapi import CALLCHAIN_CONTEXT_MAX, CallchainContext
+from perf2x.base.columnar.arrays import I64, U64, Bools
+from perf2x.base.columnar.ragged import Ragged, offsets_of, ranges, row_numbers, side_by_side
+from perf2x.model.recording.events import Branches
+
+USER_MARKER = np.uint64(CallchainContext.USER)
+UNKNOWN_INDEX = np.uint64(2**64 - 1)
+_UPPER_HALF = np.uint64(1 << 63)
+"""The kernel's addresses: the ip of a sample that an interrupt of the kernel took first."""
+MAX_STITCHED = 1024
+"""Calls that may be added to one sample: a thread whose stack seems to grow forever must not exhaust memory."""
+
+
+class LbrState(Struct, frozen=True):
+    """The last sample of every thread so far and the older calls added to it; the next batch continues from it."""
+
+    thread: I64
+    branches: Branches
+    older: Ragged
+    """uint64 ``from`` addresses"""
+
+
+def empty_lbr_state() -> LbrState:
+    """The state before the first batch."""
+    none = np.zeros(0, np.uint64)
+    start = np.zeros(1, np.int64)
+    return LbrState(np.zeros(0, np.int64), Branches(start, none, none, none, none), Ragged(start, none))
+
+
+def call_stack_chains(chain: Ragged, ip: U64, branches: Branches, older: Ragged | None = None) -> Ragged:
+    """Take the user part of chains (n rows) from the branches; rows without a user part or branches keep theirs.
+
+    The innermost user address of a sample that was taken in user mode is its own ``ip``: processors tell it precisely
+    (PEBS), while the chain begins where the interrupt came, some instructions later. For samples in the kernel it is
+    the address that the kernel recorded behind PERF_CONTEXT_USER, else the ``to`` of the newest branch. ``older`` (n
+    rows) holds calls from ``stitch_older_calls`` to append to the branches.
+    """
+    user = _first_user_marker(chain)
+    chain = _with_own_addresses(chain, user, ip)
+    count = np.diff(branches.offsets)
+    use = (user >= 0) & (count > 0)
+    kept = np.where(use, user - chain.offsets[:-1], chain.lengths)
+    head = Ragged(offsets_of(kept), chain.values[ranges(chain.offsets[:-1], kept)])
+    leaf = _leaf(chain, user, ip, branches)[use]
+    calls = Ragged(
+        offsets_of(np.where(use, count, 0)), branches.from_ip[ranges(branches.offsets[:-1][use], count[use])]
+    )
+    parts = [head, _mark_each(Ragged(offsets_of(use.astype(np.int64)), leaf)), _mark_each(calls)]
+    if older is not None:
+        lengths = np.where(use, older.lengths, 0)
+        parts.append(_mark_each(Ragged(offsets_of(lengths), older.values[ranges(older.offsets[:-1], lengths)])))
+    return side_by_side(parts)
+
+
+def _with_own_addresses(chain: Ragged, user: I64, ip: U64) -> Ragged:
+    """The chains, those of samples in user mode with ``ip`` behind their marker if an address stands there."""
+    rows = np.flatnonzero((user == chain.offsets[:-1]) & (chain.lengths > 1) & (ip != 0) & (ip < _UPPER_HALF))
+    rows = rows[chain.values[user[rows] + 1] < np.uint64(CALLCHAIN_CONTEXT_MAX)]
+    values = chain.values.copy()
+    values[user[rows] + 1] = ip[rows]
+    return Ragged(chain.offsets, values)
+
+
+def _first_user_marker(chain: Ragged) -> I64:
+    """(n,) index in ``chain.values`` of each row's first PERF_CONTEXT_USER, −1 for none."""
+    marker = np.flatnonzero(chain.values == USER_MARKER)
+    row = row_numbers(chain.lengths)[marker]
+    first = np.full(len(chain), -1, np.int64)
+    first[row[::-1]] = marker[::-1]
+    return first
+
+
+def _leaf(chain: Ragged, user: I64, ip: U64, branches: Branches) -> U64:
+    """(n,) the innermost user address."""
+    behind = user + 1
+    recorded = (user >= 0) & (behind < chain.offsets[1:])
+    word = np.zeros(len(user), np.uint64)
+    word[recorded] = chain.values[behind[recorded]]
+    recorded &= word < np.uint64(CALLCHAIN_CONTEXT_MAX)
+    has_branch = np.diff(branches.offsets) > 0
+    to = np.zeros(len(user), np.uint64)
+    to[has_branch] = branches.to_ip[branches.offsets[:-1][has_branch]]
+    in_user_mode = user == chain.offsets[:-1]
+    return np.where(recorded, word, np.where(in_user_mode, ip, to))
+
+
+def _mark_each(rows: Ragged) -> Ragged:
+    """Put a USER marker in front of every entry."""
+    pairs = np.full((len(rows.values), 2), USER_MARKER)
+    pairs[:, 1] = rows.values
+    return Ragged(rows.offsets * 2, pairs.reshape(-1))
+
+
+def stitch_older_calls(
+    branches: Branches, thread: I64, order: I64, depth: int, state: LbrState
+) -> tuple[Ragged, LbrState]:
+    """Find older calls that left the registers but are in the thread's previous sample (``--stitch-lbr``).
+
+    ``thread`` (n,) identifies threads, ``order`` (n,) sorts samples by time, ``depth`` is the processor's number of
+    registers. Returns the calls to append to each sample's own (n rows), and the state for the next batch.
+
+    A sample continues the previous one of its thread when its oldest record is, unchanged and in the same register, one
+    of that one's records; then the previous sample's older records (a chunk) belong to it as well, and so do the calls
+    added to the previous sample. With the chunks of a thread laid out newest first, every answer is one slice::
+
+        sample      a     b      c (not continued)  d
+        laid out    [d's chunk] [c: none] [b's chunk] [a's chunk]
+        answer of b                        ^--------- ---------^
+    """
+    everything, older = _prepend(branches, state)
+    rows = np.lexsort([np.concatenate([np.full(len(state.thread), -1, np.int64), order]), _all_threads(state, thread)])
+    thread = _all_threads(state, thread)[rows]
+    previous = np.concatenate([rows[:1], rows[:-1]])
+    distance, continued = _continued(everything, rows, previous, depth)
+    continued &= np.concatenate([[False], thread[1:] == thread[:-1]])[: len(rows)]
+    chunks = _added_calls(everything, older, rows, previous, distance, continued)
+    answers = _concatenate_runs(chunks, continued)
+    back = np.empty(len(rows), np.int64)
+    back[rows] = np.arange(len(rows))
+    result = answers.take(back[len(state.thread) :])
+    last = np.flatnonzero(np.concatenate([thread[1:] != thread[:-1], [True]])[: len(rows)])
+    return result, LbrState(thread[last], _take_branches(everything, rows[last]), answers.take(last))
+
+
+def _all_threads(state: LbrState, thread: I64) -> I64:
+    return np.concatenate([state.thread, thread])
+
+
+def _prepend(branches: Branches, state: LbrState) -> tuple[Branches, Ragged]:
+    """Rows of the state followed by those of the batch, and the older calls added to those of the state."""
+    before = state.branches
+    count = len(branches.offsets) - 1
+    joined = Branches(
+        np.concatenate([before.offsets, before.offsets[-1] + branches.offsets[1:]]),
+        np.concatenate([before.from_ip, branches.from_ip]),
+        np.concatenate([before.to_ip, branches.to_ip]),
+        np.concatenate([before.flags, branches.flags]),
+        np.concatenate([_indices(before), _indices(branches)]),
+    )
+    offsets = np.concatenate([state.older.offsets, np.full(count, state.older.offsets[-1])])
+    return joined, Ragged(offsets, state.older.values)
+
+
+def _indices(branches: Branches) -> U64:
+    unknown = np.full(len(branches.offsets) - 1, UNKNOWN_INDEX)
+    return unknown if branches.hw_index is None else branches.hw_index
+
+
+def _take_branches(branches: Branches, rows: I64) -> Branches:
+    lengths = np.diff(branches.offsets)[rows]
+    entries = ranges(branches.offsets[rows], lengths)
+    from_ip, to_ip, flags = (column[entries] for column in (branches.from_ip, branches.to_ip, branches.flags))
+    return Branches(offsets_of(lengths), from_ip, to_ip, flags, _indices(branches)[rows])
+
+
+def _continued(branches: Branches, rows: I64, previous: I64, depth: int) -> tuple[I64, Bools]:
+    """(n,) record of the previous sample in the register of this one's oldest record, and whether both are the same.
+
+    Registers are a ring: hw_idx holds the newest record, so the oldest of ``nr`` lies ``nr − 1`` registers before it.
+    """
+    count, index = np.diff(branches.offsets), _indices(branches)
+    known = (index[rows] < np.uint64(depth)) & (index[previous] < np.uint64(depth)) & (count[rows] > 0)
+    oldest = depth - count[rows] + index[rows].view(np.int64) + 1
+    newest = index[previous].view(np.int64)
+    distance = (newest - oldest) % depth  # perf misses distance 0: it tests newest > oldest
+    possible = known & (distance < count[previous]) & (count[rows] <= depth)
+    mine, other = branches.offsets[rows + 1] - 1, branches.offsets[previous] + distance
+    same = possible.copy()
+    for column in (branches.from_ip, branches.to_ip, branches.flags):
+        same[possible] &= column[mine[possible]] == column[other[possible]]
+    return distance, same
+
+
+def _added_calls(
+    branches: Branches, older: Ragged, rows: I64, previous: I64, distance: I64, continued: Bools
+) -> Ragged:  # fmt: skip
+    """Calls that each sample adds: the previous sample's records after ``distance``; rows of the state: their own."""
+    first = branches.offsets[previous] + distance + 1
+    lengths = np.where(continued, branches.offsets[previous + 1] - first, older.lengths[rows])
+    starts = np.where(continued, first, len(branches.from_ip) + older.offsets[:-1][rows])
+    values = np.concatenate([branches.from_ip, older.values])
+    return Ragged(offsets_of(lengths), values[ranges(starts, lengths)])
+
+
+def _concatenate_runs(chunks: Ragged, continued: Bools) -> Ragged:
+    """Concatenate each row's calls and those of rows before it in its run, newest first, up to MAX_STITCHED."""
+    count = len(chunks)
+    laid = chunks.take(np.arange(count)[::-1])
+    begin = np.maximum.accumulate(np.where(continued, 0, np.arange(count)))
+    starts = laid.offsets[:-1][::-1]
+    ends = laid.offsets[count - begin]
+    lengths = np.minimum(ends - starts, MAX_STITCHED)
+    return Ragged(offsets_of(lengths), laid.values[ranges(starts, lengths)])

@@ -1,0 +1,70 @@
+"""Cache of stacks by what was recorded: most samples repeat a stack that was seen a moment ago.
+
+To build a stack takes several lookups per frame; to find that it was built before takes one comparison of its words.
+"""
+
+import numpy as np
+
+from perf2x.base.columnar.arrays import I32, I64
+from perf2x.base.columnar.growable import GrowableColumns
+from perf2x.base.columnar.interner import RaggedInterner
+from perf2x.stitcher.stacks.stack_rows import StackInputs
+
+_MAX_ROWS = 1 << 17
+_MAX_WORDS = 1 << 21
+"""Larger tables hit hardly more often: programs come and go, and are loaded at random addresses."""
+_MIN_USES = 5.0
+"""Samples per cached row from which on the cache is faster than building every stack."""
+_PAUSE = 8
+"""A cache that does not pay is skipped for this many times the samples that showed so."""
+
+
+class RawStackCache:
+    """Stack numbers by StackInputs; starts over when it has grown large.
+
+    For each batch: ``skip``, else ``number``, build the stacks of the new rows, ``stacks``.
+    """
+
+    def __init__(self) -> None:
+        self._to_skip = 0
+        self._samples = 0
+        self._table = _empty_table()
+        self._stack = GrowableColumns(np.int32)
+
+    def skip(self, count: int) -> bool:
+        """Return True if a batch of ``count`` samples should bypass the cache, and count it as bypassed."""
+        if self._to_skip <= 0:
+            return False
+        self._to_skip -= count
+        return True
+
+    def number(self, inputs: StackInputs) -> tuple[I64, I64]:
+        """(n,) the cache row of each sample, and one sample for each new row, in the order of the rows."""
+        self._samples += len(inputs)
+        before = len(self._table)
+        number = self._table.number_rows(inputs.chain, *inputs.columns())
+        new = np.flatnonzero(number >= before)
+        sample = np.empty(len(self._table) - before, np.int64)
+        sample[number[new] - before] = new  # any of those that are equal
+        return number, sample
+
+    def stacks(self, number: I64, new_stacks: I32 | None) -> I32:
+        """(n,) the stack of each sample; ``new_stacks`` are the stacks of the rows that ``number`` called new."""
+        if new_stacks is not None:
+            self._stack.extend(new_stacks)
+        stacks: I32 = self._stack[0].take(number)
+        if len(self._table) > _MAX_ROWS or self._table.words > _MAX_WORDS:
+            if self._samples < _MIN_USES * len(self._table):
+                self._to_skip = _PAUSE * self._samples
+            self.clear()
+        return stacks
+
+    def clear(self) -> None:
+        """Forget all stacks."""
+        self._samples = 0
+        self._table = _empty_table()
+        self._stack = GrowableColumns(np.int32)
+
+
+def _empty_table() -> RaggedInterner:
+    return RaggedInterner(np.uint64, columns=3)

@@ -1,0 +1,130 @@
+"""Numbers for distinct threads and stacks, and the sums of samples; all that is kept of samples."""
+
+import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
+
+from perf2x.base.columnar.arrays import I32, I64, U64
+from perf2x.base.columnar.growable import GrowableColumns
+from perf2x.base.columnar.interner import RaggedInterner, RowInterner
+from perf2x.base.columnar.ragged import Ragged, row_batches
+from perf2x.stitcher.stacks.frame_keys import renumber_keys
+from perf2x.stitcher.stacks.sample_sums import SampleRows, SampleSums
+from perf2x.stitcher.stacks.timed_samples import TimedRows
+
+_NEVER = np.iinfo(np.int64).max
+_WORDS_AT_ONCE = 1 << 18
+"""Words of another process's stacks that are renumbered together."""
+
+
+class ThreadRows(Struct, frozen=True):
+    """Distinct threads, (threads,) columns."""
+
+    pid: I64
+    tid: I64
+    comm: I64
+    """Index of the name in ThreadNames, −1 for none."""
+    start: I64
+    """When it was forked, as ThreadNames tells: ids are used again."""
+    first_rank: I64
+    """Rank of the first sample."""
+
+
+class Renumbering(Struct, frozen=True):
+    """Numbers in this interner of another one's stacks and threads."""
+
+    stack: I32
+    thread: I32
+
+    def renumber(self, rows: SampleRows) -> SampleRows:
+        """Sample rows in the numbers of this interner."""
+        return replace(rows, thread=self.thread[rows.thread], stack=self.stack[rows.stack])
+
+    def renumber_timed(self, rows: TimedRows) -> TimedRows:
+        """Samples of a timeline in the numbers of this interner."""
+        return replace(rows, thread=self.thread[rows.thread], stack=self.stack[rows.stack])
+
+
+class StackInterner:
+    """Numbers threads and stacks from 0, each distinct one once, and sums up samples."""
+
+    def __init__(self, by_cpu: bool = False, by_cgroup: bool = False, by_data_src: bool = False) -> None:
+        self._stacks = RaggedInterner(np.uint64)
+        self._threads = RowInterner(4)
+        """pid, tid, index of the name, start."""
+        self._first_rank = GrowableColumns(np.int64)
+        self._namesake = GrowableColumns(np.int32)
+        """The first thread of each one's name."""
+        self._first_of_name: dict[int, int] = {}
+        self._sums = SampleSums(by_cpu, by_cgroup, by_data_src)
+
+    def intern_stacks(self, keys: Ragged) -> I32:
+        """(n,) the number of each row of frame keys."""
+        return self._stacks.number_rows(keys).astype(np.int32)
+
+    def intern_empty_stacks(self, count: int) -> I32:
+        """(count,) the number of the stack without frames."""
+        empty = Ragged(np.zeros(2, np.int64), np.zeros(0, np.uint64))
+        return np.full(count, self._stacks.number_rows(empty)[0], np.int32)
+
+    def intern_threads(self, pid: I64, tid: I64, comm: I64, start: I64, rank: I64) -> I32:
+        """(n,) the thread of each row; ``rank`` orders samples in time."""
+        thread = self._threads.number(pid, tid, comm, start)
+        self._note_first(thread, rank)
+        return thread.astype(np.int32)
+
+    def namesakes(self, thread: I32) -> I32:
+        """(n,) the first thread that has the name of each; a thread without a name stands for itself.
+
+        Other processes may know another one first: who sums samples by it asks nothing of threads but their names.
+        """
+        known = len(self._namesake)
+        new = enumerate(self._threads.columns()[2][known:].tolist(), known)
+        first = [number if name < 0 else self._first_of_name.setdefault(name, number) for number, name in new]
+        self._namesake.extend(np.array(first, np.int32))
+        return self._namesake[0].take(thread)
+
+    def add(self, rows: SampleRows) -> None:
+        """Add samples to the sums."""
+        self._sums.add(rows)
+
+    def settle(self) -> None:
+        """Sum up samples that are alike."""
+        self._sums.settle()
+
+    def stacks(self) -> Ragged:
+        """Frame keys of every stack, innermost first; a view that the next stack may invalidate."""
+        return self._stacks.table()
+
+    def threads(self) -> ThreadRows:
+        """All threads so far, as copies."""
+        pid, tid, comm, start = (column.copy() for column in self._threads.columns())
+        return ThreadRows(pid, tid, comm, start, self._first_rank[0].copy())
+
+    def samples(self) -> SampleRows:
+        """Rows of the sums, of which some may be alike; views that the next ``add`` may invalidate."""
+        return self._sums.rows()
+
+    def absorb(
+        self, stacks: Ragged, threads: ThreadRows, samples: SampleRows, side_numbers: U64, *, by_thread: bool = True
+    ) -> Renumbering:
+        """Add another interner's tables; ``side_numbers`` renumbers the side table its frame keys refer to.
+
+        Without ``by_thread`` samples of threads of one name are summed.
+        """
+        stack = np.empty(len(stacks), np.int32)
+        for rows in row_batches(stacks.lengths, _WORDS_AT_ONCE):
+            keys = stacks.take(rows)
+            stack[rows] = self.intern_stacks(Ragged(keys.offsets, renumber_keys(keys.values, side_numbers)))
+        thread = self._threads.number(threads.pid, threads.tid, threads.comm, threads.start)
+        self._note_first(thread, threads.first_rank)
+        numbers = thread.astype(np.int32)
+        renumbering = Renumbering(stack, numbers if by_thread else self.namesakes(numbers))
+        self._sums.add(renumbering.renumber(samples))
+        return renumbering
+
+    def _note_first(self, thread: I64, rank: I64) -> None:
+        """Lower the first rank of threads; the order of calls does not matter."""
+        if new := len(self._threads) - len(self._first_rank):
+            self._first_rank.extend(np.full(new, _NEVER))
+        np.minimum.at(self._first_rank[0], thread, rank)

@@ -1,0 +1,142 @@
+"""Builds stacks: samples to rows of frame keys (see ``frame_keys``), innermost frame first.
+
+From the words of a chain to the row of a sample that was taken in the kernel and whose user part was deferred::
+
+    chain      KERNEL  k0   k1   k2          deferred chain   USER  u0   u1         root frame
+                       └── part of mode KERNEL ──┘                  └ part of mode USER ┘
+    context    epoch of the kernel           epoch of the process
+               at the sample's time          at the record's time
+    mode bits          ip   ra   ra                           ip   ra
+    row                k0   k1   k2                           u0   u1               [stack not copied]
+
+The first address of a part is an instruction pointer (ip), the others are return addresses (ra). A user part in the
+sample's own chain is looked up as of the sample; under kernel frames it may lie inside execve and belong to the program
+before (AddressSpaces.find, through exec).
+"""
+
+import numpy as np
+from msgspec import Struct
+
+from perf2x.base.abi.uapi import CpuMode
+from perf2x.base.columnar.arrays import I64, U8, U64
+from perf2x.base.columnar.ragged import Ragged, SharedRows, offsets_of, ranges, side_by_side
+from perf2x.base.columnar.unique import unique_inverse
+from perf2x.stitcher.history.mapping_lookup import lookup_contexts
+from perf2x.stitcher.stacks.callchain import ChainFrames, ChainParts, decode_chains, decode_user_chains
+from perf2x.stitcher.stacks.frame_keys import FrameKeys, mode_bits, root_frame_keys, without_return
+
+_LOW = np.int64(0xFFFFFFFF)
+_UPPER_HALF = np.uint64(1 << 63)
+
+
+class StackInputs(Struct, frozen=True):
+    """(n,) columns that determine the stacks of samples."""
+
+    chain: Ragged
+    """Recorded chains without cookies; the instruction pointer of samples that have nothing else."""
+    mode: U8
+    user_epoch: I64
+    kernel_epoch: I64
+    deferred_chain: I64
+    """Row of the deferred record's chain, −1 for none."""
+    deferred_epoch: I64
+    root: I64
+    """RootFrame, 0 for none."""
+
+    def __len__(self) -> int:
+        return len(self.root)
+
+    def columns(self) -> list[I64]:
+        """All but the chains, packed: numbers of epochs and chains fit 32 bits, modes and roots 8."""
+        return [
+            self.user_epoch << 32 | self.kernel_epoch & _LOW,
+            self.deferred_chain << 32 | self.deferred_epoch & _LOW,
+            self.mode.astype(np.int64) << 8 | self.root,
+        ]
+
+    def take(self, rows: I64) -> "StackInputs":
+        """Rows in the given order."""
+        return StackInputs(
+            self.chain.take(rows), self.mode[rows], self.user_epoch[rows], self.kernel_epoch[rows],
+            self.deferred_chain[rows], self.deferred_epoch[rows], self.root[rows],
+        )  # fmt: skip
+
+
+class StackRowBuilder:
+    """Builds stacks from the sample's own chain, its deferred chain and its root frame."""
+
+    def __init__(self, keys: FrameKeys, deferred: SharedRows) -> None:
+        self._keys = keys
+        self._deferred = deferred.table
+
+    def rows(self, inputs: StackInputs) -> Ragged:
+        """(n,) uint64 frame keys of each stack, innermost first."""
+        parts = [self._own_rows(inputs)]
+        if (inputs.deferred_chain >= 0).any():
+            parts.append(self._deferred_rows(inputs))
+        if inputs.root.any():
+            has = inputs.root > 0
+            parts.append(Ragged(offsets_of(has.astype(np.int64)), root_frame_keys(inputs.root[has])))
+        return parts[0] if len(parts) == 1 else side_by_side(parts)
+
+    def _own_rows(self, inputs: StackInputs) -> Ragged:
+        """(n,) keys of the frames in the sample's own chain."""
+        frames = decode_chains(inputs.chain, inputs.mode)
+        parts = frames.parts
+        context, bits = _part_contexts(parts, inputs), mode_bits(_modes_or_user(parts))
+        context, bits = np.repeat(context, parts.lengths), np.repeat(bits, parts.lengths)
+        rows, kernel_epoch = _kernel_frames_of_unknown_mode(frames, inputs)
+        if len(rows):
+            context[rows] = lookup_contexts(kernel_epoch, np.zeros(len(rows), np.bool_))
+            bits[rows] = mode_bits(np.array([CpuMode.KERNEL], np.uint8))
+        return self._encode(frames, context, bits)
+
+    def _deferred_rows(self, inputs: StackInputs) -> Ragged:
+        """(n,) keys of the deferred user parts, which belong to the program that the kernel returned to.
+
+        A chain that several samples share is looked up once.
+        """
+        joined = inputs.deferred_chain >= 0
+        chain, epoch = inputs.deferred_chain[joined], inputs.deferred_epoch[joined]
+        pairs, index = unique_inverse(chain << 32 | epoch & _LOW)
+        frames = decode_user_chains(self._deferred.take(pairs >> 32))
+        parts = frames.parts
+        epochs = (pairs << 32 >> 32)[parts.row]
+        context = np.repeat(lookup_contexts(epochs, np.zeros(len(epochs), np.bool_)), parts.lengths)
+        keys = self._encode(frames, context, np.repeat(mode_bits(parts.mode), parts.lengths))
+        taken = keys.take(index)
+        lengths = np.zeros(len(joined), np.int64)
+        lengths[joined] = taken.lengths
+        return Ragged(offsets_of(lengths), taken.values)
+
+    def _encode(self, frames: ChainFrames, context: I64, bits: U64) -> Ragged:
+        begins = frames.parts.begins
+        bits[begins] = without_return(bits[begins])
+        return Ragged(frames.offsets, self._keys.encode(context, bits, frames.address))
+
+
+def _modes_or_user(parts: ChainParts) -> U8:
+    """(parts,) the mode of each part; USER where no marker says."""
+    return np.where(parts.mode == CpuMode.UNKNOWN, np.uint8(CpuMode.USER), parts.mode)
+
+
+def _part_contexts(parts: ChainParts, inputs: StackInputs) -> I64:
+    """(parts,) the lookup context of each part.
+
+    Guests and hypervisors have no epoch, since nobody recorded their mappings.
+    """
+    mode, row = _modes_or_user(parts), parts.row
+    epoch = np.where(mode == CpuMode.KERNEL, inputs.kernel_epoch[row], -1)
+    epoch = np.where(mode == CpuMode.USER, inputs.user_epoch[row], epoch)
+    through_exec = (parts.mode == CpuMode.USER) & (inputs.mode[row] == CpuMode.KERNEL)
+    return lookup_contexts(epoch, through_exec)
+
+
+def _kernel_frames_of_unknown_mode(frames: ChainFrames, inputs: StackInputs) -> tuple[I64, I64]:
+    """Frames of unknown mode in the upper half of the address space, which is the kernel's, and their epochs."""
+    parts = frames.parts
+    unknown = np.flatnonzero((parts.mode == CpuMode.UNKNOWN) & (parts.lengths > 0))
+    lengths = parts.lengths[unknown]
+    frame = ranges(parts.offsets[unknown], lengths)
+    high = np.flatnonzero(frames.address[frame] >= _UPPER_HALF)
+    return frame[high], inputs.kernel_epoch[np.repeat(parts.row[unknown], lengths)[high]]

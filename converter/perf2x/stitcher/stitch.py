@@ -1,0 +1,196 @@
+"""Stitches batches of samples into full stacks.
+
+One direction, with values in between::
+
+    Samples ─ split_cookies ─▶ chains, cookies ─ DeferredJoin ─▶ record of each sample
+                                                                     │
+    StitchResult ◀─ StackInterner ◀─ frame keys ◀─ StackRowBuilder ◀─┴ StackInputs (unless RawStackCache knows them)
+"""
+
+from typing import TypeVar
+
+import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
+
+from perf2x.base.columnar.arrays import I32, I64, U8, U64, Bools
+from perf2x.base.columnar.ragged import Ragged, end_to_end, offsets_of
+from perf2x.model.profile.made_up_frames import RootFrame
+from perf2x.model.recording.events import Samples
+from perf2x.stitcher.deferred.deferred_join import DeferredJoin
+from perf2x.stitcher.deferred.deferred_matching import JoinOutcome
+from perf2x.stitcher.process_history import ProcessHistory
+from perf2x.stitcher.stacks.callchain import split_cookies, with_lone_addresses
+from perf2x.stitcher.stacks.frame_keys import FrameKeys
+from perf2x.stitcher.stacks.raw_stack_cache import RawStackCache
+from perf2x.stitcher.stacks.sample_sums import SampleRows
+from perf2x.stitcher.stacks.stack_interner import StackInterner
+from perf2x.stitcher.stacks.stack_rows import StackInputs, StackRowBuilder
+from perf2x.stitcher.stacks.timed_samples import TimedRows, TimedSamples
+from perf2x.stitcher.stitch_result import SampleTotals, StitchResult, totals_of
+from perf2x.stitcher.thread_epochs import ThreadEpochs
+
+Column = TypeVar("Column", U64, I32)
+
+
+class StitchOptions(Struct, frozen=True):
+    """Options for combining samples."""
+
+    timeline: bool = False
+    """Keep one row per sample, in time order."""
+    by_thread: bool = True
+    """False: sum samples of threads that have one name; all threads are listed, those without a name stay apart."""
+    by_cpu: bool = False
+    by_cgroup: bool = False
+    by_data_src: bool = False
+    per_process: bool = False
+    """Keep code at the addresses where each process had it, as in a history built with ``per_process``; else code of
+    the same file has one address."""
+    deferred_missing: str = "mark"
+    """``mark``: add a root frame that says so; ``kernel-only``: add none; ``drop``: leave such samples out."""
+    merge_callchains: bool = True
+    """False: join nothing; a root frame marks the samples whose user part is in a record of its own."""
+
+
+class Stitcher:
+    """Turns samples into interned stacks. Pass every batch to ``add``, in any order, then take the ``result``."""
+
+    def __init__(self, history: ProcessHistory, options: StitchOptions) -> None:
+        self._history = history
+        self._options = options
+        self._join = DeferredJoin(history.deferred, options.merge_callchains)
+        self._keys = FrameKeys(history.spaces, history.mappings, history.layout, options.per_process)
+        self._builder = StackRowBuilder(self._keys, history.sideband.deferred.chain)
+        self._cache = RawStackCache()
+        self._interner = StackInterner(options.by_cpu, options.by_cgroup, options.by_data_src)
+        self._threads = ThreadEpochs(history, self._interner, by_thread=options.by_thread)
+        self._timeline = TimedSamples(options.by_cgroup, options.by_data_src)
+        self._totals = SampleTotals()
+
+    def add(self, samples: Samples, root: U8 | None = None) -> None:
+        """Add a batch. ``root`` (n,) holds a RootFrame for samples whose user part the unwinder cut short."""
+        if not len(samples):
+            return
+        chain = samples.chain
+        starts = chain.offsets[:-1]
+        lengths, cookies, has_cookie = split_cookies(chain.values, starts, chain.lengths)
+        record, outcome = self._join.join(samples, cookies, has_cookie)
+        roots = self._roots(outcome, has_cookie, root)
+        if has_cookie.any():
+            chain = Ragged(offsets_of(lengths), end_to_end(chain.values, starts, lengths))
+        chain = with_lone_addresses(chain, samples.ip, (lengths == 0) & (record < 0))
+        self._totals = self._totals.plus(totals_of(samples))
+        if self._options.deferred_missing == "drop":
+            keep = np.flatnonzero(outcome < JoinOutcome.MISSING)
+            samples, chain, record, roots = _take_samples(samples, keep), chain.take(keep), record[keep], roots[keep]
+        self._add_rows(samples, chain, record, roots)
+
+    def result(self) -> StitchResult:
+        """Return the result of all batches so far, and clear the cache that speeds up further batches."""
+        self._cache.clear()
+        self._interner.settle()
+        return StitchResult(
+            stacks=self._interner.stacks(),
+            side_table=self._keys.side_table(),
+            hit=self._keys.hit,
+            threads=self._interner.threads(),
+            samples=self._interner.samples(),
+            timeline=self._timeline.rows() if self._options.timeline else None,
+            totals=self._totals,
+            deferred=self._join.tally(),
+        )
+
+    def absorb(self, result: StitchResult) -> None:
+        """Add what a stitcher of the same history and options made of other batches."""
+        numbers = self._keys.absorb(result.side_table, result.hit)
+        renumbering = self._interner.absorb(
+            result.stacks, result.threads, result.samples, numbers, by_thread=self._options.by_thread
+        )
+        if result.timeline is not None:
+            self._timeline.add(renumbering.renumber_timed(result.timeline))
+        self._join.absorb(result.deferred)
+        self._totals = self._totals.plus(result.totals)
+
+    def _roots(self, outcome: I64, has_cookie: Bools, root: U8 | None) -> I64:
+        """(n,) the RootFrame of each sample."""
+        roots = np.zeros(len(outcome), np.int64) if root is None else root.astype(np.int64)
+        if not self._options.merge_callchains:
+            roots[has_cookie] = RootFrame.USER_DEFERRED
+        if self._options.deferred_missing == "mark":
+            roots[outcome >= JoinOutcome.MISSING] = RootFrame.USER_MISSING
+        return roots
+
+    def _add_rows(self, samples: Samples, chain: Ragged, record: I64, roots: I64) -> None:
+        """Intern threads and stacks of samples, and sum up or keep their rows."""
+        rank = self._history.ranks_of(samples)
+        pid, tid = samples.pid.astype(np.int64), samples.tid.astype(np.int64)
+        thread, epoch = self._threads.of(pid, tid, rank)
+        stack = self._stacks(samples, chain, record, roots, rank, epoch)
+        rows = self._sample_rows(samples, thread, stack)
+        if self._options.timeline:
+            self._timeline.add(_timed_rows(samples, rows))
+        else:
+            self._interner.add(rows)
+
+    def _stacks(self, samples: Samples, chain: Ragged, record: I64, roots: I64, rank: I64, epoch: I64) -> I32:
+        """(n,) the stack of each sample."""
+        joined = record >= 0
+        if not (len(chain.values) or joined.any() or roots.any()):
+            return self._interner.intern_empty_stacks(len(samples))
+        history = self._history
+        inputs = StackInputs(
+            chain=chain,
+            mode=samples.cpumode,
+            user_epoch=epoch,
+            kernel_epoch=history.spaces.kernel_epoch(rank),
+            deferred_chain=_take_valid(history.sideband.deferred.chain.number, record, joined),
+            deferred_epoch=_take_valid(history.deferred_epoch, record, joined),
+            root=roots,
+        )
+        if self._cache.skip(len(inputs)):
+            return self._interner.intern_stacks(self._builder.rows(inputs))
+        number, new = self._cache.number(inputs)
+        stacks = self._interner.intern_stacks(self._builder.rows(inputs.take(new))) if len(new) else None
+        return self._cache.stacks(number, stacks)
+
+    def _sample_rows(self, samples: Samples, thread: I32, stack: I32) -> SampleRows:
+        options, count = self._options, len(samples)
+        unknown = np.full(count, -1, np.int64)
+        cpu = cgroup = source = None
+        if options.by_cpu:
+            cpu = unknown if samples.cpu is None else samples.cpu.astype(np.int64)
+        if options.by_cgroup:
+            cgroup = unknown if samples.cgroup is None else samples.cgroup.view(np.int64)
+        if options.by_data_src:
+            source = np.zeros(count, np.int64) if samples.data_src is None else samples.data_src.view(np.int64)
+        value = samples.period.astype(np.int64)
+        event, one = samples.event.astype(np.int32), np.ones(count, np.int64)
+        return SampleRows(event, thread, stack, value, one, cpu, cgroup, source)
+
+
+def _timed_rows(samples: Samples, rows: SampleRows) -> TimedRows:
+    time = samples.position.astype(np.uint64) if samples.time is None else samples.time
+    cpu = np.full(len(samples), -1, np.int32) if samples.cpu is None else samples.cpu.astype(np.int32)
+    return TimedRows(rows.event, rows.thread, rows.stack, cpu, rows.value, time, rows.cgroup, rows.data_src)
+
+
+def _take_valid(values: I32 | I64, index: I64, valid: Bools) -> I64:
+    """values[index] where valid, −1 elsewhere; ``values`` may be empty when nothing is valid."""
+    taken = np.full(len(index), -1, np.int64)
+    taken[valid] = values[index[valid]]
+    return taken
+
+
+def _take_samples(samples: Samples, rows: I64) -> Samples:
+    """The given samples with the columns that the stitcher reads; the caller takes the chains itself."""
+
+    def taken(column: Column | None) -> Column | None:
+        return None if column is None else column[rows]
+
+    return replace(
+        samples,
+        event=samples.event[rows], position=samples.position[rows], time=taken(samples.time), pid=samples.pid[rows],
+        tid=samples.tid[rows], cpu=taken(samples.cpu), ip=samples.ip[rows], period=samples.period[rows],
+        cpumode=samples.cpumode[rows], cgroup=taken(samples.cgroup),
+        data_src=taken(samples.data_src),
+    )  # fmt: skip

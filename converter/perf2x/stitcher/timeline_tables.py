@@ -1,0 +1,91 @@
+"""What timelines show besides samples: context switches, lost records, which process forked which."""
+
+import numpy as np
+
+from perf2x.base.columnar.arrays import I32, take_rows_of
+from perf2x.base.columnar.interner import StringInterner
+from perf2x.base.columnar.unique import argsort_rows, group_rows
+from perf2x.model.profile.profile import Losses, Threads, ThreadSwitches
+from perf2x.model.recording.sideband import Losts, Switches, Tasks
+from perf2x.stitcher.process_history import ProcessHistory
+
+_EXIT_DEAD = 0x10
+"""The bit of prev_state (include/linux/sched.h) of a thread that has ended."""
+
+
+def thread_switches(history: ProcessHistory, threads: Threads, strings: StringInterner) -> ThreadSwitches | None:
+    """Context switches of the threads that have samples, their exits included; None without any record of switches."""
+    if not len(history.sideband.switches):
+        return None
+    switches = _with_exits(history.sideband.switches, history.sideband.exits)
+    rank = history.order.rank(switches.time, switches.position)
+    names = history.names.at(switches.tid.astype(np.int64), rank)
+    texts, table = history.names.texts, strings.table()
+    index = {
+        (int(pid), int(tid), table[comm]): row
+        for row, (pid, tid, comm) in enumerate(zip(threads.pid, threads.tid, threads.comm.tolist(), strict=True))
+    }
+    # A thread that took another name may have samples under one of them only.
+    any_name = {(pid, tid): row for (pid, tid, _), row in index.items()}
+    columns = [switches.pid.astype(np.int64), switches.tid.astype(np.int64), names]
+    first, group = group_rows(columns)
+    distinct = [column[first] for column in columns]
+    numbers = np.array([
+        index.get((pid, tid, thread_name(texts, name, tid)), any_name.get((pid, tid), -1))
+        for pid, tid, name in zip(*(column.tolist() for column in distinct), strict=True)
+    ], np.int64)  # fmt: skip
+    thread = numbers[group]
+    keep = np.flatnonzero(thread >= 0)
+    keep = keep[np.lexsort([switches.is_out[keep], thread[keep], switches.time[keep]])]
+    return ThreadSwitches(
+        time=switches.time[keep],
+        thread=thread[keep].astype(np.int32),
+        is_out=switches.is_out[keep],
+        cpu=switches.cpu[keep],
+        is_preempted=switches.preempted[keep],
+        state=np.where(keep < len(history.sideband.switches), -1, _EXIT_DEAD),
+    )
+
+
+def _with_exits(switches: Switches, exits: Tasks) -> Switches:
+    """Add exits as switches out: the last time that a thread leaves its CPU is not recorded as a switch."""
+    count = len(exits)
+    left = Switches(
+        time=exits.time,
+        position=exits.position,
+        pid=exits.pid,
+        tid=exits.tid,
+        cpu=np.full(count, -1, np.int32),
+        is_out=np.ones(count, np.bool_),
+        preempted=np.zeros(count, np.bool_),
+    )
+    names = Switches.__struct_fields__
+    return Switches(**{name: np.concatenate([getattr(switches, name), getattr(left, name)]) for name in names})
+
+
+def losses(losts: Losts) -> Losses:
+    """Return what the recording says it lost."""
+    held = np.flatnonzero(losts.lost > 0)
+    table = Losses(losts.time, losts.cpu.astype(np.int32), losts.lost, losts.samples_only)
+    order = argsort_rows([table.time[held], table.cpu[held], table.samples_only[held], table.lost[held]])
+    return take_rows_of(table, held[order])
+
+
+def parents(forks: Tasks, threads: Threads) -> I32:
+    """(threads,) a thread of the process that forked each one's process, −1 where nobody with samples did.
+
+    Of a pid that was used twice the last fork counts.
+    """
+    born = np.flatnonzero(forks.pid != forks.ppid)
+    born = born[argsort_rows([forks.time[born], forks.position[born]])]
+    parent_of = dict(zip(forks.pid[born].tolist(), forks.ppid[born].tolist(), strict=True))
+    row_of = dict(zip(threads.pid[::-1].tolist(), range(len(threads) - 1, -1, -1), strict=True))
+    rows = (row_of.get(parent_of.get(pid, -2), -1) for pid in threads.pid.tolist())
+    return np.fromiter(rows, np.int32, len(threads))
+
+
+def thread_name(texts: list[str], name: int, tid: int) -> str:
+    """Name of a thread; perf's name for it where no record names it (thread__comm_str in tools/perf/util/thread.c)."""
+    if name >= 0:
+        return texts[name]
+    return "swapper" if tid == 0 else f":{tid}"

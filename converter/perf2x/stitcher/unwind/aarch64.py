@@ -1,0 +1,47 @@
+"""AArch64: registers, signal frames, to_signed return addresses.
+
+Sources: "DWARF for the Arm 64-bit Architecture"; the kernel's arch/arm64/kernel/signal.c and uapi/asm/sigcontext.h.
+"""
+
+import re
+
+from perf2x.base.abi.register_numbers import AARCH64_DWARF
+from perf2x.binaries.cfi.unwind_rules import RegisterRule, Rule, RuleKind
+from perf2x.stitcher.unwind.architecture import Architecture, KnownCode
+
+FRAME_POINTER, STACK_POINTER, PROGRAM_COUNTER = 29, 31, 32
+
+UCONTEXT = 128
+"""struct rt_sigframe: the siginfo_t comes first."""
+MCONTEXT = UCONTEXT + 176
+"""uc_mcontext follows flags, link, the alternate stack and 128 bytes of signal mask, aligned to 16 bytes."""
+REGISTERS = MCONTEXT + 8
+"""fault_address, then x0 to x30, sp and pc."""
+
+SIGNAL_RETURN = Rule(
+    STACK_POINTER, 0, PROGRAM_COUNTER, True,
+    tuple((register, RegisterRule(RuleKind.OFFSET, REGISTERS + 8 * register)) for register in range(33)),
+)  # fmt: skip
+"""sp points at the struct rt_sigframe, which holds all registers, also the link register of an interrupted leaf."""
+
+OUTERMOST = Rule(STACK_POINTER, 0, PROGRAM_COUNTER, True, ((PROGRAM_COUNTER, RegisterRule(RuleKind.UNDEFINED, 0)),))
+"""Nothing called the code: makecontext puts it into the link register of the coroutine's function."""
+
+AARCH64 = Architecture(
+    name="aarch64",
+    machine="EM_AARCH64",
+    word=8,
+    register_count=33,
+    from_perf=AARCH64_DWARF,
+    stack_pointer=STACK_POINTER,
+    frame_pointer=FRAME_POINTER,
+    program_counter=PROGRAM_COUNTER,
+    address_mask=2**48 - 1,  # signatures are in the bits above the 48 of user addresses
+    outermost=OUTERMOST,
+    known_code=(
+        # mov x8, #139; svc #0
+        KnownCode(8, re.compile(rb"\x68\x11\x80\xd2\x01\0\0\xd4"), SIGNAL_RETURN),
+        # glibc's __startcontext: mov x0, x19; cbnz x0, __setcontext
+        KnownCode(8, re.compile(rb"\xe0\x03\x13\xaa[\0\x20\x40\x60\x80\xa0\xc0\xe0]..\xb5", re.DOTALL), OUTERMOST),
+    ),
+)

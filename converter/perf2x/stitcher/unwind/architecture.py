@@ -1,0 +1,51 @@
+"""Description of a processor for the unwinder; instances are in ``x86_64`` and ``aarch64``."""
+
+import re
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from perf2x.binaries.cfi.unwind_rules import Rule
+
+
+class KnownCode(Struct, frozen=True):
+    """Code that is put on a stack as a return address without a call, known by its first bytes."""
+
+    size: int
+    """Bytes that the pattern covers."""
+    pattern: re.Pattern[bytes]
+    rule: Rule
+    """The rule at the first byte; a rule of a signal frame, as the address is exact."""
+
+
+class Architecture(Struct, frozen=True):
+    """Registers by DWARF number, and the code that C libraries and linkers leave without unwind information."""
+
+    name: str
+    machine: str
+    """ELF's name for it (``EM_X86_64``)."""
+    word: int
+    """Bytes of an address."""
+    register_count: int
+    """Number of registers that are tracked, from 0, the program counter among them."""
+    from_perf: Mapping[int, int]
+    """Bit of ``sample_regs_user`` to register."""
+    stack_pointer: int
+    frame_pointer: int
+    program_counter: int
+    """Register of the sampled instruction pointer; on x86 the return address column of every rule."""
+    address_mask: int
+    """Bits that form the address; removes the signature from return addresses (pointer authentication)."""
+    outermost: Rule
+    """Of code that nothing called; a rule of a signal frame, as its address is exact."""
+    known_code: tuple[KnownCode, ...] = ()
+    """Code that returns from a signal handler, and code that a coroutine's function returns to."""
+    linkage_rule: Rule | None = None
+    """At the jump of a .plt.sec or .plt.got entry; None where linkers leave nothing on the stack."""
+    lazy_linkage: tuple[Rule, ...] = ()
+    """Rules within a 16-byte lazy .plt entry: before its push, after it."""
+
+    def kept(self, needed: int) -> list[int]:
+        """Registers to restore: those in ``needed`` (bits), and the three that every step may use."""
+        needed |= 1 << self.stack_pointer | 1 << self.frame_pointer | 1 << self.program_counter
+        return [register for register in range(self.register_count) if needed >> register & 1]

@@ -1,0 +1,205 @@
+"""Maps addresses of processes to rule numbers, through mappings and objects; looks up each code key once.
+
+A code key is (object, file offset) packed into one word, the same in all processes that map the file. Known keys are
+sorted for binary search, in runs of which each is more than twice as long as the next: so a key is sorted again
+only when the number of known keys has doubled. The latest places (`place_rules`) are not asked for again.
+
+::
+
+    63        48 47                              0
+    | object    |  file offset                   |
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from perf2x.base.columnar.arrays import I32, I64, U8, U64, Bools
+from perf2x.base.columnar.recent_lookups import RecentLookups
+from perf2x.base.columnar.unique import rows_by, unique, unique_inverse
+from perf2x.base.errors import ObjectError
+from perf2x.binaries.cfi.unwind_rules import NO_RULE, RuleTable
+from perf2x.binaries.elf.call_sites import CallSites
+from perf2x.binaries.elf.elf_file import ElfObject
+from perf2x.binaries.go.go_functions import GoFunctions
+from perf2x.binaries.go.go_table import go_functions, has_go_table
+from perf2x.stitcher.unwind.architecture import Architecture
+from perf2x.stitcher.unwind.go_ends import go_ends
+from perf2x.stitcher.unwind.object_rules import ObjectRules
+from perf2x.stitcher.unwind.place_rules import PlaceRules
+from perf2x.stitcher.unwind.plain_steps import PlainRuleTable
+from perf2x.stitcher.unwind.unwound_chains import UserMappings
+
+OBJECT_SHIFT = np.uint64(48)
+OFFSET_LIMIT = np.uint64(1 << 48)
+OFFSET_MASK = OFFSET_LIMIT - np.uint64(1)
+OBJECT_LIMIT = (1 << 16) - 1
+"""The last number is unused, so that no key is all ones."""
+FindObject = Callable[[str, bytes], tuple[ElfObject | None, ElfObject | None]]
+"""Maps (recorded file name, build id) to the object with the code and its separate debug file; each may be None."""
+
+
+class CodeMap:
+    """Rules of one architecture by address; opens an object when an address first falls into it."""
+
+    def __init__(
+        self, mappings: UserMappings, find_object: FindObject, architecture: Architecture, table: RuleTable
+    ) -> None:
+        self.mappings = mappings
+        self.find_object = find_object
+        self.architecture = architecture
+        self.table = table
+        self.plain, self.places = PlainRuleTable(table, architecture), PlaceRules()
+        self.objects: list[ObjectRules] = []
+        self._go: dict[int, GoFunctions | None] = {}
+        """Tables of the Go programs among the objects, None until one is asked for."""
+        self._call_sites: dict[int, CallSites] = {}
+        """By object number, of those that a frame pointer led to."""
+        self._object_of: I32 = np.full(len(mappings), -2, np.int32)
+        """(mappings,) object number, −1 unusable, −2 not opened yet"""
+        self._numbers: dict[tuple[str, bytes], int] = {}
+        self._shift: U64 = mappings.pgoff - mappings.start
+        """(mappings,) the sum of this and an address is its file offset"""
+        self._known: list[tuple[U64, I32]] = []
+        """Runs of keys, each rising, and their rules."""
+        self._answers = RecentLookups()
+        """Whether a call may end there, by key."""
+
+    def is_code(self, mapping: I32) -> Bools:
+        """(n,) bool: whether mappings may hold code; −1 does not."""
+        found: Bools = np.append(self.mappings.is_code, False)[mapping]
+        return found
+
+    def is_jit(self, mapping: I32) -> Bools:
+        """(n,) bool: whether mappings hold just-in-time compiled code; −1 does not."""
+        found: Bools = np.append(self.mappings.is_jit, False)[mapping]
+        return found
+
+    def rules(self, mapping: I32, address: U64) -> I32:
+        """(n,) rule numbers of addresses in their mappings (−1: none); NO_RULE without unwind information."""
+        result = np.full(len(address), NO_RULE, np.int32)
+        mapped = np.flatnonzero(mapping >= 0)
+        if not len(mapped):
+            return result
+        number = self._objects(mapping[mapped])
+        offset = address[mapped] + self._shift.take(mapping[mapped])
+        usable = (number >= 0) & (offset < OFFSET_LIMIT)
+        key = number[usable].astype(np.uint64) << OBJECT_SHIFT | offset[usable]
+        result[mapped[usable]] = self._search(key)
+        return result
+
+    def may_return_to(self, mapping: I32, address: U64) -> Bools:
+        """(n,) whether calls may end at addresses in these mappings (no −1); True where there is no code to read."""
+        found = np.ones(len(address), np.bool_)
+        number = self._objects(mapping)
+        offset = address + self._shift[mapping]
+        usable = np.flatnonzero((number >= 0) & (offset < OFFSET_LIMIT))
+        found[usable] = self._follows_call(number[usable].astype(np.uint64) << OBJECT_SHIFT | offset[usable])
+        return found
+
+    def _follows_call(self, key: U64) -> Bools:
+        def find(rows: I64) -> I64:
+            new, index = unique_inverse(key[rows])
+            answers = np.empty(len(new), np.int64)
+            for number, rows in rows_by((new >> OBJECT_SHIFT).astype(np.int64)):
+                answers[rows] = self._in_object_follows_call(number, new[rows] & OFFSET_MASK)
+            return answers[index]
+
+        found: Bools = self._answers.answers(find, key.view(np.int64)) != 0
+        return found
+
+    def _in_object_follows_call(self, number: int, offset: U64) -> Bools:
+        elf = self.objects[number].elf
+        sites = self._call_sites.setdefault(number, CallSites(elf))
+        svma, found = elf.svma(offset)
+        inside = zip(svma.tolist(), found.tolist(), strict=True)
+        return np.array([not known or sites.may_return_to(at) for at, known in inside])
+
+    @property
+    def has_go(self) -> bool:
+        """Whether one of the objects is a Go program."""
+        return bool(self._go)
+
+    def ends(self, mapping: I32, address: U64, end: U8) -> U8:
+        """(n,) ends of chains whose outermost frames lie at these addresses, as far as their functions tell better."""
+        number = self._objects(mapping)
+        end = end.copy()
+        for one in list(self._go):
+            rows = np.flatnonzero(number == one)
+            functions = self._go_functions(one) if len(rows) else None
+            if functions is not None:
+                svma, inside = self.objects[one].elf.svma(address[rows] + self._shift[mapping[rows]])
+                end[rows[inside]] = go_ends(functions, svma[inside], end[rows[inside]])
+        return end
+
+    def _go_functions(self, number: int) -> GoFunctions | None:
+        """The table of one Go program; a damaged one is reported once."""
+        if self._go[number] is None:
+            rules = self.objects[number]
+            try:
+                self._go[number] = go_functions(rules.elf)
+            except ObjectError as error:
+                rules.problems.append(str(error))
+                del self._go[number]
+        return self._go.get(number)
+
+    def _objects(self, mapping: I32) -> I32:
+        number = self._object_of.take(mapping)
+        if (number == -2).any():
+            for new in unique(mapping[number == -2]).tolist():
+                self._object_of[new] = self._open(self.mappings.filename[new], self.mappings.build_id[new])
+            number = self._object_of[mapping]
+        return number
+
+    def _open(self, filename: str, build_id: bytes) -> int:
+        identity = (filename, build_id)
+        if identity not in self._numbers:
+            elf, debug = self.find_object(filename, build_id)
+            wrong = elf is None or elf.machine != self.architecture.machine or len(self.objects) >= OBJECT_LIMIT
+            self._numbers[identity] = -1 if wrong else len(self.objects)
+            if elf is not None and not wrong:
+                if has_go_table(elf):
+                    self._go[len(self.objects)] = None
+                self.objects.append(ObjectRules(elf, debug, self.table, self.architecture))
+        return self._numbers[identity]
+
+    def _search(self, key: U64) -> I32:
+        found = np.full(len(key), NO_RULE, np.int32)
+        left = np.arange(len(key))
+        if not len(key):
+            return found
+        for known_keys, rules in self._known:
+            at = np.minimum(np.searchsorted(known_keys, key[left]), len(known_keys) - 1)
+            known = known_keys[at] == key[left]
+            found[left[known]] = rules[at[known]]
+            left = left[~known]
+            if not len(left):
+                return found
+        new = unique(key[left])
+        rules = self._learn(new)
+        found[left] = rules[np.searchsorted(new, key[left])]
+        return found
+
+    def _learn(self, key: U64) -> I32:
+        """Look up new keys (sorted, unique) in their objects; keeps and returns their rules."""
+        rules = np.empty(len(key), np.int32)
+        for number, rows in rows_by((key >> OBJECT_SHIFT).astype(np.int64)):
+            rules[rows] = self._find_in_object(number, key[rows] & OFFSET_MASK)
+        self._known.append((key, rules))
+        while len(self._known) > 1 and len(self._known[-2][0]) <= 2 * len(self._known[-1][0]):
+            shorter, longer = self._known.pop(), self._known.pop()
+            keys = np.concatenate([longer[0], shorter[0]])
+            order = np.argsort(keys, kind="stable")
+            self._known.append((keys[order], np.concatenate([longer[1], shorter[1]])[order]))
+        return rules
+
+    def _find_in_object(self, number: int, offset: U64) -> I32:
+        rules = self.objects[number]
+        result = np.full(len(offset), NO_RULE, np.int32)
+        svma, found = rules.elf.svma(offset)
+        result[found] = rules.find(svma[found])
+        return result
+
+    def problems(self) -> list[str]:
+        """Damaged unwind information of all objects, in the order in which they were opened."""
+        return [problem for rules in self.objects for problem in rules.problems]

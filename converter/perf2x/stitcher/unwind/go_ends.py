@@ -1,0 +1,50 @@
+"""Ends of chains in Go programs, whose runtime starts threads and switches stacks in assembly.
+
+What lies above such a frame is no return address, whatever its call frame information says::
+
+    start     main.main.func1, runtime.goexit                complete: newproc put goexit above the function
+    switch    runtime.gcDrain, …, runtime.systemstack        the caller is on the goroutine's stack
+
+Source of truth: src/runtime/asm_amd64.s, sys_linux_amd64.s, time_linux_amd64.s and proc.go of the Go distribution.
+"""
+
+import numpy as np
+
+from perf2x.base.columnar.arrays import U8, U64, Bools
+from perf2x.base.columnar.unique import unique_inverse
+from perf2x.binaries.go.go_functions import GoFunctions
+from perf2x.stitcher.unwind.unwound_chains import End
+
+_STARTS = frozenset({
+    "runtime.goexit",  # newproc puts its address above the goroutine's first function
+    "runtime.mstart",  # a thread's first function, on a stack that holds nothing yet
+    "runtime.clone",  # the new thread's side of it, on the same stack
+    "runtime.rt0_go", "_rt0_amd64", "_rt0_amd64_linux", "_rt0_arm64_linux", "_rt0_386", "_rt0_386_linux",  # the entry
+})  # fmt: skip
+_SWITCHES = frozenset({
+    "runtime.systemstack", "runtime.mcall", "runtime.morestack", "runtime.asmcgocall",  # to the thread's own stack
+    "runtime.nanotime1", "runtime.walltime", "time.now",  # likewise, for the vDSO
+})  # fmt: skip
+_SETTLED = np.array([End.COMPLETE, End.TRUNCATED, End.NO_UNWIND_INFO, End.BROKEN, End.NOT_MAPPED], np.uint8)
+_AS_IT_IS = 255
+
+
+def may_be_settled(end: U8) -> Bools:
+    """(n,) bool: whether the outermost function may tell better why a chain ends."""
+    found: Bools = np.isin(end, _SETTLED)
+    return found
+
+
+def go_ends(functions: GoFunctions, svma: U64, end: U8) -> U8:
+    """(n,) ends of chains whose outermost frames lie at ``svma``, given their ends by rules alone."""
+    rows, place = unique_inverse(functions.find(svma))
+    told = np.array([_end_in(functions, row) for row in rows.tolist()], np.uint8)[place]
+    return np.where(told == _AS_IT_IS, end, told)
+
+
+def _end_in(functions: GoFunctions, row: int) -> int:
+    function = functions.function(row) if row >= 0 else None
+    name = "" if function is None else function.name.removesuffix(".abi0")
+    if name in _STARTS:
+        return End.COMPLETE
+    return End.OTHER_STACK if name in _SWITCHES else _AS_IT_IS

@@ -1,0 +1,101 @@
+"""Unwind rules of one ELF file by address; functions are decoded when an address first falls into them.
+
+Order of the sources for an address: .eh_frame, .debug_frame, code that is known without call frame information (signal
+trampolines, starts of coroutines, the procedure linkage table). Source of truth for the order of the first two:
+elfutils, libdwfl.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+from msgspec import Struct, field
+
+from perf2x.base.columnar.arrays import I32, U64
+from perf2x.base.errors import ObjectError
+from perf2x.binaries.cfi.entry_index import FrameIndex
+from perf2x.binaries.cfi.find_sections import code_at, debug_frame_index, eh_frame_index
+from perf2x.binaries.cfi.section_rules import FrameSource
+from perf2x.binaries.cfi.unwind_rules import NO_RULE, Rule, RuleTable
+from perf2x.binaries.elf.elf_file import ElfObject
+from perf2x.stitcher.unwind.architecture import Architecture
+
+LAZY_ENTRY = 16
+"""Bytes of a .plt entry: an indirect jump of 6, a push of 5, a jump to the first entry of 5."""
+
+
+class ObjectRules(Struct):
+    """Rules of one object and its separate debug file; ``problems`` has a sentence for each damaged entry."""
+
+    elf: ElfObject
+    debug: ElfObject | None
+    table: RuleTable
+    architecture: Architecture
+    problems: list[str] = field(default_factory=list)
+    _sources: list[FrameSource] = field(default_factory=list)
+    _not_loaded: list[Callable[[], FrameIndex | None]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        files = [self.elf] if self.debug is None else [self.elf, self.debug]
+        self._not_loaded.append(lambda: eh_frame_index(self.elf))
+        self._not_loaded.extend(lambda file=file: debug_frame_index(file) for file in files)  # type: ignore[misc]
+
+    def find(self, svma: U64) -> I32:
+        """(n,) rule numbers of addresses; NO_RULE where no source covers them."""
+        result = np.full(len(svma), NO_RULE, np.int32)
+        missing = np.arange(len(svma))
+        number = 0
+        while len(missing) and (source := self._source(number)) is not None:
+            result[missing] = source.find(svma[missing], self.table, self.problems)
+            missing = missing[result[missing] == NO_RULE]
+            number += 1
+        for row in missing.tolist():
+            result[row] = self._known_code(int(svma[row]))
+        return result
+
+    def _source(self, number: int) -> FrameSource | None:
+        """The sources in order; each is read only when an earlier one misses an address (.debug_frame may be large)."""
+        while number >= len(self._sources) and self._not_loaded:
+            index = self._load(self._not_loaded.pop(0))
+            if index is not None:
+                self._sources.append(FrameSource(index))
+        return self._sources[number] if number < len(self._sources) else None
+
+    def _load(self, load: Callable[[], FrameIndex | None]) -> FrameIndex | None:
+        try:
+            return load()
+        except ObjectError as error:
+            self.problems.append(str(error))
+            return None
+
+    def _known_code(self, svma: int) -> int:
+        rule = self._started(svma) or self._linkage(svma)
+        return NO_RULE if rule is None else self.table.number(rule)
+
+    def _started(self, svma: int) -> Rule | None:
+        """The rule at, or one byte before (where a return address is looked up), the first byte of known code."""
+        if self.elf.machine != self.architecture.machine:
+            return None
+        if svma and svma == self.elf.entry:  # the kernel starts programs there, ld.so among them
+            return self.architecture.outermost
+        for known in self.architecture.known_code:
+            found = self._code(svma, known.size + 1)
+            if known.pattern.match(found) or known.pattern.match(found, 1):
+                return known.rule
+        return None
+
+    def _code(self, svma: int, size: int) -> bytes:
+        try:
+            return code_at(self.elf, svma, size)
+        except ObjectError:
+            return b""
+
+    def _linkage(self, svma: int) -> Rule | None:
+        for name in (".plt", ".plt.sec", ".plt.got"):
+            section = self.elf.section(name)
+            if section is None or not section.address <= svma < section.address + section.size:
+                continue
+            if name != ".plt" or not self.architecture.lazy_linkage:
+                return self.architecture.linkage_rule
+            entry, offset = divmod(svma - section.address, LAZY_ENTRY)
+            return self.architecture.lazy_linkage[offset >= 11 if entry else 1 + (offset >= 6)]
+        return None

@@ -1,0 +1,115 @@
+"""Registers of many samples at once, and views of some of the samples for rules and expressions."""
+
+import numpy as np
+from msgspec import Struct
+
+from perf2x.base.columnar.arrays import I64, U64, Bools
+from perf2x.model.recording.events import UserStacks
+from perf2x.stitcher.unwind.architecture import Architecture
+from perf2x.stitcher.unwind.stack_memory import StackMemory
+
+UNFINISHED = 255
+"""In a column of ends: the chain continues."""
+
+
+class RegisterFile(Struct, frozen=True):
+    """Registers in the frame that each of ``n`` samples is unwound to; every step changes the arrays in place."""
+
+    registers: U64
+    """(r, n)"""
+    known: U64
+    """(n,) bit r: register r holds the value it had in this frame."""
+    is_exact: Bools
+    """(n,) the program counter is the address of an instruction, not a return address."""
+    crossed_signal: Bools
+    """(n,) a signal frame was left, so the stack may be another than the one copied."""
+    recorded: np.uint64
+    """Bit r: register r was recorded."""
+
+
+class RestoredRegister(Struct, frozen=True):
+    """New values of one register for some samples; unknown where not ``good``."""
+
+    register: int
+    rows: I64
+    value: U64
+    good: Bools
+
+
+class SampleView(Struct, frozen=True):
+    """Registers and memory of some samples (``rows``)."""
+
+    frames: RegisterFile
+    memory: StackMemory
+    architecture: Architecture
+    rows: I64
+
+    @property
+    def mask(self) -> np.uint64:
+        """All bits of a word."""
+        return np.uint64((1 << 8 * self.architecture.word) - 1)
+
+    def part(self, which: I64 | slice) -> "SampleView":
+        """A view of some of these samples."""
+        return SampleView(self.frames, self.memory, self.architecture, self.rows[which])
+
+    def register(self, number: int) -> tuple[U64, Bools]:
+        """(n,) values of one register and which are known; a register that is not tracked never is."""
+        if number >= self.architecture.register_count:
+            return np.zeros(len(self.rows), np.uint64), np.zeros(len(self.rows), np.bool_)
+        known = self.frames.known.take(self.rows) & np.uint64(1 << number)
+        return self.frames.registers[number].take(self.rows), known != 0
+
+    def registers_of(self, number: I64) -> tuple[U64, Bools]:
+        """(n,) values of one register per sample and which are known."""
+        inside = number < self.architecture.register_count
+        if not inside.all():
+            number = np.where(inside, number, 0)
+        known = self.frames.known.take(self.rows) >> number.view(np.uint64) & np.uint64(1)
+        registers = self.frames.registers
+        return registers.ravel().take(number * registers.shape[1] + self.rows), known.astype(np.bool_) & inside
+
+    def load(self, address: U64, size: int) -> tuple[U64, Bools]:
+        """(n,) values of ``size`` bytes of memory (0: a word of the architecture) and which were recorded."""
+        size = size or self.architecture.word
+        value, good = self.memory.load(self.rows, address)
+        return (value if size >= 8 else value & np.uint64((1 << 8 * size) - 1)), good
+
+    def set(self, new: RestoredRegister) -> None:
+        """Store a register that a rule restored."""
+        bit = np.uint64(1 << new.register)
+        self.frames.registers[new.register, new.rows] = new.value
+        known = self.frames.known.take(new.rows) | bit
+        if not new.good.all():
+            known[~new.good] ^= bit
+        self.frames.known[new.rows] = known
+
+    def set_register(self, number: int, value: U64) -> None:
+        """Set a register to values that are known for every sample of the view."""
+        self.frames.registers[number, self.rows] = value
+        self.frames.known[self.rows] |= np.uint64(1 << number)
+
+    def cross(self, frame_pointer: U64, stack_pointer: U64, address: U64) -> None:
+        """Enter the caller with only these three registers known."""
+        self.frames.known[self.rows] = 0
+        self.set_register(self.architecture.frame_pointer, frame_pointer)
+        self.set_register(self.architecture.stack_pointer, stack_pointer)
+        self.set_register(self.architecture.program_counter, address)
+        self.frames.is_exact[self.rows] = False
+
+
+def initial_registers(stacks: UserStacks, architecture: Architecture) -> RegisterFile:
+    """Registers in the innermost frames, as recorded with the samples."""
+    registers = np.zeros((architecture.register_count, len(stacks.abi)), np.uint64)
+    recorded, column = 0, 0
+    for bit in range(64):
+        if not stacks.mask >> bit & 1:
+            continue
+        number = architecture.from_perf.get(bit)
+        if number is not None and column < stacks.regs.shape[1]:
+            registers[number] = stacks.regs[:, column]
+            recorded |= 1 << number
+        column += 1
+    count = len(stacks.abi)
+    known = np.full(count, recorded, np.uint64)
+    return RegisterFile(registers, known, np.ones(count, np.bool_), np.zeros(count, np.bool_), np.uint64(recorded))

@@ -1,0 +1,294 @@
+"""Unwinds batches of samples: user registers and stack bytes to user chains.
+
+Keeps state across batches: opened objects, decoded functions, rules by code key. ``steps`` has none.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from perf2x.base.columnar.arrays import I32, I64, U8, U64, Bools
+from perf2x.base.columnar.ragged import Ragged, offsets_of
+from perf2x.binaries.cfi.unwind_rules import NO_RULE, RuleTable
+from perf2x.model.recording.events import UserStacks
+from perf2x.stitcher.unwind.aarch64 import AARCH64
+from perf2x.stitcher.unwind.architecture import Architecture
+from perf2x.stitcher.unwind.code_map import CodeMap, FindObject
+from perf2x.stitcher.unwind.go_ends import may_be_settled
+from perf2x.stitcher.unwind.plain_steps import NOT_TAKEN, step_plainly
+from perf2x.stitcher.unwind.register_file import UNFINISHED, SampleView, initial_registers
+from perf2x.stitcher.unwind.stack_memory import stack_memory
+from perf2x.stitcher.unwind.unwound_chains import MAX_DEPTH, End, MappingFinder, UserChains, UserMappings
+from perf2x.stitcher.unwind.whole_steps import step_by_frame_pointer, step_by_rules
+from perf2x.stitcher.unwind.x86_64 import I386, X86_64
+
+BY_ABI: dict[str, dict[int, Architecture]] = {
+    "x86_64": {1: I386, 2: X86_64},
+    "i386": {1: I386},
+    "i686": {1: I386},
+    "aarch64": {2: AARCH64},
+}
+"""Architecture by uname -m of the recording machine and PERF_SAMPLE_REGS_ABI_* of the sample."""
+
+
+_PATIENCE = 4
+"""Samples wait for a whole step until they are so many times as many as those that can go on without one."""
+
+
+class FrameVisit(Struct, frozen=True):
+    """The frames that one step reached, one per unfinished sample."""
+
+    rows: I64
+    address: U64
+    is_exact: Bools
+
+
+class Unwinder(Struct):
+    """Unwinds the batches of one recording; finders return ids of ``mappings``."""
+
+    mappings: UserMappings
+    find_object: FindObject
+    machine: str
+    """uname -m of the recording machine."""
+    max_depth: int = MAX_DEPTH
+    _code: dict[str, CodeMap] = field(default_factory=dict)
+
+    def unwind(self, stacks: UserStacks, finder: MappingFinder) -> UserChains:
+        """Unwind a batch of samples, whose mappings ``finder`` knows."""
+        count = len(stacks.abi)
+        end = np.full(count, End.NO_REGISTERS, np.uint8)
+        guesses = _Guesses(np.zeros(count, np.int64), np.zeros(count, np.int64), np.zeros(count, np.bool_))
+        visits: list[FrameVisit] = []
+        for abi, architecture in BY_ABI.get(self.machine, {}).items():
+            rows = np.flatnonzero(stacks.abi == abi)
+            if len(rows) and architecture.from_perf.keys() & _bits(stacks.mask):
+                run = _BatchUnwinder(self._code_map(architecture), stacks, finder, end, guesses, self.max_depth)
+                visits += run.all_visits(rows)
+        chain, exact = _chains_of_visits(visits, count)
+        self._settle(end, chain, exact, finder)
+        return UserChains(chain, exact, end, guesses.frames, guesses.in_jit, guesses.cut_in_jit)
+
+    def _settle(self, end: U8, chain: Ragged, exact: Bools, finder: MappingFinder) -> None:
+        """Put the ends that outermost functions tell into ``end`` (n,); without Go programs nothing is looked up."""
+        maps = [code for code in self._code.values() if code.has_go]
+        if not maps:
+            return
+        rows = np.flatnonzero(may_be_settled(end) & (chain.lengths > 0))
+        last = chain.offsets[1:][rows] - 1
+        address = chain.values[last] - (~exact[last]).astype(np.uint64)
+        mapping, _ = finder.find(rows, address)
+        for code in maps:
+            held = np.flatnonzero(code.is_code(mapping))
+            end[rows[held]] = code.ends(mapping[held], address[held], end[rows[held]])
+
+    @property
+    def knows_arch(self) -> bool:
+        """Whether stacks of the recording machine can be unwound."""
+        return self.machine in BY_ABI
+
+    def problems(self) -> list[str]:
+        """Damaged unwind information, one sentence each."""
+        return [problem for code in self._code.values() for problem in code.problems()]
+
+    def _code_map(self, architecture: Architecture) -> CodeMap:
+        if architecture.name not in self._code:
+            table = RuleTable(architecture.register_count)
+            self._code[architecture.name] = CodeMap(self.mappings, self.find_object, architecture, table)
+        return self._code[architecture.name]
+
+
+class _Guesses(Struct, frozen=True):
+    """Frames of each sample that no unwind information covers; see ``UserChains``."""
+
+    frames: I64
+    in_jit: I64
+    cut_in_jit: Bools
+
+    def forget(self, rows: I64) -> None:
+        """Start ``rows`` anew."""
+        for column in (self.frames, self.in_jit, self.cut_in_jit):
+            column[rows] = 0
+
+    def add(self, rows: I64, is_jit: Bools, goes_on: Bools) -> None:
+        """Count one frame of each of ``rows``, which are distinct; the chain ``goes_on`` by frame pointer or is cut."""
+        self.frames[rows[goes_on]] += 1
+        self.in_jit[rows[goes_on & is_jit]] += 1
+        self.cut_in_jit[rows[~goes_on & is_jit]] = True
+
+
+class _Depths:
+    """Frames that the samples of a batch have; counted only after so many steps that one may have too many."""
+
+    def __init__(self, samples: int, limit: int) -> None:
+        self._depth, self._steps = np.zeros(samples, np.int64), limit
+        self._limit, self._visited = limit, [np.zeros(0, np.int64)]
+
+    def deepest(self, visited: I64, rows: I64) -> Bools | None:
+        """Count one frame of each of ``visited``; (n,) which of ``rows`` have as many as they may, None if none can."""
+        self._visited.append(visited)
+        self._steps -= 1
+        if self._steps > 0:
+            return None
+        self._depth += np.bincount(np.concatenate(self._visited), minlength=len(self._depth))
+        self._visited.clear()
+        found: Bools = self._depth[rows] >= self._limit
+        return found
+
+
+class _BatchUnwinder(Struct):
+    """Unwinds the samples of one architecture in a batch; fills in ``end`` and ``guesses``."""
+
+    code: CodeMap
+    stacks: UserStacks
+    finder: MappingFinder
+    end: U8
+    guesses: _Guesses
+    max_depth: int
+
+    def all_visits(self, rows: I64) -> list[FrameVisit]:
+        """The visits of ``rows``; repeats the unwinding when a new rule needs a register that was not restored.
+
+        Most rules need only the stack pointer and the frame pointer, so the other registers, which are saved and
+        restored in every frame, are left out until a rule needs one; that happens once or twice in a recording.
+        """
+        while True:
+            needed = self.code.table.needed
+            self.guesses.forget(rows)
+            visits = list(self.visits(rows))
+            if self.code.table.needed == needed:
+                return visits
+
+    def visits(self, rows: I64) -> Iterator[FrameVisit]:
+        """Unwind ``rows`` to their ends; yields the frames of each from the innermost on.
+
+        Samples in new or unusual code wait until they are many more than the others: what is done for them costs by the
+        call, and functions are decoded by the hundred.
+        """
+        architecture = self.code.architecture
+        frames = initial_registers(self.stacks, architecture)
+        memory = stack_memory(self.stacks, frames.registers[architecture.stack_pointer].copy())
+        batch = SampleView(frames, memory, architecture, rows)
+        depth, waiting = _Depths(len(self.stacks.abi), self.max_depth), rows[:0]
+        while len(rows) or len(waiting):
+            if _PATIENCE * len(rows) > len(waiting):
+                visit, rows, left = self._quick_step(replace(batch, rows=rows))
+                waiting = np.concatenate([waiting, left])
+            else:
+                visit, going = self._whole_step(replace(batch, rows=waiting))
+                rows, waiting = np.concatenate([rows, going]), waiting[:0]
+            yield visit
+            deepest = depth.deepest(visit.rows, rows)
+            if deepest is not None:
+                self.end[rows[deepest]] = End.TOO_DEEP
+                rows = rows[~deepest]
+
+    def _quick_step(self, view: SampleView) -> tuple[FrameVisit, I64, I64]:
+        """Take a step with those samples whose rules are known and plain; returns unfinished rows, and those left."""
+        address, exact, look = _where(view)
+        rule, known = self.code.places.held(self.finder, view.rows, look)
+        end = step_plainly(view, self.code.plain.rules(), rule, known, exact)
+        taken = end != NOT_TAKEN
+        left, going = view.rows[~taken], view.rows[end == UNFINISHED]
+        rows = view.rows[taken]
+        self.end[rows] = end[taken]
+        return FrameVisit(rows, address[taken], exact[taken]), going, left
+
+    def _whole_step(self, view: SampleView) -> tuple[FrameVisit, I64]:
+        """Take a step with any samples; returns the unfinished rows."""
+        address, exact, look = _where(view)
+        mapping, stays = self._code_mapping(view.rows, look)
+        # a return address in no mapping is none; the sampled address itself may be in unknown code
+        lost = (mapping < 0) & ~exact
+        self.end[view.rows[lost]] = End.NOT_MAPPED
+        here = np.flatnonzero(~lost)
+        rows, mapping, stays, look = view.rows[here], mapping[here], stays[here], look[here]
+        rule = self.code.rules(mapping, look)
+        self.code.places.learn(self.finder, rows[stays], look[stays], mapping[stays], rule[stays])
+        visit = FrameVisit(rows, address[here], exact[here] | self._is_trampoline(rule))
+        return visit, self._step(replace(view, rows=rows), rule, mapping)
+
+    def _code_mapping(self, rows: I64, address: U64) -> tuple[I32, Bools]:
+        """(n,) mappings that may hold code, −1 for none, and whether they stay to the ends of the images."""
+        mapping, stays = self.finder.find(rows, address)
+        return np.where(self.code.is_code(mapping), mapping, np.int32(-1)), stays
+
+    def _is_trampoline(self, rule: I32) -> Bools:
+        """(n,) bool: whether each frame is a signal trampoline or its like, returned to without having called."""
+        signal = self.code.table.columns().is_signal_frame
+        if not signal.any():
+            return np.zeros(len(rule), np.bool_)
+        found: Bools = signal[rule] & (rule != NO_RULE)
+        return found
+
+    def _step(self, view: SampleView, rule: I32, mapping: I32) -> I64:
+        """Take one step with all samples; returns the unfinished rows."""
+        end = np.full(len(rule), UNFINISHED, np.uint8)
+        ruled, guess = np.flatnonzero(rule != NO_RULE), np.flatnonzero(rule == NO_RULE)
+        if len(ruled):
+            end[ruled] = self._by_rules(view.part(ruled), rule[ruled])
+        if len(guess):
+            end[guess] = self._guess(view.part(guess), mapping[guess])
+        self.end[view.rows] = end
+        return view.rows[np.flatnonzero(end == UNFINISHED)]
+
+    def _by_rules(self, view: SampleView, rule: I32) -> U8:
+        known = np.ones(len(rule), np.bool_)
+        end = step_plainly(view, self.code.plain.rules(), rule, known, view.frames.is_exact[view.rows])
+        left = np.flatnonzero(end == NOT_TAKEN)
+        if len(left):
+            end[left] = step_by_rules(view.part(left), self.code.table, rule[left])
+        return end
+
+    def _guess(self, view: SampleView, mapping: I32) -> U8:
+        end, address = step_by_frame_pointer(view)
+        going = np.flatnonzero(end == UNFINISHED)
+        end[going[~self._may_return_to(view.rows[going], address[going])]] = End.NO_UNWIND_INFO
+        goes_on = end == UNFINISHED
+        counted = np.flatnonzero(goes_on | (end == End.NO_UNWIND_INFO))
+        self.guesses.add(view.rows[counted], self.code.is_jit(mapping[counted]), goes_on[counted])
+        return end
+
+    def _may_return_to(self, rows: I64, address: U64) -> Bools:
+        """(n,) whether addresses lie behind a call, or are a signal trampoline's and the like."""
+        look = address - np.uint64(1)
+        mapping, _ = self._code_mapping(rows, look)
+        found: Bools = mapping >= 0
+        inside = np.flatnonzero(found)
+        uncalled = inside[~self.code.may_return_to(mapping[inside], address[inside])]
+        if len(uncalled):
+            found[uncalled] = self._is_trampoline(self.code.rules(mapping[uncalled], look[uncalled]))
+        return found
+
+
+def _where(view: SampleView) -> tuple[U64, Bools, U64]:
+    """(n,) the program counters of samples, whether they are exact, and the addresses to look up for them."""
+    address = view.frames.registers[view.architecture.program_counter].take(view.rows)
+    exact = view.frames.is_exact.take(view.rows)
+    return address, exact, address - (~exact).astype(np.uint64)
+
+
+def _bits(mask: int) -> set[int]:
+    return {bit for bit in range(64) if mask >> bit & 1}
+
+
+def _chains_of_visits(visits: list[FrameVisit], count: int) -> tuple[Ragged, Bools]:
+    """Turn frames in order of depth into one chain per sample; returns the chains, and whether each entry is exact.
+
+    ::
+
+        depth 0    a0 b0 c0        rows 0 1 2
+        depth 1    a1    c1        rows 0   2
+        chains     a0 a1 b0 c0 c1
+    """
+    rows = np.concatenate([np.zeros(0, np.int64), *(visit.rows for visit in visits)])
+    offsets = offsets_of(np.bincount(rows, minlength=count).astype(np.int64))
+    address = np.zeros(len(rows), np.uint64)
+    exact = np.zeros(len(rows), np.bool_)
+    filled = offsets[:-1].copy()
+    for visit in visits:
+        address[filled[visit.rows]] = visit.address
+        exact[filled[visit.rows]] = visit.is_exact
+        filled[visit.rows] += 1
+    return Ragged(offsets, address), exact

@@ -1,0 +1,106 @@
+"""Input and output of the unwinder, as columns."""
+
+from collections.abc import Callable
+from enum import IntEnum
+
+import numpy as np
+from msgspec import Struct
+
+from perf2x.base.columnar.arrays import I32, I64, U8, U64, Bools
+from perf2x.base.columnar.ragged import Ragged
+
+MAX_DEPTH = 1024
+"""Default limit of frames per sample; perf shows 127 (kernel.perf_event_max_stack)."""
+
+
+class End(IntEnum):
+    """The reason why a chain ends."""
+
+    COMPLETE = 0
+    """At the outermost frame: its return address is undefined, or 0, or it is a coroutine's start."""
+    TRUNCATED = 1
+    """The caller's frame lies beyond the bytes that the kernel copied."""
+    NO_UNWIND_INFO = 2
+    """No unwind information covers a function, and its frame pointer leads nowhere."""
+    BROKEN = 3
+    """The caller's frame would lie where there can be no stack."""
+    NOT_MAPPED = 4
+    """The return address lies in no mapping; it is not part of the chain."""
+    OTHER_STACK = 5
+    """The chain continues in memory that the kernel did not copy: the stack of a thread whose signal handler runs on an
+    alternate stack, that of the old program when a sample was taken inside execve, or the part behind a page that was
+    not in memory."""
+    REGISTERS_MISSING = 6
+    """A rule needs a register that was not recorded."""
+    TOO_DEEP = 7
+    """The limit on the number of frames was reached."""
+    NO_REGISTERS = 8
+    """The sample has no user registers: there is no chain (a kernel thread, an exiting task)."""
+
+
+class UserMappings(Struct, frozen=True):
+    """Mappings by the ids that FindMapping returns."""
+
+    start: U64
+    pgoff: U64
+    filename: list[str]
+    build_id: list[bytes]
+    is_code: Bools
+    """False for mappings that certainly hold no code."""
+    is_jit: Bools
+    """Whether a just-in-time compiler made the code: mappings of its dump, and memory without a file."""
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+
+class UserChains(Struct, frozen=True):
+    """One user chain per sample of a batch."""
+
+    chain: Ragged
+    """uint64, innermost first: entry 0 is the instruction pointer at kernel entry, the others are callers."""
+    is_exact: Bools
+    """One per entry of ``chain``: True for the address of an instruction (entry 0, signal trampolines, code that a
+    signal interrupted), False for a return address, which is looked up one byte earlier."""
+    end: U8
+    """(n,) ``End`` of each chain."""
+    guessed: I64
+    """(n,) frames that were left by frame pointer, for lack of unwind information."""
+    guessed_in_jit: I64
+    """(n,) those of ``guessed`` that are just-in-time compiled code."""
+    cut_in_jit: Bools
+    """(n,) whether the last frame is just-in-time compiled code, and the end NO_UNWIND_INFO."""
+
+
+FindMapping = Callable[[I64, U64], I32]
+"""Maps (sample rows, addresses) to ids of mappings, −1 for none. The step out of a function decides which address comes
+next, so this is a callback and no table."""
+
+
+class MappingFinder(Struct, frozen=True):
+    """Mappings of the addresses of ``n`` samples, which live in images of processes that only gain mappings.
+
+    What holds at the end of an image, holds since that mapping was made: so one answer serves all samples of an image
+    from then on, however many mappings it makes meanwhile.
+    """
+
+    image: I64
+    """(n,) number of the process image; the same in all batches of a recording."""
+    moment: I64
+    """(n,) when the sample was taken, on the scale of ``made``."""
+    made: I64
+    """(mappings + 1,) when each came into force; the last row stands for none, and is the least."""
+    at_last: FindMapping
+    """Finds mappings at the ends of the images."""
+    at_moment: FindMapping
+    """Finds mappings as of the samples, for those at whose addresses another one came later."""
+
+    def find(self, rows: I64, address: U64) -> tuple[I32, Bools]:
+        """(n,) mappings as of the samples, and whether they stay to the end of the image."""
+        mapping = self.at_last(rows, address)
+        later = np.flatnonzero(self.made.take(mapping) > self.moment.take(rows))
+        stays = np.ones(len(rows), np.bool_)
+        if len(later):
+            mapping[later] = self.at_moment(rows[later], address[later])
+            stays[later] = False
+        return mapping, stays

@@ -1,0 +1,172 @@
+"""One step out of a function, for all samples whose chains have not ended.
+
+::
+
+    frame          known before                      known after
+    callee         pc, registers                     rule = rules(pc)
+    caller         CFA = register + offset           return address, saved registers from CFA + offsets
+                   (or an expression)                stack pointer = CFA
+
+Registers of all samples are one array (register, sample); samples whose chains have ended stay in it unused.
+"""
+
+import numpy as np
+
+from perf2x.base.columnar.arrays import I32, I64, U8, U64, Bools
+from perf2x.base.columnar.unique import unique
+from perf2x.binaries.cfi.dwarf_expressions import evaluate
+from perf2x.binaries.cfi.unwind_rules import CFA_BY_EXPRESSION, RuleColumns, RuleKind, RuleTable
+from perf2x.stitcher.unwind.register_file import UNFINISHED, RestoredRegister, SampleView
+from perf2x.stitcher.unwind.unwound_chains import End
+
+
+def step_by_rules(view: SampleView, table: RuleTable, rule: I32) -> U8:
+    """Unwind the samples of ``view`` by their rules (n,); returns (n,) UNFINISHED or an ``End``."""
+    columns, frames, rows = table.columns(), view.frames, view.rows
+    cfa, known = _canonical_frame_address(view, table, columns, rule)
+    restored = _restore(view, table, columns, rule, cfa)
+    exact, signal = frames.is_exact.take(rows), columns.is_signal_frame.take(rule)
+    before = frames.registers[view.architecture.stack_pointer].take(rows)
+    rises = (cfa > before) | (exact & (cfa == before)) | signal
+    view.set_register(view.architecture.stack_pointer, cfa)
+    for register in restored:
+        view.set(register)
+    frames.is_exact[rows] = signal
+    frames.crossed_signal[rows] |= signal
+    return _set_program_counters(view, columns, rule, cfa, known & rises, exact)
+
+
+def _canonical_frame_address(view: SampleView, table: RuleTable, columns: RuleColumns, rule: I32) -> tuple[U64, Bools]:
+    register, value = columns.cfa_register.take(rule), columns.cfa_value.take(rule)
+    by_expression = register == CFA_BY_EXPRESSION
+    if not by_expression.any():
+        found, known = view.registers_of(register)
+        return (found + value) & view.mask, known
+    found, known = view.registers_of(np.where(by_expression, 0, register))
+    cfa = found + value
+    for number in unique(value[by_expression]).tolist():
+        which = np.flatnonzero(by_expression & (value == np.uint64(number)))
+        part = view.part(which)
+        cfa[which], known[which] = evaluate(table.expressions[number], part, [], len(which))
+    return cfa & view.mask, known
+
+
+def _restore(view: SampleView, table: RuleTable, columns: RuleColumns, rule: I32, cfa: U64) -> list[RestoredRegister]:
+    """Values in the caller of the needed registers that the rules name; loops over registers and kinds of rule."""
+    here = np.flatnonzero(np.bincount(rule, minlength=len(columns.cfa_register)))
+    restored = []
+    for register in view.architecture.kept(table.needed):
+        kinds = np.flatnonzero(np.bincount(columns.kind[register, here], minlength=len(RuleKind))).tolist()
+        for kind in kinds:
+            if kind == RuleKind.SAME:
+                continue
+            which = slice(None) if len(kinds) == 1 else np.flatnonzero(columns.kind[register].take(rule) == kind)
+            part, value = view.part(which), columns.value[register].take(rule[which])
+            restored.append(
+                RestoredRegister(register, part.rows, *_saved(part, table, register, RuleKind(kind), value, cfa[which]))
+            )
+    return restored
+
+
+def _saved(
+    view: SampleView, table: RuleTable, register: int, kind: RuleKind, value: U64, cfa: U64
+) -> tuple[U64, Bools]:
+    """(n,) values of the caller's register by one kind of rule, and which are known."""
+    if kind is RuleKind.OFFSET:
+        return _loaded(view, register, cfa + value & view.mask)
+    if kind is RuleKind.VAL_OFFSET:
+        return cfa + value & view.mask, np.ones(len(cfa), np.bool_)
+    if kind is RuleKind.REGISTER:
+        return view.registers_of(value.view(np.int64))
+    if kind is RuleKind.UNDEFINED:
+        return np.zeros(len(cfa), np.uint64), np.zeros(len(cfa), np.bool_)
+    return _by_expression(view, table, kind, value, cfa)
+
+
+def _loaded(view: SampleView, register: int, address: U64) -> tuple[U64, Bools]:
+    """(n,) a register that was saved at an address, and which are known.
+
+    LLVM does not say that an epilogue restores registers. One whose place lies below the stack pointer of a sampled
+    instruction has been taken back from there.
+    """
+    value, good = view.load(address, 0)
+    if good.all():
+        return value, good
+    stack, _ = view.register(view.architecture.stack_pointer)
+    restored, known = view.register(register)
+    is_restored = ~good & known & view.frames.is_exact[view.rows] & (address < stack)
+    return np.where(is_restored, restored, value), good | is_restored
+
+
+def _by_expression(view: SampleView, table: RuleTable, kind: RuleKind, value: U64, cfa: U64) -> tuple[U64, Bools]:
+    result, good = np.zeros(len(cfa), np.uint64), np.zeros(len(cfa), np.bool_)
+    for number in unique(value).tolist():
+        which = np.flatnonzero(value == np.uint64(number))
+        part = view.part(which)
+        found, known = evaluate(table.expressions[number], part, [cfa[which]], len(which))
+        if kind is RuleKind.EXPRESSION:
+            found, read = part.load(found & view.mask, 0)
+            known = known & read
+        result[which], good[which] = found, known
+    return result, good
+
+
+def _set_program_counters(
+    view: SampleView, columns: RuleColumns, rule: I32, cfa: U64, sound: Bools, exact: Bools
+) -> U8:
+    """Set program counters to the return addresses; returns (n,) UNFINISHED or an ``End``."""
+    register = columns.return_register.take(rule)
+    kind = columns.kind[register, rule]
+    address, known = view.registers_of(register)
+    address = address & np.uint64(view.architecture.address_mask)
+    view.set_register(view.architecture.program_counter, address)
+    # only a leaf has its return address still in a register; on x86 calls never leave one there
+    in_register = kind == RuleKind.SAME
+    sound = sound & ~(in_register & (~exact | (register == view.architecture.program_counter)))
+    end = np.full(len(rule), UNFINISHED, np.uint8)
+    end[address == 0] = End.COMPLETE
+    bad = np.flatnonzero(~(sound & known))
+    if len(bad):
+        end[bad] = _end_reasons(view, columns, rule, cfa, sound, bad)
+    end[kind == RuleKind.UNDEFINED] = End.COMPLETE
+    return end
+
+
+def _end_reasons(view: SampleView, columns: RuleColumns, rule: I32, cfa: U64, sound: Bools, bad: I64) -> U8:
+    """The reasons why the samples ``bad`` have no return address."""
+    rows, word = view.rows[bad], np.uint64(view.architecture.word)
+    elsewhere = view.frames.crossed_signal[rows] | (view.memory.count[rows] == 0)
+    end = np.where(elsewhere, End.OTHER_STACK, End.BROKEN).astype(np.uint8)
+    end[view.memory.is_unread(rows, cfa[bad] - word)] = End.OTHER_STACK
+    end[view.memory.is_beyond(rows, cfa[bad] - word)] = End.TRUNCATED
+    register = columns.cfa_register[rule[bad]]
+    needed = np.where(register == CFA_BY_EXPRESSION, view.architecture.stack_pointer, register)
+    end[view.frames.recorded >> needed.astype(np.uint64) & np.uint64(1) == 0] = End.REGISTERS_MISSING
+    return end
+
+
+def step_by_frame_pointer(view: SampleView) -> tuple[U8, U64]:
+    """Unwind by the frame pointer, where compilers save the caller's frame pointer and the return address.
+
+    Source of truth: elfutils, backends/x86_64_unwind.c and aarch64_unwind.c. Samples that cannot
+    continue stay unchanged. Returns (n,) ends and return addresses; an address in no mapping is no return address.
+    A return address of 0 is an end only behind a call: in hand-written code the register holds what it likes.
+    """
+    frames, rows, word = view.frames, view.rows, np.uint64(view.architecture.word)
+    pointer, known = view.register(view.architecture.frame_pointer)
+    stack, _ = view.register(view.architecture.stack_pointer)
+    caller, _ = view.load(pointer, 0)
+    address, read = view.load(pointer + word, 0)
+    address = address & np.uint64(view.architecture.address_mask)
+    plausible = known & (pointer >= stack) & (pointer & (word - np.uint64(1)) == 0)
+    end = np.full(len(rows), UNFINISHED, np.uint8)
+    end[plausible & ~read & view.memory.is_beyond(rows, pointer + word)] = End.TRUNCATED
+    lost = (end == UNFINISHED) & ~(plausible & read)
+    end[lost] = np.where(view.memory.count[rows[lost]] == 0, End.OTHER_STACK, End.NO_UNWIND_INFO)
+    called = ~frames.is_exact[rows]
+    end[known & (pointer == 0) & called] = End.COMPLETE
+    end[(end == UNFINISHED) & (address == 0)] = End.NO_UNWIND_INFO
+    end[plausible & read & (address == 0) & called] = End.COMPLETE
+    going = np.flatnonzero(end == UNFINISHED)
+    view.part(going).cross(caller[going], pointer[going] + word + word, address[going])
+    return end, address

@@ -1,0 +1,68 @@
+"""AMD64: registers, signal frames, the procedure linkage table; and i386 processes on the same kernel.
+
+Sources: System V ABI, AMD64 supplement; the kernel's arch/x86/include/uapi/asm/sigcontext.h and kernel/signal_64.c.
+"""
+
+import re
+
+from perf2x.base.abi.register_numbers import I386_DWARF, X86_64_DWARF
+from perf2x.binaries.cfi.unwind_rules import RegisterRule, Rule, RuleKind
+from perf2x.stitcher.unwind.architecture import Architecture, KnownCode
+
+RAX, RDX, RCX, RBX, RSI, RDI, RBP, RSP, R8, RA = 0, 1, 2, 3, 4, 5, 6, 7, 8, 16
+
+MCONTEXT = 40
+"""Offset of uc_mcontext in struct ucontext, after flags, link and the 24 bytes of the alternate stack."""
+SIGCONTEXT = (8, 9, 10, 11, 12, 13, 14, 15, RDI, RSI, RBP, RBX, RDX, RAX, RCX, RSP, RA)
+"""struct sigcontext_64: the registers in the order in which they are saved."""
+
+SIGNAL_RETURN = Rule(
+    RSP, 0, RA, True,
+    tuple((register, RegisterRule(RuleKind.OFFSET, MCONTEXT + 8 * slot)) for slot, register in enumerate(SIGCONTEXT)),
+)  # fmt: skip
+"""The handler's ``ret`` popped the trampoline's address, so rsp points at the struct ucontext."""
+
+OUTERMOST = Rule(RSP, 0, RA, True, ((RA, RegisterRule(RuleKind.UNDEFINED, 0)),))
+"""Nothing called the code: makecontext and its like put it above the coroutine's function."""
+
+
+def _rule_after_call(pushed: int) -> Rule:
+    """The rule ``pushed`` words after a call."""
+    return Rule(RSP, 8 + 8 * pushed, RA, False, ((RA, RegisterRule(RuleKind.OFFSET, -8)),))
+
+
+X86_64 = Architecture(
+    name="x86_64",
+    machine="EM_X86_64",
+    word=8,
+    register_count=17,
+    from_perf=X86_64_DWARF,
+    stack_pointer=RSP,
+    frame_pointer=RBP,
+    program_counter=RA,
+    address_mask=2**64 - 1,
+    outermost=OUTERMOST,
+    known_code=(
+        # mov $15, %rax; syscall
+        KnownCode(9, re.compile(rb"\x48\xc7\xc0\x0f\0\0\0\x0f\x05"), SIGNAL_RETURN),
+        # glibc's __start_context: mov %rbx, %rsp; pop %rdi or mov (%rsp), %rdi; test %rdi, %rdi; je
+        KnownCode(11, re.compile(rb"\x48\x89\xdc(?:\x5f|\x48\x8b\x3c\x24)\x48\x85\xff\x74"), OUTERMOST),
+        # Boost.Context, the end of make_fcontext: xor %rdi, %rdi; call _exit; hlt
+        KnownCode(9, re.compile(rb"\x48\x31\xff\xe8.{4}\xf4", re.DOTALL), OUTERMOST),
+    ),
+    linkage_rule=_rule_after_call(0),
+    lazy_linkage=(_rule_after_call(0), _rule_after_call(1), _rule_after_call(2)),
+)
+
+I386 = Architecture(
+    name="i386",
+    machine="EM_386",
+    word=4,
+    register_count=9,
+    from_perf=I386_DWARF,
+    stack_pointer=4,
+    frame_pointer=5,
+    program_counter=8,
+    address_mask=2**32 - 1,
+    outermost=Rule(4, 0, 8, True, ((8, RegisterRule(RuleKind.UNDEFINED, 0)),)),
+)

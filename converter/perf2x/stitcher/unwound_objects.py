@@ -1,0 +1,57 @@
+"""The unwinder of a recording: its mappings, and the files that it unwinds by."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from perf2x.binaries.elf.elf_file import ElfObject
+from perf2x.binaries.find.object_finder import Finder
+from perf2x.binaries.find.recorded_vdso import find_vdso
+from perf2x.model.recording.build_ids import VDSO, has_64_bits, kernel_build_id
+from perf2x.model.recording.events import Session
+from perf2x.model.recording.mapping_names import is_jitdump, is_real_path
+from perf2x.model.recording.sideband import Mmaps
+from perf2x.stitcher.process_history import ProcessHistory
+from perf2x.stitcher.unwind.unwinder import Unwinder
+from perf2x.stitcher.unwind.unwound_chains import UserMappings
+
+PROT_EXEC = 4
+DATA_NAMES = frozenset({"[stack]", "[heap]", "[vvar]", "[vvar_vclock]"})
+"""Recorded as executable at exec, before their protection is settled (fs/exec.c setup_arg_pages)."""
+
+
+def make_unwinder(session: Session, history: ProcessHistory, finder: Finder, arch: str, max_depth: int) -> Unwinder:
+    """Make the unwinder of a recording; ``arch`` is uname -m of the recording machine."""
+    return Unwinder(_user_mappings(history), _opener(session, history.mmaps, finder), arch, max_depth)
+
+
+def _user_mappings(history: ProcessHistory) -> UserMappings:
+    mmaps = history.mmaps
+    named = np.array([name not in DATA_NAMES for name in mmaps.filename], np.bool_)
+    is_code = named & ~mmaps.is_data & ((mmaps.prot < 0) | (mmaps.prot & PROT_EXEC != 0))
+    build_ids = [bytes.fromhex(text) for text in history.mappings.build_ids]
+    compiled = {name: _is_jit(name) for name in set(mmaps.filename)}
+    is_jit = np.array([compiled[name] for name in mmaps.filename], np.bool_)
+    return UserMappings(mmaps.start, mmaps.pgoff, mmaps.filename, build_ids, is_code, is_jit)
+
+
+def _is_jit(name: str) -> bool:
+    """True for a dump of compiled code and for memory without a file: all that is no path and no part of the kernel."""
+    by_kernel = name.startswith("[") and not name.startswith("[anon")
+    return is_jitdump(name) or not (by_kernel or is_real_path(name))
+
+
+def _opener(
+    session: Session, mmaps: Mmaps, finder: Finder
+) -> Callable[[str, bytes], tuple[ElfObject | None, ElfObject | None]]:
+    """Return a function that finds the mapped file and the one with its debug info."""
+
+    def find(name: str, build_id: bytes) -> tuple[ElfObject | None, ElfObject | None]:
+        if name == VDSO:
+            kernel = kernel_build_id(session, mmaps)
+            found = find_vdso(finder, session, build_id, kernel, is_64=has_64_bits(session))
+        else:
+            found = finder.find(name, build_id)
+        return found.code, None if found.dwarf is found.code else found.dwarf
+
+    return find

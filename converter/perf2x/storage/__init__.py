@@ -1,0 +1,1 @@
+"""What is kept for later: one recording as a bundle, many as a dataset."""

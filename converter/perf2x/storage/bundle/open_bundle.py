@@ -1,0 +1,127 @@
+"""Open bundles: unpack the recording to a temporary directory and read objects in place (perf_archive.py).
+
+See bundle_layout.py for the members. Only the recording and the files of just-in-time compilers are unpacked, and
+their names are checked first: a bundle is foreign data.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from perf2x.base.errors import FormatError
+from perf2x.base.files.tarball import Tarball, open_tarball, tarball_errors
+from perf2x.base.files.temporary import call_copy, private_directory, shown_name
+from perf2x.base.files.unpack_limit import link_or_copy, spool, unpacked_limit
+from perf2x.storage.bundle.bundle_layout import MAPS, RECORDING
+from perf2x.symbolizer.symbol_options import SymbolOptions
+
+if TYPE_CHECKING:
+    import tarfile
+
+MAX_OPEN = 50
+"""Number of members that are kept open as files without a name."""
+_RECORDED = re.compile(r"perf\.data(/data(\.\d{1,9})?|/kcore_dir/(kallsyms|modules))?")
+_MAP = re.compile(rf"{MAPS}/(perf-\d{{1,10}}\.map|jit-\d{{1,10}}\.dump)")
+
+
+@contextlib.contextmanager
+def open_bundles(
+    names: Sequence[str], options: SymbolOptions | None
+) -> Iterator[tuple[list[str], SymbolOptions | None]]:
+    """Replace each bundle among the inputs by its unpacked recording, and add it to the archives of ``options``.
+
+    FormatError if a bundle cannot be read. The files are removed at the end of the context.
+    """
+    bundles = [name for name in names if name != "-" and is_bundle(Path(name))]
+    if not bundles:
+        yield list(names), options
+        return
+    with contextlib.ExitStack() as stack:
+        directory = stack.enter_context(private_directory())
+        recordings = {name: directory / f"{number}-{RECORDING}" for number, name in enumerate(bundles)}
+        maps = directory / MAPS
+        maps.mkdir()
+        for name, recording in recordings.items():
+            call_copy(recording, f"{name}, {RECORDING}")
+            _unpack(name, recording, maps, stack)
+        if options is not None:
+            archives = (*options.archives, *(Path(name) for name in bundles))
+            options = replace(options, archives=archives, perf_map_dir=options.perf_map_dir or _unless_empty(maps))
+        yield [str(recordings.get(name, name)) for name in names], options
+
+
+def is_bundle(path: Path) -> bool:
+    """True for a tarball whose first member is a recording."""
+    try:
+        if not path.is_file() or not _looks_packed(path):
+            return False
+        with open_tarball(path) as tar:
+            first = next(tar.members(), None)
+            return first is not None and first.isreg() and _RECORDED.fullmatch(first.name) is not None
+    except tarball_errors():
+        return False
+
+
+def _looks_packed(path: Path) -> bool:
+    """True for a compressed file or a tarball, judged by its first bytes: a quick check for plain recordings."""
+    with path.open("rb") as stream:
+        head = stream.read(512)
+    return head.startswith((b"\x1f\x8b", b"\xfd7zXZ", b"BZh")) or head[257:262] == b"ustar"
+
+
+def _unless_empty(directory: Path) -> Path | None:
+    return directory if any(directory.iterdir()) else None
+
+
+def _unpack(name: str, recording: Path, maps: Path, stack: contextlib.ExitStack) -> None:
+    try:
+        with open_tarball(Path(name)) as tar:
+            room = unpacked_limit(Path(name).stat().st_size)
+            opened_files = 0
+            for member in tar.members():
+                target = _target(member, recording, maps)
+                if target is not None:
+                    named = target.parent == maps and opened_files >= MAX_OPEN
+                    call_copy(target, f"{name}, {member.name}")
+                    _copy(tar, member, target, room, None if named else stack)
+                    room -= member.size
+                    opened_files += 1
+    except tarball_errors() as error:
+        raise FormatError(f"{name}: cannot be read as a bundle: {error}") from None
+
+
+def _target(member: tarfile.TarInfo, recording: Path, maps: Path) -> Path | None:
+    """Path of a member in the temporary directory; None for members that stay in the tarball."""
+    if member.isreg() and _RECORDED.fullmatch(member.name):
+        return recording.joinpath(*member.name.split("/")[1:])
+    if member.isreg() and _MAP.fullmatch(member.name):
+        return maps / member.name.rpartition("/")[2]
+    return None
+
+
+def _copy(tar: Tarball, member: tarfile.TarInfo, target: Path, room: int, whole: contextlib.ExitStack | None) -> None:
+    """Copy a member to a file without a name that ``target`` links to, so that a killed process leaves no data.
+
+    ``whole`` closes the file when the bundle is no longer needed. Without it ``target`` becomes a plain file: a bundle
+    may have more maps than a process may open files. Systems without paths to open files get a plain file, too.
+    """
+    if target.is_symlink() or target.exists():
+        raise ValueError(f"{member.name} of two bundles would be mixed up; convert them one by one")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with contextlib.ExitStack() as own:
+        copy = (whole or own).enter_context(spool(shown_name(target)))
+        for chunk in tar.chunks(member, room):
+            copy.write(chunk)
+        if whole is not None:
+            link_or_copy(copy.done(), target)
+            return
+        import shutil
+
+        with target.open("wb") as out:
+            shutil.copyfileobj(copy.done(), out)

@@ -1,0 +1,99 @@
+"""Tables of a dataset: names, columns and types, the version of all of it, and the files that hold them.
+
+docs/parquet.md describes them for readers; ``SCHEMA`` changes whenever a column is added, removed or means another
+thing. Readers fill in columns that earlier files lack, and refuse files of a later schema.
+"""
+
+import os
+from collections.abc import Mapping
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from perf2x.base.errors import OptionError
+from perf2x.base.files.operating_system import address_space_left
+from perf2x.storage.dataset.content_ids import WIDTH
+
+if TYPE_CHECKING:
+    import pyarrow
+
+SCHEMA = 2
+"""Version of the tables, in the metadata of every file."""
+READABLE = frozenset({"1", "2"})
+VERSION_KEY, TABLE_KEY = b"perf2x.schema", b"perf2x.table"
+SUFFIX = ".parquet"
+
+COLUMNS: Mapping[str, Mapping[str, str]] = {
+    "nodes": {"node_id": "id", "parent_id": "id?", "place_id": "id"},
+    "places": {
+        "place_id": "id", "object_id": "id", "build_id": "text", "file": "text", "file_offset": "u64", "mode": "text",
+        "is_return": "bool", "variant": "i32", "recording": "id?",
+    },
+    "lines": {
+        "place_id": "id", "depth": "i32", "function": "text", "system_name": "text", "file": "text", "line": "i32",
+        "start_line": "i32", "is_exact": "bool", "has_inlines": "bool",
+    },
+    "mappings": {
+        "recording": "id", "mapping": "i32", "object_id": "id", "start": "u64", "limit": "u64", "file_offset": "u64",
+        "file": "text", "build_id": "text", "pid": "i32", "is_kernel": "bool", "looked_up": "bool",
+    },
+    "samples": {
+        "recording": "id", "event": "text", "unit": "text", "event_number": "i32", "comm": "text", "process": "text",
+        "pid": "i32", "tid": "i32", "cgroup": "text?", "stack_id": "id?", "value": "i64", "count": "i64",
+        "time_ns": "i64?", "cpu": "i32?",
+    },
+    "recordings": {
+        "recording": "id", "source": "text", "host": "text", "start_ns": "i64?", "duration_ns": "i64", "arch": "text",
+        "kernel": "text", "cmdline": "texts", "samples": "i64", "lost": "i64", "deferred_missing": "i64",
+        "tags": "tags", "error": "text?", "kernel_build_id": "text", "perf_version": "text", "cpus": "i32",
+        "clock_start_ns": "i64", "is_timeline": "bool", "default_event": "i32", "events": "events",
+        "facts": "text", "session": "id?", "unfinished": "bool", "missing_bytes": "i64?",
+    },
+}  # fmt: skip
+LATER: Mapping[str, Any] = {"session": None, "unfinished": False, "missing_bytes": None}
+"""Columns that version 1 had not, with what their rows say."""
+TABLES = tuple(COLUMNS)
+"""In the order in which they are written: whatever a table refers to comes before it, recordings last."""
+PARTITIONED = ("mappings", "samples", "recordings")
+"""Tables whose files lie in folders named by tags; the others are shared by all recordings."""
+SORTED_BY: Mapping[str, tuple[str, ...]] = {
+    "nodes": ("node_id",),
+    "places": ("build_id", "file", "file_offset", "place_id"),
+    "lines": ("place_id", "depth"),
+    "mappings": ("recording", "mapping"),
+    "samples": ("recording",),
+    "recordings": ("recording",),
+}
+
+
+def arrow() -> ModuleType:
+    """Import pyarrow; OptionError says how to install it."""
+    if address_space_left() is not None:  # its own allocator reserves a gigabyte, and leaves nothing to the others
+        os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
+    try:
+        return import_module("pyarrow")
+    except ModuleNotFoundError:
+        raise OptionError("datasets are read and written by pyarrow: pip install 'perf2x[fleet]'") from None
+
+
+def schema_of(table: str) -> "pyarrow.Schema":
+    """Columns of a table, with the version in its metadata."""
+    pa = arrow()
+    fields = [pa.field(name, _type(kind.rstrip("?")), kind.endswith("?")) for name, kind in COLUMNS[table].items()]
+    return pa.schema(fields, {VERSION_KEY: str(SCHEMA).encode(), TABLE_KEY: table.encode()})
+
+
+def texts_of(table: str) -> tuple[str, ...]:
+    """Columns of texts, whose values repeat: they are dictionary-encoded."""
+    return tuple(name for name, kind in COLUMNS[table].items() if kind.rstrip("?") == "text")
+
+
+def _type(kind: str) -> Any:
+    pa = arrow()
+    plain = {
+        "id": pa.binary(WIDTH), "text": pa.string(), "bool": pa.bool_(), "i32": pa.int32(), "i64": pa.int64(),
+        "u64": pa.uint64(), "texts": pa.list_(pa.string()), "tags": pa.map_(pa.string(), pa.string()),
+    }  # fmt: skip
+    event = {"name": pa.string(), "unit": pa.string(), "period": pa.int64(), "frequency": pa.int64(),
+             "is_wait": pa.bool_(), "leader": pa.int32()}  # fmt: skip
+    return plain[kind] if kind in plain else pa.list_(pa.struct(list(event.items())))

@@ -1,0 +1,70 @@
+"""One code object as a profile of its places, which is what names are looked up for."""
+
+import numpy as np
+from msgspec.structs import replace
+
+from perf2x.base.columnar.interner import StringInterner
+from perf2x.model.printable_text import as_recorded
+from perf2x.model.profile.profile import Locations, Mappings, Profile
+from perf2x.model.recording.build_ids import KERNEL
+from perf2x.model.recording.events import Session
+from perf2x.storage.dataset.names.unnamed_places import CodeObject
+from perf2x.storage.dataset.write.code_objects import code_objects
+from perf2x.storage.dataset.write.empty_profile import empty_profile
+
+
+def object_profile(code: CodeObject) -> Profile:
+    """Make a profile without samples, with a location for each place, in their order.
+
+    Places are at the addresses where the object's first mapping has them; its other mappings may hold other parts.
+    """
+    strings, none = StringInterner(), np.zeros(0, np.int32)
+    mappings = _mappings(code, strings)
+    objects = code_objects(mappings, strings.table(), code.mappings[0]["recording"])
+    own = objects.ids.index(code.id)
+    address = code.offset + objects.base[own]
+    count = len(address)
+    return replace(
+        empty_profile(""),
+        strings=strings.table(),
+        mappings=mappings,
+        locations=Locations(
+            address=address,
+            lookup=address - code.is_return.astype(np.uint64),
+            mapping=np.full(count, own, np.int32),
+            mode=code.mode,
+            synthetic=np.zeros(count, np.bool_),
+            line_offsets=np.zeros(count + 1, np.int64),
+            line_function=none,
+            line_number=none,
+        ),
+    )
+
+
+def object_session(code: CodeObject) -> Session:
+    """Make the facts of the recording that had the object, as far as names depend on them."""
+    kernel = code.facts["kernel_build_id"]
+    return Session(
+        source="",
+        byte_order="<",
+        events=(),
+        arch=as_recorded(code.facts["arch"]),
+        hostname=as_recorded(code.facts["host"]),
+        os_release=as_recorded(code.facts["kernel"]),
+        build_ids={KERNEL: bytes.fromhex(kernel)} if kernel else {},
+    )
+
+
+def _mappings(code: CodeObject, strings: StringInterner) -> Mappings:
+    rows = code.mappings
+    start, limit, offset = (
+        np.array([row[name] for row in rows], np.uint64) for name in ("start", "limit", "file_offset")
+    )
+    filename, build_id = (strings.add_all(as_recorded(row[name]) for row in rows) for name in ("file", "build_id"))
+    no = np.zeros(len(rows), np.bool_)
+    return Mappings(
+        start=start, limit=limit, offset=offset, filename=filename, build_id=build_id,
+        pid=np.array([row["pid"] for row in rows], np.int32),
+        is_kernel=np.array([row["is_kernel"] for row in rows], np.bool_),
+        has_functions=no, has_filenames=no, has_line_numbers=no, has_inline_frames=no,
+    )  # fmt: skip

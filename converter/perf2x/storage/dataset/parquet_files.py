@@ -1,0 +1,251 @@
+"""Reads files of a dataset, and refuses those that are damaged, of another program or of a later version."""
+
+import contextlib
+import errno
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from perf2x.base.columnar.arrays import U8, AnyArray
+from perf2x.base.errors import FormatError
+from perf2x.base.files.unpack_limit import memory_limit, too_large, unpacked_limit
+from perf2x.model.printable_text import as_recorded
+from perf2x.storage.dataset.check_pages import check_pages
+from perf2x.storage.dataset.content_ids import WIDTH
+from perf2x.storage.dataset.dataset_schema import (
+    LATER,
+    READABLE,
+    SCHEMA,
+    SUFFIX,
+    TABLE_KEY,
+    VERSION_KEY,
+    arrow,
+    schema_of,
+)  # fmt: skip
+
+if TYPE_CHECKING:
+    import pyarrow
+
+
+class ReplacedError(FormatError):
+    """A file that was listed is not there any more: others have its rows."""
+
+
+def read_table(path: Path | str, table: str, recording: bytes | None = None, *, file: Any = None) -> "pyarrow.Table":
+    """Read one file of a table, or those groups of its rows that may be of a recording, a group at a time.
+
+    ``file`` is the open file, one of Arrow's, where ``path`` is but a name for messages. FormatError when it is no such
+    file, or takes more memory than a file of its size may; ReplacedError when it is gone.
+    """
+    schema = schema_of(table)
+    pieces: dict[str, list[Any]] = {name: [] for name in schema.names}
+    with _opened(path, table, file) as (opened, source):
+        limit, groups = memory_limit(source.size()), groups_with(opened.metadata, recording)
+        taken = check_pages(path, opened.metadata, source, limit, groups)
+        for group in groups:
+            rows = _with_later_columns(opened.read_row_group(group, columns=schema.names, use_threads=False), schema)
+            taken += sum(_text_bytes(_flat(rows, name)) for name in schema.names)
+            if taken > limit:
+                raise FormatError(f"{path}: {too_large(source.size(), limit)}")
+            _check_nulls(path, rows, schema)
+            for name in schema.names:
+                pieces[name] += rows[name].chunks
+        columns = [_plain(pieces.pop(field.name), field.type) for field in schema]  # each in place of its pieces
+    return arrow().table(columns, schema=schema)
+
+
+def _plain(pieces: list[Any], kind: Any) -> Any:
+    """A column without numbers for texts."""
+    return arrow().chunked_array([piece.cast(kind) for piece in pieces], kind).combine_chunks()
+
+
+def _with_later_columns(found: "pyarrow.Table", schema: "pyarrow.Schema") -> "pyarrow.Table":
+    """Rows with the columns that their version of the schema has not."""
+    for field in schema:
+        if field.name not in found.column_names:
+            found = found.append_column(field, arrow().array([LATER[field.name]] * len(found), field.type))
+    return found.select(schema.names)
+
+
+def check_file(path: Path | str, table: str) -> None:
+    """FormatError when a file is not one of a table, by what it says of itself."""
+    with _opened(path, table):
+        pass
+
+
+def check_for_engine(path: Path) -> None:
+    """FormatError when pages of a file are damaged or unpack to more than a file of its size may.
+
+    ReplacedError when it is gone. Whoever reads it afterwards may do so a piece at a time.
+    """
+    from pyarrow import parquet
+
+    with _read(path, None) as source:
+        check_pages(path, parquet.read_metadata(source), source, unpacked_limit(source.size()))
+
+
+@contextlib.contextmanager
+def _opened(path: Path | str, table: str, file: Any = None) -> Iterator[tuple[Any, Any]]:
+    """Give the file of a table, and its bytes. Texts are read as numbers of distinct ones: few bytes repeat many."""
+    from pyarrow import parquet
+
+    with _read(path, file) as source:
+        metadata = parquet.read_metadata(source)
+        columns = metadata.schema
+        _check_schema(path, table, columns.to_arrow_schema())
+        texts = [number for number in range(len(columns)) if columns.column(number).physical_type == "BYTE_ARRAY"]
+        yield (
+            parquet.ParquetFile(source, metadata=metadata, page_checksum_verification=True, read_dictionary=texts),
+            source,
+        )
+
+
+@contextlib.contextmanager
+def _read(path: Path | str, file: Any) -> Iterator[Any]:
+    """Give the bytes of a file, and turn errors into sentences."""
+    pa = arrow()
+    try:
+        with file or pa.OSFile(str(path)) as source:
+            yield source
+    except pa.ArrowMemoryError as error:
+        raise MemoryError(str(error)) from None
+    except FileNotFoundError:
+        raise ReplacedError(f"{path}: it was replaced while the dataset was read; try again") from None
+    except (pa.ArrowException, OSError, ValueError, TypeError, KeyError) as error:
+        if isinstance(error, OSError) and error.errno == errno.ENOMEM:
+            raise
+        reason = str(error).partition("\n")[0] or type(error).__name__
+        raise FormatError(f"{path}: damaged, or no Parquet file: {reason}") from None
+
+
+def groups_with(metadata: Any, recording: bytes | None) -> list[int]:
+    """Numbers of the groups of rows that may have a recording's, by their statistics; None: all."""
+    everything = range(metadata.num_row_groups)
+    if recording is None:
+        return list(everything)
+    names = metadata.schema.names
+    column = names.index("recording") if "recording" in names else None
+    return [number for number in everything if _may_hold(metadata.row_group(number), column, recording)]
+
+
+def _may_hold(group: Any, column: int | None, recording: bytes) -> bool:
+    known = None if column is None else group.column(column).statistics
+    return known is None or not known.has_min_max or known.min <= recording <= known.max
+
+
+def read_tables(paths: Iterable[Path], table: str) -> "pyarrow.Table":
+    """Read several files of one table as one."""
+    pa = arrow()
+    parts = [read_table(path, table) for path in paths]
+    return pa.concat_tables([schema_of(table).empty_table(), *parts]).combine_chunks()
+
+
+def files_of(folder: Path, table: str) -> list[Path]:
+    """Return the files of a table, sorted."""
+    return sorted((folder / table).rglob(f"*{SUFFIX}"))
+
+
+def _check_schema(path: Path | str, table: str, found: "pyarrow.Schema") -> None:
+    facts = found.metadata or {}
+    version, name = facts.get(VERSION_KEY, b"").decode(errors="replace"), facts.get(TABLE_KEY, b"")
+    if not version:
+        raise FormatError(
+            f"{path}: not written as part of a dataset: it lacks {VERSION_KEY.decode()} (docs/parquet.md)"
+        )
+    if version not in READABLE:
+        raise FormatError(f"{path}: has version {version} of the schema; this perf2x reads versions up to {SCHEMA}")
+    expected = [field for field in schema_of(table) if version == str(SCHEMA) or field.name not in LATER]
+    types = {field.name: field.type for field in found}
+    wrong = [field.name for field in expected if types.get(field.name) != field.type]
+    if name != table.encode() or wrong:
+        raise FormatError(
+            f"{path}: damaged: not the columns of the table {table}: {', '.join(wrong) or 'another table'}"
+        )
+
+
+def _check_nulls(path: Path | str, found: "pyarrow.Table", schema: "pyarrow.Schema") -> None:
+    """A writer may say that any column is nullable; the values decide."""
+    empty = [field.name for field in schema if not field.nullable and _has_null(_flat(found, field.name))]
+    if empty:
+        raise FormatError(f"{path}: damaged: values are missing in {', '.join(empty)}")
+
+
+def _has_null(column: Any) -> bool:
+    """Whether a value of an array, or one inside a value, is null."""
+    return bool(column.null_count) or any(map(_has_null, _inside(column)))
+
+
+def _text_bytes(column: Any) -> int:
+    """Bytes of the texts in an array, which has but the number of each; ArrowInvalid for one that is not UTF-8."""
+    from pyarrow import compute
+
+    if arrow().types.is_dictionary(column.type):
+        column.dictionary.validate(full=True)
+        return compute.sum(compute.binary_length(column.dictionary).take(column.indices)).as_py() or 0
+    return sum(map(_text_bytes, _inside(column)))
+
+
+def _inside(column: Any) -> list[Any]:
+    """Arrays of the values inside those of an array."""
+    types = arrow().types
+    if types.is_map(column.type):
+        return [column.keys, column.items]
+    if types.is_list(column.type):
+        return [column.flatten()]
+    return list(column.flatten()) if types.is_struct(column.type) else []
+
+
+def numbers(table: "pyarrow.Table", name: str, missing: int = 0) -> AnyArray:
+    """A column of numbers or truth values; ``missing`` stands for null."""
+    column = _flat(table, name)
+    if column.null_count:
+        column = column.fill_null(missing)
+    result: AnyArray = column.to_numpy(zero_copy_only=False)
+    return result
+
+
+def id_rows(table: "pyarrow.Table", name: str) -> U8:
+    """(n, 16) a column of ids; zeros for null."""
+    return id_bytes(_flat(table, name))
+
+
+def id_bytes(column: Any) -> U8:
+    """(n, 16) an Arrow array of ids; zeros for null."""
+    if column.null_count:
+        column = column.fill_null(bytes(WIDTH))
+    data = np.frombuffer(column.buffers()[1] or b"", np.uint8)
+    return data[column.offset * WIDTH : (column.offset + len(column)) * WIDTH].reshape(-1, WIDTH)
+
+
+def is_known(table: "pyarrow.Table", name: str) -> AnyArray:
+    """(n,) whether a column has a value."""
+    result: AnyArray = _flat(table, name).is_valid().to_numpy(zero_copy_only=False)
+    return result
+
+
+def texts(table: "pyarrow.Table", name: str) -> tuple[AnyArray, list[str]]:
+    """(n,) code of each text, −1 for null, and the distinct texts, as they were recorded."""
+    coded = _flat(table, name).dictionary_encode()
+    indices = coded.indices.fill_null(-1) if coded.null_count else coded.indices  # for a scalar it imports pandas
+    codes = indices.to_numpy(zero_copy_only=False)
+    return codes, [as_recorded(text) for text in coded.dictionary.to_pylist()]
+
+
+def places_in(wanted: Any, known: Any) -> AnyArray:
+    """(n,) row of each wanted id among the known ones, −1 for none; both are Arrow arrays of ids."""
+    from pyarrow import compute
+
+    found: AnyArray = compute.index_in(wanted, known).fill_null(-1).to_numpy(zero_copy_only=False)
+    return found
+
+
+def _flat(table: "pyarrow.Table", name: str) -> Any:
+    """A column as one array."""
+    column = table[name]
+    return (
+        column.chunk(0)
+        if column.num_chunks == 1
+        else arrow().concat_arrays([*column.chunks, arrow().array([], column.type)])
+    )

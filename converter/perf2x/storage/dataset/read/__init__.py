@@ -1,0 +1,1 @@
+"""Rows of a dataset → the profiles of its recordings."""

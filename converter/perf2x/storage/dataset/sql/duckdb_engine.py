@@ -1,0 +1,166 @@
+"""DuckDB on a dataset: a database in memory whose tables are the dataset's files.
+
+It reads nothing but the dataset and writes no file but its own temporary ones: files of others, addresses, extensions
+and settings are out of reach of the SQL that runs in it.
+"""
+
+import atexit
+import contextlib
+import errno
+import gc
+import os
+import re
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from msgspec import Struct
+
+from perf2x.base.errors import FormatError, OptionError, Perf2xError
+from perf2x.base.files.operating_system import address_space_left
+from perf2x.base.files.temporary import private_directory
+from perf2x.base.files.unpack_limit import free_space, parse_size
+from perf2x.storage.dataset.dataset_schema import SUFFIX, TABLES
+from perf2x.storage.dataset.listed_files import Listing
+from perf2x.storage.dataset.parquet_files import ReplacedError, check_file
+from perf2x.storage.dataset.sql.interrupts import ended_by_signals
+from perf2x.storage.dataset.sql.stack_views import define_stack_views
+from perf2x.storage.dataset.sql.table_views import as_pattern, quoted, view_statements
+
+MEMORY = 4 << 30
+"""Bytes that a query may take unless it is told another number."""
+_ERROR = " Error: "
+_LEAST = 768 << 20
+"""Bytes of address space that libraries take, and DuckDB before it has read a row; most of it is never used."""
+_QUOTED = re.compile('"([^"]*)"')
+_NAMED = {
+    table: re.compile(rf"{words}|query|parquet", re.IGNORECASE)
+    for table, words in {
+        "nodes": "nodes", "places": r"places|\bfunctions\b", "lines": r"lines|\bfunctions\b", "mappings": "mappings",
+        "samples": "sample", "recordings": "",
+    }.items()
+}  # fmt: skip
+"""How SQL names what is made of a table, but for views of stacks; ``query``, too: that runs what is put together."""
+_NO_MORE = ("enable_external_access = false", "lock_configuration = true")
+
+
+def duckdb() -> ModuleType:
+    """Import DuckDB; OptionError says how to install it."""
+    try:
+        module = import_module("duckdb")
+    except ModuleNotFoundError:  # another ImportError may be a lack of memory
+        raise OptionError("SQL is answered by DuckDB: pip install 'perf2x[fleet]'") from None
+    atexit.unregister(gc.freeze)  # it lists all of its classes as leaked where Python does not collect them at exit
+    return module
+
+
+class Limits(Struct, frozen=True):
+    """Memory that a query may take, and where it puts what has no room there."""
+
+    memory: int | None = None
+    """Bytes; None: MEMORY, at most half of what the machine or its container has."""
+    temporary: Path | None = None
+    """A folder; None: that of temporary files."""
+
+
+@contextlib.contextmanager
+def engine(folder: Path, asked: str = "", limits: Limits | None = None) -> Iterator[Any]:
+    """Give a connection with the tables and views of the dataset in ``folder``, ready for the SQL that will be asked.
+
+    FormatError when it is no dataset or damaged, ReplacedError when its files were replaced meanwhile, OptionError for
+    what DuckDB says about SQL and without DuckDB.
+    """
+    address_space = _address_space(folder)
+    files, limits = _checked(folder, asked), limits or Limits()
+    module = duckdb()
+    settings = {
+        "autoinstall_known_extensions": "false", "autoload_known_extensions": "false",
+        "allow_community_extensions": "false", "allow_persistent_secrets": "false",
+        "python_enable_replacements": "false",
+    }  # fmt: skip
+    with private_directory(limits.temporary) as temporary, told_apart(folder):
+        room = max(free_space(str(temporary)), 0)
+        settings |= {"temp_directory": str(temporary), "max_temp_directory_size": f"{room}B"}
+        if address_space is not None:  # each thread takes some
+            settings["threads"] = "1"
+        connection = module.connect(":memory:", config=settings)
+        with contextlib.closing(connection), ended_by_signals(connection):
+            memory = _memory(connection, limits)
+            memory = memory if address_space is None else min(memory, address_space)
+            connection.execute(f"SET memory_limit = '{memory}B'")
+            for statement in view_statements(files):
+                connection.execute(statement)
+            define_stack_views(connection, files, asked)
+            connection.execute("SET TimeZone = 'UTC'")
+            readable = (quoted(f"{name}/") for name in (files.folder, as_pattern(files.folder)))
+            connection.execute(f"SET allowed_directories = [{', '.join(readable)}]")
+            for setting in _NO_MORE:
+                connection.execute(f"SET {setting}")
+            yield connection
+
+
+def _address_space(folder: Path) -> int | None:
+    """Bytes that DuckDB may take where address space is limited (ulimit -v); None: it is not.
+
+    DuckDB, Arrow and the C library end the process where an allocation fails. Perf2xError when there is too little to
+    begin.
+    """
+    left = address_space_left()
+    if left is not None and left < _LEAST:
+        raise Perf2xError(f"{folder}: not enough memory for a query (ulimit -v)")
+    return None if left is None else (left - _LEAST) // 2 + (64 << 20)
+
+
+def _memory(connection: Any, limits: Limits) -> int:
+    """Bytes that a query may take. DuckDB's own limit is four fifths of the memory that there is."""
+    ((own,),) = connection.execute("SELECT current_setting('memory_limit')").fetchall()
+    return limits.memory or min(MEMORY, parse_size(own) * 5 // 8)
+
+
+@contextlib.contextmanager
+def told_apart(folder: Path) -> Iterator[None]:
+    """Turn an error of DuckDB into one sentence: FormatError for the dataset's files, OptionError for the SQL."""
+    module = duckdb()
+    try:
+        yield
+    except module.InterruptException:  # by a signal, which is told of behind the query
+        raise
+    except module.OutOfMemoryException:
+        raise _shortage(folder) from None
+    except module.PermissionException as error:
+        raise OptionError(f"SQL: {_sentence(error)}; a query reads its dataset alone") from None
+    except UnicodeDecodeError:  # DuckDB quotes the text in its error
+        raise FormatError(f"{folder}: damaged: a text is not UTF-8") from None
+    except module.Error as error:
+        if os.strerror(errno.ENOSPC) in str(error):
+            raise _shortage(folder) from None
+        if any(SUFFIX in name and not Path(name).exists() for name in _QUOTED.findall(str(error))):
+            raise ReplacedError(f"{folder}: its files were replaced while they were read; try again") from None
+        if str(folder.absolute()) in str(error) or _ERROR not in str(error):  # what Parquet's reader says has no kind
+            raise FormatError(f"{folder}: damaged: {_sentence(error)}") from None
+        raise OptionError(f"SQL: {_sentence(error)}") from None
+
+
+def _shortage(folder: Path) -> Perf2xError:
+    return Perf2xError(f"{folder}: not enough memory for this query, or not enough room for its temporary files")
+
+
+def _sentence(error: Exception) -> str:
+    """The message without DuckDB's kind of error and without the lines that point into the query."""
+    text = str(error).partition("\n\nLINE")[0]
+    return " ".join((text.partition(_ERROR)[2] or text).split())
+
+
+def _checked(folder: Path, asked: str) -> Listing:
+    """The dataset's files, of which those are checked that SQL asks for by names of their tables."""
+    if not (folder / "recordings").is_dir():
+        raise FormatError(f"{folder}: no dataset: it has no table of recordings (docs/parquet.md)")
+    files = Listing(folder)
+    for table in TABLES:
+        for first in files.names(table)[:1]:
+            check_file(files.folder / table / first, table)
+        if _NAMED[table].search(asked):
+            files.check(table)
+    return files

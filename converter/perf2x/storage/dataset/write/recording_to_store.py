@@ -1,0 +1,73 @@
+"""A recording on its way into a dataset: its profile before names were looked up, and facts about it."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from msgspec import Struct, field
+
+from perf2x.base.columnar.arrays import I32, I64, U8, Bools
+from perf2x.model.profile.profile import Profile
+from perf2x.storage.dataset.content_ids import WIDTH
+
+FunctionRow = tuple[str, str, str, int]
+"""(displayed name, system name, file, start line)."""
+
+
+class PlaceNames(Struct, frozen=True):
+    """Names of places: place i has the next ``count[i]`` rows, innermost inlined function first."""
+
+    place: U8
+    """(n, 16) ids of distinct places; those without names have no rows."""
+    count: I64
+    """(n,)"""
+    is_exact: Bools
+    """(n,) the name tells that a place taken for a return address is none: nothing called what is in front of it."""
+    has_inlines: Bools
+    """(n,) whoever named the place would have told inlined functions."""
+    function: I32
+    """(rows,) index into ``functions``."""
+    line: I32
+    """(rows,) 0 where unknown."""
+    functions: Sequence[FunctionRow]
+
+
+def no_names() -> PlaceNames:
+    """Make the names of no place."""
+    none = np.zeros(0, np.int32)
+    return PlaceNames(
+        np.zeros((0, WIDTH), np.uint8), none.astype(np.int64), none > 0, none > 0, none, none, functions=()
+    )
+
+
+class StoredRecording(Struct, frozen=True):
+    """One recording as a dataset has it."""
+
+    recording: bytes
+    """Its id (``ids.recording_id``)."""
+    profile: Profile
+    """As stitched, summed or a timeline: only frames that stand for no code have names."""
+    tags: Mapping[str, str] = field(default_factory=dict)
+    samples: int = 0
+    """Number of samples in the recording, before any filter."""
+    lost: int = 0
+    """Records and samples that the kernel had no room for."""
+    deferred_missing: int = 0
+    """Samples whose deferred user stack is not in the recording."""
+    kernel_build_id: str = ""
+    facts: str = "{}"
+    """JSON that only perf2x reads again."""
+    looked_up: Bools | None = None
+    """(mappings,) names were looked up already, found or not; None: of none."""
+    session: bytes | None = None
+    """Digest that the finished recording and all earlier states of it share; None without samples."""
+    unfinished: bool = False
+    """Its end is missing: perf record was killed or still ran, or the file was cut or is damaged from some byte on."""
+    missing_bytes: int | None = None
+    """Bytes that an unfinished recording should have and has not; None where nobody knows."""
+    error: str = ""
+    """The reason why the recording could not be read; its profile is empty."""
+
+    def looked_up_mappings(self) -> Bools:
+        """(mappings,) ``looked_up`` for each mapping."""
+        none = np.zeros(len(self.profile.mappings), np.bool_)
+        return none if self.looked_up is None else self.looked_up

@@ -1,0 +1,1 @@
+"""Counts of code to counts of functions' lines, for formats of compilers."""

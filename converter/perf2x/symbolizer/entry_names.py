@@ -1,0 +1,163 @@
+"""Names of code that is entered without a call: exception entries, padding, signal trampolines.
+
+A return address is looked up one byte earlier, inside the call. Behind such code there is no call, so the address is
+that of the interrupted instruction, and one byte earlier may be another function::
+
+    exc_page_fault          called by the entry
+    asm_exc_page_fault+42   entry: behind its call
+    mas_prev+0              interrupted; one byte earlier lies __pfx_mas_prev
+
+Sources of truth: the kernel's arch/*/kernel/entry*.S and its unwinders, which report pt_regs.ip (or its like) as
+recorded behind an entry. On powerpc perf_callchain_kernel puts a context marker in front of such an address, so
+nothing is needed here.
+"""
+
+from collections.abc import Sequence
+from enum import IntFlag
+
+import numpy as np
+from msgspec import Struct
+
+from perf2x.base.columnar.arrays import I64, U8, Bools
+
+PADDING = ("__pfx_", "__cfi_")
+"""Prefixes of symbols for the bytes in front of a kernel function (objtool --prefix; clang -fsanitize=kcfi)."""
+
+STARTS = frozenset({
+    "__restore_rt", "__restore", "__default_rt_sa_restorer", "__default_sa_restorer",  # C libraries
+    "__kernel_rt_sigreturn", "__kernel_sigreturn",  # vDSO
+    "runtime.sigreturn__sigaction", "runtime.sigreturn__sigaction.abi0", "runtime.sigreturn", "runtime.sigreturn.abi0",
+    "__start_context",
+    "ret_from_fork", "ret_from_fork_asm", "ret_from_kernel_thread", "return_to_handler",  # kernel
+})  # fmt: skip
+"""Code whose first byte is put on a stack as a return address without a call in front of it: signal trampolines (by
+the kernel), coroutines (makecontext), new tasks (copy_thread), function graph tracing."""
+
+
+class EntryRole(IntFlag):
+    """Roles of a kernel function at the border of an interrupt."""
+
+    NONE = 0
+    ENTRY = 1
+    """Entered by the processor: the frame behind it was interrupted."""
+    PART = 2
+    """Entered or called by another entry, depending on kernel and address."""
+    CALLS_PARTS = 4
+    """Calls those: in front of it, a PART has been called."""
+    CALLS_ENTRIES = 8
+    """Calls entries as if it were the processor (KVM, for a host interrupt that arrived in the guest)."""
+
+
+# plain numbers: arithmetic of flags takes a microsecond each
+_ENTRY, _PART, _CALLS_PARTS, _CALLS_ENTRIES = (int(role) for role in EntryRole if role)
+
+
+class _Entries(Struct, frozen=True):
+    """One processor's functions that are ENTRY or PART."""
+
+    names: frozenset[str]
+    prefixes: tuple[str, ...] = ()
+    parts: frozenset[str] = frozenset()
+
+
+_X86_BEFORE_5_8 = """
+    divide_error overflow bounds invalid_op device_not_available double_fault coprocessor_segment_overrun invalid_TSS
+    segment_not_present spurious_interrupt_bug coprocessor_error alignment_check simd_coprocessor_error debug int3 nmi
+    stack_segment general_protection page_fault async_page_fault machine_check common_interrupt common_spurious
+    ret_from_intr interrupt_entry apic_timer_interrupt reschedule_interrupt call_function_interrupt reboot_interrupt
+    call_function_single_interrupt irq_work_interrupt error_interrupt thermal_interrupt threshold_interrupt
+    deferred_error_interrupt spurious_interrupt irq_move_cleanup_interrupt x86_platform_ipi kvm_posted_intr_ipi
+    kvm_posted_intr_wakeup_ipi kvm_posted_intr_nested_ipi xen_hvm_callback_vector hyperv_callback_vector
+    hyperv_reenlightenment_vector hv_stimer0_callback_vector
+"""
+"""Entries of entry_64.S before Linux 5.8 gave them the prefix asm_; some are C functions now, which those call."""
+_X86_PARTS = """
+    error_entry xen_error_entry error_return paranoid_entry paranoid_exit common_interrupt_return handle_exception
+"""
+_X86 = _Entries(
+    frozenset({"asm_common_interrupt", "asm_spurious_interrupt", "asm_int80_emulation"}),
+    ("asm_exc_", "asm_sysvec_", "asm_xenpv_", "asm_fred_entrypoint_", "xen_asm_exc_", "xen_asm_sysvec_"),
+    frozenset((_X86_PARTS + _X86_BEFORE_5_8).split()),
+)
+_ARM64 = _Entries(
+    frozenset(
+        f"el{level}_{kind}"
+        for level in ("0", "1", "0t_64", "0t_32", "1t_64", "1h_64")
+        for kind in ("sync", "irq", "fiq", "error")
+    )
+)
+_ARM = _Entries(frozenset({"__irq_svc", "__fiq_svc", "__dabt_svc", "__pabt_svc", "__und_svc"}))
+_RISCV = _Entries(frozenset({"handle_exception", "ret_from_exception", "handle_kernel_stack_overflow"}))
+_S390 = _Entries(frozenset(f"{kind}_handler" for kind in ("pgm_check", "io_int", "ext_int", "mcck_int", "restart_int")))
+_LOONGARCH_KINDS = """
+    vint ade adef adem ale bce bp fpe fpu lsx lasx lbt ri watch reserved tlb_load tlb_load_ptw tlb_store tlb_store_ptw
+    tlb_modify tlb_modify_ptw tlb_protect
+"""
+_LOONGARCH = _Entries(frozenset({"rollback_handle_vint", *(f"handle_{kind}" for kind in _LOONGARCH_KINDS.split())}))
+_MIPS_NAMES = """
+    handle_int rollback_handle_int ret_from_irq ret_from_exception handle_tlbl handle_tlbs handle_tlbm handle_adel
+    handle_ades tlb_do_page_fault_0 tlb_do_page_fault_1
+"""
+_MIPS = _Entries(frozenset(_MIPS_NAMES.split()))
+_MACHINES = {
+    "x86_64": _X86, "i386": _X86, "i486": _X86, "i586": _X86, "i686": _X86, "aarch64": _ARM64, "arm": _ARM,
+    "riscv": _RISCV, "s390": _S390, "loongarch": _LOONGARCH, "mips": _MIPS,
+}  # fmt: skip
+"""By the beginning of uname -m."""
+_CALL_PARTS = ("asm_", "xen_asm_", "fred_")
+_CALL_ENTRIES = ("vmx_do_", "asm_fred_entry_from_kvm")
+
+
+def entry_roles(machine: str, names: Sequence[str]) -> U8:
+    """(n,) EntryRoles of a kernel's functions; ``machine`` is uname -m.
+
+    Where that was not recorded, names of x86-64 and arm64 count, which are theirs alone.
+    """
+    known = [entries for name, entries in _MACHINES.items() if machine.startswith(name)]
+    known = known if machine else [_X86, _ARM64]
+    entries = _Entries(
+        frozenset[str]().union(*(one.names for one in known)),
+        tuple(prefix for one in known for prefix in one.prefixes),
+        frozenset[str]().union(*(one.parts for one in known)),
+    )
+    return np.array([_role(entries, name) for name in names], np.uint8)
+
+
+def _role(entries: _Entries, name: str) -> int:
+    role = 0
+    if name in entries.names or name.startswith(entries.prefixes):
+        role = _ENTRY
+    elif name in entries.parts:
+        role = _PART
+    if name.startswith(_CALL_PARTS):
+        role |= _CALLS_PARTS
+    return role | _CALLS_ENTRIES if name.startswith(_CALL_ENTRIES) else role
+
+
+def is_interrupted(callee: U8, caller: U8) -> Bools:
+    """(n,) whether each caller stands behind its callee because it was interrupted, not because it called it.
+
+    Both are EntryRoles.
+    """
+    part = (callee & EntryRole.PART != 0) & (caller & EntryRole.CALLS_PARTS == 0)
+    found: Bools = ((callee & EntryRole.ENTRY != 0) | part) & (caller & EntryRole.CALLS_ENTRIES == 0)
+    return found
+
+
+def not_called(lookup: I64, exact: I64, names: Sequence[str]) -> Bools:
+    """(n,) whether names tell that addresses are no return addresses.
+
+    ``lookup`` and ``exact`` (n,) are the functions (rows of ``names``, −1 for none) one byte before each address and at
+    it. Padding holds no calls, and no call stands in front of a start.
+    """
+    known = {name: number for number, name in enumerate(dict.fromkeys(names))}
+    number = np.array([*(known[name] for name in names), -1], np.int64)
+    is_padding = np.array([*(name.startswith(PADDING) for name in names), False], np.bool_)
+    is_start = np.array([*(name in STARTS for name in names), False], np.bool_)
+    found: Bools = (exact >= 0) & (number[lookup] != number[exact]) & (is_padding[lookup] | is_start[exact])
+    return found
+
+
+def without_padding(name: str) -> str:
+    """Return the name of the function that padding belongs to: the one behind it."""
+    return next((name.removeprefix(prefix) for prefix in PADDING if name.startswith(prefix)), name)

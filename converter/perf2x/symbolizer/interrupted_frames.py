@@ -1,0 +1,196 @@
+"""Take nothing off the addresses of kernel frames that were interrupted, once their callees have names.
+
+Names tell which frames stand behind entries. Return addresses among them get a twin, the same address as that of an
+instruction, which is named as well; then those frames become the twins, and locations that no stack needs go::
+
+    stacks   schedule ─ mas_prev (return) ┬ asm_exc_page_fault     interrupted
+                                          └ mas_next               called
+    result   schedule ┬ mas_prev (exact)  ─ asm_exc_page_fault
+                      └ mas_prev (return) ─ mas_next
+
+The work is that of the rows of the tree, whatever the number of samples.
+"""
+
+import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
+
+from perf2x.base.abi.uapi import CpuMode
+from perf2x.base.columnar.arrays import I32, I64, U8, Bools
+from perf2x.base.columnar.ragged import Ragged
+from perf2x.base.columnar.unique import group_rows, unique, unique_inverse
+from perf2x.model.profile.profile import Locations, Profile, Stacks
+from perf2x.model.profile.stack_tree import depths, equal_rows, sum_samples
+from perf2x.symbolizer.entry_names import EntryRole, entry_roles, is_interrupted
+
+
+def are_kernel_returns(locations: Locations) -> Bools:
+    """(locations,) whether each may have a twin: the kernel's return addresses."""
+    found: Bools = (locations.mode == CpuMode.KERNEL) & (locations.lookup != locations.address)
+    return found & ~locations.synthetic
+
+
+def with_exact_twins(profile: Profile, rows: I64) -> tuple[Profile, I32]:
+    """Append an exact twin without lines for each of the locations ``rows``.
+
+    Returns the profile, and (locations,) the twin of each location, −1 for none.
+    """
+    old = profile.locations
+    count = len(old)
+    twin = np.full(count + len(rows), -1, np.int32)
+    if not len(rows):
+        return profile, twin
+    twin[rows] = np.arange(count, count + len(rows), dtype=np.int32)
+    last = old.line_offsets[-1]
+    locations = replace(
+        old,
+        address=np.append(old.address, old.address[rows]),
+        lookup=np.append(old.lookup, old.address[rows]),
+        mapping=np.append(old.mapping, old.mapping[rows]),
+        mode=np.append(old.mode, old.mode[rows]),
+        synthetic=np.append(old.synthetic, old.synthetic[rows]),
+        line_offsets=np.append(old.line_offsets, np.full(len(rows), last)),
+    )
+    return replace(profile, locations=locations), twin
+
+
+def behind_entries(profile: Profile, machine: str) -> I64:
+    """Return the locations that entries interrupted, rising; ``profile`` has names, ``machine`` is uname -m."""
+    stacks = profile.stacks
+    return unique(stacks.location[stacks.parent[_interrupting_rows(stacks, _roles(profile, machine))]]).astype(np.int64)
+
+
+def settle_interrupted(profile: Profile, twin: I32, machine: str, *, moved: bool) -> Profile:
+    """Use the twins behind entries and drop all others; ``profile`` has names, ``machine`` is uname -m.
+
+    ``moved``: names took locations to other addresses (``not_called``), and those that are equal now become one.
+    """
+    stacks, samples = profile.stacks, profile.samples
+    row = _interrupting_rows(stacks, _roles(profile, machine))
+    row = row[twin[stacks.location[stacks.parent[row]]] >= 0]
+    if not (len(row) or moved):
+        return _without_twins(profile, twin)
+    tree = _with_twins(stacks, row, twin, samples.stack.astype(np.int64))
+    tree = replace(tree, location=_equal_locations(profile.locations)[tree.location])
+    if len(tree.location) == len(stacks) and np.array_equal(tree.location, stacks.location):
+        return _without_twins(profile, twin)
+    changed, number = _settled_tree(tree, stacks)
+    samples = replace(samples, stack=np.append(number, -1)[samples.stack].astype(np.int32))
+    settled = replace(profile, stacks=changed, samples=samples)
+    settled = _take_locations(settled, _kept_locations(stacks, changed, twin))
+    return settled if _keeps_order(number, profile) else sum_samples(settled)
+
+
+def _interrupting_rows(stacks: Stacks, role: U8) -> I64:
+    """Rows of the tree whose parents they interrupted; ``role`` (locations,) has EntryRoles."""
+    rows = np.flatnonzero((role[stacks.location] & (EntryRole.ENTRY | EntryRole.PART) != 0) & (stacks.parent >= 0))
+    behind = stacks.location[stacks.parent[rows]]
+    return rows[is_interrupted(role[stacks.location[rows]], role[behind])]
+
+
+def _roles(profile: Profile, machine: str) -> U8:
+    """(locations,) role of each location's outermost function; 0 outside the kernel."""
+    locations = profile.locations
+    named = np.flatnonzero((np.diff(locations.line_offsets) > 0) & (locations.mode == CpuMode.KERNEL))
+    functions, place = unique_inverse(locations.line_function[locations.line_offsets[1:][named] - 1])
+    names = [profile.strings[row] for row in profile.functions.system_name[functions].tolist()]
+    result = np.zeros(len(locations), np.uint8)
+    result[named] = entry_roles(machine, names)[place]
+    return result
+
+
+class _Tree(Struct, frozen=True):
+    """A tree of stacks while it changes: new rows stand behind those that were there."""
+
+    parent: I64
+    location: I64
+    beside: I64
+    """(new rows,) the row that each was split from."""
+
+
+def _with_twins(stacks: Stacks, rows: I64, twin: I32, leaves: I64) -> _Tree:
+    """The tree with the parents of ``rows`` at their twins.
+
+    A parent that has other children, or samples of its own (``leaves``), stays; a new row has the twin.
+    """
+    parent, location = stacks.parent.astype(np.int64), stacks.location.astype(np.int64)
+    shared = np.zeros(len(parent) + 1, np.bool_)
+    shared[np.delete(parent, rows)] = True
+    shared[leaves] = True
+    behind = unique(parent[rows])
+    alone, split = behind[~shared[behind]], behind[shared[behind]]
+    new = np.arange(len(parent))
+    new[split] = len(parent) + np.arange(len(split))
+    chosen = np.zeros(len(parent), np.bool_)
+    chosen[rows] = True
+    chosen = np.append(chosen, chosen[split])  # what interrupted the row interrupted the new one
+    location[alone] = twin[location[alone]]
+    location = np.append(location, twin[location[split]])
+    parent = np.append(parent, parent[split])
+    parent[chosen] = new[parent[chosen]]
+    return _Tree(parent, location, split)
+
+
+def _settled_tree(tree: _Tree, before: Stacks) -> tuple[Stacks, I64]:
+    """The tree without equal rows, parents in front of children, and the row of each of ``before``."""
+    count = len(before)
+    changed = np.flatnonzero(tree.location != np.append(before.location, np.full(len(tree.beside), -1)))
+    same = equal_rows(tree.parent, tree.location, changed)
+    if (before.parent[1:] >= before.parent[:-1]).all():  # level by level: a new row follows the one it was split from
+        place = np.append(2 * np.arange(count), 2 * tree.beside + 1)
+    else:
+        place = depths(tree.parent)
+    order = np.argsort(place, kind="stable")
+    order = order[same[order] == order]
+    number = np.full(len(same) + 1, -1, np.int64)
+    number[order] = np.arange(len(order))
+    number[:-1] = number[same]
+    parent = number[tree.parent[order]].astype(np.int32)
+    return Stacks(parent, tree.location[order].astype(np.int32)), number[:count]
+
+
+def _keeps_order(number: I64, profile: Profile) -> bool:
+    """Whether rows of samples differ as before and are in order; ``number`` is the new row of each stack."""
+    used = np.zeros(len(profile.stacks) + 1, np.bool_)
+    used[profile.samples.stack] = True
+    rows = number[used[:-1]]
+    return bool((rows[1:] > rows[:-1]).all())
+
+
+def _equal_locations(locations: Locations) -> I64:
+    """(locations,) the first location that equals each; made-up ones equal none."""
+    own = np.where(locations.synthetic, np.arange(len(locations)), -1)
+    first, group = group_rows([locations.mapping, locations.address, locations.lookup, locations.mode, own])
+    return first[group]
+
+
+def _kept_locations(before: Stacks, after: Stacks, twin: I32) -> I64:
+    """Locations that stay, in order: those in stacks, and those that were in none before; a twin follows its own."""
+    count = len(twin) - np.count_nonzero(twin >= 0)
+    keep: Bools = np.arange(len(twin)) < count
+    keep[before.location] = False
+    keep[after.location] = True
+    order = 2 * np.arange(len(twin))
+    order[twin[twin >= 0]] = order[twin >= 0] + 1
+    by_order = np.argsort(order, kind="stable")
+    return by_order[keep[by_order]]
+
+
+def _without_twins(profile: Profile, twin: I32) -> Profile:
+    count = np.count_nonzero(twin < 0)
+    return profile if count == len(twin) else _take_locations(profile, np.arange(count))
+
+
+def _take_locations(profile: Profile, rows: I64) -> Profile:
+    """The profile with some of its locations, all that its stacks need, in the given order."""
+    old = profile.locations
+    lines = Ragged(old.line_offsets, np.arange(len(old.line_function))).take(rows)
+    number = np.full(len(old), -1, np.int32)
+    number[rows] = np.arange(len(rows), dtype=np.int32)
+    locations = Locations(
+        address=old.address[rows], lookup=old.lookup[rows], mapping=old.mapping[rows], mode=old.mode[rows],
+        synthetic=old.synthetic[rows], line_offsets=lines.offsets, line_function=old.line_function[lines.values],
+        line_number=old.line_number[lines.values],
+    )  # fmt: skip
+    stacks = Stacks(profile.stacks.parent, number[profile.stacks.location])
+    return replace(profile, locations=locations, stacks=stacks)

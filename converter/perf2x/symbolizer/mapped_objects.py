@@ -1,0 +1,160 @@
+"""Group a profile's mappings and locations by object, and compute the addresses to look up in each."""
+
+from itertools import pairwise
+
+import numpy as np
+from msgspec import Struct
+
+from perf2x.base.abi.uapi import CpuMode
+from perf2x.base.columnar.arrays import I64, U64, Bools
+from perf2x.binaries.elf.elf_file import PF_X, ElfObject
+from perf2x.binaries.find.object_files import ObjectFiles
+from perf2x.binaries.find.recorded_vdso import find_vdso
+from perf2x.model.profile.profile import Profile
+from perf2x.model.recording.build_ids import build_id_by_name
+from perf2x.model.recording.events import Session
+from perf2x.model.recording.mapping_names import is_real_path, without_deleted
+from perf2x.symbolizer.sources.symbol_source import Context, Dso, DsoKind
+
+KERNEL_PREFIXES = ("[kernel", "[guest.kernel")
+
+
+class ObjectKey(Struct, frozen=True):
+    """Key of an object: mappings with equal keys belong to one object."""
+
+    kind: DsoKind
+    name: str
+    build_id: bytes
+    pid: int
+    """Set for ANONYMOUS only, as its names mean nothing outside the process; else −1."""
+
+
+class MappedObject(Struct, frozen=True):
+    """One object of a profile with its mappings and the locations that are wanted of it."""
+
+    key: ObjectKey
+    mappings: I64
+    """Rows of mappings."""
+    locations: I64
+    """Rows of locations, ascending."""
+    pid: int
+    """A process that has the object mapped; −1 for the kernel."""
+    start: int = 0
+    """The lowest address that it is mapped at, 0 if there is no mapping."""
+
+
+def kind_of(filename: str, is_kernel: bool) -> DsoKind:
+    """The kind of object that a mapping's recorded name stands for."""
+    if is_kernel:
+        if filename.startswith(KERNEL_PREFIXES) or not filename:
+            return DsoKind.KERNEL
+        return DsoKind.MODULE if filename.startswith(("/", "[")) else DsoKind.SYMBOL
+    if filename.startswith(("[vdso", "[vsyscall", "[uprobes")):
+        return DsoKind.VDSO
+    return DsoKind.FILE if is_real_path(without_deleted(filename)) else DsoKind.ANONYMOUS
+
+
+def mapped_objects(profile: Profile, session: Session, wanted: Bools | None = None) -> list[MappedObject]:
+    """Objects with ``wanted`` locations, in order of their first mappings; unmapped kernel code comes last.
+
+    ``wanted`` (locations,) are by default those without names. Mappings without a build id have the one that
+    ``session`` holds by name.
+    """
+    keys: dict[ObjectKey, list[int]] = {}
+    for row in range(len(profile.mappings)):
+        keys.setdefault(_object_key(profile, row, session), []).append(row)
+    wanted = (np.diff(profile.locations.line_offsets) == 0) if wanted is None else wanted
+    wanted = wanted & ~profile.locations.synthetic
+    by_object = _locations_by_object(profile, list(keys.values()), wanted)
+    result = [
+        _mapped_object(profile, key, np.array(rows, np.int64), locations)
+        for (key, rows), locations in zip(keys.items(), by_object, strict=True)
+    ]
+    unmapped = wanted & (profile.locations.mapping < 0) & (profile.locations.mode == CpuMode.KERNEL)
+    if unmapped.any():
+        key = ObjectKey(DsoKind.KERNEL, "[kernel.kallsyms]", b"", -1)
+        result.append(MappedObject(key, np.zeros(0, np.int64), np.flatnonzero(unmapped), -1))
+    return [mapped for mapped in result if len(mapped.locations)]
+
+
+def _mapped_object(profile: Profile, key: ObjectKey, rows: I64, locations: I64) -> MappedObject:
+    mappings = profile.mappings
+    return MappedObject(key, rows, locations, int(mappings.pid[rows[0]]), int(mappings.start[rows].min()))
+
+
+def _locations_by_object(profile: Profile, rows: list[list[int]], wanted: Bools) -> list[I64]:
+    """Wanted locations of each object, ascending; ``rows`` are the mappings of each object."""
+    owner = np.zeros(len(profile.mappings), np.int64)
+    for index, mappings in enumerate(rows):
+        owner[mappings] = index
+    found = np.flatnonzero(wanted & (profile.locations.mapping >= 0)).astype(np.int64)
+    owners = owner[profile.locations.mapping[found]]
+    order = np.argsort(owners, kind="stable")
+    cuts = np.searchsorted(owners[order], np.arange(len(rows) + 1))
+    return [found[order[start:end]] for start, end in pairwise(cuts.tolist())]
+
+
+def _object_key(profile: Profile, row: int, session: Session) -> ObjectKey:
+    mappings, strings = profile.mappings, profile.strings
+    name = strings[int(mappings.filename[row])]
+    carried = bytes.fromhex(strings[int(mappings.build_id[row])])
+    build_id = carried or build_id_by_name(session, name, int(mappings.start[row]))
+    kind = kind_of(name, bool(mappings.is_kernel[row]))
+    if kind is DsoKind.ANONYMOUS:
+        return ObjectKey(kind, "", b"", int(mappings.pid[row]))
+    if kind is DsoKind.KERNEL:
+        name = name.partition("]")[0] + "]" if "]" in name else name
+    return ObjectKey(kind, name, build_id, -1)
+
+
+def dso_of(profile: Profile, mapped: MappedObject, found: ObjectFiles) -> Dso:
+    """Make the object that sources get."""
+    key, mappings = mapped.key, profile.mappings
+    start = min((int(v) for v in mappings.start[mapped.mappings]), default=0)
+    limit = max((int(v) for v in mappings.limit[mapped.mappings]), default=2**64 - 1)
+    return Dso(key.name, key.build_id, key.kind, mapped.pid, found, start, limit)
+
+
+def addresses_of(profile: Profile, mapped: MappedObject, found: ObjectFiles) -> U64:
+    """(2 * locations,) addresses to look up: svmas in files, else recorded addresses (see DsoKind).
+
+    Behind that of ``locations.lookup`` stands that of ``locations.address``, for a second try: where locations are in
+    order, so are these.
+    """
+    locations, mappings = profile.locations, profile.mappings
+    offset = np.empty(2 * len(mapped.locations), np.uint64)
+    offset[::2], offset[1::2] = locations.lookup[mapped.locations], locations.address[mapped.locations]
+    if mapped.key.kind not in (DsoKind.FILE, DsoKind.VDSO):
+        return offset
+    shift = mappings.offset - mappings.start if mapped.key.kind is DsoKind.FILE else -mappings.start
+    offset.reshape(-1, 2)[:] += shift[locations.mapping[mapped.locations], None]
+    if found.code is not None:
+        return _svmas(found.code, offset)
+    if found.files:
+        return _svmas_without_code(found.files[0], offset, int(mappings.offset[mapped.mappings].min()))
+    return offset
+
+
+def _svmas(code: ElfObject, offset: U64) -> U64:
+    """Convert file offsets to svmas; offsets outside all segments stay as they are and will not be found."""
+    svma, inside = code.svma(offset)
+    return np.where(inside, svma, offset)
+
+
+def _svmas_without_code(debug: ElfObject, offset: U64, first: int) -> U64:
+    """Convert file offsets to svmas with a debug file alone, in which the offsets of segments differ.
+
+    ``objcopy --only-keep-debug`` keeps addresses and sizes, not offsets. The executable segment began at the offset of
+    the first mapping, rounded to pages.
+    """
+    text = [s for s in debug.segments if s.type == "PT_LOAD" and s.flags & PF_X]
+    if not text:
+        return offset
+    shift = text[0].address // 4096 * 4096 - first
+    return offset + np.uint64(shift % 2**64)
+
+
+def vdso_files(context: Context, mapped: MappedObject) -> ObjectFiles:
+    """The files of the vDSO that ``mapped`` stands for; programs of 32 bits have theirs below 4 GiB."""
+    is_64 = mapped.start >= 2**32
+    return find_vdso(context.finder, context.session, mapped.key.build_id, context.kernel_build_id, is_64=is_64)

@@ -1,0 +1,194 @@
+"""Resolve the addresses of one object with all symbol sources; results can be sent between processes."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from msgspec import Struct
+
+from perf2x.base.columnar.arrays import I32, I64, U64, Bools
+from perf2x.base.columnar.ragged import Ragged, offsets_of, ranges
+from perf2x.base.columnar.unique import unique_inverse
+from perf2x.base.errors import ObjectError
+from perf2x.binaries.elf.call_sites import CallSites
+from perf2x.binaries.elf.elf_file import ElfObject
+from perf2x.binaries.find.object_files import ObjectFiles
+from perf2x.model.diagnostics import Count, Severity
+from perf2x.model.profile.profile import Profile
+from perf2x.model.recording.build_ids import VDSO
+from perf2x.symbolizer.entry_names import not_called, without_padding
+from perf2x.symbolizer.mapped_objects import MappedObject, addresses_of, dso_of, vdso_files
+from perf2x.symbolizer.sources.elf_symbols import count_broken
+from perf2x.symbolizer.sources.symbol_source import Context, Dso, DsoKind, Function, Symbols, SymbolSource
+from perf2x.symbolizer.styled_names import FunctionRow, full_names, function_row
+
+_KERNEL = (DsoKind.KERNEL, DsoKind.MODULE)
+
+
+class ResolveResult(Struct, frozen=True):
+    """Functions and lines of one object's locations.
+
+    Location i has ``count[i]`` rows from ``start[i]`` on, innermost inlined function first, and none if no source names
+    it.
+    """
+
+    start: I64
+    """(locations,)"""
+    count: I64
+    """(locations,)"""
+    is_exact: Bools
+    """(locations,) whether the name tells that the address is no return address."""
+    function: I32
+    """(rows,) index into ``functions``."""
+    line: I32
+    """(rows,) source line, 0 if unknown."""
+    functions: list[FunctionRow]
+    """In order of first appearance; some may be equal."""
+    full_names: dict[str, str]
+    """Full names by system name, where they are kept and say more than the displayed name."""
+    has_inlines: bool
+    build_id: bytes
+    reason: str
+    """The reason why locations have no name."""
+    counts: list[Count]
+    """Diagnostics that came up in this object."""
+
+
+class ObjectResolver:
+    """Resolves objects with the symbol sources of one conversion."""
+
+    def __init__(self, profile: Profile, context: Context, sources: Sequence[SymbolSource]) -> None:
+        self._profile, self._context = profile, context
+        self._sources = sorted(sources, key=lambda source: source.order)
+
+    def resolve(self, mapped: MappedObject) -> ResolveResult:
+        """Resolve one object. Diagnostics are part of the result, so that any process can do it."""
+        options = self._context.options
+        with self._context.diagnostics.apart() as counts:
+            found = find_files(self._context, mapped)
+            dso = dso_of(self._profile, mapped, found)
+            address, index = unique_inverse(addresses_of(self._profile, mapped, found))
+            is_file = mapped.key.kind is DsoKind.FILE or mapped.key.name == VDSO
+            answers = self._ask_sources(dso, address, found.reason if is_file else "")
+            function, used = _shared_functions(answers.parts)
+            functions = [function_row(each, options.names) for each in used]
+            lookup, exact = index[::2], index[1::2]
+            outermost = _outermost_functions(answers, function)
+            is_exact = not_called(outermost[lookup], outermost[exact], [row[1] for row in functions])
+            is_exact |= _without_call(found.code, address[exact], outermost[lookup], outermost[exact])
+            row = np.where(is_exact | (answers.count[lookup] == 0), exact, lookup)
+        return ResolveResult(
+            start=answers.start[row],
+            count=answers.count[row],
+            is_exact=is_exact,
+            function=function,
+            line=np.concatenate([np.zeros(0, np.int32), *(part.line for part in answers.parts)]),
+            functions=[_behind_padding(row) for row in functions] if mapped.key.kind in _KERNEL else functions,
+            full_names=full_names(used, options.names) if options.keep_full_names else {},
+            has_inlines=any(part.has_inlines for part in answers.parts),
+            build_id=dso.build_id,
+            reason=answers.reason or "no symbol at these addresses",
+            counts=list(counts.values()),
+        )
+
+    def functions_at(self, dso: Dso, address: U64) -> tuple[Ragged, list[FunctionRow]]:
+        """Rows of (function, line) of each address (n,), sorted and unique, innermost first, and the functions.
+
+        Values of the rows are (rows, 2). Names are those that `resolve` gives locations.
+        """
+        answers = self._ask_sources(dso, address, "")
+        function, used = _shared_functions(answers.parts)
+        line = np.concatenate([np.zeros(0, np.int32), *(part.line for part in answers.parts)])
+        rows = ranges(answers.start, answers.count)
+        values = np.stack([function[rows], line[rows]], 1).astype(np.int64)
+        functions = [function_row(each, self._context.options.names) for each in used]
+        in_kernel = dso.kind in _KERNEL
+        return Ragged(offsets_of(answers.count), values), [
+            _behind_padding(row) if in_kernel else row for row in functions
+        ]
+
+    def _ask_sources(self, dso: Dso, address: U64, reason: str) -> "_Answers":
+        """Ask each source in order for the addresses that earlier ones did not name."""
+        start, count = np.zeros(len(address), np.int64), np.zeros(len(address), np.int64)
+        parts: list[Symbols] = []
+        rows = 0
+        for source in self._sources:
+            unnamed = np.flatnonzero(count == 0)
+            if not len(unnamed) or not source.covers(dso):
+                continue
+            try:
+                symbols = source.lookup(dso, address[unnamed])
+            except ObjectError as error:
+                count_broken(self._context.diagnostics, error)
+                reason = reason or str(error)
+                continue
+            reason = symbols.missing or reason
+            start[unnamed], count[unnamed] = symbols.offsets[:-1] + rows, np.diff(symbols.offsets)
+            rows += len(symbols.line)
+            parts.append(symbols)
+        return _Answers(start, count, parts, reason)
+
+
+class _Answers(Struct, frozen=True):
+    """Answers of all sources for an object's unique addresses."""
+
+    start: I64
+    """(addresses,) first row in the rows of all parts, end to end."""
+    count: I64
+    """(addresses,)"""
+    parts: list[Symbols]
+    reason: str
+
+
+def find_files(context: Context, mapped: MappedObject) -> ObjectFiles:
+    """The object's files; none for what is no file."""
+    key = mapped.key
+    if key.kind in (DsoKind.KERNEL, DsoKind.SYMBOL, DsoKind.ANONYMOUS):
+        return ObjectFiles()
+    if key.name == VDSO:
+        return vdso_files(context, mapped)
+    found = context.finder.find(key.name, key.build_id, mapped.pid)
+    if found.mismatched:
+        advice = "files of another build were used, as asked; names may be wrong."
+        context.diagnostics.add("build_id_mismatch", Severity.GUESS, advice, where=key.name)
+    return found
+
+
+def _shared_functions(parts: Sequence[Symbols]) -> tuple[I32, list[Function]]:
+    """(function index of every row, one table of the functions that rows of any part refer to)."""
+    functions: list[Function] = []
+    columns = [np.zeros(0, np.int32)]
+    for part in parts:
+        is_used = np.zeros(len(part.functions), np.bool_)
+        is_used[part.function] = True
+        number = np.cumsum(is_used) - 1 + len(functions)
+        functions += [part.functions[row] for row in np.flatnonzero(is_used).tolist()]
+        columns.append(number[part.function].astype(np.int32))
+    return np.concatenate(columns), functions
+
+
+def _outermost_functions(answers: _Answers, function: I32) -> I64:
+    """(addresses,) the function that each address lies in, −1 where no source names it."""
+    last = (answers.start + answers.count - 1)[answers.count > 0]
+    outermost = np.full(len(answers.count), -1, np.int64)
+    outermost[answers.count > 0] = function[last]
+    return outermost
+
+
+def _without_call(code: ElfObject | None, svma: U64, lookup: I64, exact: I64) -> Bools:
+    """(n,) whether no call ends at an address whose function is another than that of the byte in front of it.
+
+    Only those few addresses are looked at: chains without frame pointers hold addresses of functions that nobody
+    called. A call may end a function (of one that never returns), so its bytes decide.
+    """
+    found = np.zeros(len(svma), np.bool_)
+    rows = np.flatnonzero((exact >= 0) & (lookup != exact)) if code is not None else np.zeros(0, np.int64)
+    if code is not None and len(rows):
+        sites = CallSites(code)
+        found[rows] = [not sites.may_return_to(one) for one in svma[rows].tolist()]
+    return found
+
+
+def _behind_padding(function: FunctionRow) -> FunctionRow:
+    """The function itself, for what its padding is called."""
+    name, system_name, filename, start_line = function
+    return without_padding(name), without_padding(system_name), filename, start_line

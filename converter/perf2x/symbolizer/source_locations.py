@@ -1,0 +1,100 @@
+"""Source locations of addresses as columns: functions, files and lines, innermost inlined function first."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from msgspec import Struct
+
+from perf2x.base.columnar.arrays import I64, Bools
+from perf2x.base.columnar.ragged import offsets_of, ranges
+
+CALL_OPERATOR = "operator()"
+
+
+class DebugFunction(Struct, frozen=True):
+    """A function as debug info describes it."""
+
+    symbol: str
+    """Linkage name if debug info has one, else its plain name; "" for a function without a name."""
+    path: str
+    start_line: int = 0
+    """The declared line if debug info was read unit by unit; from a symcache, which does not keep it, the lowest line
+    of any instruction: viewers that begin there leave no sampled line out. 0 if unknown, and
+    from a symcache if the function is inlined wherever it is used.
+    """
+    inside: str = ""
+    """Symbol of the function that the lines of a nameless call operator stand in; "" for others and if unknown."""
+
+    @property
+    def is_nameless_call_operator(self) -> bool:
+        """True for a call operator, a lambda's in most cases, that debug info gives no linkage name."""
+        return is_nameless_call_operator(self.symbol)
+
+
+def is_nameless_call_operator(name: str) -> bool:
+    """Return whether a name in debug info is that of a call operator without a linkage name."""
+    return name == CALL_OPERATOR or name.startswith(f"{CALL_OPERATOR}<")
+
+
+class SourceLocations(Struct, frozen=True):
+    """Frames of ``n`` addresses: address i has rows ``offsets[i]`` to ``offsets[i + 1]``, innermost inlined first.
+
+    An address that debug info does not cover has no rows.
+    """
+
+    offsets: I64
+    """(n + 1,)"""
+    function: I64
+    """(rows,) index into ``functions``."""
+    line: I64
+    """(rows,) source line, 0 if unknown."""
+    functions: Sequence[DebugFunction]
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def chain(self, index: int) -> list[tuple[DebugFunction, int]]:
+        """(function, line) pairs of one address, innermost first; meant for tests and single addresses."""
+        rows = range(int(self.offsets[index]), int(self.offsets[index + 1]))
+        return [(self.functions[int(self.function[row])], int(self.line[row])) for row in rows]
+
+    @property
+    def has_line(self) -> Bools:
+        """(n,) true if any row of the address has a line."""
+        known = np.concatenate([[0], np.cumsum(self.line > 0)])
+        result: Bools = known[self.offsets[1:]] > known[self.offsets[:-1]]
+        return result
+
+    @property
+    def is_complete(self) -> Bools:
+        """(n,) true if the address has a line and all its functions have names."""
+        nameless = np.array([not function.symbol for function in self.functions], np.bool_)[self.function]
+        before = np.concatenate([[0], np.cumsum(nameless)])
+        result: Bools = self.has_line & (before[self.offsets[1:]] == before[self.offsets[:-1]])
+        return result
+
+    def take(self, addresses: I64) -> "SourceLocations":
+        """The locations of some addresses, given by index."""
+        count = np.diff(self.offsets)[addresses]
+        rows = ranges(self.offsets[addresses], count)
+        return SourceLocations(offsets_of(count), self.function[rows], self.line[rows], self.functions)
+
+
+def source_locations_of(chains: Sequence[Sequence[tuple[DebugFunction, int]]]) -> SourceLocations:
+    """Build the columns from one chain of (function, line) pairs per address; equal functions become one."""
+    number: dict[DebugFunction, int] = {}
+    rows = [(number.setdefault(function, len(number)), line) for chain in chains for function, line in chain]
+    function, line = np.array(rows, np.int64).reshape(-1, 2).T.copy()
+    count = np.array([len(chain) for chain in chains], np.int64)
+    return SourceLocations(offsets_of(count), function, line, list(number))
+
+
+def with_replaced(locations: SourceLocations, addresses: I64, better: SourceLocations) -> SourceLocations:
+    """Replace the locations of ``addresses`` (ascending indices) by those in ``better``, one entry per index."""
+    count, start = np.diff(locations.offsets), locations.offsets[:-1].copy()
+    count[addresses] = np.diff(better.offsets)
+    start[addresses] = better.offsets[:-1] + len(locations.function)
+    rows = ranges(start, count)
+    function = np.concatenate([locations.function, better.function + len(locations.functions)])[rows]
+    line = np.concatenate([locations.line, better.line])[rows]
+    return SourceLocations(offsets_of(count), function, line, [*locations.functions, *better.functions])

@@ -1,0 +1,94 @@
+"""Names for addresses in ELF files: symbol tables first, then lines and inlined frames if debug info has them."""
+
+from typing import ClassVar
+
+import numpy as np
+
+from perf2x.base.columnar.arrays import U64
+from perf2x.base.columnar.unique import unique_known
+from perf2x.base.errors import ObjectError
+from perf2x.binaries.elf.elf_file import ElfObject
+from perf2x.binaries.find.object_files import ObjectFiles
+from perf2x.binaries.find.split_debug import has_split_debug_info
+from perf2x.binaries.go.go_table import has_go_table
+from perf2x.symbolizer.source_locations import SourceLocations, source_locations_of, with_replaced
+from perf2x.symbolizer.sources.elf_symbols import ElfNames, count_broken
+from perf2x.symbolizer.sources.merge_debug_info import merge_debug_info
+from perf2x.symbolizer.sources.symbol_source import Context, Dso, DsoKind, Symbols, no_symbols, symbols_from_names
+from perf2x.symbolizer.symcache.build_symcache import open_line_lookup
+
+STRIPPED = "stripped: no symbol table in it, and no debug file found"
+
+
+class ElfSource:
+    """Function names from ``.symtab``, ``.dynsym`` and linkage tables; lines and inlined frames from DWARF."""
+
+    order: ClassVar[int] = 20
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    def covers(self, dso: Dso) -> bool:
+        """True for objects with at least one file."""
+        return dso.kind in (DsoKind.FILE, DsoKind.VDSO) and bool(dso.found.files)
+
+    def lookup(self, dso: Dso, address: U64) -> Symbols:
+        """Functions by svma, with lines if there is debug info."""
+        names = ElfNames(dso.found, self._context.diagnostics)
+        return symbols_of(self._context, dso.found, names, address, dso.name)
+
+
+def symbols_of(context: Context, found: ObjectFiles, names: ElfNames, svma: U64, recorded: str = "") -> Symbols:
+    """Functions by svma from ``names``, with lines and inlined frames if a file of ``found`` has debug info.
+
+    ``recorded`` is the object's recorded path; the rest of split debug info may lie beside it.
+    """
+    row = names.find(svma)
+    missing = "" if names.has_symtab else STRIPPED
+    if found.dwarf is not None:
+        locations = _source_locations(context, found, found.dwarf, recorded, svma)
+        if found.code is not None and has_go_table(found.code):
+            locations = _with_go_start_lines(context, found, locations, svma)
+        return merge_debug_info(names, row, locations, context.options.inline, missing)
+    rows, function = unique_known(row)
+    if not len(rows):
+        return no_symbols(len(svma), missing)
+    return symbols_from_names([names.name(one) for one in rows.tolist()], function, missing)
+
+
+def _with_go_start_lines(
+    context: Context, found: ObjectFiles, locations: SourceLocations, svma: U64
+) -> SourceLocations:
+    from perf2x.symbolizer.sources.go_start_lines import with_go_start_lines  # only Go programs need it
+
+    try:
+        return with_go_start_lines(locations, found.code, found.symbols, svma) if found.code is not None else locations
+    except ObjectError as error:
+        count_broken(context.diagnostics, error)
+        return locations
+
+
+def _source_locations(
+    context: Context, found: ObjectFiles, file: ElfObject, recorded: str, svma: U64
+) -> SourceLocations:
+    """Locations from the symcache; those that it lacks and other files may hold, from the DWARF units themselves."""
+    locations, lacking = source_locations_of([[]] * len(svma)), np.arange(len(svma))
+    try:
+        lines = open_line_lookup(file, context.options, context.diagnostics)
+        if lines is not None:
+            locations = lines.find(svma)
+            lacking = np.flatnonzero(~locations.is_complete) if has_split_debug_info(file) else lacking[:0]
+    except ObjectError as error:  # one unreadable unit is enough to fail; the others are read one by one
+        count_broken(context.diagnostics, error)
+        lacking = lacking[: 0 if file.type == "ET_REL" else None]
+    if not len(lacking):
+        return locations
+    from perf2x.symbolizer.sources.dwarf_units import locations_from_units  # the DWARF reader: few addresses need it
+
+    try:
+        better = locations_from_units(context, found, recorded, svma[lacking])
+    except ObjectError as error:
+        count_broken(context.diagnostics, error)
+        return locations
+    known = np.flatnonzero(np.diff(better.offsets))
+    return with_replaced(locations, lacking[known], better.take(known))

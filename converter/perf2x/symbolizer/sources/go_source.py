@@ -1,0 +1,79 @@
+"""Names and lines of Go programs that were linked without symbols, from the runtime's own table.
+
+perf shows such frames as unknown. Programs with a symbol table are left to elf_source.py: their symbols
+name the types of generic functions, which this table writes as ``[...]``.
+"""
+
+from typing import ClassVar
+
+import numpy as np
+
+from perf2x.base.columnar.arrays import I32, I64, U64
+from perf2x.base.columnar.unique import unique_inverse
+from perf2x.binaries.go.go_functions import MAX_LINE, GoFunction, GoFunctions
+from perf2x.binaries.go.go_table import go_functions, has_go_table
+from perf2x.symbolizer.sources.symbol_source import Context, Dso, DsoKind, Function, Symbols, no_symbols
+
+
+class GoSource:
+    """Functions and lines from ``.gopclntab``; addresses outside it (C code of cgo) are left to the next source."""
+
+    order: ClassVar[int] = 18
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    def covers(self, dso: Dso) -> bool:
+        """True for Go programs with neither symbols nor debug info."""
+        found = dso.found
+        if dso.kind is not DsoKind.FILE or found.code is None or found.dwarf is not None:
+            return False
+        return not any(file.section(".symtab") for file in found.files) and has_go_table(found.code)
+
+    def lookup(self, dso: Dso, address: U64) -> Symbols:
+        """Functions by svma."""
+        table = go_functions(dso.found.code) if dso.found.code is not None else None
+        if table is None:
+            return no_symbols(len(address))
+        rows, which = unique_inverse(table.find(address))
+        known = [table.function(row) if row >= 0 else None for row in rows.tolist()]
+        is_known = np.array([one is not None for one in known], np.bool_)
+        index = np.where(is_known, np.cumsum(is_known) - 1, -1)[which]
+        functions, line = _functions_and_lines(table, [one for one in known if one is not None], index, address)
+        return _symbols(functions, index, line)
+
+
+def _functions_and_lines(
+    table: GoFunctions, known: list[GoFunction], index: I64, address: U64
+) -> tuple[list[Function], I64]:
+    """(functions, line of each address); ``index`` (n,) is the function of each address in ``known``, −1 for none.
+
+    The line is 0 if it was inlined from another file.
+    """
+    entry = np.array([one.entry for one in known], np.uint64)
+    own, inside = np.arange(len(known)), np.flatnonzero(index >= 0)
+    row = np.concatenate([own, index[inside]])
+    svma = np.concatenate([entry, address[inside]])
+    file = table.values(np.array([one.file_at for one in known], np.int64), entry, row, svma)
+    line = table.values(np.array([one.line_at for one in known], np.int64), entry, row, svma)
+    valid = (file == file[row]) & (line > 0) & (line <= MAX_LINE)
+    result = np.zeros(len(address), np.int64)
+    result[inside] = np.where(valid, line, 0)[len(known) :]
+    rows = zip(known, file.tolist(), line.tolist(), strict=False)
+    functions = [
+        Function(
+            one.name,
+            "",
+            table.filename(number, one.first_file),
+            min(one.start_line or max(first, 0), MAX_LINE),
+        )
+        for one, number, first in rows
+    ]
+    return functions, result
+
+
+def _symbols(functions: list[Function], index: I64, line: I64) -> Symbols:
+    known = index >= 0
+    offsets = np.concatenate([[0], np.cumsum(known)]).astype(np.int64)
+    columns: tuple[I32, I32] = index[known].astype(np.int32), line[known].astype(np.int32)
+    return Symbols(offsets, *columns, functions, missing="no function of the Go program")

@@ -1,0 +1,34 @@
+"""Start lines of Go functions in programs with debug info: ``go build -pgo`` counts lines of calls from there."""
+
+import re
+
+from msgspec.structs import replace
+
+from perf2x.base.columnar.arrays import U64
+from perf2x.base.columnar.unique import unique
+from perf2x.binaries.elf.elf_file import ElfObject
+from perf2x.binaries.go.func_lines import start_lines
+from perf2x.binaries.go.go_table import go_functions
+from perf2x.symbolizer.source_locations import SourceLocations
+
+_TYPES = re.compile(r"\[.*\]")
+"""Types of a generic function, which Go's table of functions leaves out."""
+
+
+def with_go_start_lines(
+    locations: SourceLocations, code: ElfObject, symbols: ElfObject | None, svma: U64
+) -> SourceLocations:
+    """Replace start lines by those of Go's table for the functions at ``svma`` and those inlined into them.
+
+    Other functions keep theirs. ObjectError if the table is damaged.
+    """
+    table = go_functions(code)
+    if table is None:
+        return locations
+    row = unique(table.find(svma))
+    known = start_lines(table, row[row >= 0].tolist(), code, symbols)
+    functions = [
+        replace(one, start_line=known.get(_TYPES.sub("[...]", one.symbol), one.start_line))
+        for one in locations.functions
+    ]
+    return replace(locations, functions=functions)

@@ -1,0 +1,180 @@
+"""Mappings for the code in jitdump files, added to the recording before it is stitched.
+
+Each piece of code becomes a mapping of the dump file itself, at the file offset of its bytes, from the time of its load
+on. Code that is replaced at the same address then needs no special case: a sample finds the mapping of its time, and
+the file offset names the function. Programs announce a dump by mapping its first page executable
+(tools/perf/util/jitdump.c jit_detect), which perf records.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
+
+from perf2x.base.abi.uapi import CpuMode
+from perf2x.base.columnar.arrays import U64, Bools
+from perf2x.base.columnar.secret_keys import secret_key
+from perf2x.base.columnar.unique import rows_by
+from perf2x.binaries.find.object_finder import Finder
+from perf2x.model.diagnostics import Diagnostics, Severity
+from perf2x.model.recording.events import Session
+from perf2x.model.recording.mapping_names import is_jitdump
+from perf2x.model.recording.sideband import Mmaps, Sideband
+from perf2x.symbolizer.make_finder import make_finder
+from perf2x.symbolizer.sources.jitdump_files import JitdumpFiles
+from perf2x.symbolizer.symbol_options import SymbolOptions
+
+if TYPE_CHECKING:
+    from perf2x.symbolizer.sources.parse_jitdump import JitCode, JitDump
+
+CLOCK_MONOTONIC = 1
+PROT_READ_EXEC = 5
+MAX_SHARED_CODE = 1 << 18
+"""Most pieces of code that further processes may have of a dump that one process has already; forked workers have their
+parent's.
+"""
+_INJECTED = re.compile(r"(?:^|/)jitted-(\d+)-\d+\.so$")
+
+
+class _CodeMapping(Struct, frozen=True):
+    """A mapping to be added; ``marker`` is the row of the mapping that announced the dump."""
+
+    marker: int
+    time: int
+    code: JitCode
+
+
+class AnnouncedDump(Struct, frozen=True):
+    """A dump under the name by which a process announced it."""
+
+    name: str
+    dump: JitDump
+
+
+def with_jitdump_mappings(
+    sideband: Sideband, session: Session, options: SymbolOptions, diagnostics: Diagnostics, finder: Finder | None = None
+) -> tuple[Sideband, list[AnnouncedDump]]:
+    """Add a mapping for each piece of code in each dump that can be found; call this before stitching.
+
+    Processes that went through ``perf inject --jit`` have their mappings already. Without dumps, ``sideband`` itself is
+    returned. Returns the dumps as well, in the order in which they were announced.
+    """
+    mmaps = sideband.mmaps
+    markers = _markers(mmaps)
+    if not markers:
+        return sideband, []
+    finder = finder or make_finder(options, diagnostics)
+    added: list[_CodeMapping] = []
+    dumps: list[AnnouncedDump] = []
+    for row, dump in _open_dumps(markers, mmaps, JitdumpFiles(options, finder, diagnostics), diagnostics):
+        added += _code_mappings(dump, row, mmaps, session, diagnostics)
+        dumps.append(AnnouncedDump(mmaps.filename[row], dump))
+    if added:
+        sideband = replace(sideband, mmaps=_append(_anonymous_first(mmaps, added), added))
+    return sideband, dumps
+
+
+def _markers(mmaps: Mmaps) -> list[int]:
+    """Rows of the first mapping of each (process, dump)."""
+    injected = {int(match.group(1)) for name in mmaps.filename if (match := _INJECTED.search(name))}
+    found: dict[tuple[int, str], int] = {}
+    for row, name in enumerate(mmaps.filename):
+        if is_jitdump(name) and int(mmaps.pid[row]) not in injected:
+            found.setdefault((int(mmaps.pid[row]), name), row)
+    return list(found.values())
+
+
+def _open_dumps(
+    markers: Sequence[int], mmaps: Mmaps, files: JitdumpFiles, diagnostics: Diagnostics
+) -> Iterator[tuple[int, JitDump]]:
+    """(marker, dump) for each dump that is there; dumps that too many processes share are left out, and counted."""
+    opened: set[str] = set()
+    shared = 0
+    for row in markers:
+        filename = mmaps.filename[row]
+        dump = files.open(filename, int(mmaps.pid[row]))
+        if dump is None:
+            advice = (
+                "code of a just-in-time compiler has neither names nor call frame information: its jit-PID.dump is not "
+                "here (--perf-map-dir DIR, or perf inject --jit where it is)."
+            )
+            diagnostics.add("jitdump_missing", Severity.LOSS, advice, where=filename)
+            continue
+        if dump.name in opened:
+            shared += len(dump.codes)
+            if shared > MAX_SHARED_CODE:
+                advice = "many processes name one dump of compiled code; in some of them its functions have no names."
+                diagnostics.add("jitdump_shared", Severity.LOSS, advice, where=filename)
+                continue
+        opened.add(dump.name)
+        yield row, dump
+
+
+def _code_mappings(
+    dump: JitDump, marker: int, mmaps: Mmaps, session: Session, diagnostics: Diagnostics
+) -> list[_CodeMapping]:
+    """A mapping for each piece of code, from its load on, or from the marker on if the clocks cannot be compared."""
+    start = int(mmaps.time[marker])
+    comparable = session.clock_id == CLOCK_MONOTONIC and not dump.arch_timestamps
+    if not comparable and dump.codes:
+        advice = (
+            "times of compiled code cannot be compared with the recording's; record with -k mono (perf record -k 1)."
+        )
+        diagnostics.add("jitdump_other_clock", Severity.GUESS, advice, where=mmaps.filename[marker])
+    return [_CodeMapping(marker, max(code.time, start) if comparable else start, code) for code in dump.codes]
+
+
+def _anonymous_first(mmaps: Mmaps, added: Sequence[_CodeMapping]) -> Mmaps:
+    """Move the ``//anon`` mappings that hold code back to the time at which their dump was announced.
+
+    A compiler may map memory after it told of the code in it; such a mapping must not hide the code. perf inject leaves
+    these mappings out altogether.
+    """
+    time, position = mmaps.time.copy(), mmaps.position.copy()
+    anonymous = np.flatnonzero(np.array([name.startswith("//anon") for name in mmaps.filename], np.bool_))
+    by_process = {secret_key(pid & 0xFFFFFFFF): anonymous[rows] for pid, rows in rows_by(mmaps.pid[anonymous])}
+    address = np.array([mapping.code.address for mapping in added], np.uint64)
+    for marker, of_marker in rows_by(np.array([mapping.marker for mapping in added], np.int64)):
+        rows = by_process.get(secret_key(int(mmaps.pid[marker]) & 0xFFFFFFFF), np.zeros(0, np.int64))
+        later = (mmaps.time[rows] > mmaps.time[marker]) | (mmaps.position[rows] > mmaps.position[marker])
+        rows = rows[later]
+        rows = rows[_contains_any(np.sort(address[of_marker]), mmaps.start[rows], mmaps.length[rows])]
+        time[rows], position[rows] = mmaps.time[marker], mmaps.position[marker]
+    return replace(mmaps, time=time, position=position)
+
+
+def _contains_any(points: U64, start: U64, length: U64) -> Bools:
+    """(n,) true if range i contains any of ``points`` (sorted)."""
+    result: Bools = np.searchsorted(points, start, "left") < np.searchsorted(points, start + length, "left")
+    return result
+
+
+def _append(mmaps: Mmaps, added: Sequence[_CodeMapping]) -> Mmaps:
+    """The table with a further row for each piece of code."""
+    marker = np.array([mapping.marker for mapping in added], np.int64)
+    rows: dict[str, Any] = {
+        "time": np.array([mapping.time for mapping in added], np.uint64),
+        "position": mmaps.position[marker],
+        "pid": mmaps.pid[marker],
+        "tid": mmaps.tid[marker],
+        "start": np.array([mapping.code.address for mapping in added], np.uint64),
+        "length": np.array([mapping.code.size for mapping in added], np.uint64),
+        "pgoff": np.array([mapping.code.offset for mapping in added], np.uint64),
+        "prot": np.full(len(added), PROT_READ_EXEC, np.int32),
+        "flags": np.zeros(len(added), np.int32),
+        "cpumode": np.full(len(added), CpuMode.USER, np.uint8),
+        "filename": [mmaps.filename[row] for row in marker.tolist()],
+        "build_id": [b""] * len(added),
+        "is_data": np.zeros(len(added), np.bool_),
+        "file": np.zeros(len(added), np.uint64),
+    }
+    return Mmaps(**{name: _concatenate(getattr(mmaps, name), rows[name]) for name in mmaps.__struct_fields__})
+
+
+def _concatenate(column: Any, more: Any) -> Any:
+    return [*column, *more] if isinstance(column, list) else np.concatenate([column, more])

@@ -1,0 +1,87 @@
+"""Names and lines of just-in-time compiled code from jitdump files.
+
+Samples find this code by the mappings that jitdump_mappings.py adds before stitching.
+"""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from msgspec.structs import replace
+
+from perf2x.base.columnar.arrays import I64, U64
+from perf2x.model.recording.mapping_names import is_jitdump
+from perf2x.symbolizer.sources.jit_names import jit_function
+from perf2x.symbolizer.sources.jitdump_files import JitdumpFiles
+from perf2x.symbolizer.sources.symbol_source import Context, Dso, DsoKind, Function, Symbols, no_symbols
+
+if TYPE_CHECKING:
+    from perf2x.symbolizer.sources.parse_jitdump import JitCode, JitDump
+
+
+class JitdumpSource:
+    """Names and lines of code in dumps, by file offset."""
+
+    order: ClassVar[int] = 30
+
+    def __init__(self, context: Context) -> None:
+        self._files = JitdumpFiles(context.options, context.finder, context.diagnostics)
+        self._code: dict[str, CodeByOffset] = {}
+
+    def covers(self, dso: Dso) -> bool:
+        """True for mappings of a dump, which ``with_jitdump_mappings`` made."""
+        return dso.kind is DsoKind.FILE and is_jitdump(dso.name)
+
+    def lookup(self, dso: Dso, address: U64) -> Symbols:
+        """Functions by offset into the dump."""
+        dump = self._files.open(dso.name, dso.pid)
+        if dump is None:
+            return no_symbols(len(address), "the dump is not there")
+        code = self._code.get(dump.name) or self._code.setdefault(dump.name, CodeByOffset(dump))
+        return _symbols_of_code(code.codes, code.find(address), address)
+
+
+class CodeByOffset:
+    """Pieces of code of a dump, found by file offset."""
+
+    def __init__(self, dump: JitDump) -> None:
+        by_offset = {code.offset: code for code in reversed(dump.codes)}
+        self.codes = sorted(by_offset.values(), key=lambda code: code.offset)
+        self.start: U64 = np.array([code.offset for code in self.codes], np.uint64)
+        """(codes,) ascending."""
+        self.size: U64 = np.array([code.size for code in self.codes], np.uint64)
+
+    def find(self, offset: U64) -> I64:
+        """(n,) index into ``codes`` of the piece that contains each offset, −1 for none."""
+        row = np.searchsorted(self.start, offset, "right").astype(np.int64) - 1
+        if not self.codes:
+            return row
+        inside = (row >= 0) & (offset - self.start[row] < self.size[row])
+        return np.where(inside, row, -1)
+
+
+def _symbols_of_code(codes: Sequence[JitCode], row: I64, offset: U64) -> Symbols:
+    """Functions and lines; ``row`` (n,) is the piece of code at each offset, −1 for none."""
+    functions: dict[Function, int] = {}
+    index, line = [], []
+    known = row >= 0
+    for piece, at in zip(row[known].tolist(), offset[known].tolist(), strict=True):
+        function, number = _function_and_line(codes[piece], at)
+        index.append(functions.setdefault(function, len(functions)))
+        line.append(number)
+    offsets = np.concatenate([[0], np.cumsum(known)]).astype(np.int64)
+    return Symbols(offsets, np.array(index, np.int32), np.array(line, np.int32), tuple(functions))
+
+
+def _function_and_line(code: JitCode, offset: int) -> tuple[Function, int]:
+    """The function of a piece of code, and the line at ``offset``, 0 if unknown."""
+    function = jit_function(code.name)
+    if not code.lines:
+        return function, 0
+    address = code.first + offset - code.offset
+    at = max(bisect.bisect_right(code.lines, address, key=lambda line: line.address) - 1, 0)
+    filename = function.filename or code.lines[0].filename
+    return replace(function, filename=filename), min(code.lines[at].line, 2**31 - 1)

@@ -1,0 +1,135 @@
+"""Parse /proc/kallsyms, or a copy of it, to columns.
+
+Source of truth: kernel/kallsyms.c s_show for the format; tools/perf/util/symbol.c kallsyms__parse,
+map__process_kallsym_symbol and symbols__fixup_end for the choice of symbols and their ends.
+"""
+
+from pathlib import Path
+
+import numpy as np
+from msgspec import Struct
+
+from perf2x.base.columnar.arrays import I64, U8, U64, Bools
+from perf2x.base.columnar.text_columns import differs_from_previous, hex_numbers
+from perf2x.base.errors import ObjectError
+from perf2x.base.files.read_file import read_object_file
+from perf2x.base.files.temporary import shown_name
+from perf2x.binaries.elf.decompress import inflate_file
+from perf2x.binaries.elf.symtab import STB_GLOBAL, STB_LOCAL, STB_WEAK, STT_FUNC, STT_OBJECT
+from perf2x.symbolizer.symbol_index import PAGE, SymbolColumns, SymbolIndex
+
+NEWLINE, SPACE, TAB = 0x0A, 0x20, 0x09
+MAX_SIZE = 1 << 28
+"""Bytes of a file; a kernel with all modules loaded has a tenth."""
+
+
+class Kallsyms(Struct, frozen=True):
+    """All symbols that perf would consider, in file order."""
+
+    start: U64
+    letter: U8
+    """Type as nm prints it, upper or lower case."""
+    name_start: I64
+    name_end: I64
+    module: I64
+    """Index into ``modules``, −1 for the kernel itself."""
+    modules: list[str]
+    text: bytes
+
+    def name(self, row: int) -> str:
+        """The symbol's name without its module."""
+        return self.text[int(self.name_start[row]) : int(self.name_end[row])].decode(errors="surrogateescape")
+
+    def address_of(self, name: str) -> int | None:
+        """Address of a symbol of the kernel itself; None if there is no such symbol."""
+        wanted = name.encode(errors="surrogateescape")
+        same = (self.name_end - self.name_start == len(wanted)) & (self.module < 0)
+        for row in np.flatnonzero(same):
+            at = int(self.name_start[row])
+            if self.text[at : at + len(wanted)] == wanted:
+                return int(self.start[row])
+        return None
+
+    def index(self) -> SymbolIndex:
+        """Make the index of the symbols, with the same rows."""
+        upper = (self.letter >= ord("A")) & (self.letter <= ord("Z"))
+        binding = np.where(self.letter == ord("W"), STB_WEAK, np.where(upper, STB_GLOBAL, STB_LOCAL))
+        kind = np.where(np.isin(self.letter & 0xDF, (ord("T"), ord("W"))), STT_FUNC, STT_OBJECT)
+        columns = self.start, self._ends(), kind.astype(np.uint8), binding.astype(np.uint8), self.name
+        return SymbolIndex(SymbolColumns(*columns))
+
+    def _ends(self) -> U64:
+        """Ends of symbols: the last one before a module border reaches to the next page's end, others are unknown."""
+        order = np.argsort(self.start, kind="stable")
+        module = self.module[order]
+        border = np.append(module[1:] != module[:-1], False) if len(order) else np.zeros(0, np.bool_)
+        end = self.start.copy()
+        rows = order[border]
+        page = np.uint64(PAGE)
+        end[rows] = (self.start[rows] + page + page - np.uint64(1)) // page * page
+        return end
+
+
+def read_kallsyms(path: Path) -> Kallsyms:
+    """Parse a kallsyms file, plain or compressed; ObjectError if it is not one or its addresses are hidden."""
+    return parse_kallsyms(inflate_file(read_object_file(path, MAX_SIZE)), shown_name(path))
+
+
+def parse_kallsyms(text: bytes, name: str) -> Kallsyms:
+    """Parse lines ``ffffffff81000000 T _stext`` or, tab-separated, ``… t func\\t[module]``; skip other lines."""
+    raw = np.frombuffer(text, np.uint8)
+    ends = np.flatnonzero(raw == NEWLINE)
+    if not len(raw) or raw[-1] != NEWLINE:
+        ends = np.append(ends, len(raw))
+    starts = np.append(0, ends[:-1] + 1)
+    width = text.find(b" ")
+    if not 1 <= width <= 16:
+        raise ObjectError(f"{name}: no kallsyms file, its first line is {text[:40]!r}")
+    starts, ends = _regular(raw, starts, ends, width)
+    address, valid = hex_numbers(text, starts, width)
+    letter = raw[starts + width + 1]
+    wanted = np.flatnonzero(valid & _is_symbol()[letter] & (raw[starts + width + 3] != ord("$")))
+    starts, ends, address, letter = starts[wanted], ends[wanted], address[wanted], letter[wanted]
+    if len(address) == 0:
+        raise ObjectError(f"{name}: no symbols in it")
+    if not address.any():
+        raise ObjectError(f"{name}: every address is 0, they were hidden (kernel.kptr_restrict)")
+    name_end, module, modules = _modules(raw, text, starts, ends)
+    return Kallsyms(address, letter, starts + width + 3, name_end, module, modules, text)
+
+
+def _is_symbol() -> Bools:
+    """(256,) symbol_type__filter: true for letters of code and data."""
+    letters = np.zeros(256, np.bool_)
+    letters[np.frombuffer(b"TWDBtwdb", np.uint8)] = True
+    return letters
+
+
+def _regular(raw: U8, starts: I64, ends: I64, width: int) -> tuple[I64, I64]:
+    """Keep lines with a name and with spaces at the same positions as in the first line."""
+    fits = ends - starts > width + 3
+    if not fits.all():
+        starts, ends = starts[fits], ends[fits]
+    right: Bools = (raw[starts + width] == SPACE) & (raw[starts + width + 2] == SPACE)
+    return (starts, ends) if right.all() else (starts[right], ends[right])
+
+
+def _modules(raw: U8, text: bytes, starts: I64, ends: I64) -> tuple[I64, I64, list[str]]:
+    """(end of each name, module of each symbol or −1, module names)."""
+    module, names = np.full(len(starts), -1, np.int64), dict[bytes, int]()
+    first = text.find(b"\t")
+    if first < 0:
+        return ends, module, []
+    tabs = np.append(np.flatnonzero(raw[first:] == TAB) + first, len(raw))
+    rows = np.arange(np.searchsorted(ends, first), len(ends))  # modules follow the kernel itself
+    tab = tabs[np.searchsorted(tabs, starts[rows])]
+    rows, tab = rows[tab < ends[rows]], tab[tab < ends[rows]]
+    is_new = differs_from_previous(text, tab + 1, ends[rows])  # a module's symbols are adjacent
+    words = [
+        text[begin:end] for begin, end in zip((tab[is_new] + 1).tolist(), ends[rows[is_new]].tolist(), strict=True)
+    ]
+    numbers = [names.setdefault(word.strip().strip(b"[]"), len(names)) for word in words]
+    module[rows] = np.array(numbers, np.int64)[np.cumsum(is_new) - 1]
+    name_end = ends.copy()
+    name_end[rows] = tab
+    return name_end, module, [word.decode(errors="surrogateescape") for word in names]

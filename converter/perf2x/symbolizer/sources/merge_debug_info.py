@@ -1,0 +1,119 @@
+"""Merge the symbol table of an ELF file with the lines and inlined frames of its debug info.
+
+The outermost frame keeps the name that the symbol table gives it, as in perf; file, line and inlined functions come
+from debug info::
+
+    address  symbol table   debug info, innermost first           result, innermost first
+    0x10     main           get a.h:3, run a.c:9, _main b.c:7     get a.h:3, run a.c:9, main b.c:7
+    0x10     main           (the same, without --inline)          main b.c:7
+    0x20     start          –                                     start
+    0x30     –              f a.c:2                               f a.c:2
+    0x40     –              f, no line  (a gap after f)           no rows if the file has a .symtab, else f
+    0x50     –              one function without a name           no rows
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from msgspec import Struct
+
+from perf2x.base.columnar.arrays import I32, I64
+from perf2x.base.columnar.ragged import offsets_of, ranges
+from perf2x.base.columnar.unique import unique_inverse
+from perf2x.model.printable_text import base_name
+from perf2x.symbolizer.demangle.demangle import short_name
+from perf2x.symbolizer.source_locations import CALL_OPERATOR, DebugFunction, SourceLocations
+from perf2x.symbolizer.sources.elf_symbols import ElfNames
+from perf2x.symbolizer.sources.symbol_source import Function, Symbols
+
+
+def merge_debug_info(names: ElfNames, row: I64, locations: SourceLocations, inline: bool, missing: str = "") -> Symbols:
+    """Merge as the table above shows; ``row`` (n,) is each address's symbol, −1 for none.
+
+    Without ``inline`` only outermost functions are kept. ``missing`` is the reason for addresses that stay unnamed.
+    """
+    frames = _merged_frames(row, locations, _trusted_counts(row, locations, names.has_symtab), inline)
+    # pack (symbol, debug function) into one word, with 0 for −1
+    word = (frames.symbol + 1).astype(np.uint64) << np.uint64(32) | (frames.debug_function + 1).astype(np.uint64)
+    pairs, function = unique_inverse(word)
+    symbol, debug_function = pairs >> np.uint64(32), pairs & np.uint64(2**32 - 1)
+    functions = [
+        _function(names, locations.functions, symbol - 1, debug_function - 1)
+        for symbol, debug_function in zip(symbol.tolist(), debug_function.tolist(), strict=True)
+    ]
+    return Symbols(
+        frames.offsets, function.astype(np.int32), frames.line, functions, has_inlines=inline, missing=missing
+    )
+
+
+class _Frames(Struct, frozen=True):
+    """Frames of ``n`` addresses before they are named; address i has rows ``offsets[i]`` to ``offsets[i + 1]``."""
+
+    offsets: I64
+    """(n + 1,)"""
+    symbol: I64
+    """(rows,) symbol of the outermost frame of an address, −1 for inlined frames and if there is no symbol."""
+    debug_function: I64
+    """(rows,) function in debug info, −1 for none."""
+    line: I32
+    """(rows,) 0 if unknown."""
+
+
+def _trusted_counts(row: I64, locations: SourceLocations, has_symtab: bool) -> I64:
+    """(n,) number of debug info frames to keep of each address: all of them or none."""
+    count = np.diff(locations.offsets)
+    if has_symtab:
+        # symbolic extends the last symbol before a gap over the gap, where debug info has no line
+        count = np.where((row >= 0) | locations.has_line, count, 0)
+    nameless = np.array([not function.symbol for function in locations.functions], np.bool_)
+    single = np.flatnonzero((count == 1) & (row < 0))
+    count[single[nameless[locations.function[locations.offsets[single]]]]] = 0
+    return count
+
+
+def _merged_frames(row: I64, locations: SourceLocations, count: I64, inline: bool) -> _Frames:
+    """The last ``count`` debug info frames of each address, the outermost one with its symbol.
+
+    An address that only the symbol table covers gets one frame without a line.
+    """
+    kept = count if inline else np.minimum(count, 1)
+    symbol_only = (row >= 0) & (count == 0)
+    size = kept + symbol_only
+    offsets = offsets_of(size)
+    source = ranges(locations.offsets[:-1] + count - kept, kept)
+
+    from_debug_info = np.ones(int(offsets[-1]), np.bool_)
+    from_debug_info[offsets[:-1][symbol_only]] = False
+    debug_function, line = np.full(len(from_debug_info), -1, np.int64), np.zeros(len(from_debug_info), np.int32)
+    debug_function[from_debug_info], line[from_debug_info] = locations.function[source], locations.line[source]
+
+    symbol = np.full(len(from_debug_info), -1, np.int64)
+    has_frames = size > 0
+    symbol[offsets[1:][has_frames] - 1] = row[has_frames]
+    return _Frames(offsets, symbol, debug_function, line)
+
+
+def _function(names: ElfNames, functions: Sequence[DebugFunction], symbol: int, debug_function: int) -> Function:
+    """One function; ``symbol`` is −1 for inlined functions and for those that the symbol table does not contain."""
+    described = functions[debug_function] if debug_function >= 0 else DebugFunction("", "")
+    if symbol >= 0:
+        return Function(names.name(symbol) or "??", "", described.path, described.start_line)
+    return Function(described.symbol or "??", _short_name(described), described.path, described.start_line)
+
+
+def _short_name(described: DebugFunction) -> str:
+    """The short form of a name that is not mangled, "" for others.
+
+    GCC gives no linkage names to functions that other files cannot see. Such a call operator is a lambda's in most
+    cases, which the function that it stands in tells from others, or its file.
+    """
+    name = described.symbol
+    if described.is_nameless_call_operator and described.inside:
+        outer = described.inside.partition(".")[0]  # without the marks of clones: main.cold
+        return f"{_short_name(DebugFunction(outer, '')) or short_name(outer)}::{{lambda}}"
+    if name.startswith(("_Z", "_R", "<")) or not ("<" in name or name == CALL_OPERATOR):
+        return ""
+    from perf2x.symbolizer.demangle.brackets import abbreviate  # C programs do not need it
+
+    short = abbreviate(name)
+    return f"{short} {base_name(described.path)}" if described.is_nameless_call_operator else short

@@ -1,0 +1,163 @@
+"""Kernel symbols from ELF files: vmlinux with its KASLR slide, and modules that kallsyms does not list.
+
+Source of truth: tools/perf/util/symbol.c vmlinux_path__init and dso__load_vmlinux.
+"""
+
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+
+from perf2x.base.columnar.arrays import U64
+from perf2x.base.errors import ObjectError, OptionError
+from perf2x.base.files.rooted_paths import is_file
+from perf2x.base.files.sysroot import VMLINUX_PATHS
+from perf2x.binaries.elf.elf_file import ElfObject, open_object
+from perf2x.binaries.elf.relocate_module import MODULE_BASE, section_addresses
+from perf2x.binaries.elf.symtab import raw_symbols
+from perf2x.binaries.find.object_files import ObjectFiles
+from perf2x.model.diagnostics import Severity
+from perf2x.symbolizer.sources.elf_source import symbols_of
+from perf2x.symbolizer.sources.elf_symbols import ElfNames
+from perf2x.symbolizer.sources.kernel_source import module_name
+from perf2x.symbolizer.sources.symbol_source import Context, Dso, DsoKind, Symbols, no_symbols
+
+
+class VmlinuxSource:
+    """Names, lines and inlined frames of the kernel from its own ELF file."""
+
+    order: ClassVar[int] = 5
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    def covers(self, dso: Dso) -> bool:
+        """True for the kernel, unless the user names a kallsyms file and no vmlinux."""
+        options = self._context.options
+        return (
+            dso.kind is DsoKind.KERNEL
+            and not dso.name.startswith("[guest")
+            and (options.vmlinux is not None or options.kallsyms is None)
+        )
+
+    def lookup(self, dso: Dso, address: U64) -> Symbols:
+        """Kernel functions by recorded address."""
+        found = self.files
+        if found is None or found.symbols is None:
+            return no_symbols(len(address))
+        slide = kernel_slide(found.symbols, self._context.kernel_reference)
+        names = ElfNames(found, self._context.diagnostics)
+        return symbols_of(self._context, found, names, address - np.uint64(slide))
+
+    @cached_property
+    def files(self) -> ObjectFiles | None:
+        """The recorded kernel's ELF files, None if there are none."""
+        context, build_id = self._context, self._context.kernel_build_id
+        if context.options.vmlinux is not None:
+            return self._checked(context.options.vmlinux, build_id, is_named=True)
+        if not build_id:
+            return None
+        by_id = context.finder.find("[kernel.kallsyms]", build_id)
+        if by_id.symbols is not None and by_id.symbols.section(".symtab"):
+            return by_id
+        for path in self._standard_paths():
+            if is_file(path) and (found := self._checked(path, build_id, is_named=False)):
+                return found
+        return None
+
+    def _standard_paths(self) -> Iterator[Path]:
+        release = self._context.session.os_release
+        if release and "/" not in release:
+            for path in VMLINUX_PATHS:
+                yield from self._context.finder.search_paths.on_disk(path.format(release))
+
+    def _checked(self, path: Path, build_id: bytes, is_named: bool) -> ObjectFiles | None:
+        """Open a vmlinux of the recorded build; None for another build, reported if the user named it."""
+        try:
+            file = open_object(path)
+        except ObjectError as error:
+            if is_named:
+                raise OptionError(f"--vmlinux {error}") from None
+            return None
+        if build_id and file.build_id != build_id and not self._context.finder.search_paths.allow_mismatch:
+            if is_named:
+                advice = "the vmlinux given is of another build than the recorded kernel and was not used."
+                self._context.diagnostics.add("vmlinux_refused", Severity.LOSS, advice, where=str(path))
+            return None
+        return ObjectFiles([file])
+
+
+def kernel_slide(vmlinux: ElfObject, reference: tuple[str, int]) -> int:
+    """Distance that KASLR moved the kernel at boot, modulo 2**64; 0 if the recording does not state it."""
+    name, recorded_at = reference
+    section = vmlinux.section(".symtab")
+    if not name or not recorded_at or section is None:
+        return 0
+    rows, strings = raw_symbols(vmlinux, section)
+    at = np.isin(rows["name"], list(_name_offsets(strings, name)))
+    return (recorded_at - int(rows["value"][np.argmax(at)])) % 2**64 if at.any() else 0
+
+
+def _name_offsets(strings: bytes, name: str) -> Iterator[int]:
+    """Offsets of ``name`` in a string table, in which names may share their tails."""
+    wanted = name.encode(errors="surrogateescape") + b"\0"
+    at = strings.find(wanted)
+    while at >= 0:
+        yield at
+        at = strings.find(wanted, at + 1)
+
+
+class ModuleSource:
+    """Names of kernel modules from their ``.ko`` files, for modules that kallsyms does not list where they were."""
+
+    order: ClassVar[int] = 15
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    def covers(self, dso: Dso) -> bool:
+        """True for modules."""
+        return dso.kind is DsoKind.MODULE
+
+    def lookup(self, dso: Dso, address: U64) -> Symbols:
+        """Functions by recorded address, with lines and inlined functions if there is debug info."""
+        found = self.files(dso)
+        if found is None or found.symbols is None:
+            return no_symbols(len(address), dso.found.reason or "no module file found")
+        addresses = section_addresses(found.symbols)
+        names = ElfNames(ObjectFiles([found.symbols]), self._context.diagnostics, addresses)
+        return symbols_of(self._context, found, names, address + np.uint64((MODULE_BASE - dso.start) % 2**64))
+
+    def files(self, dso: Dso) -> ObjectFiles | None:
+        """The module's files, None if there are none."""
+        return dso.found if dso.found.files else self._by_name(dso)
+
+    def _by_name(self, dso: Dso) -> ObjectFiles | None:
+        """Find a module recorded as ``[name]`` alone anywhere below /lib/modules/RELEASE."""
+        release = self._context.session.os_release
+        if not dso.name.startswith("[") or not release or "/" in release:
+            return None
+        recorded = f"/lib/modules/{release}"
+        for folder in self._context.finder.search_paths.on_disk(recorded):
+            for path in sorted(folder.rglob("*.ko*")):
+                if module_name(path.name) == module_name(dso.name):
+                    name = f"{recorded}/{path.relative_to(folder).as_posix()}"
+                    found = self._context.finder.find(name, dso.build_id)
+                    if found.files:
+                        return found
+        return None
+
+
+class ModuleLinesSource(ModuleSource):
+    """Modules with debug info, asked before kallsyms, which has no lines."""
+
+    order: ClassVar[int] = 7
+
+    def lookup(self, dso: Dso, address: U64) -> Symbols:
+        """Functions, unless the module has no debug info or the user named a kallsyms file."""
+        found = self.files(dso)
+        if found is None or found.dwarf is None or self._context.options.kallsyms is not None:
+            return no_symbols(len(address))
+        return super().lookup(dso, address)

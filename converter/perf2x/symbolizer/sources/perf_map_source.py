@@ -1,0 +1,160 @@
+"""Names of just-in-time compiled code from /tmp/perf-PID.map, one line per function: ``START SIZE NAME``.
+
+Source of truth: tools/perf/Documentation/jit-interface.txt, tools/perf/util/symbol.c dso__load_perf_map and
+dso__find_perf_map. The file has no times: if code was replaced, the last entry wins.
+"""
+
+import platform
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+from msgspec import Struct
+
+from perf2x.base.columnar.arrays import I64, U64
+from perf2x.base.columnar.unique import unique_known
+from perf2x.base.errors import ObjectError
+from perf2x.base.files.read_file import read_object_file
+from perf2x.base.files.rooted_paths import is_file, resolve_in_root
+from perf2x.base.files.sysroot import PERF_MAP_DIR, host_path
+from perf2x.base.files.temporary import shown_name
+from perf2x.model.diagnostics import Severity
+from perf2x.symbolizer.sources.elf_symbols import count_broken
+from perf2x.symbolizer.sources.jit_names import jit_function
+from perf2x.symbolizer.sources.perf_map_paths import ProcessNamespaces, map_in_process_root, maps_in, maps_in_container
+from perf2x.symbolizer.sources.symbol_source import Context, Dso, DsoKind, Symbols, no_symbols, symbols_from_functions
+
+_LINE = re.compile(rb"^(?:0x)?([0-9a-fA-F]{1,16})[ \t]+(?:0x)?([0-9a-fA-F]{1,16})[ \t]+(\S.*)$", re.MULTILINE)
+MAX_SIZE = 1 << 30
+
+
+class PerfMap(Struct, frozen=True):
+    """All entries in file order."""
+
+    start: U64
+    size: U64
+    names: list[str]
+
+    def find(self, address: U64) -> I64:
+        """(n,) last entry that covers each address (sorted), −1 for none."""
+        low = np.searchsorted(address, self.start, "left")
+        end = self.start + np.maximum(self.size, np.uint64(1))
+        end = np.where(end < self.start, np.uint64(2**64 - 1), end)
+        high = np.searchsorted(address, end, "left")
+        touching = np.flatnonzero(low < high)
+        return last_cover(touching, low, high, len(address))
+
+
+def last_cover(rows: I64, low: I64, high: I64, count: int) -> I64:
+    """(count,) last of ``rows`` whose range [low, high) contains each position, −1 for none.
+
+    Rows are processed from last to first. ``following[i]`` skips positions that have a row already, so that each
+    position is visited once however many ranges overlap.
+    """
+    result = np.full(count, -1, np.int64)
+    following = list(range(count + 1))
+    for row in rows[::-1].tolist():
+        at, end = int(low[row]), int(high[row])
+        while (at := _free(following, at)) < end:
+            result[at] = row
+            following[at] = at + 1
+    return result
+
+
+def _free(following: list[int], at: int) -> int:
+    """The first position from ``at`` on without a row; halves the path on the way, as union-find does."""
+    while following[at] != at:
+        following[at] = following[following[at]]
+        at = following[at]
+    return at
+
+
+def read_perf_map(path: Path) -> PerfMap:
+    """Parse a map and skip malformed lines; ObjectError if the file cannot be read."""
+    rows = _LINE.findall(read_object_file(path, MAX_SIZE))
+    start = np.array([int(row[0], 16) for row in rows], np.uint64)
+    size = np.array([int(row[1], 16) for row in rows], np.uint64)
+    return PerfMap(start, size, [row[2].rstrip().decode(errors="surrogateescape") for row in rows])
+
+
+class PerfMapSource:
+    """Names for a process's memory without a file."""
+
+    order: ClassVar[int] = 40
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._namespaces = ProcessNamespaces(context.namespaces)
+
+    def covers(self, dso: Dso) -> bool:
+        """True for anonymous memory of a known process."""
+        return dso.kind is DsoKind.ANONYMOUS and dso.pid > 0
+
+    def lookup(self, dso: Dso, address: U64) -> Symbols:
+        """Functions by address in the process."""
+        path, table = self.file(dso.pid, address)
+        if path is None or table is None:
+            return no_symbols(len(address), f"no perf-{dso.pid}.map (--perf-map-dir)")
+        row = table.find(address)
+        used, function = unique_known(row)
+        functions = [jit_function(table.names[one]) for one in used.tolist()]
+        return symbols_from_functions(functions, function, f"not in {shown_name(path)}")
+
+    def file(self, pid: int, address: U64) -> tuple[Path | None, PerfMap | None]:
+        """Find the map of a process by name, else by contents; ObjectError if it cannot be read."""
+        path = next((path for path in self._candidates(pid) if is_file(path)), None)
+        return (path, read_perf_map(path)) if path is not None else self._by_contents(pid, address)
+
+    def _candidates(self, pid: int) -> Iterator[Path]:
+        options = self._context.options
+        if options.perf_map_dir is not None:
+            yield options.perf_map_dir / f"perf-{pid}.map"
+        if options.symfs is not None:
+            yield from filter(None, [resolve_in_root(options.symfs, f"{PERF_MAP_DIR}/perf-{pid}.map")])
+        elif self._recorded_here():
+            yield from self._on_this_machine(pid)
+
+    def _recorded_here(self) -> bool:
+        """True if this machine may be the recorded one: process ids mean nothing on another machine."""
+        recorded = self._context.session.hostname
+        return not recorded or recorded == platform.node()
+
+    def _on_this_machine(self, pid: int) -> Iterator[Path]:
+        yield from map_in_process_root(self._context.finder.search_paths.proc, pid)
+        yield host_path(f"{PERF_MAP_DIR}/perf-{pid}.map")
+
+    def _by_contents(self, pid: int, address: U64) -> tuple[Path | None, PerfMap | None]:
+        """The map under another process id that names the most sampled addresses, unless two name equally many.
+
+        Just-in-time compiled code has other addresses in each process, so that another process's map hardly ever names
+        any.
+        """
+        best: tuple[Path | None, PerfMap | None] = None, None
+        most = 0
+        for path in self._of_other_ids(pid):
+            try:
+                table = read_perf_map(path)
+            except ObjectError as error:
+                count_broken(self._context.diagnostics, error)
+                continue
+            named = int((table.find(address) >= 0).sum())
+            if named >= most:
+                best, most = ((path, table) if named > most else (None, None)), named
+        if best[0] is not None:
+            advice = "a map named after another process id was taken: its addresses are those of the process."
+            where = f"{shown_name(best[0])} for {pid}"
+            self._context.diagnostics.add("perf_map_of_other_pid", Severity.GUESS, advice, where=where)
+        return best
+
+    def _of_other_ids(self, pid: int) -> list[Path]:
+        """Maps in the directory that the user named; elsewhere, too, if the process was certainly in a container."""
+        options, proc = self._context.options, self._context.finder.search_paths.proc
+        found = maps_in(options.perf_map_dir) if options.perf_map_dir is not None else []
+        if self._namespaces.is_container(pid):
+            if options.symfs is not None:
+                found += maps_in(resolve_in_root(options.symfs, PERF_MAP_DIR) or options.symfs)
+            elif self._recorded_here():
+                found += maps_in_container(proc, self._namespaces.mount(pid)) + maps_in(host_path(PERF_MAP_DIR))
+        return list(dict.fromkeys(found))

@@ -1,0 +1,134 @@
+"""Interface of symbol sources: a batch of addresses in, functions and lines out.
+
+A symbol source is a class behind the entry point group ``perf2x.symbol_sources``. It is instantiated once per
+recording and called once per object. Sources are asked in ascending ``order`` for addresses that have no name yet.
+Of several recordings that one command reads, addresses of a build id are asked for once (``known_names.py``).
+"""
+
+from collections.abc import Sequence
+from enum import Enum
+from typing import ClassVar, Protocol
+
+import numpy as np
+from msgspec import Struct
+
+from perf2x.base.columnar.arrays import I32, I64, U64
+from perf2x.binaries.find.object_files import ObjectFiles
+from perf2x.binaries.find.object_finder import Finder
+from perf2x.model.diagnostics import Diagnostics
+from perf2x.model.recording.events import Session
+from perf2x.model.recording.sideband import Namespaces
+from perf2x.symbolizer.symbol_options import SymbolOptions
+
+
+class DsoKind(Enum):
+    """Kind of object that a mapping's name stands for; it decides what the addresses of a Dso are."""
+
+    FILE = "file"
+    """An ELF file; addresses are svmas (file offsets if no file is found)."""
+    KERNEL = "kernel"
+    """The kernel itself; addresses as recorded."""
+    MODULE = "module"
+    """A kernel module; addresses as recorded."""
+    SYMBOL = "symbol"
+    """Kernel code made at run time (BPF programs, trampolines); the mapping's name is the function's."""
+    VDSO = "vdso"
+    """Kernel pages for user code ([vdso], [vsyscall], [uprobes]); svmas, or offsets into the mapping without a file."""
+    ANONYMOUS = "anonymous"
+    """Memory of one process without a file; addresses as recorded."""
+
+
+class Dso(Struct, frozen=True):
+    """One object whose addresses are looked up."""
+
+    name: str
+    """The recorded name."""
+    build_id: bytes
+    kind: DsoKind
+    pid: int
+    """A process that has the object mapped, for ANONYMOUS the only one; −1 for the kernel."""
+    found: ObjectFiles
+    """The object's files; empty for kinds that need none."""
+    start: int = 0
+    """Lowest recorded address of its mappings."""
+    limit: int = 0
+    """One past the highest recorded address of its mappings."""
+
+
+class Function(Struct, frozen=True):
+    """A function as a source describes it; ``name`` is a short name, "" if ``system_name`` is to be demangled."""
+
+    system_name: str
+    name: str = ""
+    filename: str = ""
+    start_line: int = 0
+
+
+class Symbols(Struct, frozen=True):
+    """Lines for ``n`` addresses; address i has rows ``offsets[i]`` to ``offsets[i + 1]``, innermost inlined first.
+
+    An address that the source does not know has no rows.
+    """
+
+    offsets: I64
+    """(n + 1,)"""
+    function: I32
+    """(rows,) index into ``functions``."""
+    line: I32
+    """(rows,) source line, 0 if unknown."""
+    functions: Sequence[Function]
+    has_inlines: bool = False
+    """True if the source includes inlined frames."""
+    missing: str = ""
+    """The reason why other addresses have no rows, a few words for the summary; "" if there is nothing to report."""
+
+
+class Context(Struct, frozen=True):
+    """Facts and services that every source may use."""
+
+    options: SymbolOptions
+    session: Session
+    finder: Finder
+    diagnostics: Diagnostics
+    kernel_build_id: bytes = b""
+    """Build id of the recorded kernel, b"" if it was not recorded."""
+    kernel_reference: tuple[str, int] = ("", 0)
+    """The relocation reference in ``[kernel.kallsyms]_text``: name and recorded address, 0 if it was hidden."""
+    namespaces: Namespaces | None = None
+    """The recording's namespace records (``perf record --namespaces``)."""
+
+
+class SymbolSource(Protocol):
+    """Looks up batches of addresses, one batch per object."""
+
+    order: ClassVar[int]
+    """Rank among the sources, lowest first; the built-in sources have 5 to 45."""
+
+    def __init__(self, context: Context) -> None: ...
+
+    def covers(self, dso: Dso) -> bool:
+        """True if the source may know addresses of this object."""
+        ...
+
+    def lookup(self, dso: Dso, address: U64) -> Symbols:
+        """Lines for ``address`` (n,), sorted and unique; ObjectError if the object's data are damaged."""
+        ...
+
+
+def no_symbols(count: int, missing: str = "") -> Symbols:
+    """Symbols for ``count`` addresses without any rows."""
+    empty = np.zeros(0, np.int32)
+    return Symbols(np.zeros(count + 1, np.int64), empty, empty, (), missing=missing)
+
+
+def symbols_from_names(names: Sequence[str], row: I64, missing: str = "") -> Symbols:
+    """Symbols without lines and inlined frames: address i is in function ``names[row[i]]``; row −1: unknown."""
+    return symbols_from_functions([Function(name) for name in names], row, missing)
+
+
+def symbols_from_functions(functions: Sequence[Function], row: I64, missing: str = "") -> Symbols:
+    """Symbols without lines and inlined frames: address i is in ``functions[row[i]]``; row −1: unknown."""
+    known = row >= 0
+    offsets = np.concatenate([[0], np.cumsum(known)]).astype(np.int64)
+    function = row[known].astype(np.int32)
+    return Symbols(offsets, function, np.zeros(len(function), np.int32), functions, missing=missing)

@@ -1,0 +1,32 @@
+"""Kernel code at a fixed address for user programs: the page [vsyscall]. (The vDSO is an ELF file: recorded_vdso.py.)
+
+Source of truth: arch/x86/entry/vsyscall/vsyscall_emu_64.S for the page's layout.
+"""
+
+from typing import ClassVar
+
+import numpy as np
+
+from perf2x.base.columnar.arrays import U64
+from perf2x.symbolizer.sources.symbol_source import Context, Dso, DsoKind, Symbols, symbols_from_names
+
+VSYSCALLS = ("vgettimeofday", "vtime", "vgetcpu")
+"""Functions of the page, 1024 bytes apart."""
+
+
+class VsyscallSource:
+    """The three functions of the vsyscall page."""
+
+    order: ClassVar[int] = 45
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    def covers(self, dso: Dso) -> bool:
+        """True for [vsyscall]."""
+        return dso.kind is DsoKind.VDSO and dso.name == "[vsyscall]"
+
+    def lookup(self, dso: Dso, address: U64) -> Symbols:
+        """Functions by offset into the page."""
+        row = (np.minimum(address, np.uint64(4095)) // np.uint64(1024)).astype(np.int64)
+        return symbols_from_names(VSYSCALLS, np.where((row < len(VSYSCALLS)) & (address < 4096), row, -1))

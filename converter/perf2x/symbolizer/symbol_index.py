@@ -1,0 +1,242 @@
+"""Index of symbols by address, with perf's rules for ends of functions, for ties and for nesting.
+
+Source of truth: tools/perf/util/symbol.c symbols__fixup_end, choose_best_symbol, symbols__fixup_duplicate and
+symbols__find. perf edits a tree symbol by symbol; this index gets the same answers from sorted columns, and compares
+names only if several symbols start at an address that was looked up.
+"""
+
+from collections.abc import Callable
+from functools import cached_property
+
+import numpy as np
+from msgspec import Struct
+
+from perf2x.base.columnar.arrays import I64, U8, U64, Bools
+from perf2x.base.columnar.ragged import offsets_of, ranges
+from perf2x.base.columnar.unique import argsort_rows, unique_inverse
+from perf2x.binaries.elf.symtab import STB_GLOBAL, STB_WEAK, STT_NOTYPE
+
+PAGE = 4096
+MAX_NESTING = 1000
+"""Levels of symbols within symbols. Real tables have two; a hostile one must not take forever."""
+MAX_ROUNDS = 64
+"""Rounds of pointer doubling, enough for every real table; fewer shortcuts only cost more steps."""
+
+
+def _unchanged(name: str) -> str:
+    return name
+
+
+class SymbolColumns(Struct, frozen=True):
+    """Symbols in perf's order of insertion."""
+
+    start: U64
+    end: U64
+    """One past the last byte; equal to ``start`` if the size is unknown."""
+    type: U8
+    binding: U8
+    name: Callable[[int], str]
+    """Returns the name of a row. A function, as decoding all names would take longer than the lookups."""
+    shown: Callable[[str], str] = _unchanged
+    """Returns the form of a name that perf displays (demangled), which decides ties."""
+
+
+class SymbolIndex:
+    """Finds symbols for batches of addresses.
+
+    Only the order of symbols is computed in advance. Symbols with the same start form a group; the best symbol of a
+    group is chosen when an address hits the group.
+    """
+
+    def __init__(self, symbols: SymbolColumns) -> None:
+        self._symbols = symbols
+        order = argsort_rows([symbols.start])
+        inner = _inner_labels(symbols, order)
+        self._order = order = order[~inner] if inner is not None else order
+        self._start = symbols.start[order]
+        self._end = np.maximum(symbols.end[order], self._start)
+
+    def find(self, address: U64) -> I64:
+        """(n,) row of the symbol that contains each address, −1 for none."""
+        result = np.full(len(address), -1, np.int64)
+        if not len(self._start):
+            return result
+        last = np.searchsorted(self._start, address, "right").astype(np.int64) - 1
+        last = self._climb(last, address)
+        found = np.flatnonzero(last >= 0)
+        hit, at = unique_inverse(last[found])
+        result[found] = self._order[self._winners(self._groups(hit))[at]]
+        return result
+
+    def extents(self, address: U64) -> tuple[U64, U64]:
+        """(n,) first byte, and one past the last, of the symbols that `find` finds; both 0 where there is none."""
+        start, end = np.zeros(len(address), np.uint64), np.zeros(len(address), np.uint64)
+        if not len(self._start):
+            return start, end
+        last = self._climb(np.searchsorted(self._start, address, "right").astype(np.int64) - 1, address)
+        found = np.flatnonzero(last >= 0)
+        hit, at = unique_inverse(last[found])
+        start[found], end[found] = self._start[hit][at], self._groups(hit).reach[at]
+        return start, end
+
+    def _climb(self, last: I64, address: U64) -> I64:
+        """(n,) nearest group at or before the one given that reaches each address, −1 for none.
+
+        A group is identified by its last symbol.
+        """
+        started = np.flatnonzero(last >= 0)
+        hit, at = unique_inverse(last[started])
+        reach = np.zeros(len(last), np.uint64)
+        reach[started] = self._groups(hit).reach[at]
+        # symbols__find: below the end, or exactly at a symbol without length
+        held = (address < reach) | (address == self._start[last])
+        result = np.where(held, last, -1)
+        missed = np.flatnonzero((last >= 0) & ~held)
+        if len(missed):
+            missed = missed[self._farthest_end[last[missed]] > address[missed]]
+        if len(missed):
+            result[missed] = self._nesting.climb(last[missed], address[missed])
+        return result
+
+    @cached_property
+    def _farthest_end(self) -> U64:
+        """(symbols,) the farthest end of each symbol and all symbols before it."""
+        result: U64 = np.maximum.accumulate(self._ends(np.arange(len(self._start))))
+        return result
+
+    @cached_property
+    def _nesting(self) -> "_Nesting":
+        last = np.flatnonzero(np.append(self._start[1:] != self._start[:-1], True))
+        return _Nesting(last, self._groups(last).reach)
+
+    def _ends(self, rows: I64) -> U64:
+        """symbols__fixup_end: a symbol without size ends at the next start, the last one at the next page's end."""
+        start, end = self._start[rows], self._end[rows]
+        page = min(-(-int(self._start[-1]) // PAGE) * PAGE + PAGE, 2**64 - 1)
+        is_last = rows + 1 == len(self._start)
+        following = np.where(is_last, np.uint64(page), self._start[np.where(is_last, rows, rows + 1)])
+        return np.where(end == start, np.maximum(following, start), end)
+
+    def _groups(self, last: I64) -> "_Groups":
+        """The groups with these last symbols, in ascending order."""
+        first = np.searchsorted(self._start, self._start[last], "left").astype(np.int64)
+        count = last + 1 - first
+        row = ranges(first, count)
+        at = offsets_of(count)[:-1]
+        start, end = self._start[row], self._ends(row)
+        score = _score(start, end, self._symbols, self._order[row])
+        if not len(row):
+            return _Groups(row, at, count, score == 0, end)
+        is_best = score == np.repeat(np.maximum.reduceat(score, at), count)
+        return _Groups(row, at, count, is_best, np.maximum.reduceat(np.where(is_best, end, start), at))
+
+    def _winners(self, groups: "_Groups") -> I64:
+        """(groups,) choose_best_symbol for each group; names are compared only if nothing else decides."""
+        best = np.flatnonzero(groups.is_best)
+        group = np.repeat(np.arange(len(groups.at)), groups.count)[best]
+        first = np.searchsorted(group, np.arange(len(groups.at)))
+        winner = groups.row[best[first]]
+        ties = np.append(first[1:], len(best)) - first
+        for tied in np.flatnonzero(ties > 1).tolist():
+            start = int(first[tied])
+            winner[tied] = self._choose(groups.row[best[start : start + int(ties[tied])]].tolist())
+        return winner
+
+    def _choose(self, tied: list[int]) -> int:
+        """Choose among symbols that differ only in their names."""
+        winner, best = tied[0], self._name(tied[0])
+        for row in tied[1:]:
+            name = self._name(row)
+            if not _first_is_better(best, name, self._symbols.shown):
+                winner, best = row, name
+        return winner
+
+    def _name(self, position: int) -> str:
+        return self._symbols.name(int(self._order[position]))
+
+
+class _Groups(Struct, frozen=True):
+    """Some groups; symbols are given by position in sorted order."""
+
+    row: I64
+    """(rows,) symbols of all groups."""
+    at: I64
+    """(groups,) first index in ``row``."""
+    count: I64
+    """(groups,)"""
+    is_best: Bools
+    """(rows,) true if no symbol of the group is better, names aside."""
+    reach: U64
+    """(groups,) farthest end of the best symbols."""
+
+
+class _Nesting:
+    """Nesting of all groups of a table, computed when an address lies behind the end of the nearest group."""
+
+    def __init__(self, last: I64, reach: U64) -> None:
+        """``last`` (groups,) is the last symbol of each group, ascending; ``reach`` (groups,) its farthest end."""
+        self._last, self._reach = last, reach
+        self._outer = self._enclosing()
+
+    def climb(self, last: I64, address: U64) -> I64:
+        """(n,) nearest earlier group that reaches each address, −1 for none; groups by last symbol."""
+        group = self._outer[np.searchsorted(self._last, last)]
+        for _ in range(MAX_NESTING - 1):
+            missed = np.flatnonzero((group >= 0) & (address >= self._reach[group]))
+            if not len(missed):
+                break
+            group[missed] = self._outer[group[missed]]
+        holds = (group >= 0) & (address < self._reach[group])
+        return np.where(holds, self._last[group], -1)
+
+    def _enclosing(self) -> I64:
+        """(groups,) nearest earlier group that reaches farther, −1 for none.
+
+        ::
+
+            reach    90  20  15  60         group 2 (15): group 1 reaches farther; group 3 (60): group 0 does
+            outer    -1   0   1   0         pointers skip all groups that reach less far, twice as many each round
+        """
+        outer = np.arange(-1, len(self._reach) - 1, dtype=np.int64)
+        for _ in range(MAX_ROUNDS):
+            short = np.flatnonzero((outer >= 0) & (self._reach[outer] <= self._reach))
+            if not len(short):
+                break
+            outer[short] = outer[outer[short]]
+        return outer
+
+
+def _inner_labels(symbols: SymbolColumns, order: I64) -> Bools | None:
+    """(n,) true for labels without type and size inside a function with a size; None if there are no labels.
+
+    The function is the right answer there. perf finds one or the other, whichever is nearer to the root of its tree.
+    """
+    label = (symbols.type == STT_NOTYPE) & (symbols.end <= symbols.start)
+    if not label.any():
+        return None
+    start, label = symbols.start[order], label[order]
+    end = np.maximum(symbols.end[order], start)
+    sized = (end > start) & (symbols.type[order] != STT_NOTYPE)
+    reach = np.maximum.accumulate(np.where(sized, end, np.uint64(0)))
+    inner: Bools = label & (reach > start)
+    return inner
+
+
+def _score(start: U64, end: U64, symbols: SymbolColumns, row: I64) -> I64:
+    """(n,) rank by choose_best_symbol without names: has a size, has a type, is not weak, is global."""
+    binding, kind = symbols.binding[row], symbols.type[row]
+    score: I64 = (end > start).astype(np.int64) * 8 + (kind != STT_NOTYPE) * 4
+    score += (binding != STB_WEAK) * 2 + (binding == STB_GLOBAL)
+    return score
+
+
+def _first_is_better(first: str, second: str, shown: Callable[[str], str]) -> bool:
+    """Compare names as choose_best_symbol does: fewer leading underscores, then the longer name, then no SyS alias."""
+    if first != second:
+        first, second = shown(first), shown(second)
+        underscores, others = (len(name) - len(name.lstrip("_")) for name in (first, second))
+        if underscores != others:
+            return underscores < others
+        if len(first) != len(second):
+            return len(first) > len(second)
+    return not first.startswith(("SyS", "compat_SyS"))

@@ -1,0 +1,88 @@
+"""Report of named and unnamed frames by object, for the summary and ``info --json``."""
+
+from itertools import pairwise
+
+import numpy as np
+from msgspec import Struct
+
+from perf2x.base.columnar.arrays import I64, Bools
+from perf2x.model.profile.profile import Profile
+from perf2x.model.profile.stack_tree import depths
+
+
+class ObjectReport(Struct, frozen=True):
+    """Counts for one object: frames of stacks, each counted once per sample."""
+
+    name: str
+    build_id: str
+    """Lower-case hex, "" if unknown."""
+    named: int
+    unnamed: int
+    reason: str
+    """The reason why frames have no name, "" if all have one."""
+
+
+class SymbolReport(Struct, frozen=True):
+    """All objects with frames: most unnamed frames first, then most named ones, then by name."""
+
+    objects: tuple[ObjectReport, ...] = ()
+
+    @property
+    def named(self) -> int:
+        """Number of frames with a name."""
+        return sum(row.named for row in self.objects)
+
+    @property
+    def total(self) -> int:
+        """Number of frames of all samples, without synthetic ones."""
+        return sum(row.named + row.unnamed for row in self.objects)
+
+    @property
+    def share(self) -> float:
+        """Share of frames with a name; 1 if there are no frames."""
+        return self.named / self.total if self.total else 1.0
+
+    def lacking(self) -> tuple[ObjectReport, ...]:
+        """The objects with unnamed frames, worst first."""
+        return tuple(row for row in self.objects if row.unnamed)
+
+
+def location_weights(profile: Profile) -> I64:
+    """(locations,) number of frames of samples at each location, computed level by level, deepest first."""
+    has_stack = profile.samples.stack >= 0
+    stack, count = profile.samples.stack[has_stack], profile.samples.count[has_stack]
+    # floating point is exact below 2**53 samples
+    weight = np.bincount(stack, count, len(profile.stacks)).astype(np.int64)
+    parent = profile.stacks.parent.astype(np.int64)
+    for rows in _rows_by_depth(parent)[:0:-1]:
+        above = parent[rows]
+        first = np.flatnonzero(np.append(True, above[1:] != above[:-1]))
+        weight[above[first]] += np.add.reduceat(weight[rows], first)
+    result = np.zeros(len(profile.locations), np.int64)
+    np.add.at(result, profile.stacks.location, weight)
+    return result
+
+
+def _rows_by_depth(parent: I64) -> list[I64]:
+    """Rows of each depth, outermost first, sorted by parent."""
+    if not (parent[1:] < parent[:-1]).any():  # level by level, the stitcher's order
+        cuts = [0]
+        while (end := int(np.searchsorted(parent, cuts[-1]))) > cuts[-1]:
+            cuts.append(end)
+        return [np.arange(first, last) for first, last in pairwise(cuts)]
+    depth = depths(parent)
+    order = np.lexsort((parent, depth))
+    return np.split(order, np.flatnonzero(np.diff(depth[order])) + 1)
+
+
+def object_report(name: str, build_id: bytes, weight: I64, named: Bools, reason: str) -> ObjectReport:
+    """Sum up one object's locations; ``weight`` and ``named`` have one entry for each."""
+    named_frames = int(weight[named].sum())
+    unnamed_frames = int(weight.sum()) - named_frames
+    return ObjectReport(name, build_id.hex(), named_frames, unnamed_frames, reason if unnamed_frames else "")
+
+
+def sorted_report(rows: list[ObjectReport]) -> SymbolReport:
+    """Make the report from rows in any order; rows without frames are left out."""
+    rows.sort(key=lambda row: (-row.unnamed, -row.named, row.name, row.build_id))
+    return SymbolReport(tuple(row for row in rows if row.named + row.unnamed))

@@ -1,0 +1,234 @@
+"""Symbolize a profile: one batch of unique addresses per object, symbol sources asked in order."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+from msgspec.structs import replace
+
+from perf2x.base.abi.uapi import CpuMode
+from perf2x.base.columnar.arrays import I32, I64
+from perf2x.binaries.find.object_finder import Finder
+from perf2x.model.diagnostics import Diagnostics
+from perf2x.model.profile.profile import Functions, Profile
+from perf2x.model.recording.events import Session
+from perf2x.model.recording.sideband import Sideband
+from perf2x.symbolizer.interrupted_frames import (
+    are_kernel_returns,
+    behind_entries,
+    settle_interrupted,
+    with_exact_twins,
+)
+from perf2x.symbolizer.known.given_names import GivenNames, Named
+from perf2x.symbolizer.known.known_names import KnownNames, KnownShare
+from perf2x.symbolizer.known.place_names import LocationNames
+from perf2x.symbolizer.make_context import make_context
+from perf2x.symbolizer.make_finder import make_finder
+from perf2x.symbolizer.mapped_objects import MappedObject, mapped_objects
+from perf2x.symbolizer.object_resolver import ObjectResolver, ResolveResult
+from perf2x.symbolizer.profile_lines import ProfileLineBuilder
+from perf2x.symbolizer.sources.symbol_source import Context, DsoKind, SymbolSource
+from perf2x.symbolizer.symbol_options import SymbolOptions
+from perf2x.symbolizer.symbol_report import ObjectReport, SymbolReport, location_weights, object_report, sorted_report
+from perf2x.symbolizer.symcache.build_symcache import building_cost
+
+
+def symbolize(
+    profile: Profile,
+    session: Session,
+    options: SymbolOptions,
+    diagnostics: Diagnostics,
+    sources: Sequence[type[SymbolSource]],
+    finder: Finder | None = None,
+    sideband: Sideband | None = None,
+) -> tuple[Profile, SymbolReport]:
+    """Symbolize a profile in this process; see ``ProfileSymbolizer``.
+
+    ``finder`` is shared with the unwinder if there was one; ``sideband`` is the recording's.
+    """
+    finder = finder or make_finder(options, diagnostics)
+    context = make_context(profile, session, options, diagnostics, finder, sideband)
+    symbolizer = ProfileSymbolizer(profile, context, sources)
+    return symbolizer.finish(map(symbolizer.resolve, range(symbolizer.units)))
+
+
+class ProfileSymbolizer:
+    """Symbolizes a profile in units of work, which may run in several processes::
+
+        symbolizer.costs() ──▶  symbolizer.resolve(unit), for each unit, anywhere  ──▶  symbolizer.finish(results)
+
+    Locations that already have lines keep them; those that no source knows stay without lines. An object that cannot be
+    read is counted in the diagnostics and stays unnamed.
+    """
+
+    def __init__(
+        self,
+        profile: Profile,
+        context: Context,
+        sources: Sequence[type[SymbolSource]],
+        known: KnownNames | None = None,
+        given: LocationNames | None = None,
+    ) -> None:
+        """``sources`` are the classes behind the entry points (``perf2x.plugins.registry``).
+
+        ``known`` has the names of earlier recordings, which are not looked up again, and gets those of this one;
+        ``given`` are names of this profile's own locations that were found earlier.
+        """
+        self._context, self._profile = context, profile
+        self._sources = [source(context) for source in sources]
+        self._names, self._given = known, given
+        self._resolver = ObjectResolver(profile, context, self._sources)
+        self._share = self._share_of(profile, np.zeros(0, np.int64))
+        self._units = _units_of_work(self._share.asked)
+
+    @property
+    def units(self) -> int:
+        """Number of units of work."""
+        return len(self._units)
+
+    @property
+    def can_fork(self) -> bool:
+        """True unless files come from archives or servers, which only one process should ask."""
+        return self._context.finder.is_local
+
+    def costs(self) -> list[int]:
+        """Estimated microseconds of each unit of work; finds the files of all objects."""
+        units = [[self._share.asked[number] for number in unit] for unit in self._units]
+        return [sum(map(_cost, unit)) + max(map(self._debug_info_cost, unit)) for unit in units]
+
+    def _debug_info_cost(self, mapped: MappedObject) -> int:
+        """Estimated microseconds to build the symcache of an object."""
+        if mapped.key.kind is not DsoKind.FILE:
+            return 0
+        file = self._context.finder.find(mapped.key.name, mapped.key.build_id, mapped.pid).dwarf
+        return building_cost(file, self._context.options) if file is not None else 0
+
+    def resolve(self, unit: int) -> list[ResolveResult]:
+        """Do one unit of work."""
+        return [self._resolver.resolve(self._share.asked[number]) for number in self._units[unit]]
+
+    def finish(self, results: Iterable[list[ResolveResult]]) -> tuple[Profile, SymbolReport]:
+        """Combine the results of all units, in the order of units.
+
+        Returns the profile with functions, lines and correct ``has_*`` flags, and a report of all objects. Neither
+        depends on the process that did a unit.
+        """
+        by_object = {
+            number: result
+            for unit, unit_results in zip(self._units, results, strict=True)
+            for number, result in zip(unit, unit_results, strict=True)
+        }
+        weights, rows = location_weights(self._profile), []
+        lines = ProfileLineBuilder(self._profile)
+        for number in sorted(by_object):
+            self._context.diagnostics.absorb(by_object[number].counts)
+        for mapped, result in self._share.completed(by_object):
+            lines.add(mapped, result)
+            rows.append(_object_row(mapped, result, weights))
+        rows.append(_unmapped_row(self._profile, lines.count, weights))
+        named, moved = lines.finish(self._profile), lines.moved
+        del weights, lines
+        settled = settle_interrupted(*self._with_named_twins(named), self._context.session.arch, moved=moved)
+        return in_function_order(settled, len(self._profile.strings)), sorted_report(rows)
+
+    def _with_named_twins(self, named: Profile) -> tuple[Profile, I32]:
+        """Append twins for return addresses behind entries, and name them as any location.
+
+        Their addresses have been asked about once, as those of instructions: nothing new is counted or reported.
+        """
+        behind = behind_entries(named, self._context.session.arch)
+        rows = behind[are_kernel_returns(self._profile.locations)[behind]]
+        profile, twin = with_exact_twins(named, rows)
+        if not len(rows):
+            return profile, twin
+        share, resolver = self._share_of(profile, rows), ObjectResolver(profile, self._context, self._sources)
+        asked = {number: mapped for number, mapped in enumerate(share.asked) if len(mapped.locations)}
+        lines = ProfileLineBuilder(profile)
+        for mapped, result in share.completed({number: resolver.resolve(one) for number, one in asked.items()}):
+            lines.add(mapped, result)
+        return lines.finish(profile), twin
+
+    def _share_of(self, profile: Profile, twins: I64) -> "_Share":
+        """Find what to ask about: the twins of these locations, which stand behind all others, or those others."""
+        is_wanted = np.arange(len(profile.locations)) >= len(self._profile.locations) if len(twins) else None
+        objects = mapped_objects(profile, self._context.session, is_wanted)
+        named: list[Named] = []
+        if self._given is not None:
+            given = GivenNames(self._given, self._profile.locations, twins, self._context.options)
+            objects, named = given.split(objects)
+        known = KnownShare(profile, objects, self._context, self._names) if self._names is not None else None
+        return _Share(objects, named, known)
+
+
+class _Share:
+    """The objects of one profile, and what is known of them already."""
+
+    def __init__(self, objects: Sequence[MappedObject], named: Sequence[Named], known: KnownShare | None) -> None:
+        self._objects, self._named, self._known = objects, named, known
+        self.asked = known.asked if known is not None else objects
+        """Each object with the locations that must be looked up."""
+
+    def completed(self, found: dict[int, ResolveResult]) -> Iterator[Named]:
+        """Yield every object with the result for all its locations; ``found``, by number, are let go of."""
+        for number, mapped in enumerate(self._objects):
+            result = found.pop(number, None)
+            if self._known is not None:
+                result = self._known.completed(number, result)
+            if result is not None:
+                yield mapped, result
+        yield from self._named
+
+
+def _units_of_work(objects: Sequence[MappedObject]) -> list[list[int]]:
+    """Object numbers by unit of work; objects without an address to look up are left out.
+
+    Objects of one build form a unit, as they share a symcache; so do all objects without a file, as sources remember
+    what they found out about the kernel.
+    """
+    units: dict[bytes | str, list[int]] = {}
+    for number, mapped in enumerate(objects):
+        if not len(mapped.locations):
+            continue
+        is_file = mapped.key.kind is DsoKind.FILE
+        units.setdefault((mapped.key.build_id or mapped.key.name) if is_file else "", []).append(number)
+    return list(units.values())
+
+
+def _cost(mapped: MappedObject) -> int:
+    """Estimated microseconds to find and open an object and to look its addresses up."""
+    return 2000 + 3 * len(mapped.locations)
+
+
+def _object_row(mapped: MappedObject, result: ResolveResult, weights: I64) -> ObjectReport:
+    name = mapped.key.name or f"//anon of process {mapped.pid}"
+    return object_report(name, result.build_id, weights[mapped.locations], result.count > 0, result.reason)
+
+
+def _unmapped_row(profile: Profile, line_count: I64, weights: I64) -> ObjectReport:
+    """Frames outside all mappings."""
+    locations = profile.locations
+    unmapped = (line_count == 0) & (locations.mapping < 0) & ~locations.synthetic & (locations.mode != CpuMode.KERNEL)
+    unnamed = np.zeros(int(unmapped.sum()), np.bool_)
+    return object_report("[unknown]", b"", weights[unmapped], unnamed, "no mapping held these addresses")
+
+
+def in_function_order(profile: Profile, kept: int) -> Profile:
+    """Sort the functions that lines need by their texts and first lines, and drop all others.
+
+    The first ``kept`` strings stay, the others follow in the order in which functions need them.
+    """
+    old, strings = profile.functions, profile.strings
+    used = np.zeros(len(old), np.bool_)
+    used[profile.locations.line_function] = True
+    texts = (old.name, old.system_name, old.filename)
+    columns = [[strings[row] for row in column.tolist()] for column in texts]
+    rows = list(zip(*columns, old.start_line.tolist(), strict=True))
+    order = np.array(sorted(np.flatnonzero(used).tolist(), key=rows.__getitem__), np.int64)
+    number = np.zeros(len(old), np.int32)
+    number[order] = np.arange(len(order), dtype=np.int32)
+    index = {text: row for row, text in enumerate(strings[:kept])}
+    name, system_name, filename = (
+        np.array([index.setdefault(column[row], len(index)) for row in order.tolist()], np.int32) for column in columns
+    )
+    functions = Functions(name, system_name, filename, old.start_line[order])
+    locations = replace(profile.locations, line_function=number[profile.locations.line_function])
+    return replace(profile, strings=list(index), functions=functions, locations=locations)

@@ -1,1 +1,0 @@
-"""Data that flows between the stages: events, profile, diagnostics, errors."""

@@ -1,1 +1,0 @@
-"""Profile → profile: select, group, merge, compact, anonymize, off-CPU time."""

@@ -1,0 +1,1 @@
+"""Profile → profile: filtered, grouped, merged, anonymized, or of other values."""

@@ -1,0 +1,130 @@
+"""Hides who and what was recorded: names become hashes that are equal where the names are, and tell nothing else.
+
+Pure: profile in, profile out. A salt keeps others from finding a name by hashing guesses; the same salt makes two
+profiles comparable.
+"""
+
+import hashlib
+import hmac
+import re
+
+import numpy as np
+from msgspec.structs import replace
+
+from perf2x.base.columnar.arrays import I32
+from perf2x.base.columnar.interner import StringInterner
+from perf2x.base.columnar.unique import unique, unique_inverse
+from perf2x.model.profile.profile import Meta, Profile, ProfileEvent, ProfileSamples
+
+_PUBLIC = re.compile(
+    r"\[(kernel|guest|vdso|vsyscall|stack|heap|unknown|user stack|truncated|no |corrupt|caller)[^\]]*\](_s?text)?"
+)
+"""Names of mappings that are the same on every machine."""
+_OWN_EVENT = re.compile(r"(probe|uprobe|kprobe|sdt)\w*:.*")
+"""Events that somebody made, named after their programs."""
+
+
+def anonymized(profile: Profile, salt: str) -> Profile:
+    """Names of threads, files, user functions, cgroups and the machine hashed; process and thread ids numbered anew.
+
+    Functions of the kernel itself and addresses stay, so do times and values; labels (``--tag``) are the user's own
+    words and stay. Build ids go, for they name a binary as well as its path does.
+    """
+    strings, hidden = StringInterner(), _Hidden(profile, salt)
+    kernel = hidden.kernel_functions()
+    pids = _renumbered(profile.threads.pid)
+    functions, mappings, threads = profile.functions, profile.mappings, profile.threads
+    names, system_names = (
+        strings.add_all(hidden.texts(column, "f", keep=kernel)) for column in (functions.name, functions.system_name)
+    )
+    return replace(
+        profile,
+        events=tuple(hidden.event(event) for event in profile.events),
+        threads=replace(
+            threads,
+            pid=pids,
+            tid=_renumbered(threads.tid),
+            comm=strings.add_all(hidden.texts(threads.comm, "thread")),
+            process=strings.add_all(hidden.texts(threads.process, "thread")),
+        ),
+        mappings=replace(
+            mappings,
+            filename=strings.add_all(hidden.texts(mappings.filename, "object")),
+            build_id=np.zeros(len(mappings), np.int32),
+            pid=np.where(mappings.pid >= 0, 0, mappings.pid).astype(np.int32),
+        ),
+        functions=replace(
+            functions,
+            name=names,
+            system_name=system_names,
+            filename=strings.add_all(hidden.texts(functions.filename, "file")),
+        ),
+        samples=_anonymized_samples(profile, hidden, strings),
+        strings=strings.table(),
+        full_names={},
+        meta=Meta(
+            start_ns=profile.meta.start_ns, duration_ns=profile.meta.duration_ns, arch=profile.meta.arch,
+            perf_version=profile.meta.perf_version, cpus=profile.meta.cpus, source="anonymized",
+        ),
+    )  # fmt: skip
+
+
+def hidden_name(name: str, kind: str, salt: str) -> str:
+    """Hash one name: ``kind-1a2b3c4d5e``; names of mappings that are the same on every machine stay."""
+    if kind == "object" and _PUBLIC.fullmatch(name):
+        return name
+    digest = hmac.new(salt.encode(), name.encode("utf-8", "surrogateescape"), hashlib.sha256).hexdigest()
+    return f"{kind}-{digest[:10]}"
+
+
+class _Hidden:
+    """Hashes strings of one profile."""
+
+    def __init__(self, profile: Profile, salt: str) -> None:
+        self._profile = profile
+        self._salt = salt
+
+    def texts(self, column: I32, kind: str, keep: set[int] | None = None) -> list[str]:
+        """One text per row: ``kind-1a2b3c4d``; public and empty names, and rows in ``keep``, stay."""
+        strings = self._profile.strings
+        return [
+            strings[text] if row in (keep or ()) or not strings[text] else self.text(strings[text], kind)
+            for row, text in enumerate(column.tolist())
+        ]
+
+    def text(self, name: str, kind: str) -> str:
+        """One name."""
+        return hidden_name(name, kind, self._salt)
+
+    def event(self, event: ProfileEvent) -> ProfileEvent:
+        """Events of perf and the kernel stay."""
+        own = _OWN_EVENT.fullmatch(event.name)
+        return replace(event, name=self.text(event.name, "event")) if own else event
+
+    def kernel_functions(self) -> set[int]:
+        """Rows of functions that only the kernel itself (no module, no BPF program) and made-up locations use."""
+        profile, strings = self._profile, self._profile.strings
+        texts = [strings[row] for row in profile.mappings.filename.tolist()]
+        is_public = np.array([text.startswith(("[kernel", "[guest.kernel")) for text in texts] + [False], np.bool_)
+        owner = np.repeat(np.arange(len(profile.locations)), np.diff(profile.locations.line_offsets))
+        mapping = profile.locations.mapping[owner]
+        is_kernel = is_public[mapping] | profile.locations.synthetic[owner]
+        user = np.zeros(len(profile.functions), np.bool_)
+        user[profile.locations.line_function[~is_kernel]] = True
+        return set(np.flatnonzero(~user).tolist())
+
+
+def _anonymized_samples(profile: Profile, hidden: _Hidden, strings: StringInterner) -> ProfileSamples:
+    samples = profile.samples
+    if samples.cgroup is None:
+        return samples
+    used, place = unique_inverse(samples.cgroup)
+    names = [profile.strings[row] for row in used.tolist()]
+    texts = strings.add_all(name and hidden.text(name, "cgroup") for name in names)
+    return replace(samples, cgroup=texts[place])
+
+
+def _renumbered(ids: I32) -> I32:
+    """1, 2, … in rising order; 0 (idle) and −1 (unknown) stay."""
+    known = unique(ids[ids > 0])
+    return np.where(ids > 0, np.searchsorted(known, ids) + 1, ids).astype(np.int32)

@@ -1,0 +1,121 @@
+"""Holds a user's Choice against one recording: batches before they are stitched, the profile afterwards.
+
+Separate from the pipeline, which it serves. What a sample says itself (pid, tid, CPU, time) is asked of the columns, so
+that what is not wanted costs next to nothing; what must be looked up first (names of threads, objects, functions) is
+asked of the finished profile.
+"""
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+from msgspec.structs import replace
+
+from perf2x.base.abi.uapi import SampleType
+from perf2x.base.errors import OptionError
+from perf2x.model.profile.profile import Profile
+from perf2x.model.recording.events import Recording, Samples, Want
+from perf2x.model.recording.sample_batches import select_rows
+from perf2x.transforms.filters.choice import Choice
+from perf2x.transforms.filters.filter_batches import SampleFilter, Seen
+from perf2x.transforms.filters.time_ranges import Range, needs_bounds, parse_times, parse_wall_times
+from perf2x.transforms.filters.unmatched_filters import Wishes
+
+
+class Selection:
+    """One Choice and one recording; call the methods in the order in which they stand.
+
+    ``passing`` is the filter of samples, ``wishes`` those that this recording meets or misses. With ``late_times``
+    samples of all times pass ``batches``: what is worked out from the whole recording asks for its times afterwards.
+    """
+
+    def __init__(
+        self, choice: Choice, recording: Recording, *, late_times: bool = False, wishes: Wishes | None = None
+    ) -> None:
+        self._choice, self.wishes = choice, wishes or Wishes()
+        ranges = _ranges(choice, recording)
+        self.passing = SampleFilter(choice.pids, choice.tids, choice.cpus, ranges, choice.no_idle)
+        self._filter = replace(self.passing, times=()) if late_times else self.passing
+        self.seen = Seen()
+        self._had_samples = False
+
+    def batches(self, samples: Iterator[Samples]) -> Iterator[Samples]:
+        """The samples that pass."""
+        if self._filter == SampleFilter():
+            yield from samples
+            return
+        for batch in samples:
+            yield select_rows(batch, self.seen.look(batch, self._filter))
+
+    def check(self) -> None:
+        """Note what was asked for and in no batch; OptionError if there is no other recording."""
+        self.seen.check(self._filter, self.wishes)
+
+    def before_symbols(self, profile: Profile) -> Profile:
+        """Choose by what needs no names of functions: threads, modes, objects."""
+        choice = self._choice
+        self._had_samples = len(profile.samples) > 0
+        if not choice:
+            return profile
+        from perf2x.transforms.filters import filter_profile
+
+        if choice.comms:
+            profile = filter_profile.keep_comms(profile, choice.comms, self.wishes)
+        if choice.no_kernel or choice.no_user:
+            profile = filter_profile.without_modes(profile, kernel=choice.no_kernel, user=choice.no_user)
+        if choice.dsos:
+            profile = filter_profile.keep_objects(profile, choice.dsos, self.wishes)
+        return profile
+
+    def after_symbols(self, profile: Profile) -> Profile:
+        """Choose by function, cut stacks, and leave out of the tables what no sample uses any more."""
+        choice = self._choice
+        if not choice:
+            return profile
+        from perf2x.transforms.drop_unused import compact
+        from perf2x.transforms.filters import filter_profile
+
+        if choice.symbols:
+            profile = filter_profile.keep_functions(profile, choice.symbols, self.wishes)
+        if self._had_samples and not len(profile.samples):
+            self.wishes.nothing_left("nothing is left: no sample passes all filters")
+        if choice.max_stack is not None:
+            profile = filter_profile.innermost(profile, choice.max_stack)
+        return compact(profile)
+
+
+def check_root(root: str, recording: Recording) -> None:
+    """OptionError when samples are to be grouped by what they do not say."""
+    wanted = {"cpu": (SampleType.CPU, "--sample-cpu"), "cgroup": (SampleType.CGROUP, "--all-cgroups")}.get(root)
+    if wanted and not any(event.sample_type & wanted[0] for event in recording.session.events):
+        raise OptionError(
+            f"--root {root}: the recording does not say the {root} of its samples; record with: perf record {wanted[1]}"
+        )
+
+
+def _ranges(choice: Choice, recording: Recording) -> tuple[Range, ...]:
+    """The spans of recorded time that are wanted."""
+    first, last = _bounds(recording) if any(needs_bounds(text) for text in choice.times) else (0, 0)
+    ranges = [span for text in choice.times for span in parse_times(text, first, last)]
+    offset = recording.session.wall_clock_offset_ns
+    if choice.wall_times and offset is None:
+        raise OptionError("--time-wall: the recording does not say what its clock shows; record with: perf record -k 1")
+    for text in choice.wall_times:
+        start = datetime.fromtimestamp((_bounds(recording)[0] + (offset or 0)) / 1e9).astimezone()
+        ranges += parse_wall_times(text, start, offset or 0)
+    return tuple(ranges)
+
+
+def _bounds(recording: Recording) -> tuple[int, int]:
+    """First and last time of samples: as perf wrote it down (HEADER_SAMPLE_TIME), else read from the samples."""
+    known: Any = recording.session.features.get("sample_time") or {}
+    if known.get("last"):
+        return int(known["first"]), int(known["last"])
+    bounds = [
+        (int(batch.time.min()), int(batch.time.max()))
+        for batch in recording.samples(Want(0))
+        if batch.time is not None and len(batch)
+    ]
+    if not bounds:
+        raise OptionError("--time: the recording does not say the time of its samples; record with: perf record -T")
+    return min(first for first, _ in bounds), max(last for _, last in bounds)

@@ -1,0 +1,112 @@
+"""The part of a recording that the user asked for: all kinds of wishes must hold, of one kind any value may."""
+
+import re
+from collections.abc import Iterable, Sequence
+from fnmatch import fnmatchcase
+
+from msgspec import Struct, field
+
+from perf2x.base.errors import OptionError
+from perf2x.transforms.filters.unmatched_filters import Wishes
+
+_GLOB = re.compile(r"[*?[]")
+
+
+class Choice(Struct, frozen=True):
+    """Nothing said: everything."""
+
+    pids: tuple[int, ...] = ()
+    tids: tuple[int, ...] = ()
+    cpus: tuple[int, ...] = ()
+    times: tuple[str, ...] = ()
+    """perf's grammar; see transforms/filters/time_ranges.py."""
+    wall_times: tuple[str, ...] = ()
+    no_idle: bool = False
+    """Leave the idle task out."""
+    comms: tuple[str, ...] = ()
+    """Names or globs of threads."""
+    dsos: tuple[str, ...] = ()
+    """Names or globs of the object that a sample was taken in."""
+    symbols: tuple[str, ...] = ()
+    """Names, globs or addresses (``0x1000``, ``0x1000-0x1fff``) of the function that a sample was taken in."""
+    parallelism: tuple[int, ...] = ()
+    """Numbers of threads that ran when the sample was taken; see transforms/scheduling/running_threads.py."""
+    no_kernel: bool = False
+    no_user: bool = False
+    max_stack: int | None = None
+    """Keep this many innermost frames."""
+
+    def __bool__(self) -> bool:
+        said = (getattr(self, entry) for entry in self.__struct_fields__)
+        return any(value is not None and value is not False and value != () for value in said)  # 0 frames is a wish
+
+
+class Grouping(Struct, frozen=True):
+    """Grouping of the chosen samples."""
+
+    root: str = "none"
+    """A frame below every stack that says whose it is; one of ROOTS."""
+    merge_threads: bool = False
+    fold_recursion: bool = False
+
+
+ROOTS = ("comm", "process", "thread", "cpu", "cgroup", "none")
+
+
+class Names(Struct, frozen=True):
+    """Names that filters can be held against, most important first."""
+
+    kind: str
+    known: Sequence[str]
+    aliases: Sequence[Sequence[str]] = field(default=())
+    """Other ways to write each known name."""
+
+    def matching(self, patterns: Iterable[str], wishes: Wishes | None = None) -> set[int]:
+        """Rows of ``known`` that a pattern (a name or a glob) means; a pattern that means none is a missed wish."""
+        wishes = wishes or Wishes()
+        rows: set[int] = set()
+        named: dict[str, set[int]] = {}
+        for row in range(len(self.known)):
+            for text in self._texts(row):
+                named.setdefault(text, set()).add(row)
+        for pattern in patterns:
+            found = set(named.get(pattern, ()))
+            if _GLOB.search(pattern):
+                found.update(*(of_text for text, of_text in named.items() if fnmatchcase(text, pattern)))
+            if found:
+                wishes.met(self.kind, pattern)
+            else:
+                wishes.missed(self.kind, pattern, self.known)
+            rows |= found
+        return rows
+
+    def _texts(self, row: int) -> tuple[str, ...]:
+        return (self.known[row], *(self.aliases[row] if self.aliases else ()))
+
+
+def split_names(texts: Iterable[str]) -> tuple[str, ...]:
+    """``a,b`` and ``a`` then ``b`` mean the same; commas within <>, () and {} belong to a name."""
+    names: list[str] = []
+    for text in texts:
+        depth, begin = 0, 0
+        for at, char in enumerate(text):
+            depth += (char in "<({") - (char in ">)}")
+            if char == "," and depth <= 0:
+                names.append(text[begin:at])
+                begin = at + 1
+        names.append(text[begin:])
+    return tuple(name for name in names if name)
+
+
+def split_numbers(option: str, texts: Iterable[str]) -> tuple[int, ...]:
+    """Numbers and ranges of them, ``0-3,7``, rising; OptionError for anything else."""
+    numbers: set[int] = set()
+    for part in (part.strip() for text in texts for part in text.split(",")):
+        found = re.fullmatch(r"(-?\d{1,10})(?:-(\d{1,10}))?", part)
+        if not found:
+            raise OptionError(f"{option} {part!r}: expected numbers such as 7, or 0-3,7")
+        first, last = int(found.group(1)), int(found.group(2) or found.group(1))
+        if not first <= last < first + 1_000_000:
+            raise OptionError(f"{option} {part!r}: not a range of numbers")
+        numbers.update(range(first, last + 1))
+    return tuple(sorted(numbers))

@@ -1,0 +1,111 @@
+"""Filters on what a sample itself says (pid, tid, CPU, time), applied to batches before anything is looked up."""
+
+import numpy as np
+from msgspec import Struct, field
+
+from perf2x.base.columnar.arrays import AnyArray, Bools
+from perf2x.base.columnar.unique import unique
+from perf2x.base.errors import OptionError
+from perf2x.model.recording.events import Samples
+from perf2x.transforms.filters.time_ranges import Range
+from perf2x.transforms.filters.unmatched_filters import Wishes
+
+
+class SampleFilter(Struct, frozen=True):
+    """Samples pass that satisfy everything that is set."""
+
+    pids: tuple[int, ...] = ()
+    tids: tuple[int, ...] = ()
+    cpus: tuple[int, ...] = ()
+    times: tuple[Range, ...] = ()
+    no_idle: bool = False
+
+    def passing(self, samples: Samples) -> Bools:
+        """(n,) bool; OptionError when the recording lacks what is asked about."""
+        passes = np.ones(len(samples), np.bool_)
+        for name, wanted in self.numbers():
+            passes &= np.isin(column_of(samples, name), wanted)
+        if self.times:
+            time = column_of(samples, "time")
+            within = np.zeros(len(samples), np.bool_)
+            for first, last in self.times:
+                within |= (time >= np.uint64(first)) & (time <= np.uint64(last))
+            passes &= within
+        if self.no_idle:
+            passes &= samples.pid != 0
+        return passes
+
+    def numbers(self) -> list[tuple[str, tuple[int, ...]]]:
+        """Columns with wanted numbers."""
+        asked = (("pid", self.pids), ("tid", self.tids), ("cpu", self.cpus))
+        return [(name, wanted) for name, wanted in asked if wanted]
+
+
+class Seen(Struct):
+    """Values that the samples had, for the message when no sample passes a filter."""
+
+    numbers: dict[str, set[int]] = field(default_factory=dict)
+    first_ns: int = 2**64 - 1
+    last_ns: int = 0
+    samples: int = 0
+    passed: int = 0
+
+    def look(self, samples: Samples, wanted: SampleFilter) -> Bools:
+        """Note a batch, and say which of its samples pass."""
+        passes = wanted.passing(samples)
+        self.samples += len(samples)
+        self.passed += int(passes.sum())
+        for name, _ in wanted.numbers():
+            self.numbers.setdefault(name, set()).update(unique(column_of(samples, name)).tolist())
+        if wanted.times and samples.time is not None and len(samples):
+            self.first_ns = min(self.first_ns, int(samples.time.min()))
+            self.last_ns = max(self.last_ns, int(samples.time.max()))
+        return passes
+
+    def absorb(self, other: "Seen") -> None:
+        """Add what other samples had to offer."""
+        for name, numbers in other.numbers.items():
+            self.numbers.setdefault(name, set()).update(numbers)
+        self.first_ns, self.last_ns = min(self.first_ns, other.first_ns), max(self.last_ns, other.last_ns)
+        self.samples += other.samples
+        self.passed += other.passed
+
+    def check(self, wanted: SampleFilter, wishes: Wishes) -> None:
+        """Note which numbers, and which times, met no sample; nothing for an empty recording."""
+        if not self.samples:
+            return
+        for name, numbers in wanted.numbers():
+            self._check_numbers(name, numbers, wishes)
+        only_times = wanted.times and not wanted.numbers() and not wanted.no_idle
+        if self.passed:
+            wishes.met("time", wanted.times)
+        elif only_times:
+            span = f"{seconds(self.first_ns)} to {seconds(self.last_ns)}"
+            words = f"no sample in that time; the samples go from {span}"
+            wishes.failed("time", wanted.times, lambda: OptionError(words))
+        else:
+            wishes.nothing_left(f"none of the {self.samples:,} samples passes all filters")
+
+    def _check_numbers(self, name: str, numbers: tuple[int, ...], wishes: Wishes) -> None:
+        known = self.numbers[name]
+        if name == "cpu" and not known.isdisjoint(numbers):
+            numbers = tuple(number for number in numbers if number in known)  # 0-7 means those that there are
+        for number in numbers:
+            if number in known:
+                wishes.met(name, number)
+            else:
+                wishes.missed(name, number, [str(value) for value in sorted(known)])
+
+
+def column_of(samples: Samples, name: str) -> AnyArray:
+    """A column that filters need; OptionError says how to record it."""
+    column: AnyArray | None = getattr(samples, name)
+    if column is None:
+        advice = "perf record -T" if name == "time" else "perf record --sample-cpu"
+        raise OptionError(f"--{name}: the recording does not say the {name} of its samples; record with: {advice}")
+    return column
+
+
+def seconds(nanoseconds: int) -> str:
+    """Format a time as perf prints it: ``1234.567890123``."""
+    return f"{nanoseconds // 10**9}.{nanoseconds % 10**9:09d}"

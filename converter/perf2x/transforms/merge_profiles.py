@@ -1,0 +1,310 @@
+"""Independent profiles as one: tables joined by content and sorted as the stitcher sorts them, samples summed.
+
+Pure: profiles in, profile out, whatever order they come in. Recordings of one session are stitched together instead
+(reader/joined_session.py); here each was finished by itself.
+"""
+
+import itertools
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from msgspec.structs import replace
+
+from perf2x.base.columnar.arrays import I32, I64, AnyArray
+from perf2x.base.columnar.interner import StringInterner, prefix_tree
+from perf2x.base.columnar.ragged import Ragged, concatenate
+from perf2x.base.columnar.unique import unique_inverse
+from perf2x.model.profile.code_counts import merged_code
+from perf2x.model.profile.profile import (
+    Functions,
+    Locations,
+    Mappings,
+    Meta,
+    Profile,
+    ProfileEvent,
+    ProfileSamples,
+    Stacks,
+    Threads,
+)
+from perf2x.model.profile.stack_tree import location_rows, sum_samples, used_stacks
+
+Tags = Mapping[str, str]
+
+
+def merge_profiles(profiles: Sequence[Profile], tags: Sequence[Tags] | None = None) -> Profile:
+    """All samples of all profiles; ``tags`` (one mapping for each profile) tell afterwards where they came from.
+
+    Without ``tags`` samples keep those that they have. Events are the same when name and unit are. Samples of timelines
+    must be of one clock to be comparable. Profiles of some parts may be merged first: the result is the same.
+    """
+    if tags is not None:
+        profiles = [with_tags(profile, tag) for profile, tag in zip(profiles, tags, strict=True)]
+    strings = StringInterner()
+    events, event_of = _merged_events(profiles)
+    threads, thread_of = _merged_threads(profiles, strings)
+    mappings, mapping_of = _merged_mappings(profiles, strings)
+    functions, function_of = _merged_functions(profiles, strings)
+    locations, location_of = _locations(profiles, mapping_of, function_of)
+    stacks, leaves = _merged_stacks(profiles, location_of)
+    samples = _merged_samples(profiles, event_of, thread_of, leaves, strings)
+    tag_sets, tag_rows = _merged_tags(profiles)
+    samples = replace(samples, tags=tag_rows)
+    whole = Profile(
+        strings=strings.table(), events=events, threads=threads, mappings=mappings, functions=functions,
+        locations=locations, stacks=stacks, samples=samples, meta=_merged_meta(profiles),
+        default_event=min(_default_events(profiles, event_of), default=0),
+        labels=_common_labels(profiles), tag_sets=tag_sets,
+        fields=tuple(entry for profile in profiles for entry in profile.fields),
+        code=merged_code(codes) if (codes := [each.code for each in profiles if each.code]) else None,
+        full_names={name: full for each in profiles for name, full in each.full_names.items()},
+    )  # fmt: skip
+    return sum_samples(_in_time_order(whole))
+
+
+def with_tags(profile: Profile, tags: Tags) -> Profile:
+    """Return the profile with ``tags``, and no others, on every sample."""
+    rows = np.zeros(len(profile.samples), np.int32) if tags else None
+    return replace(profile, samples=replace(profile.samples, tags=rows), tag_sets=(dict(tags),) if tags else ())
+
+
+def _merged_tags(profiles: Sequence[Profile]) -> tuple[tuple[Tags, ...], I32 | None]:
+    """The distinct sets of tags, sorted, and each sample's row; none where nothing has any."""
+    owns = [({},) if each.samples.tags is None else each.tag_sets for each in profiles]
+    tables = [[tuple(sorted(tag.items())) for tag in own] for own in owns]
+    sets, numbers = _ordered(tables)
+    if not any(sets):
+        return (), None
+    rows = [
+        np.zeros(len(each.samples), np.int32) if each.samples.tags is None else each.samples.tags for each in profiles
+    ]
+    column = np.concatenate([number[row] for number, row in zip(numbers, rows, strict=True)])
+    return tuple(dict(entry) for entry in sets), column.astype(np.int32)
+
+
+def _merged_events(profiles: Sequence[Profile]) -> tuple[tuple[ProfileEvent, ...], list[I32]]:
+    """The events of all profiles by name and unit, whatever order profiles come in, and each profile's rows of them."""
+    names = sorted({(event.name, event.unit) for profile in profiles for event in profile.events})
+    place = {name: row for row, name in enumerate(names)}
+    numbers = [np.array([place[event.name, event.unit] for event in each.events], np.int32) for each in profiles]
+    found: list[ProfileEvent | None] = [None] * len(names)
+    for profile, number in zip(profiles, numbers, strict=True):
+        for recorded, row in zip(profile.events, number.tolist(), strict=True):
+            event = replace(recorded, leader=int(number[recorded.leader]) if recorded.leader >= 0 else -1)
+            found[row] = _agreed(found[row] or event, event)
+    return tuple(event for event in found if event is not None), numbers
+
+
+def _default_events(profiles: Sequence[Profile], event_of: list[I32]) -> list[int]:
+    """The event that each profile shows first; of those with samples, if there are any."""
+    shown = [each for each in zip(profiles, event_of, strict=True) if len(each[1])]
+    sampled = [each for each in shown if len(each[0].samples)]
+    return [int(rows[profile.default_event]) for profile, rows in sampled or shown]
+
+
+def _agreed(one: ProfileEvent, other: ProfileEvent) -> ProfileEvent:
+    """One event for two of a name, with what both say."""
+    if (one.period, one.frequency) != (other.period, other.frequency):
+        one = replace(one, period=0, frequency=0)
+    return one if one.leader == other.leader else replace(one, leader=-1)
+
+
+def _ordered(tables: Sequence[list[Any]]) -> tuple[list[Any], list[I64]]:
+    """Distinct rows of several tables, sorted, and where each table's rows went (−1 stays −1)."""
+    unique = sorted({row for table in tables for row in table})
+    place = {row: number for number, row in enumerate(unique)}
+    return unique, [np.array([*(place[row] for row in table), -1], np.int64) for table in tables]
+
+
+def _strings_of(profile: Profile, column: I32) -> list[str]:
+    return [profile.strings[row] for row in column.tolist()]
+
+
+def _merged_threads(profiles: Sequence[Profile], strings: StringInterner) -> tuple[Threads, list[I64]]:
+    tables = []
+    for profile in profiles:
+        old = profile.threads
+        texts = _strings_of(profile, old.comm), _strings_of(profile, old.process)
+        tables.append(list(zip(old.pid.tolist(), old.tid.tolist(), *texts, strict=True)))
+    rows, numbers = _ordered(tables)
+    starts = np.zeros(len(rows), np.int32)
+    for profile, number in zip(profiles, numbers, strict=True):
+        if profile.threads.starts is not None:  # a thread may be in several recordings
+            np.maximum.at(starts, number[:-1], profile.threads.starts)
+    columns = _int32(rows, 0), _int32(rows, 1), _added(rows, 2, strings), _added(rows, 3, strings)
+    return Threads(*columns, starts), numbers
+
+
+def _merged_mappings(profiles: Sequence[Profile], strings: StringInterner) -> tuple[Mappings, list[I64]]:
+    tables = []
+    for profile in profiles:
+        mapped = profile.mappings
+        flags = (mapped.has_functions, mapped.has_filenames, mapped.has_line_numbers, mapped.has_inline_frames)
+        texts = _strings_of(profile, mapped.filename), _strings_of(profile, mapped.build_id)
+        ranges = mapped.start.tolist(), mapped.limit.tolist(), mapped.offset.tolist()
+        columns = [
+            mapped.is_kernel.tolist(), texts[0], *ranges, texts[1], mapped.pid.tolist(),
+            *(flag.tolist() for flag in flags),
+        ]  # fmt: skip
+
+        tables.append(list(zip(*columns, strict=True)))
+    rows, numbers = _ordered(tables)
+    return Mappings(
+        start=_column(rows, 2, np.uint64), limit=_column(rows, 3, np.uint64), offset=_column(rows, 4, np.uint64),
+        filename=_added(rows, 1, strings), build_id=_added(rows, 5, strings), pid=_int32(rows, 6),
+        is_kernel=_column(rows, 0, np.bool_), has_functions=_column(rows, 7, np.bool_),
+        has_filenames=_column(rows, 8, np.bool_), has_line_numbers=_column(rows, 9, np.bool_),
+        has_inline_frames=_column(rows, 10, np.bool_),
+    ), numbers  # fmt: skip
+
+
+def _merged_functions(profiles: Sequence[Profile], strings: StringInterner) -> tuple[Functions, list[I64]]:
+    tables = []
+    for profile in profiles:
+        f = profile.functions
+        texts = [_strings_of(profile, column) for column in (f.name, f.system_name, f.filename)]
+        tables.append(list(zip(*texts, f.start_line.tolist(), strict=True)))
+    rows, numbers = _ordered(tables)
+    name, system_name, filename = (_added(rows, column, strings) for column in range(3))
+    return Functions(name, system_name, filename, _int32(rows, 3)), numbers
+
+
+def _locations(
+    profiles: Sequence[Profile], mapping_of: list[I64], function_of: list[I64]
+) -> tuple[Locations, list[I64]]:
+    tables = []
+    for profile, mapping, function in zip(profiles, mapping_of, function_of, strict=True):
+        old = profile.locations
+        lines = list(zip(function[old.line_function].tolist(), old.line_number.tolist(), strict=True))
+        offsets = old.line_offsets.tolist()
+        columns = [
+            mapping[old.mapping].tolist(), old.address.tolist(), old.lookup.tolist(), old.mode.tolist(),
+            old.synthetic.tolist(), [tuple(lines[a:b]) for a, b in itertools.pairwise(offsets)],
+        ]  # fmt: skip
+        tables.append(list(zip(*columns, strict=True)))
+    rows, numbers = _ordered(tables)
+    lines = [line for row in rows for line in row[5]]
+    return Locations(
+        address=_column(rows, 1, np.uint64), lookup=_column(rows, 2, np.uint64), mapping=_int32(rows, 0),
+        mode=_column(rows, 3, np.uint8), synthetic=_column(rows, 4, np.bool_),
+        line_offsets=np.cumsum([0, *(len(row[5]) for row in rows)]).astype(np.int64),
+        line_function=_int32(lines, 0), line_number=_int32(lines, 1),
+    ), numbers  # fmt: skip
+
+
+def _merged_stacks(profiles: Sequence[Profile], location_of: list[I64]) -> tuple[Stacks, list[I64]]:
+    """The common tree, and the leaf of every sample of every profile."""
+    parts, places, first = [], [], 0
+    for profile, location in zip(profiles, location_of, strict=True):
+        leaves, place = used_stacks(profile)
+        rows = location_rows(profile, leaves)
+        parts.append(Ragged(rows.offsets, location[rows.values]))
+        places.append(place + first)
+        first += len(leaves)
+    parent, item, leaf = prefix_tree(concatenate(parts, np.int64))
+    return Stacks(parent, item), [leaf[place].astype(np.int64) for place in places]
+
+
+def _merged_samples(
+    profiles: Sequence[Profile], event_of: list[I32], thread_of: list[I64], leaves: list[I64], strings: StringInterner
+) -> ProfileSamples:
+    def joined(name: str) -> AnyArray | None:
+        columns = [getattr(profile.samples, name) for profile in profiles]
+        return np.concatenate(columns) if all(column is not None for column in columns) else None
+
+    cgroups = [(profile, profile.samples.cgroup) for profile in profiles]
+    named = [_cgroups(profile, column, strings) for profile, column in cgroups if column is not None]
+    each = range(len(profiles))
+    return ProfileSamples(
+        event=np.concatenate([event_of[i][profiles[i].samples.event] for i in each]).astype(np.int32),
+        thread=np.concatenate([thread_of[i][profiles[i].samples.thread] for i in each]).astype(np.int32),
+        stack=np.concatenate(leaves).astype(np.int32),
+        value=np.concatenate([p.samples.value for p in profiles]),
+        count=np.concatenate([p.samples.count for p in profiles]),
+        time=joined("time"),
+        cpu=joined("cpu"),
+        cgroup=np.concatenate(named) if len(named) == len(profiles) else None,
+        data_src=joined("data_src"),
+        latency=joined("latency"),
+        wait=joined("wait"),
+        lane=_merged_lanes(profiles),
+        fields=_merged_fields(profiles),
+    )
+
+
+def _merged_lanes(profiles: Sequence[Profile]) -> I32 | None:
+    """Lanes of all profiles, which are no lanes of one another; None where a profile has none."""
+    columns, base = [], 0
+    for profile in profiles:
+        lane = profile.samples.lane
+        if lane is None:
+            return None
+        columns.append(np.where(lane > 0, lane + base, 0).astype(np.int32))
+        base += int(lane.max(initial=0))
+    return np.concatenate(columns)
+
+
+def _merged_fields(profiles: Sequence[Profile]) -> I32 | None:
+    """Rows of the fields of all profiles, which stand one behind the other; none where no profile has any."""
+    if all(profile.samples.fields is None for profile in profiles):
+        return None
+    columns, base = [], 0
+    for profile in profiles:
+        rows = profile.samples.fields
+        rows = np.full(len(profile.samples), -1, np.int32) if rows is None else rows
+        columns.append(np.where(rows >= 0, rows + base, -1).astype(np.int32))
+        base += sum(entry.count for entry in profile.fields)
+    return np.concatenate(columns)
+
+
+def _cgroups(profile: Profile, column: I32, strings: StringInterner) -> I32:
+    used, place = unique_inverse(column)
+    return strings.add_all(_strings_of(profile, used))[place]
+
+
+def _in_time_order(profile: Profile) -> Profile:
+    samples = profile.samples
+    if samples.time is None:
+        return profile
+    others: list[AnyArray] = [column for column in (samples.tags, samples.cgroup, samples.cpu) if column is not None]
+    order = np.lexsort([*others, samples.value, samples.stack, samples.event, samples.thread, samples.time])
+    columns = {field: getattr(samples, field) for field in samples.__struct_fields__}
+    ordered = {name: column[order] for name, column in columns.items() if column is not None}
+    return replace(profile, samples=replace(samples, **ordered))
+
+
+def _merged_meta(profiles: Sequence[Profile]) -> Meta:
+    """The earliest start and, as in google/pprof's merge.go, the sum of durations; texts where all agree."""
+    metas = [profile.meta for profile in profiles]
+    agreed = {
+        name: values.pop() if len(values := {getattr(meta, name) for meta in metas}) == 1 else ""
+        for name in ("hostname", "os_release", "arch", "perf_version")
+    }
+    commands = {meta.command_line for meta in metas}
+    return Meta(
+        source=", ".join(meta.source for meta in metas),
+        start_ns=min(meta.start_ns for meta in metas),
+        duration_ns=sum(meta.duration_ns for meta in metas),
+        wall_start_ns=min(meta.wall_start_ns for meta in metas),
+        cpus=max(meta.cpus for meta in metas) if agreed["hostname"] else 0,
+        command_line=commands.pop() if len(commands) == 1 else (),
+        comments=tuple(dict.fromkeys(line for meta in metas for line in meta.comments)),
+        **agreed,
+    )
+
+
+def _common_labels(profiles: Sequence[Profile]) -> dict[str, str]:
+    first = profiles[0].labels
+    return {key: value for key, value in first.items() if all(p.labels.get(key) == value for p in profiles)}
+
+
+def _column(rows: list[Any], column: int, dtype: Any) -> AnyArray:
+    return np.array([row[column] for row in rows], dtype)
+
+
+def _int32(rows: list[Any], column: int) -> I32:
+    return np.array([row[column] for row in rows], np.int32)
+
+
+def _added(rows: list[Any], column: int, strings: StringInterner) -> I32:
+    return strings.add_all(row[column] for row in rows)

@@ -1,0 +1,1 @@
+"""Time between two tracepoints that begin and end something (``--pair``)."""

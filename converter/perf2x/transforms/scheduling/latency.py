@@ -1,0 +1,121 @@
+"""``--value latency`` and ``--parallelism``: what a sample costs in time that passes, not in time of CPUs.
+
+A sample that was taken while four threads ran stands for a quarter of its period: if its code were gone, the program
+would be done sooner by that much, at best. Sums are those of ``perf report --latency`` (machine__resolve in
+tools/perf/util/event.c).
+"""
+
+import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
+
+from perf2x.base.abi.uapi import SampleType
+from perf2x.base.columnar.arrays import I32, I64
+from perf2x.base.columnar.unique import rows_by, unique
+from perf2x.base.errors import OptionError
+from perf2x.model.profile.profile import Profile
+from perf2x.model.recording.events import Recording
+from perf2x.transforms.filters.filter_profile import keep_samples
+from perf2x.transforms.filters.unmatched_filters import Wishes
+from perf2x.transforms.scheduling.running_threads import cpus_of, parallelism_at, running_threads
+from perf2x.transforms.scheduling.schedule import has_samples_only, has_schedule
+
+PREFIX = "latency:"
+"""In front of the names of events whose values are latencies."""
+_FRACTION = 20
+"""Bits of the fractions that are carried from one sample to the next."""
+
+
+class Latency(Struct, frozen=True):
+    """Wishes that need the parallelism of samples."""
+
+    how: str = ""
+    """``value``: latency takes the place of the value; ``beside``: it is in Profile.samples.latency."""
+    parallelism: tuple[int, ...] = ()
+    """Samples to keep; empty: all."""
+
+    def __bool__(self) -> bool:
+        return bool(self.how or self.parallelism)
+
+
+def with_latency(
+    profile: Profile,
+    recording: Recording,
+    wanted: Latency,
+    pids: tuple[int, ...] = (),
+    wishes: Wishes | None = None,
+) -> Profile:
+    """Return the wanted samples of a timeline with latencies beside their values, and the curve of running threads.
+
+    ``pids`` are the processes whose threads count; empty: all. OptionError when the recording does not tell; no sample
+    of a wanted parallelism is a missed wish.
+    """
+    option = "--parallelism" if not wanted.how else "--value latency"
+    _check_told(profile, recording, option)
+    curve = running_threads(profile, recording, pids)
+    time = np.zeros(0, np.uint64) if profile.samples.time is None else profile.samples.time
+    found = parallelism_at(curve, time, cpus_of(recording))
+    profile = replace(profile, running=curve)
+    if wanted.parallelism:
+        rows = _chosen(found, wanted.parallelism, wishes or Wishes())
+        profile, found = keep_samples(profile, rows), found[rows]
+    return _with_shares(profile, found) if wanted.how else profile
+
+
+def _check_told(profile: Profile, recording: Recording, option: str) -> None:
+    if profile.samples.wait is not None:
+        raise OptionError(f"{option}: it is about threads that run; leave out --off-cpu and --pair")
+    timed = any(event.sample_type & SampleType.TIME for event in recording.session.events)
+    if profile.samples.time is None or not timed:
+        raise OptionError(f"{option}: the recording does not say the time of its samples; record with: perf record -T")
+    if not has_schedule(recording):
+        raise OptionError(
+            f"{option}: the recording does not say how many threads ran; record with: perf record --switch-events"
+            " (perf 6.15 and later: --latency), or -e sched:sched_switch -a"
+        )
+    if has_samples_only(recording):
+        raise OptionError(
+            f"{option}: the recording has only some of its context switches, -F samples sched:sched_switch, too; record"
+            " with: perf record --switch-events"
+        )
+
+
+def _chosen(found: I32, wanted: tuple[int, ...], wishes: Wishes) -> I64:
+    rows = np.flatnonzero(np.isin(found, wanted))
+    if len(rows):
+        wishes.met("parallelism", wanted)
+    elif len(found):
+        there = ", ".join(map(str, unique(found).tolist()[:8]))
+        words = f"--parallelism: no sample was taken while so many threads ran; there are samples of {there}"
+        wishes.failed("parallelism", wanted, lambda: OptionError(words))
+    return rows
+
+
+def _with_shares(profile: Profile, parallelism: I32) -> Profile:
+    """Divide the values of each event; waits are left as they are, and the idle task keeps nobody waiting."""
+    samples = profile.samples
+    latency = samples.value.copy()
+    for event, rows in rows_by(samples.event):
+        if not profile.events[event].is_wait:
+            latency[rows] = divided(samples.value[rows], parallelism[rows].astype(np.int64))
+    latency[(profile.threads.tid == 0)[samples.thread]] = 0
+    return replace(profile, samples=replace(samples, latency=latency))
+
+
+def divided(value: I64, parallelism: I64) -> I64:
+    """(n,) ``value / parallelism`` as whole numbers, whose sums are right, too.
+
+    Fractions are carried on to later samples: of 1, 1, 1 at a parallelism of 2 every second one counts.
+    """
+    whole, rest = np.divmod(value, parallelism)
+    carried = np.cumsum((rest << _FRACTION) // parallelism) >> _FRACTION
+    return whole + np.diff(carried, prepend=0)
+
+
+def latency_as_value(profile: Profile) -> Profile:
+    """Put latencies in place of the values, and say so in the names of the events."""
+    if profile.samples.latency is None:
+        return profile
+    samples = replace(profile.samples, value=profile.samples.latency, latency=None)
+    events = tuple(replace(event, name=PREFIX + event.name, period=0) for event in profile.events)
+    return replace(profile, events=events, samples=samples)

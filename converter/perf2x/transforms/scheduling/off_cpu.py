@@ -1,0 +1,106 @@
+"""``--off-cpu``: waiting time per stack, from the time a thread left its CPU until it came back.
+
+Three kinds of recording hold them; the first of these that a recording has is used:
+
+- ``perf record --off-cpu``: samples of ``offcpu-time`` that carry the time themselves (measured_waits.py);
+- ``-e sched:sched_switch -g``: samples where a thread leaves, with its stack; it is back when a context-switch record
+  or another thread's sched_switch says so, at the latest at its own next sample or its end (scheduled_waits.py);
+- ``--switch-events``: records of leaving and coming back without a stack, which a sample near by may have
+  (wait_stacks.py).
+"""
+
+import numpy as np
+from msgspec.structs import replace
+
+from perf2x.base.abi.uapi import SampleType
+from perf2x.base.columnar.unique import unique
+from perf2x.base.errors import OptionError
+from perf2x.model.diagnostics import Diagnostics
+from perf2x.model.profile.profile import Profile, ProfileEvent
+from perf2x.model.recording.events import Recording
+from perf2x.transforms.filters.filter_batches import SampleFilter
+from perf2x.transforms.scheduling.measured_waits import measured_waits
+from perf2x.transforms.scheduling.schedule import has_schedule
+from perf2x.transforms.scheduling.scheduled_waits import scheduled_waits
+from perf2x.transforms.scheduling.switch_samples import base_name
+from perf2x.transforms.scheduling.wait_report import WaitReport, report_of
+from perf2x.transforms.scheduling.wait_rows import Waits, joined_samples, with_wait_frames, within
+
+MEASURED = "offcpu-time"
+OFF_CPU = "off-cpu"
+WALL_CLOCK = "wall-clock"
+HOW = ("apart", "beside", "merged")
+
+
+def check_how(how: str) -> None:
+    """Raise OptionError for an unknown way."""
+    if how not in HOW:
+        raise OptionError(f"--off-cpu {how}: it is one of {', '.join(HOW)}")
+
+
+def off_cpu(
+    profile: Profile, recording: Recording, how: str, diagnostics: Diagnostics, passing: SampleFilter | None = None
+) -> tuple[Profile, WaitReport]:
+    """Return a timeline profile with waiting time as samples, and figures about it.
+
+    OptionError when the recording does not tell. ``passing`` is the filter that the samples have passed, but for its
+    times, which hold here: a wait that began before them counts from their beginning.
+    """
+    check_how(how)
+    passing = passing or SampleFilter()
+    events = [row for row, event in enumerate(profile.events) if base_name(event.name) == MEASURED]
+    if events:
+        held = np.flatnonzero(np.isin(profile.samples.event, events))
+        waits = measured_waits(profile.samples, held, passing.times)
+        report = report_of(waits)
+    else:
+        _check_told(profile, recording)
+        profile, waits, report = scheduled_waits(profile, recording, passing, diagnostics)
+        profile, waits = with_wait_frames(profile, waits)
+    return with_waits(profile, waits, how, passing), report
+
+
+def _check_told(profile: Profile, recording: Recording) -> None:
+    timed = any(event.sample_type & SampleType.TIME for event in recording.session.events)
+    if profile.samples.time is None or not timed:
+        raise OptionError("--off-cpu: the recording does not say the time of its samples; record with: perf record -T")
+    if not has_schedule(recording):
+        raise OptionError(
+            "--off-cpu: the recording does not say when threads waited; record with: perf record --off-cpu,"
+            " or -e sched:sched_switch, or --switch-events"
+        )
+
+
+def with_waits(profile: Profile, waits: Waits, how: str, passing: SampleFilter) -> Profile:
+    """Return the profile with waiting time as an event in nanoseconds.
+
+    ``apart``: nothing else; ``beside``: one event more; ``merged``: added to the samples of the clock event, which is
+    then called wall-clock. OptionError when there is no clock event to add to.
+    """
+    samples, events = profile.samples, list(profile.events)
+    measured = next((row for row, event in enumerate(events) if base_name(event.name) == MEASURED), -1)
+    kept = ~np.array([base_name(event.name) == MEASURED for event in events], np.bool_)[samples.event]
+    if how == "merged":
+        row = _clock(profile)
+        events[row] = replace(events[row], name=WALL_CLOCK, period=0, frequency=0)
+        kept &= samples.event == row
+    elif how == "beside" and measured >= 0:
+        row = measured
+    else:
+        row = len(events)
+        events.append(ProfileEvent(OFF_CPU, "nanoseconds", 0, 0, is_wait=True))
+        kept &= how == "beside"
+    if passing.times and samples.time is not None:
+        kept &= within(samples.time, passing.times)
+    joined = joined_samples(profile, kept, waits, row)
+    if passing.times and len(samples) and not len(joined):
+        raise OptionError("no sample and no wait in that time")
+    return replace(profile, events=tuple(events), samples=joined, default_event=row)
+
+
+def _clock(profile: Profile) -> int:
+    clocks = [row for row, event in enumerate(profile.events) if event.unit == "nanoseconds" and not event.is_wait]
+    sampled = [row for row in clocks if row in unique(profile.samples.event)]
+    if not sampled:
+        raise OptionError("--off-cpu merged: no event of the recording counts time; record with: -e cpu-clock")
+    return sampled[0]

@@ -1,0 +1,190 @@
+"""The schedule of a recording: when threads left their CPUs and why, when they came back, were born and ended.
+
+Two kinds of records tell it; where a recording has both, threads leave by the first and come back by either:
+
+- samples of ``sched:sched_switch``: one thread leaves in a state (prev_state), another (next_pid) comes;
+- context-switch records (``--switch-events``): a thread leaves, preempted or not, or comes.
+
+The idle task, thread 0, is left out: a CPU without work is no thread that waits or runs.
+"""
+
+from typing import Any
+
+import numpy as np
+from msgspec import Struct
+
+from perf2x.base.columnar.arrays import I32, I64, U8, U64, Bools, take_rows_of
+from perf2x.model.profile.waits import Wait
+from perf2x.model.recording.events import Event, Recording, Session
+from perf2x.model.recording.sideband import Sideband, Switches, Tasks
+from perf2x.model.value_limits import LAST_TIME
+from perf2x.transforms.scheduling.switch_samples import (
+    SWITCH,
+    SwitchSamples,
+    base_name,
+    switch_samples,
+    unseen_departures,
+)
+from perf2x.transforms.scheduling.thread_times import ThreadTimes, joined_times, last_at_or_before
+
+_NEVER_BACK = 0x30
+"""EXIT_DEAD and EXIT_ZOMBIE of prev_state (include/linux/sched.h); TASK_RUNNING is 0, in the bits below 0x100."""
+_STATES = 0x2FF
+"""Bits that say why a thread sleeps; the bit that says preempted is 0x100 (Linux 4.14), 0x400 or above before."""
+
+
+class Departures(Struct, frozen=True):
+    """Threads that left a CPU, in order of time: ``kind`` is a Wait, ``cpu`` −1 where unknown, ``pid`` −1 likewise."""
+
+    tid: I64
+    time: U64
+    kind: U8
+    cpu: I32
+    pid: I32
+
+    def __len__(self) -> int:
+        return len(self.tid)
+
+    @property
+    def times(self) -> ThreadTimes:
+        """Threads and times only."""
+        return ThreadTimes(self.tid, self.time)
+
+
+class Schedule(Struct, frozen=True):
+    """All that a recording says about when its threads ran; nothing in it is guessed or filtered."""
+
+    left: Departures
+    """Without those of threads that had ended: they never come back."""
+    stopped: ThreadTimes
+    """All moments at which threads stopped running: departures, the last ones of their threads, too, exits, and when
+    another thread left their CPU."""
+    entered: ThreadTimes
+    exits: ThreadTimes
+    forks: ThreadTimes
+    end: int
+    """Time of the recording's last record (ns)."""
+    is_traced: bool
+    """Departures are samples of sched_switch and so have stacks; else they are context-switch records."""
+    missed: int = 0
+    """Context switches that sched_switch counted and took no sample of; 0 where records tell of all."""
+
+
+def has_schedule(recording: Recording) -> bool:
+    """Tell whether a recording has context switches of either kind, with times."""
+    return bool(_switch_events(recording)) or len(recording.sideband.switches) > 0
+
+
+def has_samples_only(recording: Recording) -> bool:
+    """Tell whether a recording has some of its context switches and not all: ``-F`` holds for sched_switch, too."""
+    traced = _switch_events(recording)
+    return not (len(recording.sideband.switches) or all(map(_takes_every_switch, traced)))
+
+
+def _switch_events(recording: Recording) -> list[Event]:
+    return [event for event in recording.session.events if base_name(event.name) == SWITCH]
+
+
+def _takes_every_switch(event: Event) -> bool:
+    return "freq" not in event.flags and event.sample_period <= 1
+
+
+def _is_traced(recording: Recording) -> bool:
+    """Tell whether departures are samples of sched_switch: all of them, or some where no records tell of all."""
+    traced = _switch_events(recording)
+    return bool(traced) and (all(map(_takes_every_switch, traced)) or not len(recording.sideband.switches))
+
+
+def schedule_of(recording: Recording) -> Schedule:
+    """Read the schedule; in a recording without context switches nobody leaves."""
+    sideband = recording.sideband
+    exits, forks = _task_times(sideband.exits), _task_times(sideband.forks)
+    is_traced, missed = _is_traced(recording), 0
+    entered = [_entered(sideband.switches)]
+    if is_traced:
+        traced = switch_samples(recording)
+        entered.append(_without_idle(traced.next))
+        left, last, missed = _departures_of_samples(traced), traced.last, traced.missed
+        stopped = ThreadTimes(traced.tid, traced.time)
+        stopped = joined_times([stopped, unseen_departures(traced, joined_times([stopped, *entered]))])
+    else:
+        left, last = _departures_of_records(sideband.switches, recording.session), 0
+        stopped = left.times
+    alive = (left.tid > 0) & ~has_ended(left.times, exits, forks)
+    return Schedule(
+        left=take_rows_of(left, np.flatnonzero(alive)),
+        stopped=_without_idle(joined_times([stopped, exits])),
+        entered=joined_times(entered),
+        exits=exits,
+        forks=forks,
+        end=max(last, _last_time(sideband), _last_sample(recording.session)),
+        is_traced=is_traced,
+        missed=missed,
+    )
+
+
+def _departures_of_records(switches: Switches, session: Session) -> Departures:
+    rows = np.flatnonzero(switches.is_out)
+    rows = rows[np.argsort(switches.time[rows], kind="stable")]
+    preempted = switches.preempted[rows]
+    slept = Wait.BLOCKED if preempted.any() or _says_preempted(session.os_release) else Wait.UNTOLD
+    kind = np.where(preempted, Wait.PREEMPTED, slept).astype(np.uint8)
+    return Departures(switches.tid[rows].astype(np.int64), switches.time[rows], kind, switches.cpu[rows],
+                      switches.pid[rows])  # fmt: skip
+
+
+def _says_preempted(release: str) -> bool:
+    """Tell whether a kernel marks context switches of preempted threads: since Linux 4.17."""
+    parts = release.split("-")[0].split(".")
+    numbers = [int(part) if part.isdecimal() and len(part) < 6 else 0 for part in parts[:2]]
+    return numbers >= [4, 17]
+
+
+def _departures_of_samples(traced: SwitchSamples) -> Departures:
+    kind = kinds_of_states(traced.state)
+    back = (traced.state < 0) | (traced.state & _NEVER_BACK == 0)
+    rows = np.flatnonzero(back)
+    rows = rows[np.argsort(traced.time[rows], kind="stable")]
+    return Departures(traced.tid[rows], traced.time[rows], kind[rows], traced.cpu[rows], traced.pid[rows])
+
+
+def kinds_of_states(state: I64) -> U8:
+    """(n,) the Wait that a prev_state means; −1: the sample does not say it."""
+    kind = np.where(state & _STATES == 0, Wait.PREEMPTED, Wait.BLOCKED)
+    return np.where(state < 0, Wait.UNTOLD, kind).astype(np.uint8)
+
+
+def _entered(switches: Switches) -> ThreadTimes:
+    return _without_idle(ThreadTimes(switches.tid.astype(np.int64), switches.time).where(~switches.is_out))
+
+
+def _task_times(tasks: Tasks) -> ThreadTimes:
+    return ThreadTimes(tasks.tid.astype(np.int64), tasks.time)
+
+
+def _without_idle(times: ThreadTimes) -> ThreadTimes:
+    return times.where(times.tid > 0)
+
+
+def has_ended(left: ThreadTimes, exits: ThreadTimes, forks: ThreadTimes) -> Bools:
+    """(left,) whether the thread had exited, and no new thread of its number was born since."""
+    nothing = np.zeros(1, np.uint64)
+    ended, born = last_at_or_before(left, exits), last_at_or_before(left, forks)
+    died = np.append(exits.time, nothing)[ended]
+    return (ended >= 0) & ((born < 0) | (np.append(forks.time, nothing)[born] < died))
+
+
+def _last_time(sideband: Sideband) -> int:
+    """Return the latest time of any record that is no sample."""
+    tables = (sideband.switches, sideband.exits, sideband.forks, sideband.comms, sideband.mmaps, sideband.losts)
+    return max(int(_plausible(table.time).max(initial=np.uint64(0))) for table in tables)
+
+
+def _plausible(time: U64) -> U64:
+    return time[time < np.uint64(LAST_TIME)]
+
+
+def _last_sample(session: Session) -> int:
+    known: Any = session.features.get("sample_time") or {}
+    last = int(known.get("last") or 0)
+    return last if last < LAST_TIME else 0

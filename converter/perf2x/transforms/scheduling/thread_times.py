@@ -1,0 +1,62 @@
+"""Moments of threads, and which moment of the same thread comes next or came last."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from msgspec import Struct
+
+from perf2x.base.columnar.arrays import I64, U64, Bools
+from perf2x.base.columnar.unique import argsort_rows
+
+
+class ThreadTimes(Struct, frozen=True):
+    """Moments of threads, in any order: ``tid`` (n,), ``time`` (n,) on the samples' clock."""
+
+    tid: I64
+    time: U64
+
+    def __len__(self) -> int:
+        return len(self.tid)
+
+    def where(self, keep: Bools) -> "ThreadTimes":
+        """Return the moments where ``keep`` (n,) holds."""
+        return ThreadTimes(self.tid[keep], self.time[keep])
+
+
+def joined_times(parts: Sequence[ThreadTimes]) -> ThreadTimes:
+    """Return the moments of all parts, one part behind the other."""
+    tid = np.concatenate([np.zeros(0, np.int64), *(part.tid for part in parts)])
+    return ThreadTimes(tid, np.concatenate([np.zeros(0, np.uint64), *(part.time for part in parts)]))
+
+
+def first_at_or_after(wanted: ThreadTimes, among: ThreadTimes) -> I64:
+    """(wanted,) the row of ``among`` with the same thread that is next in time, or −1.
+
+    ::
+
+        one thread's rows by time   w0  a0  w1  w2  a1      (a row of ``among`` sorts behind a wanted one of its time)
+        answer for w                a0      a1  a1
+    """
+    tid = np.concatenate([wanted.tid, among.tid])
+    time = np.concatenate([wanted.time, among.time])
+    row = np.concatenate([np.full(len(wanted), -1, np.int64), np.arange(len(among))])
+    order = argsort_rows([tid, time, row >= 0])
+    places = np.where(row[order] >= 0, np.arange(len(order)), len(order))
+    ahead = np.minimum.accumulate(places[::-1])[::-1] if len(places) else places
+    answer = np.full(len(order), -1, np.int64)
+    found = np.flatnonzero(ahead < len(order))
+    found = found[tid[order[ahead[found]]] == tid[order[found]]]
+    answer[order[found]] = row[order[ahead[found]]]
+    return answer[: len(wanted)]
+
+
+def last_at_or_before(wanted: ThreadTimes, among: ThreadTimes) -> I64:
+    """(wanted,) the row of ``among`` with the same thread that is last in time until then, or −1."""
+    top = np.uint64(2**64 - 1)
+    return first_at_or_after(ThreadTimes(wanted.tid, top - wanted.time), ThreadTimes(among.tid, top - among.time))
+
+
+def next_time(wanted: ThreadTimes, among: ThreadTimes, none: int) -> U64:
+    """(wanted,) when the same thread is next in ``among``, at the earliest at the wanted moment; ``none`` if never."""
+    row = first_at_or_after(wanted, among)
+    return np.append(among.time, np.uint64(none))[row]

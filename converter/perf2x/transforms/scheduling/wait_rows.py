@@ -1,0 +1,107 @@
+"""Waits on their way into a profile: as columns, and joined with its samples."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
+
+from perf2x.base.columnar.arrays import I32, I64, U8, U64, AnyArray, Bools
+from perf2x.model.profile.made_up_frames import with_made_up_frames
+from perf2x.model.profile.profile import Profile, ProfileSamples
+from perf2x.model.profile.waits import Wait
+from perf2x.transforms.filters.time_ranges import Range
+
+WAITING = "[waiting]"
+"""Frame in place of a stack that nobody knows."""
+PREEMPTED = "[preempted]"
+"""Innermost frame of a thread that was preempted."""
+
+
+class Waits(Struct, frozen=True):
+    """Rows of samples to be; ``sample`` is the row of Profile.samples that each was made from, −1 for none."""
+
+    sample: I64
+    thread: I32
+    stack: I32
+    """−1: unknown."""
+    cpu: I32
+    since: U64
+    duration: I64
+    kind: U8
+    """A tables.waits.Wait."""
+
+    def __len__(self) -> int:
+        return len(self.sample)
+
+
+def within(time: U64, ranges: Sequence[Range]) -> Bools:
+    """(n,) whether a moment lies in one of the ranges; all of them where there are no ranges."""
+    found = np.full(len(time), not ranges)
+    for first, last in ranges:
+        found |= (time >= np.uint64(first)) & (time <= np.uint64(last))
+    return found
+
+
+def with_wait_frames(profile: Profile, waits: Waits) -> tuple[Profile, Waits]:
+    """Add what stacks cannot say: ``[waiting]`` where there is none, ``[preempted]`` below those of preempted threads.
+
+    ::
+
+        stack              blocked            preempted
+        main;loop          main;loop          main;loop;[preempted]
+        unknown            [waiting]          [preempted]
+    """
+    is_preempted = waits.kind == Wait.PREEMPTED
+    is_unknown = (waits.stack < 0) & ~is_preempted
+    names = [name for name, rows in ((WAITING, is_unknown), (PREEMPTED, is_preempted)) if rows.any()]
+    if not names:
+        return profile, waits
+    grown, first = with_made_up_frames(profile, names)
+    stack = waits.stack.copy()
+    if is_unknown.any():
+        grown, stack[is_unknown] = _hung_below(grown, waits.stack[is_unknown], first)
+    if is_preempted.any():
+        grown, stack[is_preempted] = _hung_below(grown, waits.stack[is_preempted], first + len(names) - 1)
+    return grown, replace(waits, stack=stack)
+
+
+def _hung_below(profile: Profile, callers: I32, location: int) -> tuple[Profile, I32]:
+    """Return new stacks for a location that each of ``callers`` called, −1: nobody did."""
+    parents, place = np.unique(callers, return_inverse=True)
+    old = profile.stacks
+    stacks = replace(
+        old,
+        parent=np.append(old.parent, parents.astype(np.int32)),
+        location=np.append(old.location, np.full(len(parents), location, np.int32)),
+    )
+    return replace(profile, stacks=stacks), (place.reshape(-1) + len(old)).astype(np.int32)
+
+
+def joined_samples(profile: Profile, kept: Bools, waits: Waits, event: int | I32) -> ProfileSamples:
+    """Return the samples where ``kept`` holds, and waits as samples of ``event`` (one, or each its own), by time."""
+    samples = profile.samples
+    made: dict[str, AnyArray] = {
+        "event": np.full(len(waits), event, np.int32),
+        "thread": waits.thread,
+        "stack": waits.stack,
+        "value": waits.duration,
+        "count": np.ones(len(waits), np.int64),
+        "time": waits.since,
+        "cpu": waits.cpu,
+        "wait": waits.kind,
+    }
+    ran = replace(samples, wait=np.full(len(samples), Wait.RAN, np.uint8))
+    if samples.cgroup is not None:  # string 0 is empty: the control group is unknown
+        made["cgroup"] = np.append(samples.cgroup, np.int32(0))[waits.sample]
+    if samples.data_src is not None:
+        made["data_src"] = np.append(samples.data_src, np.int64(0))[waits.sample]
+    if samples.fields is not None:
+        made["fields"] = np.full(len(waits), -1, np.int32)
+    columns = {
+        name: np.concatenate([getattr(ran, name)[kept], made[name]])
+        for name in ProfileSamples.__struct_fields__
+        if getattr(ran, name) is not None
+    }
+    order = np.lexsort((columns["value"], columns["stack"], columns["event"], columns["thread"], columns["time"]))
+    return ProfileSamples(**{name: column[order] for name, column in columns.items()})

@@ -1,0 +1,97 @@
+"""Stacks and threads of waits that context-switch records tell of: such records have no stack of their own.
+
+A sample that was taken shortly before the thread left has the wait's stack, or nearly; one from long before shows only
+that the thread ran. How short is decided by the interval at which the last sample's event was sampled:
+
+- a thread that blocked has called the kernel since: a tenth of the interval, so that a loop on the CPU between two
+  waits is charged with a tenth of them at most, on average;
+- a preempted thread was in the middle of what it did: the whole interval, for which a sample stands anyway.
+"""
+
+import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
+
+from perf2x.base.columnar.arrays import I32, I64
+from perf2x.base.columnar.unique import group_rows
+from perf2x.model.profile.profile import Profile, Threads
+from perf2x.model.profile.waits import Wait
+from perf2x.model.recording.sideband import Sideband
+from perf2x.transforms.scheduling.names_over_time import names_of_threads
+from perf2x.transforms.scheduling.sampling_interval import sampling_intervals
+from perf2x.transforms.scheduling.schedule import Departures
+from perf2x.transforms.scheduling.thread_times import ThreadTimes, first_at_or_after, last_at_or_before
+
+BLOCKED_SHARE = 10
+"""A sample is near a thread that blocked when it is at most this share of an interval older."""
+
+
+class Owners(Struct, frozen=True):
+    """For each wait: the row of the sample that has its stack, −1 for none, and the row of its thread."""
+
+    sample: I64
+    thread: I32
+
+
+def sample_times(profile: Profile) -> ThreadTimes:
+    """(samples,) thread and time of every sample; 0 where there are no times."""
+    time = profile.samples.time
+    tid = profile.threads.tid.astype(np.int64)[profile.samples.thread]
+    return ThreadTimes(tid, np.zeros(len(tid), np.uint64) if time is None else time)
+
+
+def owners_by_nearness(profile: Profile, left: Departures, sideband: Sideband) -> tuple[Profile, Owners]:
+    """Return the sample next to each departure and its thread; threads without samples are added to the profile."""
+    samples = sample_times(profile)
+    before = _same_process(profile, left, last_at_or_before(left.times, samples))
+    known = np.where(before >= 0, before, _same_process(profile, left, first_at_or_after(left.times, samples)))
+    near = before >= 0
+    age = left.time[near] - samples.time[before[near]]
+    near[near] = age <= _farthest(profile, left, before)[near].astype(np.uint64)
+    thread = np.append(profile.samples.thread, -1)[known].astype(np.int32)
+    grown, thread = _with_threads(profile, left, thread, sideband)
+    return grown, Owners(np.where(near, before, -1), thread)
+
+
+def _same_process(profile: Profile, left: Departures, sample: I64) -> I64:
+    """Put −1 for samples of another process whose thread had the same number."""
+    pid = profile.threads.pid[np.append(profile.samples.thread, 0)[sample]] if len(profile.threads) else left.pid
+    return np.where((sample >= 0) & ((pid == left.pid) | (left.pid < 0)), sample, -1)
+
+
+def _farthest(profile: Profile, left: Departures, before: I64) -> I64:
+    """(departures,) nanoseconds between a departure and the last sample (row, or −1) that still has its stack."""
+    interval = np.append(sampling_intervals(profile), 0)[np.append(profile.samples.event, -1)[before]]
+    farthest: I64 = np.where(left.kind == Wait.PREEMPTED, interval, interval // BLOCKED_SHARE)
+    return farthest
+
+
+def _with_threads(profile: Profile, left: Departures, thread: I32, sideband: Sideband) -> tuple[Profile, I32]:
+    """Add a thread for each (pid, tid) of departures whose ``thread`` is −1; return all threads' rows."""
+    lacking = np.flatnonzero(thread < 0)
+    first, group = group_rows([left.pid[lacking].astype(np.int64), left.tid[lacking]])
+    one = lacking[first]
+    pid, tid, time = left.pid[one].astype(np.int64), left.tid[one], left.time[one]
+    strings = list(profile.strings)
+    place = {text: row for row, text in enumerate(strings)}
+    comms = names_of_threads(sideband, ThreadTimes(tid, time))
+    leaders = names_of_threads(sideband, ThreadTimes(pid, time))
+    for text in (*comms, *leaders):
+        if text not in place:
+            place[text] = len(strings)
+            strings.append(text)
+    old = profile.threads
+    none = np.zeros(len(one), np.int32)
+    threads = Threads(
+        pid=np.append(old.pid, pid.astype(np.int32)),
+        tid=np.append(old.tid, tid.astype(np.int32)),
+        comm=np.append(old.comm, np.array([place[text] for text in comms], np.int32)),
+        process=np.append(old.process, np.array([place[text] for text in leaders], np.int32)),
+        starts=None if old.starts is None else np.append(old.starts, none),
+    )
+    found = thread.copy()
+    found[lacking] = (group + len(old)).astype(np.int32)
+    parents = profile.parents
+    if parents is not None:
+        parents = np.append(parents, np.full(len(one), -1, np.int32))
+    return replace(profile, strings=strings, threads=threads, parents=parents), found

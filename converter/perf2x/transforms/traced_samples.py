@@ -1,0 +1,122 @@
+"""Samples of tracepoints as recorded, with their raw bytes: read in a pass of their own, since few need them.
+
+They are joined with samples of a profile by event, thread and time. Source of truth: the format files of the recording
+(reader/records/tracepoint_decoder.py).
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from msgspec import Struct
+
+from perf2x.base.abi.uapi import EventType
+from perf2x.base.columnar.arrays import I32, I64, U64, AnyArray, Bools
+from perf2x.base.columnar.ragged import Ragged, concatenate
+from perf2x.base.columnar.unique import group_rows
+from perf2x.model.profile.profile import Profile
+from perf2x.model.recording.events import Recording, Samples, Want
+
+
+class Traced(Struct, frozen=True):
+    """Samples of one event, in file order."""
+
+    pid: I64
+    tid: I64
+    cpu: I32
+    """−1 where unknown."""
+    time: U64
+    position: I64
+    period: U64
+    raw: Ragged
+
+    def __len__(self) -> int:
+        return len(self.tid)
+
+
+def tracepoint_formats(recording: Recording) -> dict[int, list[Mapping[str, Any]]]:
+    """Fields of each event that is a tracepoint, without those that all tracepoints have."""
+    known: Any = recording.session.features.get("tracing_data", {})
+    formats = known.get("formats", {})
+    found = {
+        row: formats.get(str(event.config))
+        for row, event in enumerate(recording.session.events)
+        if event.type == EventType.TRACEPOINT
+    }
+    return {
+        row: [field for field in entry["fields"] if not field["name"].startswith("common_")]
+        for row, entry in found.items()
+        if entry
+    }
+
+
+def traced_samples(recording: Recording, events: set[int]) -> dict[int, Traced]:
+    """Read the samples of these events that have raw bytes and a time; events without any are left out."""
+    parts: dict[int, list[Traced]] = {}
+    for batch in recording.samples(Want.RAW):
+        if batch.raw is None or batch.time is None:
+            continue
+        for event in events:
+            rows = np.flatnonzero((batch.event == event) & (batch.raw.lengths > 0))
+            if len(rows):
+                parts.setdefault(event, []).append(_rows_of(batch, batch.time, batch.raw, rows))
+    return {event: joined(held) for event, held in sorted(parts.items())}
+
+
+def _rows_of(batch: Samples, time: U64, raw: Ragged, rows: I64) -> Traced:
+    return Traced(
+        pid=batch.pid[rows].astype(np.int64),
+        tid=batch.tid[rows].astype(np.int64),
+        cpu=np.full(len(rows), -1, np.int32) if batch.cpu is None else batch.cpu[rows].astype(np.int32),
+        time=time[rows],
+        position=batch.position[rows],
+        period=batch.period[rows],
+        raw=raw.take(rows),
+    )
+
+
+def joined(parts: list[Traced]) -> Traced:
+    """Return the rows of all parts, one behind the other."""
+    columns: dict[str, Any] = {
+        name: np.concatenate([getattr(part, name) for part in parts])
+        for name in Traced.__struct_fields__
+        if name != "raw"
+    }
+    return Traced(**columns, raw=concatenate([part.raw for part in parts]))
+
+
+def recorded_rows(profile: Profile, rows: I64, traced: Traced) -> I64:
+    """(rows,) the recorded sample of each row, −1 for none: the n-th of a thread and a time is the n-th there, too."""
+    time = np.zeros(0, np.uint64) if profile.samples.time is None else profile.samples.time[rows]
+    tid = np.append(profile.threads.tid.astype(np.int64)[profile.samples.thread[rows]], traced.tid)
+    group = group_rows([tid, np.append(time, traced.time)])[1]
+    is_recorded = np.arange(len(tid)) >= len(rows)
+    pair = group_rows([group, _occurrence(group, is_recorded)])[1]
+    recorded = np.full(int(pair.max(initial=-1)) + 1, -1, np.int64)
+    recorded[pair[is_recorded]] = np.arange(len(traced))
+    return recorded[pair[~is_recorded]]
+
+
+def _occurrence(group: I64, is_recorded: Bools) -> I64:
+    """(n,) how many rows of its group and kind stand before each row."""
+    first, kind = group_rows([group, is_recorded.astype(np.int64)])
+    order = np.argsort(kind, kind="stable")
+    start = np.cumsum(np.bincount(kind, minlength=len(first))) - np.bincount(kind, minlength=len(first))
+    place = np.empty(len(group), np.int64)
+    place[order] = np.arange(len(group)) - start[kind[order]]
+    return place
+
+
+def octets_at(raw: Ragged, start: I64, size: int) -> AnyArray:
+    """(n, size) uint8 of each row from its ``start``; zeros beyond its end."""
+    place = start[:, None] + np.arange(size)
+    inside = place < raw.lengths[:, None]
+    octets = np.append(raw.values, np.uint8(0))[np.where(inside, raw.offsets[:-1, None] + place, len(raw.values))]
+    return np.ascontiguousarray(octets.astype(np.uint8))
+
+
+def numbers_at(raw: Ragged, offset: int, size: int, signed: bool, order: str) -> AnyArray:
+    """(n,) int64 or uint64 numbers of 1, 2, 4 or 8 bytes; bytes beyond a row's end are zeros."""
+    octets = octets_at(raw, np.full(len(raw), offset), size)
+    values = octets.reshape(-1).view(np.dtype(f"{order}{'i' if signed else 'u'}{size}"))
+    return values.astype(np.int64 if signed else np.uint64)

@@ -1,0 +1,337 @@
+"""Whole objects: what they lack, every path that was looked at, and what would help."""
+
+import io
+import lzma
+import os
+import zlib
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from elftools.common.exceptions import ELFError
+from elftools.elf.elffile import ELFFile
+
+from perf2x.analysis.explain import debian_packages, debug_info, other_files
+from perf2x.analysis.explain.debian_packages import debug_package
+from perf2x.analysis.explain.explain_object import explain_file
+from perf2x.analysis.explain.missing_names import explain_unnamed
+from perf2x.analysis.explain.verdict import format_share
+from perf2x.base.errors import ObjectError
+from perf2x.binaries.elf.elf_file import ElfObject, open_elf
+from perf2x.binaries.find.object_finder import Finder
+from perf2x.binaries.find.search_paths import SearchPaths
+from tests.support.frame_writer import Frame, FrameFile
+from tests.support.tiny_elf import TinySection, TinySymbol, symbol_sections, tiny_elf
+from tests.support.tiny_go import TinyFunction, tiny_go_table
+from tests.unit.analysis.explain.forged import (
+    BUILD_ID,
+    EMPTY_TEXT,
+    NOTE,
+    TEXT,
+    compiled,
+    debug_sections,
+    split,
+    with_symbols,
+    written,
+)
+
+STRIPPED = tiny_elf([TEXT, NOTE])
+SYMBOLS = [TinySymbol("f", 0x1000, 0x100)]
+DEBUG = with_symbols(EMPTY_TEXT, SYMBOLS, debug_sections(*compiled()))
+OTHER = tiny_elf([TEXT, TinySection(NOTE.name, NOTE.data[:16] + b"\x77" * 20, NOTE.address, "NOTE", 2)])
+HEX = BUILD_ID.hex()
+
+
+def explained(root, path="/bin/prog", **places) -> Any:
+    finder = Finder(SearchPaths(symfs=root, proc=None, **places))
+    return explain_file(str(root) + path, finder)
+
+
+def commands(known) -> list[str]:
+    return [advice.command for advice in known.advice]
+
+
+def looked_at(known, root) -> dict[str, str]:
+    return {place.path.removeprefix(str(root)): place.result for place in known.looked_at}
+
+
+def test_a_stripped_object_lists_the_searched_paths(tmp_path) -> None:
+    link = TinySection(".gnu_debuglink", b"prog.dbg\0\0\0\0" + b"\x01\x02\x03\x04")
+    written(tmp_path, tiny_elf([TEXT, NOTE, link]), "bin/prog")
+    written(tmp_path, OTHER, "bin/.debug/prog.dbg")
+    written(tmp_path, b"no ELF file", f"usr/lib/debug/.build-id/5a/{HEX[2:]}.debug")
+    known = explained(tmp_path)
+    assert known.build_id == HEX
+    assert known.debug_link is not None
+    assert (known.debug_link.name, known.debug_link.crc) == ("prog.dbg", "04030201")
+    assert looked_at(known, tmp_path) == {
+        "/bin/prog": "taken",
+        "/bin/prog.dbg": "not there",
+        "/bin/.debug/prog.dbg": "another build",
+        "/usr/lib/debug/bin/prog.dbg": "not there",
+        f"/usr/lib/debug/.build-id/5a/{HEX[2:]}.debug": "cannot be read",
+        "/bin/.debug/prog": "not there",
+    }
+    assert [known.answers[what].good for what in ("names", "lines", "stacks")] == [False] * 3
+    assert commands(known) == ["--debug-dir DIR", f"debuginfod-find debuginfo {HEX}", "-g", "-fno-omit-frame-pointer"]
+    assert any("is another build" in text for text in known.troubles)
+
+
+def test_a_wrong_checksum_is_reported_without_a_build_id(tmp_path) -> None:
+    link = TinySection(".gnu_debuglink", b"prog.dbg\0\0\0\0" + b"\x01\x02\x03\x04")
+    written(tmp_path, tiny_elf([TEXT, link]), "bin/prog")
+    written(tmp_path, DEBUG, "bin/prog.dbg")
+    known = explained(tmp_path)
+    assert looked_at(known, tmp_path)["/bin/prog.dbg"] == "another checksum"
+    assert looked_at(known, tmp_path)["/bin/.debug/prog.dbg"] == "not there"
+    assert "-Wl,--build-id" in commands(known)
+
+
+def test_a_matching_checksum_is_accepted(tmp_path) -> None:
+    debug = tiny_elf([EMPTY_TEXT, *symbol_sections(SYMBOLS, 2)])
+    link = TinySection(".gnu_debuglink", b"prog.dbg\0\0\0\0" + zlib.crc32(debug).to_bytes(4, "little"))
+    written(tmp_path, tiny_elf([TEXT, link]), "bin/prog")
+    written(tmp_path, debug, "bin/prog.dbg")
+    assert looked_at(explained(tmp_path), tmp_path)["/bin/prog.dbg"] == "taken"
+
+
+def test_a_debug_file_provides_names_and_lines(tmp_path) -> None:
+    written(tmp_path, FrameFile([Frame(0x1000, 0x4000)], more=[NOTE]).bytes(), "bin/prog")
+    written(tmp_path, DEBUG, f"usr/lib/debug/.build-id/5a/{HEX[2:]}.debug")
+    known = explained(tmp_path)
+    assert [answer.good for answer in known.answers.values()] == [True] * 3
+    assert known.answers["lines"].text.startswith("DWARF 5 in ")
+    assert known.advice == ()
+    assert known.name_tables[0].file.endswith(".debug")
+
+
+def test_a_copy_is_listed_once(tmp_path) -> None:
+    written(tmp_path, with_symbols(TEXT, SYMBOLS), "bin/prog")
+    written(tmp_path, with_symbols(TEXT, SYMBOLS), f"cache/.build-id/5a/{HEX[2:]}/elf")
+    known = explained(tmp_path, buildid_dir=tmp_path / "cache")
+    assert known.looked_at[0].result == "taken"
+    assert [table.name for table in known.name_tables] == [".symtab"]
+
+
+def test_mini_debug_info_names_functions(tmp_path) -> None:
+    inner = tiny_elf([EMPTY_TEXT, *symbol_sections(SYMBOLS, 2)])
+    written(tmp_path, tiny_elf([TEXT, NOTE, TinySection(".gnu_debugdata", lzma.compress(inner))]), "bin/prog")
+    known = explained(tmp_path)
+    assert known.answers["names"].good
+    assert known.answers["names"].text == ".symtab of the mini debug info names 1 function, 100 % of .text"
+
+
+def test_unreadable_mini_debug_info_is_reported(tmp_path) -> None:
+    written(tmp_path, tiny_elf([TEXT, NOTE, TinySection(".gnu_debugdata", b"garbage")]), "bin/prog")
+    known = explained(tmp_path)
+    assert not known.answers["names"].good
+    assert len(known.troubles) == 1 and "xz" in known.troubles[0]
+
+
+def test_exported_functions_alone_are_not_enough(tmp_path) -> None:
+    dynamic = symbol_sections([TinySymbol("f", 0x1000, 0x40)], 3, table=".dynsym", strings=".dynstr")
+    written(tmp_path, tiny_elf([TEXT, NOTE, *dynamic]), "bin/prog")
+    answer = explained(tmp_path).answers["names"]
+    assert not answer.good
+    assert answer.text == "stripped: .dynsym names only 1 function, 25 % of .text; the rest is unknown"
+
+
+def test_go_has_names_lines_and_frame_pointers(tmp_path) -> None:
+    table = tiny_go_table([TinyFunction("main.main", 0x1000, ((1, 16),), ((0, 16),))], 0x1010, ["main.go"], text=0x1000)
+    written(tmp_path, tiny_elf([TEXT, NOTE, TinySection(".gopclntab", table, 0x5000, flags=2)]), "bin/prog")
+    known = explained(tmp_path)
+    assert [answer.good for answer in known.answers.values()] == [True] * 3
+    assert known.answers["names"].text == ".gopclntab names 1 function"
+
+
+def test_missing_split_files_are_reported(tmp_path) -> None:
+    written(tmp_path, with_symbols(TEXT, SYMBOLS, debug_sections(*split("one.dwo"))), "bin/prog")
+    known = explained(tmp_path)
+    assert known.split is not None
+    assert (known.split.present, known.split.looked_for, known.split.missing) == (0, 1, "one.dwo")
+    assert not known.answers["lines"].good
+    assert commands(known)[0] == f"dwp -e {tmp_path}/bin/prog"
+    written(tmp_path, b"", "src/one.dwo")
+    found = explained(tmp_path)
+    assert found.split is not None and found.split.whole and found.answers["lines"].good
+
+
+def test_the_number_of_searched_split_files_is_bounded(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(other_files, "MAX_DWO_FILES", 1)
+    info, table = split("one.dwo")
+    written(tmp_path, with_symbols(TEXT, SYMBOLS, debug_sections(info * 2, table)), "bin/prog")
+    written(tmp_path, b"no package", "bin/prog.dwp")
+    found = explained(tmp_path).split
+    assert found is not None and (found.units, found.looked_for, found.package) == (2, 1, "")
+
+
+def test_a_missing_dwz_file_is_reported(tmp_path) -> None:
+    link = TinySection(".gnu_debugaltlink", b"/usr/lib/debug/.dwz/common\0" + b"\x99" * 20)
+    written(tmp_path, with_symbols(TEXT, SYMBOLS, [*debug_sections(*compiled()), link]), "bin/prog")
+    known = explained(tmp_path)
+    assert known.supplementary is not None
+    assert (known.supplementary.name, known.supplementary.found) == ("/usr/lib/debug/.dwz/common", "")
+    assert "the dwz file /usr/lib/debug/.dwz/common is missing" in known.answers["lines"].text
+
+
+def test_a_broken_dwz_link_is_reported(tmp_path) -> None:
+    more = [*debug_sections(*compiled()), TinySection(".gnu_debugaltlink", b"x")]
+    written(tmp_path, with_symbols(TEXT, SYMBOLS, more), "bin/prog")
+    assert any("link to a dwz file is cut off" in text for text in explained(tmp_path).troubles)
+
+
+def test_the_package_is_found_by_its_file_list(tmp_path) -> None:
+    written(tmp_path, STRIPPED, "usr/bin/prog")
+    written(tmp_path, b"/.\n/usr\n/usr/bin/prog-2\n", "var/lib/dpkg/info/other.list")
+    written(tmp_path, b"/.\n/usr\n/usr/bin/prog\n", "var/lib/dpkg/info/mine:amd64.list")
+    known = explained(tmp_path, "/usr/bin/prog")
+    assert commands(known)[:2] == ["apt install mine-dbgsym", f"debuginfod-find debuginfo {HEX}"]
+    assert "-g" not in commands(known)
+
+
+@pytest.mark.parametrize(("listed", "owner", "wanted"), [
+    ("/lib/x.so", "libc6:amd64", "libc6-dbg"), ("/usr/lib/x.so", "zlib1g", "zlib1g-dbgsym"),
+    ("/usr/lib/x.so", "x-dbg", "x-dbg"), ("/usr/lib/x.so.6", "libc6", ""),
+])  # fmt: skip
+def test_debug_packages_have_conventional_names(tmp_path, listed, owner, wanted) -> None:
+    written(tmp_path, f"/.\n{listed}\n".encode(), f"var/lib/dpkg/info/{owner}.list")
+    assert debug_package(Finder(SearchPaths(symfs=tmp_path)), "/usr/lib/x.so") == wanted
+
+
+def test_oversized_file_lists_are_not_read(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(debian_packages, "LARGEST_LIST", 5)
+    written(tmp_path, b"/.\n/usr/bin/prog\n", "var/lib/dpkg/info/mine.list")
+    assert debug_package(Finder(SearchPaths(symfs=tmp_path)), "/usr/bin/prog") == ""
+
+
+def test_files_that_are_no_objects_are_refused_in_a_sentence(tmp_path) -> None:
+    written(tmp_path, b"text", "bin/text")
+    written(tmp_path, STRIPPED[:70], "bin/cut")
+    said_of = {"/bin/text": "not a readable ELF file", "/bin/cut": "lie outside", "/bin": "not a regular file"}
+    for path, said in {**said_of, "/nothing": "No such file"}.items():
+        with pytest.raises(ObjectError, match=said):
+            explained(tmp_path, path)
+    if hasattr(os, "mkfifo"):
+        os.mkfifo(tmp_path / "pipe")
+        with pytest.raises(ObjectError, match="not a regular file"):
+            explained(tmp_path, "/pipe")
+
+
+def test_code_with_frame_pointers_needs_no_tables(tmp_path) -> None:
+    keeps, table = compiled("GNU C17 -fno-omit-frame-pointer")
+    assembled, _ = compiled("GNU AS 2.40", language=0x8001)
+    for info, good in ((keeps + assembled, True), (keeps + compiled("GNU C17")[0], False), (assembled, False)):
+        written(tmp_path, with_symbols(TEXT, SYMBOLS, debug_sections(info, table)), "bin/prog")
+        known = explained(tmp_path)
+        assert known.answers["stacks"].good is good
+        assert ("-fno-omit-frame-pointer" in commands(known)) is not good
+
+
+def test_unread_units_do_not_count_as_having_frame_pointers(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(debug_info, "UNITS_AT_MOST", 1)
+    keeps, table = compiled("GNU C17 -fno-omit-frame-pointer")
+    written(tmp_path, with_symbols(TEXT, SYMBOLS, debug_sections(keeps * 2, table)), "bin/prog")
+    assert not explained(tmp_path).answers["stacks"].good
+
+
+@pytest.mark.parametrize(("size", "good"), [(0x2000, False), (0x3A00, True)])
+def test_tables_have_to_cover_most_of_the_code(tmp_path, size, good) -> None:
+    written(tmp_path, FrameFile([Frame(0x1000, size)]).bytes(), "bin/prog")
+    assert explained(tmp_path).answers["stacks"].good is good
+
+
+def test_an_object_without_code_needs_no_frame_pointers(tmp_path) -> None:
+    written(tmp_path, tiny_elf([NOTE]), "bin/prog")
+    assert "-fno-omit-frame-pointer" not in commands(explained(tmp_path))
+
+
+def test_only_all_of_the_code_is_100_percent() -> None:
+    assert (format_share(0.9999), format_share(1.0), format_share(0.5)) == ("99.9 %", "100 %", "50 %")
+
+
+def test_a_relocatable_object_needs_no_build_id(tmp_path) -> None:
+    written(tmp_path, tiny_elf([TEXT, *symbol_sections(SYMBOLS, 2)], kind=1), "bin/prog.o")
+    known = explained(tmp_path, "/bin/prog.o")
+    assert known.answers["stacks"].text == "not measured: the file is not linked"
+    assert commands(known) == ["-g"]
+
+
+@pytest.mark.parametrize(("number", "name"), [(62, "X86_64"), (8, "MIPS"), (0xEEEE, "61166")])
+def test_machines_have_names(tmp_path, number, name) -> None:
+    written(tmp_path, tiny_elf([TEXT], machine=number), "bin/prog")
+    assert explained(tmp_path).machine == name
+
+
+@pytest.mark.parametrize(("word", "order"), [(0, 1), (3, 1), (2, 0), (2, 3)])
+def test_pyelftools_refuses_the_same_files(word, order) -> None:
+    data = STRIPPED[:4] + bytes([word, order]) + STRIPPED[6:]
+    with pytest.raises(ObjectError, match="are not known"):
+        open_elf(data)
+    with pytest.raises(ELFError):
+        ELFFile(io.BytesIO(data))
+
+
+DAMAGED = Path(__file__).parents[2] / "symbolizer" / "data" / "debug_info"
+
+
+@pytest.mark.parametrize("name", ["gnu5.so", "gnu4.so", "clang5.so", "dwz_one.so", "module.ko", "gnu5_one.dwo"])
+def test_damage_is_reported_in_sentences(tmp_path, name) -> None:
+    draw = np.random.default_rng(len(name))
+    for _ in range(40):
+        data = bytearray((DAMAGED / name).read_bytes())
+        for at in draw.integers(0, len(data) - 4, draw.integers(1, 12)).tolist():
+            data[at : at + 4] = bytes(draw.choice([0, 0x7F, 0xFF, at & 0xFF], 4).tolist())
+        written(tmp_path, bytes(data[: draw.choice([len(data), len(data) - 9])]), f"bin/{name}")
+        with suppress(ObjectError):
+            explained(tmp_path, f"/bin/{name}")
+
+
+def test_archives_and_servers_are_listed(tmp_path) -> None:
+    written(tmp_path, STRIPPED, "bin/prog")
+
+    def fetch(kind, build_id) -> Iterator[ElfObject]:
+        return iter([open_elf(DEBUG)] if kind == "debuginfo" and build_id == BUILD_ID else [])
+
+    known = explain_file(f"{tmp_path}/bin/prog", Finder(SearchPaths(symfs=tmp_path, proc=None), (fetch,)))
+    assert known.looked_at[-1].path == "debuginfo of this build id in archives and on servers"
+    assert known.looked_at[-1].result == "taken"
+    assert known.answers["names"].good and known.answers["lines"].good
+
+
+def why(root, name, build_id=HEX) -> Any:
+    return explain_unnamed(name, build_id, 7, "said before", Finder(SearchPaths(symfs=root, proc=None)))
+
+
+def test_missing_names_of_a_recording_are_explained(tmp_path) -> None:
+    absent = why(tmp_path, "/bin/prog")
+    assert (absent.why, absent.frames) == ("said before", 7)
+    assert {place.result for place in absent.looked_at} == {"not there"}
+    assert [one.command for one in absent.advice] == ["--symfs DIR", f"debuginfod-find debuginfo {HEX}"]
+    written(tmp_path, OTHER, "bin/prog")
+    replaced = why(tmp_path, "/bin/prog")
+    assert replaced.looked_at[0].result == "another build"
+    assert replaced.advice[0].what == "the file here is of another version; say where files of the recorded machine are"
+    written(tmp_path, b"/bin/prog\n", "var/lib/dpkg/info/mine.list")
+    assert [one.command for one in why(tmp_path, "/bin/prog").advice] == [one.command for one in absent.advice]
+    written(tmp_path, STRIPPED, "bin/prog")
+    stripped = why(tmp_path, "/bin/prog (deleted)")
+    assert stripped.why == "stripped: no table of symbols, no function has a name"
+    assert [one.command for one in stripped.advice] == [
+        "apt install mine-dbgsym",
+        f"debuginfod-find debuginfo {HEX}",
+    ]
+    written(tmp_path, with_symbols(TEXT, SYMBOLS), "bin/prog")
+    named = why(tmp_path, "/bin/prog")
+    assert named.why == "said before: .symtab names 1 function, 100 % of .text"
+    assert named.advice == ()
+
+
+@pytest.mark.parametrize(("name", "command"), [("[kernel.kallsyms]", "--kallsyms FILE"), ("[vdso]", "perf2x bundle"),
+    ("[unknown]", "-fno-omit-frame-pointer"), ("//anon of process 7", "node --perf-basic-prof")])  # fmt: skip
+def test_missing_names_of_special_mappings_are_explained(tmp_path, name, command) -> None:
+    found = why(tmp_path, name, "")
+    assert (found.why, found.looked_at) == ("said before", ())
+    assert [one.command for one in found.advice][:1] == [command]

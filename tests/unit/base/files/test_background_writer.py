@@ -1,0 +1,80 @@
+"""Compression beside the emitter: the same bytes as without a thread, errors where the writer sees them."""
+
+import gzip
+import io
+import threading
+
+import pytest
+
+from perf2x.base.files.background_writer import BackgroundGzipWriter, BackgroundWriter
+
+PIECES = [b"", *(bytes([number % 251]) * number for number in range(1, 3000, 7))]
+
+
+class Full(io.BytesIO):
+    def write(self, piece: object, /) -> int:
+        raise OSError(28, "No space left on device")
+
+
+def packed_at_once() -> bytes:
+    whole = io.BytesIO()
+    with gzip.GzipFile("", "wb", 6, whole, mtime=0) as out:
+        for piece in PIECES:
+            out.write(piece)
+    return whole.getvalue()
+
+
+def test_compressed_output_equals_gzip() -> None:
+    found = io.BytesIO()
+    with BackgroundGzipWriter(found) as out:
+        out.writelines(PIECES)
+    assert found.getvalue() == packed_at_once()
+    assert gzip.decompress(found.getvalue()) == b"".join(PIECES)
+
+
+def test_chunks_are_written_in_order() -> None:
+    found = io.BytesIO()
+    with BackgroundWriter(found) as out:
+        out.writelines(PIECES)
+        out.write(memoryview(b"abc")[:-1])
+    assert found.getvalue() == b"".join(PIECES) + b"ab"
+
+
+@pytest.mark.parametrize("kind", [BackgroundWriter, BackgroundGzipWriter])
+@pytest.mark.parametrize("pieces", [1, 4000])
+def test_a_full_disk_is_raised_to_the_writer(pieces: int, kind: type[BackgroundWriter]) -> None:
+    before = threading.active_count()
+    with pytest.raises(OSError, match="No space"), kind(Full()) as out:
+        for _ in range(pieces):
+            out.write(bytes(100_000))
+    assert threading.active_count() == before
+
+
+def test_an_exception_in_the_context_ends_the_thread() -> None:
+    before = threading.active_count()
+    with pytest.raises(ValueError, match="mine"), BackgroundGzipWriter(io.BytesIO()) as out:
+        out.write(b"x")
+        raise ValueError("mine")
+    assert threading.active_count() == before
+
+
+@pytest.mark.parametrize("kind", [BackgroundWriter, BackgroundGzipWriter])
+def test_a_memory_error_in_the_thread_is_raised_to_the_writer(kind: type[BackgroundWriter]) -> None:
+    class Short(io.BytesIO):
+        def write(self, piece: object, /) -> int:
+            raise MemoryError
+
+    before = threading.active_count()
+    with pytest.raises(MemoryError), kind(Short()) as out:
+        for _ in range(4000):
+            out.write(bytes(100_000))
+    assert threading.active_count() == before
+
+
+def test_a_thread_that_cannot_start_is_a_memory_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def start(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", start)
+    with pytest.raises(MemoryError, match="thread"):
+        BackgroundGzipWriter(io.BytesIO())

@@ -1,0 +1,35 @@
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from perf2x.emitters.encoding import protobuf_cells as cells
+from perf2x.emitters.encoding.protobuf import varint
+
+U64 = st.integers(0, 2**64 - 1) | st.integers(0, 300)
+
+
+def message(field: int, payload: bytes) -> bytes:
+    return varint(field << 3 | 2) + varint(len(payload)) + payload
+
+
+@given(st.lists(st.tuples(U64, st.booleans(), U64, U64, U64)))
+def test_rows_are_messages(rows) -> None:
+    columns = [np.array(column, np.uint64) for column in zip(*rows, strict=True)] or [np.zeros(0, np.uint64)] * 5
+    fields = [
+        cells.numbers(8, columns[0]),
+        cells.constant(len(rows), b"\x50\x02"),
+        cells.numbers(300, columns[2], left_out=columns[1].astype(np.bool_)),
+        cells.packed(14, columns[3:]),
+    ]
+    expected = [
+        message(
+            135,
+            varint(8 << 3) + varint(first) + b"\x50\x02"
+            + (b"" if is_out else varint(300 << 3) + varint(second))
+            + message(14, varint(third) + varint(fourth)),
+        )
+        for first, is_out, second, third, fourth in rows
+    ]  # fmt: skip
+    got = cells.nested(135, cells.beside(fields))
+    assert got.tobytes() == b"".join(expected)
+    assert got.sizes.tolist() == [len(row) for row in expected]

@@ -1,0 +1,57 @@
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from perf2x.model.profile.frame_tree import FrameRows, FrameTree, folded, merge_stacks
+
+TREES = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 5)), max_size=60)
+"""(parent, frame) of each row; parents are brought in front of their children below."""
+KEYS = np.array([0, 1, 1, 2, 0, 3])
+"""Of six frames two pairs look alike."""
+
+
+def _rows(drawn: list[tuple[int, int]]) -> FrameRows:
+    parent = np.array([pick % (row + 1) - 1 for row, (pick, _) in enumerate(drawn)], np.int64)
+    return FrameRows(parent, np.array([frame for _, frame in drawn], np.int64), np.arange(len(drawn)))
+
+
+def _path(rows: FrameRows, row: int) -> tuple[int, ...]:
+    return () if row < 0 else (*_path(rows, int(rows.parent[row])), int(KEYS[rows.frame[row]]))
+
+
+@given(TREES)
+def test_folding_keeps_every_path_once(drawn: list[tuple[int, int]]) -> None:
+    rows = _rows(drawn)
+    fold, depth = folded(rows, KEYS)
+    assert [_path(fold, int(row)) for row in fold.row_of_stack] == [_path(rows, row) for row in range(len(drawn))]
+    assert depth.tolist() == [len(_path(fold, row)) - 1 for row in range(len(fold.parent))]
+    assert len(fold.parent) == len({_path(rows, row) for row in range(len(drawn))})
+    assert all(fold.parent[row] < row for row in range(len(fold.parent)))
+
+
+@given(TREES, st.lists(st.tuples(st.integers(0, 2), st.integers(-1, 59)), max_size=20))
+def test_merging_gives_each_group_its_own_paths(drawn: list[tuple[int, int]], pairs: list[tuple[int, int]]) -> None:
+    rows = _rows(drawn)
+    pairs = [(group, min(stack, len(drawn) - 1)) for group, stack in pairs] + [(0, -1), (1, -1), (2, -1)]
+    group, stack = (np.array(column, np.int64) for column in zip(*pairs, strict=True))
+    tree, node = merge_stacks(rows, KEYS, group, stack)
+
+    def path(row: int) -> tuple[int, ...]:
+        return (row,) if row < 3 else (*path(int(tree.parent[row])), int(tree.key[row]))
+
+    assert [path(row) for row in node.tolist()] == [(owner, *_path(rows, row)) for owner, row in pairs]
+
+
+@given(TREES, st.lists(st.integers(-1, 59), max_size=20))
+def test_one_group_is_merged_as_several_are(drawn: list[tuple[int, int]], stacks: list[int]) -> None:
+    rows, stack = _rows(drawn), np.array([min(stack, len(drawn) - 1) for stack in (-1, *stacks)], np.int64)
+    one, node = merge_stacks(rows, KEYS, np.zeros(len(stack), np.int64), stack)
+    two, node_of_two = merge_stacks(rows, KEYS, np.append(np.zeros(len(stack), np.int64), 1), np.append(stack, -1))
+    assert [_names(one, row) for row in node.tolist()] == [_names(two, row) for row in node_of_two[:-1].tolist()]
+    assert one.key[1:].tolist() == two.key[2:].tolist()
+    assert one.depth[1:].tolist() == two.depth[2:].tolist()
+    assert (one.parent[1:] + (one.parent[1:] > 0)).tolist() == two.parent[2:].tolist()
+
+
+def _names(tree: FrameTree, row: int) -> tuple[int, ...]:
+    return () if row < 0 else (*_names(tree, int(tree.parent[row])), int(tree.key[row]))

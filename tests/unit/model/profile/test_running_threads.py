@@ -1,0 +1,47 @@
+"""What a profile must not say of latencies and of the number of threads that ran."""
+
+import numpy as np
+import pytest
+from msgspec.structs import replace
+
+from perf2x.model.profile.profile import Profile, RunningThreads
+from perf2x.plugins.contracts import ProfileBuilder
+
+
+@pytest.fixture
+def whole() -> Profile:
+    builder = ProfileBuilder()
+    builder.event()
+    builder.thread()
+    builder.sample([builder.function("main")], time=10, value=8)
+    made = builder.build(timeline=True)
+    samples = replace(made.samples, latency=np.array([4]))
+    curve = RunningThreads(np.array([5, 7, 12], np.uint64), np.array([1, 2, 0], np.int32))
+    return replace(made, samples=samples, running=curve)
+
+
+@pytest.mark.parametrize("latency", [0, 8])
+def test_shares_from_nothing_to_all(whole: Profile, latency: int) -> None:
+    replace(whole, samples=replace(whole.samples, latency=np.array([latency]))).check()
+
+
+@pytest.mark.parametrize("latency", [-1, 9])
+def test_latencies_that_are_no_shares(whole: Profile, latency: int) -> None:
+    with pytest.raises(ValueError, match="a latency is no share of the value"):
+        replace(whole, samples=replace(whole.samples, latency=np.array([latency]))).check()
+
+
+@pytest.mark.parametrize(
+    ("time", "threads", "sentence"),
+    [
+        ([5, 7], [1, 2, 0], "columns of two lengths"),
+        ([5, 5, 12], [1, 2, 0], "not in time order"),
+        ([5, 7, 12], [1, -1, 0], "less than no thread runs"),
+        ([5, 7, 12], [1, 2, 2], "is none"),
+    ],
+)
+def test_broken_curves(whole: Profile, time: list[int], threads: list[int], sentence: str) -> None:
+    curve = RunningThreads(np.array(time, np.uint64), np.array(threads, np.int32))
+    whole.check()
+    with pytest.raises(ValueError, match=sentence):
+        replace(whole, running=curve).check()

@@ -1,0 +1,29 @@
+"""The vDSO's build id under the name of perf's own copy."""
+
+from perf2x.reader.session_builder import with_vdso
+
+ONE, TWO = b"\1" * 20, b"\2" * 20
+COPY, OTHER_COPY = "/tmp/perf-vdso.so-pRI0U7", "/tmp/perf-vdso.so-xxxxxx"
+
+
+def test_the_copy_is_named_after_what_it_copies() -> None:
+    assert with_vdso({"/bin/x": ONE, COPY: TWO}) == {"/bin/x": ONE, "[vdso]": TWO}
+    assert with_vdso({COPY: TWO, OTHER_COPY: TWO}) == {"[vdso]": TWO}
+
+
+def test_other_names_stay() -> None:
+    for name in (
+        "/tmp/perf-vdso.so-long-name",
+        "/var/tmp/perf-vdso.so-pRI0U7",
+        "/tmp/perf-vdso.so-",
+        "/tmp/perf-vdso.so",
+    ):
+        assert with_vdso({name: ONE}) == {name: ONE}
+
+
+def test_a_recorded_name_wins() -> None:
+    assert with_vdso({"[vdso]": ONE, COPY: TWO})["[vdso]"] == ONE
+
+
+def test_copies_of_different_vdsos_are_not_told_apart() -> None:
+    assert with_vdso({COPY: ONE, OTHER_COPY: TWO}) == {COPY: ONE, OTHER_COPY: TWO}

@@ -1,0 +1,72 @@
+"""The kernel's text, which no lookup is needed for, against lookups of every address."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from perf2x.pipeline.load import load
+from perf2x.pipeline.load_options import LoadOptions
+from perf2x.stitcher.history.kernel_text import UNTOLD, KernelText
+from perf2x.stitcher.stacks import frame_keys
+from tests import forge
+from tests.forge import kernel as k
+
+TEXT, MODULE = 0xFFFFFFFF81000000, 0xFFFFFFFFC0000000
+PLACES = [TEXT, TEXT + 0x900, TEXT + 0x1FFF, TEXT + 0x2000, TEXT - 1, MODULE + 8, MODULE + 0x1000, 0x1010, 0x5000]
+
+
+def records(inside: int | None = None) -> list[forge.Record]:
+    """Kernel and user addresses as of every mapping; ``inside``: length of a mapping that comes to lie in the text."""
+    stamp = forge.Stamp(1, 1, 1)
+    made: list[forge.Record] = [
+        forge.Mmap(pid=1, tid=1, addr=0x1000, len=0x1000, stamp=stamp),
+        _kernel(TEXT, 0x2000, "vmlinux", 5),
+        _kernel(MODULE, 0x1000, "[xfs]", 30),
+    ]
+    made += [] if inside is None else [_kernel(TEXT + 0x800, inside, "[late]", 40)]
+    for pid, time in ((1, 3), (1, 10), (2, 20), (1, 35), (2, 50)):
+        for place in PLACES:
+            chain = (k.CONTEXT_KERNEL, place, place + 4, k.CONTEXT_USER, 0x1100, place)
+            made.append(forge.Sample(pid=pid, tid=pid, time=time, ip=place, chain=chain))
+    return made
+
+
+def _kernel(start: int, length: int, name: str, time: int) -> forge.Record:
+    stamp = forge.Stamp(0xFFFFFFFF, 0, time)
+    return forge.Mmap(pid=0xFFFFFFFF, tid=0, addr=start, len=length, filename=name, misc=k.KERNEL, stamp=stamp)
+
+
+def stacks_of(path: Path) -> list[list[tuple[str, int]]]:
+    profile = load([str(path)], LoadOptions(symbols=None, timeline=True)).profile
+    files = [profile.strings[row] for row in profile.mappings.filename.tolist()]
+    places = [
+        (files[mapping] if mapping >= 0 else "", address)
+        for mapping, address in zip(profile.locations.mapping.tolist(), profile.locations.address.tolist(), strict=True)
+    ]
+    stacks = []
+    for row in profile.samples.stack.tolist():
+        stacks.append([])
+        while row >= 0:
+            stacks[-1].append(places[profile.stacks.location[row]])
+            row = int(profile.stacks.parent[row])
+    return stacks
+
+
+@pytest.mark.parametrize("inside", [None, 0x400, 0x4000])
+def test_frames_are_those_of_lookups(inside: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, told = tmp_path / "perf.data", []
+    path.write_bytes(forge.write_file(forge.Session(), records(inside)))
+    find = KernelText.find
+
+    def counted(self: KernelText, epoch: np.ndarray, address: np.ndarray) -> np.ndarray:
+        found = find(self, epoch, address)
+        told.append(int((found != UNTOLD).sum()))
+        return found
+
+    monkeypatch.setattr(KernelText, "find", counted)
+    by_text = stacks_of(path)
+    assert (sum(told) > 0) == (inside is None)
+    assert len({name for stack in by_text for name, _ in stack}) == 4 + (inside is not None)
+    monkeypatch.setattr(frame_keys, "kernel_text_of", lambda *_: None)
+    assert stacks_of(path) == by_text

@@ -1,0 +1,101 @@
+"""An image's last mappings are those of all its epochs since they were made."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from perf2x.base.abi.uapi import CpuMode
+from perf2x.model.recording.sideband import Comms, Ksymbols, Mmaps, Tasks
+from perf2x.stitcher.history.address_spaces import KERNEL, AddressSpaces
+from perf2x.stitcher.history.mapping_lookup import MappingLookup, lookup_contexts
+
+EVENTS = st.lists(
+    st.one_of(
+        st.tuples(st.just("map"), st.integers(1, 4), st.integers(0, 6), st.integers(1, 4)),
+        st.tuples(st.just("kernel"), st.just(-1), st.integers(0, 6), st.integers(1, 4)),
+        st.tuples(st.just("gone"), st.just(-1), st.integers(0, 6), st.integers(1, 4)),
+        st.tuples(st.just("fork"), st.integers(1, 4), st.integers(1, 4), st.booleans()),
+        st.tuples(st.just("exec"), st.integers(1, 4), st.none(), st.none()),
+    ),
+    max_size=14,
+)
+
+
+def column(rows, field, dtype) -> np.ndarray:
+    return np.array([row[field] for row in rows], dtype)
+
+
+def spaces_of(events) -> AddressSpaces:
+    """The rank of an event is its place in the list."""
+    of = {kind: [(rank, *event) for rank, event in enumerate(events) if event[0] in kind.split()] for kind in KINDS}
+    maps, forks, comms, symbols = (of[kind] for kind in KINDS)
+    ranks = [column(rows, 0, np.int64) for rows in (maps, forks, comms, symbols)]
+    times = [rank.astype(np.uint64) for rank in ranks]
+    count, pid = len(maps), column(maps, 2, np.int32)
+    mmaps = Mmaps(
+        time=times[0], position=ranks[0], start=column(maps, 3, np.uint64), pid=pid, tid=pid,
+        length=column(maps, 4, np.uint64), pgoff=np.zeros(count, np.uint64), prot=np.full(count, 5, np.int32),
+        flags=np.zeros(count, np.int32), filename=["x"] * count, build_id=[b""] * count,
+        cpumode=np.where(pid < 0, CpuMode.KERNEL, CpuMode.USER).astype(np.uint8),
+        is_data=np.zeros(count, np.bool_), file=np.ones(count, np.uint64),
+    )  # fmt: skip
+    child, parent = column(forks, 2, np.int32), column(forks, 3, np.int32)
+    tasks = Tasks(times[1], ranks[1], child, parent, child, parent, column(forks, 4, np.bool_))
+    pid, yes = column(comms, 2, np.int32), np.ones(len(comms), np.bool_)
+    names = Comms(times[2], ranks[2], pid, pid, ["x"] * len(comms), yes)
+    gone = np.ones(len(symbols), np.bool_)
+    start, length = column(symbols, 3, np.uint64), column(symbols, 4, np.uint64)
+    symbol = Ksymbols(times[3], ranks[3], start, length, np.ones(len(symbols), np.int32), gone, ["x"] * len(symbols))
+    return AddressSpaces(mmaps, ranks[0], tasks, ranks[1], names, ranks[2], symbol, ranks[3])
+
+
+KINDS = ("map kernel", "fork", "exec", "gone")
+
+
+@given(EVENTS)
+def test_last_mappings_are_those_of_all_epochs_since_they_were_made(events) -> None:
+    """Of every process and of the kernel, at every moment and every address, inside execve as well."""
+    spaces = spaces_of(events)
+    grid = np.meshgrid([KERNEL, -1, 1, 2, 3, 4, 9], np.arange(-1, len(events) + 1), np.arange(12), [0, 1])
+    pid, rank, place, through = (axis.ravel().astype(np.int64) for axis in grid)
+    epoch, address, through_exec = spaces.epoch(pid, rank), place.astype(np.uint64), through != 0
+    last = spaces.last_epoch(epoch)
+    found = spaces.find(epoch, address, through_exec)
+    at_last = spaces.find(last, address, through_exec)
+    holds = spaces.made[at_last] <= spaces.rank(epoch)
+    assert (at_last[holds] == found[holds]).all()
+    assert ((spaces.made[found] <= spaces.rank(epoch)) | (found < 0)).all()
+    assert (spaces.last_epoch(last) == last).all()
+    is_kernel = np.isin(epoch, spaces.kernel_epochs())
+    assert (last[is_kernel] == epoch[is_kernel]).all()
+    lookup = MappingLookup(spaces, len(spaces.made) - 1)
+    half = len(epoch) // 2
+    contexts, parts = lookup_contexts(epoch, through_exec), (slice(None, None, 2), slice(half, None), slice(None))
+    for part in parts:
+        assert (lookup.find(contexts[part], address[part]) == found[part]).all()
+    assert set(np.flatnonzero(lookup.hit[:-1]).tolist()) == set(found[found >= 0].tolist())
+
+
+def test_a_page_is_looked_up_once_for_all_epochs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Process 1 maps 30 pages one after the other; 15 of them are asked for while the others are mapped."""
+    spaces = spaces_of([("map", 1, 0x1000 * place, 0x1000) for place in range(30)])
+    lookup, asked, find = MappingLookup(spaces, 30), [], spaces.find
+    monkeypatch.setattr(spaces, "find", lambda epoch, *rest: asked.append(len(epoch)) or find(epoch, *rest))
+    rank, address = np.tile(np.arange(29, 59) // 2, 15), np.repeat(np.arange(15, dtype=np.uint64) << np.uint64(12), 30)
+    epoch = spaces.epoch(np.full(450, 1), rank)
+    context = lookup_contexts(epoch, np.zeros(450, np.bool_))
+    assert lookup.find(context, address).tolist() == (address >> np.uint64(12)).tolist()
+    assert sum(asked) == 15
+
+
+def test_one_image_has_one_last_epoch() -> None:
+    """Process 1 maps three times, then execs and maps again; what lay at 5 later lies under another mapping."""
+    spaces = spaces_of([("map", 1, 5, 2), ("map", 1, 8, 1), ("map", 1, 5, 1), ("exec", 1), ("map", 1, 0, 1)])
+    epoch = spaces.epoch(np.full(5, 1), np.arange(5))
+    assert len(set(epoch.tolist())) == 5
+    last = spaces.last_epoch(epoch)
+    assert last.tolist() == [epoch[2]] * 3 + [epoch[4]] * 2
+    here = np.zeros(3, np.bool_)
+    assert spaces.find(last[:3], np.array([5, 5, 6], np.uint64), here).tolist() == [2, 2, 0]
+    assert (spaces.made[[2, 2, 0]] <= spaces.rank(epoch[:3])).tolist() == [False, False, True]

@@ -1,0 +1,97 @@
+"""Threads and epochs that are looked up once equal those of every sample by itself."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from perf2x.stitcher.stacks.stack_interner import StackInterner
+from perf2x.stitcher.thread_epochs import ThreadEpochs
+
+IDS = st.sampled_from([-(2**31), -1, 0, 1, 2, 2**31 - 1])
+SAMPLES = st.tuples(IDS, IDS, st.integers(0, 4))
+BATCHES = st.lists(st.lists(SAMPLES, min_size=1, max_size=30), max_size=4)
+
+
+def name_of(tid: int, rank: int) -> int:
+    return -1 if rank == 0 else (tid + rank // 2) % 3
+
+
+def start_of(tid: int, rank: int) -> int:
+    return 3 if tid == 2 and rank >= 3 else -1
+
+
+def epoch_of(pid: int, rank: int) -> int:
+    return -1 if pid == 1 else (pid % 5) * 7 + rank
+
+
+@dataclass
+class History:
+    """Answers of a process history, and how many were asked for."""
+
+    asked: list[tuple[int, int]] = field(default_factory=list)
+
+    @property
+    def names(self) -> "History":
+        return self
+
+    @property
+    def spaces(self) -> "History":
+        return self
+
+    def at(self, tid: np.ndarray, rank: np.ndarray) -> np.ndarray:
+        return np.array([name_of(*row) for row in zip(tid.tolist(), rank.tolist(), strict=True)], np.int64)
+
+    def start(self, tid: np.ndarray, rank: np.ndarray) -> np.ndarray:
+        return np.array([start_of(*row) for row in zip(tid.tolist(), rank.tolist(), strict=True)], np.int64)
+
+    def epoch(self, pid: np.ndarray, rank: np.ndarray) -> np.ndarray:
+        self.asked += zip(pid.tolist(), rank.tolist(), strict=True)
+        return np.array([epoch_of(*row) for row in zip(pid.tolist(), rank.tolist(), strict=True)], np.int64)
+
+
+def columns_of(samples: list[tuple[int, int, int]]) -> tuple[np.ndarray, ...]:
+    return tuple(np.array([sample[at] for sample in samples], np.int64) for at in range(3))
+
+
+@given(BATCHES)
+def test_threads_and_epochs_are_those_of_each_sample(batches: list[list[tuple[int, int, int]]]) -> None:
+    interner = StackInterner()
+    threads = ThreadEpochs(History(), interner)  # type: ignore[arg-type]
+    found: list[int] = []
+    for samples in batches:
+        numbers, epochs = threads.of(*columns_of(samples))
+        found += numbers.tolist()
+        assert epochs.tolist() == [epoch_of(pid, rank) for pid, _, rank in samples]
+    flat = [sample for samples in batches for sample in samples]
+    expected = [(pid, tid, name_of(tid, rank), start_of(tid, rank)) for pid, tid, rank in flat]
+    table = interner.threads()
+    rows = [*zip(table.pid.tolist(), table.tid.tolist(), table.comm.tolist(), table.start.tolist(), strict=True)]
+    assert [rows[number] for number in found] == expected
+    assert sorted(rows) == sorted(set(expected))
+    for row, rank in zip(rows, table.first_rank.tolist(), strict=True):
+        assert rank == min(when for (_, _, when), thread in zip(flat, expected, strict=True) if thread == row)
+
+
+@given(BATCHES)
+def test_namesakes_are_the_first_thread_of_their_name(batches: list[list[tuple[int, int, int]]]) -> None:
+    interner = StackInterner()
+    threads = ThreadEpochs(History(), interner, by_thread=False)  # type: ignore[arg-type]
+    found = [number for samples in batches for number in threads.of(*columns_of(samples))[0].tolist()]
+    flat = [sample for samples in batches for sample in samples]
+    table = interner.threads()
+    rows = [*zip(table.pid.tolist(), table.tid.tolist(), table.comm.tolist(), table.start.tolist(), strict=True)]
+    expected = [(pid, tid, name_of(tid, rank), start_of(tid, rank)) for pid, tid, rank in flat]
+    assert sorted(rows) == sorted(set(expected))
+    for row, number in zip(expected, found, strict=True):
+        assert number == (rows.index(row) if row[2] < 0 else table.comm.tolist().index(row[2]))
+
+
+def test_a_thread_is_looked_up_again_only_where_something_changes() -> None:
+    """Each of three at most once a batch, whatever slots they want."""
+    history, interner = History(), StackInterner()
+    threads = ThreadEpochs(history, interner)  # type: ignore[arg-type]
+    for _ in range(3):
+        threads.of(*columns_of([(7, 8, 3), (7, 8, 4), (7, 9, 3)] * 20))
+    assert 3 <= len(history.asked) <= 9

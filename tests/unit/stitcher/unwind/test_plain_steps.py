@@ -1,0 +1,173 @@
+"""Plain steps are those of the general rules; where anything is odd, a sample is left as it was."""
+
+from random import Random
+
+import numpy as np
+import pytest
+from msgspec.structs import replace
+
+from perf2x.binaries.cfi.unwind_rules import NO_RULE, RegisterRule, Rule, RuleKind, RuleTable
+from perf2x.binaries.elf.elf_file import open_elf
+from perf2x.stitcher.unwind.plain_steps import NOT_TAKEN, PlainRuleTable, step_plainly
+from perf2x.stitcher.unwind.register_file import RegisterFile, SampleView
+from perf2x.stitcher.unwind.stack_memory import StackMemory
+from perf2x.stitcher.unwind.unwinder import Unwinder
+from perf2x.stitcher.unwind.unwound_chains import MappingFinder, UserMappings
+from perf2x.stitcher.unwind.whole_steps import step_by_rules
+from perf2x.stitcher.unwind.x86_64 import I386, X86_64
+from tests.support.frame_writer import TEXT, Frame, FrameFile, def_cfa, offset
+from tests.support.simulated_program import LOAD_BIAS, SITE, SIZE, Function, Machine, Program, stacks_of
+from tests.support.unwound_program import unwinder_of
+
+BASE, COPIED = 0x7000, 24
+"""Address of the first word copied, and their number."""
+KINDS = [RuleKind.SAME, *[RuleKind.OFFSET] * 5, RuleKind.UNDEFINED, RuleKind.VAL_OFFSET, RuleKind.REGISTER]
+NEAR = [*[8 * word for word in range(-6, 3)] * 3, -12, -3, 1 << 20, -(1 << 20)]
+PLAIN = Rule(7, 16, 16, False, ((6, RegisterRule(RuleKind.OFFSET, -16)), (16, RegisterRule(RuleKind.OFFSET, -8))))
+
+
+def view_of(random: Random, count: int, architecture=X86_64) -> SampleView:
+    """Samples with registers that point into their stacks, or nearly; every other row of the batch is none of them."""
+    size = 2 * count
+    near = [BASE + 8 * word for word in range(-2, COPIED + 3)] + [0, 2**64 - 8, BASE + 4]
+    registers = np.array([random.choices(near, k=size) for _ in range(17)], np.uint64)
+    known = np.array([random.choice([2**17 - 1] * 4 + [random.getrandbits(17)]) for _ in range(size)], np.uint64)
+    exact, crossed = (np.array(random.choices([True, False], k=size), np.bool_) for _ in range(2))
+    words = np.array(random.choices([0, 7, BASE + 64, 2**64 - 1], k=size * COPIED), np.uint64)
+    start = np.arange(size) * COPIED
+    copied = np.array(random.choices([COPIED, COPIED, 3, 0], k=size), np.uint64)
+    base = np.full(size, BASE, np.uint64)
+    frames = RegisterFile(registers, known, exact, crossed, np.uint64(2**17 - 1))
+    memory = StackMemory(words, start, base, copied, np.ones(size, np.bool_))
+    return SampleView(frames, memory, architecture, np.arange(0, size, 2))
+
+
+def copy_of(view: SampleView) -> SampleView:
+    frames = view.frames
+    arrays = (frames.registers.copy(), frames.known.copy(), frames.is_exact.copy(), frames.crossed_signal.copy())
+    return replace(view, frames=RegisterFile(*arrays, frames.recorded))
+
+
+def exact_of(view: SampleView) -> np.ndarray:
+    return view.frames.is_exact[view.rows]
+
+
+def state(view: SampleView, rows) -> list[list[int]]:
+    frames = view.frames
+    columns = [*frames.registers, frames.known, frames.is_exact, frames.crossed_signal]
+    return [column[rows].tolist() for column in columns]
+
+
+def some_rule(random: Random) -> Rule:
+    """A rule like those of compilers; many have one thing that is not plain."""
+
+    def own() -> RegisterRule:
+        kind = random.choice(KINDS)
+        return RegisterRule(kind, random.randrange(17) if kind is RuleKind.REGISTER else random.choice(NEAR))
+
+    others = random.choices([3, 6, 6, 7, 12], k=random.randrange(3))
+    registers = {register: own() for register in [*others, 16]}
+    cfa, value = random.choice([7, 7, 7, 6, 6, 3, 17, 40]), random.choice([0, 8, 16, 24, 32, 40, 5])
+    back, is_signal = random.choice([16] * 6 + [5]), random.random() < 0.1
+    return Rule(cfa, value, back, is_signal, tuple(sorted(registers.items())))
+
+
+@pytest.mark.parametrize("all_needed", [False, True])
+def test_plain_steps_are_those_of_the_general_rules(all_needed) -> None:
+    random, table, count = Random(all_needed), RuleTable(17), 4000
+    numbers = np.array([table.number(PLAIN), *(table.number(some_rule(random)) for _ in range(400))], np.int32)
+    table.needed |= 2**17 - 1 if all_needed else 0
+    rule = np.array(random.choices(numbers.tolist(), k=count), np.int32)
+    known = np.array(random.choices([True] * 6 + [False], k=count), np.bool_)
+    ours = view_of(random, count)
+    before, theirs = copy_of(ours), copy_of(ours)
+    end = step_plainly(
+        ours, PlainRuleTable(table, X86_64).rules(), np.where(known, rule, NO_RULE), known, exact_of(ours)
+    )
+    taken = np.flatnonzero(end != NOT_TAKEN)
+    assert len(taken) > count // 40
+    assert known[taken].all()
+    others = np.setdiff1d(np.arange(2 * count), ours.rows[taken])
+    assert state(ours, others) == state(before, others)
+    assert end[taken].tolist() == step_by_rules(theirs.part(taken), table, rule[taken]).tolist()
+    assert state(ours, ours.rows[taken]) == state(theirs, ours.rows[taken])
+
+
+def test_rules_of_compilers_are_plain() -> None:
+    """Their steps are taken wherever the stack holds what they name, not elsewhere; on i386 words are smaller."""
+    table, random = RuleTable(17), Random(1)
+    table.number(PLAIN)
+    view = view_of(random, 3)
+    view.frames.known[:] = 2**17 - 1
+    view.memory.count[:] = COPIED
+    view.frames.registers[7] = BASE + 32
+    view.frames.registers[7, 2] = BASE + 8 * COPIED
+    plain = PlainRuleTable(table, X86_64)
+    rule, known = np.zeros(3, np.int32), np.ones(3, np.bool_)
+    assert (step_plainly(copy_of(view), plain.rules(), rule, known, exact_of(view)) == NOT_TAKEN).tolist() == [
+        False,
+        True,
+        False,
+    ]
+    small = RuleTable(17)
+    small.number(Rule(4, 16, 8, False, ((8, RegisterRule(RuleKind.OFFSET, -8)),)))
+    assert not PlainRuleTable(small, I386).rules().is_plain.any()
+
+
+def test_new_rules_and_registers_are_known_at_once() -> None:
+    table = RuleTable(17)
+    plain = PlainRuleTable(table, X86_64)
+    assert len(plain.rules().is_plain) == 0
+    table.number(PLAIN)
+    assert plain.rules().is_plain.tolist() == [True]
+    table.number(Rule(7, 8, 16, False, ((3, RegisterRule(RuleKind.UNDEFINED, 0)), (16, PLAIN.registers[1][1]))))
+    assert plain.rules().is_plain.tolist() == [True, True]
+    assert plain.rules() is plain.rules()
+    table.needed |= 1 << 3
+    assert plain.rules().is_plain.tolist() == [True, False]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_samples_that_wait_for_others_come_out_as_by_themselves(seed) -> None:
+    """Some functions are crossed by frame pointer: those samples step later than the others."""
+    random = Random(seed)
+    functions = [Function(True, [3], 5, has_entry=number % 3 > 0) for number in range(9)]
+    program = Program("x86_64", functions)
+    runs = [program.run(random.choices(range(9), k=random.randrange(12)), random) for _ in range(40)]
+    unwinder, finder = unwinder_of(open_elf(program.file().bytes()), "x86_64")
+    for part in (slice(0, 15), slice(0, None)):
+        found = unwinder.unwind(stacks_of([machine for machine, _ in runs[part]], 1 << 16), finder)
+        assert [row.tolist() for row in found.chain.rows()] == [chain for _, chain in runs[part]]
+
+
+def test_a_place_has_the_rule_of_the_mapping_of_the_time() -> None:
+    """One address, first in a program that saves its caller one word away, later in one of three; and back in time."""
+    files = [
+        open_elf(FrameFile([Frame(TEXT, SIZE, def_cfa(7, 8 * words) + offset(16, -8))]).bytes()) for words in (1, 3)
+    ]
+    load = next(segment for segment in files[0].segments if segment.address == TEXT)
+    start, at = np.full(2, LOAD_BIAS + TEXT, np.uint64), np.full(2, load.offset, np.uint64)
+    yes, no = np.ones(2, np.bool_), np.zeros(2, np.bool_)
+    mappings = UserMappings(start, at, ["/bin/0", "/bin/1"], [b"", b""], yes, no)
+    unwinder = Unwinder(mappings, lambda name, build_id: (files[int(name[-1])], None), "x86_64")
+    machines = []
+    for _ in range(4):
+        machine = Machine("x86_64", Random(1))
+        for word in (0, LOAD_BIAS + TEXT + 3, 0, LOAD_BIAS + TEXT + 1):
+            machine.push(word)
+        machine.registers[16] = LOAD_BIAS + TEXT + SITE
+        machines.append(machine)
+
+    def inside(address) -> np.ndarray:
+        return (address - start[0]) < np.uint64(SIZE)
+
+    for moments in ([5, 1, 5, 1], [1, 1, 1, 5], [5, 5, 1, 1]):
+        moment = np.array(moments)
+        finder = MappingFinder(
+            np.zeros(4, np.int64), moment, np.array([0, 3, -1]),
+            lambda rows, address: np.where(inside(address), 1, -1).astype(np.int32),
+            lambda rows, address, moment=moment: np.where(inside(address), moment[rows] >= 3, -1).astype(np.int32),
+        )  # fmt: skip
+        chains = unwinder.unwind(stacks_of(machines, 4096), finder).chain
+        callers = [row.tolist()[1] - LOAD_BIAS - TEXT for row in chains.rows()]
+        assert callers == [3 if time >= 3 else 1 for time in moments]

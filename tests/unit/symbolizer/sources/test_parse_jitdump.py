@@ -1,0 +1,137 @@
+"""jitdump: replaced and moved code, lines, clocks, and invalid files."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from perf2x.base.errors import ObjectError
+from perf2x.model.diagnostics import Diagnostics
+from perf2x.model.profile.profile import Profile
+from perf2x.model.recording.events import Want
+from perf2x.plugins.registry import load_symbol_sources
+from perf2x.reader import open_recording
+from perf2x.stitcher.process_history import build_process_history
+from perf2x.stitcher.profile_builder import build_profile
+from perf2x.stitcher.stitch import Stitcher, StitchOptions
+from perf2x.symbolizer.sources.jitdump_mappings import with_jitdump_mappings
+from perf2x.symbolizer.sources.parse_jitdump import parse_jitdump
+from perf2x.symbolizer.symbol_options import SymbolOptions
+from perf2x.symbolizer.symbolize import symbolize
+from tests.forge.events import Event
+from tests.forge.records import Mmap2, Stamp
+from tests.forge.samples import Sample
+from tests.forge.session import Session, write_file
+from tests.support.jitdump_writer import code_load, debug, header, move
+from tests.support.profile_builder import lines_of
+
+CODE = 0x7F0000001000
+MONOTONIC = Event(flags=frozenset({"sample_id_all", "use_clockid"}), clockid=1)
+
+
+def convert(tmp_path, dump, records, event=MONOTONIC, name="jit-5.dump") -> tuple[Profile, Diagnostics]:
+    """Symbolized profile of a forged recording whose process 5 announced the dump at time 100."""
+    (tmp_path / "jit-5.dump").write_bytes(dump)
+    marker = Mmap2(pid=5, tid=5, addr=0x10000, len=4096, filename=f"/tmp/{name}", stamp=Stamp(5, 5, 100))
+    path = tmp_path / "perf.data"
+    path.write_bytes(write_file(Session(events=(event,)), [marker, *records]))
+    diagnostics = Diagnostics()
+    recording = open_recording(str(path), diagnostics=diagnostics)
+    options = SymbolOptions(perf_map_dir=tmp_path, symfs=tmp_path)
+    sideband, _ = with_jitdump_mappings(recording.sideband, recording.session, options, diagnostics)
+    history = build_process_history(recording.session, sideband, diagnostics)
+    stitcher = Stitcher(history, StitchOptions(timeline=True))
+    for batch in recording.samples(Want.CHAIN):
+        stitcher.add(batch)
+    profile = build_profile(recording.session, history, stitcher.result())
+    profile, _ = symbolize(profile, recording.session, options, diagnostics, load_symbol_sources())
+    profile.check()
+    return profile, diagnostics
+
+
+def sample(time, address) -> Sample:
+    return Sample(pid=5, tid=5, time=time, ip=address)
+
+
+def leaves(profile) -> list[list[tuple[str, str, int]]]:
+    """The lines of each sample's innermost frame, in time order."""
+    return [lines_of(profile, int(profile.stacks.location[row])) for row in profile.samples.stack]
+
+
+def test_code_that_replaces_other_code_is_named_by_time(tmp_path) -> None:
+    dump = header() + code_load(200, CODE, "first", 1) + code_load(400, CODE, "second", 2)
+    profile, diagnostics = convert(tmp_path, dump, [sample(t, CODE + 4) for t in (150, 300, 500)])
+    assert leaves(profile) == [[], [("first", "", 0)], [("second", "", 0)]]
+    assert not [c for c in diagnostics.counts if "jit" in c]
+
+
+def test_moved_code_keeps_its_name_and_lines(tmp_path) -> None:
+    lines = debug(CODE, (CODE, 7, b"/a.js"), (CODE + 8, 9, b"\xff"))
+    dump = header() + lines + code_load(200, CODE, "f", 1) + move(300, CODE, CODE + 0x1000, 1)
+    profile, _ = convert(
+        tmp_path, dump, [sample(250, CODE + 9), sample(350, CODE + 0x1001), sample(351, CODE + 0x1008)]
+    )
+    assert leaves(profile) == [[("f", "/a.js", 9)], [("f", "/a.js", 7)], [("f", "/a.js", 9)]]
+
+
+def test_memory_mapped_after_the_load_does_not_hide_the_code(tmp_path) -> None:
+    dump = header() + code_load(200, CODE, "early", 1)
+    anon = Mmap2(pid=5, tid=5, addr=CODE - 0x1000, len=0x4000, filename="//anon", stamp=Stamp(5, 5, 201))
+    profile, _ = convert(tmp_path, dump, [anon, sample(300, CODE + 1), sample(301, CODE + 0x500)])
+    assert leaves(profile) == [[("early", "", 0)], []]
+
+
+def test_times_of_another_clock_are_not_compared(tmp_path) -> None:
+    dump = header() + code_load(10**15, CODE, "f", 1) + code_load(10**15 + 1, CODE, "g", 2)
+    profile, diagnostics = convert(tmp_path, dump, [sample(300, CODE)], Event())
+    assert leaves(profile) == [[("g", "", 0)]] and diagnostics["jitdump_other_clock"] == 1
+
+
+def test_python_names_give_functions_and_files(tmp_path) -> None:
+    dump = header() + code_load(200, CODE, "py::run:/srv/app.py", 1)
+    assert leaves(convert(tmp_path, dump, [sample(300, CODE)])[0]) == [[("run", "/srv/app.py", 0)]]
+
+
+def test_a_missing_dump_is_counted(tmp_path) -> None:
+    profile, diagnostics = convert(tmp_path, header(), [sample(300, CODE)], name="jit-6.dump")
+    assert leaves(profile) == [[]] and diagnostics["jitdump_missing"] == 1
+
+
+def test_injected_recordings_have_their_mappings_already(tmp_path) -> None:
+    jitted = Mmap2(pid=5, tid=5, addr=CODE, len=64, filename="/tmp/jitted-5-1.so", stamp=Stamp(5, 5, 150))
+    profile, _ = convert(tmp_path, header() + code_load(200, CODE, "f", 1), [jitted, sample(300, CODE)])
+    assert leaves(profile) == [[]]
+
+
+def test_big_endian_dumps_are_read() -> None:
+    dump = parse_jitdump(header(">") + code_load(5, CODE, "f", 1, ">"), "test")
+    assert [(code.name, code.address, code.time) for code in dump.codes] == [("f", CODE, 5)]
+
+
+def test_a_dump_that_is_still_being_written_is_read() -> None:
+    whole = header() + code_load(5, CODE, "f", 1)
+    dump = parse_jitdump(whole + code_load(6, CODE, "g", 2)[:-3], "test")
+    assert dump.truncated and [code.name for code in dump.codes] == ["f"]
+    assert not parse_jitdump(whole, "test").truncated
+
+
+@pytest.mark.parametrize("data", [b"", b"DTiJ", bytes(40), b"\x7fELF" + bytes(60), header()[:39]])
+def test_other_files_are_refused(data) -> None:
+    with pytest.raises(ObjectError):
+        parse_jitdump(data, "test")
+
+
+WHOLE = header() + debug(CODE, (CODE, 7, b"/a.js")) + code_load(5, CODE, "f", 1) + move(6, CODE, CODE + 64, 1)
+
+
+@given(st.lists(st.tuples(st.integers(0, len(WHOLE) - 1), st.integers(0, 255)), max_size=4), st.integers(0, len(WHOLE)))
+def test_flipped_and_truncated_dumps_raise_no_other_exception(flips, length) -> None:
+    data = bytearray(WHOLE)
+    for position, value in flips:
+        data[position] = value
+    try:
+        dump = parse_jitdump(bytes(data[:length]), "test")
+    except ObjectError:
+        return
+    for code in dump.codes:
+        assert 0 < code.size <= 2**64 and np.uint64(code.address) + np.uint64(0) == code.address

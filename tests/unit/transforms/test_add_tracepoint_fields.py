@@ -1,0 +1,125 @@
+"""Fields of tracepoints as columns, held against the reader's decoder of one sample, and joined with samples."""
+
+import struct
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from perf2x.base.columnar.ragged import Ragged, offsets_of
+from perf2x.model.profile.profile import Profile
+from perf2x.model.profile.tracepoint_fields import TracepointFields
+from perf2x.pipeline.load import load
+from perf2x.pipeline.load_options import LoadOptions
+from perf2x.reader.records.tracepoint_decoder import decode_fields, parse_format
+from perf2x.transforms.add_tracepoint_fields import decode_columns
+from perf2x.transforms.filters.choice import Choice
+from perf2x.transforms.merge_profiles import merge_profiles
+from tests.forge import Event, Features, Sample, Session, write_file
+from tests.forge import kernel as k
+from tests.forge.features import TRACING_DATA
+from tests.unit.transforms.scheduling.test_off_cpu import RAW, tracing_data
+
+FORMAT = """name: everything
+ID: 316
+format:
+\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;
+
+\tfield:char comm[8];\toffset:8;\tsize:8;\tsigned:0;
+\tfield:pid_t pid;\toffset:16;\tsize:4;\tsigned:1;
+\tfield:u8 flags;\toffset:20;\tsize:1;\tsigned:0;
+\tfield:__data_loc char[] file;\toffset:24;\tsize:4;\tsigned:0;
+\tfield:__rel_loc char[] other;\toffset:28;\tsize:4;\tsigned:0;
+\tfield:unsigned int args[2];\toffset:32;\tsize:8;\tsigned:0;
+\tfield:u64 large;\toffset:40;\tsize:8;\tsigned:0;
+\tfield:unsigned char id[3];\toffset:48;\tsize:3;\tsigned:0;
+"""
+
+
+def record(order: str, comm: bytes, pid: int, file: bytes, large: int) -> bytes:
+    head = struct.pack(f"{order}H6x8siB3xI", 316, comm, pid, 200, len(file) << 16 | 56)
+    head += struct.pack(f"{order}I2IQ3s5x", 3 << 16 | 24 + len(file), 1, 2**32 - 1, large, b"\x01\xfe\x03")
+    return head + file + b"zz\0"
+
+
+def shown(table: TracepointFields, row: int) -> dict[str, object]:
+    """Fields of one row, texts resolved."""
+    values = {column.name: column.values[row].item() for column in table.columns}
+    texts = {column.name: column.texts for column in table.columns if column.kind == "text"}
+    return {name: texts[name][value] if name in texts else value for name, value in values.items()}
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+def test_columns_are_what_the_decoder_of_one_sample_says(order: str) -> None:
+    raws = [
+        record(order, b"bash", 7, b"/bin/true\0", 5),
+        record(order, b"with\0xyz", -1, b"", 2**60),
+        record(order, b"eightlen", 2**31 - 1, b"caf\xc3\xa9 \xff\0", 2**53 - 1),
+    ]
+    fields = [field for field in parse_format(FORMAT)["fields"] if not field["name"].startswith("common_")]
+    raw = Ragged(offsets_of(np.array([len(one) for one in raws])), np.frombuffer(b"".join(raws), np.uint8))
+    table = decode_columns(fields, raw, order)
+    for row, octets in enumerate(raws):
+        wanted = decode_fields(fields, octets, order)
+        args = wanted.pop("args")
+        wanted |= {"args[0]": args[0], "args[1]": args[1], "large": hex(wanted["large"])}
+        assert shown(table, row) == wanted
+
+
+def test_bytes_beyond_the_end_of_a_record_are_zeros() -> None:
+    fields = [field for field in parse_format(FORMAT)["fields"] if not field["name"].startswith("common_")]
+    cut = record("<", b"bash", 7, b"/bin/true\0", 5)[:18]
+    table = decode_columns(fields, Ragged(np.array([0, len(cut), len(cut)]), np.frombuffer(cut, np.uint8)), "<")
+    assert shown(table, 0)["comm"] == "bash"
+    assert shown(table, 0)["pid"] == 7
+    assert shown(table, 1) == {"comm": "", "pid": 0, "flags": 0, "file": "", "other": "", "args[0]": 0, "args[1]": 0,
+                               "large": 0, "id": ""}  # fmt: skip
+
+
+def loaded(folder: Path, order: str = "<", **options: object) -> Profile:
+    """Five samples of a tracepoint, two of them of thread 7 at one time, and one of a clock."""
+    event = Event(name="sys:everything", type=2, config=316, period=1, ids=(1,), sample_type=RAW | k.IDENTIFIER)
+    clock = Event(ids=(2,), sample_type=RAW | k.IDENTIFIER)
+    chain = (0xFFFFFFFFFFFFFE00, 0x1000)
+    said = [(7, 50, b"a\0"), (7, 50, b"b\0"), (8, 50, b"c\0"), (8, 40, b"d\0"), (9, 60, b"e\0")]
+    records = [
+        Sample(id=1, pid=tid, tid=tid, time=time, chain=chain, raw=record(order, b"x", tid, name, 1))
+        for tid, time, name in said
+    ]
+    records.append(Sample(id=2, pid=7, tid=7, time=50, chain=chain, raw=record(order, b"x", 1, b"never\0", 1)))
+    path = folder / "traced.data"
+    extra = {TRACING_DATA: tracing_data(order, FORMAT)}
+    path.write_bytes(write_file(Session(events=(event, clock), order=order, features=Features(extra=extra)), records))
+    return load(str(path), LoadOptions(timeline=True, tracepoint_fields=True, **options)).profile
+
+
+def files_of(profile: Profile) -> list[tuple[int, int, object]]:
+    """(tid, time, file name) of each sample that has fields."""
+    samples = profile.samples
+    if samples.fields is None or samples.time is None:
+        return []
+    rows = np.flatnonzero(samples.fields >= 0)
+    tids = profile.threads.tid[samples.thread[rows]].tolist()
+    table = [shown(entry, row)["file"] for entry in profile.fields for row in range(entry.count)]
+    files = [table[row] for row in samples.fields[rows].tolist()]
+    return sorted(zip(tids, samples.time[rows].tolist(), files, strict=True))
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+def test_samples_get_the_fields_of_their_own_record(tmp_path: Path, order: str) -> None:
+    assert files_of(loaded(tmp_path, order)) == [(7, 50, "a"), (7, 50, "b"), (8, 40, "d"), (8, 50, "c"), (9, 60, "e")]
+
+
+def test_filtered_samples_keep_their_fields(tmp_path: Path) -> None:
+    assert files_of(loaded(tmp_path, choice=Choice(tids=(8,)))) == [(8, 40, "d"), (8, 50, "c")]
+
+
+def test_anonymized_profiles_have_no_fields(tmp_path: Path) -> None:
+    assert files_of(loaded(tmp_path, anonymize="salt")) == []
+
+
+def test_merged_recordings_keep_the_fields_of_each(tmp_path: Path) -> None:
+    profile = loaded(tmp_path)
+    merged = merge_profiles([profile, profile])
+    merged.check()
+    assert files_of(merged) == sorted(2 * files_of(profile))
