@@ -21,7 +21,7 @@ from tests.support.recordings import ROOT
 pytestmark = pytest.mark.browser
 
 EXAMPLE = ROOT / "examples/deferred"
-LISTED = ROOT / "tests/unit/annotate/data"
+LISTED = ROOT / "tests/unit/analysis/annotate/data"
 SWITCHES = ROOT / "tests/laws/schedules/switches.data"
 RECORDINGS = {
     "threads": (EXAMPLE / "perf.data", "--symfs", EXAMPLE / "symfs", "--kallsyms", EXAMPLE / "kallsyms.xz"),
