@@ -4,6 +4,7 @@ What is written is compressed and has checksums, so that nearly all damage ends 
 has the right ones: plain files reach what lies behind.
 """
 
+import contextlib
 import io
 import tempfile
 from pathlib import Path
@@ -105,26 +106,27 @@ def page_length(data: bytearray, chance: Random) -> None:
 
 
 def column(data: bytearray, chance: Random) -> None:
-    """Give one column of the table extreme values, nothing at all, or another type; the file itself stays sound."""
+    """Give one column of the table extreme values, nothing at all, or another type; the file itself stays sound.
+
+    Data that another mutation has made unreadable stay as they are.
+    """
+    import pyarrow
+
+    with contextlib.suppress(pyarrow.ArrowException, OSError, OverflowError, ValueError):
+        data[:] = _with_another_column(bytes(data), chance)
+
+
+def _with_another_column(data: bytes, chance: Random) -> bytes:
     import pyarrow
     from pyarrow import parquet
 
-    try:
-        table = parquet.read_table(pyarrow.BufferReader(bytes(data)))
-    except (pyarrow.ArrowException, OSError, ValueError):
-        return
-    if not table.num_columns:
-        return
+    table = parquet.read_table(pyarrow.BufferReader(data))
     number = chance.randrange(table.num_columns)
     kind, name, rows = table.schema.field(number).type, table.schema.names[number], table.num_rows
-    change = chance.choice((_extreme, _none, _other_type))
-    try:
-        changed = table.set_column(number, name, change(kind, rows, chance))
-    except (pyarrow.ArrowException, OverflowError, ValueError):
-        return
+    changed = table.set_column(number, name, chance.choice((_extreme, _none, _other_type))(kind, rows, chance))
     out = io.BytesIO()
     parquet.write_table(changed, out, compression="none")
-    data[:] = out.getvalue()
+    return out.getvalue()
 
 
 def _extreme(kind: Any, rows: int, chance: Random) -> Any:

@@ -84,7 +84,8 @@ def _child(case: Case, folder: Path, seconds: float) -> None:
         os.dup2(os.open(folder / name, os.O_CREAT | os.O_WRONLY), number)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     sys.stdout, sys.stderr = (open(number, "w", closefd=False) for number in (1, 2))  # noqa: SIM115
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    room = MEMORY + int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (room, room))  # over what the tests before have mapped
     resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_SIZE, FILE_SIZE))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     settle(folder)
