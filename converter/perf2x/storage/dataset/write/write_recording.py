@@ -56,9 +56,9 @@ def write_table(path: Path, table: str, rows: "pyarrow.Table") -> None:
 
 def write_file(storage: Storage, name: str, table: str, parts: "Iterable[pyarrow.Table]") -> None:
     """Write one file of a table, whose sorted rows come in parts, a group of rows each; it appears when it is whole."""
+    schema = schema_of(table)
     from pyarrow import parquet
 
-    schema = schema_of(table)
     with storage.new_file(name) as file, parquet.ParquetWriter(file, schema, **_options(table)) as writer:
         for rows in parts:
             writer.write_table(rows, row_group_size=ROWS_OF_GROUP)
