@@ -7,12 +7,11 @@ from perf2x.base.columnar.arrays import Bools
 from perf2x.base.columnar.unique import group_rows
 from perf2x.base.errors import FormatError
 from perf2x.fleet.upkeep.journal import staged
-from perf2x.fleet.upkeep.row_files import read_stored
 from perf2x.storage.dataset.content_ids import columns_at, distinct_ids, id_halves, text_id
 from perf2x.storage.dataset.dataset_folder import Storage
 from perf2x.storage.dataset.dataset_schema import SUFFIX, arrow, schema_of
 from perf2x.storage.dataset.names.known_lines import of_one_namer
-from perf2x.storage.dataset.parquet_files import id_rows, numbers
+from perf2x.storage.dataset.parquet_files import id_rows, numbers, read_stored
 from perf2x.storage.dataset.write.write_recording import MERGED, recording_of, write_file
 
 if TYPE_CHECKING:

@@ -13,6 +13,7 @@ from perf2x.model.profile.profile import Profile
 from perf2x.storage.dataset import arrow_columns
 from perf2x.storage.dataset.arrow_columns import table_of
 from perf2x.storage.dataset.content_ids import WIDTH, as_rows, columns_at, distinct_ids
+from perf2x.storage.dataset.parquet_files import texts as coded_texts
 from perf2x.storage.dataset.write.profile_places import (
     ProfilePlaces,
     made_up_name,
@@ -37,6 +38,13 @@ MODES = {
 """Texts of the column ``mode``, also pprof's."""
 ROWS_OF_GROUP = 1 << 17
 """Rows that are written together."""
+
+
+def modes_of(places: "pyarrow.Table") -> U8:
+    """(places,) uapi.CpuMode of each; UNKNOWN for a text that is none."""
+    code, known = coded_texts(places, "mode")
+    numbers = {text: mode for mode, text in MODES.items()}
+    return np.array([numbers.get(text, CpuMode.UNKNOWN) for text in known], np.uint8)[code]
 
 
 def recording_tables(
