@@ -31,7 +31,7 @@ FORMATS = (
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no wait4")
 @pytest.mark.parametrize(
-    ("name", "kernel"), [*((name, False) for name in FORMATS), ("collapsed", True), ("pprof", True)]
+    ("name", "kernel"), [*((name, False) for name in FORMATS), ("collapsed", True), ("pprof", True), ("parquet", True)]
 )
 def test_memory_follows_the_bytes(name: str, kernel: bool, tmp_path: Path) -> None:
     if name == "parquet":

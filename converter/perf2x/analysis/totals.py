@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import F64, I64
+from perf2x.base.columnar.arrays import F64, I64, AnyArray
 from perf2x.base.columnar.ragged import Ragged, row_numbers
 from perf2x.base.columnar.unique import unique, unique_inverse
 from perf2x.base.errors import OptionError
@@ -95,10 +95,7 @@ def _squares(profile: Profile, rows: I64, weight: I64) -> F64:
 
 def _thread_costs(profile: Profile, rows: I64, weight: I64, squares: F64) -> list[Total]:
     threads = profile.threads
-    cost = np.zeros(len(threads), np.int64)
-    noise = np.zeros(len(threads), np.float64)
-    np.add.at(cost, profile.samples.thread[rows], weight)
-    np.add.at(noise, profile.samples.thread[rows], squares)
+    cost, noise = (_summed(profile.samples.thread[rows], column, len(threads)) for column in (weight, squares))
     names = [
         f"{profile.strings[comm]} {pid}/{tid}"
         for comm, pid, tid in zip(threads.comm.tolist(), threads.pid.tolist(), threads.tid.tolist(), strict=True)
@@ -109,13 +106,11 @@ def _thread_costs(profile: Profile, rows: I64, weight: I64, squares: F64) -> lis
 
 def _frame_costs(profile: Profile, rows: I64, weight: I64, squares: F64, by: str) -> list[Total]:
     frames = location_frames(profile)
-    names, kind_of_frame = _kinds(frames, by)
+    names, kind_of_frame = lines_of_frames(frames, by)
     leaves, place = unique_inverse(profile.samples.stack[rows])
-    cost, noise = np.zeros(len(leaves), np.int64), np.zeros(len(leaves), np.float64)
-    np.add.at(cost, place, weight)
-    np.add.at(noise, place, squares)
     held = leaves >= 0
-    which, cost, noise = leaves[held].astype(np.int64), cost[held], noise[held]
+    which = leaves[held].astype(np.int64)
+    cost, noise = (_summed(place, column, len(leaves))[held] for column in (weight, squares))
     own, total = np.zeros(len(names), np.int64), np.zeros(len(names), np.int64)
     own_noise, total_noise = np.zeros(len(names), np.float64), np.zeros(len(names), np.float64)
     for start in range(0, len(which), _LEAVES_AT_ONCE):
@@ -132,7 +127,14 @@ def _frame_costs(profile: Profile, rows: I64, weight: I64, squares: F64, by: str
     return [Total(*names[row], *(column[row].item() for column in columns)) for row in used]
 
 
-def _kinds(frames: LocationFrames, by: str) -> tuple[list[tuple[str, str]], I64]:
+def _summed(place: AnyArray, weight: AnyArray, count: int) -> AnyArray:
+    """(count,) the sum of the weights at each place."""
+    sums = np.zeros(count, weight.dtype)
+    np.add.at(sums, place, weight)
+    return sums
+
+
+def lines_of_frames(frames: LocationFrames, by: str) -> tuple[list[tuple[str, str]], I64]:
     """(name, object) of every line, and the line of each frame."""
     known: dict[tuple[str, str], int] = {}
     pairs = zip(frames.name, frames.object, strict=True)

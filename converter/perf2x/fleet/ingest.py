@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct, field
 
-from perf2x.fleet.ingest_one import ADDED, FAILED, KNOWN, LEFT, Job, Outcome, ingest_one, note_failure
+from perf2x.fleet.ingest_one import Job, Outcome, ingest_one, note_failure
 from perf2x.fleet.task_attempt import Failed, Run
 
 _NAMED = 20
@@ -32,10 +32,7 @@ class Totals(Struct):
 
     def add(self, outcome: Outcome) -> None:
         """Count one more."""
-        self.added += outcome.state == ADDED
-        self.known += outcome.state == KNOWN
-        self.left += outcome.state == LEFT
-        self.failed += outcome.state == FAILED
+        setattr(self, outcome.state, getattr(self, outcome.state) + 1)  # states are called as their numbers
         self.unfinished += outcome.unfinished
         self.samples += outcome.samples
         if outcome.error and len(self.errors) < _NAMED:

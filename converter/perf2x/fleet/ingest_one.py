@@ -11,11 +11,11 @@ from msgspec.structs import replace
 
 from perf2x.base.errors import FormatError
 from perf2x.fleet.input_names import changed_ns, local_copy
-from perf2x.fleet.upkeep.row_files import read_stored
 from perf2x.pipeline.load_options import LoadOptions
 from perf2x.storage.dataset.content_ids import recording_id, text_id
 from perf2x.storage.dataset.dataset_folder import Storage, storage_at
 from perf2x.storage.dataset.dataset_schema import PARTITIONED, SUFFIX, TABLES
+from perf2x.storage.dataset.parquet_files import read_stored
 from perf2x.storage.dataset.superseded import State, states_of
 from perf2x.storage.dataset.write.empty_profile import failed_recording
 from perf2x.storage.dataset.write.recording_to_store import StoredRecording

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from perf2x.base.columnar.arrays import Bools
-from perf2x.storage.dataset.content_ids import distinct_ids
+from perf2x.storage.dataset.content_ids import columns_at, distinct_ids
 from perf2x.storage.dataset.dataset_address import DatasetAddress
 from perf2x.storage.dataset.dataset_folder import Storage, StoredFile, storage_at
 from perf2x.storage.dataset.dataset_schema import PARTITIONED, SORTED_BY, TABLES, arrow, schema_of
@@ -58,7 +58,7 @@ class DatasetContract:
         for table, name in (("nodes", "node_id"), ("places", "place_id")):
             rows = self._all(table)
             texts = (rows[column].combine_chunks().dictionary_encode() for column in _MEANING[table])
-            distinct_ids(id_rows(rows, name), *(text.indices.fill_null(-1).to_numpy() for text in texts))
+            distinct_ids(id_rows(rows, name), columns_at(*(text.indices.fill_null(-1).to_numpy() for text in texts)))
 
     def test_every_id_leads_somewhere(self) -> None:
         samples, nodes, places = (self._all(table) for table in ("samples", "nodes", "places"))

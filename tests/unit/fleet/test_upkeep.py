@@ -99,11 +99,11 @@ def test_readers_go_on_while_files_are_put_together(data: Path, moment: str, mon
     """Compaction runs whole right in front of the first read of a table; what was listed is gone then."""
     before, read, todo = pprof(data, "comm"), parquet_files.read_table, [moment]
 
-    def read_table(path: Path, table: str, *rest: Any) -> Any:
+    def read_table(path: Path, table: str, *rest: Any, **named: Any) -> Any:
         if [table] == todo:
             todo.clear()
             compact(storage_at(data))
-        return read(path, table, *rest)
+        return read(path, table, *rest, **named)
 
     monkeypatch.setattr(reading, "read_table", read_table)
     monkeypatch.setattr(parquet_files, "read_table", read_table)

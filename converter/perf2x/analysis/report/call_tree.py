@@ -3,6 +3,7 @@
 import numpy as np
 from msgspec import Struct
 
+from perf2x.analysis.totals import lines_of_frames
 from perf2x.base.columnar.arrays import I64
 from perf2x.model.profile.frame_tree import expand, folded
 from perf2x.model.profile.profile import Profile
@@ -27,27 +28,18 @@ class CallTree(Struct, frozen=True):
 def call_tree(profile: Profile, rows: I64, weight: I64) -> CallTree:
     """Merge the stacks of these samples by function and object; ``weight`` is one number for each of ``rows``."""
     frames = location_frames(profile)
-    known: dict[tuple[str, str], int] = {}
-    pairs = zip(frames.name, frames.object, strict=True)
-    line_of_frame = np.fromiter((known.setdefault(pair, len(known)) for pair in pairs), np.int64, len(frames))
+    names, line_of_frame = lines_of_frames(frames, "function")
     tree, depth = folded(expand(profile.stacks, frames.of_location), line_of_frame)
     own = np.zeros(len(depth), np.int64)
     leaf = tree.innermost(profile.samples.stack[rows].astype(np.int64))
     np.add.at(own, leaf[leaf >= 0], weight[leaf >= 0])
-    return CallTree(
-        [*known], line_of_frame[tree.frame], tree.parent, depth, own, _with_callees(own, tree.parent, depth)
-    )
+    found = CallTree(names, line_of_frame[tree.frame], tree.parent, depth, own, own.copy())
+    for level in levels(found)[:0:-1]:
+        np.add.at(found.total, found.parent[level], found.total[level])
+    return found
 
 
 def levels(tree: CallTree) -> list[slice]:
     """Return the rows of each depth, outermost first."""
     ends = np.cumsum(np.bincount(tree.depth)).tolist() if len(tree.depth) else []
     return [slice(begin, end) for begin, end in zip([0, *ends], ends, strict=False)]
-
-
-def _with_callees(own: I64, parent: I64, depth: I64) -> I64:
-    total = own.copy()
-    ends = np.cumsum(np.bincount(depth)).tolist() if len(depth) else []
-    for begin, end in zip(ends[-2::-1], ends[:0:-1], strict=True):
-        np.add.at(total, parent[begin:end], total[begin:end])
-    return total

@@ -88,7 +88,7 @@ def has_file_locks() -> bool:
     return True
 
 
-def lock(file: IO[bytes], *, wait: bool) -> None:
+def lock(file: IO[bytes] | int, *, wait: bool) -> None:
     """Lock a file for this process; OSError when another holds it, unless ``wait``, or when it cannot be locked."""
     import fcntl
 
@@ -96,24 +96,14 @@ def lock(file: IO[bytes], *, wait: bool) -> None:
 
 
 @contextlib.contextmanager
-def _closed_at_end(descriptor: int) -> Iterator[None]:
+def locked_folder(folder: Path) -> Iterator[None]:
+    """Lock a folder for this process until the block ends; BlockingIOError when another holds it."""
+    descriptor = os.open(folder, os.O_RDONLY)
     try:
+        lock(descriptor, wait=False)
         yield
     finally:
         os.close(descriptor)
-
-
-def locked_folder(folder: Path) -> contextlib.AbstractContextManager[None]:
-    """Lock a folder for this process until the block ends; BlockingIOError when another holds it."""
-    import fcntl
-
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(descriptor)
-        raise
-    return _closed_at_end(descriptor)
 
 
 def is_own(path: Path) -> bool:

@@ -79,9 +79,9 @@ def alone(storage: Storage) -> Iterator[None]:
     if not isinstance(storage, LocalFolder) or not has_file_locks() or not storage.root.is_dir():
         yield
         return
-    try:
-        held = locked_folder(storage.root)
-    except BlockingIOError:
-        raise OutputError(f"{storage.root}: another compact or gc changes this dataset") from None
-    with held:
+    with contextlib.ExitStack() as stack:
+        try:
+            stack.enter_context(locked_folder(storage.root))
+        except BlockingIOError:
+            raise OutputError(f"{storage.root}: another compact or gc changes this dataset") from None
         yield

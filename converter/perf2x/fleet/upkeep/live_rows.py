@@ -9,12 +9,12 @@ from msgspec import Struct
 from perf2x.base.columnar.arrays import I64, U8, Bools
 from perf2x.base.columnar.unique import group_rows, unique
 from perf2x.base.errors import FormatError
-from perf2x.fleet.upkeep.row_files import RowFile, read_stored
+from perf2x.fleet.upkeep.row_files import RowFile
 from perf2x.fleet.upkeep.shared_rows import fold, shared_names
 from perf2x.storage.dataset.content_ids import as_rows, distinct_ids
 from perf2x.storage.dataset.dataset_folder import Storage
 from perf2x.storage.dataset.id_index import IdIndex
-from perf2x.storage.dataset.parquet_files import id_rows, is_known, numbers, texts
+from perf2x.storage.dataset.parquet_files import id_rows, is_known, numbers, read_stored, texts
 from perf2x.storage.dataset.read.restore_stacks import node_table, used_nodes
 
 if TYPE_CHECKING:

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from perf2x.fleet.upkeep.journal import Changes, staged
-from perf2x.fleet.upkeep.row_files import RecordingRow, RowFile, read_stored
+from perf2x.fleet.upkeep.row_files import RecordingRow, RowFile
 from perf2x.storage.dataset.content_ids import text_id
 from perf2x.storage.dataset.dataset_folder import Storage
 from perf2x.storage.dataset.dataset_schema import PARTITIONED, SUFFIX, arrow, schema_of
+from perf2x.storage.dataset.parquet_files import read_stored
 from perf2x.storage.dataset.read.read_dataset import rows_with
 from perf2x.storage.dataset.write.write_recording import MERGED, write_file
 
@@ -37,10 +38,7 @@ class Taken(Struct, frozen=True):
 def merge_rows(storage: Storage, folder: str, taken: Sequence[Taken]) -> str:
     """Write new files with these recordings, which wait for their list; returns their name below their tables."""
     taken = sorted(taken, key=lambda one: one.row.recording)
-    keeps_times = (one.row.is_timeline and not one.sums for one in taken)
-    ident = text_id(
-        "merged", *(one.row.recording + bytes([times]) for one, times in zip(taken, keeps_times, strict=True))
-    )
+    ident = text_id("merged", *(one.row.recording + bytes([one.keeps_times]) for one in taken))
     name = "/".join([*([folder] if folder else []), f"{MERGED}{ident.hex()}{SUFFIX}"])
     rows = arrow().concat_tables([_recording_row(one) for one in taken])
     write_file(storage, staged(f"recordings/{name}"), "recordings", [rows])

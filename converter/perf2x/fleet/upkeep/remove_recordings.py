@@ -9,10 +9,11 @@ from perf2x.fleet.upkeep.compact_files import joined, started
 from perf2x.fleet.upkeep.journal import Changes, alone, carry_out, finish
 from perf2x.fleet.upkeep.live_rows import Live, live_rows
 from perf2x.fleet.upkeep.merge_rows import Taken, merge_rows, replaced
-from perf2x.fleet.upkeep.row_files import RowFile, read_stored, row_files
+from perf2x.fleet.upkeep.row_files import RowFile, row_files
 from perf2x.fleet.upkeep.shared_rows import SHARED, fold, shared_names, write_shared
 from perf2x.storage.dataset.dataset_folder import Storage
 from perf2x.storage.dataset.dataset_schema import TABLES
+from perf2x.storage.dataset.parquet_files import read_stored
 from perf2x.storage.dataset.write.write_recording import recording_of
 
 if TYPE_CHECKING:

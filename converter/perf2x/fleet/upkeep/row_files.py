@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from perf2x.storage.dataset.dataset_folder import Storage, StoredFile
-from perf2x.storage.dataset.parquet_files import read_table
+from perf2x.storage.dataset.parquet_files import read_stored
 from perf2x.storage.dataset.superseded import states_of, superseded
 
 if TYPE_CHECKING:
@@ -72,9 +72,3 @@ def _rows(table: "pyarrow.Table") -> Iterator[RecordingRow]:
         zip(*(table[name].to_pylist() for name in names), strict=True)
     ):
         yield RecordingRow(recording, table.slice(number, 1), start, is_timeline, error is not None, unfinished)
-
-
-def read_stored(storage: Storage, name: str, table: str, recording: bytes | None = None) -> "pyarrow.Table":
-    """Read one file of a table, or those groups of its rows that may be of a recording."""
-    with storage.open(name) as file:
-        return read_table(storage.path(name), table, recording, file=file)

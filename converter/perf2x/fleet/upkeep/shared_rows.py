@@ -7,12 +7,11 @@ from perf2x.base.columnar.arrays import Bools
 from perf2x.base.columnar.unique import group_rows
 from perf2x.base.errors import FormatError
 from perf2x.fleet.upkeep.journal import staged
-from perf2x.fleet.upkeep.row_files import read_stored
-from perf2x.storage.dataset.content_ids import distinct_ids, id_halves, text_id
+from perf2x.storage.dataset.content_ids import columns_at, distinct_ids, id_halves, text_id
 from perf2x.storage.dataset.dataset_folder import Storage
 from perf2x.storage.dataset.dataset_schema import SUFFIX, arrow, schema_of
 from perf2x.storage.dataset.names.known_lines import of_one_namer
-from perf2x.storage.dataset.parquet_files import id_rows, numbers
+from perf2x.storage.dataset.parquet_files import id_rows, numbers, read_stored
 from perf2x.storage.dataset.write.write_recording import MERGED, recording_of, write_file
 
 if TYPE_CHECKING:
@@ -60,16 +59,15 @@ def distinct_rows(storage: Storage, table: str, parts: "Sequence[pyarrow.Table]"
 
 
 def _nodes(rows: "pyarrow.Table") -> "pyarrow.Table":
-    words = [id_rows(rows, name).view("<u8").reshape(-1, 2).T for name in ("parent_id", "place_id")]
-    return rows.take(distinct_ids(id_rows(rows, "node_id"), *(word for pair in words for word in pair)))
+    columns = [id_rows(rows, name) for name in ("parent_id", "place_id")]
+    return rows.take(distinct_ids(id_rows(rows, "node_id"), columns_at(*columns)))
 
 
 def _places(rows: "pyarrow.Table") -> "pyarrow.Table":
     """One row a place; of several names of its file the first in their order."""
     rows = rows.sort_by([("file", "ascending")]).combine_chunks()
-    objects = id_rows(rows, "object_id").view("<u8").reshape(-1, 2).T
-    kept = distinct_ids(id_rows(rows, "place_id"), *objects, numbers(rows, "file_offset"),
-                        numbers(rows, "is_return"), numbers(rows, "variant"))  # fmt: skip
+    columns = [id_rows(rows, "object_id"), *(numbers(rows, name) for name in ("file_offset", "is_return", "variant"))]
+    kept = distinct_ids(id_rows(rows, "place_id"), columns_at(*columns))
     order = [("build_id", "ascending"), ("file", "ascending"), ("file_offset", "ascending")]
     return rows.take(kept).sort_by(order)
 

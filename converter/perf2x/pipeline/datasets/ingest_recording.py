@@ -140,21 +140,12 @@ def _location_names(profile: Profile, recording: Recording, context: LoadContext
 
 
 def _place_names(stored: StoredRecording, found: LocationNames) -> PlaceNames:
-    import numpy as np
-
     from perf2x.storage.dataset.write.profile_places import profile_places
     from perf2x.storage.dataset.write.recording_to_store import PlaceNames
 
-    named = np.flatnonzero(found.count)  # the others have no rows, and may be all addresses of a file
-    places: ProfilePlaces = profile_places(stored.profile, stored.recording, found.location[named])
+    places: ProfilePlaces = profile_places(stored.profile, stored.recording, found.location)
     return PlaceNames(
-        place=places.id,
-        count=found.count[named],
-        is_exact=found.is_exact[named],
-        has_inlines=found.has_inlines[named],
-        function=found.function,
-        line=found.line,
-        functions=found.functions,
+        places.id, found.count, found.is_exact, found.has_inlines, found.function, found.line, found.functions
     )
 
 

@@ -36,11 +36,6 @@ def texts(known: Sequence[str], rows: AnyArray) -> Any:
     return words.take(pa.array(place.astype(np.int32), mask=place < 0))
 
 
-def one_text(text: str, count: int) -> Any:
-    """A column with the same text in all rows."""
-    return texts([text], np.zeros(count, np.int32))
-
-
 def nulls(table: str, column: str, count: int) -> Any:
     """A column of nulls."""
     return arrow().nulls(count, schema_of(table).field(column).type)

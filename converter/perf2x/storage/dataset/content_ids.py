@@ -4,8 +4,9 @@ An id is BLAKE2b of 128 bits (RFC 7693, ``hashlib``), of an object's facts, of a
 Recordings come from anywhere: a hash without cryptographic strength would let a file choose ids of others.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from hashlib import blake2b
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,10 @@ WIDTH = 16
 _READ = 1 << 20
 _AT_ONCE = 1 << 15
 """Rows that are hashed together: what they take as objects of Python."""
+_ORDERED = 1 << 17
+"""Rows that are put in order together, about."""
+Contents = Callable[[I64], Sequence[AnyArray]]
+"""Columns of some rows."""
 _PLACE = np.dtype([("object", "u1", WIDTH), ("offset", "<u8"), ("mode", "u1"), ("is_return", "u1"), ("variant", "<u4")])
 
 
@@ -88,15 +93,28 @@ def as_rows(ids: Sequence[bytes]) -> U8:
     return np.frombuffer(b"".join(ids), np.uint8).reshape(-1, WIDTH)
 
 
-def distinct_ids(ids: U8, *contents: AnyArray) -> I64:
-    """Rows with distinct ids (n, 16), in the order of the ids; FormatError when equal ids have different contents."""
-    order, starts = id_order(ids)
-    repeats = np.flatnonzero(~starts)
-    for column in contents:
-        if (column[order[repeats]] != column[order[repeats - 1]]).any():
-            raise FormatError("two stacks or places have one id: they would be mixed up")
-    kept: I64 = order[starts]
-    return kept
+def distinct_ids(ids: U8, contents: Contents = lambda rows: ()) -> I64:
+    """Rows with distinct ids (n, 16), in the order of the ids; FormatError when equal ids have different contents.
+
+    Some at a time, by their first bytes: they may be those of all addresses of a file.
+    """
+    first, found = ids[:, 0].copy(), [np.zeros(0, np.int64)]
+    steps = np.linspace(0, 256, min(len(ids) // _ORDERED, 255) + 2).astype(np.int64)
+    for begin, end in pairwise(steps.tolist()):
+        rows = np.flatnonzero((first >= begin) & (first < end))
+        order, starts = id_order(ids[rows])
+        order = rows[order]
+        repeats = np.flatnonzero(~starts)
+        for column, other in zip(contents(order[repeats]), contents(order[repeats - 1]), strict=True):
+            if (column != other).any():
+                raise FormatError("two stacks or places have one id: they would be mixed up")
+        found.append(order[starts])
+    return np.concatenate(found)
+
+
+def columns_at(*columns: AnyArray) -> Contents:
+    """Make contents of whole columns."""
+    return lambda rows: [column[rows] for column in columns]
 
 
 def id_order(ids: U8) -> tuple[I64, Bools]:

@@ -11,7 +11,6 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from perf2x.base.errors import OptionError
-from perf2x.base.files.operating_system import address_space_left
 from perf2x.storage.dataset.content_ids import WIDTH
 
 if TYPE_CHECKING:
@@ -68,8 +67,8 @@ SORTED_BY: Mapping[str, tuple[str, ...]] = {
 
 def arrow() -> ModuleType:
     """Import pyarrow; OptionError says how to install it."""
-    if address_space_left() is not None:  # its own allocator reserves a gigabyte, and leaves nothing to the others
-        os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
+    # its own allocator reserves a gigabyte of address space, and keeps from others what it frees
+    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
     try:
         return import_module("pyarrow")
     except ModuleNotFoundError:

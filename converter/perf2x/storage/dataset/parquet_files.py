@@ -28,6 +28,8 @@ from perf2x.storage.dataset.dataset_schema import (
 if TYPE_CHECKING:
     import pyarrow
 
+    from perf2x.storage.dataset.dataset_folder import Storage
+
 
 class ReplacedError(FormatError):
     """A file that was listed is not there any more: others have its rows."""
@@ -54,6 +56,12 @@ def read_table(path: Path | str, table: str, recording: bytes | None = None, *, 
                 pieces[name] += rows[name].chunks
         columns = [_plain(pieces.pop(field.name), field.type) for field in schema]  # each in place of its pieces
     return arrow().table(columns, schema=schema)
+
+
+def read_stored(storage: "Storage", name: str, table: str, recording: bytes | None = None) -> "pyarrow.Table":
+    """Read one file of a table, or those groups of its rows that may be of a recording."""
+    with storage.open(name) as file:
+        return read_table(storage.path(name), table, recording, file=file)
 
 
 def _plain(pieces: list[Any], kind: Any) -> Any:

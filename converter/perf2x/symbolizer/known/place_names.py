@@ -1,19 +1,23 @@
 """Names of locations before stacks are settled: what is kept of them where names and stacks are joined later."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 
 from perf2x.base.columnar.arrays import I32, I64, AnyArray, Bools
 from perf2x.base.columnar.ragged import ranges
-from perf2x.model.profile.profile import Profile
+from perf2x.model.profile.profile import Locations, Profile
 from perf2x.model.recording.mapping_names import is_jitdump
 from perf2x.symbolizer.interrupted_frames import are_kernel_returns, with_exact_twins
 from perf2x.symbolizer.mapped_objects import MappedObject, mapped_objects
 from perf2x.symbolizer.object_resolver import ObjectResolver
 from perf2x.symbolizer.sources.symbol_source import Context, DsoKind, SymbolSource
 from perf2x.symbolizer.styled_names import FunctionRow
+
+_AT_ONCE = 1 << 16
+"""Locations that are resolved together."""
 
 
 class LocationNames(Struct, frozen=True):
@@ -43,29 +47,59 @@ def location_names(
     sources: Sequence[type[SymbolSource]],
     wanted: Callable[[MappedObject, Context], bool],
 ) -> LocationNames:
-    """Look up the names of the objects that are ``wanted``; what is counted goes to the context's diagnostics."""
-    with_twins, _ = with_exact_twins(profile, np.flatnonzero(are_kernel_returns(profile.locations)))
-    resolver = ObjectResolver(with_twins, context, [source(context) for source in sources])
-    objects = [mapped for mapped in mapped_objects(with_twins, context.session) if wanted(mapped, context)]
+    """Look up the names of the objects that are ``wanted``; what is counted goes to the context's diagnostics.
+
+    Locations without a name are not among them.
+    """
+    returns = np.flatnonzero(are_kernel_returns(profile.locations)).astype(np.int32)
+    asked = [source(context) for source in sources]
+    objects = [mapped for mapped in mapped_objects(profile, context.session) if wanted(mapped, context)]
     looked_up = np.zeros(len(profile.mappings), np.bool_)
-    columns: list[list[AnyArray]] = [[np.zeros(0, np.int64)] for _ in range(6)]
+    none = np.zeros(0, np.int64)
+    columns: list[list[AnyArray]] = [[none], [none], [none > 0], [none > 0], [none], [none]]
     functions: list[FunctionRow] = []
     for mapped in objects:
-        result = resolver.resolve(mapped)
-        context.diagnostics.absorb(result.counts)
-        rows = ranges(result.start, result.count)
-        inlines = np.full(len(mapped.locations), result.has_inlines)
-        of_object: tuple[AnyArray, ...] = (mapped.locations, result.count, result.is_exact, inlines,
-                     result.function[rows] + len(functions), result.line[rows])  # fmt: skip
-        for column, more in zip(columns, of_object, strict=True):
-            column.append(more)
-        functions += result.functions
         looked_up[mapped.mappings] = True
+        for rows in _batches(mapped):
+            part, location = _with_twins_of(profile, rows, returns)
+            result = ObjectResolver(part, context, asked).resolve(replace(mapped, locations=np.arange(len(location))))
+            context.diagnostics.absorb(result.counts)
+            named = np.flatnonzero(result.count)
+            lines = ranges(result.start[named], result.count[named])
+            of_batch: tuple[AnyArray, ...] = (
+                location[named], result.count[named], result.is_exact[named], np.full(len(named), result.has_inlines),
+                result.function[lines] + len(functions), result.line[lines],
+            )  # fmt: skip
+            for column, more in zip(columns, of_batch, strict=True):
+                column.append(more)
+            functions += result.functions
     location, count, is_exact, has_inlines, function, line = (np.concatenate(column) for column in columns)
     return LocationNames(
-        location, count, is_exact.astype(np.bool_), has_inlines.astype(np.bool_), function.astype(np.int32),
-        line.astype(np.int32), functions, looked_up, any(not len(mapped.mappings) for mapped in objects),
+        location, count, is_exact, has_inlines, function.astype(np.int32), line.astype(np.int32), functions,
+        looked_up, any(not len(mapped.mappings) for mapped in objects),
     )  # fmt: skip
+
+
+def _batches(mapped: MappedObject) -> Iterator[I64]:
+    """Yield the locations of an object; those of a kernel some at a time, as they may be all addresses of a file.
+
+    Others are whole: which map of a just-in-time compiler is a process's is told by all addresses together.
+    """
+    step = _AT_ONCE if mapped.key.kind is DsoKind.KERNEL else len(mapped.locations)
+    return (mapped.locations[first : first + step] for first in range(0, len(mapped.locations), step))
+
+
+def _with_twins_of(profile: Profile, rows: I64, returns: I32) -> tuple[Profile, I64]:
+    """The profile with some of its locations alone, then their twins, and (locations,) the number of each."""
+    old = profile.locations
+    none = old.line_function[:0]
+    locations = Locations(
+        old.address[rows], old.lookup[rows], old.mapping[rows], old.mode[rows], old.synthetic[rows],
+        np.zeros(len(rows) + 1, np.int64), none, none,
+    )  # fmt: skip
+    twins = np.flatnonzero(are_kernel_returns(locations))
+    part, _ = with_exact_twins(replace(profile, locations=locations), twins)
+    return part, np.append(rows, len(old) + np.searchsorted(returns, rows[twins]))
 
 
 def everything(mapped: MappedObject, context: Context) -> bool:

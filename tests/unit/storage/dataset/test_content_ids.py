@@ -9,7 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perf2x.base.errors import FormatError
-from perf2x.storage.dataset.content_ids import WIDTH, as_rows, distinct_ids, node_ids, place_ids, recording_id, text_id
+from perf2x.storage.dataset.content_ids import (
+    WIDTH,
+    as_rows,
+    columns_at,
+    distinct_ids,
+    node_ids,
+    place_ids,
+    recording_id,
+    text_id,
+)
 
 
 def scalar_node(parents: list[int], places: list[bytes], row: int) -> bytes:
@@ -59,12 +68,12 @@ def test_facts_are_told_apart_by_their_borders_and_types() -> None:
 
 def test_equal_ids_of_equal_contents_are_one() -> None:
     ids = as_rows([b"b" * 16, b"a" * 16, b"b" * 16])
-    assert distinct_ids(ids, np.array([7, 8, 7])).tolist() == [1, 0]
+    assert distinct_ids(ids, columns_at(np.array([7, 8, 7]))).tolist() == [1, 0]
 
 
 def test_equal_ids_of_different_contents_are_refused() -> None:
     with pytest.raises(FormatError, match="one id"):
-        distinct_ids(as_rows([b"a" * 16] * 2), np.array([7, 8]))
+        distinct_ids(as_rows([b"a" * 16] * 2), columns_at(np.array([7, 8])))
 
 
 def test_a_recording_is_known_by_its_bytes(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 
 from perf2x.storage.dataset.dataset_folder import Storage
 from perf2x.storage.dataset.dataset_schema import SUFFIX, arrow
-from perf2x.storage.dataset.parquet_files import id_rows, numbers, places_in, read_table
+from perf2x.storage.dataset.parquet_files import id_rows, numbers, places_in, read_stored
 from perf2x.storage.dataset.write.recording_to_store import PlaceNames
 from perf2x.storage.dataset.write.table_rows import lines_table
 from perf2x.storage.dataset.write.write_recording import write_file
@@ -22,8 +22,7 @@ def add_lines(storage: Storage, code_object: bytes, names: PlaceNames) -> None:
     """
     name, lines = f"lines/object-{code_object.hex()}{SUFFIX}", lines_table(names)
     if storage.exists(name):
-        with storage.open(name) as file:
-            known = read_table(storage.path(name), "lines", file=file)
+        known = read_stored(storage, name, "lines")
         kept = places_in(known["place_id"].combine_chunks(), lines["place_id"].combine_chunks()) < 0
         lines = arrow().concat_tables([known.filter(arrow().array(kept)), lines]).combine_chunks()
     write_file(storage, name, "lines", [_sorted(lines)])

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.abi.uapi import CpuMode
 from perf2x.base.columnar.arrays import U8, U64, Bools
 from perf2x.storage.dataset.content_ids import as_rows
 from perf2x.storage.dataset.listed_files import Listing
-from perf2x.storage.dataset.parquet_files import numbers, texts
+from perf2x.storage.dataset.parquet_files import numbers
+from perf2x.storage.dataset.sql.duckdb_engine import arrow_table
 from perf2x.storage.dataset.sql.table_views import files_sql
-from perf2x.storage.dataset.write.table_rows import MODES
+from perf2x.storage.dataset.write.table_rows import modes_of
 
 if TYPE_CHECKING:
     import pyarrow
@@ -118,13 +118,11 @@ def _code_objects(connection: Any) -> Iterator[CodeObject]:
 
 def _code_object(connection: Any, ident: bytes, mappings: tuple[dict[str, Any], ...]) -> CodeObject:
     places = _rows(connection, "FROM todo WHERE object_id = $id ORDER BY file_offset, place_id", id=ident)
-    code, known = texts(places, "mode")
-    numbers_of = {text: int(mode) for mode, text in MODES.items()}
     return CodeObject(
         id=ident,
         place=as_rows(places["place_id"].to_pylist()),
         offset=numbers(places, "file_offset"),
-        mode=np.array([numbers_of.get(text, CpuMode.UNKNOWN) for text in known], np.uint8)[code],
+        mode=modes_of(places),
         is_return=numbers(places, "is_return").astype(np.bool_),
         mappings=mappings,
         facts={name: mappings[0][name] for name in _FACTS},
@@ -133,5 +131,4 @@ def _code_object(connection: Any, ident: bytes, mappings: tuple[dict[str, Any], 
 
 def _rows(connection: Any, sql: str, **values: bytes) -> "pyarrow.Table":
     found = connection.sql(sql, params=values) if values else connection.sql(sql)
-    table: Any = (getattr(found, "to_arrow_table", None) or found.fetch_arrow_table)()
-    return table.combine_chunks()
+    return arrow_table(found)

@@ -5,8 +5,7 @@ The rows of a recording in ``samples`` and ``mappings`` lie in files of the same
 any file.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from datetime import UTC, datetime
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +25,7 @@ from perf2x.storage.dataset.read.recording_rows import NodeTable, PlaceTable, Re
 from perf2x.storage.dataset.read.restore_locations import place_table
 from perf2x.storage.dataset.read.restore_stacks import node_table
 from perf2x.storage.dataset.superseded import State, superseded
+from perf2x.storage.dataset.write.write_recording import date_of
 
 if TYPE_CHECKING:
     import pyarrow
@@ -176,11 +176,6 @@ def _has_tags(recording: RecordingRow, address: DatasetAddress) -> bool:
     return all(tags.get(key) == value for key, value in address.tags.items())
 
 
-def date_of(start_ns: int | None) -> str:
-    """Day of a start in UTC, "" where it is unknown."""
-    return datetime.fromtimestamp(start_ns // 10**9, UTC).strftime("%Y-%m-%d") if start_ns else ""
-
-
 def _order(recording: RecordingRow) -> tuple[int, int, bytes]:
     return recording.row["start_ns"] or 0, recording.row["clock_start_ns"], recording.row["recording"]
 
@@ -193,8 +188,3 @@ def rows_with(table: "pyarrow.Table", ident: bytes) -> "pyarrow.Table":
     words = np.ascontiguousarray(ids).view(f"S{ids.shape[1]}").reshape(-1)
     first, last = (int(np.searchsorted(words, np.bytes_(ident), side)) for side in ("left", "right"))
     return table.slice(first, last - first)
-
-
-def names_of(recordings: Sequence[RecordingRow]) -> tuple[str, ...]:
-    """Names of the inputs that recordings were made of."""
-    return tuple(as_recorded(one.row["source"]) for one in recordings)

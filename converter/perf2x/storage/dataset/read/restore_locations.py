@@ -11,7 +11,7 @@ from perf2x.base.errors import FormatError
 from perf2x.model.profile.made_up_frames import ROOT_FRAME_NAMES, RootFrame
 from perf2x.model.profile.profile import Functions, Locations, Mappings
 from perf2x.storage.dataset.id_index import IdIndex
-from perf2x.storage.dataset.parquet_files import id_rows, numbers, texts
+from perf2x.storage.dataset.parquet_files import id_rows, numbers
 from perf2x.storage.dataset.read.recording_rows import PlaceTable, RecordingRows
 from perf2x.storage.dataset.write.code_objects import (
     UNMAPPED,
@@ -20,14 +20,13 @@ from perf2x.storage.dataset.write.code_objects import (
     made_up_object,
     unmapped_kernel,
 )
-from perf2x.storage.dataset.write.table_rows import MODES
+from perf2x.storage.dataset.write.table_rows import modes_of
 
 if TYPE_CHECKING:
     import pyarrow
 
 
 _KINDS = {made_up_object(name): kind for kind, name in ROOT_FRAME_NAMES.items()}
-_MODE_NUMBERS = {text: int(mode) for mode, text in MODES.items()}
 
 
 def place_table(rows: "pyarrow.Table") -> PlaceTable:
@@ -53,8 +52,7 @@ def restore_locations(
     offset = numbers(places, "file_offset")
     address = np.where(root > 0, np.uint64(0), offset + np.append(objects.base, np.uint64(0))[mapping])
     lookup = address - numbers(places, "is_return").astype(np.uint64)
-    code, known = texts(places, "mode")
-    mode = np.array([_MODE_NUMBERS.get(text, 0) for text in known], np.uint8)[code]
+    mode = modes_of(places)
     order, rank = group_rows([mapping, address, lookup, mode.astype(np.int64), root])
     functions, line_function = _root_functions(root[order], strings)
     locations = Locations(

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 def node_table(table: "pyarrow.Table", source: str) -> NodeTable:
     """Number the nodes of a table, in which one may stand several times; FormatError when it is damaged."""
-    from perf2x.storage.dataset.content_ids import distinct_ids
+    from perf2x.storage.dataset.content_ids import columns_at, distinct_ids
 
-    words = (id_rows(table, name).view("<u8").reshape(-1, 2).T for name in ("parent_id", "place_id"))
+    contents = columns_at(*(id_rows(table, name) for name in ("parent_id", "place_id")))
     try:
-        rows = distinct_ids(id_rows(table, "node_id"), *(word for pair in words for word in pair))
+        rows = distinct_ids(id_rows(table, "node_id"), contents)
     except FormatError as error:
         raise FormatError(f"{source}: damaged: {error}") from None
     kept = table.take(rows).combine_chunks()

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
@@ -28,6 +28,9 @@ from perf2x.storage.dataset.parquet_files import ReplacedError, check_file
 from perf2x.storage.dataset.sql.interrupts import ended_by_signals
 from perf2x.storage.dataset.sql.stack_views import define_stack_views
 from perf2x.storage.dataset.sql.table_views import as_pattern, quoted, view_statements
+
+if TYPE_CHECKING:
+    import pyarrow
 
 MEMORY = 4 << 30
 """Bytes that a query may take unless it is told another number."""
@@ -99,6 +102,12 @@ def engine(folder: Path, asked: str = "", limits: Limits | None = None) -> Itera
             for setting in _NO_MORE:
                 connection.execute(f"SET {setting}")
             yield connection
+
+
+def arrow_table(found: Any) -> "pyarrow.Table":
+    """Rows of an answer as one table of Arrow's."""
+    table: Any = (getattr(found, "to_arrow_table", None) or found.fetch_arrow_table)()  # its name before 1.4
+    return table.combine_chunks()
 
 
 def _address_space(folder: Path) -> int | None:

@@ -3,11 +3,11 @@
 import contextlib
 import weakref
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from perf2x.base.errors import OptionError
 from perf2x.storage.dataset.dataset_schema import arrow, schema_of
-from perf2x.storage.dataset.sql.duckdb_engine import engine, told_apart
+from perf2x.storage.dataset.sql.duckdb_engine import arrow_table, engine, told_apart
 
 if TYPE_CHECKING:
     import pyarrow
@@ -46,7 +46,7 @@ class ChosenSamples:
         """Return the rows of ``samples`` of one recording, in the order of its file."""
         with told_apart(self._folder):
             found = self._connection.sql(f"{_OF_ONE} ORDER BY file_row_number", params={"id": recording})
-            rows: Any = (getattr(found, "to_arrow_table", None) or found.fetch_arrow_table)()
+            rows = arrow_table(found)
         schema = schema_of("samples")
         columns = [rows[field.name].cast(field.type) for field in schema]
         return arrow().table(columns, schema=schema).combine_chunks()

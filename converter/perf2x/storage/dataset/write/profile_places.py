@@ -4,7 +4,7 @@ import numpy as np
 from msgspec import Struct
 
 from perf2x.base.abi.uapi import CpuMode
-from perf2x.base.columnar.arrays import I32, I64, U8, U64, Bools
+from perf2x.base.columnar.arrays import I32, I64, U8, U64, AnyArray, Bools
 from perf2x.model.profile.profile import Locations, Profile
 from perf2x.storage.dataset.content_ids import WIDTH, as_rows, node_ids, place_ids
 from perf2x.storage.dataset.write.code_objects import (
@@ -17,26 +17,57 @@ from perf2x.storage.dataset.write.code_objects import (
 
 _AT_ONCE = 1 << 15
 """Places that are hashed together."""
+Rows = AnyArray | slice
 
 
 class ProfilePlaces(Struct, frozen=True):
-    """Places of a profile: one of each location, then exact twins of the kernel's return addresses."""
+    """Places of a profile: one of each location, then exact twins of the kernel's return addresses.
+
+    They may be all addresses of a file, so what mappings tell of them is found for some ``rows`` at a time.
+    """
 
     id: U8
     """(places, 16)"""
-    object: I32
-    """(places,) row of ``object_ids``."""
-    object_ids: U8
-    """(objects, 16) distinct ones."""
-    offset: U64
-    """(places,) the distance from the object's base; 0 of frames that stand for no code."""
-    is_return: Bools
-    variant: I32
-    is_local: Bools
-    """(places,) the place means nothing outside its recording."""
     location: I32
     """(places,) row of the profile's locations."""
+    is_return: Bools
+    locations: Locations
+    object_of_location: I32
+    """(locations,) row of ``object_ids``."""
+    object_ids: U8
+    """(objects, 16) distinct ones."""
     objects: CodeObjects
+
+    def object(self, rows: Rows) -> I32:
+        """(rows,) row of ``object_ids``."""
+        return self.object_of_location[self.location[rows]]
+
+    def offset(self, rows: Rows) -> U64:
+        """(rows,) the distance from the object's base; 0 of frames that stand for no code."""
+        return offsets_of_locations(self.locations, self.objects, self.location[rows])
+
+    def variant(self, rows: Rows) -> I32:
+        """(rows,) as in CodeObjects."""
+        return np.append(self.objects.variant, 0).astype(np.int32)[self.locations.mapping[self.location[rows]]]
+
+    def contents(self, rows: Rows) -> tuple[AnyArray, ...]:
+        """Columns that tell places apart."""
+        return self.object(rows), self.offset(rows), self.is_return[rows], self.variant(rows)
+
+    def is_local(self, rows: Rows) -> Bools:
+        """(rows,) the place means nothing outside its recording."""
+        locations, location = self.locations, self.location[rows]
+        mapping = locations.mapping[location]
+        is_kernel = (locations.mode[location] == CpuMode.KERNEL) & ~locations.synthetic[location]
+        found: Bools = np.append(self.objects.is_local, False)[mapping] | (mapping < 0) & is_kernel
+        return found
+
+
+def offsets_of_locations(locations: Locations, objects: CodeObjects, rows: AnyArray) -> U64:
+    """(rows,) the distance of locations from the bases of their objects."""
+    offset: U64 = locations.address[rows]
+    offset -= np.append(objects.base, np.uint64(0))[locations.mapping[rows]]  # the last one serves −1
+    return offset
 
 
 def profile_places(profile: Profile, recording: bytes, wanted: I64 | None = None) -> ProfilePlaces:
@@ -49,20 +80,14 @@ def profile_places(profile: Profile, recording: bytes, wanted: I64 | None = None
     location, is_return = _with_twins(locations)
     if wanted is not None:
         location, is_return = location[wanted], is_return[wanted]
-    mapping = locations.mapping[location]
     object_ids, row = _objects_of(profile, objects, recording)
-    offset = locations.address[location]
-    offset -= np.append(objects.base, np.uint64(0))[mapping]  # here and below the last ones serve −1
-    is_local = np.append(objects.is_local, False)[mapping]
-    is_local |= (mapping < 0) & (locations.mode[location] == CpuMode.KERNEL) & ~locations.synthetic[location]
-    variant = np.append(objects.variant, 0).astype(np.int32)[mapping]
-    del mapping
-    row, ids = row[location], np.empty((len(location), WIDTH), np.uint8)
+    ids = np.empty((len(location), WIDTH), np.uint8)
+    places = ProfilePlaces(ids, location, is_return, locations, row, object_ids, objects)
     for first in range(0, len(ids), _AT_ONCE):
         at = slice(first, first + _AT_ONCE)
         mode = locations.mode[location[at]]
-        ids[at] = place_ids(object_ids[row[at]], offset[at], mode, is_return[at], variant[at])
-    return ProfilePlaces(ids, row, object_ids, offset, is_return, variant, is_local, location, objects)
+        ids[at] = place_ids(object_ids[places.object(at)], places.offset(at), mode, is_return[at], places.variant(at))
+    return places
 
 
 def _with_twins(locations: Locations) -> tuple[I32, Bools]:

@@ -6,14 +6,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from perf2x.base.abi.uapi import CpuMode
-from perf2x.base.columnar.arrays import I32, I64, U8, AnyArray
+from perf2x.base.columnar.arrays import I32, U8, AnyArray
 from perf2x.base.columnar.ragged import Ragged, offsets_of, row_numbers
-from perf2x.base.columnar.unique import argsort_rows, unique_inverse
+from perf2x.base.columnar.unique import group_rows
 from perf2x.model.profile.profile import Profile
 from perf2x.storage.dataset import arrow_columns
 from perf2x.storage.dataset.arrow_columns import table_of
-from perf2x.storage.dataset.content_ids import WIDTH, as_rows, distinct_ids
-from perf2x.storage.dataset.write.profile_places import ProfilePlaces, made_up_name, profile_nodes, profile_places
+from perf2x.storage.dataset.content_ids import WIDTH, as_rows, columns_at, distinct_ids
+from perf2x.storage.dataset.parquet_files import texts as coded_texts
+from perf2x.storage.dataset.write.profile_places import (
+    ProfilePlaces,
+    made_up_name,
+    offsets_of_locations,
+    profile_nodes,
+    profile_places,
+)
 from perf2x.storage.dataset.write.recording_row import recording_table
 from perf2x.storage.dataset.write.recording_to_store import PlaceNames, StoredRecording, no_names
 
@@ -31,6 +38,13 @@ MODES = {
 """Texts of the column ``mode``, also pprof's."""
 ROWS_OF_GROUP = 1 << 17
 """Rows that are written together."""
+
+
+def modes_of(places: "pyarrow.Table") -> U8:
+    """(places,) uapi.CpuMode of each; UNKNOWN for a text that is none."""
+    code, known = coded_texts(places, "mode")
+    numbers = {text: mode for mode, text in MODES.items()}
+    return np.array([numbers.get(text, CpuMode.UNKNOWN) for text in known], np.uint8)[code]
 
 
 def recording_tables(
@@ -65,13 +79,13 @@ def _leaves(nodes: U8, stack: I32) -> U8:
     return leaves
 
 
-def _groups(order: I64) -> Iterator[I64]:
+def _groups(order: AnyArray) -> Iterator[AnyArray]:
     """Yield rows in this order, as many as make a group."""
     return (order[first : first + ROWS_OF_GROUP] for first in range(0, len(order), ROWS_OF_GROUP))
 
 
 def _nodes(profile: Profile, places: ProfilePlaces, nodes: U8) -> "Iterator[pyarrow.Table]":
-    for rows in _groups(distinct_ids(nodes, profile.stacks.parent, profile.stacks.location)):
+    for rows in _groups(distinct_ids(nodes, columns_at(profile.stacks.parent, profile.stacks.location))):
         parent = profile.stacks.parent[rows]
         above = nodes[parent]
         above[parent < 0] = 0
@@ -87,49 +101,51 @@ def _nodes(profile: Profile, places: ProfilePlaces, nodes: U8) -> "Iterator[pyar
 
 def _places(stored: StoredRecording, places: ProfilePlaces) -> "Iterator[pyarrow.Table]":
     """Places, by build id, file and offset; those without a mapping have the name of what they stand for, or none."""
-    profile = stored.profile
-    mappings, locations, strings = profile.mappings, profile.locations, profile.strings
-    mapping = locations.mapping[places.location]
-    made_up = np.flatnonzero(locations.synthetic[places.location])
-    texts = [*strings, *(made_up_name(profile, int(places.location[row])) for row in made_up.tolist())]
-    file = np.append(mappings.filename, 0).astype(np.int32)[mapping]
-    file[made_up] = len(strings) + np.arange(len(made_up))
-    build_id = np.append(mappings.build_id, 0).astype(np.int32)[mapping]
-    del mapping
-    order = distinct_ids(places.id, places.object, places.offset, places.is_return, places.variant)
-    order = order[_text_order(texts, [build_id[order], file[order]], places.offset[order])]
+    profile, locations = stored.profile, stored.profile.locations
+    build_ids, files, kind = _texts_of(profile)
+    known = sorted(set(zip(build_ids, files, strict=True)))
+    number = {texts: place for place, texts in enumerate(known)}
+    rank = np.array([number[texts] for texts in zip(build_ids, files, strict=True)], np.int32)
+    offset = offsets_of_locations(locations, places.objects, np.arange(len(locations)))
+    place = group_rows([rank[kind], offset])[1].astype(np.int32) if len(offset) else kind
+    del offset
+    order = distinct_ids(places.id, places.contents)
+    order = order[np.argsort(place[places.location[order]], kind="stable")]
     for rows in _groups(order):
         own = np.broadcast_to(as_rows([stored.recording]), (len(rows), WIDTH))
         yield table_of(
             "places",
             {
                 "place_id": arrow_columns.ids(places.id[rows]),
-                "object_id": arrow_columns.ids(places.object_ids[places.object[rows]]),
-                "build_id": arrow_columns.texts(texts, build_id[rows]),
-                "file": arrow_columns.texts(texts, file[rows]),
-                "file_offset": places.offset[rows],
+                "object_id": arrow_columns.ids(places.object_ids[places.object(rows)]),
+                "build_id": arrow_columns.texts(build_ids, kind[places.location[rows]]),
+                "file": arrow_columns.texts(files, kind[places.location[rows]]),
+                "file_offset": places.offset(rows),
                 "mode": arrow_columns.texts(list(MODES.values()), locations.mode[places.location[rows]]),
                 "is_return": places.is_return[rows],
-                "variant": places.variant[rows],
-                "recording": arrow_columns.ids(own, places.is_local[rows]),
+                "variant": places.variant(rows),
+                "recording": arrow_columns.ids(own, places.is_local(rows)),
             },
         )
 
 
-def _text_order(texts: Sequence[str], rows: Sequence[AnyArray], last: AnyArray) -> I64:
-    """Order of rows by texts, then by the number ``last``."""
-    ranks = []
-    for column in rows:
-        used, place = unique_inverse(column)
-        by_text = np.argsort(np.array(sorted(range(len(used)), key=lambda row: texts[int(used[row])]), np.int64))
-        ranks.append(by_text.astype(np.int32)[place])
-    return argsort_rows([*ranks, last]) if len(last) else np.zeros(0, np.int64)
+def _texts_of(profile: Profile) -> tuple[list[str], list[str], I32]:
+    """Build ids and files of mappings, of none and of frames that stand for no code, and (locations,) which of them."""
+    mappings, locations, strings = profile.mappings, profile.locations, profile.strings
+    build_ids, files = (
+        [*(strings[row] for row in column.tolist()), ""] for column in (mappings.build_id, mappings.filename)
+    )
+    made_up = np.flatnonzero(locations.synthetic)
+    kind = np.where(locations.mapping < 0, np.int32(len(mappings)), locations.mapping)
+    kind[made_up] = len(files) + np.arange(len(made_up))
+    names = [made_up_name(profile, row) for row in made_up.tolist()]
+    return [*build_ids, *("" for _ in names)], [*files, *names], kind
 
 
 def lines_table(names: PlaceNames | None) -> "pyarrow.Table":
     """Lines of places, sorted by place; an empty table for None."""
     names = names or no_names()
-    order = distinct_ids(names.place, names.count)
+    order = distinct_ids(names.place, columns_at(names.count))
     rows = Ragged(offsets_of(names.count), np.arange(len(names.line)))
     taken = rows.take(order)
     owner, row = order[row_numbers(taken.lengths)], taken.values

@@ -19,7 +19,7 @@ from urllib.parse import quote
 from perf2x.storage.dataset.content_ids import WIDTH
 from perf2x.storage.dataset.dataset_folder import LocalFolder, Storage, storage_at
 from perf2x.storage.dataset.dataset_schema import PARTITIONED, SORTED_BY, SUFFIX, schema_of, texts_of
-from perf2x.storage.dataset.parquet_files import read_table
+from perf2x.storage.dataset.parquet_files import read_stored
 from perf2x.storage.dataset.write.recording_to_store import PlaceNames, StoredRecording
 from perf2x.storage.dataset.write.table_rows import ROWS_OF_GROUP, recording_tables
 
@@ -56,9 +56,9 @@ def write_table(path: Path, table: str, rows: "pyarrow.Table") -> None:
 
 def write_file(storage: Storage, name: str, table: str, parts: "Iterable[pyarrow.Table]") -> None:
     """Write one file of a table, whose sorted rows come in parts, a group of rows each; it appears when it is whole."""
+    schema = schema_of(table)
     from pyarrow import parquet
 
-    schema = schema_of(table)
     with storage.new_file(name) as file, parquet.ParquetWriter(file, schema, **_options(table)) as writer:
         for rows in parts:
             writer.write_table(rows, row_group_size=ROWS_OF_GROUP)
@@ -83,11 +83,12 @@ def _options(table: str) -> dict[str, Any]:
 def partition_folders(stored: StoredRecording, partition: Sequence[str]) -> Iterator[str]:
     """Yield the folders ``KEY=VALUE`` of a recording, values escaped as in addresses."""
     for key in partition:
-        value = stored.tags.get(key) or (_date(stored.profile.meta.wall_start_ns) if key == "date" else "")
+        value = stored.tags.get(key) or (date_of(stored.profile.meta.wall_start_ns) if key == "date" else "")
         yield f"{quote(key, safe='')}={quote(value, safe=' ') or NO_VALUE}"
 
 
-def _date(start_ns: int) -> str:
+def date_of(start_ns: int | None) -> str:
+    """Day of a start in UTC, "" where it is unknown."""
     return datetime.fromtimestamp(start_ns // 10**9, UTC).strftime("%Y-%m-%d") if start_ns else ""
 
 
@@ -99,15 +100,9 @@ def stored_recordings(storage: Storage) -> dict[bytes, str]:
     found: dict[bytes, str] = {}
     for file in storage.files("recordings"):
         own = recording_of(file.name)
-        for one in [own] if own else _recordings_in(storage, file.name):
+        for one in [own] if own else read_stored(storage, file.name, "recordings")["recording"].to_pylist():
             found.setdefault(one, file.name)
     return found
-
-
-def _recordings_in(storage: Storage, name: str) -> list[bytes]:
-    with storage.open(name) as file:
-        rows: list[bytes] = read_table(storage.path(name), "recordings", file=file)["recording"].to_pylist()
-    return rows
 
 
 def recording_of(name: str) -> bytes | None:

@@ -54,7 +54,7 @@ def test_shared_code_has_one_place(case: tuple[MappingRow, int, MappingRow, int]
     mapping, address, other, there = case
     assert place_of([mapping], address) == place_of([other], there, recording=OTHER)
     assert place_of([mapping], address) != place_of([other], there + 1, recording=OTHER)
-    assert not places_of([mapping], [(0, address)]).is_local.any()
+    assert not places_of([mapping], [(0, address)]).is_local(slice(None)).any()
 
 
 OWN: dict[str, MappingRow] = {
@@ -74,7 +74,7 @@ OWN: dict[str, MappingRow] = {
 def test_other_code_is_its_recordings_own(mapping: MappingRow) -> None:
     address = mapping[0] + 16
     assert place_of([mapping], address) != place_of([mapping], address, recording=OTHER)
-    assert places_of([mapping], [(0, address)]).is_local.all()
+    assert places_of([mapping], [(0, address)]).is_local(slice(None)).all()
 
 
 def test_memory_of_two_processes_differs() -> None:
@@ -87,8 +87,8 @@ def test_pieces_that_overlap_are_told_apart() -> None:
     pieces = [(0x1000, 0x9000, 0, "/bin/x", ELF, 7), (0x51000, 0x58000, 0, "/bin/x", ELF, 7),
               (0x71000, 0x72000, 0x8000, "/bin/x", ELF, 7)]  # fmt: skip
     places = places_of(pieces, [(0, 0x3010), (1, 0x53010), (2, 0x71010)])
-    assert places.offset[:3].tolist() == [0x2010, 0x2010, 0x8010]
-    assert places.variant[:3].tolist() == [0, 1, 0]
+    assert places.offset(slice(3)).tolist() == [0x2010, 0x2010, 0x8010]
+    assert places.variant(slice(3)).tolist() == [0, 1, 0]
 
 
 def test_addresses_that_no_mapping_holds() -> None:
