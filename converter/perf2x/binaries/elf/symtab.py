@@ -7,9 +7,8 @@ Source of truth: tools/perf/util/symbol-elf.c dso__load_sym_internal and elf_sym
 from collections.abc import Mapping
 
 import numpy as np
-from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, U8, U32, U64, AnyArray, Bools
+from perf2x.base.columnar.arrays import I64, U8, U32, U64, AnyArray, Bools, ColumnTable
 from perf2x.base.errors import ObjectError
 from perf2x.binaries.elf.elf_file import SHF_ALLOC, ElfObject, ElfSection
 
@@ -26,7 +25,7 @@ LONGEST_TEXT = 1 << 16
 CUT = " [cut after 64 KiB]"
 
 
-class SymbolRows(Struct, frozen=True):
+class SymbolRows(ColumnTable, frozen=True):
     """Symbols of one table, in table order; ``start`` is an svma. Names are decoded one by one, on demand."""
 
     start: U64
@@ -37,9 +36,6 @@ class SymbolRows(Struct, frozen=True):
     """STB_*"""
     name_offset: U32
     strings: bytes
-
-    def __len__(self) -> int:
-        return len(self.start)
 
     def name(self, row: int) -> str:
         """Return a symbol's linkage name; undecodable bytes are surrogate escapes."""

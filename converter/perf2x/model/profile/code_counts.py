@@ -7,7 +7,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I64, U64
+from perf2x.base.columnar.arrays import I64, U64, ColumnTable
 from perf2x.base.columnar.unique import group_rows
 from perf2x.base.errors import OptionError
 from perf2x.model.profile.line_counts import FunctionCounts
@@ -33,7 +33,7 @@ class CodeRequest(Struct, frozen=True):
     """Also count lines of functions, which needs debug information."""
 
 
-class BranchCounts(Struct, frozen=True):
+class BranchCounts(ColumnTable, frozen=True):
     """Taken branches: from an address to another, and up to which next branch code ran on from there."""
 
     source: U64
@@ -43,18 +43,12 @@ class BranchCounts(Struct, frozen=True):
     count: I64
     mispredicted: I64
 
-    def __len__(self) -> int:
-        return len(self.source)
 
-
-class AddressCounts(Struct, frozen=True):
+class AddressCounts(ColumnTable, frozen=True):
     """Samples taken at addresses."""
 
     address: U64
     count: I64
-
-    def __len__(self) -> int:
-        return len(self.address)
 
 
 class CodeCounts(Struct, frozen=True):

@@ -7,9 +7,8 @@ import re
 from collections.abc import Sequence
 
 import numpy as np
-from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, U8, Bools
+from perf2x.base.columnar.arrays import I64, U8, Bools, ColumnTable
 from perf2x.base.columnar.ragged import Ragged, offsets_of, ranges, row_numbers
 from perf2x.base.columnar.unique import group_rows
 from perf2x.model.printable_text import base_name, bracketed
@@ -21,7 +20,7 @@ NO_STACK = "[no stack]"
 _JIT_OBJECT = re.compile(r"//anon|\[anon:|/memfd:|.*/?(perf-\d+\.map|jitted-\d+-\d+\.so)$")
 
 
-class LocationFrames(Struct, frozen=True):
+class LocationFrames(ColumnTable, frozen=True):
     """Unique (name, object, source file, mode, inlined); all columns have one row per frame."""
 
     name: Sequence[str]
@@ -38,9 +37,6 @@ class LocationFrames(Struct, frozen=True):
     """True for a function inlined into the next outer frame of the same location."""
     of_location: Ragged
     """Frame rows of each location, outermost first; never empty."""
-
-    def __len__(self) -> int:
-        return len(self.name)
 
 
 def location_frames(profile: Profile) -> LocationFrames:
