@@ -35,16 +35,6 @@ class FrameTree(ColumnTable, frozen=True):
     depth: I64
 
 
-def with_callers(parent: I64, rows: I64) -> I64:
-    """Return the given rows (−1 is none) and all above them, ascending, callers first. Reads no other rows."""
-    used: set[int] = set()
-    for row in unique(rows).tolist():
-        while row >= 0 and row not in used:
-            used.add(row)
-            row = int(parent[row])
-    return np.array(sorted(used), np.int64)
-
-
 def expand(stacks: Stacks, frames_of_location: Ragged) -> FrameRows:
     """One row per frame; a location's outermost frame hangs on its caller's innermost one."""
     rows = frames_of_location.take(stacks.location.astype(np.int64))
