@@ -70,7 +70,7 @@ def _place(
     except ObjectError as error:
         return Place(code, start, (), (), (), locations, np.zeros(len(locations), np.int64), str(error))
     begin = np.array([one.address for one in found], np.uint64) - np.uint64(moved)
-    rows = np.searchsorted(begin, address, "right").astype(np.int64) - 1
+    rows = np.searchsorted(begin, address, "right") - 1
     return Place(code, shown, found, _spots(code, begin), _notes(code, found, shown), locations, rows)
 
 

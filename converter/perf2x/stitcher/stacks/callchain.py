@@ -116,4 +116,4 @@ def with_lone_addresses(chains: Ragged, address: U64, alone: Bools) -> Ragged:
     has = alone & (address != np.uint64(0))
     if not has.any():
         return chains
-    return side_by_side([chains, Ragged(offsets_of(has.astype(np.int64)), address[has])])
+    return side_by_side([chains, Ragged(offsets_of(has), address[has])])

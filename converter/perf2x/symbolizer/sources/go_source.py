@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from perf2x.base.columnar.arrays import I32, I64, U64
+from perf2x.base.columnar.ragged import offsets_of
 from perf2x.base.columnar.unique import unique_inverse
 from perf2x.binaries.go.go_functions import MAX_LINE, GoFunction, GoFunctions
 from perf2x.binaries.go.go_table import go_functions, has_go_table
@@ -74,6 +75,6 @@ def _functions_and_lines(
 
 def _symbols(functions: list[Function], index: I64, line: I64) -> Symbols:
     known = index >= 0
-    offsets = np.concatenate([[0], np.cumsum(known)]).astype(np.int64)
+    offsets = offsets_of(known)
     columns: tuple[I32, I32] = index[known].astype(np.int32), line[known].astype(np.int32)
     return Symbols(offsets, *columns, functions, missing="no function of the Go program")
