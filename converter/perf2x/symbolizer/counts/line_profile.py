@@ -16,7 +16,7 @@ import numpy as np
 from perf2x.base.columnar.arrays import I64, U64
 from perf2x.base.columnar.unique import group_rows, unique
 from perf2x.binaries.dwarf.code_lines import CodeFrame, CodeLines, Ranges
-from perf2x.binaries.dwarf.subprograms import Subprogram
+from perf2x.binaries.dwarf.dwarf_functions import Subprogram
 from perf2x.binaries.elf.branch_lengths import BranchLengths
 from perf2x.model.profile.code_counts import EXTERNAL, NOT_RECORDED, AddressCounts, BranchCounts
 from perf2x.model.profile.line_counts import FunctionCounts

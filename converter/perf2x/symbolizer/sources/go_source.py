@@ -13,16 +13,13 @@ from perf2x.base.columnar.ragged import offsets_of
 from perf2x.base.columnar.unique import unique_inverse
 from perf2x.binaries.go.go_functions import MAX_LINE, GoFunction, GoFunctions
 from perf2x.binaries.go.go_table import go_functions, has_go_table
-from perf2x.symbolizer.sources.symbol_source import Context, Dso, DsoKind, Function, Symbols, no_symbols
+from perf2x.symbolizer.sources.symbol_source import BuiltInSource, Dso, DsoKind, Function, Symbols, no_symbols
 
 
-class GoSource:
+class GoSource(BuiltInSource):
     """Functions and lines from ``.gopclntab``; addresses outside it (C code of cgo) are left to the next source."""
 
     order: ClassVar[int] = 18
-
-    def __init__(self, context: Context) -> None:
-        self._context = context
 
     def covers(self, dso: Dso) -> bool:
         """True for Go programs with neither symbols nor debug info."""

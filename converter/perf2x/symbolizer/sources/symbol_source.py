@@ -116,6 +116,13 @@ class SymbolSource(Protocol):
         ...
 
 
+class BuiltInSource:
+    """What most sources keep: the context."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+
 def no_symbols(count: int, missing: str = "") -> Symbols:
     """Symbols for ``count`` addresses without any rows."""
     empty = np.zeros(0, np.int32)
