@@ -62,8 +62,7 @@ class SourceLocations(Struct, frozen=True):
     def has_line(self) -> Bools:
         """(n,) true if any row of the address has a line."""
         known = offsets_of(self.line > 0)
-        result: Bools = known[self.offsets[1:]] > known[self.offsets[:-1]]
-        return result
+        return known[self.offsets[1:]] > known[self.offsets[:-1]]
 
     @property
     def is_complete(self) -> Bools:

@@ -101,8 +101,7 @@ class SymbolIndex:
     @cached_property
     def _farthest_end(self) -> U64:
         """(symbols,) the farthest end of each symbol and all symbols before it."""
-        result: U64 = np.maximum.accumulate(self._ends(np.arange(len(self._start))))
-        return result
+        return np.maximum.accumulate(self._ends(np.arange(len(self._start))))
 
     @cached_property
     def _nesting(self) -> "_Nesting":

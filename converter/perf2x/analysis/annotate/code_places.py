@@ -112,8 +112,7 @@ def _last_of_rows(frames: Ragged) -> list[int]:
     last = np.full(len(frames), -1, np.int64)
     row = row_numbers(frames.lengths)
     last[row] = frames.values[:, 0]  # rows rise, and the last of each is written last
-    found: list[int] = last.tolist()
-    return found
+    return last.tolist()
 
 
 def _with_offset(name: str, offset: int) -> str:

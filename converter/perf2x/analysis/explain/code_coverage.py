@@ -48,8 +48,7 @@ def _covered_below(start: U64, ends: U64, address: U64) -> U64:
     row = np.searchsorted(start, address, "right")
     inside = np.where(row > 0, address - np.append(np.uint64(0), start)[row], np.uint64(0))
     length = np.diff(ends, prepend=np.uint64(0))[row]
-    below: U64 = ends[row] - length + np.minimum(inside, length)
-    return below
+    return ends[row] - length + np.minimum(inside, length)
 
 
 def code_of(elf: ElfObject) -> Code:

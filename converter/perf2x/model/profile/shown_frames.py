@@ -97,14 +97,12 @@ def _with_number(texts: list[str]) -> str:
 def _first_alike(functions: Functions) -> I64:
     """(functions,) the first function of the same name in the same source file."""
     first, kind = group_rows([functions.name, functions.filename])
-    result: I64 = first[kind]
-    return result
+    return first[kind]
 
 
 def are_jit(profile: Profile, frames: LocationFrames) -> Bools:
     """(frames,) True for a named function in memory that no compiler wrote to disk beforehand."""
-    found: Bools = in_memory(profile)[frames.mapping] & (frames.function >= 0)
-    return found
+    return in_memory(profile)[frames.mapping] & (frames.function >= 0)
 
 
 def in_memory(profile: Profile) -> Bools:

@@ -56,8 +56,7 @@ class ChainParts(Struct, frozen=True):
     @property
     def begins(self) -> I64:
         """Index of the first frame of every part that is not empty."""
-        first: I64 = self.offsets[:-1][self.lengths > 0]
-        return first
+        return self.offsets[:-1][self.lengths > 0]
 
 
 class ChainFrames(Struct, frozen=True):
