@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from perf2x.base.columnar.arrays import U64
-from perf2x.base.errors import ObjectError, OptionError
+from perf2x.base.errors import ObjectError, SettingError
 from perf2x.base.files.rooted_paths import is_file
 from perf2x.base.files.sysroot import VMLINUX_PATHS
 from perf2x.binaries.elf.elf_file import ElfObject, open_object
@@ -76,7 +76,7 @@ class VmlinuxSource(BuiltInSource):
             file = open_object(path)
         except ObjectError as error:
             if is_named:
-                raise OptionError(f"--vmlinux {error}") from None
+                raise SettingError("", "symbols.vmlinux", f" {error}") from None
             return None
         if build_id and file.build_id != build_id and not self._context.finder.search_paths.allow_mismatch:
             if is_named:
