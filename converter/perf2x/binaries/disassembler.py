@@ -16,7 +16,6 @@ from perf2x.base.errors import ObjectError, OptionError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-SYNTAXES = ("att", "intel")
 MISSING = "instructions need capstone: pip install 'perf2x[assembly]'"
 _X86, _ARM, _RISCV = "x86", "arm64", "riscv"
 _ARCHITECTURES = {

@@ -52,8 +52,13 @@ class EventTable(Struct):
         return self._owners.get(secret_key(identifier), -1) if identifier and self._owners else 0
 
     def owners_of(self, identifiers: U64) -> I32:
-        """(n,) event of each id; −1 for unknown ids, the first event for id 0."""
-        return self._lookup(identifiers)
+        """(n,) event of each id; −1 for unknown ids, the first event for id 0, as perf writes it."""
+        known = self._known_ids()
+        if not len(known.ids):
+            return np.zeros(len(identifiers), np.int32)
+        owners = known.owners_of(identifiers)
+        synthesized = identifiers == 0
+        return np.where(synthesized, np.int32(0), owners) if synthesized.any() else owners
 
     def of_samples(self, block: Block) -> I32:
         """(n,) event of each record of a block of samples; −1 for unknown ids."""
@@ -71,17 +76,8 @@ class EventTable(Struct):
 
     def _owners_at(self, block: Block, positions: I64) -> I32:
         inside = (positions > block.starts) & (positions < block.starts + (block.sizes >> 3))
-        owners = self._lookup(block.words.take(positions, mode="clip"))
+        owners = self.owners_of(block.words.take(positions, mode="clip"))
         return owners if inside.all() else np.where(inside, owners, np.int32(-1))
-
-    def _lookup(self, wanted: U64) -> I32:
-        """Look ids up; id 0, which perf writes into synthesized records, means the first event."""
-        known = self._known_ids()
-        if not len(known.ids):
-            return np.zeros(len(wanted), np.int32)
-        owners = known.owners_of(wanted)
-        synthesized = wanted == 0
-        return np.where(synthesized, np.int32(0), owners) if synthesized.any() else owners
 
     def _known_ids(self) -> "_Ids":
         if self._ids is None:

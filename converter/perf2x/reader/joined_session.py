@@ -15,11 +15,12 @@ import numpy as np
 from msgspec.structs import replace
 
 from perf2x.base.columnar.arrays import I32, I64, U64
-from perf2x.base.columnar.ragged import Ragged, SharedRows, concatenate
+from perf2x.base.columnar.ragged import join_tables
 from perf2x.base.columnar.unique import unique
 from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.recording.events import ALL, Recording, Samples, Session, Shard, Want
 from perf2x.model.recording.sideband import DeferredChains, Sideband
+from perf2x.reader.sideband_tables import take_rows
 
 _SYNTHESIZED = ("mmaps", "comms", "forks", "exits")
 
@@ -114,32 +115,13 @@ def _join_sidebands(parts: Sequence[Sideband], shifts: Sequence[int], end: int) 
 
 def _join_tables(tables: Sequence[Any], shifts: Sequence[int]) -> Any:
     shifted = [replace(table, position=table.position + shift) for table, shift in zip(tables, shifts, strict=True)]
-    columns = {
-        field: _join_columns([getattr(table, field) for table in shifted]) for field in shifted[0].__struct_fields__
-    }
-    joined = type(shifted[0])(**columns)
+    joined = join_tables(shifted)
     return _sort_deferred(joined) if isinstance(joined, DeferredChains) else joined
 
 
 def _sort_deferred(deferred: DeferredChains) -> DeferredChains:
     order: I64 = np.lexsort((deferred.position, deferred.time, deferred.tid, deferred.cookie))
-    taken: dict[str, Any] = {}
-    for field in deferred.__struct_fields__:
-        column = getattr(deferred, field)
-        taken[field] = column.take(order) if isinstance(column, SharedRows) else column[order]
-    return DeferredChains(**taken)
-
-
-def _join_columns(parts: Sequence[Any]) -> Any:
-    if isinstance(parts[0], list):
-        return [value for part in parts for value in part]
-    if isinstance(parts[0], Ragged):
-        return concatenate(parts, parts[0].values.dtype)
-    if isinstance(parts[0], SharedRows):
-        begins = np.cumsum([0, *(len(part.table) for part in parts)])[:-1]
-        numbers = [part.number + begin for part, begin in zip(parts, begins, strict=True)]
-        return SharedRows(np.concatenate(numbers).astype(np.int32), concatenate([part.table for part in parts]))
-    return np.concatenate(parts)
+    return DeferredChains(**{name: take_rows(getattr(deferred, name), order) for name in deferred.__struct_fields__})
 
 
 def _merge_build_ids(parts: Sequence[Recording]) -> dict[str, bytes]:

@@ -7,7 +7,7 @@ from msgspec import Struct, field
 
 from perf2x.base.columnar.arrays import I64, Bools
 from perf2x.base.columnar.interner import RaggedInterner
-from perf2x.base.columnar.ragged import Ragged, SharedRows, concatenate
+from perf2x.base.columnar.ragged import Ragged, SharedRows, concatenate, join_columns
 from perf2x.model.recording.sideband import (
     Cgroups,
     Comms,
@@ -52,7 +52,7 @@ class TableBuilder(Struct):
         """Add the rows of ``columns`` where ``keep`` (n,) holds; columns that the table lacks are dropped."""
         whole = bool(keep.all())
         for column in self.row_type.__struct_fields__:
-            value = columns[column] if whole else _filter_rows(columns[column], keep)
+            value = columns[column] if whole else take_rows(columns[column], np.flatnonzero(keep))
             if column == _SHARED:
                 value = self.chains.number_rows(value).astype(np.int32)
             self.parts.setdefault(column, []).append(value)
@@ -67,15 +67,11 @@ class TableBuilder(Struct):
         order = np.lexsort([columns[name] for name in _ORDER.get(self.row_type, ("position",))])
         if np.all(order[1:] > order[:-1]):
             return self.row_type(**columns)
-        return self.row_type(**{name: _take_rows(columns.pop(name), order) for name in list(columns)})
+        return self.row_type(**{name: take_rows(columns.pop(name), order) for name in list(columns)})
 
 
-def _filter_rows(value: Any, keep: Bools) -> Any:
-    rows = np.flatnonzero(keep)
-    return _take_rows(value, rows)
-
-
-def _take_rows(value: Any, rows: I64) -> Any:
+def take_rows(value: Any, rows: I64) -> Any:
+    """Return the rows of a column, in the order given."""
     if isinstance(value, Ragged | SharedRows):
         return value.take(rows)
     if isinstance(value, list):
@@ -87,7 +83,7 @@ def _join_parts(name: str, parts: list[Any]) -> Any:
     if name in _RAGGED:
         return concatenate(parts)
     if name in _TEXT:
-        return [text for part in parts for text in part]
+        return join_columns([[], *parts])
     dtype = np.bool_ if name in _BOOLS else _DTYPES.get(name, np.int32)
     return np.concatenate([np.zeros(0, dtype), *(part.astype(dtype, copy=False) for part in parts)])
 

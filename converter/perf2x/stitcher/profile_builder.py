@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from perf2x.base.columnar.arrays import I32, I64, U64, AnyArray
 from perf2x.base.columnar.interner import StringInterner, prefix_tree
-from perf2x.base.columnar.ragged import Ragged
+from perf2x.base.columnar.ragged import Ragged, offsets_of
 from perf2x.base.columnar.unique import argsort_rows, group_rows, unique, unique_inverse
 from perf2x.model.profile.made_up_frames import ROOT_FRAME_NAMES, RootFrame
 from perf2x.model.profile.profile import (
@@ -137,7 +137,7 @@ def _locations(
         mapping=mapping[order].astype(np.int32),
         mode=frames.mode[order],
         synthetic=root > 0,
-        line_offsets=np.concatenate([[0], np.cumsum(root > 0)]).astype(np.int64),
+        line_offsets=offsets_of(root > 0),
         line_function=line_function,
         line_number=np.zeros(len(line_function), np.int32),
     )

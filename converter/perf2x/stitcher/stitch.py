@@ -7,16 +7,15 @@ One direction, with values in between::
     StitchResult ◀─ StackInterner ◀─ frame keys ◀─ StackRowBuilder ◀─┴ StackInputs (unless RawStackCache knows them)
 """
 
-from typing import TypeVar
-
 import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I32, I64, U8, U64, Bools
+from perf2x.base.columnar.arrays import I32, I64, U8, Bools
 from perf2x.base.columnar.ragged import Ragged, end_to_end, offsets_of
 from perf2x.model.profile.made_up_frames import RootFrame
 from perf2x.model.recording.events import Samples
+from perf2x.model.recording.sample_batches import take_rows
 from perf2x.stitcher.deferred.deferred_join import DeferredJoin
 from perf2x.stitcher.deferred.deferred_matching import JoinOutcome
 from perf2x.stitcher.process_history import ProcessHistory
@@ -29,8 +28,6 @@ from perf2x.stitcher.stacks.stack_rows import StackInputs, StackRowBuilder
 from perf2x.stitcher.stacks.timed_samples import TimedRows, TimedSamples
 from perf2x.stitcher.stitch_result import SampleTotals, StitchResult, totals_of
 from perf2x.stitcher.thread_epochs import ThreadEpochs
-
-Column = TypeVar("Column", U64, I32)
 
 
 class StitchOptions(Struct, frozen=True):
@@ -82,7 +79,8 @@ class Stitcher:
         self._totals = self._totals.plus(totals_of(samples))
         if self._options.deferred_missing == "drop":
             keep = np.flatnonzero(outcome < JoinOutcome.MISSING)
-            samples, chain, record, roots = _take_samples(samples, keep), chain.take(keep), record[keep], roots[keep]
+            samples, record, roots = take_rows(replace(samples, chain=chain), keep), record[keep], roots[keep]
+            chain = samples.chain
         self._add_rows(samples, chain, record, roots)
 
     def result(self) -> StitchResult:
@@ -107,7 +105,7 @@ class Stitcher:
             result.stacks, result.threads, result.samples, numbers, by_thread=self._options.by_thread
         )
         if result.timeline is not None:
-            self._timeline.add(renumbering.renumber_timed(result.timeline))
+            self._timeline.add(renumbering.renumber(result.timeline))
         self._join.absorb(result.deferred)
         self._totals = self._totals.plus(result.totals)
 
@@ -179,18 +177,3 @@ def _take_valid(values: I32 | I64, index: I64, valid: Bools) -> I64:
     taken = np.full(len(index), -1, np.int64)
     taken[valid] = values[index[valid]]
     return taken
-
-
-def _take_samples(samples: Samples, rows: I64) -> Samples:
-    """The given samples with the columns that the stitcher reads; the caller takes the chains itself."""
-
-    def taken(column: Column | None) -> Column | None:
-        return None if column is None else column[rows]
-
-    return replace(
-        samples,
-        event=samples.event[rows], position=samples.position[rows], time=taken(samples.time), pid=samples.pid[rows],
-        tid=samples.tid[rows], cpu=taken(samples.cpu), ip=samples.ip[rows], period=samples.period[rows],
-        cpumode=samples.cpumode[rows], cgroup=taken(samples.cgroup),
-        data_src=taken(samples.data_src),
-    )  # fmt: skip

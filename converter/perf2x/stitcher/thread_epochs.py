@@ -38,5 +38,4 @@ class ThreadEpochs:
         thread = self._interner.intern_threads(pid, tid, names, self._history.names.start(tid, rank), rank)
         if not self._by_thread:
             thread = self._interner.namesakes(thread)
-        found: I64 = thread.astype(np.int64) << _HALF | self._history.spaces.epoch(pid, rank) & _LOW
-        return found
+        return thread.astype(np.int64) << _HALF | self._history.spaces.epoch(pid, rank) & _LOW

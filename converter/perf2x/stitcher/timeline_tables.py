@@ -4,6 +4,7 @@ import numpy as np
 
 from perf2x.base.columnar.arrays import I32, take_rows_of
 from perf2x.base.columnar.interner import StringInterner
+from perf2x.base.columnar.ragged import join_tables
 from perf2x.base.columnar.unique import argsort_rows, group_rows
 from perf2x.model.profile.profile import Losses, Threads, ThreadSwitches
 from perf2x.model.recording.sideband import Losts, Switches, Tasks
@@ -59,8 +60,7 @@ def _with_exits(switches: Switches, exits: Tasks) -> Switches:
         is_out=np.ones(count, np.bool_),
         preempted=np.zeros(count, np.bool_),
     )
-    names = Switches.__struct_fields__
-    return Switches(**{name: np.concatenate([getattr(switches, name), getattr(left, name)]) for name in names})
+    return join_tables([switches, left])
 
 
 def losses(losts: Losts) -> Losses:

@@ -23,6 +23,9 @@ from perf2x.model.profile.profile import Locations, Profile, Stacks
 from perf2x.model.profile.stack_tree import depths, equal_rows, sum_samples
 from perf2x.symbolizer.entry_names import EntryRole, entry_roles, is_interrupted
 
+_FACTS = ("address", "mapping", "mode", "synthetic")
+"""Columns of locations that a twin has from its own."""
+
 
 def are_kernel_returns(locations: Locations) -> Bools:
     """(locations,) whether each may have a twin: the kernel's return addresses."""
@@ -41,16 +44,9 @@ def with_exact_twins(profile: Profile, rows: I64) -> tuple[Profile, I32]:
     if not len(rows):
         return profile, twin
     twin[rows] = np.arange(count, count + len(rows), dtype=np.int32)
-    last = old.line_offsets[-1]
-    locations = replace(
-        old,
-        address=np.append(old.address, old.address[rows]),
-        lookup=np.append(old.lookup, old.address[rows]),
-        mapping=np.append(old.mapping, old.mapping[rows]),
-        mode=np.append(old.mode, old.mode[rows]),
-        synthetic=np.append(old.synthetic, old.synthetic[rows]),
-        line_offsets=np.append(old.line_offsets, np.full(len(rows), last)),
-    )
+    same = {name: np.append(getattr(old, name), getattr(old, name)[rows]) for name in _FACTS}
+    offsets = np.append(old.line_offsets, np.full(len(rows), old.line_offsets[-1]))
+    locations = replace(old, lookup=np.append(old.lookup, old.address[rows]), line_offsets=offsets, **same)
     return replace(profile, locations=locations), twin
 
 
@@ -188,9 +184,9 @@ def _take_locations(profile: Profile, rows: I64) -> Profile:
     number = np.full(len(old), -1, np.int32)
     number[rows] = np.arange(len(rows), dtype=np.int32)
     locations = Locations(
-        address=old.address[rows], lookup=old.lookup[rows], mapping=old.mapping[rows], mode=old.mode[rows],
-        synthetic=old.synthetic[rows], line_offsets=lines.offsets, line_function=old.line_function[lines.values],
-        line_number=old.line_number[lines.values],
-    )  # fmt: skip
+        **{name: getattr(old, name)[rows] for name in ("lookup", *_FACTS)},
+        **{name: getattr(old, name)[lines.values] for name in ("line_function", "line_number")},
+        line_offsets=lines.offsets,
+    )
     stacks = Stacks(profile.stacks.parent, number[profile.stacks.location])
     return replace(profile, locations=locations, stacks=stacks)

@@ -61,15 +61,14 @@ class SourceLocations(Struct, frozen=True):
     @property
     def has_line(self) -> Bools:
         """(n,) true if any row of the address has a line."""
-        known = np.concatenate([[0], np.cumsum(self.line > 0)])
-        result: Bools = known[self.offsets[1:]] > known[self.offsets[:-1]]
-        return result
+        known = offsets_of(self.line > 0)
+        return known[self.offsets[1:]] > known[self.offsets[:-1]]
 
     @property
     def is_complete(self) -> Bools:
         """(n,) true if the address has a line and all its functions have names."""
         nameless = np.array([not function.symbol for function in self.functions], np.bool_)[self.function]
-        before = np.concatenate([[0], np.cumsum(nameless)])
+        before = offsets_of(nameless)
         result: Bools = self.has_line & (before[self.offsets[1:]] == before[self.offsets[:-1]])
         return result
 

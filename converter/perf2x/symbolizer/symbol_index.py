@@ -61,7 +61,7 @@ class SymbolIndex:
         result = np.full(len(address), -1, np.int64)
         if not len(self._start):
             return result
-        last = np.searchsorted(self._start, address, "right").astype(np.int64) - 1
+        last = np.searchsorted(self._start, address, "right") - 1
         last = self._climb(last, address)
         found = np.flatnonzero(last >= 0)
         hit, at = unique_inverse(last[found])
@@ -73,7 +73,7 @@ class SymbolIndex:
         start, end = np.zeros(len(address), np.uint64), np.zeros(len(address), np.uint64)
         if not len(self._start):
             return start, end
-        last = self._climb(np.searchsorted(self._start, address, "right").astype(np.int64) - 1, address)
+        last = self._climb(np.searchsorted(self._start, address, "right") - 1, address)
         found = np.flatnonzero(last >= 0)
         hit, at = unique_inverse(last[found])
         start[found], end[found] = self._start[hit][at], self._groups(hit).reach[at]
@@ -101,8 +101,7 @@ class SymbolIndex:
     @cached_property
     def _farthest_end(self) -> U64:
         """(symbols,) the farthest end of each symbol and all symbols before it."""
-        result: U64 = np.maximum.accumulate(self._ends(np.arange(len(self._start))))
-        return result
+        return np.maximum.accumulate(self._ends(np.arange(len(self._start))))
 
     @cached_property
     def _nesting(self) -> "_Nesting":
@@ -119,7 +118,7 @@ class SymbolIndex:
 
     def _groups(self, last: I64) -> "_Groups":
         """The groups with these last symbols, in ascending order."""
-        first = np.searchsorted(self._start, self._start[last], "left").astype(np.int64)
+        first = np.searchsorted(self._start, self._start[last], "left")
         count = last + 1 - first
         row = ranges(first, count)
         at = offsets_of(count)[:-1]

@@ -70,7 +70,7 @@ def _place(
     except ObjectError as error:
         return Place(code, start, (), (), (), locations, np.zeros(len(locations), np.int64), str(error))
     begin = np.array([one.address for one in found], np.uint64) - np.uint64(moved)
-    rows = np.searchsorted(begin, address, "right").astype(np.int64) - 1
+    rows = np.searchsorted(begin, address, "right") - 1
     return Place(code, shown, found, _spots(code, begin), _notes(code, found, shown), locations, rows)
 
 
@@ -112,8 +112,7 @@ def _last_of_rows(frames: Ragged) -> list[int]:
     last = np.full(len(frames), -1, np.int64)
     row = row_numbers(frames.lengths)
     last[row] = frames.values[:, 0]  # rows rise, and the last of each is written last
-    found: list[int] = last.tolist()
-    return found
+    return last.tolist()
 
 
 def _with_offset(name: str, offset: int) -> str:

@@ -80,6 +80,6 @@ class DumpedCode:
 def _up_to(address: U64, bounds: U64, numbers: U64) -> tuple[I64, U64]:
     """(n,) how many bounds are not above each address, and the sum of their numbers modulo 2**64."""
     order = np.argsort(bounds, kind="stable")
-    count = np.searchsorted(bounds[order], address, "right").astype(np.int64)
+    count = np.searchsorted(bounds[order], address, "right")
     sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(numbers[order])])
     return count, sums[count]

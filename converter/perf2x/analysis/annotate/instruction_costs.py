@@ -72,7 +72,7 @@ def _costs(profile: Profile, places: Sequence[Place], first: I64, stacks: StackW
     held = instruction >= 0
     own = np.zeros((count, stacks.weight.shape[1]), np.int64)
     np.add.at(own, instruction[held], own_by_location(profile, stacks)[held])
-    kinds = Ragged(offsets_of(held.astype(np.int64)), instruction[held])
+    kinds = Ragged(offsets_of(held), instruction[held])
     return own, total_by_kind(profile, stacks, kinds, count)
 
 

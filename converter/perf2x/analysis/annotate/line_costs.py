@@ -54,18 +54,19 @@ def entries_of(profile: Profile, frames: LocationFrames, chosen: I64) -> Entries
 def line_sums(profile: Profile, entries: Entries, stacks: StackWeights) -> LineSums:
     """Self and total of each line; a stack with a line twice counts once in its total."""
     first, kind = group_rows([entries.function, entries.file, entries.line])
-    own = np.zeros((len(first), stacks.weight.shape[1]), np.int64)
-    mine = np.flatnonzero(entries.is_innermost)
-    np.add.at(own, kind[mine], own_by_location(profile, stacks)[entries.location[mine]])
-    kinds = Ragged(offsets_of(np.bincount(entries.location, minlength=len(profile.locations))), kind)
-    total = total_by_kind(profile, stacks, kinds, len(first))
+    own, total = _sums(profile, entries, stacks, kind, len(first))
     return LineSums(entries.function[first], entries.file[first], entries.line[first], own, total)
 
 
 def function_totals(profile: Profile, entries: Entries, stacks: StackWeights, count: int) -> tuple[I64, I64]:
     """Self and total of each of ``count`` functions: (count, measures) each."""
+    return _sums(profile, entries, stacks, entries.function, count)
+
+
+def _sums(profile: Profile, entries: Entries, stacks: StackWeights, kind: I64, count: int) -> tuple[I64, I64]:
+    """Self and total of each of ``count`` kinds of entries: (count, measures) each."""
     own = np.zeros((count, stacks.weight.shape[1]), np.int64)
     mine = np.flatnonzero(entries.is_innermost)
-    np.add.at(own, entries.function[mine], own_by_location(profile, stacks)[entries.location[mine]])
-    kinds = Ragged(offsets_of(np.bincount(entries.location, minlength=len(profile.locations))), entries.function)
+    np.add.at(own, kind[mine], own_by_location(profile, stacks)[entries.location[mine]])
+    kinds = Ragged(offsets_of(np.bincount(entries.location, minlength=len(profile.locations))), kind)
     return own, total_by_kind(profile, stacks, kinds, count)

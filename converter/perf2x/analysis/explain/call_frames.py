@@ -7,9 +7,8 @@ nanoseconds, so that objects with a million functions take milliseconds.
 from itertools import islice
 
 import numpy as np
-from msgspec import Struct
 
-from perf2x.analysis.explain.code_coverage import Code, strip_location
+from perf2x.analysis.explain.code_coverage import Code, FunctionTable, broken_table
 from perf2x.analysis.explain.sframe import sframe_ranges
 from perf2x.base.abi.callframe import PointerFormat
 from perf2x.base.columnar.arrays import I64, U64, AnyArray
@@ -29,30 +28,17 @@ _WIDTHS: dict[int, int] = {
 }  # fmt: skip
 
 
-class FrameTable(Struct, frozen=True):
-    """One section with call frame information."""
-
-    name: str
-    """``.eh_frame``, ``.debug_frame``, ``.sframe``."""
-    file: str
-    functions: int
-    share: float | None
-    """Share of the code, 0 to 1; None when it was not measured."""
-    broken: str = ""
-    """The error when it cannot be read, else ""."""
-
-
-def frame_tables(elf: ElfObject, code: Code) -> list[FrameTable]:
+def frame_tables(elf: ElfObject, code: Code) -> list[FunctionTable]:
     """Return the tables of one file; one that cannot be read has the error in ``broken``."""
     found = []
     for name, ranges in ((".eh_frame", _eh_frame), (".debug_frame", _debug_frame), (".sframe", sframe_ranges)):
         try:
             pair = ranges(elf)
         except ObjectError as error:
-            found.append(FrameTable(name, elf.name, 0, None, strip_location(error, elf, name)))
+            found.append(broken_table(error, elf, name))
             continue
         if pair is not None:
-            found.append(FrameTable(name, elf.name, len(pair[0]), code.share(*pair)))
+            found.append(FunctionTable(name, elf.name, len(pair[0]), code.share(*pair)))
     return found
 
 

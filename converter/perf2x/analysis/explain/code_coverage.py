@@ -48,8 +48,7 @@ def _covered_below(start: U64, ends: U64, address: U64) -> U64:
     row = np.searchsorted(start, address, "right")
     inside = np.where(row > 0, address - np.append(np.uint64(0), start)[row], np.uint64(0))
     length = np.diff(ends, prepend=np.uint64(0))[row]
-    below: U64 = ends[row] - length + np.minimum(inside, length)
-    return below
+    return ends[row] - length + np.minimum(inside, length)
 
 
 def code_of(elf: ElfObject) -> Code:
@@ -73,6 +72,21 @@ def _code(what: str, rows: list[tuple[int, int]]) -> Code:
     return Code(what, *union(start, end))
 
 
-def strip_location(error: ObjectError, elf: ElfObject, section: str) -> str:
-    """Return an error's message without the leading names of file and section, which are shown beside it."""
-    return str(error).removeprefix(elf.name).removeprefix(f", {section}").removeprefix(": ")
+class FunctionTable(Struct, frozen=True):
+    """One table that tells of functions: their names, or how to unwind them."""
+
+    name: str
+    """``.symtab``, ``.dynsym``, ``.gopclntab``; ``.eh_frame``, ``.debug_frame``, ``.sframe``."""
+    file: str
+    functions: int
+    """Functions with an address and, in tables of names, a name."""
+    share: float | None
+    """Share of the code, 0 to 1; None when it was not measured."""
+    broken: str = ""
+    """The error when it cannot be read, else ""."""
+
+
+def broken_table(error: ObjectError, elf: ElfObject, name: str) -> FunctionTable:
+    """Return a table that cannot be read; its error goes without the names of file and section, shown beside it."""
+    why = str(error).removeprefix(elf.name).removeprefix(f", {name}").removeprefix(": ")
+    return FunctionTable(name, elf.name, 0, None, why)

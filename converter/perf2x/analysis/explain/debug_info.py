@@ -210,21 +210,8 @@ def _stream(elf: ElfObject, part: str, budget: ReadAllowance) -> SectionStream |
     if not section.flags & SHF_COMPRESSED and not section.name.startswith(".z"):
         start, size = section.offset, section.size
         return SectionStream(size, lambda at, size: elf.read(start + at, size), budget)
-    data = unpacked(elf, section)
-    return SectionStream(len(data), lambda at, size: data[at : at + size], budget)
-
-
-def unpacked(elf: ElfObject, section: ElfSection) -> bytes:
-    """Return a section's bytes, also of one compressed by older GNU tools (``.zdebug_info``)."""
-    from perf2x.base.files.unpack_limit import memory_limit
-    from perf2x.binaries.elf.decompress import inflate
-
     data = elf.data(section)
-    if not section.name.startswith(".z"):
-        return data
-    if not data.startswith(b"ZLIB"):
-        raise ObjectError(f"{elf.name}, {section.name}: no ZLIB header")
-    return inflate("zlib", data[12:], min(int.from_bytes(data[4:12], "big"), memory_limit(len(data))))
+    return SectionStream(len(data), lambda at, size: data[at : at + size], budget)
 
 
 @cache

@@ -2,9 +2,8 @@
 
 from msgspec import Struct, field
 
-from perf2x.analysis.explain.call_frames import FrameTable
+from perf2x.analysis.explain.code_coverage import FunctionTable
 from perf2x.analysis.explain.debug_info import DebugInfo
-from perf2x.analysis.explain.symbol_tables import NameTable
 
 
 class SearchResult(Struct, frozen=True):
@@ -76,8 +75,8 @@ class Explanation(Struct, frozen=True):
     code: str
     """``.text``, or ``code`` where there is no section of that name."""
     code_size: int
-    name_tables: tuple[NameTable, ...] = ()
-    frame_tables: tuple[FrameTable, ...] = ()
+    name_tables: tuple[FunctionTable, ...] = ()
+    frame_tables: tuple[FunctionTable, ...] = ()
     debug_info: tuple[DebugInfo, ...] = ()
     debug_link: DebugLink | None = None
     supplementary: Supplementary | None = None

@@ -1,9 +1,8 @@
 """Coverage of symbol tables: the functions that they name, and their share of the code."""
 
 import numpy as np
-from msgspec import Struct
 
-from perf2x.analysis.explain.code_coverage import Code, strip_location
+from perf2x.analysis.explain.code_coverage import Code, FunctionTable, broken_table
 from perf2x.base.errors import ObjectError
 from perf2x.binaries.elf.elf_file import ElfObject
 from perf2x.binaries.elf.relocate_module import section_addresses
@@ -14,32 +13,18 @@ TABLES = (".symtab", ".dynsym")
 GO_TABLE = ".gopclntab"
 
 
-class NameTable(Struct, frozen=True):
-    """One table with names of functions."""
-
-    name: str
-    """``.symtab``, ``.dynsym``, ``.gopclntab``."""
-    file: str
-    functions: int
-    """Functions with an address and a name."""
-    share: float | None
-    """Share of the code, 0 to 1; None when it was not measured."""
-    broken: str = ""
-    """The error when it cannot be read, else ""."""
-
-
-def name_tables(elf: ElfObject, code: Code) -> list[NameTable]:
+def name_tables(elf: ElfObject, code: Code) -> list[FunctionTable]:
     """Return the tables of one file, the best first; one that cannot be read has the error in ``broken``."""
     found = []
     for name in TABLES:
         try:
             found.append(_symbol_table(elf, name, code))
         except ObjectError as error:
-            found.append(NameTable(name, elf.name, 0, None, strip_location(error, elf, name)))
+            found.append(broken_table(error, elf, name))
     return [*filter(None, found), *_go_table(elf)]
 
 
-def _symbol_table(elf: ElfObject, name: str, code: Code) -> NameTable | None:
+def _symbol_table(elf: ElfObject, name: str, code: Code) -> FunctionTable | None:
     rows = function_symbols(elf, name, section_addresses(elf) if elf.type == "ET_REL" else None)
     if rows is None:
         return None
@@ -48,13 +33,13 @@ def _symbol_table(elf: ElfObject, name: str, code: Code) -> NameTable | None:
     distinct = np.unique(start)
     following = np.append(distinct, distinct[-1:])[np.searchsorted(distinct, start) + 1] if len(start) else start
     end = np.where(size == 0, following, start + size)  # as perf: a symbol without a size reaches to the next one
-    return NameTable(name, elf.name, len(start), code.share(start, end))
+    return FunctionTable(name, elf.name, len(start), code.share(start, end))
 
 
-def _go_table(elf: ElfObject) -> list[NameTable]:
+def _go_table(elf: ElfObject) -> list[FunctionTable]:
     """Return Go's table of functions, which strip does not remove."""
     try:
         table = go_functions(elf) if has_go_table(elf) else None
     except ObjectError as error:
-        return [NameTable(GO_TABLE, elf.name, 0, None, strip_location(error, elf, GO_TABLE))]
-    return [] if table is None else [NameTable(GO_TABLE, elf.name, len(table), None)]
+        return [broken_table(error, elf, GO_TABLE)]
+    return [] if table is None else [FunctionTable(GO_TABLE, elf.name, len(table), None)]

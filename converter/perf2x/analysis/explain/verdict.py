@@ -2,17 +2,17 @@
 
 from collections.abc import Sequence
 
-from perf2x.analysis.explain.call_frames import FrameTable
+from perf2x.analysis.explain.code_coverage import FunctionTable
 from perf2x.analysis.explain.debug_info import ASSEMBLER, DebugInfo
 from perf2x.analysis.explain.findings import SplitDebugInfo, Supplementary, Verdict
-from perf2x.analysis.explain.symbol_tables import GO_TABLE, NameTable
+from perf2x.analysis.explain.symbol_tables import GO_TABLE
 
 ENOUGH = 0.9
 """The share of the code that call frame information must cover; start-up code and padding never have any."""
 MINI = ", .gnu_debugdata"
 
 
-def function_names(tables: Sequence[NameTable], code: str) -> Verdict:
+def function_names(tables: Sequence[FunctionTable], code: str) -> Verdict:
     """Judge whether functions have names."""
     whole = next((table for table in tables if table.name in (".symtab", GO_TABLE) and table.functions), None)
     if whole is not None:
@@ -46,7 +46,7 @@ def source_lines(
     return Verdict(True, f"DWARF {versions} in {best.file}")
 
 
-def stack_unwinding(tables: Sequence[FrameTable], code: str) -> Verdict:
+def stack_unwinding(tables: Sequence[FunctionTable], code: str) -> Verdict:
     """Judge whether stacks can be unwound with call frame information."""
     best = max((table for table in tables if table.share is not None), key=lambda table: table.share or 0, default=None)
     if best is None or not best.share:
@@ -68,6 +68,6 @@ def format_share(share: float) -> str:
     return f"{int(share * 1000) / 10:g} %"
 
 
-def _function_count(table: NameTable, code: str) -> str:
+def _function_count(table: FunctionTable, code: str) -> str:
     counted = f"{table.functions:,} function{'' if table.functions == 1 else 's'}"
     return counted if table.share is None else f"{counted}, {format_share(table.share)} of {code}"

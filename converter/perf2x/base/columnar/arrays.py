@@ -17,6 +17,13 @@ Bools = npt.NDArray[np.bool_]
 AnyArray = npt.NDArray[Any]
 
 
+class ColumnTable(Struct, frozen=True):
+    """A table of equally long columns; the first one is always there and gives the number of rows."""
+
+    def __len__(self) -> int:
+        return len(getattr(self, self.__struct_fields__[0]))
+
+
 Table = TypeVar("Table", bound=Struct)
 
 

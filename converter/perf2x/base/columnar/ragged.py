@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I32, I64, AnyArray
+from perf2x.base.columnar.arrays import I32, I64, AnyArray, Table
 
 
 class Ragged(Struct, frozen=True):
@@ -73,7 +73,7 @@ class SharedRows(Struct, frozen=True):
         return SharedRows(self.number[indices], self.table)
 
 
-def offsets_of(lengths: I64) -> I64:
+def offsets_of(lengths: AnyArray) -> I64:
     """Return the offsets (n + 1,) of lengths (n,): 3 0 2 becomes 0 3 3 5."""
     offsets = np.zeros(len(lengths) + 1, np.int64)
     np.cumsum(lengths, out=offsets[1:])
@@ -146,6 +146,25 @@ def concatenate(parts: Sequence[Ragged], dtype: Any = np.uint64) -> Ragged:
         return Ragged(np.zeros(1, np.int64), np.zeros(0, dtype))
     lengths = np.concatenate([part.lengths for part in parts])
     return Ragged(offsets_of(lengths), np.concatenate([part.values for part in parts]))
+
+
+def join_columns(parts: Sequence[Any]) -> Any:
+    """Return a column of the rows of every part, in order: lists, arrays, Ragged or SharedRows."""
+    if isinstance(parts[0], list):
+        return [value for part in parts for value in part]
+    if isinstance(parts[0], Ragged):
+        return concatenate(parts, parts[0].values.dtype)
+    if isinstance(parts[0], SharedRows):
+        begins = offsets_of(np.array([len(part.table) for part in parts]))[:-1]
+        numbers = [part.number + begin for part, begin in zip(parts, begins, strict=True)]
+        return SharedRows(np.concatenate(numbers).astype(np.int32), concatenate([part.table for part in parts]))
+    return np.concatenate(parts)
+
+
+def join_tables(tables: Sequence[Table]) -> Table:
+    """Return a table of the rows of every table, in order; all of them have the same columns."""
+    names = tables[0].__struct_fields__
+    return type(tables[0])(**{name: join_columns([getattr(table, name) for table in tables]) for name in names})
 
 
 def side_by_side(parts: Sequence[Ragged]) -> Ragged:

@@ -5,6 +5,7 @@ files of the converting machine.
 """
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 MAX_LINKS = 40
@@ -40,6 +41,11 @@ def resolve_in_root(root: Path, recorded: str) -> Path | None:
         done = [] if target.startswith("/") else done[:-1]
         todo.extend(_parts(target))
     return root.joinpath(*done)
+
+
+def paths_in_root(root: Path, *recorded: str) -> Iterator[Path]:
+    """Yield recorded paths resolved under ``root``, without loops of links."""
+    return filter(None, (resolve_in_root(root, path) for path in recorded))
 
 
 def _parts(path: str) -> list[str]:

@@ -45,26 +45,22 @@ class CfiCursor(Struct):
 
     def uleb(self) -> int:
         """Read an unsigned LEB128, truncated to 64 bits."""
-        value = shift = 0
-        while True:
-            byte = self.u8()
-            value |= (byte & 0x7F) << shift if shift < 64 else 0
-            shift += 7
-            if byte < 0x80:
-                return value & MASK
+        return self._leb()[0] & MASK
 
     def sleb(self) -> int:
         """Read a signed LEB128, truncated to 64 bits."""
+        value, shift, last = self._leb()
+        return to_signed(value - (1 << shift) if last & 0x40 and shift < 64 else value)
+
+    def _leb(self) -> tuple[int, int, int]:
+        """Read a LEB128: (bits, as many as there are room for, number of bits, last byte)."""
         value = shift = 0
         while True:
             byte = self.u8()
             value |= (byte & 0x7F) << shift if shift < 64 else 0
             shift += 7
             if byte < 0x80:
-                break
-        if byte & 0x40 and shift < 64:
-            value -= 1 << shift
-        return to_signed(value)
+                return value, shift, byte
 
     def block(self) -> bytes:
         """Read a ULEB128 length and that many bytes."""

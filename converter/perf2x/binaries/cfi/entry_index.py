@@ -29,7 +29,7 @@ class FrameIndex(Struct, frozen=True):
 
     def find(self, svma: U64) -> I64:
         """(n,) the last FDE that starts at or before each svma, −1 for none; it may end before the svma."""
-        return np.searchsorted(self.start, svma, "right").astype(np.int64) - 1
+        return np.searchsorted(self.start, svma, "right") - 1
 
 
 def index_from_header(section: FrameSection, header: bytes, address: int) -> FrameIndex | None:

@@ -1,11 +1,9 @@
 """Finds call frame information in an ELF file: by section, or by segment where the section table was stripped."""
 
 from perf2x.base.errors import ObjectError
-from perf2x.base.files.unpack_limit import memory_limit
 from perf2x.binaries.cfi.entry_index import FrameIndex, index_by_walking, index_from_header
 from perf2x.binaries.cfi.frame_entries import FrameSection
-from perf2x.binaries.elf.decompress import inflate
-from perf2x.binaries.elf.elf_file import ElfObject, ElfSegment
+from perf2x.binaries.elf.elf_file import ElfObject
 
 
 def eh_frame_index(elf: ElfObject) -> FrameIndex | None:
@@ -23,16 +21,8 @@ def eh_frame_index(elf: ElfObject) -> FrameIndex | None:
 
 def debug_frame_index(elf: ElfObject) -> FrameIndex | None:
     """The index of .debug_frame, or of .zdebug_frame as older Go linkers write it; None without one."""
-    section, packed = elf.section(".debug_frame"), elf.section(".zdebug_frame")
-    if section is not None:
-        return index_by_walking(_frame_section(elf, elf.data(section), 0, False))
-    if packed is None:
-        return None
-    data = elf.data(packed)
-    if not data.startswith(b"ZLIB"):
-        raise ObjectError(f"{elf.name}, .zdebug_frame: no ZLIB header")
-    size = min(int.from_bytes(data[4:12], "big"), memory_limit(len(data)))
-    return index_by_walking(_frame_section(elf, inflate("zlib", data[12:], size), 0, False))
+    section = elf.section(".debug_frame") or elf.section(".zdebug_frame")
+    return index_by_walking(_frame_section(elf, elf.data(section), 0, False)) if section is not None else None
 
 
 def _frame_section(elf: ElfObject, data: bytes, address: int, is_eh: bool) -> FrameSection:
@@ -51,7 +41,7 @@ def _index_by_segment(elf: ElfObject) -> FrameIndex | None:
     at = _frame_section(elf, data, header.address, True).cursor(0, len(data))
     at.position = 4
     address = at.pointer(data[1], header.address) if len(data) > 4 else None
-    load = _load_of(elf, address) if address is not None else None
+    load = elf.load_of(address) if address is not None else None
     if load is None or address is None:
         raise ObjectError(f"{elf.name}: its .eh_frame_hdr points nowhere")
     skip = address - load.address
@@ -60,14 +50,9 @@ def _index_by_segment(elf: ElfObject) -> FrameIndex | None:
     return index_by_walking(frames, past_terminator=False) if index is None else index
 
 
-def _load_of(elf: ElfObject, svma: int) -> ElfSegment | None:
-    loads = (segment for segment in elf.segments if segment.type == "PT_LOAD")
-    return next((load for load in loads if load.address <= svma < load.address + load.file_size), None)
-
-
 def code_at(elf: ElfObject, svma: int, size: int) -> bytes:
     """Up to ``size`` bytes at a svma; b"" where the file has none."""
-    load = _load_of(elf, svma)
+    load = elf.load_of(svma)
     if load is None:
         return b""
     skip = svma - load.address

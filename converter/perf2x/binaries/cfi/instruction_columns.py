@@ -97,8 +97,7 @@ def _lay_end_to_end(data: U8, bodies: Bodies) -> tuple[U8, I64, I64]:
 def _number_ends(code: U8) -> I64:
     """(b,) the byte behind a LEB128 number that begins at each byte; the last byte of all ends one."""
     last = np.where(code < 0x80, np.arange(1, len(code) + 1), len(code))
-    found: I64 = np.minimum.accumulate(last[::-1])[::-1]
-    return found
+    return np.minimum.accumulate(last[::-1])[::-1]
 
 
 def _follows(code: U8, number_end: I64) -> I64:

@@ -12,10 +12,9 @@ from perf2x.base.columnar.arrays import I64, U64
 from perf2x.base.columnar.unique import unique
 from perf2x.base.errors import ObjectError
 from perf2x.binaries.dwarf.compilation_units import Unit
-from perf2x.binaries.dwarf.dwarf_functions import Scope, scopes
+from perf2x.binaries.dwarf.dwarf_functions import Scope, Subprogram, inlined_bounds, scopes, subprograms
 from perf2x.binaries.dwarf.line_lookup import UnitLines
 from perf2x.binaries.dwarf.line_table import LineTable
-from perf2x.binaries.dwarf.subprograms import Subprogram, inlined_bounds, subprograms
 
 _LINE_BITS = 0xFFFF
 Ranges = list[tuple[int, int]]

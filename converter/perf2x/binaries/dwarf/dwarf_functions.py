@@ -1,10 +1,10 @@
-"""Functions and inlined functions at addresses: one walk over a unit's entries that skips all others.
+"""Functions and inlined functions, at addresses or all of a unit: one walk over its entries that skips all others.
 
 Source of truth: DWARF 5, sections 3.3 (subroutines) and 3.3.8 (inlined subroutines).
 """
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
@@ -44,27 +44,62 @@ def scopes(unit: Unit, addresses: Sequence[int]) -> list[list[Scope]]:
 
     ObjectError when the unit's entries cannot be read.
     """
-    walk = _EntryWalk(unit, addresses)
+    found = _Chains(unit, addresses)
+    _walk(unit, found.take)
+    if not all(found.chains):  # nested functions: the first walk skipped functions without addresses
+        found = _Chains(unit, addresses)
+        _walk(unit, lambda *entry: found.take(*entry) or True)
+    return found.chains
+
+
+class Subprogram(Struct, frozen=True):
+    """A function with code."""
+
+    name: str
+    """Linkage name where there is one."""
+    ranges: list[tuple[int, int]]
+    """(first address, one past the last)"""
+
+
+def subprograms(unit: Unit) -> list[Subprogram]:
+    """Return the unit's functions in file order, inlined ones left out; ObjectError when it cannot be read."""
+    found = []
+
+    def add(body: int, abbreviation: Abbreviation) -> bool:
+        if abbreviation.tag == c.TAG_SUBPROGRAM and abbreviation.tells_code:
+            entry = unit.attributes(abbreviation, body)[1]
+            ranges = [pair for pair in unit.ranges(entry) if pair[0] > 1]
+            if ranges:
+                found.append(Subprogram(describe(unit, entry)[0], ranges))
+        return True
+
+    _walk(unit, add)
+    return found
+
+
+def inlined_bounds(unit: Unit) -> list[int]:
+    """Return all addresses at which an inlined function begins or ends, in no order; ObjectError as above."""
+    found: list[int] = []
+
+    def add(body: int, abbreviation: Abbreviation) -> bool:
+        if abbreviation.tag == c.TAG_INLINED and abbreviation.tells_code:
+            for pair in unit.ranges(unit.attributes(abbreviation, body)[1]):
+                found.extend(pair)
+        return True
+
+    _walk(unit, add)
+    return found
+
+
+def _walk(unit: Unit, enter: Callable[[int, Abbreviation], bool]) -> None:
+    """Call ``enter`` with (offset behind its code, abbreviation) of each function's entry, in order.
+
+    Entries inside types, and inside functions for which it returns False, are passed over where that can be done.
+    """
+    data, encoding = unit.file.sections.info, unit.encoding
+    at, end, depth = unit.first, unit.end, 0
     try:
-        walk.run(nested=False)
-        if not all(walk.chains):  # nested functions: the first walk skipped functions without addresses
-            walk = _EntryWalk(unit, addresses)
-            walk.run(nested=True)
-    except (IndexError, ValueError):
-        raise ObjectError(f"{unit.file.name}: debug info is cut off") from None
-    return walk.chains
-
-
-class _EntryWalk:
-    def __init__(self, unit: Unit, addresses: Sequence[int]) -> None:
-        self._unit, self._addresses = unit, addresses
-        self._budget = MAX_SCOPES
-        self.chains: list[list[Scope]] = [[] for _ in addresses]
-
-    def run(self, nested: bool) -> None:
-        """Walk the entries in order; ``nested``: also inside functions that hold none of the addresses."""
-        unit, data, encoding = self._unit, self._unit.file.sections.info, self._unit.encoding
-        table, skip, at, end, depth = unit.abbreviations, encoding.skip, unit.first, unit.end, 0
+        table, skip = unit.abbreviations, encoding.skip
         while at < end:
             code = data[at]
             code, at = (code, at + 1) if code < 0x80 else uleb128(data, at)
@@ -76,14 +111,13 @@ class _EntryWalk:
             abbreviation = table.get(code) or unit.abbreviation(code)
             body = at
             at = at + abbreviation.size if abbreviation.size >= 0 else skip(data, at, abbreviation.steps)
-            wanted = True
             if abbreviation.tag in _WITH_CODE:
-                wanted = self._take(body, abbreviation)
-            elif abbreviation.tag in c.TAG_TYPES:
-                wanted = False
+                wanted = enter(body, abbreviation)
+            else:
+                wanted = abbreviation.tag not in c.TAG_TYPES
             if abbreviation.has_children:
                 back, size = abbreviation.sibling
-                if size and not wanted and not (nested and abbreviation.tag in _WITH_CODE):
+                if size and not wanted:
                     sibling = unit.start + encoding.integer(data, at - back, size)
                     if sibling < at:
                         raise ObjectError(f"{unit.file.name}: debug info leads backwards")
@@ -94,8 +128,19 @@ class _EntryWalk:
                         raise ObjectError(f"{unit.file.name}: debug info is nested too deeply")
             elif depth == 0:
                 return
+    except (IndexError, ValueError):
+        raise ObjectError(f"{unit.file.name}: debug info is cut off") from None
 
-    def _take(self, body: int, abbreviation: Abbreviation) -> bool:
+
+class _Chains:
+    """The functions that hold each of some addresses, as a walk finds them."""
+
+    def __init__(self, unit: Unit, addresses: Sequence[int]) -> None:
+        self._unit, self._addresses = unit, addresses
+        self._budget = MAX_SCOPES
+        self.chains: list[list[Scope]] = [[] for _ in addresses]
+
+    def take(self, body: int, abbreviation: Abbreviation) -> bool:
         """Add a function to the chains of the addresses that it holds; return whether it holds any."""
         if not abbreviation.tells_code or (abbreviation.extent and not self._is_hit(body, *abbreviation.extent)):
             return False

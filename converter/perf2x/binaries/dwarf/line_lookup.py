@@ -65,7 +65,7 @@ class UnitLines:
     def held(self, address: U64) -> Iterator[tuple[Unit, I64]]:
         """Yield units and the rows of sorted addresses that each holds; units with a common table are neighbours."""
         starts, ends, units = self._ranges
-        row = np.searchsorted(starts, address, "right").astype(np.int64) - 1
+        row = np.searchsorted(starts, address, "right") - 1
         held = np.flatnonzero(row >= 0)
         held = held[address[held] < ends[row[held]]]
         for number, rows in sorted(rows_by(units[row[held]]), key=lambda pair: self._table_at(pair[0])):

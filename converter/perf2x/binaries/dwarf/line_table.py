@@ -68,7 +68,7 @@ class LineTable(Struct, frozen=True):
 
     def _rows(self, address: U64) -> I64:
         """Return (n,) the row that applies to each address, −1 for none."""
-        row = np.searchsorted(self.address, address, "right").astype(np.int64) - 1
+        row = np.searchsorted(self.address, address, "right") - 1
         row[row >= 0] = np.where(self.is_end[row[row >= 0]], -1, row[row >= 0])
         return row
 

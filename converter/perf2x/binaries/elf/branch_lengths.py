@@ -4,9 +4,7 @@ Sources: Intel's Software Developer's Manual, volume 2, appendix A (opcode maps)
 have instructions of four bytes.
 """
 
-from bisect import bisect_right
-
-from perf2x.binaries.elf.elf_file import ElfObject
+from perf2x.binaries.elf.elf_file import ElfObject, ElfSegment
 
 LONGEST = 15
 """Bytes of the longest instruction on x86."""
@@ -24,10 +22,7 @@ class BranchLengths:
 
     def __init__(self, elf: ElfObject) -> None:
         self._elf = elf
-        loads = [each for each in elf.segments if each.type == "PT_LOAD" and each.file_size]
-        self._segments = sorted(loads, key=lambda each: each.address)
-        self._starts = [each.address for each in self._segments]
-        self._code: dict[int, bytes] = {}
+        self._code: dict[ElfSegment, bytes] = {}
 
     def at(self, svma: int) -> int:
         """Return the length of the branch instruction at an address, 1 for anything else."""
@@ -36,13 +31,13 @@ class BranchLengths:
         return x86_branch_length(self._bytes(svma), self._elf.machine == "EM_X86_64")
 
     def _bytes(self, svma: int) -> bytes:
-        row = bisect_right(self._starts, svma) - 1
-        if row < 0:
+        load = self._elf.load_of(svma)
+        if load is None:
             return b""
-        if row not in self._code:
-            self._code[row] = self._elf.read(self._segments[row].offset, self._segments[row].file_size)
-        start = svma - self._starts[row]
-        return self._code[row][start : start + LONGEST]
+        if load not in self._code:
+            self._code[load] = self._elf.read(load.offset, load.file_size)
+        start = svma - load.address
+        return self._code[load][start : start + LONGEST]
 
 
 def x86_branch_length(code: bytes, is_64: bool) -> int:

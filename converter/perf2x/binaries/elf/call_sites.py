@@ -49,12 +49,11 @@ class CallSites:
 
     def _bytes_before(self, svma: int) -> bytes:
         """Up to LONGEST_CALL bytes in front of an address; b"" where the file has none."""
-        for segment in self._elf.segments:
-            end = segment.address + segment.file_size
-            if segment.type == "PT_LOAD" and segment.address < svma <= end:
-                size = min(LONGEST_CALL, svma - segment.address)
-                return self._read(segment.offset + svma - segment.address - size, size)
-        return b""
+        load = self._elf.load_of(svma - 1)
+        if load is None:
+            return b""
+        size = min(LONGEST_CALL, svma - load.address)
+        return self._read(load.offset + svma - load.address - size, size)
 
     def _read(self, offset: int, size: int) -> bytes:
         if offset + size > self._elf.size:

@@ -70,11 +70,25 @@ class ElfObject:
         return None
 
     def data(self, section: ElfSection) -> bytes:
-        """Return a section's bytes, decompressed (SHF_COMPRESSED); ObjectError when they lie outside the file."""
+        """Return a section's bytes, decompressed (SHF_COMPRESSED, or ``.zdebug_info`` of older GNU tools).
+
+        ObjectError when they lie outside the file.
+        """
         if section.type == "SHT_NOBITS":
             return b""
         raw = self.read(section.offset, section.size)
-        return self._inflate(raw, section.name) if section.flags & SHF_COMPRESSED else raw
+        if section.flags & SHF_COMPRESSED:
+            return self._inflate(raw, section.name)
+        if not section.name.startswith(".z"):
+            return raw
+        if not raw.startswith(b"ZLIB"):
+            raise ObjectError(f"{self.name}, {section.name}: no ZLIB header")
+        return inflate("zlib", raw[12:], min(int.from_bytes(raw[4:12], "big"), memory_limit(len(raw))))
+
+    def load_of(self, svma: int) -> ElfSegment | None:
+        """Return the PT_LOAD segment that has the byte at an address in the file; None without one."""
+        loads = (segment for segment in self.segments if segment.type == "PT_LOAD")
+        return next((load for load in loads if load.address <= svma < load.address + load.file_size), None)
 
     def read(self, offset: int, size: int) -> bytes:
         """Read ``size`` bytes of the file at ``offset``; ObjectError when the file is shorter."""

@@ -8,10 +8,10 @@ from functools import cached_property
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I64, U64, AnyArray
+from perf2x.base.columnar.arrays import U64, AnyArray, take_rows_of
 from perf2x.base.errors import ObjectError
 from perf2x.binaries.elf.elf_file import ElfObject, ElfSection
-from perf2x.binaries.elf.symtab import raw_symbols, string_at
+from perf2x.binaries.elf.symtab import Relocations, raw_symbols, relocations, string_at
 
 X86 = ("EM_386", "EM_X86_64")
 R_X86_64_IRELATIVE = 37
@@ -43,7 +43,7 @@ class LinkageTable:
         self._got: ElfSection | None = None
         self._section: ElfSection | None = None
         self._code, self._header = b"", 0
-        self._relocations = b""
+        self._rows: Relocations | None = None
         plt = elf.section(".plt")
         header, step = _sizes(elf, plt) if plt is not None else (0, 0)
         parts = [(np.zeros(0, np.uint64), 0)]
@@ -57,7 +57,7 @@ class LinkageTable:
 
     def name(self, row: int) -> str:
         """Return an entry's name, ``malloc@plt``; ``.plt`` for the common header. ObjectError for damaged tables."""
-        slots = len(self) - self._header - len(self._rows)
+        slots = len(self) - self._header - len(self._rows or ())
         if row == slots and self._header:
             return ".plt"
         called = self._slot_name(row) if row < slots else self._call_name(row - slots - self._header)
@@ -77,8 +77,8 @@ class LinkageTable:
         elf = self._elf
         second = elf.section(".plt.sec") if elf.machine in X86 else None
         self._section = elf.section(".rela.plt") or elf.section(".rel.plt")
-        self._relocations = elf.data(self._section) if self._section is not None else b""
-        count, start = len(self._rows), plt.address + header
+        self._rows = relocations(elf, self._section) if self._section is not None else None
+        count, start = len(self._rows or ()), plt.address + header
         self._header = 1
         if second is not None:
             _, step = _sizes(elf, second)
@@ -91,38 +91,30 @@ class LinkageTable:
         ]
 
     @cached_property
-    def _rows(self) -> AnyArray:
-        """(n,) relocations of the calls in file order."""
-        return (
-            _plt_relocations(self._elf, self._section, self._relocations) if self._section is not None else np.zeros(0)
-        )
-
-    @cached_property
-    def _calls(self) -> tuple[AnyArray, I64, AnyArray, bytes] | None:
-        """Relocations in the order of the entries, their symbols' numbers, all symbols, their string table."""
+    def _calls(self) -> tuple[Relocations, AnyArray, bytes] | None:
+        """Relocations in the order of the entries, all symbols, their string table."""
         elf, section, rows = self._elf, self._section, self._rows
-        if section is None or not 0 < section.link < len(elf.sections):
+        if section is None or rows is None or not 0 < section.link < len(elf.sections):
             return None
         table = elf.sections[section.link]
         if table.type not in ("SHT_DYNSYM", "SHT_SYMTAB"):
             return None
         symbols, strings = raw_symbols(elf, table)
-        rows = rows[np.argsort(rows["offset"], kind="stable")] if elf.machine in X86 else rows
-        index = _symbol_index(elf, rows["info"])
-        if len(index) and int(index.max()) >= len(symbols):
-            raise ObjectError(f"{elf.name}, {section.name}: a relocation names symbol {int(index.max())}")
-        return rows, index, symbols, strings
+        rows = take_rows_of(rows, np.argsort(rows.offset, kind="stable")) if elf.machine in X86 else rows
+        highest = int(rows.symbol.max(initial=0))
+        if len(rows) and highest >= len(symbols):
+            raise ObjectError(f"{elf.name}, {section.name}: a relocation names symbol {highest}")
+        return rows, symbols, strings
 
     def _call_name(self, row: int) -> str:
         """Return the function that a relocation calls: its symbol, or the ifunc at the addend (R_X86_64_IRELATIVE)."""
         if self._calls is None:
             return ""
-        rows, index, symbols, strings = self._calls
-        offset = int(symbols["name"][index[row]])
+        rows, symbols, strings = self._calls
+        offset = int(symbols["name"][rows.symbol[row]])
         name = string_at(strings, offset) if offset else ""
-        if not name and self._elf.machine == "EM_X86_64" and "addend" in (rows.dtype.names or ()):
-            calls_ifunc = int(rows["info"][row]) & 0xFFFFFFFF == R_X86_64_IRELATIVE
-            return self._name_at(int(rows["addend"][row])) if calls_ifunc else ""
+        if not name and self._elf.machine == "EM_X86_64" and rows.addend is not None:
+            return self._name_at(int(rows.addend[row])) if rows.kind[row] == R_X86_64_IRELATIVE else ""
         return name
 
     def _slot_name(self, row: int) -> str:
@@ -151,32 +143,17 @@ def _sizes(elf: ElfObject, plt: ElfSection) -> tuple[int, int]:
     return _SIZES.get(elf.machine, (plt.entry_size, plt.entry_size))
 
 
-def _plt_relocations(elf: ElfObject, section: ElfSection, data: bytes) -> AnyArray:
-    """Return (n,) rows of offset, info and (RELA) addend in native byte order."""
-    word = "u8" if elf.is_64 else "u4"
-    names = ["offset", "info", "addend"][: 3 if section.type == "SHT_RELA" else 2]
-    dtype = np.dtype([(name, elf.byte_order + word) for name in names])
-    rows = np.frombuffer(data, dtype, len(data) // dtype.itemsize)
-    return rows.astype(np.dtype([(name, word) for name in names]), copy=False)
-
-
-def _symbol_index(elf: ElfObject, info: AnyArray) -> I64:
-    index: I64 = (info >> np.array(32 if elf.is_64 else 8, info.dtype)).astype(np.int64)
-    return index
-
-
 def _got_names(elf: ElfObject, slots: list[int]) -> dict[int, str]:
     """Map the given GOT slots (svma) to symbol names, from ``.rela.dyn``."""
     section = elf.section(".rela.dyn")
     if section is None or not 0 < section.link < len(elf.sections):
         return {}
-    rows = _plt_relocations(elf, section, elf.data(section))
+    rows = relocations(elf, section)
     symbols, strings = raw_symbols(elf, elf.sections[section.link])
-    index = _symbol_index(elf, rows["info"])
     asked = np.array([slot for slot in slots if slot >= 0], np.uint64)
-    named = (index > 0) & (index < len(symbols)) & np.isin(rows["offset"], asked)
-    offsets = symbols["name"][index[named]]
-    return {int(a): string_at(strings, int(o)) for a, o in zip(rows["offset"][named], offsets, strict=True)}
+    named = (rows.symbol > 0) & (rows.symbol < len(symbols)) & np.isin(rows.offset, asked)
+    offsets = symbols["name"][rows.symbol[named]]
+    return {int(a): string_at(strings, int(o)) for a, o in zip(rows.offset[named], offsets, strict=True)}
 
 
 def _jump_target(code: bytes, address: int) -> int:

@@ -13,7 +13,7 @@ import numpy as np
 from perf2x.base.columnar.arrays import U64, AnyArray
 from perf2x.base.errors import ObjectError
 from perf2x.binaries.elf.elf_file import SHF_ALLOC, ElfObject, ElfSection
-from perf2x.binaries.elf.symtab import SHN_LORESERVE, raw_symbols
+from perf2x.binaries.elf.symtab import SHN_LORESERVE, raw_symbols, relocations
 
 SHF_EXECINSTR = 0x4
 MODULE_BASE = 1 << 16
@@ -76,34 +76,23 @@ def _apply_relocations(
     module: ElfObject, table: ElfSection, places: Mapping[int, int], widths: Mapping[int, int], data: AnyArray
 ) -> None:
     """Store symbol + addend at every offset of a relocation section in ``data``."""
-    rows = _relocation_rows(module, table)
-    kind = rows["info"] & (0xFFFFFFFF if module.is_64 else 0xFF)
-    symbol = rows["info"] >> (32 if module.is_64 else 8)
+    rows = relocations(module, table)
     if not 0 < table.link < len(module.sections):
         raise ObjectError(f"{module.name}, {table.name}: its symbol table is section {table.link}")
     value = _symbol_values(module, module.sections[table.link], places)
-    unknown = ~np.isin(kind, [0, *widths]) | (symbol >= len(value))
+    unknown = ~np.isin(rows.kind, [0, *widths]) | (rows.symbol >= len(value))
     if unknown.any():
-        raise ObjectError(f"{module.name}, {table.name}: relocation of type {int(kind[unknown][0])} in debug info")
+        raise ObjectError(f"{module.name}, {table.name}: relocation of type {int(rows.kind[unknown][0])} in debug info")
     for one, width in widths.items():
-        chosen = kind == one
-        at = rows["offset"][chosen].astype(np.uint64)
+        chosen = rows.kind == one
+        at = rows.offset[chosen]
         if len(at) and (len(data) < width or int(at.max()) > len(data) - width):
             raise ObjectError(f"{module.name}, {table.name}: a relocation outside its section")
         index = at.astype(np.int64)[:, None] + np.arange(width)
         stored = np.ascontiguousarray(data[index]).view(f"{module.byte_order}u{width}").reshape(-1)
-        addend = rows["addend"][chosen].astype(np.uint64) if table.type == "SHT_RELA" else stored.astype(np.uint64)
-        result = (value[symbol[chosen]] + addend).astype(f"{module.byte_order}u{width}")
+        addend = stored.astype(np.uint64) if rows.addend is None else rows.addend[chosen]
+        result = (value[rows.symbol[chosen]] + addend).astype(f"{module.byte_order}u{width}")
         data[index] = result.view(np.uint8).reshape(-1, width)
-
-
-def _relocation_rows(module: ElfObject, table: ElfSection) -> AnyArray:
-    """Return the rows of a relocation section: ``offset``, ``info``, and ``addend`` for SHT_RELA."""
-    size = "8" if module.is_64 else "4"
-    fields = [("offset", f"{module.byte_order}u{size}"), ("info", f"{module.byte_order}u{size}")]
-    dtype = np.dtype(fields + [("addend", f"{module.byte_order}i{size}")] * (table.type == "SHT_RELA"))
-    data = module.data(table)
-    return np.frombuffer(data, dtype, len(data) // dtype.itemsize)
 
 
 def _symbol_values(module: ElfObject, table: ElfSection, places: Mapping[int, int]) -> U64:

@@ -7,16 +7,15 @@ Source of truth: tools/perf/util/symbol-elf.c dso__load_sym_internal and elf_sym
 from collections.abc import Mapping
 
 import numpy as np
-from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, U8, U32, U64, AnyArray, Bools
+from perf2x.base.columnar.arrays import I64, U8, U32, U64, AnyArray, Bools, ColumnTable
 from perf2x.base.errors import ObjectError
 from perf2x.binaries.elf.elf_file import SHF_ALLOC, ElfObject, ElfSection
 
 STT_NOTYPE, STT_OBJECT, STT_FUNC, STT_GNU_IFUNC = 0, 1, 2, 10
 STB_LOCAL, STB_GLOBAL, STB_WEAK = 0, 1, 2
 STV_INTERNAL, STV_HIDDEN = 1, 2
-SHN_UNDEF, SHN_LORESERVE, SHN_ABS, SHN_XINDEX = 0, 0xFF00, 0xFFF1, 0xFFFF
+SHN_LORESERVE, SHN_XINDEX = 0xFF00, 0xFFFF
 
 _FIELDS_64 = [("name", "u4"), ("info", "u1"), ("other", "u1"), ("section", "u2"), ("value", "u8"), ("size", "u8")]
 _FIELDS_32 = [("name", "u4"), ("value", "u4"), ("size", "u4"), ("info", "u1"), ("other", "u1"), ("section", "u2")]
@@ -26,7 +25,7 @@ LONGEST_TEXT = 1 << 16
 CUT = " [cut after 64 KiB]"
 
 
-class SymbolRows(Struct, frozen=True):
+class SymbolRows(ColumnTable, frozen=True):
     """Symbols of one table, in table order; ``start`` is an svma. Names are decoded one by one, on demand."""
 
     start: U64
@@ -37,9 +36,6 @@ class SymbolRows(Struct, frozen=True):
     """STB_*"""
     name_offset: U32
     strings: bytes
-
-    def __len__(self) -> int:
-        return len(self.start)
 
     def name(self, row: int) -> str:
         """Return a symbol's linkage name; undecodable bytes are surrogate escapes."""
@@ -68,6 +64,30 @@ def raw_symbols(elf: ElfObject, section: ElfSection) -> tuple[AnyArray, bytes]:
     if not 0 < section.link < len(elf.sections):
         raise ObjectError(f"{elf.name}, {section.name}: its string table is section {section.link}")
     return rows.astype(np.dtype(fields), copy=False), elf.data(elf.sections[section.link])
+
+
+class Relocations(ColumnTable, frozen=True):
+    """A relocation section's rows, in its order."""
+
+    offset: U64
+    symbol: I64
+    """Row in the symbol table that the section links to."""
+    kind: U64
+    """R_*"""
+    addend: U64 | None
+    """Two's complement, in the width of the file's words; None where it is stored at ``offset`` (SHT_REL)."""
+
+
+def relocations(elf: ElfObject, section: ElfSection) -> Relocations:
+    """Return the rows of a relocation section, whole ones only."""
+    word, width = ("u8", 8) if elf.is_64 else ("u4", 4)
+    count = 3 if section.type == "SHT_RELA" else 2
+    data = elf.data(section)
+    words = np.frombuffer(data, elf.byte_order + word, len(data) // (count * width) * count)
+    offset, info, *addend = words.reshape(-1, count).T.astype(np.uint64)
+    bits = np.uint64(32 if elf.is_64 else 8)
+    kind = info & ((np.uint64(1) << bits) - np.uint64(1))
+    return Relocations(offset, (info >> bits).view(np.int64), kind, addend[0] if addend else None)
 
 
 def function_symbols(elf: ElfObject, table: str, places: Mapping[int, int] | None = None) -> SymbolRows | None:

@@ -1,5 +1,6 @@
 """The result of a search: the files of one object, and the paths that were searched for them."""
 
+from pathlib import Path
 from typing import NamedTuple
 
 from msgspec import Struct, field
@@ -27,6 +28,11 @@ class ObjectFiles(Struct):
     """A file was taken although its build id differs."""
     searched: list[SearchedPath] = field(default_factory=list)
     """Every path that was searched, in order; archives and servers last."""
+
+    def note(self, path: Path | str, outcome: str, why: str = "") -> None:
+        """Note the outcome of a search, and the reason where a file was refused."""
+        self.searched.append(SearchedPath(str(path), outcome))
+        self.refused += [why] if why else []
 
     @property
     def code(self) -> ElfObject | None:

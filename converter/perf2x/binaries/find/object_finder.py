@@ -19,7 +19,6 @@ from perf2x.binaries.find.object_files import (
     TAKEN,
     UNREADABLE,
     ObjectFiles,
-    SearchedPath,
 )
 from perf2x.binaries.find.search_paths import SearchPaths
 from perf2x.model.recording.mapping_names import without_deleted
@@ -102,7 +101,7 @@ class Finder:
                 if build_id or not is_file(path) or has_crc(path, crc):
                     yield path
                 else:
-                    found.searched.append(SearchedPath(str(path), OTHER_CHECKSUM))
+                    found.note(path, OTHER_CHECKSUM)
         yield from self.search_paths.debug_paths(name, build_id)
 
     def _take(self, found: ObjectFiles, path: Path, build_id: bytes) -> bool:
@@ -110,11 +109,10 @@ class Finder:
         try:
             file = open_object(path)
         except ObjectError as error:
-            found.refused.append(str(error))
-            found.searched.append(SearchedPath(str(path), UNREADABLE))
+            found.note(path, UNREADABLE, str(error))
             return False
         kept = self._keep(found, file, build_id)
-        found.searched.append(SearchedPath(str(path), TAKEN if kept else OTHER_BUILD))
+        found.note(path, TAKEN if kept else OTHER_BUILD)
         return kept
 
     def _keep(self, found: ObjectFiles, file: ElfObject, build_id: bytes) -> bool:
@@ -138,7 +136,7 @@ class Finder:
         before = len(found.files)
         self._keep_all(found, fetch(kind, build_id), build_id)
         outcome = TAKEN if len(found.files) > before else ABSENT
-        found.searched.append(SearchedPath(f"{kind} of this build id in archives and on servers", outcome))
+        found.note(f"{kind} of this build id in archives and on servers", outcome)
 
     def _keep_all(self, found: ObjectFiles, files: Iterator[ElfObject], build_id: bytes) -> None:
         try:
@@ -151,7 +149,7 @@ class Finder:
 def _exists(found: ObjectFiles, path: Path) -> bool:
     if is_file(path):
         return True
-    found.searched.append(SearchedPath(str(path), ABSENT))
+    found.note(path, ABSENT)
     return False
 
 

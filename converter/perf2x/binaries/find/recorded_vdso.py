@@ -14,7 +14,7 @@ from perf2x.base.files.rooted_paths import is_file
 from perf2x.base.files.sysroot import VDSO_PATHS, sysroot
 from perf2x.binaries.elf.build_id_notes import same_build_id
 from perf2x.binaries.elf.elf_file import ElfObject, open_elf, open_object
-from perf2x.binaries.find.object_files import ABSENT, OTHER_BUILD, TAKEN, UNREADABLE, ObjectFiles, SearchedPath
+from perf2x.binaries.find.object_files import ABSENT, OTHER_BUILD, TAKEN, UNREADABLE, ObjectFiles
 from perf2x.binaries.find.object_finder import Finder
 from perf2x.binaries.find.running_kernel import running_host_name, running_kernel_build_id, running_kernel_release
 from perf2x.model.recording.build_ids import VDSO
@@ -37,7 +37,7 @@ def find_vdso(finder: Finder, session: Session, build_id: bytes, kernel_build_id
     in_memory = _in_memory(found) if known and finder.search_paths.symfs is None else iter(())
     for file in (*_installed(finder, session.os_release, found), *in_memory):
         right = same_build_id(build_id, file.build_id) if build_id else file.is_64 == is_64
-        found.searched.append(SearchedPath(file.name, TAKEN if right else OTHER_BUILD))
+        found.note(file.name, TAKEN if right else OTHER_BUILD)
         if right:
             return ObjectFiles([file], searched=found.searched)
         found.refused.append(f"{file.name} is another build")
@@ -51,20 +51,19 @@ def _installed(finder: Finder, release: str, found: ObjectFiles) -> Iterator[Elf
     for recorded in VDSO_PATHS:
         for path in finder.search_paths.on_disk(recorded.format(release)):
             if not is_file(path):
-                found.searched.append(SearchedPath(str(path), ABSENT))
+                found.note(path, ABSENT)
                 continue
             try:
                 yield open_object(path)
             except ObjectError as error:
-                found.refused.append(str(error))
-                found.searched.append(SearchedPath(str(path), UNREADABLE))
+                found.note(path, UNREADABLE, str(error))
 
 
 def _in_memory(found: ObjectFiles) -> Iterator[ElfObject]:
     """The vDSO of this very process."""
     image = running_vdso_image()
     if not image:
-        found.searched.append(SearchedPath(IN_MEMORY, ABSENT))
+        found.note(IN_MEMORY, ABSENT)
         return
     try:
         yield open_elf(image, IN_MEMORY)

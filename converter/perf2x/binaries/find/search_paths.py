@@ -8,7 +8,7 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
-from perf2x.base.files.rooted_paths import is_directory, resolve_in_root
+from perf2x.base.files.rooted_paths import is_directory, paths_in_root, resolve_in_root
 from perf2x.base.files.sysroot import DEBUG_DIR, PROC, host_path
 from perf2x.model.recording.mapping_names import is_real_path
 
@@ -37,7 +37,7 @@ class SearchPaths(Struct, frozen=True):
             yield host_path(recorded)
             return
         inside = recorded.rpartition("/")[2] if self.symfs_flat else recorded
-        yield from filter(None, [resolve_in_root(self.symfs, inside)])
+        yield from paths_in_root(self.symfs, inside)
 
     def debug_directories(self) -> Iterator[Path]:
         """Yield directories like /usr/lib/debug, in the order of search."""
@@ -51,7 +51,7 @@ class SearchPaths(Struct, frozen=True):
             yield from build_id_cache_paths(self.buildid_dir, build_id, ("elf", "vdso"))
         if is_real_path(name):
             if build_id and self.symfs is None and self.proc is not None and pid > 0:
-                yield from filter(None, [resolve_in_root(self.proc / str(pid) / "root", name)])
+                yield from paths_in_root(self.proc / str(pid) / "root", name)
             yield from self.on_disk(name)
 
     def debug_link_paths(self, name: str, link: str) -> Iterator[Path]:
@@ -61,7 +61,7 @@ class SearchPaths(Struct, frozen=True):
         yield from self.on_disk(f"{folder}/{link}")
         yield from self.on_disk(f"{folder}/.debug/{link}")
         for directory in self.debug_directories():
-            yield from filter(None, [resolve_in_root(directory, f"{folder}/{link}")])
+            yield from paths_in_root(directory, f"{folder}/{link}")
 
     def debug_paths(self, name: str, build_id: bytes) -> Iterator[Path]:
         """Yield candidates for the separate debug file, by build id and by recorded name."""
@@ -93,10 +93,9 @@ def debug_dir_paths(directory: Path, name: str, build_id: bytes) -> Iterator[Pat
     if is_real_path(name) and _has_directory_of(directory, name):
         # kernel modules are compressed, their debug files are not
         plain = name.removesuffix(".gz").removesuffix(".xz").removesuffix(".zst")
-        for tail in dict.fromkeys((f"{name}.debug", name, f"{plain}.debug", plain)):
-            yield from filter(None, [resolve_in_root(directory, tail)])
+        yield from paths_in_root(directory, *dict.fromkeys((f"{name}.debug", name, f"{plain}.debug", plain)))
     if name.startswith("/usr/lib/"):  # MIXEDUP_UBUNTU_DEBUGINFO: packaged before /lib moved
-        yield from filter(None, [resolve_in_root(directory, name.removeprefix("/usr"))])
+        yield from paths_in_root(directory, name.removeprefix("/usr"))
 
 
 def _has_directory_of(directory: Path, name: str) -> bool:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from perf2x.base.files.rooted_paths import is_file, resolve_in_root
+from perf2x.base.files.rooted_paths import is_file, paths_in_root
 from perf2x.binaries.find.search_paths import SearchPaths
 
 MOST = 4 << 20
@@ -85,8 +85,7 @@ class SourceFiles:
 def _below(folder: Path, recorded: str) -> Iterator[Path]:
     """Yield the path below a folder, then without its first part, and so on: trees lie elsewhere on each machine."""
     parts = [part for part in recorded.split("/") if part not in ("", ".")][-MOST_PARTS:]
-    for first in range(len(parts)):
-        yield from filter(None, [resolve_in_root(folder, "/".join(parts[first:]))])
+    yield from paths_in_root(folder, *("/".join(parts[first:]) for first in range(len(parts))))
 
 
 def read_source(path: Path) -> SourceText:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from perf2x.base.errors import ObjectError
-from perf2x.base.files.rooted_paths import is_file, resolve_in_root
+from perf2x.base.files.rooted_paths import is_file, paths_in_root
 from perf2x.binaries.elf.build_id_notes import same_build_id
 from perf2x.binaries.elf.elf_file import ElfObject, open_object
 from perf2x.binaries.find.object_files import ObjectFiles
@@ -63,7 +63,7 @@ def _supplementary_paths(finder: Finder, file: ElfObject, link: str, build_id: b
     yield from _stated_paths(finder, file, "", link)
     for directory in finder.search_paths.debug_directories():  # the directory of distributions: /usr/lib/debug/.dwz
         tail = link[link.find("/.dwz/") :] if "/.dwz/" in link else f"/.dwz/{link.rpartition('/')[2]}"
-        yield from filter(None, [resolve_in_root(directory, tail)])
+        yield from paths_in_root(directory, tail)
 
 
 def package_file(finder: Finder, found: ObjectFiles, recorded: str) -> ElfObject | None:
@@ -82,7 +82,7 @@ def _package_paths(finder: Finder, found: ObjectFiles, recorded: str) -> Iterato
     if is_real_path(recorded):
         yield from finder.search_paths.on_disk(f"{recorded}.dwp")
         for directory in finder.search_paths.debug_directories():
-            yield from filter(None, [resolve_in_root(directory, f"{recorded}.dwp")])
+            yield from paths_in_root(directory, f"{recorded}.dwp")
 
 
 def split_paths(finder: Finder, file: ElfObject, comp_dir: str, name: str) -> Iterator[Path]:
@@ -92,9 +92,7 @@ def split_paths(finder: Finder, file: ElfObject, comp_dir: str, name: str) -> It
     if file.path is not None and last.strip("."):
         yield file.path.with_name(last)
     for directory in finder.search_paths.debug_directories():
-        yield from filter(
-            None, [resolve_in_root(directory, posixpath.join(comp_dir, name)), resolve_in_root(directory, last)]
-        )
+        yield from paths_in_root(directory, posixpath.join(comp_dir, name), last)
 
 
 def _stated_paths(finder: Finder, file: ElfObject, folder: str, name: str) -> Iterator[Path]:
@@ -109,4 +107,4 @@ def _stated_paths(finder: Finder, file: ElfObject, folder: str, name: str) -> It
         yield file.path.parent / whole
     elif file.path is not None and symfs is not None and file.path.is_relative_to(symfs):
         inside = file.path.parent.relative_to(symfs)
-        yield from filter(None, [resolve_in_root(symfs, f"/{inside.as_posix()}/{whole}")])
+        yield from paths_in_root(symfs, f"/{inside.as_posix()}/{whole}")

@@ -76,7 +76,7 @@ class GoFunctions:
 
     def find(self, svma: U64) -> I64:
         """Return (n,) the function that holds each address, −1 for none; a function extends to the next one."""
-        row = np.searchsorted(self._entry, svma, "right").astype(np.int64) - 1
+        row = np.searchsorted(self._entry, svma, "right") - 1
         return np.where(row < len(self._row), row, -1)
 
     def function(self, row: int) -> GoFunction | None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from perf2x.base.errors import ObjectError
 from perf2x.binaries.elf.elf_file import ElfObject, ElfSection
+from perf2x.binaries.elf.symtab import relocations
 from perf2x.binaries.go.go_functions import GoFunctions, byte_order, is_go
 
 _SECTIONS = (".gopclntab", ".data.rel.ro.gopclntab")
@@ -77,14 +78,11 @@ def _relocated(elf: ElfObject, address: int) -> int:
     """Return the addend of the R_*_RELATIVE relocation at ``address``, 0 without one."""
     section = elf.section(".rela.dyn") or elf.section(".rela")
     kind = _RELATIVE.get(elf.machine)
-    if section is None or kind is None or section.type != "SHT_RELA":
+    if section is None or kind is None:
         return 0
-    word = elf.byte_order + ("u8" if elf.is_64 else "u4")
     try:
-        rows = np.frombuffer(elf.data(section), word)
-    except (ObjectError, ValueError):
+        rows = relocations(elf, section)
+    except ObjectError:
         return 0
-    rows = rows[: len(rows) // 3 * 3].reshape(-1, 3)
-    mask = 0xFFFFFFFF if elf.is_64 else 0xFF
-    hit = np.flatnonzero((rows[:, 0] == address) & (rows[:, 1] & mask == kind))
-    return int(rows[hit[0], 2]) if len(hit) else 0
+    hit = np.flatnonzero((rows.offset == address) & (rows.kind == kind))
+    return int(rows.addend[hit[0]]) if rows.addend is not None and len(hit) else 0

@@ -38,7 +38,7 @@ def values_at(data: bytes, at: I64, quantum: int, table: I64, offset: U64) -> I6
     # concatenate the tables; each one starts beyond any offset into the one before
     base = offsets_of(last.astype(np.int64) + 1)[:-1].astype(np.uint64)
     place = base[table] + np.minimum(offset, last[table])
-    row = np.searchsorted(end + np.repeat(base, ends.lengths), place, "right").astype(np.int64)
+    row = np.searchsorted(end + np.repeat(base, ends.lengths), place, "right")
     inside = row < ends.offsets[table + 1]
     result = np.zeros(len(table), np.int64)
     result[inside] = values[row[inside]]

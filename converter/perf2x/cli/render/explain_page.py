@@ -12,10 +12,9 @@ from perf2x.cli.render.text_table import name_column, text_column
 from perf2x.model.terminal_text import plain
 
 if TYPE_CHECKING:
-    from perf2x.analysis.explain.call_frames import FrameTable
+    from perf2x.analysis.explain.code_coverage import FunctionTable
     from perf2x.analysis.explain.debug_info import DebugInfo
     from perf2x.analysis.explain.findings import Explanation
-    from perf2x.analysis.explain.symbol_tables import NameTable
     from perf2x.cli.render.markdown_table import Section
 
 _LABEL = 14
@@ -88,7 +87,7 @@ def _object(one: "Explanation") -> str:
     return f"{what}, {plural(one.size, 'byte')}, {one.code_size:,} of {one.code}"
 
 
-def _table_text(one: "Explanation", table: "NameTable | FrameTable") -> str:
+def _table_text(one: "Explanation", table: "FunctionTable") -> str:
     where = f" in {table.file}" if table.file != one.path else ""
     if table.broken:
         return f"{table.name}{where}: {table.broken}"

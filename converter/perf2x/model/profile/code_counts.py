@@ -7,7 +7,8 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I64, U64
+from perf2x.base.columnar.arrays import I64, U64, ColumnTable
+from perf2x.base.columnar.ragged import join_tables
 from perf2x.base.columnar.unique import group_rows
 from perf2x.base.errors import OptionError
 from perf2x.model.profile.line_counts import FunctionCounts
@@ -33,7 +34,7 @@ class CodeRequest(Struct, frozen=True):
     """Also count lines of functions, which needs debug information."""
 
 
-class BranchCounts(Struct, frozen=True):
+class BranchCounts(ColumnTable, frozen=True):
     """Taken branches: from an address to another, and up to which next branch code ran on from there."""
 
     source: U64
@@ -43,18 +44,12 @@ class BranchCounts(Struct, frozen=True):
     count: I64
     mispredicted: I64
 
-    def __len__(self) -> int:
-        return len(self.source)
 
-
-class AddressCounts(Struct, frozen=True):
+class AddressCounts(ColumnTable, frozen=True):
     """Samples taken at addresses."""
 
     address: U64
     count: I64
-
-    def __len__(self) -> int:
-        return len(self.address)
 
 
 class CodeCounts(Struct, frozen=True):
@@ -85,24 +80,17 @@ def merged_code(parts: Sequence[CodeCounts]) -> CodeCounts:
 
 def sum_branches(parts: list[BranchCounts]) -> BranchCounts:
     """Add counts of equal rows up, sorted by content."""
-    source, target, following, count, missed = (
-        np.concatenate([getattr(part, name) for part in parts]) for name in BranchCounts.__struct_fields__
-    )
-    first, group = group_rows([source, target, following])
-    return BranchCounts(
-        source[first],
-        target[first],
-        following[first],
-        _sums(count, group, len(first)),
-        _sums(missed, group, len(first)),
-    )
+    rows = join_tables(parts)
+    first, group = group_rows([rows.source, rows.target, rows.next])
+    sums = (_sums(column, group, len(first)) for column in (rows.count, rows.mispredicted))
+    return BranchCounts(rows.source[first], rows.target[first], rows.next[first], *sums)
 
 
 def sum_addresses(parts: list[AddressCounts]) -> AddressCounts:
     """Add counts of equal addresses up, sorted."""
-    address = np.concatenate([part.address for part in parts])
-    first, group = group_rows([address])
-    return AddressCounts(address[first], _sums(np.concatenate([part.count for part in parts]), group, len(first)))
+    rows = join_tables(parts)
+    first, group = group_rows([rows.address])
+    return AddressCounts(rows.address[first], _sums(rows.count, group, len(first)))
 
 
 def _sums(values: I64, group: I64, groups: int) -> I64:

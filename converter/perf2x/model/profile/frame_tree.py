@@ -7,7 +7,7 @@ box. Everything here is one numpy pass per level of depth, never a loop over sta
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64
+from perf2x.base.columnar.arrays import I64, ColumnTable
 from perf2x.base.columnar.ragged import Ragged, argsort_small
 from perf2x.base.columnar.unique import argsort_rows, group_rows, unique, unique_inverse
 from perf2x.model.profile.profile import Stacks
@@ -27,25 +27,12 @@ class FrameRows(Struct, frozen=True):
         return np.append(self.row_of_stack, -1)[stack]
 
 
-class FrameTree(Struct, frozen=True):
+class FrameTree(ColumnTable, frozen=True):
     """Merged frames. Rows 0 … groups − 1 are the groups themselves (key −1, parent −1, depth 0)."""
 
     parent: I64
     key: I64
     depth: I64
-
-    def __len__(self) -> int:
-        return len(self.parent)
-
-
-def with_callers(parent: I64, rows: I64) -> I64:
-    """Return the given rows (−1 is none) and all above them, ascending, callers first. Reads no other rows."""
-    used: set[int] = set()
-    for row in unique(rows).tolist():
-        while row >= 0 and row not in used:
-            used.add(row)
-            row = int(parent[row])
-    return np.array(sorted(used), np.int64)
 
 
 def expand(stacks: Stacks, frames_of_location: Ragged) -> FrameRows:

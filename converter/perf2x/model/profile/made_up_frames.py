@@ -5,7 +5,7 @@ from enum import IntEnum
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar.ragged import offsets_of
+from perf2x.base.columnar.ragged import join_tables, offsets_of
 from perf2x.model.profile.profile import Functions, Locations, Profile
 
 
@@ -20,10 +20,7 @@ def with_made_up_frames(profile: Profile, names: list[str]) -> tuple[Profile, in
     text = np.array([place[name] for name in names], np.int32)
     count, none = len(names), np.zeros(len(names), np.int32)
     old, functions = profile.locations, profile.functions
-    more = Functions(text, text, none, none)
-    grown = Functions(
-        *(np.concatenate([getattr(t, n) for t in (functions, more)]) for n in Functions.__struct_fields__)
-    )
+    grown = join_tables([functions, Functions(text, text, none, none)])
     lengths = np.concatenate([np.diff(old.line_offsets), np.ones(count, np.int64)])
     locations = Locations(
         address=np.concatenate([old.address, np.zeros(count, np.uint64)]),

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct, field
 
-from perf2x.base.columnar.arrays import I32, I64, U8, U64, Bools
+from perf2x.base.columnar.arrays import I32, I64, U8, U64, Bools, ColumnTable
 from perf2x.model.profile.code_counts import CodeCounts
 from perf2x.model.profile.listings import Listings
 from perf2x.model.profile.tracepoint_fields import TracepointFields
@@ -31,7 +31,7 @@ class ProfileEvent(Struct, frozen=True):
     """Row of the event whose samples read this one's counter (``{a,b}:S``); −1: it is sampled by itself."""
 
 
-class Threads(Struct, frozen=True):
+class Threads(ColumnTable, frozen=True):
     """Unique (pid, tid, comm): a thread that was renamed has several rows, ``count_threads`` counts it once.
 
     ``comm`` and ``process`` (the leader's comm) index strings; −1 pid: unknown.
@@ -44,11 +44,8 @@ class Threads(Struct, frozen=True):
     starts: I32 | None = None
     """Number of threads that had the ids, one after the other, and this name first; None: where it is not known."""
 
-    def __len__(self) -> int:
-        return len(self.pid)
 
-
-class Mappings(Struct, frozen=True):
+class Mappings(ColumnTable, frozen=True):
     """Unique (start, limit, offset, file, build id), and pid where the file name means nothing outside its process."""
 
     start: U64
@@ -68,11 +65,8 @@ class Mappings(Struct, frozen=True):
     has_line_numbers: Bools
     has_inline_frames: Bools
 
-    def __len__(self) -> int:
-        return len(self.start)
 
-
-class Functions(Struct, frozen=True):
+class Functions(ColumnTable, frozen=True):
     """Unique (name, system_name, filename, start_line); the first three index strings.
 
     ``name`` is displayed, in the style that was asked for. Several functions may have one: instances of a template,
@@ -84,11 +78,8 @@ class Functions(Struct, frozen=True):
     filename: I32
     start_line: I32
 
-    def __len__(self) -> int:
-        return len(self.name)
 
-
-class Locations(Struct, frozen=True):
+class Locations(ColumnTable, frozen=True):
     """Unique (mapping, address, lookup, mode).
 
     ``address`` is the avma as recorded. ``lookup`` equals it for instruction pointers and is one less for
@@ -109,11 +100,8 @@ class Locations(Struct, frozen=True):
     line_number: I32
     """0 where unknown."""
 
-    def __len__(self) -> int:
-        return len(self.address)
 
-
-class Stacks(Struct, frozen=True):
+class Stacks(ColumnTable, frozen=True):
     """A prefix tree, root first: row i is ``location[i]`` called from row ``parent[i]``, −1 for outermost frames.
 
     A parent always stands in an earlier row, so one pass from the front (or the back) folds anything. An empty stack is
@@ -123,11 +111,8 @@ class Stacks(Struct, frozen=True):
     parent: I32
     location: I32
 
-    def __len__(self) -> int:
-        return len(self.parent)
 
-
-class ProfileSamples(Struct, frozen=True):
+class ProfileSamples(ColumnTable, frozen=True):
     """Rows of samples.
 
     Aggregated profiles: unique (event, thread, stack) and whatever extra label columns were asked for, summed; ``time``
@@ -162,9 +147,6 @@ class ProfileSamples(Struct, frozen=True):
     fields: I32 | None = None
     """Row in all of Profile.fields, one behind the other; −1: none. None unless fields of tracepoints were wanted."""
 
-    def __len__(self) -> int:
-        return len(self.event)
-
 
 class ThreadSwitches(Struct, frozen=True):
     """Context switches in time order, for timeline emitters: a thread left (``is_out``) or entered a CPU."""
@@ -180,7 +162,7 @@ class ThreadSwitches(Struct, frozen=True):
     """prev_state of threads that left, where sched_switch tells it, and EXIT_DEAD of exits; else −1."""
 
 
-class RunningThreads(Struct, frozen=True):
+class RunningThreads(ColumnTable, frozen=True):
     """Parallelism over time, as a step curve: ``threads`` (n,) ran from ``time`` (n,) to the next row's.
 
     Threads are all of the recording, or those of the processes that were asked for, without the idle task; none ran
@@ -190,11 +172,8 @@ class RunningThreads(Struct, frozen=True):
     time: U64
     threads: I32
 
-    def __len__(self) -> int:
-        return len(self.time)
 
-
-class Losses(Struct, frozen=True):
+class Losses(ColumnTable, frozen=True):
     """What the kernel had no room for, in time order, for timeline emitters."""
 
     time: U64
@@ -204,9 +183,6 @@ class Losses(Struct, frozen=True):
     lost: U64
     samples_only: Bools
     """``lost`` counts samples; else records of any kind."""
-
-    def __len__(self) -> int:
-        return len(self.time)
 
 
 class Meta(Struct, frozen=True):

@@ -7,9 +7,8 @@ import re
 from collections.abc import Sequence
 
 import numpy as np
-from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, U8, Bools
+from perf2x.base.columnar.arrays import I64, U8, Bools, ColumnTable
 from perf2x.base.columnar.ragged import Ragged, offsets_of, ranges, row_numbers
 from perf2x.base.columnar.unique import group_rows
 from perf2x.model.printable_text import base_name, bracketed
@@ -21,7 +20,7 @@ NO_STACK = "[no stack]"
 _JIT_OBJECT = re.compile(r"//anon|\[anon:|/memfd:|.*/?(perf-\d+\.map|jitted-\d+-\d+\.so)$")
 
 
-class LocationFrames(Struct, frozen=True):
+class LocationFrames(ColumnTable, frozen=True):
     """Unique (name, object, source file, mode, inlined); all columns have one row per frame."""
 
     name: Sequence[str]
@@ -38,9 +37,6 @@ class LocationFrames(Struct, frozen=True):
     """True for a function inlined into the next outer frame of the same location."""
     of_location: Ragged
     """Frame rows of each location, outermost first; never empty."""
-
-    def __len__(self) -> int:
-        return len(self.name)
 
 
 def location_frames(profile: Profile) -> LocationFrames:
@@ -101,14 +97,12 @@ def _with_number(texts: list[str]) -> str:
 def _first_alike(functions: Functions) -> I64:
     """(functions,) the first function of the same name in the same source file."""
     first, kind = group_rows([functions.name, functions.filename])
-    result: I64 = first[kind]
-    return result
+    return first[kind]
 
 
 def are_jit(profile: Profile, frames: LocationFrames) -> Bools:
     """(frames,) True for a named function in memory that no compiler wrote to disk beforehand."""
-    found: Bools = in_memory(profile)[frames.mapping] & (frames.function >= 0)
-    return found
+    return in_memory(profile)[frames.mapping] & (frames.function >= 0)
 
 
 def in_memory(profile: Profile) -> Bools:

@@ -9,11 +9,11 @@ from collections.abc import Mapping
 import numpy as np
 from msgspec import Struct, field
 
-from perf2x.base.columnar.arrays import I32, I64, U8, U64, Bools
+from perf2x.base.columnar.arrays import I32, I64, U8, U64, Bools, ColumnTable
 from perf2x.base.columnar.ragged import Ragged, SharedRows
 
 
-class Mmaps(Struct, frozen=True):
+class Mmaps(ColumnTable, frozen=True):
     """PERF_RECORD_MMAP and MMAP2."""
 
     time: U64
@@ -36,11 +36,8 @@ class Mmaps(Struct, frozen=True):
     """Device, inode and its generation as one hash: distinguishes files of one name in several containers. 0 where the
     record carries a build id instead, or neither."""
 
-    def __len__(self) -> int:
-        return len(self.position)
 
-
-class Comms(Struct, frozen=True):
+class Comms(ColumnTable, frozen=True):
     """PERF_RECORD_COMM; ``is_exec`` is MISC_COMM_EXEC."""
 
     time: U64
@@ -50,11 +47,8 @@ class Comms(Struct, frozen=True):
     comm: list[str]
     is_exec: Bools
 
-    def __len__(self) -> int:
-        return len(self.position)
 
-
-class Tasks(Struct, frozen=True):
+class Tasks(ColumnTable, frozen=True):
     """PERF_RECORD_FORK or EXIT (one table each); ``is_exec`` is MISC_FORK_EXEC: do not copy the parent's maps."""
 
     time: U64
@@ -65,11 +59,8 @@ class Tasks(Struct, frozen=True):
     ptid: I32
     is_exec: Bools
 
-    def __len__(self) -> int:
-        return len(self.position)
 
-
-class DeferredChains(Struct, frozen=True):
+class DeferredChains(ColumnTable, frozen=True):
     """PERF_RECORD_CALLCHAIN_DEFERRED: user chains that complete samples with the same cookie.
 
     Unlike the other tables sorted by (cookie, tid, time, position), so that the join needs no other index.
@@ -84,11 +75,8 @@ class DeferredChains(Struct, frozen=True):
     chain: SharedRows
     """uint64; as recorded, innermost first; equal chains are kept once."""
 
-    def __len__(self) -> int:
-        return len(self.position)
 
-
-class Losts(Struct, frozen=True):
+class Losts(ColumnTable, frozen=True):
     """PERF_RECORD_LOST and LOST_SAMPLES: ``lost`` records or samples that the ring buffer had no room for."""
 
     time: U64
@@ -101,11 +89,8 @@ class Losts(Struct, frozen=True):
     samples_only: Bools
     """True for LOST_SAMPLES, which counts samples; LOST counts records of any type."""
 
-    def __len__(self) -> int:
-        return len(self.position)
 
-
-class Throttles(Struct, frozen=True):
+class Throttles(ColumnTable, frozen=True):
     """PERF_RECORD_THROTTLE, and UNTHROTTLE (``lifted``): the kernel stopped an event that fired too often."""
 
     time: U64
@@ -115,9 +100,6 @@ class Throttles(Struct, frozen=True):
     cpu: I32
     lifted: Bools
 
-    def __len__(self) -> int:
-        return len(self.position)
-
 
 def no_throttles() -> Throttles:
     """An empty table."""
@@ -125,7 +107,7 @@ def no_throttles() -> Throttles:
     return Throttles(none.astype(np.uint64), none, none.astype(np.int32), none.astype(np.int32), none.astype(np.bool_))
 
 
-class Ksymbols(Struct, frozen=True):
+class Ksymbols(ColumnTable, frozen=True):
     """PERF_RECORD_KSYMBOL: kernel code that came (or went, ``unregister``) at run time: BPF programs, trampolines."""
 
     time: U64
@@ -136,11 +118,8 @@ class Ksymbols(Struct, frozen=True):
     unregister: Bools
     name: list[str]
 
-    def __len__(self) -> int:
-        return len(self.position)
 
-
-class Switches(Struct, frozen=True):
+class Switches(ColumnTable, frozen=True):
     """PERF_RECORD_SWITCH and SWITCH_CPU_WIDE: ``tid`` left (``is_out``) or entered a CPU."""
 
     time: U64
@@ -151,11 +130,8 @@ class Switches(Struct, frozen=True):
     is_out: Bools
     preempted: Bools
 
-    def __len__(self) -> int:
-        return len(self.position)
 
-
-class Cgroups(Struct, frozen=True):
+class Cgroups(ColumnTable, frozen=True):
     """PERF_RECORD_CGROUP: names of the ids in the samples' cgroup column."""
 
     time: U64
@@ -163,11 +139,8 @@ class Cgroups(Struct, frozen=True):
     id: U64
     path: list[str]
 
-    def __len__(self) -> int:
-        return len(self.position)
 
-
-class Namespaces(Struct, frozen=True):
+class Namespaces(ColumnTable, frozen=True):
     """PERF_RECORD_NAMESPACES; ``links`` rows are (dev, inode) pairs, flattened, indexed by namespace kind."""
 
     time: U64
@@ -175,9 +148,6 @@ class Namespaces(Struct, frozen=True):
     pid: I32
     tid: I32
     links: Ragged
-
-    def __len__(self) -> int:
-        return len(self.position)
 
 
 class Sideband(Struct, frozen=True):

@@ -11,17 +11,8 @@ from perf2x.reader.header import hardware_features
 from perf2x.reader.header.section_reader import SectionReader
 
 
-def _string(section: SectionReader) -> str:
-    return section.string()
-
-
 def _cpu_counts(section: SectionReader) -> dict[str, int]:
-    available, online = section.numbers("II")
-    return {"available": available, "online": online}
-
-
-def _u64(section: SectionReader) -> int:
-    return section.u64()
+    return section.named("II", "available", "online")
 
 
 def _empty(section: SectionReader) -> bool:
@@ -42,28 +33,21 @@ def _event_desc(section: SectionReader) -> list[dict[str, Any]]:
 
 def _group_desc(section: SectionReader) -> list[dict[str, Any]]:
     """u32 nr; { string name; u32 leader; u32 members; } [nr]."""
-    groups = []
-    for _ in range(section.count(12)):
-        name = section.string()
-        leader, members = section.numbers("II")
-        groups.append({"name": name, "leader": leader, "members": members})
-    return groups
+    return section.rows(12, lambda at: {"name": at.string(), **at.named("II", "leader", "members")})
 
 
 def _sample_time(section: SectionReader) -> dict[str, int]:
-    first, last = section.numbers("QQ")
-    return {"first": first, "last": last}
+    return section.named("QQ", "first", "last")
 
 
 def _compression(section: SectionReader) -> dict[str, int]:
     """struct { u32 version, type, level, ratio, mmap_len; }."""
-    return dict(zip(("version", "type", "level", "ratio", "mmap_len"), section.numbers("5I"), strict=True))
+    return section.named("5I", "version", "type", "level", "ratio", "mmap_len")
 
 
 def _clock_data(section: SectionReader) -> dict[str, int]:
     """u32 version, clockid; u64 wall_clock_ns, clockid_time_ns."""
-    version, clockid, wall, clock = section.numbers("IiQQ")
-    return {"version": version, "clockid": clockid, "wall_clock_ns": wall, "clockid_time_ns": clock}
+    return section.named("IiQQ", "version", "clockid", "wall_clock_ns", "clockid_time_ns")
 
 
 def _auxtrace(section: SectionReader) -> dict[str, int]:
@@ -72,14 +56,14 @@ def _auxtrace(section: SectionReader) -> dict[str, int]:
 
 
 DECODERS: dict[int, Callable[[SectionReader], Any]] = {
-    Feature.HOSTNAME: _string,
-    Feature.OSRELEASE: _string,
-    Feature.VERSION: _string,
-    Feature.ARCH: _string,
+    Feature.HOSTNAME: SectionReader.string,
+    Feature.OSRELEASE: SectionReader.string,
+    Feature.VERSION: SectionReader.string,
+    Feature.ARCH: SectionReader.string,
     Feature.NRCPUS: _cpu_counts,
-    Feature.CPUDESC: _string,
-    Feature.CPUID: _string,
-    Feature.TOTAL_MEM: _u64,
+    Feature.CPUDESC: SectionReader.string,
+    Feature.CPUID: SectionReader.string,
+    Feature.TOTAL_MEM: SectionReader.u64,
     Feature.CMDLINE: SectionReader.strings,
     Feature.EVENT_DESC: _event_desc,
     Feature.CPU_TOPOLOGY: hardware_features.cpu_topology,
@@ -92,14 +76,14 @@ DECODERS: dict[int, Callable[[SectionReader], Any]] = {
     Feature.CACHE: hardware_features.cache,
     Feature.SAMPLE_TIME: _sample_time,
     Feature.MEM_TOPOLOGY: hardware_features.mem_topology,
-    Feature.CLOCKID: _u64,
-    Feature.DIR_FORMAT: _u64,
+    Feature.CLOCKID: SectionReader.u64,
+    Feature.DIR_FORMAT: SectionReader.u64,
     Feature.BPF_PROG_INFO: hardware_features.bpf_prog_info,
     Feature.BPF_BTF: hardware_features.bpf_btf,
     Feature.COMPRESSED: _compression,
-    Feature.CPU_PMU_CAPS: hardware_features.cpu_pmu_caps,
+    Feature.CPU_PMU_CAPS: hardware_features.text_pairs,
     Feature.CLOCK_DATA: _clock_data,
-    Feature.HYBRID_TOPOLOGY: hardware_features.hybrid_topology,
+    Feature.HYBRID_TOPOLOGY: hardware_features.text_pairs,
     Feature.PMU_CAPS: hardware_features.pmu_caps,
     Feature.CPU_DOMAIN_INFO: hardware_features.cpu_domain_info,
     Feature.E_MACHINE: hardware_features.e_machine,

@@ -63,22 +63,19 @@ def _cores_and_sockets(numbers: tuple[int, ...]) -> list[dict[str, int]]:
 
 def numa_topology(section: SectionReader) -> list[dict[str, Any]]:
     """u32 nr; { u32 node; u64 total_kb, free_kb; string cpus; } [nr]."""
-    nodes = []
-    for _ in range(section.count(24)):
-        node, total, free = section.numbers("IQQ")
-        nodes.append({"node": node, "total_kb": total, "free_kb": free, "cpus": section.string()})
-    return nodes
+    return section.rows(24, lambda at: at.named("IQQ", "node", "total_kb", "free_kb") | {"cpus": at.string()})
 
 
 def cache(section: SectionReader) -> list[dict[str, Any]]:
     """u32 version, nr; { u32 level, line_size, sets, ways; string type, size, cpus; } [nr]."""
     section.u32()
-    caches = []
-    for _ in range(section.count(28)):
-        numbers = dict(zip(("level", "line_size", "sets", "ways"), section.numbers("4I"), strict=True))
-        texts = {name: section.string() for name in ("type", "size", "cpus")}
-        caches.append(numbers | texts)
-    return caches
+    return section.rows(
+        28,
+        lambda at: {
+            **at.named("4I", "level", "line_size", "sets", "ways"),
+            **{name: at.string() for name in ("type", "size", "cpus")},
+        },
+    )
 
 
 def mem_topology(section: SectionReader) -> dict[str, Any]:
@@ -94,31 +91,19 @@ def mem_topology(section: SectionReader) -> dict[str, Any]:
 
 def pmu_mappings(section: SectionReader) -> dict[str, int]:
     """u32 nr; { u32 type; string name; } [nr]."""
-    pairs = [(section.u32(), section.string()) for _ in range(section.count(8))]
+    pairs = section.rows(8, lambda at: (at.u32(), at.string()))
     return {name: number for number, name in pairs}
 
 
-def _capabilities(section: SectionReader) -> dict[str, str]:
-    return {section.string(): section.string() for _ in range(section.count(8))}
-
-
-def cpu_pmu_caps(section: SectionReader) -> dict[str, str]:
-    """u32 nr; { string name, value; } [nr]."""
-    return _capabilities(section)
+def text_pairs(section: SectionReader) -> dict[str, str]:
+    """u32 nr; { string name, value; } [nr]: capabilities of a PMU; or CPUs of each PMU."""
+    return dict(section.rows(8, lambda at: (at.string(), at.string())))
 
 
 def pmu_caps(section: SectionReader) -> dict[str, dict[str, str]]:
     """u32 nr; { u32 nr_caps; { string name, value; } [nr_caps]; string pmu; } [nr]."""
-    found = {}
-    for _ in range(section.count(8)):
-        capabilities = _capabilities(section)
-        found[section.string()] = capabilities
-    return found
-
-
-def hybrid_topology(section: SectionReader) -> dict[str, str]:
-    """u32 nr; { string pmu, cpus; } [nr]."""
-    return _capabilities(section)
+    pairs = section.rows(8, lambda at: (text_pairs(at), at.string()))
+    return {name: capabilities for capabilities, name in pairs}
 
 
 def cpu_domain_info(section: SectionReader) -> dict[str, Any]:
@@ -159,18 +144,18 @@ def bpf_prog_info(section: SectionReader) -> list[dict[str, Any]]:
 
 def bpf_btf(section: SectionReader) -> list[dict[str, int]]:
     """u32 nr; { u32 id, size; u8 data[size]; } [nr]."""
-    found = []
-    for _ in range(section.count(8)):
-        number, size = section.numbers("II")
-        section.take(size)
-        found.append({"id": number, "size": size})
-    return found
+
+    def program(at: SectionReader) -> dict[str, int]:
+        found = at.named("II", "id", "size")
+        at.take(found["size"])
+        return found
+
+    return section.rows(8, program)
 
 
 def e_machine(section: SectionReader) -> dict[str, int]:
     """u32 e_machine, e_flags, as in ELF headers."""
-    machine, flags = section.numbers("II")
-    return {"e_machine": machine, "e_flags": flags}
+    return section.named("II", "e_machine", "e_flags")
 
 
 def simpleperf_meta_info(section: SectionReader) -> dict[str, str]:

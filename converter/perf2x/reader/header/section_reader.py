@@ -1,9 +1,12 @@
 """Reads numbers and counted strings from header sections, never past the end."""
 
 import struct
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from perf2x.base.abi.layouts import ByteOrder
+
+Row = TypeVar("Row")
 
 
 class SectionError(Exception):
@@ -35,6 +38,14 @@ class SectionReader:
         layout = struct.Struct(self.order + codes)
         return layout.unpack(self.take(layout.size))
 
+    def named(self, codes: str, *names: str) -> dict[str, Any]:
+        """Read numbers by struct codes, one for each name."""
+        return dict(zip(names, self.numbers(codes), strict=True))
+
+    def rows(self, least: int, read: Callable[["SectionReader"], Row]) -> list[Row]:
+        """Read a u32 count, and so many entries of at least ``least`` bytes each."""
+        return [read(self) for _ in range(self.count(least))]
+
     def u32(self) -> int:
         """Read a u32."""
         number: int = self.numbers("I")[0]
@@ -61,7 +72,7 @@ class SectionReader:
 
     def strings(self) -> list[str]:
         """Read struct perf_header_string_list: u32 count, strings."""
-        return [self.string() for _ in range(self.count(4))]
+        return self.rows(4, SectionReader.string)
 
 
 def text(raw: bytes) -> str:

@@ -148,8 +148,7 @@ class DeferredRecords:
         if not self.has_time:
             return same
         time = self._when[found]
-        explained: Bools = same & self.execs.between(pid, np.minimum(when, time), np.maximum(when, time))
-        return explained
+        return same & self.execs.between(pid, np.minimum(when, time), np.maximum(when, time))
 
     def _check_time(self, record: I64, outcome: I64, tid: I32, when: U64) -> None:
         """Mark early records; refuse those so far away in time that the cookie counter wrapped around in between."""

@@ -5,6 +5,7 @@ from msgspec.structs import replace
 
 from perf2x.base.abi.uapi import CpuMode
 from perf2x.base.columnar.arrays import U64, Bools
+from perf2x.base.columnar.ragged import join_tables
 from perf2x.model.recording.sideband import Ksymbols, Mmaps
 
 _KERNEL_IMAGE_SIZE = np.uint64(1 << 30)
@@ -48,19 +49,20 @@ def append_ksymbols(mmaps: Mmaps, ksymbols: Ksymbols) -> Mmaps:
     if not len(rows):
         return mmaps
     none = np.full(len(rows), -1, np.int32)
-    return Mmaps(
-        time=np.concatenate([mmaps.time, ksymbols.time[rows]]),
-        position=np.concatenate([mmaps.position, ksymbols.position[rows]]),
-        pid=np.concatenate([mmaps.pid, none]),
-        tid=np.concatenate([mmaps.tid, none]),
-        start=np.concatenate([mmaps.start, ksymbols.start[rows]]),
-        length=np.concatenate([mmaps.length, ksymbols.length[rows]]),
-        pgoff=np.concatenate([mmaps.pgoff, ksymbols.start[rows]]),
-        prot=np.concatenate([mmaps.prot, none]),
-        flags=np.concatenate([mmaps.flags, none]),
-        cpumode=np.concatenate([mmaps.cpumode, np.full(len(rows), CpuMode.KERNEL, np.uint8)]),
-        filename=[*mmaps.filename, *(ksymbols.name[row] for row in rows.tolist())],
-        build_id=mmaps.build_id + [b""] * len(rows),
-        is_data=np.concatenate([mmaps.is_data, np.zeros(len(rows), np.bool_)]),
-        file=np.concatenate([mmaps.file, np.zeros(len(rows), np.uint64)]),
+    added = Mmaps(
+        time=ksymbols.time[rows],
+        position=ksymbols.position[rows],
+        pid=none,
+        tid=none,
+        start=ksymbols.start[rows],
+        length=ksymbols.length[rows],
+        pgoff=ksymbols.start[rows],
+        prot=none,
+        flags=none,
+        cpumode=np.full(len(rows), CpuMode.KERNEL, np.uint8),
+        filename=[ksymbols.name[row] for row in rows.tolist()],
+        build_id=[b""] * len(rows),
+        is_data=np.zeros(len(rows), np.bool_),
+        file=np.zeros(len(rows), np.uint64),
     )
+    return join_tables([mmaps, added])

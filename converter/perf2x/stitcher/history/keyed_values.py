@@ -42,8 +42,7 @@ class KeyedValues:
         first, last = np.searchsorted(packed, ends, "right").tolist()
         if first == last:  # nothing was set in between, as for most of a recording
             return np.full(len(rank), values[first])
-        found: I64 = values.take(np.searchsorted(packed, number << 32 | rank, "right"))
-        return found
+        return values.take(np.searchsorted(packed, number << 32 | rank, "right"))
 
     def _dense_numbers(self) -> I64 | None:
         """Table of numbers by key, with a −1 before the first and after the last key."""

@@ -21,8 +21,7 @@ contexts are −2 or more."""
 
 def lookup_contexts(epoch: I64, through_exec: Bools) -> I64:
     """(n,) cache key: epoch and the through-exec flag of AddressSpaces.find packed into one integer."""
-    context: I64 = epoch << 1 | through_exec
-    return context
+    return epoch << 1 | through_exec
 
 
 class MappingLookup:

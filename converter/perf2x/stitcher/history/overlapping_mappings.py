@@ -61,8 +61,7 @@ class OverlappingRanges:
 
     def begins(self, point: U64) -> U64:
         """(n,) uint64: the first point with the same answers, for points that are covered."""
-        begins: U64 = self._points[np.searchsorted(self._points, point, "right") - 1]
-        return begins
+        return self._points[np.searchsorted(self._points, point, "right") - 1]
 
     def covers(self, point: U64) -> Bools:
         """(n,) bool: whether any range of any space covers each point at any rank."""
@@ -73,8 +72,7 @@ class OverlappingRanges:
         change = np.zeros(len(self._points) + 1, np.int64)
         np.add.at(change, np.searchsorted(self._points, start) + 1, 1)
         np.add.at(change, np.searchsorted(self._points, limit) + 1, -1)
-        covered: Bools = np.cumsum(change) > 0
-        return covered
+        return np.cumsum(change) > 0
 
     def is_uniform(self, first: U64, last: U64) -> Bools:
         """(n,) bool: whether ``find`` has one answer for all points from first to last, in every space."""

@@ -56,8 +56,7 @@ class ChainParts(Struct, frozen=True):
     @property
     def begins(self) -> I64:
         """Index of the first frame of every part that is not empty."""
-        first: I64 = self.offsets[:-1][self.lengths > 0]
-        return first
+        return self.offsets[:-1][self.lengths > 0]
 
 
 class ChainFrames(Struct, frozen=True):
@@ -116,4 +115,4 @@ def with_lone_addresses(chains: Ragged, address: U64, alone: Bools) -> Ragged:
     has = alone & (address != np.uint64(0))
     if not has.any():
         return chains
-    return side_by_side([chains, Ragged(offsets_of(has.astype(np.int64)), address[has])])
+    return side_by_side([chains, Ragged(offsets_of(has), address[has])])

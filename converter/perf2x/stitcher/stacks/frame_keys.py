@@ -56,20 +56,17 @@ class SideTable(Struct, frozen=True):
 
 def mode_bits(mode: U8) -> U64:
     """(n,) the key bits of return addresses in each mode."""
-    bits: U64 = (mode.astype(np.uint64) & _MODE_BITS) << _MODE_AT | _RETURN
-    return bits
+    return (mode.astype(np.uint64) & _MODE_BITS) << _MODE_AT | _RETURN
 
 
 def without_return(bits: U64) -> U64:
     """(n,) the key bits of instruction addresses, which return to nowhere."""
-    plain: U64 = bits & ~_RETURN
-    return plain
+    return bits & ~_RETURN
 
 
 def root_frame_keys(root: I64) -> U64:
     """(n,) the keys of root frames."""
-    keys: U64 = root.astype(np.uint64) | _ROOT | np.uint64(CpuMode.USER) << _MODE_AT
-    return keys
+    return root.astype(np.uint64) | _ROOT | np.uint64(CpuMode.USER) << _MODE_AT
 
 
 def distinct_keys(keys: U64) -> tuple[U64, I32]:
@@ -172,5 +169,4 @@ class FrameKeys:
         number = self._side.number(mapping, address.view(np.int64)).view(np.uint64)
         # no call ends below address 0
         bits = np.where(address == np.uint64(0), without_return(bits), bits)
-        keys: U64 = bits | _SIDE | number
-        return keys
+        return bits | _SIDE | number

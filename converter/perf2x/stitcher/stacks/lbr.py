@@ -63,7 +63,7 @@ def call_stack_chains(chain: Ragged, ip: U64, branches: Branches, older: Ragged 
     calls = Ragged(
         offsets_of(np.where(use, count, 0)), branches.from_ip[ranges(branches.offsets[:-1][use], count[use])]
     )
-    parts = [head, _mark_each(Ragged(offsets_of(use.astype(np.int64)), leaf)), _mark_each(calls)]
+    parts = [head, _mark_each(Ragged(offsets_of(use), leaf)), _mark_each(calls)]
     if older is not None:
         lengths = np.where(use, older.lengths, 0)
         parts.append(_mark_each(Ragged(offsets_of(lengths), older.values[ranges(older.offsets[:-1], lengths)])))

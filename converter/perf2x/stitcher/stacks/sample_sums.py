@@ -1,9 +1,8 @@
 """Sums of samples that are alike: equal event, thread and stack (and cpu, cgroup and data source where requested)."""
 
 import numpy as np
-from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I32, I64
+from perf2x.base.columnar.arrays import I32, I64, ColumnTable
 from perf2x.base.columnar.growable import GrowableColumns
 from perf2x.base.columnar.unique import sorted_runs, sum_runs
 
@@ -11,7 +10,7 @@ _MIN_PENDING = 1 << 18
 """Rows are summed up when at least this many are new, and as many as are summed up already."""
 
 
-class SampleRows(Struct, frozen=True):
+class SampleRows(ColumnTable, frozen=True):
     """Rows of samples as columns (n,); those that do not tell samples apart are None."""
 
     event: I32
@@ -26,9 +25,6 @@ class SampleRows(Struct, frozen=True):
     """The id's bits as int64."""
     data_src: I64 | None = None
     """The word's bits."""
-
-    def __len__(self) -> int:
-        return len(self.event)
 
 
 class SampleSums:

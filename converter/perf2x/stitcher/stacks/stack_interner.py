@@ -1,5 +1,7 @@
 """Numbers for distinct threads and stacks, and the sums of samples; all that is kept of samples."""
 
+from typing import TypeVar
+
 import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
@@ -30,18 +32,17 @@ class ThreadRows(Struct, frozen=True):
     """Rank of the first sample."""
 
 
+Rows = TypeVar("Rows", SampleRows, TimedRows)
+
+
 class Renumbering(Struct, frozen=True):
     """Numbers in this interner of another one's stacks and threads."""
 
     stack: I32
     thread: I32
 
-    def renumber(self, rows: SampleRows) -> SampleRows:
+    def renumber(self, rows: Rows) -> Rows:
         """Sample rows in the numbers of this interner."""
-        return replace(rows, thread=self.thread[rows.thread], stack=self.stack[rows.stack])
-
-    def renumber_timed(self, rows: TimedRows) -> TimedRows:
-        """Samples of a timeline in the numbers of this interner."""
         return replace(rows, thread=self.thread[rows.thread], stack=self.stack[rows.stack])
 
 

@@ -76,7 +76,7 @@ class StackRowBuilder:
             parts.append(self._deferred_rows(inputs))
         if inputs.root.any():
             has = inputs.root > 0
-            parts.append(Ragged(offsets_of(has.astype(np.int64)), root_frame_keys(inputs.root[has])))
+            parts.append(Ragged(offsets_of(has), root_frame_keys(inputs.root[has])))
         return parts[0] if len(parts) == 1 else side_by_side(parts)
 
     def _own_rows(self, inputs: StackInputs) -> Ragged:

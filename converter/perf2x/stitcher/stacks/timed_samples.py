@@ -1,13 +1,12 @@
 """Samples of a timeline: one row each, in columns that grow batch by batch."""
 
 import numpy as np
-from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I32, I64, U64
+from perf2x.base.columnar.arrays import I32, I64, U64, ColumnTable
 from perf2x.base.columnar.growable import GrowableColumns
 
 
-class TimedRows(Struct, frozen=True):
+class TimedRows(ColumnTable, frozen=True):
     """Samples as columns (n,); they are writable, and views of whatever collected them."""
 
     event: I32
@@ -23,9 +22,6 @@ class TimedRows(Struct, frozen=True):
     """The id's bits; None where it is not asked for."""
     data_src: I64 | None = None
     """The word's bits, likewise."""
-
-    def __len__(self) -> int:
-        return len(self.event)
 
 
 class TimedSamples:

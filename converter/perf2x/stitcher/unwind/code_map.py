@@ -67,13 +67,11 @@ class CodeMap:
 
     def is_code(self, mapping: I32) -> Bools:
         """(n,) bool: whether mappings may hold code; −1 does not."""
-        found: Bools = np.append(self.mappings.is_code, False)[mapping]
-        return found
+        return np.append(self.mappings.is_code, False)[mapping]
 
     def is_jit(self, mapping: I32) -> Bools:
         """(n,) bool: whether mappings hold just-in-time compiled code; −1 does not."""
-        found: Bools = np.append(self.mappings.is_jit, False)[mapping]
-        return found
+        return np.append(self.mappings.is_jit, False)[mapping]
 
     def rules(self, mapping: I32, address: U64) -> I32:
         """(n,) rule numbers of addresses in their mappings (−1: none); NO_RULE without unwind information."""

@@ -31,8 +31,7 @@ _AS_IT_IS = 255
 
 def may_be_settled(end: U8) -> Bools:
     """(n,) bool: whether the outermost function may tell better why a chain ends."""
-    found: Bools = np.isin(end, _SETTLED)
-    return found
+    return np.isin(end, _SETTLED)
 
 
 def go_ends(functions: GoFunctions, svma: U64, end: U8) -> U8:

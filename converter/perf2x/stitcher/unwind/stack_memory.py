@@ -44,8 +44,7 @@ class StackMemory(Struct, frozen=True):
     def _word(self, rows: I64, word: U64, good: Bools) -> U64:
         index = self.start.take(rows) + word.view(np.int64)
         if good.all():
-            whole: U64 = self.words.take(index)
-            return whole
+            return self.words.take(index)
         value = np.zeros(len(rows), np.uint64)
         value[good] = self.words[index[good]]
         return value

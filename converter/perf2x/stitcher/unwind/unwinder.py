@@ -133,8 +133,7 @@ class _Depths:
             return None
         self._depth += np.bincount(np.concatenate(self._visited), minlength=len(self._depth))
         self._visited.clear()
-        found: Bools = self._depth[rows] >= self._limit
-        return found
+        return self._depth[rows] >= self._limit
 
 
 class _BatchUnwinder(Struct):

@@ -6,7 +6,7 @@ from enum import IntEnum
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I32, I64, U8, U64, Bools
+from perf2x.base.columnar.arrays import I32, I64, U8, U64, Bools, ColumnTable
 from perf2x.base.columnar.ragged import Ragged
 
 MAX_DEPTH = 1024
@@ -38,7 +38,7 @@ class End(IntEnum):
     """The sample has no user registers: there is no chain (a kernel thread, an exiting task)."""
 
 
-class UserMappings(Struct, frozen=True):
+class UserMappings(ColumnTable, frozen=True):
     """Mappings by the ids that FindMapping returns."""
 
     start: U64
@@ -49,9 +49,6 @@ class UserMappings(Struct, frozen=True):
     """False for mappings that certainly hold no code."""
     is_jit: Bools
     """Whether a just-in-time compiler made the code: mappings of its dump, and memory without a file."""
-
-    def __len__(self) -> int:
-        return len(self.start)
 
 
 class UserChains(Struct, frozen=True):

@@ -16,7 +16,7 @@ import numpy as np
 from perf2x.base.columnar.arrays import I64, U64
 from perf2x.base.columnar.unique import group_rows, unique
 from perf2x.binaries.dwarf.code_lines import CodeFrame, CodeLines, Ranges
-from perf2x.binaries.dwarf.subprograms import Subprogram
+from perf2x.binaries.dwarf.dwarf_functions import Subprogram
 from perf2x.binaries.elf.branch_lengths import BranchLengths
 from perf2x.model.profile.code_counts import EXTERNAL, NOT_RECORDED, AddressCounts, BranchCounts
 from perf2x.model.profile.line_counts import FunctionCounts
@@ -114,7 +114,7 @@ def _ran_in(functions: list[Subprogram], begin: U64) -> Ranges:
     """Return the sorted, disjoint ranges of functions that code ran in; functions that a linker folded share theirs."""
     rows = sorted((low, high, number) for number, each in enumerate(functions) for low, high in each.ranges)
     low, high = (np.array([row[side] for row in rows], np.uint64) for side in (0, 1))
-    row = np.searchsorted(low, begin, "right").astype(np.int64) - 1
+    row = np.searchsorted(low, begin, "right") - 1
     row = row[row >= 0]
     held = unique(row[begin[np.searchsorted(low, begin, "right") > 0] < high[row]])
     ran = {rows[at][2] for at in held.tolist()}
@@ -138,7 +138,7 @@ def _count_pieces(pieces: U64, code: Ranges, begin: U64, end: U64, count: I64) -
     np.add.at(change, np.searchsorted(bounds, begin), count)
     np.subtract.at(change, np.searchsorted(bounds, end), count)
     times, size = np.cumsum(change), np.diff(bounds, append=bounds[-1:]).astype(np.int64)
-    function = np.searchsorted(low, bounds, "right").astype(np.int64) - 1
+    function = np.searchsorted(low, bounds, "right") - 1
     inside = np.flatnonzero((function >= 0) & (bounds < high[function]))
     piece = np.searchsorted(pieces, bounds[inside], "right") - 1
     np.maximum.at(most, piece, times[inside])

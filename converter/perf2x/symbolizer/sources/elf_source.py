@@ -14,19 +14,24 @@ from perf2x.binaries.go.go_table import has_go_table
 from perf2x.symbolizer.source_locations import SourceLocations, source_locations_of, with_replaced
 from perf2x.symbolizer.sources.elf_symbols import ElfNames, count_broken
 from perf2x.symbolizer.sources.merge_debug_info import merge_debug_info
-from perf2x.symbolizer.sources.symbol_source import Context, Dso, DsoKind, Symbols, no_symbols, symbols_from_names
+from perf2x.symbolizer.sources.symbol_source import (
+    BuiltInSource,
+    Context,
+    Dso,
+    DsoKind,
+    Symbols,
+    no_symbols,
+    symbols_from_names,
+)
 from perf2x.symbolizer.symcache.build_symcache import open_line_lookup
 
 STRIPPED = "stripped: no symbol table in it, and no debug file found"
 
 
-class ElfSource:
+class ElfSource(BuiltInSource):
     """Function names from ``.symtab``, ``.dynsym`` and linkage tables; lines and inlined frames from DWARF."""
 
     order: ClassVar[int] = 20
-
-    def __init__(self, context: Context) -> None:
-        self._context = context
 
     def covers(self, dso: Dso) -> bool:
         """True for objects with at least one file."""

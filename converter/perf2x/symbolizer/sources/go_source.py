@@ -9,19 +9,17 @@ from typing import ClassVar
 import numpy as np
 
 from perf2x.base.columnar.arrays import I32, I64, U64
+from perf2x.base.columnar.ragged import offsets_of
 from perf2x.base.columnar.unique import unique_inverse
 from perf2x.binaries.go.go_functions import MAX_LINE, GoFunction, GoFunctions
 from perf2x.binaries.go.go_table import go_functions, has_go_table
-from perf2x.symbolizer.sources.symbol_source import Context, Dso, DsoKind, Function, Symbols, no_symbols
+from perf2x.symbolizer.sources.symbol_source import BuiltInSource, Dso, DsoKind, Function, Symbols, no_symbols
 
 
-class GoSource:
+class GoSource(BuiltInSource):
     """Functions and lines from ``.gopclntab``; addresses outside it (C code of cgo) are left to the next source."""
 
     order: ClassVar[int] = 18
-
-    def __init__(self, context: Context) -> None:
-        self._context = context
 
     def covers(self, dso: Dso) -> bool:
         """True for Go programs with neither symbols nor debug info."""
@@ -74,6 +72,6 @@ def _functions_and_lines(
 
 def _symbols(functions: list[Function], index: I64, line: I64) -> Symbols:
     known = index >= 0
-    offsets = np.concatenate([[0], np.cumsum(known)]).astype(np.int64)
+    offsets = offsets_of(known)
     columns: tuple[I32, I32] = index[known].astype(np.int32), line[known].astype(np.int32)
     return Symbols(offsets, *columns, functions, missing="no function of the Go program")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from perf2x.base.errors import ObjectError
-from perf2x.base.files.rooted_paths import is_file, resolve_in_root
+from perf2x.base.files.rooted_paths import is_file, paths_in_root
 from perf2x.binaries.find.object_finder import Finder
 from perf2x.model.diagnostics import Diagnostics
 from perf2x.symbolizer.sources.elf_symbols import count_broken
@@ -25,7 +25,7 @@ def dump_paths(filename: str, pid: int, options: SymbolOptions, finder: Finder) 
     if options.perf_map_dir is not None:
         yield options.perf_map_dir / filename.rpartition("/")[2]
     if options.symfs is None and finder.search_paths.proc is not None and pid > 0:
-        yield from filter(None, [resolve_in_root(finder.search_paths.proc / str(pid) / "root", filename)])
+        yield from paths_in_root(finder.search_paths.proc / str(pid) / "root", filename)
     if filename.startswith("/"):
         yield from finder.search_paths.on_disk(filename)
 

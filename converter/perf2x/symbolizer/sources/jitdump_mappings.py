@@ -150,8 +150,7 @@ def _anonymous_first(mmaps: Mmaps, added: Sequence[_CodeMapping]) -> Mmaps:
 
 def _contains_any(points: U64, start: U64, length: U64) -> Bools:
     """(n,) true if range i contains any of ``points`` (sorted)."""
-    result: Bools = np.searchsorted(points, start, "left") < np.searchsorted(points, start + length, "left")
-    return result
+    return np.searchsorted(points, start, "left") < np.searchsorted(points, start + length, "left")
 
 
 def _append(mmaps: Mmaps, added: Sequence[_CodeMapping]) -> Mmaps:

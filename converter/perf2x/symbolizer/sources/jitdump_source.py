@@ -13,6 +13,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from perf2x.base.columnar.arrays import I64, U64
+from perf2x.base.columnar.ragged import offsets_of
 from perf2x.model.recording.mapping_names import is_jitdump
 from perf2x.symbolizer.sources.jit_names import jit_function
 from perf2x.symbolizer.sources.jitdump_files import JitdumpFiles
@@ -56,7 +57,7 @@ class CodeByOffset:
 
     def find(self, offset: U64) -> I64:
         """(n,) index into ``codes`` of the piece that contains each offset, −1 for none."""
-        row = np.searchsorted(self.start, offset, "right").astype(np.int64) - 1
+        row = np.searchsorted(self.start, offset, "right") - 1
         if not self.codes:
             return row
         inside = (row >= 0) & (offset - self.start[row] < self.size[row])
@@ -72,7 +73,7 @@ def _symbols_of_code(codes: Sequence[JitCode], row: I64, offset: U64) -> Symbols
         function, number = _function_and_line(codes[piece], at)
         index.append(functions.setdefault(function, len(functions)))
         line.append(number)
-    offsets = np.concatenate([[0], np.cumsum(known)]).astype(np.int64)
+    offsets = offsets_of(known)
     return Symbols(offsets, np.array(index, np.int32), np.array(line, np.int32), tuple(functions))
 
 

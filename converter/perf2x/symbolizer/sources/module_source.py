@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from perf2x.base.columnar.arrays import U64
-from perf2x.base.errors import ObjectError, OptionError
+from perf2x.base.errors import ObjectError, SettingError
 from perf2x.base.files.rooted_paths import is_file
 from perf2x.base.files.sysroot import VMLINUX_PATHS
 from perf2x.binaries.elf.elf_file import ElfObject, open_object
@@ -22,16 +22,13 @@ from perf2x.model.diagnostics import Severity
 from perf2x.symbolizer.sources.elf_source import symbols_of
 from perf2x.symbolizer.sources.elf_symbols import ElfNames
 from perf2x.symbolizer.sources.kernel_source import module_name
-from perf2x.symbolizer.sources.symbol_source import Context, Dso, DsoKind, Symbols, no_symbols
+from perf2x.symbolizer.sources.symbol_source import BuiltInSource, Dso, DsoKind, Symbols, no_symbols
 
 
-class VmlinuxSource:
+class VmlinuxSource(BuiltInSource):
     """Names, lines and inlined frames of the kernel from its own ELF file."""
 
     order: ClassVar[int] = 5
-
-    def __init__(self, context: Context) -> None:
-        self._context = context
 
     def covers(self, dso: Dso) -> bool:
         """True for the kernel, unless the user names a kallsyms file and no vmlinux."""
@@ -79,7 +76,7 @@ class VmlinuxSource:
             file = open_object(path)
         except ObjectError as error:
             if is_named:
-                raise OptionError(f"--vmlinux {error}") from None
+                raise SettingError("", "symbols.vmlinux", f" {error}") from None
             return None
         if build_id and file.build_id != build_id and not self._context.finder.search_paths.allow_mismatch:
             if is_named:
@@ -109,13 +106,10 @@ def _name_offsets(strings: bytes, name: str) -> Iterator[int]:
         at = strings.find(wanted, at + 1)
 
 
-class ModuleSource:
+class ModuleSource(BuiltInSource):
     """Names of kernel modules from their ``.ko`` files, for modules that kallsyms does not list where they were."""
 
     order: ClassVar[int] = 15
-
-    def __init__(self, context: Context) -> None:
-        self._context = context
 
     def covers(self, dso: Dso) -> bool:
         """True for modules."""

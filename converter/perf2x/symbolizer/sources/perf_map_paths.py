@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from perf2x.base.columnar.secret_keys import secret_key
-from perf2x.base.files.rooted_paths import is_file, resolve_in_root
+from perf2x.base.files.rooted_paths import is_file, paths_in_root, resolve_in_root
 from perf2x.model.recording.sideband import Namespaces
 
 PID_LINK, MOUNT_LINK = 3, 5
@@ -58,7 +58,7 @@ def map_in_process_root(proc: Path | None, pid: int) -> Iterator[Path]:
         return
     match = re.search(r"^NSpid:.*?(\d+)$", status, re.MULTILINE)
     inner = match.group(1) if match else str(pid)
-    yield from filter(None, [resolve_in_root(proc / str(pid) / "root", f"/tmp/perf-{inner}.map")])
+    yield from paths_in_root(proc / str(pid) / "root", f"/tmp/perf-{inner}.map")
 
 
 def maps_in_container(proc: Path | None, mount: int) -> list[Path]:

@@ -17,7 +17,7 @@ from perf2x.base.columnar.arrays import I64, U64
 from perf2x.base.columnar.unique import unique_known
 from perf2x.base.errors import ObjectError
 from perf2x.base.files.read_file import read_object_file
-from perf2x.base.files.rooted_paths import is_file, resolve_in_root
+from perf2x.base.files.rooted_paths import is_file, paths_in_root, resolve_in_root
 from perf2x.base.files.sysroot import PERF_MAP_DIR, host_path
 from perf2x.base.files.temporary import shown_name
 from perf2x.model.diagnostics import Severity
@@ -112,7 +112,7 @@ class PerfMapSource:
         if options.perf_map_dir is not None:
             yield options.perf_map_dir / f"perf-{pid}.map"
         if options.symfs is not None:
-            yield from filter(None, [resolve_in_root(options.symfs, f"{PERF_MAP_DIR}/perf-{pid}.map")])
+            yield from paths_in_root(options.symfs, f"{PERF_MAP_DIR}/perf-{pid}.map")
         elif self._recorded_here():
             yield from self._on_this_machine(pid)
 

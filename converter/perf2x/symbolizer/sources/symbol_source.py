@@ -13,6 +13,7 @@ import numpy as np
 from msgspec import Struct
 
 from perf2x.base.columnar.arrays import I32, I64, U64
+from perf2x.base.columnar.ragged import offsets_of
 from perf2x.binaries.find.object_files import ObjectFiles
 from perf2x.binaries.find.object_finder import Finder
 from perf2x.model.diagnostics import Diagnostics
@@ -115,6 +116,13 @@ class SymbolSource(Protocol):
         ...
 
 
+class BuiltInSource:
+    """What most sources keep: the context."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+
 def no_symbols(count: int, missing: str = "") -> Symbols:
     """Symbols for ``count`` addresses without any rows."""
     empty = np.zeros(0, np.int32)
@@ -129,6 +137,6 @@ def symbols_from_names(names: Sequence[str], row: I64, missing: str = "") -> Sym
 def symbols_from_functions(functions: Sequence[Function], row: I64, missing: str = "") -> Symbols:
     """Symbols without lines and inlined frames: address i is in ``functions[row[i]]``; row −1: unknown."""
     known = row >= 0
-    offsets = np.concatenate([[0], np.cumsum(known)]).astype(np.int64)
+    offsets = offsets_of(known)
     function = row[known].astype(np.int32)
     return Symbols(offsets, function, np.zeros(len(function), np.int32), functions, missing=missing)

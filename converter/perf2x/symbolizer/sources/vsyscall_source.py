@@ -8,19 +8,16 @@ from typing import ClassVar
 import numpy as np
 
 from perf2x.base.columnar.arrays import U64
-from perf2x.symbolizer.sources.symbol_source import Context, Dso, DsoKind, Symbols, symbols_from_names
+from perf2x.symbolizer.sources.symbol_source import BuiltInSource, Dso, DsoKind, Symbols, symbols_from_names
 
 VSYSCALLS = ("vgettimeofday", "vtime", "vgetcpu")
 """Functions of the page, 1024 bytes apart."""
 
 
-class VsyscallSource:
+class VsyscallSource(BuiltInSource):
     """The three functions of the vsyscall page."""
 
     order: ClassVar[int] = 45
-
-    def __init__(self, context: Context) -> None:
-        self._context = context
 
     def covers(self, dso: Dso) -> bool:
         """True for [vsyscall]."""

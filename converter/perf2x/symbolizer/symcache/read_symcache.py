@@ -62,7 +62,7 @@ class Symcache(Struct, frozen=True):
 
     def _location(self, address: U64) -> I64:
         """(n,) innermost location of each address, −1 for none."""
-        row = np.searchsorted(self.ranges, address, "right").astype(np.int64) - 1
+        row = np.searchsorted(self.ranges, address, "right") - 1
         location = row + len(self.locations) - len(self.ranges)
         usable = (row >= 0) & (address < np.uint64(NOTHING))
         usable[usable] = (self.locations[location[usable]] != NOTHING).any(1)

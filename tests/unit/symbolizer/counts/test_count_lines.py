@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from perf2x.base.errors import OptionError, Perf2xError
-from perf2x.binaries.dwarf.subprograms import Subprogram
+from perf2x.binaries.dwarf.dwarf_functions import Subprogram
 from perf2x.binaries.elf.branch_lengths import BranchLengths
 from perf2x.binaries.elf.elf_file import open_elf
 from perf2x.binaries.elf.symtab import function_symbols
