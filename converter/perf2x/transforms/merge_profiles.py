@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I32, I64, AnyArray
+from perf2x.base.columnar.arrays import I32, I64, AnyArray, take_rows_of
 from perf2x.base.columnar.interner import StringInterner, prefix_tree
 from perf2x.base.columnar.ragged import Ragged, concatenate
 from perf2x.base.columnar.unique import unique_inverse
@@ -268,9 +268,7 @@ def _in_time_order(profile: Profile) -> Profile:
         return profile
     others: list[AnyArray] = [column for column in (samples.tags, samples.cgroup, samples.cpu) if column is not None]
     order = np.lexsort([*others, samples.value, samples.stack, samples.event, samples.thread, samples.time])
-    columns = {field: getattr(samples, field) for field in samples.__struct_fields__}
-    ordered = {name: column[order] for name, column in columns.items() if column is not None}
-    return replace(profile, samples=replace(samples, **ordered))
+    return replace(profile, samples=take_rows_of(samples, order))
 
 
 def _merged_meta(profiles: Sequence[Profile]) -> Meta:

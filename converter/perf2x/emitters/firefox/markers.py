@@ -4,9 +4,8 @@ Each event has a schema and a category. Instants end where they begin: Perfetto 
 """
 
 import numpy as np
-from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, AnyArray
+from perf2x.base.columnar.arrays import I64, AnyArray, Columns, stacked, take_rows_of
 from perf2x.base.columnar.unique import argsort_rows, unique
 from perf2x.emitters.encoding.json_encoder import json_bytes, json_milliseconds, json_numbers
 from perf2x.emitters.encoding.text_chunks import chunk_array, interleaved
@@ -23,7 +22,7 @@ SWITCH = "context switch"
 _INSTANT, _INTERVAL = 0, 1
 
 
-class Markers(Struct, frozen=True):
+class Markers(Columns, frozen=True):
     """Rows by track, then start; times in nanoseconds since the first sample."""
 
     track: I64
@@ -33,9 +32,6 @@ class Markers(Struct, frozen=True):
     category: I64
     data: AnyArray
     """Payloads as JSON."""
-
-    def __len__(self) -> int:
-        return len(self.track)
 
 
 def event_markers(
@@ -87,9 +83,8 @@ def no_markers() -> Markers:
 
 def in_order(parts: list[Markers]) -> Markers:
     """Return the rows of all parts by track, start and end."""
-    columns = {name: np.concatenate([getattr(part, name) for part in parts]) for name in Markers.__struct_fields__}
-    order = argsort_rows([columns["track"], columns["start"], columns["end"]])
-    return Markers(**{name: column[order] for name, column in columns.items()})
+    markers = stacked(parts)
+    return take_rows_of(markers, argsort_rows([markers.track, markers.start, markers.end]))
 
 
 def marker_table(markers: Markers, rows: slice) -> bytes:

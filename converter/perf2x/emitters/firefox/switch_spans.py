@@ -3,7 +3,7 @@
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64
+from perf2x.base.columnar.arrays import I64, ends_run, of_next
 from perf2x.base.columnar.unique import argsort_rows
 from perf2x.emitters.firefox.lanes import Timeline
 from perf2x.emitters.timeline.running_time import since
@@ -37,6 +37,6 @@ def switch_spans(profile: Profile, timeline: Timeline) -> SwitchSpans:
     time = since(switches.time[held], timeline.origin)
     order = argsort_rows([track[held], time])
     track, time, is_out = track[held][order], time[order], switches.is_out[held][order]
-    is_closed = np.append((track[1:] == track[:-1]) & is_out[:-1] & ~is_out[1:], False)[: len(track)]
-    end = np.where(is_closed, np.append(time[1:], 0)[: len(time)], time)
+    is_closed = ~ends_run(track) & is_out & ~of_next(is_out, True)
+    end = np.where(is_closed, of_next(time, 0), time)
     return SwitchSpans(track[is_out], time[is_out], end[is_out])

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I32, I64, U64, Bools
+from perf2x.base.columnar.arrays import I32, I64, U64, Bools, begins_run, ends_run, of_previous
 from perf2x.base.columnar.unique import argsort_rows, unique
 from perf2x.model.profile.profile import Profile, RunningThreads
 from perf2x.model.recording.events import Recording
@@ -80,10 +80,8 @@ def curve_of(moments: ThreadTimes, runs: Bools, forks: ThreadTimes) -> RunningTh
     """
     order = argsort_rows([moments.tid, moments.time, ~runs])
     tid, time, on = moments.tid[order], moments.time[order], runs[order]
-    is_first = np.ones(len(tid), np.bool_)
-    is_first[1:] = tid[1:] != tid[:-1]
-    before = np.append(False, on[:-1])
-    before[is_first] = ~on[is_first]
+    is_first = begins_run(tid)
+    before = np.where(is_first, ~on, of_previous(on, False))
     step = on.astype(np.int64) - before
     early = is_first & ~on
     births = _births(ThreadTimes(tid[early], time[early]), forks)
@@ -99,8 +97,7 @@ def _summed(time: U64, step: I64) -> RunningThreads:
     """Add up steps in order of time, one row for each moment at which the number changes."""
     order = np.argsort(time, kind="stable")
     at, total = time[order], np.cumsum(step[order])
-    is_last = np.ones(len(at), np.bool_)
-    is_last[:-1] = at[1:] != at[:-1]
+    is_last = ends_run(at)
     at, total = at[is_last], total[is_last]
     changes = np.diff(total, prepend=0) != 0
     return RunningThreads(at[changes], total[changes].astype(np.int32))

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I32, I64, U8, U64, Bools, take_rows_of
+from perf2x.base.columnar.arrays import I32, I64, U8, U64, Bools, Columns, take_rows_of
 from perf2x.model.profile.waits import Wait
 from perf2x.model.recording.events import Event, Recording, Session
 from perf2x.model.recording.sideband import Sideband, Switches, Tasks
@@ -33,7 +33,7 @@ _STATES = 0x2FF
 """Bits that say why a thread sleeps; the bit that says preempted is 0x100 (Linux 4.14), 0x400 or above before."""
 
 
-class Departures(Struct, frozen=True):
+class Departures(Columns, frozen=True):
     """Threads that left a CPU, in order of time: ``kind`` is a Wait, ``cpu`` −1 where unknown, ``pid`` −1 likewise."""
 
     tid: I64
@@ -41,9 +41,6 @@ class Departures(Struct, frozen=True):
     kind: U8
     cpu: I32
     pid: I32
-
-    def __len__(self) -> int:
-        return len(self.tid)
 
     @property
     def times(self) -> ThreadTimes:

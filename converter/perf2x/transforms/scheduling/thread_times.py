@@ -3,20 +3,16 @@
 from collections.abc import Sequence
 
 import numpy as np
-from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, U64, Bools
+from perf2x.base.columnar.arrays import I64, U64, Bools, Columns
 from perf2x.base.columnar.unique import argsort_rows
 
 
-class ThreadTimes(Struct, frozen=True):
+class ThreadTimes(Columns, frozen=True):
     """Moments of threads, in any order: ``tid`` (n,), ``time`` (n,) on the samples' clock."""
 
     tid: I64
     time: U64
-
-    def __len__(self) -> int:
-        return len(self.tid)
 
     def where(self, keep: Bools) -> "ThreadTimes":
         """Return the moments where ``keep`` (n,) holds."""

@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 
 import numpy as np
-from msgspec import Struct
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I32, I64, U8, U64, AnyArray, Bools
+from perf2x.base.columnar.arrays import I32, I64, U8, U64, AnyArray, Bools, Columns
 from perf2x.model.profile.made_up_frames import with_made_up_frames
 from perf2x.model.profile.profile import Profile, ProfileSamples
 from perf2x.model.profile.waits import Wait
@@ -18,7 +17,7 @@ PREEMPTED = "[preempted]"
 """Innermost frame of a thread that was preempted."""
 
 
-class Waits(Struct, frozen=True):
+class Waits(Columns, frozen=True):
     """Rows of samples to be; ``sample`` is the row of Profile.samples that each was made from, −1 for none."""
 
     sample: I64
@@ -30,9 +29,6 @@ class Waits(Struct, frozen=True):
     duration: I64
     kind: U8
     """A tables.waits.Wait."""
-
-    def __len__(self) -> int:
-        return len(self.sample)
 
 
 def within(time: U64, ranges: Sequence[Range]) -> Bools:
