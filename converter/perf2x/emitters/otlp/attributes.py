@@ -8,7 +8,7 @@ from perf2x.base.columnar.arrays import I64, AnyArray
 from perf2x.base.columnar.ragged import Ragged, offsets_of, side_by_side
 from perf2x.base.columnar.unique import unique_inverse
 from perf2x.emitters.encoding.octet_rows import octet_rows
-from perf2x.emitters.otlp.otlp_encoding import Encoding
+from perf2x.emitters.otlp.otlp_encoding import Encoding, encoded_rows
 from perf2x.emitters.otlp.otlp_schema import AnyValue, ArrayValue, KeyValue, KeyValueAndUnit
 from perf2x.model.printable_text import printable
 
@@ -80,7 +80,7 @@ def referring_key_values(encoding: Encoding, attributes: Mapping[str, str], text
     """Return the same with keys and values in the table of texts."""
     items = sorted(attributes.items())
     keys, numbers = (np.array([texts.add(item[at]) for item in items], np.int64) for at in (0, 1))
-    values = encoding.joined([encoding.number(AnyValue.STRING_VALUE_STRINDEX, numbers)])
+    values = encoded_rows(encoding, {AnyValue.STRING_VALUE_STRINDEX: numbers})
     return encoding.joined(
         [
             encoding.messages(KeyValue.VALUE, values, np.arange(len(items) + 1)),

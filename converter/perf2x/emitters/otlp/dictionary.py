@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from perf2x.base.columnar.ragged import Ragged
 from perf2x.emitters.encoding.octet_rows import octet_rows
 from perf2x.emitters.otlp.attributes import Attributes, Texts
-from perf2x.emitters.otlp.otlp_encoding import Encoding, Pieces
-from perf2x.emitters.otlp.otlp_schema import Field, Link, ProfilesDictionary
+from perf2x.emitters.otlp.otlp_encoding import Encoding
+from perf2x.emitters.otlp.otlp_schema import Field, Link, Pieces, ProfilesDictionary
 
 _NO_LINK = (Link.TRACE_ID, bytes(16)), (Link.SPAN_ID, bytes(8))
 """Entry 0 of the links has zeros, for readers that expect so many bytes."""
