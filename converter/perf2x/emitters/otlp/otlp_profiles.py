@@ -4,16 +4,15 @@ import numpy as np
 from msgspec import Struct
 
 from perf2x.base.columnar.arrays import U64
-from perf2x.base.columnar.ragged import Ragged
+from perf2x.base.columnar.ragged import Ragged, octet_rows
 from perf2x.base.columnar.unique import unique
 from perf2x.base.errors import OptionError
-from perf2x.emitters.encoding.octet_rows import octet_rows
-from perf2x.emitters.otlp.dictionary import Dictionary
+from perf2x.emitters.otlp.attributes import Dictionary
 from perf2x.emitters.otlp.otlp_encoding import one_number
 from perf2x.emitters.otlp.otlp_schema import Field, Pieces, ScopeProfiles, ValueType
 from perf2x.emitters.otlp.otlp_schema import Profile as ProfileFields
 from perf2x.emitters.otlp.stack_samples import SampleGroups, sample_rows
-from perf2x.emitters.pprof.pprof_comments import comment_lines
+from perf2x.emitters.pprof.pprof_tables import comment_lines
 from perf2x.model.profile.event_lookup import plain_names, shown_event
 from perf2x.model.profile.profile import Meta, Profile, ProfileEvent
 from perf2x.model.recording.event_names import is_tracepoint

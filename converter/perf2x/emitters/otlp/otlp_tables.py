@@ -11,8 +11,7 @@ from msgspec import Struct
 from perf2x.base.columnar.arrays import I64, AnyArray, row_slices
 from perf2x.base.columnar.ragged import Ragged, row_batches
 from perf2x.base.columnar.unique import unique
-from perf2x.emitters.otlp.attributes import number_rows
-from perf2x.emitters.otlp.dictionary import Dictionary
+from perf2x.emitters.otlp.attributes import Dictionary, number_rows
 from perf2x.emitters.otlp.frame_types import FRAME_TYPES, frame_types
 from perf2x.emitters.otlp.otlp_encoding import Encoding, encoded_rows
 from perf2x.emitters.otlp.otlp_schema import Function, Line, Location, Mapping, Pieces, ProfilesDictionary, Stack

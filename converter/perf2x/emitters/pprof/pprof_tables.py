@@ -13,7 +13,7 @@ from perf2x.base.columnar.ragged import Ragged, offsets_of, ranges, side_by_side
 from perf2x.base.columnar.unique import unique_inverse
 from perf2x.emitters.encoding.protobuf import nested_field, number_field, number_fields, top_level
 from perf2x.model.printable_text import bracketed, printable
-from perf2x.model.profile.profile import Functions, Locations, Mappings, Profile
+from perf2x.model.profile.profile import Functions, Locations, Mappings, Meta, Profile
 from perf2x.model.recording.mapping_names import is_real_path, without_deleted
 
 _LOCATIONS_PER_WRITE = 1 << 16
@@ -165,3 +165,10 @@ def encode_rest(location: int, function: int) -> bytes:
     line = number_field(1, np.array([function]))
     fields = [number_field(1, np.array([location])), nested_field(4, line, np.array([0, 1]))]
     return top_level(4, side_by_side(fields))
+
+
+def comment_lines(meta: Meta) -> tuple[str, ...]:
+    """Return perf's version, its command line and the remarks that perf2x made."""
+    lines = [f"perf-version:{meta.perf_version}"] if meta.perf_version else []
+    lines += [f"perf-command:{' '.join(meta.command_line)}"] if meta.command_line else []
+    return (*lines, *meta.comments)

@@ -20,14 +20,13 @@ from msgspec.structs import replace
 
 from perf2x.base.columnar.arrays import I64, AnyArray, Bools, Columns, ends_run, narrow, of_previous, take_rows_of
 from perf2x.base.columnar.ragged import argsort_small
-from perf2x.emitters.timeline.durations import Durations, durations_of
+from perf2x.emitters.timeline.durations import Durations, durations_of, ran_then
 from perf2x.emitters.timeline.placement import order_of
 from perf2x.emitters.timeline.running_spans import Runs, no_runs, runs_of
 from perf2x.emitters.timeline.running_time import FAR, RunningTime, Spans, gaps_between, last_until, since, union_of
 from perf2x.emitters.timeline.tracks import cpu_tracks_of, tracks_of
 from perf2x.emitters.timeline.unwatched import Boxes, pieces_without_switches
 from perf2x.model.profile.profile import Profile
-from perf2x.model.profile.waits import Wait
 
 _REACH = 2
 """Periods before a sample that are drawn with its stack where switches say that its thread ran."""
@@ -117,8 +116,7 @@ def on_cpus(profile: Profile, shown: ShownSamples) -> ShownSamples:
     """Return what ran on each CPU that is known, on the tracks of ``cpu_tracks_of``; waits lie on none."""
     samples = profile.samples
     cpu = np.full(len(shown), -1) if samples.cpu is None else samples.cpu[shown.sample].astype(np.int64)
-    ran = np.ones(len(shown), np.bool_) if samples.wait is None else samples.wait[shown.sample] == Wait.RAN
-    known = np.flatnonzero((cpu >= 0) & ran)
+    known = np.flatnonzero((cpu >= 0) & ran_then(samples, shown.sample))
     track = np.searchsorted(cpu_tracks_of(profile).cpu, cpu[known])
     return _in_order([(shown.sample[known], Spans(track, shown.start[known], shown.end[known]))])
 

@@ -1,8 +1,9 @@
-"""Waits on their way into a profile: as columns, and joined with its samples."""
+"""Waits on their way into a profile: as columns, joined with its samples, and as figures for the summary."""
 
 from collections.abc import Sequence
 
 import numpy as np
+from msgspec import Struct
 from msgspec.structs import replace
 
 from perf2x.base.columnar.arrays import I32, I64, U8, U64, AnyArray, Bools, Columns
@@ -101,3 +102,33 @@ def joined_samples(profile: Profile, kept: Bools, waits: Waits, event: int | I32
     }
     order = np.lexsort((columns["value"], columns["stack"], columns["event"], columns["thread"], columns["time"]))
     return ProfileSamples(**{name: column[order] for name, column in columns.items()})
+
+
+class WaitReport(Struct, frozen=True):
+    """Waits that ``--off-cpu`` found, before filters by name; times in nanoseconds."""
+
+    waits: int
+    waited_ns: int
+    preempted_ns: int
+    nameless_ns: int
+    """Time of waits without a stack."""
+    near_ns: int = 0
+    """Most time between a sample and a departure that has its stack; 0 where departures have stacks themselves."""
+    open_ns: int = 0
+    """Time of waits that the recording ends in."""
+
+
+def report_of(waits: Waits, near_ns: int = 0, open_ns: int = 0) -> WaitReport:
+    """Sum up waits whose unknown stacks are −1."""
+    return WaitReport(
+        waits=len(waits),
+        waited_ns=int(waits.duration.sum()),
+        preempted_ns=_time_of(waits, waits.kind == Wait.PREEMPTED),
+        nameless_ns=_time_of(waits, waits.stack < 0),
+        near_ns=near_ns,
+        open_ns=open_ns,
+    )
+
+
+def _time_of(waits: Waits, rows: Bools) -> int:
+    return int(np.sum(waits.duration[rows]))
