@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I32, I64, U64, Bools, begins_run, ends_run, of_previous
+from perf2x.base.columnar.arrays import I32, I64, U64, Bools, begins_run, ends_run, of_previous, stacked
 from perf2x.base.columnar.unique import argsort_rows, unique
 from perf2x.model.profile.profile import Profile, RunningThreads
 from perf2x.model.recording.events import Recording
 from perf2x.transforms.scheduling.schedule import Schedule, schedule_of
 from perf2x.transforms.scheduling.switch_samples import SWITCH, base_name
-from perf2x.transforms.scheduling.thread_times import ThreadTimes, joined_times, last_at_or_before
+from perf2x.transforms.scheduling.thread_times import ThreadTimes, last_at_or_before
 from perf2x.transforms.scheduling.wait_stacks import sample_times
 
 
@@ -56,10 +56,10 @@ def _moments(schedule: Schedule, seen: ThreadTimes) -> tuple[ThreadTimes, Bools]
     if not schedule.is_traced:
         told = np.append(schedule.entered.tid, schedule.stopped.tid)
         seen = seen.where(~np.isin(seen.tid, told))
-    on = joined_times([schedule.entered, seen])
+    on = stacked([schedule.entered, seen])
     # a sample at the moment of its thread's departure was taken while it ran
     off = ThreadTimes(schedule.stopped.tid, schedule.stopped.time + np.uint64(1))
-    return joined_times([on, off]), np.arange(len(on) + len(off)) < len(on)
+    return stacked([on, off]), np.arange(len(on) + len(off)) < len(on)
 
 
 def _threads_of(profile: Profile, recording: Recording, schedule: Schedule, pids: tuple[int, ...]) -> I64:
