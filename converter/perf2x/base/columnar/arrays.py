@@ -48,9 +48,10 @@ def row_slices(count: int, at_once: int) -> Iterator[slice]:
 
 def begins_run(*columns: AnyArray) -> Bools:
     """(n,) True where a row differs in any column from the row before it, and for the first one."""
-    begins = np.zeros(len(columns[0]), np.bool_)
-    begins[:1] = True
-    for column in columns:
+    first, *others = columns
+    begins = np.ones(len(first), np.bool_)
+    np.not_equal(first[1:], first[:-1], out=begins[1:])  # columns of all addresses of a file come here
+    for column in others:
         begins[1:] |= column[1:] != column[:-1]
     return begins
 
