@@ -3,8 +3,10 @@
 ``python -m tests.support.fleet_options`` prints the table. What shows is the dataset's bytes and what is said.
 """
 
+import os
 import shutil
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import chdir
 from pathlib import Path
@@ -25,7 +27,7 @@ CASES: dict[str, dict[str, Case]] = {
         "scheduler": Case(("--scheduler", "nowhere")),
         "workers": Case(("--workers", "1")),
         "no_dashboard": Case(("--no-dashboard",)),
-        "leave_unfinished": Case(("--leave-unfinished", "0s"), on="unfinished"),
+        "leave_unfinished": Case(("--leave-unfinished", "365d"), on="unfinished"),
         "fail_above_errors": Case(("--fail-above-errors", "0"), base=("listed.txt",)),
         "symfs": Case(("--symfs", str(CORPUS / "common/symfs")), on="unwind", nameless=True),
         "kallsyms": Case(("--kallsyms", "kallsyms"), nameless=True),
@@ -81,7 +83,10 @@ HARMLESS = {
 def prepare(place: Place) -> None:
     """Write the inputs that the cases of other commands have not."""
     raw = (place.folder / place.rich[0]).read_bytes()
-    (place.folder / "unfinished.data").write_bytes(raw[: len(raw) * 9 // 10])
+    unfinished = place.folder / "unfinished.data"
+    unfinished.write_bytes(raw[: len(raw) * 9 // 10])
+    hour_ago = time.time() - 3600
+    os.utime(unfinished, (hour_ago, hour_ago))  # longer than ingest waits by itself
     (place.folder / "listed.txt").write_text("no-such.data\n")
 
 

@@ -19,7 +19,7 @@ from typing import BinaryIO, ClassVar
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, U64, Bools
+from perf2x.base.columnar.arrays import I64, U64, Bools, row_slices
 from perf2x.base.columnar.unique import group_rows
 from perf2x.model.plugin_options import Needs, check_choices, option
 from perf2x.model.profile.code_counts import COUNTS_CODE, EXTERNAL, NOT_RECORDED, BranchCounts, CodeCounts, CodeRequest
@@ -54,8 +54,8 @@ class Bolt:
         if profile.code is None:
             return
         lines = list(self._lines(profile.code))
-        for start in range(0, len(lines), _LINES_PER_WRITE):
-            out.write("".join(lines[start : start + _LINES_PER_WRITE]).encode())
+        for rows in row_slices(len(lines), _LINES_PER_WRITE):
+            out.write("".join(lines[rows]).encode())
 
     def notes(self, profile: Profile) -> tuple[str, ...]:
         """Name the object, and say what its lines count."""

@@ -12,7 +12,7 @@ from typing import BinaryIO, ClassVar
 import numpy as np
 
 from perf2x.base.abi.uapi import CpuMode
-from perf2x.base.columnar.arrays import I64, AnyArray
+from perf2x.base.columnar.arrays import I64, AnyArray, row_slices
 from perf2x.base.columnar.ragged import row_numbers
 from perf2x.base.columnar.unique import unique, unique_inverse
 from perf2x.base.errors import OptionError
@@ -57,8 +57,7 @@ class Collapsed:
 
     def emit(self, profile: Profile, out: BinaryIO) -> None:
         """Write sorted lines, each ended by a newline."""
-        for chunk in self.lines(profile):
-            out.write(chunk)
+        out.writelines(self.lines(profile))
 
     def notes(self, profile: Profile) -> tuple[str, ...]:
         """Unit of the numbers, and the events that are left out."""
@@ -80,10 +79,7 @@ class Collapsed:
         rows, weight = self._chosen(profile)
         frames = location_frames(profile)
         texts, key_of_frame = _interned(self._frame_texts(profile, frames))
-        threads = len(profile.threads)
-        roots, root_of_thread = _interned(
-            [self._root_text(profile, row) if self.root else b"" for row in range(threads)]
-        )
+        roots, root_of_thread = _interned([self._root_text(profile, row) for row in range(len(profile.threads))])
         used, group = unique_inverse(root_of_thread[profile.samples.thread[rows]])
         tree, node = merge_stacks(
             expand(profile.stacks, frames.of_location),
@@ -114,17 +110,14 @@ class Collapsed:
         if not self.root:
             return b""
         comm = one_line(profile.strings[profile.threads.comm[thread]]).replace(" ", "_").replace(";", ":")
-        pid, tid = (
-            "?" if number < 0 else str(number)
-            for number in (int(profile.threads.pid[thread]), int(profile.threads.tid[thread]))
-        )
+        numbers = (int(profile.threads.pid[thread]), int(profile.threads.tid[thread]))
+        pid, tid = ("?" if number < 0 else str(number) for number in numbers)
         suffix = f"-{pid}/{tid}" if self.with_tid else f"-{pid}" if self.with_pid else ""
         return ((comm or "?") + suffix).encode()
 
     def _frame_texts(self, profile: Profile, frames: LocationFrames) -> list[bytes]:
-        names = [one_line(name).replace(";", ":") or "[unknown]" for name in frames.name]
-        marks = (names[row] + mark for row, mark in enumerate(self._marks(profile, frames).tolist()))
-        return [text.encode() for text in marks]
+        names = (one_line(name).replace(";", ":") or "[unknown]" for name in frames.name)
+        return [(name + mark).encode() for name, mark in zip(names, self._marks(profile, frames).tolist(), strict=True)]
 
     def _marks(self, profile: Profile, frames: LocationFrames) -> AnyArray:
         """(frames,) suffix of each name, such as ``_[k]``."""
@@ -168,8 +161,8 @@ def _stack_lines(
     inner_rank, leaf_rank = _distinct_texts(all_texts)
     order = reading_order(tree, inner_rank[name], leaf_rank[name], seen)
     table = chunk_array([text + end for end in (b";", b" ") for text in all_texts])
-    for start in range(0, len(order), _LINES_PER_WRITE):
-        rows = order[start : start + _LINES_PER_WRITE]
+    for part in row_slices(len(order), _LINES_PER_WRITE):
+        rows = order[part]
         path = paths_of_length(tree.parent, rows, tree.depth[rows] + 1 - skip, outermost_first=True)
         chosen, ends = name[path.values], path.offsets[1:]
         chosen[ends - 1] += len(all_texts)

@@ -10,7 +10,7 @@ from typing import BinaryIO, ClassVar
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I64, AnyArray
+from perf2x.base.columnar.arrays import I64, AnyArray, row_slices
 from perf2x.base.columnar.unique import rows_by, unique
 from perf2x.emitters.encoding.decimal_text import without_nulls
 from perf2x.emitters.encoding.json_encoder import json_bytes, json_column, json_string
@@ -98,8 +98,8 @@ def _stack_texts(rows: FrameRows, stacks: I64) -> AnyArray:
     texts = [form % number for form in forms for number in numbers]
     cells = np.array(texts, "S8" if len(texts[-1]) <= 8 else "S16")
     result: list[bytes] = []
-    for start in range(0, len(stacks), _STACKS_PER_PIECE):
-        leaf = rows.innermost(stacks[start : start + _STACKS_PER_PIECE])
+    for part in row_slices(len(stacks), _STACKS_PER_PIECE):
+        leaf = rows.innermost(stacks[part])
         path = paths(rows.parent, depth, leaf, outermost_first=True)
         chosen, held = rows.frame[path.values], path.lengths > 0
         chosen[path.offsets[:-1][held]] += count
@@ -111,9 +111,9 @@ def _stack_texts(rows: FrameRows, stacks: I64) -> AnyArray:
 
 def _arrays(texts: AnyArray, place: I64) -> Iterator[bytes]:
     """Each sample's stack."""
-    for start in range(0, len(place), _ROWS_PER_PIECE):
-        some = b"],".join(texts[place[start : start + _ROWS_PER_PIECE]].tolist())
-        yield (b"," if start else b"") + some + b"]"
+    for rows in row_slices(len(place), _ROWS_PER_PIECE):
+        some = b"],".join(texts[place[rows]].tolist())
+        yield (b"," if rows.start else b"") + some + b"]"
 
 
 def _profile(name: str, unit: str, stacks: Iterator[bytes], weights: I64) -> Iterator[bytes]:

@@ -13,7 +13,7 @@ from perf2x.stitcher.call_graphs import UnwindReport
 from perf2x.stitcher.deferred.deferred_report import DeferredReport
 from perf2x.symbolizer.symbol_report import SymbolReport
 from perf2x.transforms.pairs.pair_report import PairReport
-from perf2x.transforms.scheduling.wait_report import WaitReport
+from perf2x.transforms.scheduling.wait_rows import WaitReport
 
 
 class EventCount(Struct, frozen=True):

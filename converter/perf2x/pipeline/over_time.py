@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from perf2x.base.errors import OptionError
 from perf2x.model.value_limits import LAST_TIME, check_total
 from perf2x.transforms.pairs.pair_report import PairReport
-from perf2x.transforms.scheduling.wait_report import WaitReport
+from perf2x.transforms.scheduling.wait_rows import WaitReport
 
 if TYPE_CHECKING:
     from perf2x.model.profile.profile import Profile

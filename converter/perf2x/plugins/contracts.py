@@ -5,10 +5,11 @@ hand, so that an emitter can be tested without a recording. Only tests import th
 """
 
 import io
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, BinaryIO, cast
 
 import numpy as np
+from msgspec.structs import replace
 
 from perf2x.base.abi.uapi import CpuMode
 from perf2x.model.plugin_options import HONOURABLE
@@ -93,7 +94,7 @@ class ProfileBuilder:
         ``synthetic`` marks a frame without an address, such as ``[truncated stack]``.
         """
         rows = tuple(self._line((line, "", 0) if isinstance(line, str) else line) for line in lines)
-        return self._row("locations", (address, address - caller, mapping, int(mode), rows, synthetic))
+        return self._row("locations", (address, address - caller, mapping, int(mode), synthetic, rows))
 
     def function(self, name: str, mode: int = CpuMode.USER) -> int:
         """Add a function of this name outside all mappings; return its location."""
@@ -133,15 +134,15 @@ class ProfileBuilder:
     def build(self, timeline: bool = False, meta: Meta | None = None) -> Profile:
         """The checked profile. Without ``timeline``, rows of equal event, thread and stack are summed; no times."""
         rows = sorted(self._samples, key=lambda row: row[5]) if timeline else _summed(self._samples)
-        resolved = {row[2] for row in self._tables["locations"] if row[4]}
+        resolved = {row[2] for row in self._tables["locations"] if row[5]}
         profile = Profile(
             strings=list(self._strings),
             events=tuple(self._events),
-            threads=Threads(*_columns(self._tables["threads"], 4)),
+            threads=Threads(*_columns(self._tables["threads"], *[np.int32] * 4)),
             mappings=self._mappings(resolved),
-            functions=Functions(*_columns(self._tables["functions"], 4)),
+            functions=Functions(*_columns(self._tables["functions"], *[np.int32] * 4)),
             locations=self._locations(),
-            stacks=Stacks(*_columns(self._tables["stacks"], 2)),
+            stacks=Stacks(*_columns(self._tables["stacks"], np.int32, np.int32)),
             samples=_samples(rows, timeline),
             meta=meta or Meta(),
             switches=self._thread_switches() if timeline else None,
@@ -161,45 +162,28 @@ class ProfileBuilder:
         return self._row("functions", (self._text(name), self._text(name), self._text(filename), 0)), number
 
     def _mappings(self, resolved: set[int]) -> Mappings:
-        rows = list(self._tables["mappings"])
-        start, limit, offset = (np.array([row[at] for row in rows], np.uint64) for at in range(3))
-        filename, build_id, pid = (np.array([row[at] for row in rows], np.int32) for at in (3, 4, 5))
-        named = np.array([row in resolved for row in range(len(rows))], np.bool_)
-        none = np.zeros(len(rows), np.bool_)
-        kernel = np.array([row[6] for row in rows], np.bool_)
-        return Mappings(start, limit, offset, filename, build_id, pid, kernel, named, none, none, none)
+        rows = self._tables["mappings"]
+        columns = _columns(rows, *[np.uint64] * 3, *[np.int32] * 3, np.bool_)
+        named, none = np.array([row in resolved for row in range(len(rows))], np.bool_), np.zeros(len(rows), np.bool_)
+        return Mappings(*[*columns, named, none, none, none])
 
     def _locations(self) -> Locations:
-        rows = list(self._tables["locations"])
-        address, lookup = (np.array([row[at] for row in rows], np.uint64) for at in (0, 1))
-        lines = [line for row in rows for line in row[4]]
-        return Locations(
-            address,
-            lookup,
-            np.array([row[2] for row in rows], np.int32),
-            np.array([row[3] for row in rows], np.uint8),
-            np.array([row[5] for row in rows], np.bool_),
-            np.cumsum([0] + [len(row[4]) for row in rows]).astype(np.int64),
-            np.array([function for function, _ in lines], np.int32),
-            np.array([number for _, number in lines], np.int32),
-        )
+        rows = self._tables["locations"]
+        columns = _columns(rows, np.uint64, np.uint64, np.int32, np.uint8, np.bool_)
+        offsets = np.cumsum([0] + [len(row[5]) for row in rows]).astype(np.int64)
+        lines = _columns([line for row in rows for line in row[5]], np.int32, np.int32)
+        return Locations(*[*columns, offsets, *lines])
 
     def _thread_switches(self) -> ThreadSwitches | None:
-        rows = sorted(self._switches)
-        if not rows:
+        if not self._switches:
             return None
-        return ThreadSwitches(
-            np.array([row[0] for row in rows], np.uint64),
-            np.array([row[1] for row in rows], np.int32),
-            np.array([row[2] for row in rows], np.bool_),
-            np.array([row[3] for row in rows], np.int32),
-            np.array([row[4] for row in rows], np.bool_),
-            np.full(len(rows), -1, np.int64),
-        )
+        columns = _columns(sorted(self._switches), np.uint64, np.int32, np.bool_, np.int32, np.bool_)
+        return ThreadSwitches(*[*columns, np.full(len(self._switches), -1, np.int64)])
 
 
-def _columns(rows: dict[Any, int], width: int) -> list[np.ndarray[Any, np.dtype[np.int32]]]:
-    return [np.array([row[at] for row in rows], np.int32) for at in range(width)]
+def _columns(rows: Collection[tuple[Any, ...]], *dtypes: Any) -> Any:
+    """(rows,) the first entries of each row, as columns of these types."""
+    return [np.array([row[at] for row in rows], dtype) for at, dtype in enumerate(dtypes)]
 
 
 def _summed(rows: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
@@ -211,13 +195,9 @@ def _summed(rows: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
 
 
 def _samples(rows: Sequence[tuple[int, ...]], timeline: bool) -> ProfileSamples:
-    event, thread, stack = (np.array([row[at] for row in rows], np.int32) for at in range(3))
-    value, count = (np.array([row[at] for row in rows], np.int64) for at in (3, 4))
-    time = np.array([row[5] for row in rows], np.uint64) if timeline else None
-    cpu = np.array([row[6] for row in rows], np.int32) if timeline else None
-    waits = timeline and any(row[7] for row in rows)
-    wait = np.array([row[7] for row in rows], np.uint8) if waits else None
-    return ProfileSamples(event, thread, stack, value, count, time, cpu, wait=wait)
+    *columns, time, cpu, wait = _columns(rows, *[np.int32] * 3, *[np.int64] * 2, np.uint64, np.int32, np.uint8)
+    samples = ProfileSamples(*columns)
+    return replace(samples, time=time, cpu=cpu, wait=wait if wait.any() else None) if timeline else samples
 
 
 class SequentialSink(io.RawIOBase):

@@ -7,6 +7,7 @@ profiles comparable.
 import hashlib
 import hmac
 import re
+from collections.abc import Set
 
 import numpy as np
 from msgspec.structs import replace
@@ -34,9 +35,11 @@ def anonymized(profile: Profile, salt: str) -> Profile:
     kernel = hidden.kernel_functions()
     pids = _renumbered(profile.threads.pid)
     functions, mappings, threads = profile.functions, profile.mappings, profile.threads
-    names, system_names = (
-        strings.add_all(hidden.texts(column, "f", keep=kernel)) for column in (functions.name, functions.system_name)
-    )
+
+    def hashed(column: I32, kind: str, keep: Set[int] = frozenset()) -> I32:
+        return strings.add_all(hidden.texts(column, kind, keep))
+
+    names, system_names = (hashed(column, "f", kernel) for column in (functions.name, functions.system_name))
     return replace(
         profile,
         events=tuple(hidden.event(event) for event in profile.events),
@@ -44,12 +47,12 @@ def anonymized(profile: Profile, salt: str) -> Profile:
             threads,
             pid=pids,
             tid=_renumbered(threads.tid),
-            comm=strings.add_all(hidden.texts(threads.comm, "thread")),
-            process=strings.add_all(hidden.texts(threads.process, "thread")),
+            comm=hashed(threads.comm, "thread"),
+            process=hashed(threads.process, "thread"),
         ),
         mappings=replace(
             mappings,
-            filename=strings.add_all(hidden.texts(mappings.filename, "object")),
+            filename=hashed(mappings.filename, "object"),
             build_id=np.zeros(len(mappings), np.int32),
             pid=np.where(mappings.pid >= 0, 0, mappings.pid).astype(np.int32),
         ),
@@ -57,7 +60,7 @@ def anonymized(profile: Profile, salt: str) -> Profile:
             functions,
             name=names,
             system_name=system_names,
-            filename=strings.add_all(hidden.texts(functions.filename, "file")),
+            filename=hashed(functions.filename, "file"),
         ),
         samples=_anonymized_samples(profile, hidden, strings),
         strings=strings.table(),
@@ -84,11 +87,11 @@ class _Hidden:
         self._profile = profile
         self._salt = salt
 
-    def texts(self, column: I32, kind: str, keep: set[int] | None = None) -> list[str]:
+    def texts(self, column: I32, kind: str, keep: Set[int]) -> list[str]:
         """One text per row: ``kind-1a2b3c4d``; public and empty names, and rows in ``keep``, stay."""
         strings = self._profile.strings
         return [
-            strings[text] if row in (keep or ()) or not strings[text] else self.text(strings[text], kind)
+            strings[text] if row in keep or not strings[text] else self.text(strings[text], kind)
             for row, text in enumerate(column.tolist())
         ]
 

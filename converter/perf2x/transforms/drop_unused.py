@@ -8,11 +8,12 @@ from perf2x.base.columnar.ragged import Ragged
 from perf2x.base.columnar.unique import unique
 from perf2x.model.profile.profile import Locations, Profile, Stacks
 
-_TEXTS = {
+TEXTS = {
     "threads": ("comm", "process"),
     "mappings": ("filename", "build_id"),
     "functions": ("name", "system_name", "filename"),
 }
+"""Columns that are rows of Profile.strings."""
 
 
 def compact(profile: Profile) -> Profile:
@@ -82,7 +83,7 @@ def _compact_threads(profile: Profile) -> Profile:
 
 
 def _compact_strings(profile: Profile) -> Profile:
-    columns = [getattr(getattr(profile, table), name) for table, names in _TEXTS.items() for name in names]
+    columns = [getattr(getattr(profile, table), name) for table, names in TEXTS.items() for name in names]
     cgroup = profile.samples.cgroup
     columns += [np.zeros(1, np.int32)] + ([cgroup] if cgroup is not None else [])
     number, kept = _used(np.concatenate(columns), len(profile.strings))
@@ -91,7 +92,7 @@ def _compact_strings(profile: Profile) -> Profile:
             getattr(profile, table),
             **{name: number[getattr(getattr(profile, table), name)].astype(np.int32) for name in names},
         )
-        for table, names in _TEXTS.items()
+        for table, names in TEXTS.items()
     }
     samples = profile.samples
     if cgroup is not None:

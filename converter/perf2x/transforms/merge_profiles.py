@@ -11,25 +11,26 @@ from typing import Any
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I32, I64, AnyArray
+from perf2x.base.columnar.arrays import I32, I64, AnyArray, take_rows_of
 from perf2x.base.columnar.interner import StringInterner, prefix_tree
 from perf2x.base.columnar.ragged import Ragged, concatenate
 from perf2x.base.columnar.unique import unique_inverse
 from perf2x.model.profile.code_counts import merged_code
-from perf2x.model.profile.profile import (
-    Functions,
-    Locations,
-    Mappings,
-    Meta,
-    Profile,
-    ProfileEvent,
-    ProfileSamples,
-    Stacks,
-    Threads,
-)
+from perf2x.model.profile.profile import Locations, Meta, Profile, ProfileEvent, ProfileSamples, Stacks, Threads
 from perf2x.model.profile.stack_tree import location_rows, sum_samples, used_stacks
+from perf2x.transforms.drop_unused import TEXTS
 
 Tags = Mapping[str, str]
+
+_SORTED_BY = {
+    "threads": ("pid", "tid", "comm", "process"),
+    "mappings": (
+        "is_kernel", "filename", "start", "limit", "offset", "build_id", "pid", "has_functions", "has_filenames",
+        "has_line_numbers", "has_inline_frames",
+    ),
+    "functions": ("name", "system_name", "filename", "start_line"),
+}  # fmt: skip
+"""Columns of tables, the one that decides first in front."""
 
 
 def merge_profiles(profiles: Sequence[Profile], tags: Sequence[Tags] | None = None) -> Profile:
@@ -43,8 +44,8 @@ def merge_profiles(profiles: Sequence[Profile], tags: Sequence[Tags] | None = No
     strings = StringInterner()
     events, event_of = _merged_events(profiles)
     threads, thread_of = _merged_threads(profiles, strings)
-    mappings, mapping_of = _merged_mappings(profiles, strings)
-    functions, function_of = _merged_functions(profiles, strings)
+    mappings, mapping_of = _merged_table(profiles, "mappings", strings)
+    functions, function_of = _merged_table(profiles, "functions", strings)
     locations, location_of = _locations(profiles, mapping_of, function_of)
     stacks, leaves = _merged_stacks(profiles, location_of)
     samples = _merged_samples(profiles, event_of, thread_of, leaves, strings)
@@ -120,53 +121,31 @@ def _strings_of(profile: Profile, column: I32) -> list[str]:
     return [profile.strings[row] for row in column.tolist()]
 
 
-def _merged_threads(profiles: Sequence[Profile], strings: StringInterner) -> tuple[Threads, list[I64]]:
-    tables = []
+def _merged_table(profiles: Sequence[Profile], name: str, strings: StringInterner) -> tuple[Any, list[I64]]:
+    """Distinct rows of one table of all profiles, texts compared, and where each profile's rows went."""
+    first = getattr(profiles[0], name)
+    columns, tables = _SORTED_BY[name], []
     for profile in profiles:
-        old = profile.threads
-        texts = _strings_of(profile, old.comm), _strings_of(profile, old.process)
-        tables.append(list(zip(old.pid.tolist(), old.tid.tolist(), *texts, strict=True)))
+        held = [(column in TEXTS[name], getattr(getattr(profile, name), column)) for column in columns]
+        values = (_strings_of(profile, each) if is_text else each.tolist() for is_text, each in held)
+        tables.append(list(zip(*values, strict=True)))
     rows, numbers = _ordered(tables)
-    starts = np.zeros(len(rows), np.int32)
+    merged = {
+        column: strings.add_all(row[at] for row in rows)
+        if column in TEXTS[name]
+        else _column(rows, at, getattr(first, column).dtype)
+        for at, column in enumerate(columns)
+    }
+    return replace(first, **merged), numbers
+
+
+def _merged_threads(profiles: Sequence[Profile], strings: StringInterner) -> tuple[Threads, list[I64]]:
+    threads, numbers = _merged_table(profiles, "threads", strings)
+    starts = np.zeros(len(threads), np.int32)
     for profile, number in zip(profiles, numbers, strict=True):
         if profile.threads.starts is not None:  # a thread may be in several recordings
             np.maximum.at(starts, number[:-1], profile.threads.starts)
-    columns = _int32(rows, 0), _int32(rows, 1), _added(rows, 2, strings), _added(rows, 3, strings)
-    return Threads(*columns, starts), numbers
-
-
-def _merged_mappings(profiles: Sequence[Profile], strings: StringInterner) -> tuple[Mappings, list[I64]]:
-    tables = []
-    for profile in profiles:
-        mapped = profile.mappings
-        flags = (mapped.has_functions, mapped.has_filenames, mapped.has_line_numbers, mapped.has_inline_frames)
-        texts = _strings_of(profile, mapped.filename), _strings_of(profile, mapped.build_id)
-        ranges = mapped.start.tolist(), mapped.limit.tolist(), mapped.offset.tolist()
-        columns = [
-            mapped.is_kernel.tolist(), texts[0], *ranges, texts[1], mapped.pid.tolist(),
-            *(flag.tolist() for flag in flags),
-        ]  # fmt: skip
-
-        tables.append(list(zip(*columns, strict=True)))
-    rows, numbers = _ordered(tables)
-    return Mappings(
-        start=_column(rows, 2, np.uint64), limit=_column(rows, 3, np.uint64), offset=_column(rows, 4, np.uint64),
-        filename=_added(rows, 1, strings), build_id=_added(rows, 5, strings), pid=_int32(rows, 6),
-        is_kernel=_column(rows, 0, np.bool_), has_functions=_column(rows, 7, np.bool_),
-        has_filenames=_column(rows, 8, np.bool_), has_line_numbers=_column(rows, 9, np.bool_),
-        has_inline_frames=_column(rows, 10, np.bool_),
-    ), numbers  # fmt: skip
-
-
-def _merged_functions(profiles: Sequence[Profile], strings: StringInterner) -> tuple[Functions, list[I64]]:
-    tables = []
-    for profile in profiles:
-        f = profile.functions
-        texts = [_strings_of(profile, column) for column in (f.name, f.system_name, f.filename)]
-        tables.append(list(zip(*texts, f.start_line.tolist(), strict=True)))
-    rows, numbers = _ordered(tables)
-    name, system_name, filename = (_added(rows, column, strings) for column in range(3))
-    return Functions(name, system_name, filename, _int32(rows, 3)), numbers
+    return replace(threads, starts=starts), numbers
 
 
 def _locations(
@@ -185,10 +164,10 @@ def _locations(
     rows, numbers = _ordered(tables)
     lines = [line for row in rows for line in row[5]]
     return Locations(
-        address=_column(rows, 1, np.uint64), lookup=_column(rows, 2, np.uint64), mapping=_int32(rows, 0),
+        address=_column(rows, 1, np.uint64), lookup=_column(rows, 2, np.uint64), mapping=_column(rows, 0, np.int32),
         mode=_column(rows, 3, np.uint8), synthetic=_column(rows, 4, np.bool_),
         line_offsets=np.cumsum([0, *(len(row[5]) for row in rows)]).astype(np.int64),
-        line_function=_int32(lines, 0), line_number=_int32(lines, 1),
+        line_function=_column(lines, 0, np.int32), line_number=_column(lines, 1, np.int32),
     ), numbers  # fmt: skip
 
 
@@ -208,53 +187,32 @@ def _merged_stacks(profiles: Sequence[Profile], location_of: list[I64]) -> tuple
 def _merged_samples(
     profiles: Sequence[Profile], event_of: list[I32], thread_of: list[I64], leaves: list[I64], strings: StringInterner
 ) -> ProfileSamples:
-    def joined(name: str) -> AnyArray | None:
-        columns = [getattr(profile.samples, name) for profile in profiles]
-        return np.concatenate(columns) if all(column is not None for column in columns) else None
-
-    cgroups = [(profile, profile.samples.cgroup) for profile in profiles]
-    named = [_cgroups(profile, column, strings) for profile, column in cgroups if column is not None]
-    each = range(len(profiles))
-    return ProfileSamples(
-        event=np.concatenate([event_of[i][profiles[i].samples.event] for i in each]).astype(np.int32),
-        thread=np.concatenate([thread_of[i][profiles[i].samples.thread] for i in each]).astype(np.int32),
-        stack=np.concatenate(leaves).astype(np.int32),
-        value=np.concatenate([p.samples.value for p in profiles]),
-        count=np.concatenate([p.samples.count for p in profiles]),
-        time=joined("time"),
-        cpu=joined("cpu"),
-        cgroup=np.concatenate(named) if len(named) == len(profiles) else None,
-        data_src=joined("data_src"),
-        latency=joined("latency"),
-        wait=joined("wait"),
-        lane=_merged_lanes(profiles),
-        fields=_merged_fields(profiles),
-    )
-
-
-def _merged_lanes(profiles: Sequence[Profile]) -> I32 | None:
-    """Lanes of all profiles, which are no lanes of one another; None where a profile has none."""
-    columns, base = [], 0
-    for profile in profiles:
-        lane = profile.samples.lane
-        if lane is None:
-            return None
-        columns.append(np.where(lane > 0, lane + base, 0).astype(np.int32))
-        base += int(lane.max(initial=0))
-    return np.concatenate(columns)
+    columns: dict[str, list[AnyArray | None]] = {name: [] for name in ProfileSamples.__struct_fields__}
+    has_fields = any(profile.samples.fields is not None for profile in profiles)
+    lanes = entries = 0
+    for profile, events, threads, leaf in zip(profiles, event_of, thread_of, leaves, strict=True):
+        own = profile.samples
+        fields = np.full(len(own), -1, np.int32) if own.fields is None and has_fields else own.fields
+        samples = replace(
+            own,
+            event=events[own.event],
+            thread=threads[own.thread].astype(np.int32),
+            stack=leaf.astype(np.int32),
+            cgroup=None if own.cgroup is None else _cgroups(profile, own.cgroup, strings),
+            lane=_raised(own.lane, 1, lanes),
+            fields=_raised(fields, 0, entries),
+        )
+        lanes += 0 if own.lane is None else int(own.lane.max(initial=0))
+        entries += sum(entry.count for entry in profile.fields)
+        for name, column in columns.items():
+            column.append(getattr(samples, name))
+    held = {name: [part for part in parts if part is not None] for name, parts in columns.items()}
+    return ProfileSamples(**{name: np.concatenate(held[name]) for name in held if len(held[name]) == len(profiles)})
 
 
-def _merged_fields(profiles: Sequence[Profile]) -> I32 | None:
-    """Rows of the fields of all profiles, which stand one behind the other; none where no profile has any."""
-    if all(profile.samples.fields is None for profile in profiles):
-        return None
-    columns, base = [], 0
-    for profile in profiles:
-        rows = profile.samples.fields
-        rows = np.full(len(profile.samples), -1, np.int32) if rows is None else rows
-        columns.append(np.where(rows >= 0, rows + base, -1).astype(np.int32))
-        base += sum(entry.count for entry in profile.fields)
-    return np.concatenate(columns)
+def _raised(column: I32 | None, least: int, base: int) -> I32 | None:
+    """Return the numbers of one profile, from the ``least`` one on, as those behind ``base`` others."""
+    return None if column is None else np.where(column >= least, column + base, column).astype(np.int32)
 
 
 def _cgroups(profile: Profile, column: I32, strings: StringInterner) -> I32:
@@ -268,9 +226,7 @@ def _in_time_order(profile: Profile) -> Profile:
         return profile
     others: list[AnyArray] = [column for column in (samples.tags, samples.cgroup, samples.cpu) if column is not None]
     order = np.lexsort([*others, samples.value, samples.stack, samples.event, samples.thread, samples.time])
-    columns = {field: getattr(samples, field) for field in samples.__struct_fields__}
-    ordered = {name: column[order] for name, column in columns.items() if column is not None}
-    return replace(profile, samples=replace(samples, **ordered))
+    return replace(profile, samples=take_rows_of(samples, order))
 
 
 def _merged_meta(profiles: Sequence[Profile]) -> Meta:
@@ -300,11 +256,3 @@ def _common_labels(profiles: Sequence[Profile]) -> dict[str, str]:
 
 def _column(rows: list[Any], column: int, dtype: Any) -> AnyArray:
     return np.array([row[column] for row in rows], dtype)
-
-
-def _int32(rows: list[Any], column: int) -> I32:
-    return np.array([row[column] for row in rows], np.int32)
-
-
-def _added(rows: list[Any], column: int, strings: StringInterner) -> I32:
-    return strings.add_all(row[column] for row in rows)

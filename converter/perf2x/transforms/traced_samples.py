@@ -8,17 +8,16 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from msgspec import Struct
 
 from perf2x.base.abi.uapi import EventType
-from perf2x.base.columnar.arrays import I32, I64, U64, AnyArray, Bools
+from perf2x.base.columnar.arrays import I32, I64, U64, AnyArray, Bools, ColumnTable
 from perf2x.base.columnar.ragged import Ragged, concatenate
 from perf2x.base.columnar.unique import group_rows
 from perf2x.model.profile.profile import Profile
 from perf2x.model.recording.events import Recording, Samples, Want
 
 
-class Traced(Struct, frozen=True):
+class Traced(ColumnTable, frozen=True):
     """Samples of one event, in file order."""
 
     pid: I64
@@ -29,9 +28,6 @@ class Traced(Struct, frozen=True):
     position: I64
     period: U64
     raw: Ragged
-
-    def __len__(self) -> int:
-        return len(self.tid)
 
 
 def tracepoint_formats(recording: Recording) -> dict[int, list[Mapping[str, Any]]]:

@@ -133,13 +133,6 @@ def argsort_small(numbers: I64) -> I64:
     return np.argsort(numbers.astype(np.uint16) if numbers.max(initial=0) < 1 << 16 else numbers, kind="stable")
 
 
-def ragged_of(rows: Sequence[Sequence[int]], dtype: Any = np.uint64) -> Ragged:
-    """Return a table of Python rows; for tests and small inputs."""
-    lengths = np.array([len(row) for row in rows], np.int64)
-    flat = [value for row in rows for value in row]
-    return Ragged(offsets_of(lengths), np.array(flat, dtype))
-
-
 def concatenate(parts: Sequence[Ragged], dtype: Any = np.uint64) -> Ragged:
     """Return a table of the rows of every part, in order."""
     if not parts:
@@ -182,3 +175,9 @@ def side_by_side(parts: Sequence[Ragged]) -> Ragged:
         values[ranges(start, part.lengths)] = part.values
         start += part.lengths
     return Ragged(offsets, values)
+
+
+def octet_rows(texts: Sequence[bytes]) -> Ragged:
+    """Return a table of uint8, one row for each text."""
+    lengths = np.array([len(text) for text in texts], np.int64)
+    return Ragged(offsets_of(lengths), np.frombuffer(b"".join(texts), np.uint8))

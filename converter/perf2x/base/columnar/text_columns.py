@@ -5,7 +5,7 @@ Eight letters are read as one 64-bit number, and all numbers of a column decoded
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I64, U64, Bools
+from perf2x.base.columnar.arrays import I64, U64, Bools, begins_run
 
 WORD = 8
 _ONES = 0x0101010101010101
@@ -30,8 +30,7 @@ def hex_numbers(text: bytes, at: I64, width: int) -> tuple[U64, Bools]:
         digits = min(width - first, WORD)
         letters = words_at(text, at + first).byteswap()
         # the upper digits of addresses are mostly those of the row before
-        is_new = np.ones(len(letters), np.bool_)
-        is_new[1:] = letters[1:] != letters[:-1]
+        is_new = begins_run(letters)
         digits_of, is_hex = _decoded(letters[is_new], digits)
         row = np.cumsum(is_new) - 1
         value = value << np.uint64(4 * digits) | digits_of[row]
@@ -66,9 +65,8 @@ def _all(byte: int) -> np.uint64:
 def differs_from_previous(text: bytes, start: I64, end: I64) -> Bools:
     """(n,) True where the word from ``start`` to ``end`` differs from that of the row before."""
     text = text + b"\0" * WORD
-    is_new = np.ones(len(start), np.bool_)
     length = end - start
-    is_new[1:] = length[1:] != length[:-1]
+    is_new = begins_run(length)
     todo, at = np.flatnonzero(~is_new), 0
     while len(todo := todo[length[todo] > at]):
         # of the last word, as many bytes as belong to it

@@ -21,14 +21,11 @@ number rows in the order in which they come, and their user sorts them in the en
 """
 
 from collections.abc import Iterator, Sequence
-from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from perf2x.base.columnar.arrays import I64, U64, AnyArray, Bools
-
-Number = TypeVar("Number", bound=np.generic)
+from perf2x.base.columnar.arrays import I64, U64, AnyArray, Bools, Number, begins_run, row_slices
 
 FEW = 256
 """Up to this many rows np.lexsort is quicker than packing them: a numpy call costs more than what it does."""
@@ -46,7 +43,7 @@ def unique(values: npt.NDArray[Number]) -> npt.NDArray[Number]:
     numpy 2.3 and later put the values into a hash set, and load numpy.ma (15 ms) to ask whether they are masked.
     """
     ordered = np.sort(values, axis=None)
-    return ordered[_is_new(ordered)]
+    return ordered[begins_run(ordered)]
 
 
 def unique_inverse(values: npt.NDArray[Number]) -> tuple[npt.NDArray[Number], I64]:
@@ -58,7 +55,7 @@ def unique_inverse(values: npt.NDArray[Number]) -> tuple[npt.NDArray[Number], I6
         values   5 2 5 0        marked   0 · 2 · · 5        result   0 2 5,  2 1 2 0
     """
     if not np.less(values[1:], values[:-1]).any():
-        is_new = _is_new(values)
+        is_new = begins_run(values)
         return values[is_new], _places(is_new)
     if len(values) <= FEW:
         return _sorted_inverse(values)
@@ -143,13 +140,6 @@ def argsort_rows(columns: Sequence[AnyArray]) -> I64:
     return _order_and_news(columns)[0]
 
 
-def _is_new(ordered: npt.NDArray[Number]) -> Bools:
-    """(n,) True where a sorted value differs from the one before it."""
-    is_new = np.ones(len(ordered), np.bool_)
-    np.not_equal(ordered[1:], ordered[:-1], out=is_new[1:])
-    return is_new
-
-
 def _places(is_new: Bools) -> I64:
     """(n,) the place of each sorted value among the distinct ones."""
     places: I64 = np.cumsum(is_new, dtype=np.int64)
@@ -185,7 +175,7 @@ def _order_and_news(columns: Sequence[AnyArray]) -> tuple[I64, Bools]:
     key.sort()
     order = (key & ((np.uint64(1) << below) - np.uint64(1))).view(np.int64)
     key >>= below
-    is_new = _is_new(key)
+    is_new = begins_run(key)
     if rest and not is_new.all():
         _break_ties(rest, order, is_new)
     return order, is_new
@@ -209,10 +199,10 @@ def _pack_columns(columns: Sequence[AnyArray], count: int, room: int) -> tuple[U
         if taken < bits:
             rest.append(_above(column, least) & np.uint64((1 << (bits - taken)) - 1))
         if taken:
-            for first in range(0, count, _AT_ONCE):
-                part = key[first : first + _AT_ONCE]
+            for rows in row_slices(count, _AT_ONCE):
+                part = key[rows]
                 part <<= np.uint64(taken)
-                part |= _above(column[first : first + _AT_ONCE], least) >> np.uint64(bits - taken)
+                part |= _above(column[rows], least) >> np.uint64(bits - taken)
         room -= taken
     return key, rest
 
@@ -227,12 +217,7 @@ def _above(column: AnyArray, least: AnyArray) -> U64:
 def _order_few(columns: Sequence[AnyArray]) -> tuple[I64, Bools]:
     """`_order_and_news` of few rows, column by column."""
     order = np.lexsort(columns[::-1])
-    is_new = np.zeros(len(order), np.bool_)
-    is_new[:1] = True
-    for column in columns:
-        ordered = column[order]
-        is_new[1:] |= ordered[1:] != ordered[:-1]
-    return order, is_new
+    return order, begins_run(*(column[order] for column in columns))
 
 
 def _break_ties(columns: Sequence[AnyArray], order: I64, is_new: Bools) -> None:

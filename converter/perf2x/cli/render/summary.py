@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from perf2x.stitcher.call_graphs import UnwindReport
     from perf2x.stitcher.deferred.deferred_report import DeferredReport
     from perf2x.transforms.pairs.pair_report import PairReport
-    from perf2x.transforms.scheduling.wait_report import WaitReport
+    from perf2x.transforms.scheduling.wait_rows import WaitReport
 
 _NAMED_OBJECTS = 3
 _UNWIND_ENDS = {

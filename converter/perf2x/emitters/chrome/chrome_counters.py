@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from perf2x.base.columnar.arrays import row_slices
 from perf2x.base.columnar.unique import rows_by
-from perf2x.emitters.chrome.trace_times import TICK_NS, pieces, time_chunks
+from perf2x.emitters.chrome.trace_times import TICK_NS, time_chunks
 from perf2x.emitters.encoding.json_encoder import json_bytes
 from perf2x.emitters.encoding.text_chunks import chunk_array, interleaved, number_chunks
 from perf2x.emitters.timeline.running_counter import TITLE, running_steps
@@ -25,7 +26,7 @@ def running_events(profile: Profile, tracks: Tracks) -> Iterator[memoryview]:
     steps = running_steps(profile, origin_of(profile), TICK_NS)
     pid = int(tracks.pid[0]) if len(tracks) else 0
     head, tail = b'{"ph":"C","name":"%b","ts":' % TITLE.encode(), b',"pid":%d,"tid":%d,"args":{"threads":'
-    for rows in pieces(len(steps), _STEPS_PER_WRITE):
+    for rows in row_slices(len(steps), _STEPS_PER_WRITE):
         times = time_chunks(steps.time[rows], tail % (pid, pid or 1))
         heads = chunk_array([head] * len(times[0]))
         yield memoryview(interleaved(heads, *times, number_chunks(steps.threads[rows], b"}},\n")))[:-2]

@@ -2,19 +2,16 @@
 
 from collections.abc import Iterator
 
-import numpy as np
-
-from perf2x.base.columnar.arrays import I64
-from perf2x.emitters.chrome.trace_times import ids_of, pieces, ticks_of, time_chunks
+from perf2x.base.columnar.arrays import I64, row_slices
+from perf2x.emitters.chrome.trace_times import ids_of, ticks_of, time_chunks
 from perf2x.emitters.encoding.json_encoder import json_string
 from perf2x.emitters.encoding.text_chunks import chunk_array, interleaved
-from perf2x.emitters.timeline.durations import durations_of
+from perf2x.emitters.timeline.durations import durations_of, ran_then
 from perf2x.emitters.timeline.running_time import since
 from perf2x.emitters.timeline.shown_samples import origin_of
 from perf2x.emitters.timeline.tracks import Tracks, tracks_of
 from perf2x.model.printable_text import one_line
 from perf2x.model.profile.profile import Profile
-from perf2x.model.profile.waits import Wait
 
 _EVENTS_PER_WRITE = 1 << 12
 
@@ -25,8 +22,7 @@ def marker_events(profile: Profile, tracks: Tracks, wanted: I64) -> Iterator[mem
     if samples.time is None or not len(wanted):
         return
     is_moment = durations_of(profile, wanted).time == 0
-    ran = np.ones(len(samples), np.bool_) if samples.wait is None else samples.wait == Wait.RAN
-    rows = wanted[is_moment & ran[wanted]]
+    rows = wanted[is_moment & ran_then(samples, wanted)]
     if not len(rows):
         return
     track = tracks_of(profile)[1]
@@ -34,7 +30,7 @@ def marker_events(profile: Profile, tracks: Tracks, wanted: I64) -> Iterator[mem
     names = [json_string(one_line(event.name)).encode() for event in profile.events]
     heads = chunk_array(b'{"ph":"i","s":"t","name":%b,"ts":' % name for name in names)
     tails = ids_of(tracks.pid, tracks.tid)
-    for part in pieces(len(rows), _EVENTS_PER_WRITE):
+    for part in row_slices(len(rows), _EVENTS_PER_WRITE):
         chosen = rows[part]
         columns = heads[samples.event[chosen]], *time_chunks(ticks[part]), tails[track[chosen]]
         yield memoryview(interleaved(*columns))[:-2]

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I64, AnyArray
-from perf2x.emitters.chrome.trace_times import ids_of, pieces, ticks_of, time_chunks
+from perf2x.base.columnar.arrays import I64, AnyArray, row_slices
+from perf2x.emitters.chrome.trace_times import ids_of, ticks_of, time_chunks
 from perf2x.emitters.encoding.text_chunks import chunk_array, interleaved
 from perf2x.emitters.timeline.running_spans import Runs
 from perf2x.emitters.timeline.shown_samples import thread_runs
@@ -31,7 +31,7 @@ def state_events(profile: Profile, tracks: Tracks) -> Iterator[memoryview]:
     names = [*(b'"%b"' % name for name in _NAMES), *running]
     heads = chunk_array(b'{"ph":"T","name":%b,"ts":' % name for name in names)
     tails = ids_of(tracks.pid, tracks.tid)
-    for rows in pieces(len(track), _STATES_PER_WRITE):
+    for rows in row_slices(len(track), _STATES_PER_WRITE):
         times = (*time_chunks(start[rows], b',"dur":'), *time_chunks(end[rows] - start[rows]))
         yield memoryview(interleaved(heads[state[rows]], *times, tails[track[rows]]))[:-2]
 

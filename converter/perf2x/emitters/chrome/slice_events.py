@@ -8,11 +8,11 @@ from collections.abc import Generator
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I64, AnyArray
+from perf2x.base.columnar.arrays import I64, AnyArray, row_slices
 from perf2x.base.columnar.unique import unique_inverse
 from perf2x.emitters.chrome.box_labels import OFF_CPU, Labels
 from perf2x.emitters.chrome.chrome_drawing import Drawing
-from perf2x.emitters.chrome.trace_times import ids_of, pieces, time_chunks
+from perf2x.emitters.chrome.trace_times import ids_of, time_chunks
 from perf2x.emitters.encoding.text_chunks import chunk_array, interleaved
 from perf2x.model.profile.waits import Wait
 
@@ -34,7 +34,7 @@ def slice_events(drawing: Drawing, shortest: int) -> Generator[memoryview, None,
         whole, part = time_chunks(shown.start, b',"dur":')
         distinct, place = unique_inverse(slices.duration - slices.is_early)
         lengths = _joined(*time_chunks(distinct))
-        for rows in pieces(len(slices), _SLICES_PER_WRITE):
+        for rows in row_slices(len(slices), _SLICES_PER_WRITE):
             row = slices.row[rows]
             first = heads[head[slices.node[rows]]]
             columns = first, whole[row], part[row], lengths[place[rows]], tails[shown.track[row]]

@@ -1,7 +1,5 @@
 """Times of a Chrome trace: microseconds with at most three decimals."""
 
-import numpy as np
-
 from perf2x.base.columnar.arrays import I64, AnyArray
 from perf2x.emitters.encoding.text_chunks import chunk_array, number_chunks
 
@@ -28,8 +26,3 @@ def ids_of(pid: I64, tid: I64) -> AnyArray:
     """Return (n,) chunks that end an event: its process and thread."""
     pairs = zip(pid.tolist(), tid.tolist(), strict=True)
     return chunk_array(b',"pid":%d,"tid":%d},\n' % pair for pair in pairs)
-
-
-def pieces(count: int, at_once: int) -> list[slice]:
-    """Return runs of rows that are written together."""
-    return [slice(start, start + at_once) for start in np.arange(0, count, at_once).tolist()]

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I64, AnyArray
+from perf2x.base.columnar.arrays import I64, AnyArray, row_slices
 from perf2x.emitters.encoding.decimal_text import (
     FEW_MILLIONTHS,
     MANY_MILLIONTHS,
@@ -35,8 +35,8 @@ def json_string(text: str) -> str:
 def json_column(values: AnyArray) -> Iterator[bytes]:
     """Yield an array of whole numbers, some ten thousand at a time."""
     yield b"["
-    for start in range(0, len(values), _NUMBERS_PER_PIECE):
-        yield (b"," if start else b"") + json_numbers(values[start : start + _NUMBERS_PER_PIECE])
+    for rows in row_slices(len(values), _NUMBERS_PER_PIECE):
+        yield (b"," if rows.start else b"") + json_numbers(values[rows])
     yield b"]"
 
 

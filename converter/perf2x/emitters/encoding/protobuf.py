@@ -4,7 +4,7 @@ Source of truth: the protobuf encoding guide (protobuf.dev/programming-guides/en
 of uint8, one row of bytes per message; rows are glued with ragged.side_by_side.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -123,6 +123,11 @@ def number_field(field: int, values: AnyArray, held: Bools | None = None) -> Rag
     """A varint field of every message; value 0 is left out, as proto3 does, unless ``held`` says what is written."""
     present = np.flatnonzero(values if held is None else held)
     return _scattered(len(values), present, _tagged(field, VARINT, varints(values[present])))
+
+
+def number_fields(columns: Mapping[int, AnyArray]) -> Ragged:
+    """Messages of varint fields, in this order."""
+    return side_by_side([number_field(field, values) for field, values in columns.items()])
 
 
 def fixed_field(field: int, values: AnyArray, held: Bools | None = None) -> Ragged:

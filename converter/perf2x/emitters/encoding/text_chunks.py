@@ -21,8 +21,8 @@ def chunk_array(texts: Iterable[bytes]) -> AnyArray:
 
 def number_chunks(values: AnyArray, end: bytes = b"") -> AnyArray:
     """Return (n,) chunks: whole numbers as decimal texts, each followed by ``end``."""
-    texts = without_nulls(decimal_cells(values, b"\n"))
-    return chunk_array((text + end for text in texts.split(b"\n")[1:]) if end else texts.split(b"\n")[1:])
+    texts = without_nulls(decimal_cells(values, b"\n")).split(b"\n")[1:]
+    return chunk_array([text + end for text in texts] if end else texts)
 
 
 def interleaved(*columns: AnyArray) -> bytes:

@@ -4,9 +4,8 @@ Each event has a schema and a category. Instants end where they begin: Perfetto 
 """
 
 import numpy as np
-from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, AnyArray
+from perf2x.base.columnar.arrays import I64, AnyArray, ColumnTable, ends_run, of_next, stacked, take_rows_of
 from perf2x.base.columnar.unique import argsort_rows, unique
 from perf2x.emitters.encoding.json_encoder import json_bytes, json_milliseconds, json_numbers
 from perf2x.emitters.encoding.text_chunks import chunk_array, interleaved
@@ -14,7 +13,8 @@ from perf2x.emitters.firefox.categories import SCHEDULER
 from perf2x.emitters.firefox.lanes import Timeline
 from perf2x.emitters.firefox.marker_fields import field_chunks, field_formats
 from perf2x.emitters.firefox.shared_tables import TextTable
-from perf2x.emitters.firefox.switch_spans import SwitchSpans
+from perf2x.emitters.timeline.running_time import Spans, since
+from perf2x.emitters.timeline.tracks import switch_tracks
 from perf2x.model.printable_text import one_line
 from perf2x.model.profile.profile import Profile
 from perf2x.model.profile.waits import placed_waits
@@ -23,7 +23,7 @@ SWITCH = "context switch"
 _INSTANT, _INTERVAL = 0, 1
 
 
-class Markers(Struct, frozen=True):
+class Markers(ColumnTable, frozen=True):
     """Rows by track, then start; times in nanoseconds since the first sample."""
 
     track: I64
@@ -33,9 +33,6 @@ class Markers(Struct, frozen=True):
     category: I64
     data: AnyArray
     """Payloads as JSON."""
-
-    def __len__(self) -> int:
-        return len(self.track)
 
 
 def event_markers(
@@ -69,9 +66,9 @@ def _payloads(head: AnyArray, fields: AnyArray, time: I64, stack: I64) -> AnyArr
     return payloads
 
 
-def switch_markers(spans: SwitchSpans, texts: TextTable) -> Markers:
+def switch_markers(spans: Spans, texts: TextTable) -> Markers:
     """Return a marker for each time that a thread spent without a CPU."""
-    count = len(spans.track)
+    count = len(spans)
     if not count:
         return no_markers()
     name, category = np.full(count, texts.row(SWITCH)), np.full(count, SCHEDULER)
@@ -87,9 +84,8 @@ def no_markers() -> Markers:
 
 def in_order(parts: list[Markers]) -> Markers:
     """Return the rows of all parts by track, start and end."""
-    columns = {name: np.concatenate([getattr(part, name) for part in parts]) for name in Markers.__struct_fields__}
-    order = argsort_rows([columns["track"], columns["start"], columns["end"]])
-    return Markers(**{name: column[order] for name, column in columns.items()})
+    markers = stacked(parts)
+    return take_rows_of(markers, argsort_rows([markers.track, markers.start, markers.end]))
 
 
 def marker_table(markers: Markers, rows: slice) -> bytes:
@@ -126,3 +122,28 @@ def _schema(name: str, formats: dict[str, str], description: str) -> dict[str, o
         "fields": [{"key": key, "label": key, "format": form} for key, form in formats.items()],
     }
     return schema | ({"description": description} if description else {})
+
+
+def switch_spans(profile: Profile, timeline: Timeline) -> Spans:
+    """Return when threads had no CPU, of all with a track but idle ones, in nanoseconds since the first sample.
+
+    From each switch out to the thread's next switch in; as short as nothing where the recording ends before.
+
+    ::
+
+        switches     out   in  out   out      in, out of order or lost, stands for nothing
+        spans         |----|    |     |
+    """
+    switches = profile.switches
+    if switches is None or not len(switches.time):
+        none = np.zeros(0, np.int64)
+        return Spans(none, none, none)
+    track = switch_tracks(profile, switches)
+    is_idle = np.append(timeline.tracks.cpu, -1)[track] >= 0
+    held = np.flatnonzero((track >= 0) & ~is_idle & (switches.time >= timeline.origin))
+    time = since(switches.time[held], timeline.origin)
+    order = argsort_rows([track[held], time])
+    track, time, is_out = track[held][order], time[order], switches.is_out[held][order]
+    is_closed = ~ends_run(track) & is_out & ~of_next(is_out, True)
+    end = np.where(is_closed, of_next(time, 0), time)
+    return Spans(track[is_out], time[is_out], end[is_out])

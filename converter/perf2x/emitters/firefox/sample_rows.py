@@ -13,7 +13,19 @@ begins to run and where it stops::
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, AnyArray, Bools, narrow, take_rows_of
+from perf2x.base.columnar.arrays import (
+    I64,
+    AnyArray,
+    Bools,
+    ColumnTable,
+    begins_run,
+    ends_run,
+    narrow,
+    of_next,
+    of_previous,
+    stacked,
+    take_rows_of,
+)
 from perf2x.base.columnar.ragged import argsort_small, offsets_of
 from perf2x.base.columnar.unique import argsort_rows
 from perf2x.emitters.firefox.lanes import Timeline
@@ -29,7 +41,7 @@ _SHORTEST_NS = 1000
 """A stack that stands for no time is shown so long, so that it can be seen."""
 
 
-class SampleRows(Struct, frozen=True):
+class SampleRows(ColumnTable, frozen=True):
     """Rows of all threads' samples, by track, then time."""
 
     track: I64
@@ -39,9 +51,6 @@ class SampleRows(Struct, frozen=True):
     """Row in Profile.samples, −1 where a thread begins to run or stops."""
     cpu_time: I64
     """Nanoseconds of CPU time since the row before; of a thread's first row since it began to run."""
-
-    def __len__(self) -> int:
-        return len(self.track)
 
 
 class _Points(Struct, frozen=True):
@@ -109,11 +118,10 @@ def _since(shown: ShownSamples, first: int) -> ShownSamples:
 
 def _bounds(shown: ShownSamples, is_wait: Bools, length: I64) -> _Points:
     """Return the moments at which runs begin and end, and waits end."""
-    pause = np.append(shown.start[1:] - shown.end[:-1], 0)[: len(shown)]
-    after = np.append(shown.sample[1:], -1)[: len(shown)]
-    same = np.append(shown.track[1:] == shown.track[:-1], False)[: len(shown)]
-    runs_on = same & ~is_wait & ~np.append(is_wait[1:], False)[: len(shown)] & (pause <= _JITTER * length[after])
-    begins = ~is_wait & ~np.append(False, runs_on[:-1])[: len(shown)]
+    pause = of_next(shown.start, 0) - shown.end
+    is_short = pause <= _JITTER * length[of_next(shown.sample, -1)]
+    runs_on = ~ends_run(shown.track) & ~is_wait & ~of_next(is_wait, False) & is_short
+    begins = ~is_wait & ~of_previous(runs_on, False)
     ends = ~runs_on
     track = np.append(shown.track[begins], shown.track[ends])
     time = np.append(shown.start[begins], shown.end[ends])
@@ -123,22 +131,18 @@ def _bounds(shown: ShownSamples, is_wait: Bools, length: I64) -> _Points:
 
 def _in_order(parts: list[_Points]) -> _Points:
     """Return all moments by track and time; of several at one time the samples, or one if none is a sample."""
-    track, time, sample = (
-        np.concatenate([getattr(part, name) for part in parts]) for name in _Points.__struct_fields__
-    )
-    order = argsort_rows([track, time, (sample < 0).astype(np.int64), np.maximum(sample, 0)])
-    track, time, sample = track[order], time[order], sample[order]
-    is_new = np.append(True, (track[1:] != track[:-1]) | (time[1:] != time[:-1]))[: len(track)]
-    kept = is_new | (sample >= 0)
-    return _Points(track[kept], time[kept], sample[kept])
+    points = stacked(parts)
+    is_pause = points.sample < 0
+    order = argsort_rows([points.track, points.time, is_pause, np.maximum(points.sample, 0)])
+    points = take_rows_of(points, order)
+    return take_rows_of(points, begins_run(points.track, points.time) | (points.sample >= 0))
 
 
 def _ends_of_stacks(points: _Points, length: I64, is_wait: Bools) -> _Points:
     """Return where stacks that nothing follows soon end: as long after their sample as that stands for."""
     is_sample = (points.sample >= 0) & ~is_wait[points.sample]
     shown = np.maximum(length[points.sample], _SHORTEST_NS)
-    same = np.append(points.track[1:] == points.track[:-1], False)
-    is_followed = same & np.append(points.time[1:] - points.time[:-1] <= (1 + _JITTER) * shown[:-1], False)
+    is_followed = ~ends_run(points.track) & (of_next(points.time, 0) - points.time <= (1 + _JITTER) * shown)
     rows = np.flatnonzero(is_sample & ~is_followed)
     return _Points(points.track[rows], points.time[rows] + shown[rows], np.full(len(rows), -1))
 
@@ -153,9 +157,8 @@ def _cpu_time(points: _Points, shown: ShownSamples, is_wait: Bools) -> I64:
     inside = (row > 0) & (np.append(track, -1)[last] == points.track)
     left = np.where(inside, np.maximum(np.append(start + length, 0)[last] - points.time, 0), 0)
     covered = before[row] - left
-    same = np.append(False, points.track[1:] == points.track[:-1])[: len(row)]
     of_others = before[np.searchsorted(track, points.track)]
-    return covered - np.where(same, np.append(0, covered[:-1])[: len(row)], of_others)
+    return covered - np.where(begins_run(points.track), of_others, of_previous(covered, 0))
 
 
 class Weights(Struct, frozen=True):

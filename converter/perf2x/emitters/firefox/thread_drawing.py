@@ -11,10 +11,17 @@ from perf2x.emitters.encoding.json_encoder import json_bytes, json_milliseconds,
 from perf2x.emitters.firefox.categories import category_list
 from perf2x.emitters.firefox.counter_rows import counters_of, running_counter
 from perf2x.emitters.firefox.lanes import Lane, Timeline, lanes_of, thread_head, timeline_of
-from perf2x.emitters.firefox.markers import Markers, event_markers, in_order, marker_table, no_markers, switch_markers
+from perf2x.emitters.firefox.markers import (
+    Markers,
+    event_markers,
+    in_order,
+    marker_table,
+    no_markers,
+    switch_markers,
+    switch_spans,
+)
 from perf2x.emitters.firefox.sample_rows import Moments, SampleRows, Weights, moments_of, rows_of_track, weights_of
 from perf2x.emitters.firefox.shared_tables import SharedStacks, TextTable, shared_stacks
-from perf2x.emitters.firefox.switch_spans import switch_spans
 from perf2x.emitters.timeline.running_counter import running_steps
 from perf2x.model.profile.profile import Profile
 from perf2x.model.profile.shown_frames import LocationFrames

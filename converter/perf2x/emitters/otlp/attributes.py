@@ -1,15 +1,26 @@
-"""Attributes: named values of samples, files, locations and profiles in one table, and those of a resource."""
+"""Attributes: named values of samples, files, locations and profiles in one table, and those of a resource.
 
-from collections.abc import Mapping, Sequence
+With texts they are what all profiles of a file share, besides the tables of stacks and what they consist of.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
 from perf2x.base.columnar.arrays import I64, AnyArray
-from perf2x.base.columnar.ragged import Ragged, offsets_of, side_by_side
+from perf2x.base.columnar.ragged import Ragged, octet_rows, offsets_of, side_by_side
 from perf2x.base.columnar.unique import unique_inverse
-from perf2x.emitters.encoding.octet_rows import octet_rows
-from perf2x.emitters.otlp.otlp_encoding import Encoding
-from perf2x.emitters.otlp.otlp_schema import AnyValue, ArrayValue, KeyValue, KeyValueAndUnit
+from perf2x.emitters.otlp.otlp_encoding import Encoding, encoded_rows
+from perf2x.emitters.otlp.otlp_schema import (
+    AnyValue,
+    ArrayValue,
+    Field,
+    KeyValue,
+    KeyValueAndUnit,
+    Link,
+    Pieces,
+    ProfilesDictionary,
+)
 from perf2x.model.printable_text import printable
 
 
@@ -80,7 +91,7 @@ def referring_key_values(encoding: Encoding, attributes: Mapping[str, str], text
     """Return the same with keys and values in the table of texts."""
     items = sorted(attributes.items())
     keys, numbers = (np.array([texts.add(item[at]) for item in items], np.int64) for at in (0, 1))
-    values = encoding.joined([encoding.number(AnyValue.STRING_VALUE_STRINDEX, numbers)])
+    values = encoded_rows(encoding, {AnyValue.STRING_VALUE_STRINDEX: numbers})
     return encoding.joined(
         [
             encoding.messages(KeyValue.VALUE, values, np.arange(len(items) + 1)),
@@ -122,3 +133,29 @@ def number_rows(columns: Sequence[I64], count: int) -> Ragged:
         return Ragged(np.zeros(count + 1, np.int64), np.zeros(0, np.int64))
     held = [Ragged(offsets_of((column > 0).astype(np.int64)), column[column > 0]) for column in columns]
     return side_by_side(held)
+
+
+_NO_LINK = (Link.TRACE_ID, bytes(16)), (Link.SPAN_ID, bytes(8))
+"""Entry 0 of the links has zeros, for readers that expect so many bytes."""
+
+
+class Dictionary:
+    """Texts and attributes, to which profiles and tables add, and the encoding of all."""
+
+    def __init__(self, encoding: Encoding) -> None:
+        self.encoding = encoding
+        self.texts = Texts()
+        self.attributes = Attributes(self.texts)
+
+    def table(self, field: Field, parts: Iterable[Ragged]) -> Pieces:
+        """Return a table from its entries, the first of which is empty."""
+        return self.encoding.repeated(field, (self.encoding.entries(field, part) for part in parts))
+
+    def own_tables(self) -> Pieces:
+        """Yield links, texts and attributes, once nothing more is added."""
+        link = self.encoding.joined([self.encoding.octets(field, octet_rows([value])) for field, value in _NO_LINK])
+        attributes = self.attributes.encoded(self.encoding)
+        texts = octet_rows([text.encode() for text in self.texts.listed()])
+        yield from self.table(ProfilesDictionary.LINK_TABLE, [link])
+        yield from self.table(ProfilesDictionary.STRING_TABLE, [texts])
+        yield from self.table(ProfilesDictionary.ATTRIBUTE_TABLE, [attributes])

@@ -14,12 +14,10 @@ from itertools import chain, islice
 import numpy as np
 
 from perf2x.base.columnar.arrays import I64, U8, AnyArray, Bools
-from perf2x.base.columnar.ragged import Ragged, offsets_of, ranges, side_by_side
+from perf2x.base.columnar.ragged import Ragged, octet_rows, offsets_of, ranges, side_by_side
 from perf2x.emitters.encoding.decimal_text import decimal_cells, without_nulls
 from perf2x.emitters.encoding.json_encoder import json_bytes
-from perf2x.emitters.encoding.octet_rows import octet_rows
-from perf2x.emitters.otlp.otlp_encoding import Pieces
-from perf2x.emitters.otlp.otlp_schema import Field
+from perf2x.emitters.otlp.otlp_schema import Field, Pieces
 
 _WIDE = frozenset({"int64", "uint64", "fixed64"})
 """Numbers that JSON's readers may round, and that are therefore texts."""

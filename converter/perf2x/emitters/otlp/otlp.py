@@ -12,18 +12,17 @@ from typing import BinaryIO, ClassVar
 import numpy as np
 
 from perf2x.base.columnar.arrays import I64
-from perf2x.base.columnar.ragged import Ragged
+from perf2x.base.columnar.ragged import Ragged, octet_rows
 from perf2x.base.columnar.unique import unique
 from perf2x.base.errors import OptionError
-from perf2x.emitters.encoding.octet_rows import octet_rows
-from perf2x.emitters.otlp.attributes import key_values, referring_key_values
-from perf2x.emitters.otlp.dictionary import Dictionary
+from perf2x.emitters.otlp.attributes import Dictionary, key_values, referring_key_values
 from perf2x.emitters.otlp.json_text import JsonText
-from perf2x.emitters.otlp.otlp_encoding import Encoding, Pieces
+from perf2x.emitters.otlp.otlp_encoding import Encoding
 from perf2x.emitters.otlp.otlp_profiles import ProfileEncoder, utc_times
 from perf2x.emitters.otlp.otlp_schema import (
     VERSION,
     InstrumentationScope,
+    Pieces,
     ProfilesData,
     Resource,
     ResourceProfiles,

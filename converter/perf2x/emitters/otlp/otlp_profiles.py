@@ -4,16 +4,15 @@ import numpy as np
 from msgspec import Struct
 
 from perf2x.base.columnar.arrays import U64
-from perf2x.base.columnar.ragged import Ragged
+from perf2x.base.columnar.ragged import Ragged, octet_rows
 from perf2x.base.columnar.unique import unique
 from perf2x.base.errors import OptionError
-from perf2x.emitters.encoding.octet_rows import octet_rows
-from perf2x.emitters.otlp.dictionary import Dictionary
-from perf2x.emitters.otlp.otlp_encoding import Encoding, Pieces
-from perf2x.emitters.otlp.otlp_schema import Field, ScopeProfiles, ValueType
+from perf2x.emitters.otlp.attributes import Dictionary
+from perf2x.emitters.otlp.otlp_encoding import one_number
+from perf2x.emitters.otlp.otlp_schema import Field, Pieces, ScopeProfiles, ValueType
 from perf2x.emitters.otlp.otlp_schema import Profile as ProfileFields
 from perf2x.emitters.otlp.stack_samples import SampleGroups, sample_rows
-from perf2x.emitters.pprof.pprof_comments import comment_lines
+from perf2x.emitters.pprof.pprof_tables import comment_lines
 from perf2x.model.profile.event_lookup import plain_names, shown_event
 from perf2x.model.profile.profile import Meta, Profile, ProfileEvent
 from perf2x.model.recording.event_names import is_tracepoint
@@ -111,19 +110,15 @@ class ProfileEncoder:
     def _profile(self, kind: EventType, messages: slice) -> Pieces:
         encoding = self._dictionary.encoding
         start, duration = _interval(self._meta, self._groups, messages)
-        samples = [
-            encoding.entries(ProfileFields.SAMPLES, rows) for rows in sample_rows(encoding, self._groups, messages)
-        ]
-        numbers = [
-            one_number(encoding, ProfileFields.TIME_UNIX_NANO, start),
-            one_number(encoding, ProfileFields.DURATION_NANO, duration),
-        ]
+        rows = sample_rows(encoding, self._groups, messages)
+        samples = [encoding.entries(ProfileFields.SAMPLES, some) for some in rows]
+        times = ((ProfileFields.TIME_UNIX_NANO, start), (ProfileFields.DURATION_NANO, duration))
         period = self._value_type(ProfileFields.PERIOD_TYPE, kind.period_name, kind.period_unit)
         attributes = Ragged(np.array([0, len(self._attributes)]), np.array(self._attributes, np.int64))
         return [
             *self._value_type(ProfileFields.SAMPLE_TYPE, kind.name, kind.unit),
             *encoding.repeated(ProfileFields.SAMPLES, samples),
-            *numbers,
+            *(one_number(encoding, field, value) for field, value in times),
             *(period if kind.period_name else []),
             one_number(encoding, ProfileFields.PERIOD, kind.period),
             *self._payload(),
@@ -141,18 +136,8 @@ class ProfileEncoder:
 
     def _value_type(self, field: Field, name: str, unit: str) -> Pieces:
         encoding, add = self._dictionary.encoding, self._dictionary.texts.add
-        return encoding.single(
-            field,
-            [
-                one_number(encoding, ValueType.TYPE_STRINDEX, add(name)),
-                one_number(encoding, ValueType.UNIT_STRINDEX, add(unit)),
-            ],
-        )
-
-
-def one_number(encoding: Encoding, field: Field, value: int) -> bytes:
-    """Encode a field of one message; nothing for 0."""
-    return bytes(encoding.number(field, np.array([value], np.uint64)).values)
+        texts = ((ValueType.TYPE_STRINDEX, name), (ValueType.UNIT_STRINDEX, unit))
+        return encoding.single(field, [one_number(encoding, part, add(text)) for part, text in texts])
 
 
 def _interval(meta: Meta, groups: SampleGroups, messages: slice) -> tuple[int, int]:

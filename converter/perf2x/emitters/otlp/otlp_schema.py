@@ -5,9 +5,14 @@ with the classes of the ``opentelemetry-proto`` package. Classes are named after
 schema is alpha: numbers may change with its version.
 """
 
+from collections.abc import Iterable
+
 from msgspec import Struct
 
 VERSION = "v1development"
+
+Pieces = Iterable[bytes]
+"""Read once, in order: a table of all addresses of a file may be made while it is written."""
 
 
 class Field(Struct, frozen=True):

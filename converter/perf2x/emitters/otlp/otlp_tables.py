@@ -8,14 +8,13 @@ from collections.abc import Iterator
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, AnyArray
+from perf2x.base.columnar.arrays import I64, AnyArray, row_slices
 from perf2x.base.columnar.ragged import Ragged, row_batches
 from perf2x.base.columnar.unique import unique
-from perf2x.emitters.otlp.attributes import number_rows
-from perf2x.emitters.otlp.dictionary import Dictionary
+from perf2x.emitters.otlp.attributes import Dictionary, number_rows
 from perf2x.emitters.otlp.frame_types import FRAME_TYPES, frame_types
-from perf2x.emitters.otlp.otlp_encoding import Encoding, Pieces
-from perf2x.emitters.otlp.otlp_schema import Function, Line, Location, Mapping, ProfilesDictionary, Stack
+from perf2x.emitters.otlp.otlp_encoding import Encoding, encoded_rows
+from perf2x.emitters.otlp.otlp_schema import Function, Line, Location, Mapping, Pieces, ProfilesDictionary, Stack
 from perf2x.emitters.pprof.pprof_tables import LocationLines, StringTable, lines_as_recorded, lines_with_placeholders
 from perf2x.model.profile.profile import Profile
 from perf2x.model.profile.stack_tree import depths, paths
@@ -67,24 +66,22 @@ class StackTables:
     def _encoded_mappings(self, dictionary: Dictionary) -> Ragged:
         encoding, mappings, rows = dictionary.encoding, self._profile.mappings, self._mappings.rows
         name = dictionary.texts.add_rows(self._strings.texts, mappings.filename[rows])
-        flags = {
-            "pprof.mapping.has_functions": mappings.has_functions,
-            "pprof.mapping.has_filenames": mappings.has_filenames,
-            "pprof.mapping.has_line_numbers": mappings.has_line_numbers,
-            "pprof.mapping.has_inline_frames": mappings.has_inline_frames,
-        }
         build_ids = [text or None for text in self._strings.texts]
         add = dictionary.attributes.add_column
         columns = [add(BUILD_ID, build_ids, mappings.build_id[rows].astype(np.int64))]
-        columns += [add(key, (None, True), held[rows].astype(np.int64)) for key, held in flags.items()]
-        return encoding.joined(
-            [
-                encoding.number(Mapping.MEMORY_START, _behind_zero(mappings.start[rows])),
-                encoding.number(Mapping.MEMORY_LIMIT, _behind_zero(mappings.limit[rows])),
-                encoding.number(Mapping.FILE_OFFSET, _behind_zero(mappings.offset[rows])),
-                encoding.number(Mapping.FILENAME_STRINDEX, _behind_zero(name)),
-                encoding.numbers(Mapping.ATTRIBUTE_INDICES, _behind_empty(number_rows(columns, len(rows)))),
-            ]
+        for flag in ("has_functions", "has_filenames", "has_line_numbers", "has_inline_frames"):
+            held = getattr(mappings, flag)[rows].astype(np.int64)
+            columns.append(add(f"pprof.mapping.{flag}", (None, True), held))
+        attributes = number_rows(columns, len(rows))
+        return encoded_rows(
+            encoding,
+            {
+                Mapping.MEMORY_START: _behind_zero(mappings.start[rows]),
+                Mapping.MEMORY_LIMIT: _behind_zero(mappings.limit[rows]),
+                Mapping.FILE_OFFSET: _behind_zero(mappings.offset[rows]),
+                Mapping.FILENAME_STRINDEX: _behind_zero(name),
+                Mapping.ATTRIBUTE_INDICES: Ragged(np.append(0, attributes.offsets), attributes.values),
+            },
         )
 
     def _encoded_locations(self, dictionary: Dictionary) -> Iterator[Ragged]:
@@ -92,41 +89,41 @@ class StackTables:
         encoding, locations, used = dictionary.encoding, self._profile.locations, self._locations.rows
         yield _entry_0(encoding)
         kinds = dictionary.attributes.add_column(FRAME_TYPE, FRAME_TYPES, frame_types(self._profile)[used])
-        for start in range(0, len(used), _LOCATIONS_AT_ONCE):
-            rows = used[start : start + _LOCATIONS_AT_ONCE]
-            kind = kinds[start : start + len(rows)]
-            offsets = self._line.offsets[start : start + len(rows) + 1]
+        for part in row_slices(len(used), _LOCATIONS_AT_ONCE):
+            rows = used[part]
+            offsets = self._line.offsets[part.start : part.stop + 1]
             lines = self._encoded_lines(dictionary, self._line.values[offsets[0] : offsets[-1]])
             yield encoding.joined(
                 [
                     encoding.number(Location.MAPPING_INDEX, self._mappings.entry[locations.mapping[rows]]),
                     encoding.number(Location.ADDRESS, locations.lookup[rows]),
                     encoding.messages(Location.LINES, lines, offsets - offsets[0]),
-                    encoding.numbers(Location.ATTRIBUTE_INDICES, number_rows([kind], len(rows))),
+                    encoding.numbers(Location.ATTRIBUTE_INDICES, number_rows([kinds[part]], len(rows))),
                 ]
             )
 
     def _encoded_lines(self, dictionary: Dictionary, lines: I64) -> Ragged:
         encoding = dictionary.encoding
-        return encoding.joined(
-            [
-                encoding.number(Line.FUNCTION_INDEX, self._functions.entry[self._lines.function[lines]]),
-                encoding.number(Line.LINE, np.maximum(self._lines.number[lines], 0)),
-            ]
+        return encoded_rows(
+            encoding,
+            {
+                Line.FUNCTION_INDEX: self._functions.entry[self._lines.function[lines]],
+                Line.LINE: np.maximum(self._lines.number[lines], 0),
+            },
         )
 
     def _encoded_functions(self, dictionary: Dictionary) -> Ragged:
         encoding, functions, rows = dictionary.encoding, self._profile.functions, self._functions.rows
         bare, none = np.array(self._bare, np.int64), np.zeros(len(self._bare), np.int64)
-        columns = [
-            (Function.NAME_STRINDEX, np.append(functions.name, bare)),
-            (Function.SYSTEM_NAME_STRINDEX, np.append(functions.system_name, bare)),
-            (Function.FILENAME_STRINDEX, np.append(functions.filename, none)),
-        ]
+        columns = {
+            Function.NAME_STRINDEX: np.append(functions.name, bare),
+            Function.SYSTEM_NAME_STRINDEX: np.append(functions.system_name, bare),
+            Function.FILENAME_STRINDEX: np.append(functions.filename, none),
+        }
         add, texts = dictionary.texts.add_rows, self._strings.texts
-        fields = [encoding.number(field, _behind_zero(add(texts, column[rows]))) for field, column in columns]
+        fields = {field: _behind_zero(add(texts, column[rows])) for field, column in columns.items()}
         start = np.append(np.maximum(functions.start_line, 0), none)[rows]
-        return encoding.joined([*fields, encoding.number(Function.START_LINE, _behind_zero(start))])
+        return encoded_rows(encoding, {**fields, Function.START_LINE: _behind_zero(start)})
 
     def _encoded_stacks(self, dictionary: Dictionary) -> Iterator[Ragged]:
         """Yield stacks, innermost location first, some ten thousand frames at a time."""
@@ -137,7 +134,7 @@ class StackTables:
         for rows in row_batches(depth[self._leaves] + 1, _FRAMES_AT_ONCE):
             path = paths(parent, depth, self._leaves[rows])
             entries = Ragged(path.offsets, self._locations.entry[stacks.location[path.values]])
-            yield encoding.joined([encoding.numbers(Stack.LOCATION_INDICES, entries)])
+            yield encoded_rows(encoding, {Stack.LOCATION_INDICES: entries})
 
 
 def _used_locations(profile: Profile, leaves: I64) -> I64:
@@ -160,8 +157,3 @@ def _behind_zero(values: AnyArray) -> AnyArray:
 def _entry_0(encoding: Encoding) -> Ragged:
     """Return a table of one message without fields."""
     return encoding.joined([Ragged(np.zeros(2, np.int64), np.zeros(0, np.uint8))])
-
-
-def _behind_empty(rows: Ragged) -> Ragged:
-    """Put an empty row in front."""
-    return Ragged(np.append(0, rows.offsets), rows.values)

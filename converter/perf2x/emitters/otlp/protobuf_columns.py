@@ -19,8 +19,7 @@ from perf2x.emitters.encoding.protobuf import (
     top_level,
     varint,
 )
-from perf2x.emitters.otlp.otlp_encoding import Pieces
-from perf2x.emitters.otlp.otlp_schema import Field
+from perf2x.emitters.otlp.otlp_schema import Field, Pieces
 
 
 class Wire:

@@ -16,12 +16,12 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, U64
+from perf2x.base.columnar.arrays import I64, U64, AnyArray, row_slices
 from perf2x.base.columnar.ragged import Ragged
-from perf2x.base.columnar.unique import argsort_rows
+from perf2x.base.columnar.unique import sorted_runs, sum_runs
 from perf2x.emitters.otlp.attributes import number_rows
-from perf2x.emitters.otlp.otlp_encoding import Encoding
-from perf2x.emitters.otlp.otlp_schema import Sample
+from perf2x.emitters.otlp.otlp_encoding import Encoding, encoded_rows
+from perf2x.emitters.otlp.otlp_schema import Field, Sample
 
 _SAMPLES_AT_ONCE = 1 << 14
 
@@ -49,34 +49,31 @@ def grouped(keys: tuple[I64, I64, I64], attributes: Sequence[I64], values: I64, 
     Equal rows are one message: with times an observation each, else their sum.
     """
     columns = [*keys, *attributes]
-    order = argsort_rows(columns)
-    is_first = np.ones(len(order), np.bool_)
-    is_first[1:] = np.any([column[order[1:]] != column[order[:-1]] for column in columns], axis=0)
-    first = np.flatnonzero(is_first)
-    offsets = np.append(first, len(order))
+    order, first = sorted_runs(columns)
     resource, event, stack, *rest = (column[order[first]] for column in columns)
-    ordered = values[order]
     if times is None:
-        sums = np.add.reduceat(ordered, first) if len(first) else ordered
+        sums = sum_runs(values, order, first) if len(first) else values
         return SampleGroups(stack, tuple(rest), np.arange(len(first) + 1), sums, None, resource, event)
-    return SampleGroups(stack, tuple(rest), offsets, ordered, times[order], resource, event)
+    offsets = np.append(first, len(order))
+    return SampleGroups(stack, tuple(rest), offsets, values[order], times[order], resource, event)
 
 
 def sample_rows(encoding: Encoding, groups: SampleGroups, messages: slice) -> Iterator[Ragged]:
     """Yield the given messages, some thousand at a time."""
-    for start in range(messages.start, messages.stop, _SAMPLES_AT_ONCE):
-        yield _encoded(encoding, groups, slice(start, min(start + _SAMPLES_AT_ONCE, messages.stop)))
+    first = messages.start
+    for part in row_slices(messages.stop - first, _SAMPLES_AT_ONCE):
+        yield _encoded(encoding, groups, slice(first + part.start, first + part.stop))
 
 
 def _encoded(encoding: Encoding, groups: SampleGroups, part: slice) -> Ragged:
     offsets = groups.offsets[part.start : part.stop + 1]
     held = slice(int(offsets[0]), int(offsets[-1]))
     attributes = number_rows([column[part] for column in groups.attributes], part.stop - part.start)
-    fields = [
-        encoding.number(Sample.STACK_INDEX, groups.stack[part]),
-        encoding.numbers(Sample.ATTRIBUTE_INDICES, attributes),
-        encoding.numbers(Sample.VALUES, Ragged(offsets - offsets[0], groups.values[held])),
-    ]
+    fields: dict[Field, AnyArray | Ragged] = {
+        Sample.STACK_INDEX: groups.stack[part],
+        Sample.ATTRIBUTE_INDICES: attributes,
+        Sample.VALUES: Ragged(offsets - offsets[0], groups.values[held]),
+    }
     if groups.times is not None:
-        fields.append(encoding.numbers(Sample.TIMESTAMPS_UNIX_NANO, Ragged(offsets - offsets[0], groups.times[held])))
-    return encoding.joined(fields)
+        fields[Sample.TIMESTAMPS_UNIX_NANO] = Ragged(offsets - offsets[0], groups.times[held])
+    return encoded_rows(encoding, fields)

@@ -14,11 +14,10 @@ from perf2x.emitters.perfetto.samples.sample_packets import sample_packets
 from perf2x.emitters.perfetto.thread_ids import process_tree
 from perf2x.emitters.perfetto.trace_schema import BuiltinClock, Clock, ClockSnapshot, SystemInfo, TracePacket, Utsname
 from perf2x.emitters.perfetto.tracks.counter_tracks import counter_packets, running_packets
-from perf2x.emitters.perfetto.tracks.losses import loss_packets
+from perf2x.emitters.perfetto.tracks.instants import loss_packets, tracepoint_packets
 from perf2x.emitters.perfetto.tracks.name_slices import name_packets
 from perf2x.emitters.perfetto.tracks.state_slices import state_slice_packets
 from perf2x.emitters.perfetto.tracks.task_states import task_state_packets
-from perf2x.emitters.perfetto.tracks.tracepoint_instants import tracepoint_packets
 from perf2x.model.plugin_options import FINISHED, START_TIME, Needs, check_choices, option
 from perf2x.model.printable_text import printable
 from perf2x.model.profile.profile import Meta, Profile

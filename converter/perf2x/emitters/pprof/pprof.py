@@ -24,10 +24,10 @@ from perf2x.emitters.encoding.protobuf import (
     text_fields,
     whole,
 )
-from perf2x.emitters.pprof.pprof_comments import comment_lines
 from perf2x.emitters.pprof.pprof_tables import (
     REST,
     StringTable,
+    comment_lines,
     encode_functions,
     encode_locations,
     encode_mappings,

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I32, I64
+from perf2x.base.columnar.arrays import I32, I64, row_slices
 from perf2x.base.columnar.ragged import Ragged, offsets_of, ranges, side_by_side
 from perf2x.base.columnar.unique import unique_inverse
-from perf2x.emitters.encoding.protobuf import nested_field, number_field, top_level
+from perf2x.emitters.encoding.protobuf import nested_field, number_field, number_fields, top_level
 from perf2x.model.printable_text import bracketed, printable
-from perf2x.model.profile.profile import Functions, Locations, Mappings, Profile
+from perf2x.model.profile.profile import Functions, Locations, Mappings, Meta, Profile
 from perf2x.model.recording.mapping_names import is_real_path, without_deleted
 
 _LOCATIONS_PER_WRITE = 1 << 16
@@ -64,30 +64,26 @@ def mapping_order(profile: Profile) -> I64:
 
 def encode_mappings(mappings: Mappings, order: I64) -> bytes:
     """Profile.mapping (3)."""
-    flags = (mappings.has_functions, mappings.has_filenames, mappings.has_line_numbers, mappings.has_inline_frames)
-    texts = (mappings.filename, mappings.build_id)
-    fields = [number_field(1, np.arange(1, len(order) + 1))]
-    fields += [
-        number_field(2 + at, column[order])
-        for at, column in enumerate((mappings.start, mappings.limit, mappings.offset))
-    ]
-    fields += [number_field(5 + at, column[order]) for at, column in enumerate(texts)]
-    fields += [number_field(7 + at, flag[order].astype(np.int64)) for at, flag in enumerate(flags)]
-    return top_level(3, side_by_side(fields))
+    tables = (
+        mappings.start, mappings.limit, mappings.offset, mappings.filename, mappings.build_id, mappings.has_functions,
+        mappings.has_filenames, mappings.has_line_numbers, mappings.has_inline_frames,
+    )  # fmt: skip
+    columns = dict(enumerate((column[order] for column in tables), 2))
+    return top_level(3, number_fields({1: np.arange(1, len(order) + 1), **columns}))
 
 
 def encode_functions(functions: Functions, placeholders: list[int]) -> bytes:
     """Profile.function (5): the profile's own, then one per placeholder name (string indices)."""
     bare = np.zeros(len(placeholders), np.int64)
     names = np.array(placeholders, np.int64)
-    columns = (
-        np.arange(1, len(functions) + len(placeholders) + 1),
-        np.append(functions.name, names),
-        np.append(functions.system_name, names),
-        np.append(functions.filename, bare),
-        np.append(np.maximum(functions.start_line, 0), bare),
-    )
-    return top_level(5, side_by_side([number_field(1 + at, column) for at, column in enumerate(columns)]))
+    columns = {
+        1: np.arange(1, len(functions) + len(placeholders) + 1),
+        2: np.append(functions.name, names),
+        3: np.append(functions.system_name, names),
+        4: np.append(functions.filename, bare),
+        5: np.append(np.maximum(functions.start_line, 0), bare),
+    }
+    return top_level(5, number_fields(columns))
 
 
 def lines_with_placeholders(profile: Profile, strings: StringTable) -> tuple[LocationLines, list[int]]:
@@ -153,20 +149,15 @@ def encode_locations(locations: Locations, lines: LocationLines, owner: I64 | No
     mapping_id = np.zeros(len(order) + 1, np.int64)  # the last one serves mapping -1
     mapping_id[order] = np.arange(1, len(order) + 1)
     count = len(lines.offsets) - 1
-    for start in range(0, count, _LOCATIONS_PER_WRITE):
-        rows = np.arange(start, min(start + _LOCATIONS_PER_WRITE, count))
+    for rows in row_slices(count, _LOCATIONS_PER_WRITE):
         taken = rows if owner is None else owner[rows]
-        offsets = lines.offsets[start : rows[-1] + 2]
+        offsets = lines.offsets[rows.start : rows.stop + 1]
         part = slice(offsets[0], offsets[-1])
         function, number = lines.function[part].astype(np.int64), lines.number[part].astype(np.int64)
-        line_messages = side_by_side([number_field(1, function + 1), number_field(2, np.maximum(number, 0))])
-        fields = [
-            number_field(1, rows + 1),
-            number_field(2, mapping_id[locations.mapping[taken]]),
-            number_field(3, locations.lookup[taken]),
-            nested_field(4, line_messages, offsets - offsets[0]),
-        ]
-        yield top_level(4, side_by_side(fields))
+        line_messages = number_fields({1: function + 1, 2: np.maximum(number, 0)})
+        ids = np.arange(rows.start + 1, rows.stop + 1)
+        numbers = number_fields({1: ids, 2: mapping_id[locations.mapping[taken]], 3: locations.lookup[taken]})
+        yield top_level(4, side_by_side([numbers, nested_field(4, line_messages, offsets - offsets[0])]))
 
 
 def encode_rest(location: int, function: int) -> bytes:
@@ -174,3 +165,10 @@ def encode_rest(location: int, function: int) -> bytes:
     line = number_field(1, np.array([function]))
     fields = [number_field(1, np.array([location])), nested_field(4, line, np.array([0, 1]))]
     return top_level(4, side_by_side(fields))
+
+
+def comment_lines(meta: Meta) -> tuple[str, ...]:
+    """Return perf's version, its command line and the remarks that perf2x made."""
+    lines = [f"perf-version:{meta.perf_version}"] if meta.perf_version else []
+    lines += [f"perf-command:{' '.join(meta.command_line)}"] if meta.command_line else []
+    return (*lines, *meta.comments)

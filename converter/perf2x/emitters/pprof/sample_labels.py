@@ -10,10 +10,10 @@ from msgspec import Struct
 
 from perf2x.base.abi import data_source
 from perf2x.base.abi.uapi import CpuMode
-from perf2x.base.columnar.arrays import I64
+from perf2x.base.columnar.arrays import I64, AnyArray
 from perf2x.base.columnar.ragged import Ragged, offsets_of, side_by_side
 from perf2x.base.columnar.unique import group_rows, unique, unique_inverse
-from perf2x.emitters.encoding.protobuf import Chosen, nested_field, number_field, texts_of, whole
+from perf2x.emitters.encoding.protobuf import Chosen, nested_field, number_fields, texts_of, whole
 from perf2x.model.profile.profile import Profile
 
 MODE_NAMES = {
@@ -49,6 +49,10 @@ class LabelColumn(Struct, frozen=True):
     def of_samples(self, profile: Profile) -> I64:
         """(samples,) the label of each row of samples."""
         return self.values[profile.samples.thread] if self.by_thread else self.values
+
+
+Label = Callable[[Profile, Intern], LabelColumn | None]
+"""Makes the labels of a profile's samples, where they know what they are made of."""
 
 
 class Labels:
@@ -126,16 +130,14 @@ def _encoded_label(key: int, values: I64, unit: int) -> Ragged:
     """One Label message per value, as Sample.label (3): key 1, str 2, num 3, num_unit 4. An empty text is no label."""
     distinct, inverse = unique_inverse(values)
     count = len(distinct)
-    number = [number_field(3, distinct), number_field(4, np.full(count, unit, np.int64))]
-    messages = side_by_side(
-        [number_field(1, np.full(count, key, np.int64)), *(number if unit else [number_field(2, distinct)])]
-    )
+    number = {3: distinct, 4: np.full(count, unit)} if unit else {2: distinct}
+    messages = number_fields({1: np.full(count, key), **number})
     held = np.ones(count, np.bool_) if unit else distinct != 0
     offsets = offsets_of(held.astype(np.int64))
     return nested_field(3, messages.take(np.flatnonzero(held)), offsets).take(inverse)
 
 
-def _interned_texts(values: I64, names: list[str], intern: Intern) -> I64:
+def _interned_texts(values: AnyArray, names: Sequence[str], intern: Intern) -> I64:
     """Row numbers to string indices, interning only the names that occur."""
     used, inverse = unique_inverse(values)
     return np.array([intern(names[row]) for row in used.tolist()], np.int64)[inverse]
@@ -149,20 +151,29 @@ def _thread_label(key: str, profile: Profile, texts: list[str], intern: Intern) 
     return LabelColumn(key, values, by_thread=True)
 
 
-def _pid(profile: Profile, intern: Intern) -> LabelColumn:
-    return LabelColumn("pid", profile.threads.pid.astype(np.int64), "pid", by_thread=True)
+def _id_of_thread(key: str) -> Label:
+    """Make a label of a number that threads have."""
+    return lambda profile, _: LabelColumn(key, getattr(profile.threads, key).astype(np.int64), key, by_thread=True)
 
 
-def _tid(profile: Profile, intern: Intern) -> LabelColumn:
-    return LabelColumn("tid", profile.threads.tid.astype(np.int64), "tid", by_thread=True)
+def _name_of_thread(key: str) -> Label:
+    """Make a label of a name that threads have."""
+
+    def column(profile: Profile, intern: Intern) -> LabelColumn:
+        texts = [profile.strings[row] for row in getattr(profile.threads, key)]
+        return _thread_label(key, profile, texts, intern)
+
+    return column
 
 
-def _comm(profile: Profile, intern: Intern) -> LabelColumn:
-    return _thread_label("comm", profile, [profile.strings[row] for row in profile.threads.comm], intern)
+def _number_of_sample(name: str, unit: str) -> Label:
+    """Make a label of a column of samples that not all recordings have."""
 
+    def column(profile: Profile, intern: Intern) -> LabelColumn | None:
+        values = getattr(profile.samples, name)
+        return None if values is None else LabelColumn(name, values.astype(np.int64), unit)
 
-def _process(profile: Profile, intern: Intern) -> LabelColumn:
-    return _thread_label("process", profile, [profile.strings[row] for row in profile.threads.process], intern)
+    return column
 
 
 def _thread(profile: Profile, intern: Intern) -> LabelColumn:
@@ -171,21 +182,12 @@ def _thread(profile: Profile, intern: Intern) -> LabelColumn:
     return _thread_label("thread", profile, [f"{profile.strings[comm]}/{tid}" for comm, tid in pairs], intern)
 
 
-def _cpu(profile: Profile, intern: Intern) -> LabelColumn | None:
-    cpu = profile.samples.cpu
-    return None if cpu is None else LabelColumn("cpu", cpu.astype(np.int64), "cpu")
-
-
 def _cgroup(profile: Profile, intern: Intern) -> LabelColumn | None:
     cgroup = profile.samples.cgroup
-    return (
-        None
-        if cgroup is None
-        else LabelColumn("cgroup", _interned_texts(cgroup.astype(np.int64), list(profile.strings), intern))
-    )
+    return None if cgroup is None else LabelColumn("cgroup", _interned_texts(cgroup, profile.strings, intern))
 
 
-def _of_data_source(key: str, word: Callable[[int], str]) -> Callable[[Profile, Intern], LabelColumn | None]:
+def _of_data_source(key: str, word: Callable[[int], str]) -> Label:
     """Make a label of one part of what memory accesses say; samples that say nothing have none."""
 
     def column(profile: Profile, intern: Intern) -> LabelColumn | None:
@@ -207,28 +209,21 @@ def _mode(profile: Profile, intern: Intern) -> LabelColumn:
 
 
 def _event(profile: Profile, intern: Intern) -> LabelColumn:
-    return LabelColumn(
-        "event",
-        _interned_texts(profile.samples.event.astype(np.int64), [event.name for event in profile.events], intern),
-    )
+    names = [event.name for event in profile.events]
+    return LabelColumn("event", _interned_texts(profile.samples.event, names, intern))
 
 
-def _time(profile: Profile, intern: Intern) -> LabelColumn | None:
-    time = profile.samples.time
-    return None if time is None else LabelColumn("time", time.astype(np.int64), "nanoseconds")
-
-
-LABELS: dict[str, Callable[[Profile, Intern], LabelColumn | None]] = {
-    "pid": _pid,
-    "tid": _tid,
-    "comm": _comm,
-    "process": _process,
+LABELS: dict[str, Label] = {
+    "pid": _id_of_thread("pid"),
+    "tid": _id_of_thread("tid"),
+    "comm": _name_of_thread("comm"),
+    "process": _name_of_thread("process"),
     "thread": _thread,
-    "cpu": _cpu,
+    "cpu": _number_of_sample("cpu", "cpu"),
     "cgroup": _cgroup,
     "mode": _mode,
     "event": _event,
-    "time": _time,
+    "time": _number_of_sample("time", "nanoseconds"),
     **{name: _of_data_source(name, word) for name, word in MEMORY_LABELS.items()},
 }
 """Every label by the name that users write."""

@@ -13,7 +13,7 @@ from perf2x.base.columnar.arrays import I64, Bools
 from perf2x.base.columnar.ragged import argsort_small
 from perf2x.base.columnar.unique import unique
 from perf2x.emitters.timeline.tracks import tracks_of
-from perf2x.model.profile.profile import Profile
+from perf2x.model.profile.profile import Profile, ProfileSamples
 from perf2x.model.profile.waits import Wait, placed_waits
 
 _LONGEST_GUESS_NS = 10_000_000
@@ -37,12 +37,17 @@ def durations_of(profile: Profile, wanted: I64, track: I64 | None = None) -> Dur
     samples = profile.samples
     event, value = samples.event[wanted], np.maximum(samples.value[wanted], 0)
     is_wait = placed_waits(samples)[wanted]
-    ran = np.ones(len(wanted), np.bool_) if samples.wait is None else samples.wait[wanted] == Wait.RAN
+    ran = ran_then(samples, wanted)
     clock = _clock(profile, unique(event[ran]).tolist())
     if clock is not None:
         return Durations(np.where(is_wait | (ran & (event == clock)), value, 0), is_wait)
     typical = typical_interval(profile, tracks_of(profile)[1] if track is None else track, wanted[ran])
     return Durations(np.where(is_wait, value, np.where(ran, typical, 0)), is_wait)
+
+
+def ran_then(samples: ProfileSamples, rows: I64) -> Bools:
+    """(rows,) whether the thread of a sample ran; it waited in others."""
+    return np.ones(len(rows), np.bool_) if samples.wait is None else samples.wait[rows] == Wait.RAN
 
 
 def _clock(profile: Profile, events: list[int]) -> int | None:

@@ -13,7 +13,7 @@ the one before it ends at the latest.
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, AnyArray, Bools
+from perf2x.base.columnar.arrays import I64, AnyArray, Bools, begins_run, of_next
 from perf2x.base.columnar.unique import argsort_rows
 
 _FARTHEST = 4
@@ -41,7 +41,7 @@ class Chains(Struct, frozen=True):
     def in_order(order: I64 | None, chain: AnyArray) -> "Chains":
         """Return the chains of rows in an order that keeps chains together."""
         lane = chain if order is None else chain[order]
-        return Chains(order, np.append(True, lane[1:] != lane[:-1])[: len(lane)])
+        return Chains(order, begins_run(lane))
 
     def take(self, values: I64) -> I64:
         """Return a copy of values of boxes, chain by chain."""
@@ -136,7 +136,7 @@ def earlier_ends(end: I64, chain: Chains) -> I64:
     """(boxes,) the latest end of all earlier boxes of the chain; 0 for the first."""
     ends = chain.take(end)
     np.negative(ends, out=ends)
-    _lower_to_minimum_behind(ends[::-1], np.append(chain.first[1:], True)[: len(ends)][::-1])
+    _lower_to_minimum_behind(ends[::-1], of_next(chain.first, True)[::-1])
     np.negative(ends[:-1], out=ends[1:])
     ends[chain.first] = 0
     return chain.put(ends)
@@ -158,8 +158,7 @@ def _without_short_gaps(start: I64, end: I64, before: I64, is_own: Bools, own: C
     lane = track[rows]
     spent = np.cumsum(gap)
     held = np.bincount(track, (end - start) / _CLOSED, minlength=1)
-    opening = np.append(True, lane[1:] != lane[:-1])[: len(rows)]
-    base = np.maximum.accumulate(np.where(opening, spent - gap, 0))
+    base = np.maximum.accumulate(np.where(begins_run(lane), spent - gap, 0))
     closed = rows[spent - base <= held[lane]]
     start[closed] = before[closed]
     return start

@@ -1,9 +1,8 @@
 """The number of threads that ran at once, as timelines draw it below or above their tracks."""
 
 import numpy as np
-from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64
+from perf2x.base.columnar.arrays import I64, ColumnTable
 from perf2x.emitters.timeline.running_time import since
 from perf2x.model.profile.profile import Profile
 
@@ -11,14 +10,11 @@ TITLE = "threads running"
 """Name of the curve, in every viewer."""
 
 
-class Steps(Struct, frozen=True):
+class Steps(ColumnTable, frozen=True):
     """A step curve: ``threads`` (n,) from ``time`` (n,), rising, to the next row's."""
 
     time: I64
     threads: I64
-
-    def __len__(self) -> int:
-        return len(self.time)
 
 
 def running_steps(profile: Profile, origin: int, tick: int = 1) -> Steps:

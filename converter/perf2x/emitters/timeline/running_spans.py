@@ -6,10 +6,9 @@ thread's last sample.
 """
 
 import numpy as np
-from msgspec import Struct
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I64, Bools, take_rows_of
+from perf2x.base.columnar.arrays import I64, Bools, ColumnTable, begins_run, ends_run, of_next, take_rows_of
 from perf2x.base.columnar.unique import argsort_rows
 from perf2x.emitters.timeline.placement import Chains, earlier_ends
 from perf2x.emitters.timeline.running_time import FAR, Spans, last_until, rows_until, since
@@ -17,7 +16,7 @@ from perf2x.emitters.timeline.tracks import switch_tracks
 from perf2x.model.profile.profile import Profile
 
 
-class Runs(Struct, frozen=True):
+class Runs(ColumnTable, frozen=True):
     """Stretches of time in which threads had a CPU, by track, then start, in nanoseconds since the origin."""
 
     track: I64
@@ -27,9 +26,6 @@ class Runs(Struct, frozen=True):
     """The CPU of the switch that tells of the run, −1 where it is unknown."""
     is_preempted: Bools
     """The thread could have run on when it left."""
-
-    def __len__(self) -> int:
-        return len(self.track)
 
     def spans(self) -> Spans:
         """When, without where."""
@@ -56,9 +52,10 @@ def runs_of(profile: Profile, origin: int, samples: Spans) -> Runs:
     track, time, is_out = track[order], time[order], switches.is_out[order]
     is_run, start, end = _bounds(track, time, is_out, samples)
     leaving = switches.is_preempted[order]
-    leaving = np.where(is_out, leaving, np.append(leaving[1:], False) & (end == np.append(time[1:], FAR)))
+    is_told = end == of_next(time, FAR)
+    leaving = np.where(is_out, leaving, of_next(leaving, False) & is_told)
     runs = Runs(track, start, end, switches.cpu[order].astype(np.int64), leaving)
-    is_guess = np.where(is_out, True, end != np.append(time[1:], FAR))
+    is_guess = is_out | ~is_told
     return _in_order(_on_free_cpus(take_rows_of(runs, is_run), is_guess[is_run], is_out[is_run]))
 
 
@@ -69,23 +66,20 @@ def _on_free_cpus(runs: Runs, is_guess: Bools, is_out: Bools) -> Runs:
     begins, ends = is_guess & is_out & (runs.cpu >= 0), is_guess & ~is_out & (runs.cpu >= 0)
     start = np.where(begins, np.minimum(np.maximum(runs.start, before), runs.end), runs.start)
     order = argsort_rows([runs.cpu, start])
-    same = np.append(runs.cpu[order][1:] == runs.cpu[order][:-1], False)[: len(order)]
     after = np.full(len(order), FAR)
-    after[order] = np.where(same, np.append(start[order][1:], FAR)[: len(order)], FAR)
+    after[order] = np.where(ends_run(runs.cpu[order]), FAR, of_next(start[order], FAR))
     return replace(runs, start=start, end=np.where(ends, np.minimum(runs.end, after), runs.end))
 
 
 def _in_order(runs: Runs) -> Runs:
     runs = take_rows_of(runs, argsort_rows([runs.track, runs.start, runs.end]))
-    same = np.append(runs.track[1:] == runs.track[:-1], False)[: len(runs)]
-    end = np.where(same, np.minimum(runs.end, np.append(runs.start[1:], 0)[: len(runs)]), runs.end)
+    end = np.where(ends_run(runs.track), runs.end, np.minimum(runs.end, of_next(runs.start, 0)))
     return take_rows_of(replace(runs, end=end), end > runs.start)
 
 
 def _bounds(track: I64, time: I64, is_out: Bools, samples: Spans) -> tuple[Bools, I64, I64]:
     """Return which switches tell of a run of their own, and its start and end: all in, and those out without an in."""
-    same = track[1:] == track[:-1]
-    is_first, is_last = np.append(True, ~same)[: len(track)], np.append(~same, True)[: len(track)]
+    is_first, is_last = begins_run(track), ends_run(track)
     before, after = np.roll(time, 1), np.roll(time, -1)
     is_orphan = is_out & (is_first | np.roll(is_out, 1))
     is_open = ~is_out & (is_last | ~np.roll(is_out, -1))

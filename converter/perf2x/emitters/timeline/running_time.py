@@ -11,8 +11,19 @@ goes on behind it.
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I64, U64, AnyArray, Bools
+from perf2x.base.columnar.arrays import (
+    I64,
+    U64,
+    AnyArray,
+    ColumnTable,
+    begins_run,
+    ends_run,
+    of_next,
+    stacked,
+    take_rows_of,
+)
 from perf2x.base.columnar.ragged import offsets_of, ranges, row_numbers
 from perf2x.base.columnar.unique import argsort_rows, unique_inverse
 from perf2x.emitters.timeline.placement import Chains, earlier_ends
@@ -21,30 +32,26 @@ FAR = 1 << 61
 """Nanoseconds that no time reaches."""
 
 
-class Spans(Struct, frozen=True):
+class Spans(ColumnTable, frozen=True):
     """Stretches of time, by track, then start; those of a track do not overlap."""
 
     track: AnyArray
     start: I64
     end: I64
 
-    def __len__(self) -> int:
-        return len(self.track)
-
 
 def spans_of(track: I64, start: I64, end: I64) -> Spans:
     """Put stretches in order; one ends where the next begins, and empty ones are left out."""
     order = argsort_rows([track, start, end])
     track, start, end = track[order], start[order], end[order]
-    same = np.append(track[1:] == track[:-1], False)[: len(track)]
-    end = np.where(same, np.minimum(end, np.append(start[1:], 0)[: len(end)]), end)
+    end = np.where(ends_run(track), end, np.minimum(end, of_next(start, 0)))
     some = end > start
     return Spans(track[some], start[some], end[some])
 
 
 def gaps_between(spans: Spans) -> Spans:
     """Return all time of the tracks that no span covers, from 0 to FAR."""
-    first, last = _first_of_tracks(spans.track), _first_of_tracks(spans.track[::-1])[::-1]
+    first, last = begins_run(spans.track), ends_run(spans.track)
     start = np.concatenate([np.where(first, 0, np.roll(spans.end, 1)), spans.end[last]])
     end = np.concatenate([spans.start, np.full(int(last.sum()), FAR)])
     return spans_of(np.concatenate([spans.track, spans.track[last]]), start, end)
@@ -52,15 +59,13 @@ def gaps_between(spans: Spans) -> Spans:
 
 def union_of(one: Spans, other: Spans) -> Spans:
     """Return all time that either covers, as few spans as can be."""
-    track, start, end = (np.append(getattr(one, name), getattr(other, name)) for name in Spans.__struct_fields__)
-    end = np.minimum(end, FAR)
-    order = argsort_rows([track, start, end])
-    track, start = track[order], start[order]
-    chain = Chains(None, _first_of_tracks(track))
-    covered = earlier_ends(end[order], chain)
-    opens = chain.first | (start > covered)
-    first = np.flatnonzero(opens)
-    return Spans(track[first], start[first], np.maximum.reduceat(end[order], first) if len(first) else end)
+    both = stacked([one, other])
+    both = replace(both, end=np.minimum(both.end, FAR))
+    both = take_rows_of(both, argsort_rows([both.track, both.start, both.end]))
+    chain = Chains.in_order(None, both.track)
+    first = np.flatnonzero(chain.first | (both.start > earlier_ends(both.end, chain)))
+    end = np.maximum.reduceat(both.end, first) if len(first) else both.end
+    return replace(take_rows_of(both, first), end=end)
 
 
 class RunningTime(Struct, frozen=True):
@@ -77,8 +82,7 @@ class RunningTime(Struct, frozen=True):
         """Return the clocks of tracks with these holes."""
         lengths = holes.end - holes.start
         total = np.cumsum(lengths) - lengths  # may wrap around; differences within a track do not
-        first = np.maximum.accumulate(np.where(_first_of_tracks(holes.track), np.arange(len(holes)), 0))
-        before = total - total[first]
+        before = total - total[_first_of_track(holes)]
         return RunningTime(holes, before, holes.start - before)
 
     def of(self, track: I64, wall: I64) -> I64:
@@ -142,8 +146,7 @@ class RunningTime(Struct, frozen=True):
         """The first hole of each hole's track; 0 for −1."""
         if not len(self.holes):
             return np.zeros(len(hole), np.int64)
-        first = np.maximum.accumulate(np.where(_first_of_tracks(self.holes.track), np.arange(len(self.holes)), 0))
-        return np.where(hole < 0, 0, first[hole])
+        return np.where(hole < 0, 0, _first_of_track(self.holes)[hole])
 
     def _passed(self, hole: I64) -> I64:
         """Time in holes up to this one and with it; 0 for −1."""
@@ -152,8 +155,10 @@ class RunningTime(Struct, frozen=True):
         return np.where(hole < 0, 0, (self.before + self.holes.end - self.holes.start)[hole])
 
 
-def _first_of_tracks(track: I64) -> Bools:
-    return np.append(True, track[1:] != track[:-1])[: len(track)]
+def _first_of_track(spans: Spans) -> I64:
+    """(spans,) the first row of each one's track."""
+    first: I64 = np.maximum.accumulate(np.where(begins_run(spans.track), np.arange(len(spans)), 0))
+    return first
 
 
 def last_until(known: tuple[AnyArray, I64], wanted: tuple[AnyArray, I64]) -> I64:

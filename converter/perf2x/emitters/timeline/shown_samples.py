@@ -16,25 +16,23 @@ context switches they sum to the time between the switches, which is that to a p
 """
 
 import numpy as np
-from msgspec import Struct
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I64, AnyArray, Bools, narrow, take_rows_of
+from perf2x.base.columnar.arrays import I64, AnyArray, Bools, ColumnTable, ends_run, narrow, of_previous, take_rows_of
 from perf2x.base.columnar.ragged import argsort_small
-from perf2x.emitters.timeline.durations import Durations, durations_of
+from perf2x.emitters.timeline.durations import Durations, durations_of, ran_then
 from perf2x.emitters.timeline.placement import order_of
 from perf2x.emitters.timeline.running_spans import Runs, no_runs, runs_of
 from perf2x.emitters.timeline.running_time import FAR, RunningTime, Spans, gaps_between, last_until, since, union_of
 from perf2x.emitters.timeline.tracks import cpu_tracks_of, tracks_of
 from perf2x.emitters.timeline.unwatched import Boxes, pieces_without_switches
 from perf2x.model.profile.profile import Profile
-from perf2x.model.profile.waits import Wait
 
 _REACH = 2
 """Periods before a sample that are drawn with its stack where switches say that its thread ran."""
 
 
-class ShownSamples(Struct, frozen=True):
+class ShownSamples(ColumnTable, frozen=True):
     """One row per stretch of time, by track, then start. Times are nanoseconds since ``origin_of(profile)``.
 
     Rows of a track never overlap; ``joined`` says that row i ends where row i + 1 of the same track begins. A sample
@@ -48,9 +46,6 @@ class ShownSamples(Struct, frozen=True):
     start: I64
     end: I64
     joined: Bools
-
-    def __len__(self) -> int:
-        return len(self.track)
 
 
 def thread_runs(profile: Profile) -> Runs:
@@ -121,8 +116,7 @@ def on_cpus(profile: Profile, shown: ShownSamples) -> ShownSamples:
     """Return what ran on each CPU that is known, on the tracks of ``cpu_tracks_of``; waits lie on none."""
     samples = profile.samples
     cpu = np.full(len(shown), -1) if samples.cpu is None else samples.cpu[shown.sample].astype(np.int64)
-    ran = np.ones(len(shown), np.bool_) if samples.wait is None else samples.wait[shown.sample] == Wait.RAN
-    known = np.flatnonzero((cpu >= 0) & ran)
+    known = np.flatnonzero((cpu >= 0) & ran_then(samples, shown.sample))
     track = np.searchsorted(cpu_tracks_of(profile).cpu, cpu[known])
     return _in_order([(shown.sample[known], Spans(track, shown.start[known], shown.end[known]))])
 
@@ -162,11 +156,10 @@ def _in_runs(boxes: Boxes, idle: Spans) -> tuple[AnyArray, Spans]:
     clock = RunningTime.without(idle)
     lane, ran = boxes.track, clock.of(boxes.track, boxes.moment)
     run, run_end = clock.stretch(lane, boxes.moment)
-    same = lane[1:] == lane[:-1]
-    goes_on = np.append(same & (run[1:] == run[:-1]), False)[: len(lane)]
-    limit = np.where(np.append(same, False)[: len(lane)], run_end, clock.last(lane))
-    end = np.where(goes_on, ran, np.minimum(limit, ran + boxes.length))
-    before = np.append(0, np.where(same, end[:-1], 0))[: len(lane)]
+    is_last = ends_run(lane)
+    limit = np.where(is_last, clock.last(lane), run_end)
+    end = np.where(ends_run(lane, run), np.minimum(limit, ran + boxes.length), ran)
+    before = of_previous(np.where(is_last, 0, end), 0)
     start = np.maximum(before, ran - np.minimum(_REACH * boxes.length, ran))
     owner, pieces = clock.pieces(lane, start, end)
     return boxes.sample[owner], pieces

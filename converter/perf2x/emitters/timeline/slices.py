@@ -14,16 +14,15 @@ old ones if any of those has its name, and then loses its place. Exactly there e
 """
 
 import numpy as np
-from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, Bools, take_rows_of
+from perf2x.base.columnar.arrays import I64, Bools, ColumnTable, take_rows_of
 from perf2x.base.columnar.ragged import argsort_small, ranges, row_numbers
 from perf2x.emitters.timeline.shown_samples import ShownSamples
 from perf2x.model.profile.frame_tree import FrameTree
 from perf2x.model.profile.stack_tree import ancestors, paths_of_length
 
 
-class Slices(Struct, frozen=True):
+class Slices(ColumnTable, frozen=True):
     """Boxes of a timeline; by track, start, depth, so parents stand before their children."""
 
     row: I64
@@ -33,9 +32,6 @@ class Slices(Struct, frozen=True):
     """Row of the frame tree."""
     is_early: Bools
     """The slice ends a tick before ``start + duration``."""
-
-    def __len__(self) -> int:
-        return len(self.row)
 
 
 def slices_of(shown: ShownSamples, node: I64, tree: FrameTree, key: I64, outermost: int, shortest: int) -> Slices:

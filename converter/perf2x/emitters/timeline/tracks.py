@@ -1,9 +1,8 @@
 """Tracks of a timeline: one for each thread, lane of a thread and idle CPU, or one for each CPU."""
 
 import numpy as np
-from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64
+from perf2x.base.columnar.arrays import I64, ColumnTable
 from perf2x.base.columnar.unique import unique, unique_inverse
 from perf2x.model.printable_text import one_line
 from perf2x.model.profile.profile import Profile, ThreadSwitches
@@ -19,7 +18,7 @@ LANES_ID = 1 << 23
 """Below the tids of lanes besides threads' own ones, which are numbered from 1."""
 
 
-class Tracks(Struct, frozen=True):
+class Tracks(ColumnTable, frozen=True):
     """One row per horizontal lane of a viewer, by pid, then tid."""
 
     pid: I64
@@ -30,9 +29,6 @@ class Tracks(Struct, frozen=True):
     """CPU of an idle or a processor's lane, −1 for threads."""
     event: I64
     """The event whose times between tracepoints are on a lane besides the thread's own; −1: any."""
-
-    def __len__(self) -> int:
-        return len(self.pid)
 
 
 def tracks_of(profile: Profile) -> tuple[Tracks, I64]:

@@ -35,7 +35,7 @@ def pieces_without_switches(profile: Profile, boxes: Boxes, waiting: Spans, runs
     Where samples tell no CPUs, they are given to all CPUs in turn if more threads than CPUs would run at once: boxes
     then give way only where there is no room for all, if they all have one length.
     """
-    holes = spans_of(*(getattr(waiting, name) for name in Spans.__struct_fields__))
+    holes = spans_of(waiting.track, waiting.start, waiting.end)
     cpu = _cpu_of(profile, boxes, runs)
     owner, pieces = _placed(boxes, holes, cpu, runs)
     is_even = not len(boxes.length) or boxes.length.max() <= _EVEN * boxes.length.min()

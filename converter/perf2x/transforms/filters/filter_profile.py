@@ -10,7 +10,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from perf2x.base.abi.uapi import CpuMode
-from perf2x.base.columnar.arrays import I64, Bools
+from perf2x.base.columnar.arrays import I64, Bools, take_rows_of
 from perf2x.base.columnar.ragged import Ragged, offsets_of, ranges, row_numbers
 from perf2x.base.columnar.unique import unique
 from perf2x.base.errors import OptionError
@@ -50,10 +50,7 @@ def keep_events(profile: Profile, patterns: tuple[str, ...], wishes: Wishes | No
 
 def keep_samples(profile: Profile, rows: I64) -> Profile:
     """Only the named rows of samples, in the order given."""
-    samples = profile.samples
-    columns = {field: getattr(samples, field) for field in samples.__struct_fields__}
-    kept = {name: column[rows] for name, column in columns.items() if column is not None}
-    return replace(profile, samples=replace(samples, **kept))
+    return replace(profile, samples=take_rows_of(profile.samples, rows))
 
 
 def _matches(name: str, pattern: str) -> bool:

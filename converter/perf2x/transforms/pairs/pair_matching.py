@@ -3,7 +3,7 @@
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I64, Bools
+from perf2x.base.columnar.arrays import I64, Bools, begins_run, of_previous
 from perf2x.base.columnar.unique import argsort_rows, group_rows, unique_inverse
 from perf2x.model.profile.profile import Profile
 from perf2x.model.profile.waits import Wait
@@ -41,9 +41,7 @@ def repeated(key: I64, is_end: Bools) -> Bools:
 
 def _after_begin(key: I64, is_end: Bools) -> Bools:
     """(n,) rows whose predecessor is a beginning of their key; rows are in order of key."""
-    follows = np.zeros(len(key), np.bool_)
-    follows[1:] = (key[1:] == key[:-1]) & ~is_end[:-1]
-    return follows
+    return ~begins_run(key) & ~of_previous(is_end, True)
 
 
 def _nested(key: I64, is_end: Bools) -> tuple[I64, I64]:
@@ -53,7 +51,7 @@ def _nested(key: I64, is_end: Bools) -> tuple[I64, I64]:
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
     group = unique_inverse(key)[1]
     total = np.cumsum(np.where(is_end, -1, 1))
-    first = np.flatnonzero(np.diff(group, prepend=-1))
+    first = np.flatnonzero(begins_run(group))
     before = np.append(0, total)[first][group]  # the sum in front of each row's group
     # groups are laid one below the other, so that one running minimum serves all
     drop = group * (2 * count + 1)

@@ -10,7 +10,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I64, U64, Bools, take_rows_of
+from perf2x.base.columnar.arrays import I64, U64, Bools, stacked, take_rows_of
 from perf2x.base.columnar.unique import argsort_rows
 from perf2x.base.errors import OptionError
 from perf2x.model.diagnostics import Diagnostics, Severity
@@ -153,10 +153,9 @@ def _joined(profile: Profile, pairs: Sequence[PairEvents], waits: Sequence[Waits
     if times and samples.time is not None:
         kept &= within(samples.time, times)
     counts = [len(part) for part in waits]
-    every = Waits(**{name: np.concatenate([getattr(part, name) for part in waits]) for name in Waits.__struct_fields__})
     event = np.repeat(np.arange(first, first + len(pairs)), counts).astype(np.int32)
     shown = next((row for row, count in enumerate(counts, first) if count), first)
-    joined = joined_samples(profile, kept, every, event)
+    joined = joined_samples(profile, kept, stacked(waits), event)
     if times and len(samples) and not len(joined):
         raise OptionError("no sample and no pair in that time")
     return replace(profile, events=(*profile.events, *events), samples=joined, default_event=shown)

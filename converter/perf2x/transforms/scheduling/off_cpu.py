@@ -2,29 +2,40 @@
 
 Three kinds of recording hold them; the first of these that a recording has is used:
 
-- ``perf record --off-cpu``: samples of ``offcpu-time`` that carry the time themselves (measured_waits.py);
+- ``perf record --off-cpu``: samples of ``offcpu-time`` that carry the time themselves (`measured_waits`);
 - ``-e sched:sched_switch -g``: samples where a thread leaves, with its stack; it is back when a context-switch record
   or another thread's sched_switch says so, at the latest at its own next sample or its end (scheduled_waits.py);
 - ``--switch-events``: records of leaving and coming back without a stack, which a sample near by may have
   (wait_stacks.py).
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 from msgspec.structs import replace
 
 from perf2x.base.abi.uapi import SampleType
+from perf2x.base.columnar.arrays import I64, take_rows_of
 from perf2x.base.columnar.unique import unique
 from perf2x.base.errors import OptionError
 from perf2x.model.diagnostics import Diagnostics
-from perf2x.model.profile.profile import Profile, ProfileEvent
+from perf2x.model.profile.profile import Profile, ProfileEvent, ProfileSamples
+from perf2x.model.profile.waits import Wait
 from perf2x.model.recording.events import Recording
+from perf2x.model.value_limits import LAST_TIME
 from perf2x.transforms.filters.filter_batches import SampleFilter
-from perf2x.transforms.scheduling.measured_waits import measured_waits
+from perf2x.transforms.filters.time_ranges import Range
 from perf2x.transforms.scheduling.schedule import has_schedule
 from perf2x.transforms.scheduling.scheduled_waits import scheduled_waits
 from perf2x.transforms.scheduling.switch_samples import base_name
-from perf2x.transforms.scheduling.wait_report import WaitReport, report_of
-from perf2x.transforms.scheduling.wait_rows import Waits, joined_samples, with_wait_frames, within
+from perf2x.transforms.scheduling.wait_rows import (
+    WaitReport,
+    Waits,
+    joined_samples,
+    report_of,
+    with_wait_frames,
+    within,
+)
 
 MEASURED = "offcpu-time"
 OFF_CPU = "off-cpu"
@@ -104,3 +115,24 @@ def _clock(profile: Profile) -> int:
     if not sampled:
         raise OptionError("--off-cpu merged: no event of the recording counts time; record with: -e cpu-clock")
     return sampled[0]
+
+
+_NO_TIME = np.uint64(LAST_TIME)
+"""Time of sums of waits, as the reader has it (reader/records/off_cpu_samples.py)."""
+
+
+def measured_waits(samples: ProfileSamples, held: I64, ranges: Sequence[Range]) -> Waits:
+    """Return the waits that the rows ``held`` are, those that end within ``ranges``.
+
+    The kernel writes a sample when the wait is over. Sums of shorter waits, and waits that are longer than the clock
+    has run, have no place in time: sums stand at the recording's end.
+    """
+    time = np.zeros(len(samples), np.uint64) if samples.time is None else samples.time
+    last = time[time < _NO_TIME].max(initial=np.uint64(0))
+    until, duration = time[held], samples.value[held]
+    placed = (until < _NO_TIME) & (duration.astype(np.uint64) <= until)
+    since = np.where(placed, until - np.where(placed, duration, 0).astype(np.uint64), np.minimum(until, last))
+    cpu = np.full(len(held), -1, np.int32) if samples.cpu is None else samples.cpu[held]
+    kind = np.where(placed, Wait.UNTOLD, Wait.UNPLACED).astype(np.uint8)
+    waits = Waits(held, samples.thread[held], samples.stack[held], cpu, since, duration, kind)
+    return take_rows_of(waits, within(until, ranges))

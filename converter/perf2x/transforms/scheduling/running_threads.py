@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I32, I64, U64, Bools
+from perf2x.base.columnar.arrays import I32, I64, U64, Bools, begins_run, ends_run, of_previous, stacked
 from perf2x.base.columnar.unique import argsort_rows, unique
 from perf2x.model.profile.profile import Profile, RunningThreads
 from perf2x.model.recording.events import Recording
 from perf2x.transforms.scheduling.schedule import Schedule, schedule_of
 from perf2x.transforms.scheduling.switch_samples import SWITCH, base_name
-from perf2x.transforms.scheduling.thread_times import ThreadTimes, joined_times, last_at_or_before
+from perf2x.transforms.scheduling.thread_times import ThreadTimes, last_at_or_before
 from perf2x.transforms.scheduling.wait_stacks import sample_times
 
 
@@ -56,10 +56,10 @@ def _moments(schedule: Schedule, seen: ThreadTimes) -> tuple[ThreadTimes, Bools]
     if not schedule.is_traced:
         told = np.append(schedule.entered.tid, schedule.stopped.tid)
         seen = seen.where(~np.isin(seen.tid, told))
-    on = joined_times([schedule.entered, seen])
+    on = stacked([schedule.entered, seen])
     # a sample at the moment of its thread's departure was taken while it ran
     off = ThreadTimes(schedule.stopped.tid, schedule.stopped.time + np.uint64(1))
-    return joined_times([on, off]), np.arange(len(on) + len(off)) < len(on)
+    return stacked([on, off]), np.arange(len(on) + len(off)) < len(on)
 
 
 def _threads_of(profile: Profile, recording: Recording, schedule: Schedule, pids: tuple[int, ...]) -> I64:
@@ -80,10 +80,8 @@ def curve_of(moments: ThreadTimes, runs: Bools, forks: ThreadTimes) -> RunningTh
     """
     order = argsort_rows([moments.tid, moments.time, ~runs])
     tid, time, on = moments.tid[order], moments.time[order], runs[order]
-    is_first = np.ones(len(tid), np.bool_)
-    is_first[1:] = tid[1:] != tid[:-1]
-    before = np.append(False, on[:-1])
-    before[is_first] = ~on[is_first]
+    is_first = begins_run(tid)
+    before = np.where(is_first, ~on, of_previous(on, False))
     step = on.astype(np.int64) - before
     early = is_first & ~on
     births = _births(ThreadTimes(tid[early], time[early]), forks)
@@ -99,8 +97,7 @@ def _summed(time: U64, step: I64) -> RunningThreads:
     """Add up steps in order of time, one row for each moment at which the number changes."""
     order = np.argsort(time, kind="stable")
     at, total = time[order], np.cumsum(step[order])
-    is_last = np.ones(len(at), np.bool_)
-    is_last[:-1] = at[1:] != at[:-1]
+    is_last = ends_run(at)
     at, total = at[is_last], total[is_last]
     changes = np.diff(total, prepend=0) != 0
     return RunningThreads(at[changes], total[changes].astype(np.int32))

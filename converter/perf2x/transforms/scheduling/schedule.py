@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I32, I64, U8, U64, Bools, take_rows_of
+from perf2x.base.columnar.arrays import I32, I64, U8, U64, Bools, ColumnTable, stacked, take_rows_of
 from perf2x.model.profile.waits import Wait
 from perf2x.model.recording.events import Event, Recording, Session
 from perf2x.model.recording.sideband import Sideband, Switches, Tasks
@@ -25,7 +25,7 @@ from perf2x.transforms.scheduling.switch_samples import (
     switch_samples,
     unseen_departures,
 )
-from perf2x.transforms.scheduling.thread_times import ThreadTimes, joined_times, last_at_or_before
+from perf2x.transforms.scheduling.thread_times import ThreadTimes, last_at_or_before
 
 _NEVER_BACK = 0x30
 """EXIT_DEAD and EXIT_ZOMBIE of prev_state (include/linux/sched.h); TASK_RUNNING is 0, in the bits below 0x100."""
@@ -33,7 +33,7 @@ _STATES = 0x2FF
 """Bits that say why a thread sleeps; the bit that says preempted is 0x100 (Linux 4.14), 0x400 or above before."""
 
 
-class Departures(Struct, frozen=True):
+class Departures(ColumnTable, frozen=True):
     """Threads that left a CPU, in order of time: ``kind`` is a Wait, ``cpu`` −1 where unknown, ``pid`` −1 likewise."""
 
     tid: I64
@@ -41,9 +41,6 @@ class Departures(Struct, frozen=True):
     kind: U8
     cpu: I32
     pid: I32
-
-    def __len__(self) -> int:
-        return len(self.tid)
 
     @property
     def times(self) -> ThreadTimes:
@@ -102,19 +99,19 @@ def schedule_of(recording: Recording) -> Schedule:
     is_traced, missed = _is_traced(recording), 0
     entered = [_entered(sideband.switches)]
     if is_traced:
-        traced = switch_samples(recording)
+        traced, last, missed = switch_samples(recording)
         entered.append(_without_idle(traced.next))
-        left, last, missed = _departures_of_samples(traced), traced.last, traced.missed
+        left = _departures_of_samples(traced)
         stopped = ThreadTimes(traced.tid, traced.time)
-        stopped = joined_times([stopped, unseen_departures(traced, joined_times([stopped, *entered]))])
+        stopped = stacked([stopped, unseen_departures(traced, stacked([stopped, *entered]))])
     else:
         left, last = _departures_of_records(sideband.switches, recording.session), 0
         stopped = left.times
     alive = (left.tid > 0) & ~has_ended(left.times, exits, forks)
     return Schedule(
         left=take_rows_of(left, np.flatnonzero(alive)),
-        stopped=_without_idle(joined_times([stopped, exits])),
-        entered=joined_times(entered),
+        stopped=_without_idle(stacked([stopped, exits])),
+        entered=stacked(entered),
         exits=exits,
         forks=forks,
         end=max(last, _last_time(sideband), _last_sample(recording.session)),

@@ -11,8 +11,7 @@ from perf2x.transforms.scheduling.sampling_interval import sampling_intervals
 from perf2x.transforms.scheduling.schedule import Departures, Schedule, schedule_of
 from perf2x.transforms.scheduling.switch_samples import SWITCH, base_name
 from perf2x.transforms.scheduling.thread_times import ThreadTimes, last_at_or_before
-from perf2x.transforms.scheduling.wait_report import WaitReport, report_of
-from perf2x.transforms.scheduling.wait_rows import Waits
+from perf2x.transforms.scheduling.wait_rows import WaitReport, Waits, report_of
 from perf2x.transforms.scheduling.wait_spans import Spans, clipped, spans_of
 from perf2x.transforms.scheduling.wait_stacks import BLOCKED_SHARE, Owners, owners_by_nearness, sample_times
 

@@ -4,13 +4,12 @@ Source of truth: TRACE_EVENT(sched_switch) in include/trace/events/sched.h; the 
 the fields are.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I32, I64, U64
+from perf2x.base.columnar.arrays import I32, I64, U64, ColumnTable, stacked
 from perf2x.base.columnar.ragged import Ragged
 from perf2x.base.columnar.unique import argsort_rows
 from perf2x.model.recording.events import Recording, Samples, Want
@@ -18,12 +17,11 @@ from perf2x.model.value_limits import LAST_TIME
 from perf2x.transforms.scheduling.thread_times import ThreadTimes, next_time
 
 SWITCH = "sched:sched_switch"
-_COLUMNS = ("tid", "pid", "time", "cpu", "state", "next_tid")
 Fields = Mapping[str, tuple[int, int]]
 """Offset and size of the fields of one event's format."""
 
 
-class SwitchSamples(Struct, frozen=True):
+class SwitchSamples(ColumnTable, frozen=True):
     """One row per sample, in file order: the thread that left."""
 
     tid: I64
@@ -35,21 +33,11 @@ class SwitchSamples(Struct, frozen=True):
     """prev_state; −1 where the sample does not say it."""
     next_tid: I64
     """The thread that came to the CPU; −1 where the sample does not say it."""
-    last: int
-    """Latest time of any sample of the recording, of all events."""
-    missed: int
-    """Switches that samples stand for besides their own."""
 
     @property
     def next(self) -> ThreadTimes:
         """Threads that came to a CPU; fewer than samples where some do not say it."""
         return ThreadTimes(self.next_tid, self.time).where(self.next_tid >= 0)
-
-    def take(self, rows: I64) -> "SwitchSamples":
-        """Return some rows, in this order."""
-        return SwitchSamples(
-            **{name: getattr(self, name)[rows] for name in _COLUMNS}, last=self.last, missed=self.missed
-        )
 
 
 def base_name(name: str) -> str:
@@ -58,8 +46,11 @@ def base_name(name: str) -> str:
     return ":".join(parts[:2]) if name.startswith("sched:") else parts[0]
 
 
-def switch_samples(recording: Recording) -> SwitchSamples:
-    """Read all samples of sched_switch of a recording, whatever filters there are."""
+def switch_samples(recording: Recording) -> tuple[SwitchSamples, int, int]:
+    """Read all samples of sched_switch of a recording, whatever filters there are.
+
+    With them come the latest time of any sample, of all events, and how many switches they stand for besides their own.
+    """
     rows = [row for row, event in enumerate(recording.session.events) if base_name(event.name) == SWITCH]
     fields = [_fields(recording, row) for row in rows]
     parts, last, missed = [_none()], 0, 0
@@ -71,7 +62,7 @@ def switch_samples(recording: Recording) -> SwitchSamples:
             held = np.flatnonzero(batch.event == row)
             parts.append(_of_batch(batch, held, places, recording.session.byte_order))
             missed += int((np.maximum(batch.period[held], np.uint64(1)) - np.uint64(1)).sum())
-    return _joined(parts, last, missed)
+    return stacked(parts), last, missed
 
 
 def unseen_departures(traced: SwitchSamples, told: ThreadTimes) -> ThreadTimes:
@@ -96,12 +87,7 @@ def unseen_departures(traced: SwitchSamples, told: ThreadTimes) -> ThreadTimes:
 def _none() -> SwitchSamples:
     none = np.zeros(0, np.int64)
     narrow, time = none.astype(np.int32), none.astype(np.uint64)
-    return SwitchSamples(none, narrow, time, narrow, none, none, 0, 0)
-
-
-def _joined(parts: Sequence[SwitchSamples], last: int, missed: int) -> SwitchSamples:
-    columns = {name: np.concatenate([getattr(part, name) for part in parts]) for name in _COLUMNS}
-    return SwitchSamples(**columns, last=last, missed=missed)
+    return SwitchSamples(none, narrow, time, narrow, none, none)
 
 
 def _fields(recording: Recording, row: int) -> Fields:
@@ -123,8 +109,6 @@ def _of_batch(batch: Samples, rows: I64, fields: Fields, order: str) -> SwitchSa
         cpu=np.full(len(rows), -1, np.int32) if batch.cpu is None else batch.cpu[rows].astype(np.int32),
         state=states[rows],
         next_tid=came[rows],
-        last=0,
-        missed=0,
     )
 
 

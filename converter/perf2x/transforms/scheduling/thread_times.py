@@ -1,32 +1,20 @@
 """Moments of threads, and which moment of the same thread comes next or came last."""
 
-from collections.abc import Sequence
-
 import numpy as np
-from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, U64, Bools
+from perf2x.base.columnar.arrays import I64, U64, Bools, ColumnTable
 from perf2x.base.columnar.unique import argsort_rows
 
 
-class ThreadTimes(Struct, frozen=True):
+class ThreadTimes(ColumnTable, frozen=True):
     """Moments of threads, in any order: ``tid`` (n,), ``time`` (n,) on the samples' clock."""
 
     tid: I64
     time: U64
 
-    def __len__(self) -> int:
-        return len(self.tid)
-
     def where(self, keep: Bools) -> "ThreadTimes":
         """Return the moments where ``keep`` (n,) holds."""
         return ThreadTimes(self.tid[keep], self.time[keep])
-
-
-def joined_times(parts: Sequence[ThreadTimes]) -> ThreadTimes:
-    """Return the moments of all parts, one part behind the other."""
-    tid = np.concatenate([np.zeros(0, np.int64), *(part.tid for part in parts)])
-    return ThreadTimes(tid, np.concatenate([np.zeros(0, np.uint64), *(part.time for part in parts)]))
 
 
 def first_at_or_after(wanted: ThreadTimes, among: ThreadTimes) -> I64:

@@ -24,7 +24,7 @@ def with_traced_switches(profile: Profile, recording: Recording) -> Profile:
     """Return the profile with the switches of its threads, if samples of sched_switch tell all of them."""
     if profile.switches is not None or not any(base_name(event.name) == SWITCH for event in recording.session.events):
         return profile
-    return replace(profile, switches=traced_switches(switch_samples(recording), profile.threads))
+    return replace(profile, switches=traced_switches(switch_samples(recording)[0], profile.threads))
 
 
 def traced_switches(traced: SwitchSamples, threads: Threads) -> ThreadSwitches | None:
@@ -37,7 +37,7 @@ def traced_switches(traced: SwitchSamples, threads: Threads) -> ThreadSwitches |
                             B in     A in
     """
     known = np.flatnonzero(traced.cpu >= 0)
-    traced = traced.take(known[argsort_rows([traced.cpu[known], traced.time[known], known])])
+    traced = take_rows_of(traced, known[argsort_rows([traced.cpu[known], traced.time[known], known])])
     tid, goes_on = _followed(traced)
     if not goes_on.any():
         return None

@@ -1,4 +1,4 @@
-"""Waits on their way into a profile: as columns, and joined with its samples."""
+"""Waits on their way into a profile: as columns, joined with its samples, and as figures for the summary."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I32, I64, U8, U64, AnyArray, Bools
+from perf2x.base.columnar.arrays import I32, I64, U8, U64, AnyArray, Bools, ColumnTable
 from perf2x.model.profile.made_up_frames import with_made_up_frames
 from perf2x.model.profile.profile import Profile, ProfileSamples
 from perf2x.model.profile.waits import Wait
@@ -18,7 +18,7 @@ PREEMPTED = "[preempted]"
 """Innermost frame of a thread that was preempted."""
 
 
-class Waits(Struct, frozen=True):
+class Waits(ColumnTable, frozen=True):
     """Rows of samples to be; ``sample`` is the row of Profile.samples that each was made from, −1 for none."""
 
     sample: I64
@@ -30,9 +30,6 @@ class Waits(Struct, frozen=True):
     duration: I64
     kind: U8
     """A tables.waits.Wait."""
-
-    def __len__(self) -> int:
-        return len(self.sample)
 
 
 def within(time: U64, ranges: Sequence[Range]) -> Bools:
@@ -105,3 +102,33 @@ def joined_samples(profile: Profile, kept: Bools, waits: Waits, event: int | I32
     }
     order = np.lexsort((columns["value"], columns["stack"], columns["event"], columns["thread"], columns["time"]))
     return ProfileSamples(**{name: column[order] for name, column in columns.items()})
+
+
+class WaitReport(Struct, frozen=True):
+    """Waits that ``--off-cpu`` found, before filters by name; times in nanoseconds."""
+
+    waits: int
+    waited_ns: int
+    preempted_ns: int
+    nameless_ns: int
+    """Time of waits without a stack."""
+    near_ns: int = 0
+    """Most time between a sample and a departure that has its stack; 0 where departures have stacks themselves."""
+    open_ns: int = 0
+    """Time of waits that the recording ends in."""
+
+
+def report_of(waits: Waits, near_ns: int = 0, open_ns: int = 0) -> WaitReport:
+    """Sum up waits whose unknown stacks are −1."""
+    return WaitReport(
+        waits=len(waits),
+        waited_ns=int(waits.duration.sum()),
+        preempted_ns=_time_of(waits, waits.kind == Wait.PREEMPTED),
+        nameless_ns=_time_of(waits, waits.stack < 0),
+        near_ns=near_ns,
+        open_ns=open_ns,
+    )
+
+
+def _time_of(waits: Waits, rows: Bools) -> int:
+    return int(np.sum(waits.duration[rows]))

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 import numpy as np
-from msgspec import Struct
+from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I64, U64, Bools, take_rows_of
+from perf2x.base.columnar.arrays import I64, U64, Bools, ColumnTable, stacked, take_rows_of
 from perf2x.base.columnar.unique import group_rows
 from perf2x.model.value_limits import LAST_TIME, MOST_PERIOD
 from perf2x.transforms.filters.time_ranges import Range
@@ -13,7 +13,7 @@ from perf2x.transforms.scheduling.schedule import Schedule
 from perf2x.transforms.scheduling.thread_times import ThreadTimes, next_time
 
 
-class Spans(Struct, frozen=True):
+class Spans(ColumnTable, frozen=True):
     """One row per wait: ``left`` is its row of Schedule.left, and it lasts from ``since`` to ``until`` (ns)."""
 
     left: I64
@@ -23,9 +23,6 @@ class Spans(Struct, frozen=True):
     """Nobody said when the thread was back; it was at ``until`` at the latest."""
     is_open: Bools
     """The recording ends first."""
-
-    def __len__(self) -> int:
-        return len(self.left)
 
     @property
     def duration(self) -> I64:
@@ -73,9 +70,7 @@ def clipped(spans: Spans, ranges: Sequence[Range]) -> Spans:
     """Return the parts of waits within ranges of time, in order of time; all of them where there are no ranges."""
     if not ranges:
         return spans
-    parts = [_within(spans, first, min(last, LAST_TIME - 1)) for first, last in ranges]
-    columns = {name: np.concatenate([getattr(part, name) for part in parts]) for name in Spans.__struct_fields__}
-    joined = Spans(**columns)
+    joined = stacked([_within(spans, first, min(last, LAST_TIME - 1)) for first, last in ranges])
     return take_rows_of(joined, np.lexsort((joined.left, joined.since)))
 
 
@@ -83,4 +78,4 @@ def _within(spans: Spans, first: int, last: int) -> Spans:
     since = np.maximum(spans.since, np.uint64(first))
     until = np.minimum(spans.until, np.uint64(last + 1))
     begins_in = (spans.since >= np.uint64(first)) & (spans.since <= np.uint64(last))
-    return take_rows_of(Spans(spans.left, since, until, spans.is_guessed, spans.is_open), begins_in | (until > since))
+    return take_rows_of(replace(spans, since=since, until=until), begins_in | (until > since))

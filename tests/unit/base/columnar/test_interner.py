@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perf2x.base.columnar.interner import RaggedInterner, prefix_tree
-from perf2x.base.columnar.ragged import ragged_of
+from tests.support.ragged_rows import ragged_of
 
 WORDS = st.one_of(st.integers(0, 3), st.integers(2**64 - 3, 2**64 - 1))
 ROWS = st.lists(st.lists(WORDS, max_size=5), max_size=30)

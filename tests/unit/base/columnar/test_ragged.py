@@ -12,12 +12,12 @@ from perf2x.base.columnar.ragged import (
     concatenate,
     end_to_end,
     offsets_of,
-    ragged_of,
     ranges,
     row_batches,
     row_numbers,
     side_by_side,
 )
+from tests.support.ragged_rows import ragged_of
 
 WORDS = st.one_of(st.integers(0, 3), st.integers(2**64 - 3, 2**64 - 1))
 ROWS = st.lists(st.lists(WORDS, max_size=5), max_size=30)

@@ -3,9 +3,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perf2x.base.columnar.ragged import Ragged, ragged_of, side_by_side
+from perf2x.base.columnar.ragged import Ragged, side_by_side
 from perf2x.emitters.encoding import protobuf
 from perf2x.emitters.pprof import profile_pb2
+from tests.support.ragged_rows import ragged_of
 
 U64 = st.integers(0, 2**64 - 1) | st.integers(0, 300)
 I64 = st.integers(-(2**63), 2**63 - 1) | st.integers(-2, 300)

@@ -6,9 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perf2x.base.columnar.interner import RaggedInterner
-from perf2x.base.columnar.ragged import SharedRows, ragged_of
+from perf2x.base.columnar.ragged import SharedRows
 from perf2x.model.recording.sideband import Comms, DeferredChains
 from perf2x.stitcher.deferred.deferred_matching import COOKIE_REUSE_NS, DeferredRecords, JoinOutcome
+from tests.support.ragged_rows import ragged_of
 
 Record = tuple[int, int, int, int]
 """cookie, pid, tid, time"""

@@ -4,9 +4,10 @@ import tracemalloc
 
 import numpy as np
 
-from perf2x.base.columnar.ragged import SharedRows, ragged_of
+from perf2x.base.columnar.ragged import SharedRows
 from perf2x.model.recording.sideband import Comms, DeferredChains
 from perf2x.stitcher.deferred.deferred_matching import DeferredRecords
+from tests.support.ragged_rows import ragged_of
 
 COUNT = 300_000
 EPOCH_BYTES = 4

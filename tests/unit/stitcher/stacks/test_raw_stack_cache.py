@@ -5,10 +5,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from perf2x.base.columnar.ragged import ragged_of
 from perf2x.stitcher.stacks import raw_stack_cache
 from perf2x.stitcher.stacks.raw_stack_cache import RawStackCache
 from perf2x.stitcher.stacks.stack_rows import StackInputs
+from tests.support.ragged_rows import ragged_of
 
 SMALL = st.integers(-1, 1)
 SAMPLES = st.tuples(

@@ -3,9 +3,9 @@
 import numpy as np
 
 from perf2x.base.abi.uapi import CallchainContext
-from perf2x.base.columnar.ragged import ragged_of
 from perf2x.stitcher.unwind.join_chains import with_user_part
 from perf2x.stitcher.unwind.unwound_chains import End, UserChains
+from tests.support.ragged_rows import ragged_of
 
 KERNEL, USER, DEFERRED = (int(CallchainContext[name]) for name in ("KERNEL", "USER", "USER_DEFERRED"))
 

@@ -8,6 +8,7 @@ import numpy as np
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from perf2x.base.columnar.arrays import take_rows_of
 from perf2x.model.profile.profile import Threads
 from perf2x.pipeline.load import load
 from perf2x.pipeline.load_options import LoadOptions
@@ -48,7 +49,7 @@ def samples_of(drawn: list[tuple[int, int, int]], *, with_ended: bool = False) -
     tid, pid, times, cpus, states, following = columns
     samples = SwitchSamples(
         np.array(tid, np.int64), np.array(pid, np.int32), np.array(times, np.uint64), np.array(cpus, np.int32),
-        np.array(states, np.int64), np.array(following, np.int64), 0, 0,
+        np.array(states, np.int64), np.array(following, np.int64),
     )  # fmt: skip
     return samples, [row for row in expected if row[1] > 0]
 
@@ -79,7 +80,7 @@ def test_each_switch_is_one_thread_that_leaves_and_one_that_comes(drawn) -> None
 def test_samples_of_some_threads_tell_no_switches() -> None:
     """Two threads of one program, and others between them that nobody watches."""
     traced, _ = samples_of([(0, 1, 1), (0, 2, 1), (0, 1, 1)])
-    assert traced_switches(traced.take(np.array([0, 2])), THREADS) is None
+    assert traced_switches(take_rows_of(traced, np.array([0, 2])), THREADS) is None
 
 
 @example([(0, 1, 1), (0, 2, 1), (0, 3, 1)], {1}, [])
@@ -98,7 +99,7 @@ def test_who_left_unseen_had_left_when_another_did(drawn, lost: set[int], told: 
             if came and came != left and not any(tid == came and one < time <= other for tid, time in told):
                 expected.append((came, other))
     moments = ThreadTimes(np.array([tid for tid, _ in told], np.int64), np.array([at for _, at in told], np.uint64))
-    found = unseen_departures(whole.take(np.array(kept, np.int64)), moments)
+    found = unseen_departures(take_rows_of(whole, np.array(kept, np.int64)), moments)
     assert sorted(zip(found.tid.tolist(), found.time.tolist(), strict=True)) == sorted(expected)
 
 

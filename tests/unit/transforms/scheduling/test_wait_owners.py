@@ -8,10 +8,9 @@ from msgspec.structs import replace
 from perf2x.model.profile.waits import Wait
 from perf2x.model.recording.sideband import Sideband
 from perf2x.plugins.contracts import ProfileBuilder
-from perf2x.transforms.scheduling.names_over_time import names_of_threads
 from perf2x.transforms.scheduling.schedule import Departures, has_ended
 from perf2x.transforms.scheduling.thread_times import ThreadTimes
-from perf2x.transforms.scheduling.wait_stacks import owners_by_nearness
+from perf2x.transforms.scheduling.wait_stacks import names_of_threads, owners_by_nearness
 from tests.support.sideband import no_sideband
 
 END = 12

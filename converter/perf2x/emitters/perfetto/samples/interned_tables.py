@@ -4,14 +4,14 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I64, AnyArray
+from perf2x.base.columnar.arrays import I64, AnyArray, row_slices
 from perf2x.base.columnar.ragged import Ragged, side_by_side
 from perf2x.base.columnar.unique import unique_inverse, unique_known
 from perf2x.emitters.encoding.protobuf import Ids, number_field, top_level
-from perf2x.emitters.perfetto.message import GOES_ON, message, number, packet
+from perf2x.emitters.perfetto.message import GOES_ON, interned_string, message, number, packet
 from perf2x.emitters.perfetto.samples.frame_rows import FrameTable
 from perf2x.emitters.perfetto.samples.stack_numbers import StackPaths, used_frames
-from perf2x.emitters.perfetto.trace_schema import Callstack, Frame, InternedData, InternedString, Mapping, TracePacket
+from perf2x.emitters.perfetto.trace_schema import Callstack, Frame, InternedData, Mapping, TracePacket
 from perf2x.model.printable_text import printable
 from perf2x.model.profile.profile import Profile
 
@@ -47,11 +47,10 @@ def _frame_tables(profile: Profile, frames: FrameTable, used: I64) -> Iterator[b
     mappings, mapping = unique_inverse(frames.mapping[used])
     mapping = mapping.astype(np.int32)
     yield _mappings(profile, mappings.tolist())
-    for start in range(0, len(used), _ROWS_AT_ONCE):
-        rows = slice(start, start + _ROWS_AT_ONCE)
+    for rows in row_slices(len(used), _ROWS_AT_ONCE):
         which = used[rows]
         fields = [
-            number_field(Frame.IID, np.arange(start + 1, start + len(which) + 1)),
+            number_field(Frame.IID, np.arange(rows.start, rows.stop) + 1),
             number_field(Frame.FUNCTION_NAME_ID, name[rows] + 1),
             number_field(Frame.MAPPING_ID, mapping[rows] + 1),
             number_field(Frame.REL_PC, frames.rel_pc[which]),
@@ -62,13 +61,9 @@ def _frame_tables(profile: Profile, frames: FrameTable, used: I64) -> Iterator[b
         yield top_level(InternedData.FRAMES, side_by_side(fields))
 
 
-def _texts(field: int, rows: AnyArray, text_of: Callable[[int], bytes]) -> bytes:
+def _texts(field: InternedData, rows: AnyArray, text_of: Callable[[int], bytes]) -> bytes:
     """Number texts from 1 on, in the order of ``rows``."""
-    return b"".join(_interned_string(field, iid, text_of(row)) for iid, row in enumerate(rows.tolist(), 1))
-
-
-def _interned_string(field: int, iid: int, text: bytes) -> bytes:
-    return message(field, number(InternedString.IID, iid) + message(InternedString.STR, text))
+    return b"".join(interned_string(field, iid, text_of(row)) for iid, row in enumerate(rows.tolist(), 1))
 
 
 def _mappings(profile: Profile, rows: Sequence[int]) -> bytes:
@@ -83,9 +78,9 @@ def _mappings(profile: Profile, rows: Sequence[int]) -> bytes:
             filename = printable(profile.strings[profile.mappings.filename[row]])
             build_id = _build_id(profile.strings[profile.mappings.build_id[row]])
             path = filename.removeprefix("/").encode()  # readers put a slash in front
-            pieces.append(_interned_string(InternedData.MAPPING_PATHS, iid, path))
+            pieces.append(interned_string(InternedData.MAPPING_PATHS, iid, path))
             if build_id:
-                pieces.append(_interned_string(InternedData.BUILD_IDS, iid, build_id))
+                pieces.append(interned_string(InternedData.BUILD_IDS, iid, build_id))
                 payload += number(Mapping.BUILD_ID, iid)
             payload += number(Mapping.PATH_STRING_IDS, iid)
         pieces.append(message(InternedData.MAPPINGS, payload))

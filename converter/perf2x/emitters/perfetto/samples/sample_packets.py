@@ -7,15 +7,14 @@ from msgspec import Struct
 
 from perf2x.base.abi.uapi import CpuMode
 from perf2x.base.columnar.arrays import I32, I64, U8, U64
-from perf2x.emitters.encoding.protobuf_cells import beside, nested, numbers, packed
+from perf2x.emitters.encoding.protobuf_cells import Cells, beside, nested, numbers, packed
 from perf2x.emitters.perfetto.event_descriptions import event_names, perf_sample_defaults, stack_sample_defaults
 from perf2x.emitters.perfetto.message import COMMON_SEQUENCE, GOES_ON, STARTS, message, packet, packet_rows
 from perf2x.emitters.perfetto.samples.frame_rows import frame_table
 from perf2x.emitters.perfetto.samples.interned_tables import interned_packets
-from perf2x.emitters.perfetto.samples.pair_slices import pair_packets
 from perf2x.emitters.perfetto.samples.sample_sequences import Stream, streams_of
+from perf2x.emitters.perfetto.samples.span_slices import pair_packets, wait_packets
 from perf2x.emitters.perfetto.samples.stack_numbers import StackPaths, by_frequency, stack_paths
-from perf2x.emitters.perfetto.samples.wait_slices import wait_packets
 from perf2x.emitters.perfetto.thread_ids import ThreadIds, thread_ids
 from perf2x.emitters.perfetto.trace_schema import (
     ExecutionContext,
@@ -27,8 +26,6 @@ from perf2x.emitters.perfetto.trace_schema import (
     TracePacket,
 )
 from perf2x.model.profile.profile import Profile, ProfileEvent
-
-_SAMPLES_AT_ONCE = 1 << 14
 
 _MODES = {
     CpuMode.KERNEL: Mode.MODE_KERNEL,
@@ -99,17 +96,19 @@ def _stack_samples(samples: EventSamples, threads: ThreadIds) -> Iterator[bytes]
     tasks, task = by_frequency(threads.number[samples.thread])
     contexts, context = by_frequency((samples.cpu + 1) * _WIDTH + samples.mode)
     yield _contexts(threads, tasks, contexts, samples.sequence)
-    for rows in _batches(len(task)):
-        fields = [
+
+    def fields(rows: slice) -> list[Cells]:
+        cells = [
             numbers(StackSample.TASK_CONTEXT_IID, task[rows]),
             numbers(StackSample.EXECUTION_CONTEXT_IID, context[rows]),
             numbers(StackSample.CALLSTACK_IID, samples.callstack[rows]),
             numbers(StackSample.PRIMARY_WEIGHT, samples.weights[0][rows]),
         ]
         if len(samples.weights) > 1:
-            fields.append(packed(StackSample.FOLLOWER_WEIGHTS, [weights[rows] for weights in samples.weights[1:]]))
-        sample = nested(TracePacket.STACK_SAMPLE, beside(fields))
-        yield packet_rows(samples.time[rows], sample, samples.sequence, GOES_ON)
+            cells.append(packed(StackSample.FOLLOWER_WEIGHTS, [weights[rows] for weights in samples.weights[1:]]))
+        return cells
+
+    yield from packet_rows(TracePacket.STACK_SAMPLE, samples.time, fields, samples.sequence, GOES_ON)
 
 
 def _contexts(threads: ThreadIds, tasks: I64, contexts: I64, sequence: int) -> bytes:
@@ -135,23 +134,20 @@ def _contexts(threads: ThreadIds, tasks: I64, contexts: I64, sequence: int) -> b
 def _perf_samples(samples: EventSamples, threads: ThreadIds) -> Iterator[bytes]:
     """Yield PerfSample packets, which name thread and CPU themselves."""
     thread = threads.number[samples.thread]
-    for rows in _batches(len(thread)):
+
+    def fields(rows: slice) -> list[Cells]:
         cpu, mode = samples.cpu[rows], samples.mode[rows]
-        fields = [
+        return [
             numbers(PerfSample.CPU, np.maximum(cpu, 0), left_out=cpu < 0),
             numbers(PerfSample.PID, threads.pid[thread[rows]]),
             numbers(PerfSample.TID, threads.tid[thread[rows]]),
             numbers(PerfSample.CALLSTACK_IID, samples.callstack[rows]),
             numbers(PerfSample.CPU_MODE, mode, left_out=mode == 0),  # perf's own numbers
             numbers(PerfSample.TIMEBASE_COUNT, samples.weights[0][rows]),
+            *(numbers(PerfSample.FOLLOWER_COUNTS, weights[rows]) for weights in samples.weights[1:]),
         ]
-        fields += [numbers(PerfSample.FOLLOWER_COUNTS, weights[rows]) for weights in samples.weights[1:]]
-        sample = nested(TracePacket.PERF_SAMPLE, beside(fields))
-        yield packet_rows(samples.time[rows], sample, samples.sequence, GOES_ON)
 
-
-def _batches(count: int) -> Iterator[slice]:
-    return (slice(start, start + _SAMPLES_AT_ONCE) for start in range(0, count, _SAMPLES_AT_ONCE))
+    return packet_rows(TracePacket.PERF_SAMPLE, samples.time, fields, samples.sequence, GOES_ON)
 
 
 _STYLES: dict[str, tuple[Describer, Encoder]] = {

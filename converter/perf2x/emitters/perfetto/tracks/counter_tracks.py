@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I64, U64
+from perf2x.base.columnar.arrays import I64, U64, begins_run, ends_run
 from perf2x.base.columnar.unique import argsort_rows, group_rows
-from perf2x.emitters.encoding.protobuf_cells import beside, nested, numbers
+from perf2x.emitters.encoding.protobuf_cells import numbers
 from perf2x.emitters.perfetto.event_descriptions import event_names
 from perf2x.emitters.perfetto.message import packet_rows
 from perf2x.emitters.perfetto.thread_ids import ThreadIds, thread_ids
@@ -26,7 +26,6 @@ from perf2x.model.recording.event_names import is_tracepoint
 
 _STEPS = 10_000
 _SHORTEST_STEP_NS = 1_000_000
-_ROWS_AT_ONCE = 1 << 14
 
 
 def counter_packets(profile: Profile) -> Iterator[bytes]:
@@ -47,7 +46,7 @@ def counter_packets(profile: Profile) -> Iterator[bytes]:
     order = argsort_rows([track])
     time, track, total = time[held[order]], track[order], _totals(profile.samples.value[held[order]], track[order])
     step = (time - time.min()) // np.uint64(max(_SHORTEST_STEP_NS, int(np.ptp(time)) // _STEPS))
-    is_last = np.append((np.diff(track) != 0) | (np.diff(step) != 0), True)
+    is_last = ends_run(track, step)
     start = np.full(len(first), profile.meta.start_ns, np.uint64)
     yield from _values(start, np.arange(len(first)), np.zeros(len(first), np.int64), first_counter_track(ids))
     yield from _values(time[is_last], track[is_last], total[is_last], first_counter_track(ids))
@@ -80,16 +79,17 @@ def _tracks(profile: Profile, ids: ThreadIds, counters: list[tuple[int, int]]) -
 def _totals(value: I64, track: I64) -> I64:
     """(n,) sums of the values so far; rows are in order of their tracks."""
     total = np.cumsum(value)
-    first = np.flatnonzero(np.append(True, np.diff(track) != 0))
+    first = np.flatnonzero(begins_run(track))
     return total - np.repeat(total[first] - value[first], np.diff(np.append(first, len(value))))
 
 
 def _values(time: U64, track: I64, value: I64, first_track: int) -> Iterator[bytes]:
-    for start in range(0, len(time), _ROWS_AT_ONCE):
-        part = slice(start, start + _ROWS_AT_ONCE)
-        fields = [
-            numbers(TrackEvent.TYPE, np.full(len(time[part]), EventType.TYPE_COUNTER)),
-            numbers(TrackEvent.TRACK_UUID, first_track + track[part]),
-            numbers(TrackEvent.COUNTER_VALUE, value[part]),
-        ]
-        yield packet_rows(time[part], nested(TracePacket.TRACK_EVENT, beside(fields)))
+    return packet_rows(
+        TracePacket.TRACK_EVENT,
+        time,
+        lambda rows: [
+            numbers(TrackEvent.TYPE, np.full(len(time[rows]), EventType.TYPE_COUNTER)),
+            numbers(TrackEvent.TRACK_UUID, first_track + track[rows]),
+            numbers(TrackEvent.COUNTER_VALUE, value[rows]),
+        ],
+    )

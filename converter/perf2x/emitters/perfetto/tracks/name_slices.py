@@ -4,17 +4,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I64, Bools
-from perf2x.base.columnar.unique import argsort_rows, unique, unique_inverse
-from perf2x.emitters.perfetto.message import COMMON_SEQUENCE, STARTS, message, packet
+from perf2x.base.columnar.arrays import I64, begins_run, of_next, of_previous
+from perf2x.base.columnar.unique import argsort_rows, unique_inverse
 from perf2x.emitters.perfetto.thread_ids import thread_ids
-from perf2x.emitters.perfetto.trace_schema import InternedData, TracePacket
-from perf2x.emitters.perfetto.tracks.slice_packets import slice_packets
-from perf2x.emitters.perfetto.tracks.track_ids import TrackKind, child_track, interned_names, thread_track, track_ids
+from perf2x.emitters.perfetto.tracks.slice_packets import thread_slices
+from perf2x.emitters.perfetto.tracks.track_ids import TrackKind
 from perf2x.model.printable_text import printable
 from perf2x.model.profile.profile import Profile
-
-_CATEGORY = "name"
 
 
 def name_packets(profile: Profile) -> Iterator[bytes]:
@@ -36,12 +32,9 @@ def name_packets(profile: Profile) -> Iterator[bytes]:
     thread, name = thread[runs[:, 0]], name[runs[:, 0]]
     if not len(runs):
         return
-    for row in unique(thread).tolist():
-        yield thread_track(ids, row) + child_track(TrackKind.NAMES, row, _CATEGORY)
     names, number = unique_inverse(name)
-    yield _interned([printable(profile.strings[row]) for row in names.tolist()])
-    bounds = profile.samples.time[order][runs]
-    yield from slice_packets(bounds, track_ids(TrackKind.NAMES, thread), number + 1, COMMON_SEQUENCE)
+    texts = [printable(profile.strings[row]) for row in names.tolist()]
+    yield from thread_slices(ids, thread, TrackKind.NAMES, "name", texts, profile.samples.time[order][runs], number + 1)
 
 
 def _runs_of_names(thread: I64, name: I64) -> I64:
@@ -49,22 +42,10 @@ def _runs_of_names(thread: I64, name: I64) -> I64:
 
     Rows are in order of threads, then time; threads with one name have no runs.
     """
-    is_new = _differs(thread)
-    begins = np.flatnonzero(is_new | _differs(name))
-    ends = np.append(begins[1:], len(thread))[: len(begins)]
+    is_new = begins_run(thread)
+    begins = np.flatnonzero(is_new | begins_run(name))
+    ends = of_next(begins, len(thread))
     goes_on = ~np.append(is_new, True)[ends]
     ends -= ~goes_on
-    comes = np.append(False, goes_on[:-1])[: len(begins)]
-    runs: I64 = np.stack([begins, ends], axis=1)[goes_on | comes]
+    runs: I64 = np.stack([begins, ends], axis=1)[goes_on | of_previous(goes_on, False)]
     return runs
-
-
-def _interned(names: list[str]) -> bytes:
-    tables = interned_names(InternedData.EVENT_CATEGORIES, [_CATEGORY])
-    tables += interned_names(InternedData.EVENT_NAMES, names)
-    return packet(message(TracePacket.INTERNED_DATA, tables), COMMON_SEQUENCE, STARTS)
-
-
-def _differs(column: I64) -> Bools:
-    """(n,) whether a row differs from the one before it."""
-    return np.append(True, column[1:] != column[:-1])[: len(column)]

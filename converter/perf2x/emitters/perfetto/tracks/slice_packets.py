@@ -1,36 +1,63 @@
 """Slices on tracks, some thousand at a time."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from perf2x.base.columnar.arrays import I32, I64, U64
-from perf2x.emitters.encoding.protobuf_cells import beside, nested, numbers
-from perf2x.emitters.perfetto.message import GOES_ON, packet_rows
-from perf2x.emitters.perfetto.trace_schema import TracePacket
+from perf2x.base.columnar.unique import unique
+from perf2x.emitters.encoding.protobuf_cells import Cells, numbers
+from perf2x.emitters.perfetto.message import COMMON_SEQUENCE, GOES_ON, STARTS, interned_packet, packet_rows
+from perf2x.emitters.perfetto.thread_ids import ThreadIds
+from perf2x.emitters.perfetto.trace_schema import InternedData, TracePacket
 from perf2x.emitters.perfetto.track_schema import EventType, TrackEvent
-
-_SLICES_AT_ONCE = 1 << 13
-
-
-def slice_packets(bounds: U64, track: I64, name: I64, sequence: int, callstack: I32 | None = None) -> Iterator[bytes]:
-    """Yield slices with ``bounds`` (n, 2), on tracks (ids), with names and stacks (numbers) and category 1."""
-    for start in range(0, len(bounds), _SLICES_AT_ONCE):
-        part = slice(start, start + _SLICES_AT_ONCE)
-        stacks = None if callstack is None else callstack[part]
-        yield _encoded(bounds[part], track[part], name[part], sequence, stacks)
+from perf2x.emitters.perfetto.tracks.track_ids import TrackKind, child_track, thread_track, track_ids
 
 
-def _encoded(bounds: U64, track: I64, name: I64, sequence: int, callstack: I32 | None) -> bytes:
-    """Encode a packet for the beginning and one for the end of each."""
-    count = len(track)
-    is_end = np.tile(np.array([False, True]), count)
-    fields = [
-        numbers(TrackEvent.CATEGORY_IIDS, np.ones(2 * count, np.int64), left_out=is_end),
-        numbers(TrackEvent.TYPE, np.where(is_end, EventType.TYPE_SLICE_END, EventType.TYPE_SLICE_BEGIN)),
-        numbers(TrackEvent.NAME_IID, np.repeat(name, 2), left_out=is_end),
-        numbers(TrackEvent.TRACK_UUID, np.repeat(track, 2)),
-    ]
-    if callstack is not None:
-        fields.append(numbers(TrackEvent.CALLSTACK_IID, np.repeat(callstack, 2), left_out=is_end))
-    return packet_rows(bounds.reshape(-1), nested(TracePacket.TRACK_EVENT, beside(fields)), sequence, GOES_ON)
+def thread_slices(
+    ids: ThreadIds,
+    thread: I64,
+    kind: TrackKind,
+    category: str,
+    names: Sequence[str],
+    bounds: U64,
+    name: I64,
+    sequence: int = COMMON_SEQUENCE,
+    callstack: I32 | None = None,
+) -> Iterator[bytes]:
+    """Yield `slice_packets` on tracks below those of threads (n,), which are called after the category."""
+    for row in unique(thread).tolist():
+        yield thread_track(ids, row) + child_track(track_ids(kind, row), row, category)
+    yield from slice_packets(category, names, bounds, track_ids(kind, thread), name, sequence, callstack)
+
+
+def slice_packets(
+    category: str,
+    names: Sequence[str],
+    bounds: U64,
+    track: I64,
+    name: I64,
+    sequence: int,
+    callstack: I32 | None,
+) -> Iterator[bytes]:
+    """Yield slices with ``bounds`` (n, 2), on tracks (ids), with names and stacks (numbers from 1 on).
+
+    There is a packet for the beginning and one for the end of each.
+    """
+    tables = {InternedData.EVENT_CATEGORIES: [category], InternedData.EVENT_NAMES: names}
+    yield interned_packet(tables, sequence, STARTS if sequence == COMMON_SEQUENCE else GOES_ON)
+
+    def fields(rows: slice) -> list[Cells]:
+        row, end = np.divmod(np.arange(rows.start, rows.stop), 2)
+        is_end = end > 0
+        cells = [
+            numbers(TrackEvent.CATEGORY_IIDS, np.ones_like(row), left_out=is_end),
+            numbers(TrackEvent.TYPE, np.where(is_end, EventType.TYPE_SLICE_END, EventType.TYPE_SLICE_BEGIN)),
+            numbers(TrackEvent.NAME_IID, name[row], left_out=is_end),
+            numbers(TrackEvent.TRACK_UUID, track[row]),
+        ]
+        if callstack is not None:
+            cells.append(numbers(TrackEvent.CALLSTACK_IID, callstack[row], left_out=is_end))
+        return cells
+
+    yield from packet_rows(TracePacket.TRACK_EVENT, bounds.reshape(-1), fields, sequence, GOES_ON)

@@ -4,19 +4,16 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I64, U64, take_rows_of
-from perf2x.base.columnar.unique import argsort_rows, unique
-from perf2x.emitters.perfetto.message import COMMON_SEQUENCE, STARTS, message, packet
+from perf2x.base.columnar.arrays import I64, U64, begins_run, of_next, take_rows_of
+from perf2x.base.columnar.unique import argsort_rows
 from perf2x.emitters.perfetto.thread_ids import ThreadIds, thread_ids
-from perf2x.emitters.perfetto.trace_schema import InternedData, TracePacket
 from perf2x.emitters.perfetto.track_schema import TaskState
-from perf2x.emitters.perfetto.tracks.slice_packets import slice_packets
+from perf2x.emitters.perfetto.tracks.slice_packets import thread_slices
 from perf2x.emitters.perfetto.tracks.switch_states import Switches, switches_of
-from perf2x.emitters.perfetto.tracks.track_ids import TrackKind, child_track, interned_names, thread_track, track_ids
+from perf2x.emitters.perfetto.tracks.track_ids import TrackKind
 from perf2x.emitters.timeline.tracks import UNKNOWN_ID
 from perf2x.model.profile.profile import Profile
 
-_CATEGORY = "state"
 _NAMES = {
     TaskState.TASK_STATE_RUNNING: "Running",
     TaskState.TASK_STATE_RUNNABLE: "Runnable",
@@ -34,16 +31,11 @@ def state_slice_packets(profile: Profile) -> Iterator[bytes]:
     rows, ends = _slices(switches, np.uint64(profile.meta.start_ns + profile.meta.duration_ns))
     if not len(rows):
         return
-    thread = switches.thread[rows]
-    for row in unique(thread).tolist():
-        yield thread_track(ids, row) + child_track(TrackKind.STATES, row, _CATEGORY)
-    tables = interned_names(InternedData.EVENT_CATEGORIES, [_CATEGORY])
-    tables += interned_names(InternedData.EVENT_NAMES, list(_NAMES.values()))
-    yield packet(message(TracePacket.INTERNED_DATA, tables), COMMON_SEQUENCE, STARTS)
     number = np.zeros(max(_NAMES) + 1, np.int64)
     number[list(_NAMES)] = np.arange(1, len(_NAMES) + 1)
-    bounds = np.stack([switches.time[rows], ends], axis=1)
-    yield from slice_packets(bounds, track_ids(TrackKind.STATES, thread), number[switches.state[rows]], COMMON_SEQUENCE)
+    bounds, name = np.stack([switches.time[rows], ends], axis=1), number[switches.state[rows]]
+    texts = list(_NAMES.values())
+    yield from thread_slices(ids, switches.thread[rows], TrackKind.STATES, "state", texts, bounds, name)
 
 
 def _without_cpu(switches: Switches, ids: ThreadIds) -> Switches:
@@ -61,11 +53,10 @@ def _slices(switches: Switches, end: np.uint64) -> tuple[I64, U64]:
 
         switches   10 in   20 out   30 out   40 in        slices   10…20 Running   20…40 Sleeping   40…end Running
     """
-    is_first = np.append(True, switches.thread[1:] != switches.thread[:-1])[: len(switches.thread)]
-    is_new = is_first | np.append(True, switches.is_out[1:] != switches.is_out[:-1])[: len(is_first)]
-    rows = np.flatnonzero(is_new)
-    is_last = np.append(is_first[rows[1:]], True)[: len(rows)]
-    ends = np.append(switches.time[rows[1:]], end)[: len(rows)]
+    is_first = begins_run(switches.thread)
+    rows = np.flatnonzero(is_first | begins_run(switches.is_out))
+    is_last = of_next(is_first[rows], True)
+    ends = of_next(switches.time[rows], end)
     ends[is_last] = np.maximum(switches.time[rows[is_last]], end)
     drawn = ~is_last | ~switches.is_out[rows]
     return rows[drawn], ends[drawn]

@@ -8,12 +8,11 @@ without a beginning is a nanosecond long, and what says nothing new is left out.
 from collections.abc import Iterator
 
 import numpy as np
-from msgspec import Struct
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I32, I64, U8, U64, Bools, take_rows_of
+from perf2x.base.columnar.arrays import I32, I64, U8, U64, Bools, ColumnTable, begins_run, of_previous, take_rows_of
 from perf2x.base.columnar.unique import argsort_rows, unique_inverse
-from perf2x.emitters.encoding.protobuf_cells import beside, nested, numbers
+from perf2x.emitters.encoding.protobuf_cells import numbers
 from perf2x.emitters.perfetto.message import packet_rows
 from perf2x.emitters.perfetto.thread_ids import ThreadIds, thread_ids
 from perf2x.emitters.perfetto.trace_schema import TracePacket
@@ -22,10 +21,8 @@ from perf2x.emitters.perfetto.tracks.switch_states import Switches, switches_of
 from perf2x.emitters.timeline.tracks import UNKNOWN_ID
 from perf2x.model.profile.profile import Profile
 
-_ROWS_AT_ONCE = 1 << 14
 
-
-class TaskStates(Struct, frozen=True):
+class TaskStates(ColumnTable, frozen=True):
     """(n,) columns in order of time, threads that leave a CPU before those that come."""
 
     time: U64
@@ -34,22 +31,20 @@ class TaskStates(Struct, frozen=True):
     state: U8
     """A TaskState."""
 
-    def __len__(self) -> int:
-        return len(self.time)
-
 
 def task_state_packets(profile: Profile) -> Iterator[bytes]:
     """Yield a packet for each change of a thread's state."""
     ids = thread_ids(profile)
     states = task_states(switches_of(profile, ids), ids)
-    for start in range(0, len(states), _ROWS_AT_ONCE):
-        part = take_rows_of(states, np.arange(start, min(start + _ROWS_AT_ONCE, len(states))))
-        fields = [
-            numbers(GenericKernelTaskStateEvent.CPU, part.cpu),
-            numbers(GenericKernelTaskStateEvent.TID, part.tid),
-            numbers(GenericKernelTaskStateEvent.STATE, part.state),
-        ]
-        yield packet_rows(part.time, nested(TracePacket.GENERIC_KERNEL_TASK_STATE_EVENT, beside(fields)))
+    yield from packet_rows(
+        TracePacket.GENERIC_KERNEL_TASK_STATE_EVENT,
+        states.time,
+        lambda rows: [
+            numbers(GenericKernelTaskStateEvent.CPU, states.cpu[rows]),
+            numbers(GenericKernelTaskStateEvent.TID, states.tid[rows]),
+            numbers(GenericKernelTaskStateEvent.STATE, states.state[rows]),
+        ],
+    )
 
 
 def task_states(switches: Switches, ids: ThreadIds) -> TaskStates:
@@ -67,7 +62,7 @@ def task_states(switches: Switches, ids: ThreadIds) -> TaskStates:
     order = known[argsort_rows([column[known] for column in columns])]
     switches, tid = take_rows_of(switches, order), tid[order]
     switches = _without_returns(switches, tid)
-    after = _follows(switches.thread)
+    after = ~begins_run(switches.thread)
     before = np.maximum(np.arange(len(order)) - 1, 0)
     is_same = after & (switches.is_out == switches.is_out[before])
     moved = is_same & ~switches.is_out & (switches.cpu != switches.cpu[before])
@@ -91,7 +86,7 @@ def _with_cpus_of_exits(switches: Switches) -> Switches:
     order = argsort_rows([switches.thread, switches.time, switches.is_out, switches.cpu])
     switches = take_rows_of(switches, order)
     before = np.maximum(np.arange(len(order)) - 1, 0)
-    ran = _follows(switches.thread) & switches.is_out & ~switches.is_out[before]
+    ran = ~begins_run(switches.thread) & switches.is_out & ~switches.is_out[before]
     return replace(switches, cpu=np.where(ran & (switches.cpu < 0), switches.cpu[before], switches.cpu))
 
 
@@ -108,14 +103,8 @@ def _without_returns(switches: Switches, tid: I64) -> Switches:
     return replace(switches, state=state)
 
 
-def _follows(thread: I64) -> Bools:
-    """(n,) whether a row is of the same thread as the one before it."""
-    return np.append(False, thread[1:] == thread[:-1])[: len(thread)]
-
-
 def _empty_runs(switches: Switches, after: Bools) -> Bools:
     """(n,) both rows of a run that ends when it begins."""
-    ends: Bools = after & switches.is_out & np.append(False, ~switches.is_out[:-1])[: len(after)]
-    ends &= np.append(False, switches.time[1:] == switches.time[:-1])[: len(after)]
+    ends = after & switches.is_out & ~of_previous(switches.is_out, True) & ~begins_run(switches.time)
     ends[:-1] |= ends[1:]
     return ends

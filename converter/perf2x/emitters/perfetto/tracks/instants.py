@@ -1,0 +1,120 @@
+"""Instants with facts: samples of tracepoints on their threads' tracks, lost records on a track of their own."""
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+import numpy as np
+
+from perf2x.base.columnar.arrays import I64, U64, AnyArray
+from perf2x.base.columnar.unique import rows_by, unique, unique_inverse
+from perf2x.emitters.encoding.protobuf_cells import Cells, beside, nested, numbers
+from perf2x.emitters.perfetto.event_descriptions import event_names
+from perf2x.emitters.perfetto.message import COMMON_SEQUENCE, GOES_ON, interned_packet, packet_rows
+from perf2x.emitters.perfetto.thread_ids import thread_ids
+from perf2x.emitters.perfetto.trace_schema import InternedData, TracePacket
+from perf2x.emitters.perfetto.track_schema import DebugAnnotation, EventType, TrackEvent
+from perf2x.emitters.perfetto.tracks.track_ids import TrackKind, global_track, thread_track, track_ids
+from perf2x.emitters.timeline.field_rows import field_tables
+from perf2x.model.printable_text import printable
+from perf2x.model.profile.profile import Profile
+from perf2x.model.profile.tracepoint_fields import FieldColumn
+
+_CATEGORY = "tracepoint"
+_LOSSES = ("lost records", "lost samples")
+_FACTS_OF_LOSSES = ("count", "cpu")
+
+
+def tracepoint_packets(profile: Profile) -> Iterator[bytes]:
+    """Yield the tracks of threads, and the instants of each event that has fields, on a sequence of its own."""
+    fields = profile.samples.fields
+    if fields is None or not np.any(fields >= 0):
+        return
+    held = np.flatnonzero(fields >= 0)
+    ids = thread_ids(profile)
+    thread = ids.number[profile.samples.thread].astype(np.int64)
+    for row in unique(thread[held]).tolist():
+        yield thread_track(ids, row)
+    names, first = event_names(profile), COMMON_SEQUENCE + 1 + len(profile.events)
+    for event, among in rows_by(profile.samples.event[held]):
+        yield from _of_event(profile, held[among], thread, first + event, names[event])
+
+
+def _of_event(profile: Profile, rows: I64, thread: I64, sequence: int, name: str) -> Iterator[bytes]:
+    """Yield the instants of one event; each table of fields starts the sequence anew, with its own names."""
+    if profile.samples.time is None:
+        return
+    for entry, held, local in field_tables(profile, rows):
+        columns, texts = _numbered(entry.columns, local)
+        tables = {
+            InternedData.DEBUG_ANNOTATION_NAMES: [printable(column.name) for column in entry.columns],
+            InternedData.DEBUG_ANNOTATION_STRING_VALUES: texts,
+            InternedData.EVENT_CATEGORIES: [_CATEGORY],
+            InternedData.EVENT_NAMES: [name],
+        }
+        yield interned_packet(tables, sequence)
+        track = track_ids(TrackKind.THREAD, thread[rows[held]])
+        yield from packet_rows(
+            TracePacket.TRACK_EVENT,
+            profile.samples.time[rows[held]],
+            partial(_instants, track, columns),
+            sequence,
+            GOES_ON,
+        )
+
+
+def _numbered(columns: Sequence[FieldColumn], rows: I64) -> tuple[list[tuple[DebugAnnotation, I64]], list[str]]:
+    """Return the values of each column, and the field that holds them; and the texts that some are numbers of."""
+    texts: list[str] = []
+    numbered = []
+    for column in columns:
+        values = column.values[rows]
+        if column.kind == "text":
+            used, place = unique_inverse(values)
+            numbered.append((DebugAnnotation.STRING_VALUE_IID, len(texts) + 1 + place))
+            texts += [printable(column.texts[row]) for row in used.tolist()]
+        else:
+            unsigned = values.dtype.kind == "u"
+            numbered.append((DebugAnnotation.UINT_VALUE if unsigned else DebugAnnotation.INT_VALUE, values))
+    return numbered, texts
+
+
+def _instants(track: I64, columns: Sequence[tuple[DebugAnnotation, I64]], rows: slice) -> list[Cells]:
+    one = np.ones(len(track[rows]), np.int64)
+    facts = [_fact(name, field, values[rows]) for name, (field, values) in enumerate(columns, 1)]
+    return [numbers(TrackEvent.CATEGORY_IIDS, one), *facts, *_instant(track[rows], one)]
+
+
+def loss_packets(profile: Profile) -> Iterator[bytes]:
+    """Yield an instant for each time that the kernel had no room; it says so behind the gap."""
+    losses = profile.losses
+    if losses is None or not len(losses):
+        return
+    yield global_track(TrackKind.LOSSES, "lost")
+    names = {InternedData.EVENT_NAMES: _LOSSES, InternedData.DEBUG_ANNOTATION_NAMES: _FACTS_OF_LOSSES}
+    yield interned_packet(names)
+    track = track_ids(TrackKind.LOSSES, np.zeros(len(losses), np.int64))
+
+    def fields(rows: slice) -> list[Cells]:
+        cpu = losses.cpu[rows]
+        return [
+            _fact(1, DebugAnnotation.UINT_VALUE, losses.lost[rows]),
+            _fact(2, DebugAnnotation.UINT_VALUE, np.maximum(cpu, 0)).without(cpu < 0),
+            *_instant(track[rows], 1 + losses.samples_only[rows].astype(np.int64)),
+        ]
+
+    end = np.uint64(profile.meta.start_ns + profile.meta.duration_ns)
+    time: U64 = np.where(losses.time > 0, losses.time, end)  # perf counts lost samples when it ends, and writes no time
+    yield from packet_rows(TracePacket.TRACK_EVENT, time, fields, COMMON_SEQUENCE, GOES_ON)
+
+
+def _fact(name: int, field: DebugAnnotation, values: AnyArray) -> Cells:
+    annotation = [numbers(DebugAnnotation.NAME_IID, np.full(len(values), name)), numbers(field, values)]
+    return nested(TrackEvent.DEBUG_ANNOTATIONS, beside(annotation))
+
+
+def _instant(track: I64, name: I64) -> list[Cells]:
+    return [
+        numbers(TrackEvent.TYPE, np.full(len(track), EventType.TYPE_INSTANT)),
+        numbers(TrackEvent.NAME_IID, name),
+        numbers(TrackEvent.TRACK_UUID, track),
+    ]
