@@ -4,16 +4,15 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from perf2x.base.errors import OptionError
 from perf2x.base.files.operating_system import available_cores
 from perf2x.base.files.remote import is_address
 from perf2x.cli.fleet_progress import FleetProgress
-from perf2x.cli.help import HelpAll
 from perf2x.cli.messages import print_message
-from perf2x.cli.options import name_options
-from perf2x.cli.options.input_options import MaxUnpacked, Quiet
+from perf2x.cli.option_groups import Without, with_groups
+from perf2x.cli.options.input_options import Quiet, UnpackFlags
 from perf2x.cli.options.name_options import SymbolFlags
 from perf2x.cli.options.upkeep_options import Folder
 from perf2x.cli.options.worker_options import NoDashboard, Scheduler, Workers, begin
@@ -31,22 +30,16 @@ _HERE = 50_000
 """Places that are named in this process, unless workers are asked for: their start would take longer."""
 
 
+@with_groups
 def fleet_symbolize(
     dataset: Folder,
     *,
     scheduler: Scheduler = None,
     workers: Workers = 0,
     no_dashboard: NoDashboard = False,
-    symfs: name_options.Symfs = None,
-    kallsyms: name_options.Kallsyms = None,
-    vmlinux: name_options.Vmlinux = None,
-    debug_dir: name_options.DebugDir = None,
-    buildid_dir: name_options.BuildidDir = None,
-    debuginfod: name_options.Debuginfod = None,
-    archive: name_options.Archive = None,
-    max_unpacked: MaxUnpacked = None,
+    symbols: Annotated[SymbolFlags, Without("perf_map_dir", "allow_mismatch", "names", "inline", "no_symbols")],
+    unpacking: UnpackFlags,
     quiet: Quiet = False,
-    help_all: HelpAll = False,
 ) -> None:
     """Look up names for the places of a dataset, each once, on all cores or on a Dask cluster.
 
@@ -57,14 +50,10 @@ def fleet_symbolize(
     from perf2x.storage.dataset.names.unnamed_places import ASKED, unnamed_objects
     from perf2x.storage.dataset.sql.duckdb_engine import engine
 
-    flags = SymbolFlags(
-        symfs=symfs, kallsyms=kallsyms, vmlinux=vmlinux, debug_dir=debug_dir, buildid_dir=buildid_dir,
-        debuginfod=debuginfod, archive=archive, max_unpacked=max_unpacked,
-    )  # fmt: skip
-    job = _job(dataset, flags)
+    job = _job(dataset, symbols, unpacking)
     with fetched_folder(dataset, _READ) as folder, engine(folder, ASKED) as connection:
         unnamed = unnamed_objects(connection, folder.absolute())
-        if kallsyms and unnamed.kernels > 1:  # it is used unchecked
+        if symbols.kallsyms and unnamed.kernels > 1:  # it is used unchecked
             raise OptionError(
                 f"--kallsyms is of one kernel, and {unnamed.kernels:,} lack names: use build-id stores (--buildid-dir)"
             )
@@ -91,14 +80,11 @@ def _name(
     return totals
 
 
-def _job(dataset: str, flags: SymbolFlags) -> "NamingJob":
+def _job(dataset: str, symbols: SymbolFlags, unpacking: UnpackFlags) -> "NamingJob":
     from perf2x.fleet.symbolize_object import NamingJob
 
-    options = flags.options()
-    if options is None:  # --no-symbols, which this command has not
-        raise OptionError("names are not looked up")
     folder = dataset if is_address(dataset) else str(Path(dataset).absolute())
-    return NamingJob(folder, options, flags.unpacked())
+    return NamingJob(folder, symbols.sources(), unpacking.most())
 
 
 def _summarize(dataset: str, totals: "NamingTotals | None") -> None:
