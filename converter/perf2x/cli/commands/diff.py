@@ -1,14 +1,15 @@
 """``perf2x diff``: the functions that got slower, as a table, as a picture, and as an exit code for CI."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from msgspec.structs import replace
 
 from perf2x.base.errors import OptionError
 from perf2x.cli.diff.diff_gate import DiffGate, parse_confidence, parse_limits
 from perf2x.cli.messages import print_message
-from perf2x.cli.option_groups import load_options, with_groups
+from perf2x.cli.option_groups import Hidden, load_options, with_groups
+from perf2x.cli.options import Rare
 from perf2x.cli.options.diff_options import After, Before, ChangeFlags, ComparisonFlags, DifferenceFlags
 from perf2x.cli.options.filter_options import FilterFlags
 from perf2x.cli.options.grouping_options import GroupingFlags
@@ -33,11 +34,11 @@ def diff(
     file: DifferenceFlags,
     rows: ChangeFlags,
     compared: ComparisonFlags,
-    form: PrintFlags,
+    form: Annotated[PrintFlags, Hidden("wide")],
     chosen: FilterFlags,
-    grouping: GroupingFlags,
+    grouping: Annotated[GroupingFlags, Rare],
     stacks: StackFlags,
-    symbols: SymbolFlags,
+    symbols: Annotated[SymbolFlags, Hidden("debug_dirs", "names", "no_symbols")],
     unpacking: UnpackFlags,
     quiet: Quiet = False,
     verbose: Verbose = False,

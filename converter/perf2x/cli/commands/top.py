@@ -1,9 +1,9 @@
 """``perf2x top``: the hottest functions, objects or threads as a table."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from perf2x.cli.messages import print_message
-from perf2x.cli.option_groups import load_options, with_groups
+from perf2x.cli.option_groups import Hidden, load_options, with_groups
 from perf2x.cli.options.filter_options import FilterFlags
 from perf2x.cli.options.grouping_options import GroupingFlags
 from perf2x.cli.options.input_options import Inputs, Quiet, UnpackFlags, Verbose, recordings
@@ -24,7 +24,7 @@ def top(
     rows: RowFlags,
     form: PrintFlags,
     chosen: FilterFlags,
-    grouping: GroupingFlags,
+    grouping: Annotated[GroupingFlags, Hidden("root")],
     stacks: StackFlags,
     symbols: SymbolFlags,
     unpacking: UnpackFlags,

@@ -59,7 +59,7 @@ class SymbolFlags(Struct, frozen=True):
         Option(metavar="HOW", help="Names of functions: short, full (with types) or mangled (as linked)."),
     ] = "short"
     inline: Annotated[
-        bool, Option("--inline/--no-inline", help="Source lines and inlined functions.", rich_help_panel=ON)
+        bool, Option("--inline/--no-inline", help="Source lines and inlined functions.", rich_help_panel=ON), Rare
     ] = True
     no_symbols: Annotated[bool, Option(help="Look up no names.")] = False
 
