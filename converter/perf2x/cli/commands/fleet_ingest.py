@@ -17,7 +17,7 @@ from perf2x.cli.options.input_options import Quiet, UnpackFlags
 from perf2x.cli.options.name_options import SymbolFlags
 from perf2x.cli.options.output_options import parse_tags
 from perf2x.cli.options.upkeep_options import parse_age
-from perf2x.cli.options.worker_options import NoDashboard, Scheduler, Workers, begin
+from perf2x.cli.options.worker_options import WorkerFlags
 from perf2x.cli.quality_gates import exit_for_failed_gates, parse_percentage
 
 if TYPE_CHECKING:
@@ -60,9 +60,7 @@ def fleet_ingest(
     tag: Tags = None,
     partition: Partition = "",
     timeline: Timeline = False,
-    scheduler: Scheduler = None,
-    workers: Workers = 0,
-    no_dashboard: NoDashboard = False,
+    crew: WorkerFlags,
     leave_unfinished: Leave = "1m",
     fail_above_errors: FailAbove = None,
     symbols: Annotated[SymbolFlags, Only("symfs", "kallsyms", "debug_dirs", "buildid_dir", "perf_map_dir")],
@@ -87,8 +85,8 @@ def fleet_ingest(
     if not sources:
         raise OptionError("name recordings, or files that list them (--list)")
     progress = FleetProgress(quiet)
-    count = min(workers or available_cores(), len(sources))
-    with begin(scheduler, count, _count(len(sources)), no_dashboard=no_dashboard, quiet=quiet) as run:
+    count = min(crew.workers or available_cores(), len(sources))
+    with crew.begin(count, _count(len(sources)), quiet=quiet) as run:
         totals = ingest(run, sources, job, progress)
     progress.close()
     if not quiet:

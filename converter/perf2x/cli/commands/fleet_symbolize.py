@@ -1,8 +1,5 @@
 """``perf2x fleet symbolize``: names for the places of a dataset."""
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,12 +12,11 @@ from perf2x.cli.option_groups import Without, with_groups
 from perf2x.cli.options.input_options import Quiet, UnpackFlags
 from perf2x.cli.options.name_options import SymbolFlags
 from perf2x.cli.options.upkeep_options import Folder
-from perf2x.cli.options.worker_options import NoDashboard, Scheduler, Workers, begin
+from perf2x.cli.options.worker_options import WorkerFlags
 
 if TYPE_CHECKING:
     from perf2x.fleet.symbolize_dataset import NamingTotals
     from perf2x.fleet.symbolize_object import NamingJob
-    from perf2x.fleet.task_attempt import Run
     from perf2x.storage.dataset.names.unnamed_places import Unnamed
 
 _SHOWN = 10
@@ -34,9 +30,7 @@ _HERE = 50_000
 def fleet_symbolize(
     dataset: Folder,
     *,
-    scheduler: Scheduler = None,
-    workers: Workers = 0,
-    no_dashboard: NoDashboard = False,
+    crew: WorkerFlags,
     symbols: Annotated[SymbolFlags, Without("perf_map_dir", "allow_mismatch", "names", "inline", "no_symbols")],
     unpacking: UnpackFlags,
     quiet: Quiet = False,
@@ -57,8 +51,7 @@ def fleet_symbolize(
             raise OptionError(
                 f"--kallsyms is of one kernel, and {unnamed.kernels:,} lack names: use build-id stores (--buildid-dir)"
             )
-        begun = partial(begin, scheduler, no_dashboard=no_dashboard, quiet=quiet)
-        totals = _name(unnamed, job, begun, workers, quiet) if unnamed.objects else None
+        totals = _name(unnamed, job, crew, quiet) if unnamed.objects else None
     if not quiet:
         _summarize(dataset, totals)
 
@@ -66,15 +59,14 @@ def fleet_symbolize(
 def _name(
     unnamed: "Unnamed",
     job: "NamingJob",
-    begun: "Callable[[int, str], AbstractContextManager[Run]]",
-    workers: int,
+    crew: WorkerFlags,
     quiet: bool,
 ) -> "NamingTotals":
     from perf2x.fleet.symbolize_dataset import symbolize
 
     count, progress = unnamed.objects, FleetProgress(quiet, "objects")
-    wanted = workers or (available_cores() if unnamed.places > _HERE else 0)
-    with begun(min(wanted, count), f"{count:,} object{'s' * (count != 1)}") as run:
+    wanted = crew.workers or (available_cores() if unnamed.places > _HERE else 0)
+    with crew.begin(min(wanted, count), f"{count:,} object{'s' * (count != 1)}", quiet=quiet) as run:
         totals = symbolize(run, unnamed.each, job, progress, count)
     progress.close()
     return totals
