@@ -58,22 +58,22 @@ def _at(second: float) -> str:
 
 CASES: dict[str, tuple[Case, ...]] = {
     "settings": (Case(("--set", "nothing=1")),),
-    "tag": (Case(("--tag", "service=web")),),
+    "tags": (Case(("--tag", "service=web")),),
     "start_time": (Case(("--start-time", "2026-11-21T10:00:05Z"), on="deferred"),),
-    "event": (
+    "events": (
         Case(("--event", "page-faults"), instead=dict.fromkeys(CODE, Case(("--event", "instructions")))),
         Case(("--event", "all"), base=("--value", "samples"), instead={
             name: Case(("--event", "all")) for name in FORMATS if name != "collapsed"
         }),
     ),
-    "pid": (Case(("--pid", "200")),),
-    "tid": (Case(("--tid", "101")),),
-    "comm": (Case(("--comm", "dbase")),),
-    "cpu": (Case(("--cpu", "1")),),
-    "dso": (Case(("--dso", "libzorro.so")),),
-    "symbol": (Case(("--symbol", "vfs_read")),),
-    "time": (Case(("--time", "0.012,0.015")),),
-    "time_wall": (Case(("--time-wall", f"{_at(0.012)},{_at(0.015)}")),),
+    "pids": (Case(("--pid", "200")),),
+    "tids": (Case(("--tid", "101")),),
+    "comms": (Case(("--comm", "dbase")),),
+    "cpus": (Case(("--cpu", "1")),),
+    "dsos": (Case(("--dso", "libzorro.so")),),
+    "symbols": (Case(("--symbol", "vfs_read")),),
+    "times": (Case(("--time", "0.012,0.015")),),
+    "wall_times": (Case(("--time-wall", f"{_at(0.012)},{_at(0.015)}")),),
     "parallelism": (Case(("--parallelism", "1")),),
     "max_stack": (Case(("--max-stack", "1")),),
     "no_kernel": (Case(("--no-kernel",)),),
@@ -94,9 +94,9 @@ CASES: dict[str, tuple[Case, ...]] = {
     "kernel_suffix": (Case(("--kernel-suffix",)),),
     "label": (Case(("--label", "pid")),),
     "pprof_names": (Case(("--pprof-names", "compat")),),
-    "inline_style": (Case(("--inline-style", "off"), on="listed"),),
-    "for_reader": (Case(("--for", "go-pgo")),),
-    "object_name": (Case(("--object", "hot-clang")),),
+    "pprof_inline": (Case(("--inline-style", "off"), on="listed"),),
+    "reader": (Case(("--for", "go-pgo")),),
+    "object": (Case(("--object", "hot-clang")),),
     "max_samples": (Case(("--max-samples", "3")),),
     "chrome_style": (Case(("--chrome-style", "cpuprofile")),),
     "perfetto_style": (Case(("--perfetto-style", "perf-sample")),),
@@ -110,7 +110,7 @@ CASES: dict[str, tuple[Case, ...]] = {
     "title": (Case(("--title", "mine")),),
     "per_event": (Case(("--per-event",)),),
     "source": (Case(("--source",), on="listed"),),
-    "source_dir": (Case(("--source-dir", str(LISTED)), on="listed"),),
+    "source_dirs": (Case(("--source-dir", str(LISTED)), on="listed"),),
     "assembly": (Case(("--assembly",), on="listed"),),
     "syntax": (Case(("--syntax", "intel")), Case(("--syntax", "intel"), on="listed", base=("--assembly",))),
     "around": (Case(("--around", "1")), Case(("--around", "1"), on="listed", base=("--source-dir", str(LISTED)))),
@@ -125,14 +125,14 @@ CASES: dict[str, tuple[Case, ...]] = {
     }),),
     "kallsyms": (Case(("--kallsyms", "kallsyms"), nameless=True),),
     "vmlinux": (Case(("--vmlinux", "vmlinux"), nameless=True),),
-    "debug_dir": (Case(("--debug-dir", "debug"), nameless=True, instead=dict.fromkeys(
+    "debug_dirs": (Case(("--debug-dir", "debug"), nameless=True, instead=dict.fromkeys(
         CODE, Case(("--debug-dir", "code"), nameless=True)
     )),),
     "buildid_dir": (Case(("--buildid-dir", "buildid"), on="deferred", nameless=True),),
     "perf_map_dir": (Case(("--perf-map-dir", str(CORPUS / "perf_map")), on="perf_map", nameless=True),),
-    "debuginfod": (Case(("--debuginfod", "http://localhost:1"), nameless=True),),
-    "archive": (Case(("--archive", "archive.tar.gz"), on="deferred", nameless=True),),
-    "allow_build_id_mismatch": (Case(("--allow-build-id-mismatch",), instead=dict.fromkeys(
+    "debuginfod_urls": (Case(("--debuginfod", "http://localhost:1"), nameless=True),),
+    "archives": (Case(("--archive", "archive.tar.gz"), on="deferred", nameless=True),),
+    "allow_mismatch": (Case(("--allow-build-id-mismatch",), instead=dict.fromkeys(
         CODE, Case(("--allow-build-id-mismatch",), base=("--object", "hot-old"))
     )),),
     "names": (Case(("--names", "full")),),

@@ -81,9 +81,7 @@ class LazyGroup(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command; report errors from outside as one sentence and an exit code."""
-        from perf2x.cli.as_typed import as_typed, option_of  # the commands import what it needs
-
-        with report_errors(), as_typed(option_of), _plain_usage_errors():
+        with report_errors(), _plain_usage_errors():
             return super().invoke(ctx)
 
 

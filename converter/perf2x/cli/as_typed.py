@@ -1,52 +1,36 @@
 """Settings in errors by the option that the user typed: what is below the command line knows fields, not options."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import Any
 
-from perf2x.base.errors import OptionError, SettingError
+from perf2x.base.errors import SettingError
 
-if TYPE_CHECKING:
-    from perf2x.cli.options.format_options import FormatFlags
-    from perf2x.cli.options.output_options import OutputFlags
-
-_OPTION = {
-    "choice.comms": "--comm",
-    "choice.dsos": "--dso",
-    "choice.symbols": "--symbol",
-    "latency": "--value",
-    "listings.as_recorded": "--source",
-    "listings.source_dirs": "--source-dir",
-    "merge_callchains": "--no-merge-callchains",
-    "symbols": "--no-symbols",
-    "symbols.inline": "--no-inline",
-    "tags": "--tag",
-}
-"""Options that are not called as the setting is."""
+_PARAMETER = {"latency": "value", "listings.as_recorded": "source", "symbols": "no_symbols"}
+"""Parameters that are not called as the setting is."""
 
 
 @contextmanager
 def as_typed(option: Callable[[str], str]) -> Iterator[None]:
-    """Turn a SettingError into an OptionError with the option of the setting."""
+    """Name the setting of a SettingError by its option."""
     try:
         yield
     except SettingError as error:
-        raise OptionError(error.named(option(error.setting))) from None
+        before, setting, after = error.args
+        raise SettingError(before, option(setting), after) from None
 
 
-def option_of(setting: str) -> str:
-    """Return the option of a setting of LoadOptions; of ``pairs=VALUE`` the one for this value."""
+def option_of(parameters: Iterable[Any], setting: str) -> str:
+    """Return the option of a setting of LoadOptions; of ``pairs=VALUE`` the one for this value.
+
+    ``parameters`` are those of the command; what is an option already stays. Of a switch that is on by default
+    it is the name that switches it off.
+    """
+    if setting.startswith("--"):
+        return setting
     name, _, value = setting.partition("=")
-    if name == "pairs":
-        return "--pair" if ":" in value else f"--{value}"
-    return _OPTION.get(name) or f"--{name.rpartition('.')[2].replace('_', '-')}"
-
-
-def setting_as_typed(formatting: "FormatFlags", written: "OutputFlags") -> Callable[[str], str]:
-    """Return what names a field of the format: the option that set it, or --set."""
-    own, said = {"event": "--event all", **formatting.typed()}, written.settings_with()
-
-    def option(field: str) -> str:
-        return f"--set {field}" if field in said or field not in own else own[field]
-
-    return option
+    if name == "pairs" and ":" not in value:
+        return f"--{value}"
+    wanted = _PARAMETER.get(name) or name.rpartition(".")[2]
+    named = (parameter for parameter in parameters if parameter.name == wanted)
+    return next(((one.secondary_opts or one.opts)[0] for one in named), setting)

@@ -3,11 +3,13 @@
 import copy
 import inspect
 from collections.abc import Callable
+from functools import partial
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand
 
+from perf2x.cli.as_typed import as_typed, option_of
 from perf2x.cli.options import Rare
 from perf2x.cli.plain_parameters import take_plain_values
 
@@ -84,6 +86,11 @@ class HelpfulCommand(TyperCommand):
     def get_params(self, ctx: Any) -> Any:
         """Return the command's parameters, with that of help."""
         return take_plain_values(super().get_params(ctx))
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command; errors name options as they are typed."""
+        with as_typed(partial(option_of, self.params)):
+            return super().invoke(ctx)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Print the help; with the rare options after ``--help-all``."""

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 from perf2x.base.errors import OptionError
+from perf2x.cli.app import command
+from perf2x.cli.config import settings
 from perf2x.cli.options.filter_options import FilterFlags
 from perf2x.cli.options.name_options import SymbolFlags
 from perf2x.model.recording.events import Want
@@ -25,14 +27,16 @@ CASES = [(name, text) for name, answers in PERF.items() for text in answers]
 
 def passing(name: str, text: str) -> dict[str, int]:
     words = words_of(text)
-    said = {option.removeprefix("--"): [value] for option, value in zip(words[::2], words[1::2], strict=True)}
+    known = settings(command("convert"))
+    pairs = zip(words[::2], words[1::2], strict=True)
+    said = {str(known[word.removeprefix("--")].option.name): [value] for word, value in pairs}
     flags = FilterFlags(**said)  # type: ignore[arg-type]
     choice = flags.choice()
     symbols = None
     if choice.symbols:
         symbols = SymbolFlags(symfs=str(CORPUS / "common" / "symfs"), kallsyms=str(kallsyms_of(name)), inline=False)
     options = LoadOptions(
-        timeline=True, choice=choice, events=flags.events(), symbols=symbols.options() if symbols else None
+        timeline=True, choice=choice, events=flags.part()["events"], symbols=symbols.options() if symbols else None
     )
     profile = load(str(path_of(name)), options).profile
     profile.check()
@@ -79,7 +83,7 @@ def test_wall_clock_times_choose_as_recorded_times_do() -> None:
     assert times is not None
     middle = int(times[len(times) // 2]) // 1000 * 1000  # datetimes have microseconds
     stamp = np.datetime64(middle + offset, "ns")
-    options = LoadOptions(timeline=True, choice=FilterFlags(time_wall=[f"{stamp}+00:00,"]).choice())
+    options = LoadOptions(timeline=True, choice=FilterFlags(wall_times=[f"{stamp}+00:00,"]).choice())
     after = load(str(CLOCKED), options).profile
     assert len(after.samples) == int((times >= middle - 1000).sum())
     assert 0 < len(after.samples) < len(times)
@@ -209,7 +213,7 @@ def test_roots_say_whose_a_stack_is() -> None:
 
 
 def test_what_is_filtered_out_leaves_no_trace() -> None:
-    options = LoadOptions(choice=FilterFlags(comm=["compute"]).choice())
+    options = LoadOptions(choice=FilterFlags(comms=["compute"]).choice())
     profile = load(str(CLOCKED), options).profile
     profile.check()
     assert "compute" in profile.strings
@@ -218,7 +222,7 @@ def test_what_is_filtered_out_leaves_no_trace() -> None:
 
 def test_numbers_that_are_no_range() -> None:
     with pytest.raises(OptionError, match="not a range"):
-        FilterFlags(cpu=["7-3"]).choice()
+        FilterFlags(cpus=["7-3"]).choice()
 
 
 @pytest.mark.parametrize("root", ["comm", "process", "thread", "cpu", "none"])

@@ -2,6 +2,7 @@
 
 import inspect
 import re
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -90,14 +91,15 @@ def test_the_library_refuses_by_keyword(tmp_path: Path) -> None:
 
 
 def test_settings_have_an_option() -> None:
-    spelled = {word for option in command("convert").params for word in (*option.opts, *option.secondary_opts)}
+    option = partial(option_of, command("convert").params)
+    spelled = {word for one in command("convert").params for word in (*one.opts, *one.secondary_opts)}
     settings = {setting for group in GROUPS.values() for setting in group} - {
         "pairs",
         "data_objects",
         "listings.source",
     }
-    assert {option_of(setting) for setting in settings} <= spelled
-    assert [option_of(f"pairs={value}") for value in ("locks", "a:b")] == ["--locks", "--pair"]
+    assert {option(setting) for setting in settings} <= spelled
+    assert [option(f"pairs={value}") for value in ("locks", "a:b")] == ["--locks", "--pair"]
 
 
 def lacking() -> list[tuple[str, str, str]]:
@@ -113,7 +115,7 @@ def lacking() -> list[tuple[str, str, str]]:
 
 FORMAT_FLAGS = {
     "kernel_suffix": {"collapsed"}, "label": {"pprof", "otlp", "otlp-json"}, "pprof_names": {"pprof"},
-    "inline_style": {"pprof"}, "for_reader": {"pprof"}, "object_name": {"autofdo", "bolt"}, "max_samples": {"pprof"},
+    "pprof_inline": {"pprof"}, "reader": {"pprof"}, "object": {"autofdo", "bolt"}, "max_samples": {"pprof"},
     "chrome_style": {"chrome"}, "perfetto_style": {"perfetto"}, "min_duration": {"chrome"}, "max_events": {"chrome"},
     "per_cpu": {"chrome"}, "counters": {"chrome", "firefox"}, "with_pid": {"collapsed"}, "with_tid": {"collapsed"},
     "annotate_all": {"collapsed"}, "title": {"html", "svg"},

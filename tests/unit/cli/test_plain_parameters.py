@@ -1,6 +1,7 @@
 """Parameters take plain values as typer's own conversion does, without making a model of each."""
 
 import inspect
+from importlib import import_module
 from typing import Any, get_args, get_origin
 
 import pytest
@@ -24,7 +25,8 @@ def outcome(process: Any, ctx: Any, value: object) -> object:
 @pytest.mark.parametrize("name", ["convert", "annotate"])
 def test_values_become_what_typer_makes_of_them(name: str) -> None:
     made: Any = command(name)
-    ctx, hints = made.context_class(made), inspect.get_annotations(made.callback, eval_str=True)
+    function = getattr(import_module(f"perf2x.cli.commands.{name}"), name)
+    ctx, hints = made.context_class(made), inspect.get_annotations(function)
     for parameter in made.params:
         if parameter.callback is None:
             own = TyperArgument if isinstance(parameter, TyperArgument) else TyperOption

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from perf2x.cli.options.worker_options import begin
+from perf2x.cli.options.worker_options import WorkerFlags
 from perf2x.fleet import cluster
 from perf2x.fleet.cluster import Workers, is_open
 from perf2x.fleet.task_attempt import one_by_one
@@ -98,7 +98,7 @@ def test_an_open_connection_is_told_once(
 ) -> None:
     monkeypatch.setattr(cluster, "workers", lambda *_: nullcontext(Workers(one_by_one, "http://page")))
     for address in ("tcp://10.0.0.7:8786", "tls://10.0.0.7:8786"):
-        with begin(address, 1, "4 recordings", no_dashboard=no_dashboard, quiet=False):
+        with WorkerFlags(address, no_dashboard=no_dashboard).begin(1, "4 recordings", quiet=False):
             pass
     first = "4 recordings" + ("" if no_dashboard else "; Dask's dashboard: http://page") + "\n"
     told = "tcp://10.0.0.7:8786: not encrypted; whoever reaches it can run code there (docs/fleet.md: TLS)\n"

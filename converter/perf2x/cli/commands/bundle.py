@@ -11,10 +11,10 @@ import typer
 from perf2x.base.errors import FormatError, OptionError
 from perf2x.base.files.temporary import call_copy, private_directory
 from perf2x.base.files.unpack_limit import limit_unpacking, link_or_copy, spool
-from perf2x.cli.help import HelpAll
 from perf2x.cli.messages import print_message
-from perf2x.cli.options import Rare, make_group, name_options
-from perf2x.cli.options.input_options import DEFAULT, Input, MaxUnpacked, Quiet, recordings
+from perf2x.cli.option_groups import load_options, with_groups
+from perf2x.cli.options import Rare
+from perf2x.cli.options.input_options import DEFAULT, Input, Quiet, UnpackFlags, recordings
 from perf2x.cli.options.name_options import SymbolFlags
 from perf2x.cli.progress import progress_bar
 
@@ -42,36 +42,23 @@ AllowEmpty = Annotated[
 ]
 
 
+@with_groups
 def bundle(
     source: Input = DEFAULT,
     *,
     output: Output = None,
     symbols_only: SymbolsOnly = False,
-    symfs: name_options.Symfs = None,
-    kallsyms: name_options.Kallsyms = None,
-    vmlinux: name_options.Vmlinux = None,
-    debug_dir: name_options.DebugDir = None,
-    buildid_dir: name_options.BuildidDir = None,
-    perf_map_dir: name_options.PerfMapDir = None,
-    debuginfod: name_options.Debuginfod = None,
-    archive: name_options.Archive = None,
-    allow_build_id_mismatch: name_options.AllowBuildIdMismatch = False,
-    names: name_options.Names = "short",
-    inline: name_options.Inline = True,
-    no_symbols: name_options.NoSymbols = False,
+    symbols: SymbolFlags,
     allow_empty: AllowEmpty = False,
-    max_unpacked: MaxUnpacked = None,
+    unpacking: UnpackFlags,
     quiet: Quiet = False,
-    help_all: HelpAll = False,
 ) -> None:
     """Pack a recording with the objects it needs, to convert it on any machine.
 
     It contains the recording and the programs themselves: publish it only if you would publish those.
     """
-    places = make_group(SymbolFlags, locals())
     from perf2x.base.files.output_file import open_output
     from perf2x.pipeline.load import load
-    from perf2x.pipeline.load_options import LoadOptions
     from perf2x.storage.bundle.collect_files import collect_contents
     from perf2x.storage.bundle.open_bundle import is_bundle
     from perf2x.storage.bundle.write_bundle import write_bundle
@@ -79,14 +66,14 @@ def bundle(
     from perf2x.symbolizer.make_finder import make_finder
 
     recordings([source])
-    options = places.options()
+    options = symbols.options()
     if options is None:
         raise OptionError("--no-symbols: a bundle without symbols is the recording itself")
     if source != "-" and is_bundle(Path(source)):
         raise OptionError(f"{source} is a bundle already")
     target = output or f"{Path(source).resolve().name if source != '-' else 'perf.data'}.tar.gz"
-    with limit_unpacking(places.unpacked()), progress_bar(quiet) as progress, _as_file(source) as path:
-        wanted = LoadOptions(allow_empty=allow_empty, symbols=options, look_up=False)
+    with limit_unpacking(unpacking.most()), progress_bar(quiet) as progress, _as_file(source) as path:
+        wanted = load_options(allow_empty=allow_empty, symbols=options, look_up=False)
         loaded = load(str(path), wanted, progress)
         finder = make_finder(options, loaded.diagnostics, progress)
         session, sideband = loaded.recording.session, loaded.recording.sideband

@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from perf2x.cli.help import HelpAll
 from perf2x.cli.messages import print_message
+from perf2x.cli.option_groups import with_groups
 from perf2x.cli.options.input_options import Quiet
 from perf2x.cli.options.upkeep_options import Folder, find_dataset, now, parse_before
 
@@ -14,9 +14,8 @@ OlderThan = Annotated[
 ]
 
 
-def fleet_compact(
-    dataset: Folder, *, older_than: OlderThan = None, quiet: Quiet = False, help_all: HelpAll = False
-) -> None:
+@with_groups
+def fleet_compact(dataset: Folder, *, older_than: OlderThan = None, quiet: Quiet = False) -> None:
     """Put small files of a dataset together, and sum its old timelines.
 
     What the dataset converts to stays the same, but for times of timelines that were summed. The command may be killed

@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from perf2x.cli.help import HelpAll
 from perf2x.cli.messages import print_message
+from perf2x.cli.option_groups import with_groups
 from perf2x.cli.options.input_options import Quiet
 from perf2x.cli.options.upkeep_options import Folder, find_dataset, now, parse_before
 
@@ -15,13 +15,13 @@ OlderThan = Annotated[
 DryRun = Annotated[bool, typer.Option("--dry-run", "-n", help="Only say how many recordings would go.")]
 
 
+@with_groups
 def fleet_gc(
     dataset: Folder,
     *,
     older_than: OlderThan,
     dry_run: DryRun = False,
     quiet: Quiet = False,
-    help_all: HelpAll = False,
 ) -> None:
     """Remove old recordings from a dataset, and all that only they need.
 

@@ -11,19 +11,19 @@ from perf2x.base.errors import OptionError
 from perf2x.base.files.operating_system import available_cores
 from perf2x.base.files.remote import is_address
 from perf2x.cli.fleet_progress import FleetProgress
-from perf2x.cli.help import HelpAll
 from perf2x.cli.messages import print_message
-from perf2x.cli.options import name_options
-from perf2x.cli.options.input_options import MaxUnpacked, Quiet
+from perf2x.cli.option_groups import Only, load_options, with_groups
+from perf2x.cli.options.input_options import Quiet, UnpackFlags
 from perf2x.cli.options.name_options import SymbolFlags
 from perf2x.cli.options.output_options import parse_tags
 from perf2x.cli.options.upkeep_options import parse_age
-from perf2x.cli.options.worker_options import NoDashboard, Scheduler, Workers, begin
+from perf2x.cli.options.worker_options import WorkerFlags
 from perf2x.cli.quality_gates import exit_for_failed_gates, parse_percentage
 
 if TYPE_CHECKING:
     from perf2x.fleet.ingest import Totals
     from perf2x.fleet.ingest_one import Job
+    from perf2x.pipeline.load_options import LoadOptions
 
 Recordings = Annotated[
     list[str] | None,
@@ -51,6 +51,7 @@ FailAbove = Annotated[
 ]
 
 
+@with_groups
 def fleet_ingest(
     inputs: Recordings = None,
     *,
@@ -59,19 +60,12 @@ def fleet_ingest(
     tag: Tags = None,
     partition: Partition = "",
     timeline: Timeline = False,
-    scheduler: Scheduler = None,
-    workers: Workers = 0,
-    no_dashboard: NoDashboard = False,
+    crew: WorkerFlags,
     leave_unfinished: Leave = "1m",
     fail_above_errors: FailAbove = None,
-    symfs: name_options.Symfs = None,
-    kallsyms: name_options.Kallsyms = None,
-    debug_dir: name_options.DebugDir = None,
-    buildid_dir: name_options.BuildidDir = None,
-    perf_map_dir: name_options.PerfMapDir = None,
-    max_unpacked: MaxUnpacked = None,
+    symbols: Annotated[SymbolFlags, Only("symfs", "kallsyms", "debug_dirs", "buildid_dir", "perf_map_dir")],
+    unpacking: UnpackFlags,
     quiet: Quiet = False,
-    help_all: HelpAll = False,
 ) -> None:
     """Add many recordings to a dataset, on all cores or on a Dask cluster.
 
@@ -82,21 +76,17 @@ def fleet_ingest(
     from perf2x.fleet.ingest import ingest
     from perf2x.fleet.input_names import expanded
 
-    flags = SymbolFlags(
-        symfs=symfs, kallsyms=kallsyms, debug_dir=debug_dir, buildid_dir=buildid_dir, perf_map_dir=perf_map_dir,
-        max_unpacked=max_unpacked,
-    )  # fmt: skip
     allowed = parse_percentage("fail_above_errors", fail_above_errors)
     job = replace(
-        _job(output, flags, tag, partition, timeline),
+        _job(output, load_options(symbols, unpacking), tag, partition, timeline),
         leave_ns=parse_age("--leave-unfinished", leave_unfinished, "90s, 5m or 12h"),
     )
     sources = expanded(inputs or (), lists or ())
     if not sources:
         raise OptionError("name recordings, or files that list them (--list)")
     progress = FleetProgress(quiet)
-    count = min(workers or available_cores(), len(sources))
-    with begin(scheduler, count, _count(len(sources)), no_dashboard=no_dashboard, quiet=quiet) as run:
+    count = min(crew.workers or available_cores(), len(sources))
+    with crew.begin(count, _count(len(sources)), quiet=quiet) as run:
         totals = ingest(run, sources, job, progress)
     progress.close()
     if not quiet:
@@ -106,14 +96,12 @@ def fleet_ingest(
         exit_for_failed_gates([f"{share:.1f} % of the recordings cannot be read, more than {allowed:g} %"])
 
 
-def _job(output: str, flags: SymbolFlags, tag: list[str] | None, partition: str, timeline: bool) -> "Job":
+def _job(output: str, options: "LoadOptions", tag: list[str] | None, partition: str, timeline: bool) -> "Job":
     from perf2x.fleet.ingest_one import Job
     from perf2x.pipeline.for_output import for_output
-    from perf2x.pipeline.load_options import LoadOptions
     from perf2x.storage.dataset.parquet_options import FORMAT, Parquet
 
     chosen = Parquet(timeline, tuple(key.strip() for key in partition.split(",") if key.strip()))
-    options = LoadOptions(symbols=flags.options(), max_unpacked=flags.unpacked())
     (tags,) = parse_tags(tag, 1) if tag else [{}]
     folder = output if is_address(output) else str(Path(output).absolute())
     return Job(folder, for_output(options, FORMAT, chosen.needs), tags, chosen.partition, os.urandom(8).hex())

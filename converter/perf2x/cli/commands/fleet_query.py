@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from perf2x.base.errors import OptionError
-from perf2x.cli.help import HelpAll
 from perf2x.cli.messages import print_message
-from perf2x.cli.options.input_options import MaxUnpacked, Quiet
+from perf2x.cli.option_groups import with_groups
+from perf2x.cli.options.input_options import Quiet, UnpackFlags
 from perf2x.cli.options.table_options import Json, Wide
 from perf2x.cli.options.upkeep_options import Folder
 
@@ -51,6 +51,7 @@ _MOST = 1 << 20
 _SUFFIXES: dict[str, Shape] = {".csv": "csv", ".json": "json", ".md": "markdown", ".parquet": "parquet"}
 
 
+@with_groups
 def fleet_query(
     dataset: Folder,
     sql: Sql,
@@ -62,9 +63,8 @@ def fleet_query(
     wide: Wide = False,
     memory_limit: Memory = None,
     temp_directory: Temporary = None,
-    max_unpacked: MaxUnpacked = None,
+    unpacking: UnpackFlags,
     quiet: Quiet = False,
-    help_all: HelpAll = False,
 ) -> None:
     """Answer SQL about a dataset with DuckDB.
 
@@ -82,9 +82,8 @@ def fleet_query(
     limits = Limits(parse_size(memory_limit, "--memory-limit") if memory_limit else None, temporary)
     if temporary is not None and not temporary.is_dir():
         raise OptionError(f"--temp-directory {temp_directory}: {os.strerror(errno.ENOENT)}")
-    unpacked = None if max_unpacked is None else parse_size(max_unpacked)
     asked = _standard_input() if sql == "-" else sql
-    with limit_unpacking(unpacked), answered(dataset, asked, limits) as answer:
+    with limit_unpacking(unpacking.most()), answered(dataset, asked, limits) as answer:
         left_out = _write(answer, shape, output, limit, wide)
     if left_out and not quiet:
         print_message(f"{left_out:,} more rows; --limit 0 shows all")

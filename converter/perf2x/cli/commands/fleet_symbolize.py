@@ -1,27 +1,22 @@
 """``perf2x fleet symbolize``: names for the places of a dataset."""
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from perf2x.base.errors import OptionError
 from perf2x.base.files.operating_system import available_cores
 from perf2x.base.files.remote import is_address
 from perf2x.cli.fleet_progress import FleetProgress
-from perf2x.cli.help import HelpAll
 from perf2x.cli.messages import print_message
-from perf2x.cli.options import name_options
-from perf2x.cli.options.input_options import MaxUnpacked, Quiet
+from perf2x.cli.option_groups import Without, with_groups
+from perf2x.cli.options.input_options import Quiet, UnpackFlags
 from perf2x.cli.options.name_options import SymbolFlags
 from perf2x.cli.options.upkeep_options import Folder
-from perf2x.cli.options.worker_options import NoDashboard, Scheduler, Workers, begin
+from perf2x.cli.options.worker_options import WorkerFlags
 
 if TYPE_CHECKING:
     from perf2x.fleet.symbolize_dataset import NamingTotals
     from perf2x.fleet.symbolize_object import NamingJob
-    from perf2x.fleet.task_attempt import Run
     from perf2x.storage.dataset.names.unnamed_places import Unnamed
 
 _SHOWN = 10
@@ -31,22 +26,14 @@ _HERE = 50_000
 """Places that are named in this process, unless workers are asked for: their start would take longer."""
 
 
+@with_groups
 def fleet_symbolize(
     dataset: Folder,
     *,
-    scheduler: Scheduler = None,
-    workers: Workers = 0,
-    no_dashboard: NoDashboard = False,
-    symfs: name_options.Symfs = None,
-    kallsyms: name_options.Kallsyms = None,
-    vmlinux: name_options.Vmlinux = None,
-    debug_dir: name_options.DebugDir = None,
-    buildid_dir: name_options.BuildidDir = None,
-    debuginfod: name_options.Debuginfod = None,
-    archive: name_options.Archive = None,
-    max_unpacked: MaxUnpacked = None,
+    crew: WorkerFlags,
+    symbols: Annotated[SymbolFlags, Without("perf_map_dir", "allow_mismatch", "names", "inline", "no_symbols")],
+    unpacking: UnpackFlags,
     quiet: Quiet = False,
-    help_all: HelpAll = False,
 ) -> None:
     """Look up names for the places of a dataset, each once, on all cores or on a Dask cluster.
 
@@ -57,19 +44,14 @@ def fleet_symbolize(
     from perf2x.storage.dataset.names.unnamed_places import ASKED, unnamed_objects
     from perf2x.storage.dataset.sql.duckdb_engine import engine
 
-    flags = SymbolFlags(
-        symfs=symfs, kallsyms=kallsyms, vmlinux=vmlinux, debug_dir=debug_dir, buildid_dir=buildid_dir,
-        debuginfod=debuginfod, archive=archive, max_unpacked=max_unpacked,
-    )  # fmt: skip
-    job = _job(dataset, flags)
+    job = _job(dataset, symbols, unpacking)
     with fetched_folder(dataset, _READ) as folder, engine(folder, ASKED) as connection:
         unnamed = unnamed_objects(connection, folder.absolute())
-        if kallsyms and unnamed.kernels > 1:  # it is used unchecked
+        if symbols.kallsyms and unnamed.kernels > 1:  # it is used unchecked
             raise OptionError(
                 f"--kallsyms is of one kernel, and {unnamed.kernels:,} lack names: use build-id stores (--buildid-dir)"
             )
-        begun = partial(begin, scheduler, no_dashboard=no_dashboard, quiet=quiet)
-        totals = _name(unnamed, job, begun, workers, quiet) if unnamed.objects else None
+        totals = _name(unnamed, job, crew, quiet) if unnamed.objects else None
     if not quiet:
         _summarize(dataset, totals)
 
@@ -77,28 +59,24 @@ def fleet_symbolize(
 def _name(
     unnamed: "Unnamed",
     job: "NamingJob",
-    begun: "Callable[[int, str], AbstractContextManager[Run]]",
-    workers: int,
+    crew: WorkerFlags,
     quiet: bool,
 ) -> "NamingTotals":
     from perf2x.fleet.symbolize_dataset import symbolize
 
     count, progress = unnamed.objects, FleetProgress(quiet, "objects")
-    wanted = workers or (available_cores() if unnamed.places > _HERE else 0)
-    with begun(min(wanted, count), f"{count:,} object{'s' * (count != 1)}") as run:
+    wanted = crew.workers or (available_cores() if unnamed.places > _HERE else 0)
+    with crew.begin(min(wanted, count), f"{count:,} object{'s' * (count != 1)}", quiet=quiet) as run:
         totals = symbolize(run, unnamed.each, job, progress, count)
     progress.close()
     return totals
 
 
-def _job(dataset: str, flags: SymbolFlags) -> "NamingJob":
+def _job(dataset: str, symbols: SymbolFlags, unpacking: UnpackFlags) -> "NamingJob":
     from perf2x.fleet.symbolize_object import NamingJob
 
-    options = flags.options()
-    if options is None:  # --no-symbols, which this command has not
-        raise OptionError("names are not looked up")
     folder = dataset if is_address(dataset) else str(Path(dataset).absolute())
-    return NamingJob(folder, options, flags.unpacked())
+    return NamingJob(folder, symbols.sources(), unpacking.most())
 
 
 def _summarize(dataset: str, totals: "NamingTotals | None") -> None:

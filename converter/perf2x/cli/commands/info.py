@@ -3,15 +3,13 @@
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from msgspec.structs import replace
 
 from perf2x.cli.error_handling import CANNOT
-from perf2x.cli.help import HelpAll
 from perf2x.cli.messages import print_message
-from perf2x.cli.options import make_group, name_options
-from perf2x.cli.options.input_options import DEFAULT, Input, MaxUnpacked, Quiet, recordings
+from perf2x.cli.option_groups import Without, load_options, with_groups
+from perf2x.cli.options.input_options import DEFAULT, Input, Quiet, UnpackFlags, recordings
 from perf2x.cli.options.name_options import SymbolFlags
-from perf2x.cli.options.table_options import Format, Json
+from perf2x.cli.options.table_options import PrintFlags
 from perf2x.cli.progress import progress_bar
 from perf2x.cli.render.report_formats import print_report
 
@@ -33,48 +31,34 @@ Explained = Annotated[
 ]
 
 
+@with_groups
 def info(
     source: Input = DEFAULT,
     *,
-    format: Format = "table",  # noqa: A002 - the option's name
-    as_json: Json = False,
+    form: Annotated[PrintFlags, Without("wide")],
     with_symbols: WithSymbols = False,
     verbose: Explained = False,
-    symfs: name_options.Symfs = None,
-    kallsyms: name_options.Kallsyms = None,
-    vmlinux: name_options.Vmlinux = None,
-    debug_dir: name_options.DebugDir = None,
-    buildid_dir: name_options.BuildidDir = None,
-    perf_map_dir: name_options.PerfMapDir = None,
-    debuginfod: name_options.Debuginfod = None,
-    archive: name_options.Archive = None,
-    allow_build_id_mismatch: name_options.AllowBuildIdMismatch = False,
-    names: name_options.Names = "short",
-    inline: name_options.Inline = True,
-    no_symbols: name_options.NoSymbols = False,
-    max_unpacked: MaxUnpacked = None,
+    symbols: SymbolFlags,
+    unpacking: UnpackFlags,
     quiet: Quiet = False,
-    help_all: HelpAll = False,
 ) -> None:
     """Show what is in a recording: events, samples, threads, time span, records, losses, deferred and copied stacks.
 
     --symbols, or an option for the source of names, adds the share of frames that have names; with -v, perf2x also
     shows why names are missing and what would help.
     """
-    wanted = make_group(SymbolFlags, locals())
     from perf2x.base.files.unpack_limit import limit_unpacking
     from perf2x.cli.render.info_page import info_report
     from perf2x.pipeline.load import load
-    from perf2x.pipeline.load_options import LoadOptions
 
     recordings([source])
-    looked_up = wanted.options() if with_symbols or replace(wanted, max_unpacked=None) != SymbolFlags() else None
-    options = LoadOptions(symbols=looked_up, stacks=looked_up is not None, max_unpacked=wanted.unpacked())
+    looked_up = symbols.options() if with_symbols or symbols != SymbolFlags() else None
+    options = load_options(unpacking, symbols=looked_up, stacks=looked_up is not None)
     with progress_bar(quiet) as progress:
         loaded = load(source, options, progress)
-        with limit_unpacking(wanted.unpacked()):
+        with limit_unpacking(options.max_unpacked):
             reasons = _missing_name_reasons(loaded, looked_up, progress) if verbose and looked_up is not None else None
-    print_report(info_report(loaded, reasons), "json" if as_json else format)
+    print_report(info_report(loaded, reasons), form.shape)
     if not loaded.samples:
         _tell_empty(loaded, quiet)
 

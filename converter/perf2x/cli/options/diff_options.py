@@ -1,66 +1,77 @@
 """Options of ``perf2x diff`` alone."""
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import typer
+from msgspec import Struct
+from typer import Option
 
-_OUTPUT = "Output"
-_TABLE = "Table"
-_CI = "For CI"
+from perf2x.cli.options import Rare
+from perf2x.cli.options.table_options import RowFlags
 
 Before = Annotated[str, typer.Argument(metavar="BEFORE", help="The recording to compare with.")]
 After = Annotated[str, typer.Argument(metavar="AFTER", help="The newer recording.")]
-To = Annotated[
-    Literal["html", "pprof", "collapsed"] | None,
-    typer.Option(
-        "--to",
-        "-t",
-        help="Also write the difference: a page in red and blue, a profile with its base, or stacks with two columns.",
-        rich_help_panel=_OUTPUT,
-    ),
-]
-Output = Annotated[
-    str | None,
-    typer.Option(
-        "--output",
-        "-o",
-        metavar="FILE",
-        show_default="diff.html, …",
-        help="Name of the output, whose suffix tells the format; - is standard output.",
-        rich_help_panel=_OUTPUT,
-    ),
-]
-Sort = Annotated[
-    Literal["self", "total"],
-    typer.Option("--sort", help="Column to sort by and to hold gates against.", rich_help_panel=_TABLE),
-]
-Normalize = Annotated[
-    bool,
-    typer.Option("--normalize", help="Compare shares: scale AFTER to the whole of BEFORE.", rich_help_panel=_TABLE),
-]
-FailAbove = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--fail-above",
-        metavar="[WHAT=]PCT",
-        help="Exit with 3 when a line, or the whole, grew by more than PCT % of BEFORE's whole and sampling noise "
-        "does not explain it. WHAT: total, function, object, or some of them by name, function:parse*. Repeatable.",
-        rich_help_panel=_CI,
-    ),
-]
-Confidence = Annotated[
-    str,
-    typer.Option(
-        "--confidence",
-        metavar="0.95",
-        help="Probability that two recordings of the same program pass, however many rows are compared.",
-        rich_help_panel=_CI,
-    ),
-]
-AnyChange = Annotated[
-    bool,
-    typer.Option(
-        "--any-change", help="Let --fail-above count changes that sampling noise explains, too.", rich_help_panel=_CI
-    ),
-]
-All = Annotated[bool, typer.Option("--all", help="Also show rows that did not change.", rich_help_panel=_TABLE)]
+
+
+class DifferenceFlags(Struct, frozen=True):
+    """A file with the difference."""
+
+    PANEL: ClassVar[str] = "Output"
+
+    to: Annotated[
+        Literal["html", "pprof", "collapsed"] | None,
+        Option(
+            "--to",
+            "-t",
+            help="Also write the difference: a page in red and blue, a profile with its base, or stacks with two "
+            "columns.",
+        ),
+    ] = None
+    output: Annotated[
+        str | None,
+        Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            show_default="diff.html, …",
+            help="Name of the output, whose suffix tells the format; - is standard output.",
+        ),
+    ] = None
+
+
+class ChangeFlags(RowFlags, frozen=True):
+    """Contents of a table of changes."""
+
+    sort: Annotated[Literal["self", "total"], Option(help="Column to sort by and to hold gates against.")] = "self"
+
+
+class ComparisonFlags(Struct, frozen=True):
+    """What is compared, and what fails."""
+
+    PANEL: ClassVar[str] = "For CI"
+
+    normalize: Annotated[
+        bool, Option(help="Compare shares: scale AFTER to the whole of BEFORE.", rich_help_panel=RowFlags.PANEL)
+    ] = False
+    fail_above: Annotated[
+        list[str] | None,
+        Option(
+            metavar="[WHAT=]PCT",
+            help="Exit with 3 when a line, or the whole, grew by more than PCT % of BEFORE's whole and sampling noise "
+            "does not explain it. WHAT: total, function, object, or some of them by name, function:parse*. Repeatable.",
+        ),
+    ] = None
+    confidence: Annotated[
+        str,
+        Option(
+            metavar="0.95",
+            help="Probability that two recordings of the same program pass, however many rows are compared.",
+        ),
+        Rare,
+    ] = "0.95"
+    any_change: Annotated[
+        bool, Option(help="Let --fail-above count changes that sampling noise explains, too."), Rare
+    ] = False
+    show_all: Annotated[
+        bool, Option("--all", help="Also show rows that did not change.", rich_help_panel=RowFlags.PANEL)
+    ] = False

@@ -3,227 +3,132 @@
 The chosen format refuses options that it lacks (``perf2x formats -v`` lists them).
 """
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Annotated, Literal
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar
 
-import typer
 from msgspec import Struct
+from typer import Option
 
-from perf2x.base.errors import OptionError
+from perf2x.base.errors import SettingError
+from perf2x.cli.as_typed import as_typed
 from perf2x.cli.options import Rare
+from perf2x.cli.options.table_options import of_value
 
 if TYPE_CHECKING:
+    from perf2x.model.plugin_options import Needs
     from perf2x.model.profile.profile import Profile
 
-_PANEL = "Options of output formats"
+Format = TypeVar("Format")
 
-Value = Annotated[
-    Literal["period", "samples", "latency", "weight", "mispredicts"] | None,
-    typer.Option(
-        "--value",
-        help="latency: period divided by threads that ran; samples (collapsed, otlp): their number; weight: of memory "
-        "accesses; mispredicts: of branches.",
-        show_default="period",
-        rich_help_panel=_PANEL,
-    ),
-    Rare,
-]
-KernelSuffix = Annotated[
-    bool,
-    typer.Option("--kernel-suffix", help=r"collapsed: mark kernel frames with _\[k].", rich_help_panel=_PANEL),
-    Rare,
-]
-Label = Annotated[
-    str | None,
-    typer.Option(
-        "--label",
-        metavar="NAMES",
-        help="pprof, otlp: labels, by commas (pid,tid,comm,cpu,mode…).",
-        rich_help_panel=_PANEL,
-    ),
-    Rare,
-]
-PprofNames = Annotated[
-    Literal["plain", "compat", "identifiers"] | None,
-    typer.Option(
-        "--pprof-names",
-        help="pprof: names of sample types; compat is perf_data_converter's, identifiers Parca's.",
-        rich_help_panel=_PANEL,
-    ),
-    Rare,
-]
-InlineStyle = Annotated[
-    Literal["lines", "frames", "off"] | None,
-    typer.Option(
-        "--inline-style",
-        help="pprof: how to keep inlined functions.",
-        show_default="lines",
-        rich_help_panel=_PANEL,
-    ),
-    Rare,
-]
-For = Annotated[
-    Literal["any", "go-pgo"] | None,
-    typer.Option(
-        "--for",
-        help="pprof: go-pgo keeps what go build -pgo reads.",
-        show_default="any",
-        rich_help_panel=_PANEL,
-    ),
-    Rare,
-]
-Object = Annotated[
-    str | None,
-    typer.Option(
-        "--object",
-        metavar="NAME|BUILD-ID",
-        help="autofdo, bolt: the program or library to count branches of.",
-        show_default="the one with most samples",
-        rich_help_panel=_PANEL,
-    ),
-    Rare,
-]
-MaxSamples = Annotated[
-    int | None,
-    typer.Option(
-        "--max-samples", metavar="N", help="pprof: keep the N heaviest, sum up the rest.", rich_help_panel=_PANEL
-    ),
-    Rare,
-]
-ChromeStyle = Annotated[
-    Literal["slices", "cpuprofile"] | None,
-    typer.Option(
-        "--chrome-style",
-        help="chrome: boxes, or V8's compact profiles.",
-        show_default="slices",
-        rich_help_panel=_PANEL,
-    ),
-    Rare,
-]
-PerfettoStyle = Annotated[
-    Literal["stack-sample", "perf-sample"] | None,
-    typer.Option(
-        "--perfetto-style",
-        help="perfetto: samples for version 58 and later, or for older readers, too.",
-        show_default="stack-sample",
-        rich_help_panel=_PANEL,
-    ),
-    Rare,
-]
-MinDuration = Annotated[
-    int | None,
-    typer.Option(
-        "--min-duration",
-        metavar="MICROSECONDS",
-        help="chrome: leave out slices shorter than this.",
-        rich_help_panel=_PANEL,
-    ),
-    Rare,
-]
-MaxEvents = Annotated[
-    int | None,
-    typer.Option(
-        "--max-events", metavar="N", help="chrome: fail when there are more slices than this.", rich_help_panel=_PANEL
-    ),
-    Rare,
-]
-PerCpu = Annotated[
-    bool, typer.Option("--per-cpu", help="chrome: add a track for each CPU.", rich_help_panel=_PANEL), Rare
-]
-Counters = Annotated[
-    bool,
-    typer.Option("--counters", help="chrome: add a counter track for each other event.", rich_help_panel=_PANEL),
-    Rare,
-]
-WithPid = Annotated[
-    bool, typer.Option("--with-pid", help="collapsed: root frames are comm-PID.", rich_help_panel=_PANEL), Rare
-]
-WithTid = Annotated[
-    bool, typer.Option("--with-tid", help="collapsed: root frames are comm-PID/TID.", rich_help_panel=_PANEL), Rare
-]
-AnnotateAll = Annotated[
-    bool,
-    typer.Option(
-        "--annotate-all", help="collapsed: mark kernel and JIT frames, as inferno's --all.", rich_help_panel=_PANEL
-    ),
-    Rare,
-]
-Title = Annotated[
-    str | None, typer.Option("--title", metavar="TEXT", help="html, svg: the heading.", rich_help_panel=_PANEL), Rare
-]
-PerEvent = Annotated[
-    bool,
-    typer.Option(
-        "--per-event",
-        help="One file for each event that was sampled: out.EVENT.folded.",
-        rich_help_panel=_PANEL,
-    ),
-    Rare,
-]
+_WITH_OWN = ("pprof", "chrome", "perfetto")
+"""Formats with options of their own, whose parameters begin with the format's name."""
 
 
 class FormatFlags(Struct, frozen=True):
-    """Options of all output formats."""
+    """Options of all output formats, with the names that the formats' fields have."""
 
-    value: Value = None
-    kernel_suffix: KernelSuffix = False
-    label: Label = None
-    pprof_names: PprofNames = None
-    inline_style: InlineStyle = None
-    for_reader: For = None
-    object_name: Object = None
-    max_samples: MaxSamples = None
-    chrome_style: ChromeStyle = None
-    perfetto_style: PerfettoStyle = None
-    min_duration: MinDuration = None
-    max_events: MaxEvents = None
-    per_cpu: PerCpu = False
-    counters: Counters = False
-    with_pid: WithPid = False
-    with_tid: WithTid = False
-    annotate_all: AnnotateAll = False
-    title: Title = None
-    per_event: PerEvent = False
+    PANEL: ClassVar[str] = "Options of output formats"
 
-    def chosen(self, name: str) -> dict[str, object]:
-        """The options that were given, by the names of the format's fields; OptionError for another format's own."""
-        for flag, _ in self._given():
-            owner = flag.partition("_")[0]
-            if flag in _FIELD_OF_FLAG and owner in _WITH_OWN_OPTIONS and owner != name:
-                raise OptionError(f"{name} has no option {_option(flag)}; it is {owner}'s")
-        return {_FIELD_OF_FLAG.get(flag, flag): value for flag, value in self._given()}
+    value: Annotated[
+        Literal["period", "samples", "latency", "weight", "mispredicts"] | None,
+        Option(
+            help="latency: period divided by threads that ran; samples (collapsed, otlp): their number; weight: of "
+            "memory accesses; mispredicts: of branches.",
+            show_default="period",
+        ),
+        Rare,
+    ] = None
+    kernel_suffix: Annotated[bool, Option(help=r"collapsed: mark kernel frames with _\[k]."), Rare] = False
+    label: Annotated[
+        str | None, Option(metavar="NAMES", help="pprof, otlp: labels, by commas (pid,tid,comm,cpu,mode…)."), Rare
+    ] = None
+    pprof_names: Annotated[
+        Literal["plain", "compat", "identifiers"] | None,
+        Option(help="pprof: names of sample types; compat is perf_data_converter's, identifiers Parca's."),
+        Rare,
+    ] = None
+    pprof_inline: Annotated[
+        Literal["lines", "frames", "off"] | None,
+        Option("--inline-style", help="pprof: how to keep inlined functions.", show_default="lines"),
+        Rare,
+    ] = None
+    reader: Annotated[
+        Literal["any", "go-pgo"] | None,
+        Option("--for", help="pprof: go-pgo keeps what go build -pgo reads.", show_default="any"),
+        Rare,
+    ] = None
+    object: Annotated[
+        str | None,
+        Option(
+            metavar="NAME|BUILD-ID",
+            help="autofdo, bolt: the program or library to count branches of.",
+            show_default="the one with most samples",
+        ),
+        Rare,
+    ] = None
+    max_samples: Annotated[
+        int | None, Option(metavar="N", help="pprof: keep the N heaviest, sum up the rest."), Rare
+    ] = None
+    chrome_style: Annotated[
+        Literal["slices", "cpuprofile"] | None,
+        Option(help="chrome: boxes, or V8's compact profiles.", show_default="slices"),
+        Rare,
+    ] = None
+    perfetto_style: Annotated[
+        Literal["stack-sample", "perf-sample"] | None,
+        Option(
+            help="perfetto: samples for version 58 and later, or for older readers, too.", show_default="stack-sample"
+        ),
+        Rare,
+    ] = None
+    min_duration: Annotated[
+        int | None, Option(metavar="MICROSECONDS", help="chrome: leave out slices shorter than this."), Rare
+    ] = None
+    max_events: Annotated[
+        int | None, Option(metavar="N", help="chrome: fail when there are more slices than this."), Rare
+    ] = None
+    per_cpu: Annotated[bool, Option(help="chrome: add a track for each CPU."), Rare] = False
+    counters: Annotated[bool, Option(help="chrome: add a counter track for each other event."), Rare] = False
+    with_pid: Annotated[bool, Option(help="collapsed: root frames are comm-PID."), Rare] = False
+    with_tid: Annotated[bool, Option(help="collapsed: root frames are comm-PID/TID."), Rare] = False
+    annotate_all: Annotated[bool, Option(help="collapsed: mark kernel and JIT frames, as inferno's --all."), Rare] = (
+        False
+    )
+    title: Annotated[str | None, Option(metavar="TEXT", help="html, svg: the heading."), Rare] = None
+    per_event: Annotated[bool, Option(help="One file for each event that was sampled: out.EVENT.folded."), Rare] = False
 
-    def typed(self) -> dict[str, str]:
-        """Fields of the format that were given, and the option that each was given by."""
-        return {_FIELD_OF_FLAG.get(flag, flag): _option(flag) for flag, _ in self._given()}
+    def part_for(self, needs: "Needs") -> dict[str, Any]:
+        """Fields of LoadOptions; the latency is beside the values where the format shows both."""
+        latency = "beside" if "latency" in needs.columns else "value"
+        return {**of_value(self.value), "latency": latency if self.value == "latency" else ""}
 
-    def _given(self) -> "Iterable[tuple[str, object]]":
-        """Options that were given and are the format's; of switches those that are on."""
+    def fields(self, name: str) -> dict[str, str]:
+        """Parameters that were given, by the field of the format; SettingError for another format's own."""
+        found = {}
         for flag in self.__struct_fields__:
-            value = getattr(self, flag)
-            everywhere = flag == "per_event" or (flag == "value" and value != "samples")  # the profile has them
-            if value not in (None, False) and not everywhere:
-                yield flag, value
+            value, (owner, _, own) = getattr(self, flag), flag.partition("_")
+            if value in (None, False) or flag == "per_event" or (flag == "value" and value != "samples"):
+                continue  # not given, or of all formats
+            if owner in _WITH_OWN and owner != name:
+                raise SettingError(f"{name} has no option ", flag, f"; it is {owner}'s")
+            found[own if owner in _WITH_OWN else flag] = flag
+        return found
+
+    def build(self, kind: type[Format], name: str, said: Mapping[str, Any], more: Mapping[str, Any]) -> Format:
+        """Make the format ``name``, a dataclass, with what was given, with ``--set``, and of itself (``more``).
+
+        SettingError for options that it lacks and values that it does not take.
+        """
+        from perf2x.plugins.registry import build_options
+
+        flags = self.fields(name)
+        given = {field: getattr(self, flag) for field, flag in flags.items()}
+        flags |= {"event": "--event all"}
+        with as_typed(lambda field: f"--set {field}" if field in said or field not in flags else flags[field]):
+            return build_options(kind, name, {**given, **said, **more})
 
     def outputs(self, profile: "Profile", target: str, suffix: str) -> "Iterable[tuple[str, Profile]]":
         """Names of the files to write and the profile of each: one file, or one for each event."""
         from perf2x.cli.per_event import per_event
 
         return per_event(profile, target, suffix) if self.per_event else ((target, profile),)
-
-
-_FIELD_OF_FLAG = {
-    "pprof_names": "names",
-    "inline_style": "inline",
-    "for_reader": "reader",
-    "object_name": "object",
-    "chrome_style": "style",
-    "perfetto_style": "style",
-}
-_OPTION_OF_FLAG = {"for_reader": "--for", "object_name": "--object"}
-_WITH_OWN_OPTIONS = ("pprof", "chrome", "perfetto")
-"""Formats with options that begin with their name."""
-
-
-def _option(flag: str) -> str:
-    return _OPTION_OF_FLAG.get(flag) or f"--{flag.replace('_', '-')}"

@@ -1,10 +1,10 @@
 """Options for the format, name and labels of the output."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-import typer
 from msgspec import Struct
+from typer import Option
 
 from perf2x.base.errors import OptionError
 from perf2x.base.files.output_file import default_output
@@ -13,7 +13,6 @@ from perf2x.cli.options import Rare
 if TYPE_CHECKING:
     from perf2x.cli.send.destination import Destination
 
-_PANEL = "Output"
 DEFAULT_FORMAT, SENT_FORMAT = "pprof", "otlp"
 
 
@@ -24,70 +23,62 @@ def installed_formats(incomplete: str) -> list[str]:
     return [name for name in sorted([*available(EMITTERS), "parquet"]) if name.startswith(incomplete)]
 
 
-To = Annotated[
-    str | None,
-    typer.Option(
-        "--to",
-        "-t",
-        metavar="FORMAT",
-        help="Output format; perf2x formats lists them.",
-        show_default=f"by the suffix of -o, else {DEFAULT_FORMAT}",
-        autocompletion=installed_formats,
-        rich_help_panel=_PANEL,
-    ),
-]
-Output = Annotated[
-    str | None,
-    typer.Option(
-        "--output", "-o", metavar="FILE", help="Name of the output; - is standard output.", rich_help_panel=_PANEL
-    ),
-]
-Set = Annotated[
-    list[str] | None,
-    typer.Option("--set", "-s", metavar="NAME=VALUE", help="An option of the format.", rich_help_panel=_PANEL),
-]
-Send = Annotated[
-    str | None,
-    typer.Option(
-        "--send",
-        metavar="URL",
-        help="Post the profile (otlp, otlp-json, pprof) to a collector or server instead of writing a file; "
-        "https unless it says http://; parca+https:// for Parca.",
-        rich_help_panel=_PANEL,
-    ),
-    Rare,
-]
-
-Tag = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--tag",
-        metavar="KEY=VALUE",
-        help="pprof: a label, otlp: an attribute of all inputs, or of one each when given once for each input.",
-        rich_help_panel=_PANEL,
-    ),
-    Rare,
-]
-StartTime = Annotated[
-    str | None,
-    typer.Option(
-        "--start-time",
-        metavar="TIME|file",
-        help="Time of day of the first sample, where the recording lacks it: 2026-11-21T10:00:05Z, "
-        "seconds since the epoch, or file (its date).",
-        rich_help_panel=_PANEL,
-    ),
-    Rare,
-]
-
-
 class OutputFlags(Struct, frozen=True):
     """Format, file, and options of the format."""
 
-    to: To = None
-    output: Output = None
-    settings: Set = None
-    send: Send = None
+    PANEL: ClassVar[str] = "Output"
+
+    to: Annotated[
+        str | None,
+        Option(
+            "--to",
+            "-t",
+            metavar="FORMAT",
+            help="Output format; perf2x formats lists them.",
+            show_default=f"by the suffix of -o, else {DEFAULT_FORMAT}",
+            autocompletion=installed_formats,
+        ),
+    ] = None
+    output: Annotated[
+        str | None, Option("--output", "-o", metavar="FILE", help="Name of the output; - is standard output.")
+    ] = None
+    settings: Annotated[
+        list[str] | None, Option("--set", "-s", metavar="NAME=VALUE", help="An option of the format.")
+    ] = None
+    send: Annotated[
+        str | None,
+        Option(
+            metavar="URL",
+            help="Post the profile (otlp, otlp-json, pprof) to a collector or server instead of writing a file; "
+            "https unless it says http://; parca+https:// for Parca.",
+        ),
+        Rare,
+    ] = None
+    tags: Annotated[
+        list[str] | None,
+        Option(
+            "--tag",
+            metavar="KEY=VALUE",
+            help="pprof: a label, otlp: an attribute of all inputs, or of one each when given once for each input.",
+        ),
+        Rare,
+    ] = None
+    start_time: Annotated[
+        str | None,
+        Option(
+            metavar="TIME|file",
+            help="Time of day of the first sample, where the recording lacks it: 2026-11-21T10:00:05Z, "
+            "seconds since the epoch, or file (its date).",
+        ),
+        Rare,
+    ] = None
+
+    def part_of(self, inputs: int) -> dict[str, Any]:
+        """Fields of LoadOptions for so many inputs."""
+        from perf2x.pipeline.start_time import parse_start_time
+
+        tags = tuple(parse_tags(self.tags, inputs)) if self.tags else ()
+        return {"tags": tags, "start_time": parse_start_time(self.start_time)}
 
     def format(self) -> str:
         """Name of the format; OptionError when the output's suffix does not tell it."""
@@ -118,24 +109,19 @@ class OutputFlags(Struct, frozen=True):
 
         return destination(self.send, name)
 
-    def settings_with(self, **more: object) -> dict[str, object]:
-        """Options of the format: those of ``--set``, and of ``more`` those that are not None."""
-        return parse_settings(self.settings) | {key: value for key, value in more.items() if value is not None}
+    def said(self) -> dict[str, object]:
+        """The values of ``--set``; OptionError for a text that is not NAME=VALUE."""
+        chosen: dict[str, object] = {}
+        for setting in self.settings or ():
+            key, equals, text = setting.partition("=")
+            if not equals:
+                raise OptionError(f"--set {setting}: expected NAME=VALUE")
+            chosen[key.replace("-", "_")] = text
+        return chosen
 
     def target(self, source: str, suffix: str) -> str:
         """Path of the output, derived from that of the first input by default."""
         return self.output or default_output(source, suffix)
-
-
-def parse_settings(settings: list[str] | None) -> dict[str, object]:
-    """Parse the values of ``--set``; OptionError for a text that is not NAME=VALUE."""
-    chosen: dict[str, object] = {}
-    for setting in settings or []:
-        key, equals, text = setting.partition("=")
-        if not equals:
-            raise OptionError(f"--set {setting}: expected NAME=VALUE")
-        chosen[key.replace("-", "_")] = text
-    return chosen
 
 
 def parse_tags(texts: Sequence[str], inputs: int) -> list[dict[str, str]]:

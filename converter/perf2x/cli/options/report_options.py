@@ -1,35 +1,23 @@
 """Options of ``perf2x report`` alone."""
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
-import typer
+from msgspec import Struct
+from typer import Option
 
-_PANEL = "Report"
 
-Before = Annotated[
-    str | None,
-    typer.Option(
-        "--before", metavar="FILE", help="An earlier recording: also say what changed.", rich_help_panel=_PANEL
-    ),
-]
-Format = Annotated[
-    Literal["markdown", "json"],
-    typer.Option("--format", help="Output format; both have the same facts.", rich_help_panel=_PANEL),
-]
-Limit = Annotated[
-    int,
-    typer.Option("--limit", "-n", metavar="N", min=1, max=30, help="Rows of a table.", rich_help_panel=_PANEL),
-]
-MaxBytes = Annotated[
-    int,
-    typer.Option(
-        "--max-bytes",
-        metavar="N",
-        min=1,
-        help="Size of the whole report; tables and names become shorter to fit.",
-        rich_help_panel=_PANEL,
-    ),
-]
-Value = Annotated[
-    Literal["period", "samples"], typer.Option("--value", help="Kind of the numbers.", rich_help_panel=_PANEL)
-]
+class ReportFlags(Struct, frozen=True):
+    """What is compared and shown, and in how much room."""
+
+    PANEL: ClassVar[str] = "Report"
+
+    before: Annotated[str | None, Option(metavar="FILE", help="An earlier recording: also say what changed.")] = None
+    format: Annotated[Literal["markdown", "json"], Option(help="Output format; both have the same facts.")] = "markdown"
+    limit: Annotated[int, Option("--limit", "-n", metavar="N", min=1, max=30, help="Rows of a table.")] = 10
+    max_bytes: Annotated[
+        int, Option(metavar="N", min=1, help="Size of the whole report; tables and names become shorter to fit.")
+    ] = 60_000
+    value: Annotated[Literal["period", "samples"], Option(help="Kind of the numbers.")] = "period"
+    normalize: Annotated[
+        bool, Option(help="Compare shares: scale AFTER to the whole of BEFORE.", rich_help_panel="Table")
+    ] = False

@@ -1,86 +1,58 @@
 """Options for source lines and instructions."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-import typer
 from msgspec import Struct
 from msgspec.structs import replace
+from typer import Option
 
-from perf2x.base.errors import OptionError
+from perf2x.base.errors import OptionError, SettingError
 from perf2x.cli.options import Rare
 
 if TYPE_CHECKING:
     from perf2x.analysis.annotate.listing_options import ListingOptions
 
-_PANEL = "Code"
-
-Source = Annotated[
-    bool,
-    typer.Option(
-        "--source",
-        help="Show source lines, read from the paths that debug info has, too; html: of the hottest functions.",
-        rich_help_panel=_PANEL,
-    ),
-]
-SourceDir = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--source-dir",
-        metavar="DIR",
-        help="Folder with source files, wherever they were compiled; repeatable. Nothing outside of it is read.",
-        rich_help_panel=_PANEL,
-    ),
-]
-Assembly = Annotated[
-    bool,
-    typer.Option(
-        "--assembly",
-        help="Show instructions (needs the extra assembly); html: of the hottest functions.",
-        rich_help_panel=_PANEL,
-    ),
-]
-Syntax = Annotated[
-    Literal["att", "intel"],
-    typer.Option("--syntax", help="Syntax of x86 instructions.", rich_help_panel=_PANEL),
-    Rare,
-]
-Around = Annotated[
-    int,
-    typer.Option(
-        "--around", metavar="N", min=0, max=1000, help="Lines before and after one with costs.", rich_help_panel=_PANEL
-    ),
-    Rare,
-]
-
-
-Hottest = Annotated[
-    int,
-    typer.Option(
-        "--hottest",
-        metavar="N",
-        min=1,
-        max=1000,
-        help="Functions whose lines and instructions are embedded.",
-        rich_help_panel=_PANEL,
-    ),
-    Rare,
-]
-
-PageSource = Annotated[Source, Rare]
-PageSourceDir = Annotated[SourceDir, Rare]
-PageAssembly = Annotated[Assembly, Rare]
-"""For commands that write pages, whose help is long enough."""
-
 
 class ListingFlags(Struct, frozen=True):
     """Source files, and form of lines and instructions."""
 
-    source: Source = False
-    source_dir: SourceDir = None
-    assembly: Assembly = False
-    syntax: Syntax = "att"
-    around: Around = 10
+    PANEL: ClassVar[str] = "Code"
+
+    source: Annotated[
+        bool,
+        Option(help="Show source lines, read from the paths that debug info has, too; html: of the hottest functions."),
+    ] = False
+    source_dirs: Annotated[
+        list[str] | None,
+        Option(
+            "--source-dir",
+            metavar="DIR",
+            help="Folder with source files, wherever they were compiled; repeatable. Nothing outside of it is read.",
+        ),
+    ] = None
+    assembly: Annotated[
+        bool, Option(help="Show instructions (needs the extra assembly); html: of the hottest functions.")
+    ] = False
+    syntax: Annotated[Literal["att", "intel"], Option(help="Syntax of x86 instructions."), Rare] = "att"
+    around: Annotated[
+        int, Option(metavar="N", min=0, max=1000, help="Lines before and after one with costs."), Rare
+    ] = 10
+    hottest: Annotated[
+        int,
+        Option(metavar="N", min=1, max=1000, help="Functions whose lines and instructions are embedded."),
+        Rare,
+    ] = 20
+
+    def part(self) -> dict[str, Any]:
+        """Fields of LoadOptions for a page; SettingError for the form of nothing."""
+        if self.source or self.source_dirs or self.assembly:
+            return {"listings": replace(self.options("", ""), source=True, hottest=self.hottest)}
+        plain = ListingFlags()
+        for setting in ("syntax", "around", "hottest"):
+            if getattr(self, setting) != getattr(plain, setting):
+                raise SettingError("", setting, " needs code to show: --source, --source-dir or --assembly")
+        return {}
 
     def options(self, function: str, value: str) -> "ListingOptions":
         """Options for one function; instructions stand alone unless lines are asked for, too."""
@@ -97,15 +69,9 @@ class ListingFlags(Struct, frozen=True):
             value=value,
         )
 
-    def embedded(self, hottest: int) -> "ListingOptions | None":
-        """Options for a page; None where neither lines nor instructions are asked for."""
-        if not (self.source or self.source_dir or self.assembly):
-            return None
-        return replace(self.options("", ""), source=True, hottest=hottest)
-
     def folders(self) -> tuple[Path, ...]:
         """The folders of ``--source-dir``; OptionError for one that does not exist."""
-        for text in self.source_dir or ():
+        for text in self.source_dirs or ():
             if not Path(text).is_dir():
                 raise OptionError(f"--source-dir {text}: there is no such folder")
-        return tuple(Path(text) for text in self.source_dir or ())
+        return tuple(Path(text) for text in self.source_dirs or ())

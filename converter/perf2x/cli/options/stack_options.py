@@ -1,60 +1,53 @@
 """Options for incomplete stacks and for processes."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-import typer
 from msgspec import Struct
+from typer import Option
 
 from perf2x.cli.options import ON, Rare
-
-_PANEL = "Stacks"
-
-DeferredMissing = Annotated[
-    Literal["mark", "kernel-only", "drop"],
-    typer.Option(
-        "--deferred-missing",
-        metavar="HOW",
-        help="Samples whose deferred user stack is not in the file: mark, kernel-only or drop.",
-        rich_help_panel=_PANEL,
-    ),
-    Rare,
-]
-StitchLbr = Annotated[
-    bool,
-    typer.Option(
-        "--stitch-lbr",
-        help="--call-graph lbr: complete stacks from the previous sample of the thread.",
-        rich_help_panel=_PANEL,
-    ),
-    Rare,
-]
-MergeCallchains = Annotated[
-    bool,
-    typer.Option(
-        "--merge-callchains/--no-merge-callchains",
-        help="Join deferred user stacks to the samples that wait for them.",
-        rich_help_panel=ON,
-    ),
-    Rare,
-]
-Jobs = Annotated[
-    int,
-    typer.Option(
-        "--jobs",
-        metavar="N",
-        min=0,
-        show_default="as many cores as pay",
-        help="Number of processes that read samples and look up names; it does not change the result.",
-        rich_help_panel=_PANEL,
-    ),
-    Rare,
-]
 
 
 class StackFlags(Struct, frozen=True):
     """Completion of stacks, and number of processes."""
 
-    deferred_missing: DeferredMissing = "mark"
-    stitch_lbr: StitchLbr = False
-    merge_callchains: MergeCallchains = True
-    jobs: Jobs = 0
+    PANEL: ClassVar[str] = "Stacks"
+
+    deferred_missing: Annotated[
+        Literal["mark", "kernel-only", "drop"],
+        Option(metavar="HOW", help="Samples whose deferred user stack is not in the file: mark, kernel-only or drop."),
+        Rare,
+    ] = "mark"
+    stitch_lbr: Annotated[
+        bool, Option(help="--call-graph lbr: complete stacks from the previous sample of the thread."), Rare
+    ] = False
+    merge_callchains: Annotated[
+        bool,
+        Option(
+            "--merge-callchains/--no-merge-callchains",
+            help="Join deferred user stacks to the samples that wait for them.",
+            rich_help_panel=ON,
+        ),
+        Rare,
+    ] = True
+    jobs: Annotated[
+        int,
+        Option(
+            metavar="N",
+            min=0,
+            show_default="as many cores as pay",
+            help="Number of processes that read samples and look up names; it does not change the result.",
+        ),
+        Rare,
+    ] = 0
+
+    def part(self) -> dict[str, Any]:
+        """Fields of LoadOptions."""
+        from perf2x.stitcher.call_graphs import CallGraphOptions
+
+        return {
+            "deferred_missing": self.deferred_missing,
+            "call_graphs": CallGraphOptions(stitch_lbr=self.stitch_lbr),
+            "merge_callchains": self.merge_callchains,
+            "jobs": self.jobs,
+        }

@@ -1,56 +1,68 @@
 """Options of commands that print a table."""
 
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
-import typer
 from msgspec import Struct
-
-_PANEL = "Table"
+from typer import Option
 
 Row = TypeVar("Row")
 
-Limit = Annotated[
-    int, typer.Option("--limit", "-n", metavar="N", min=0, help="Show N rows; 0: all.", rich_help_panel=_PANEL)
-]
-By = Annotated[
-    Literal["function", "object", "thread", "data-object"],
-    typer.Option("--by", help="Kind of the rows.", rich_help_panel=_PANEL),
-]
-Value = Annotated[
-    Literal["period", "samples", "latency", "weight", "mispredicts"],
-    typer.Option(
-        "--value",
-        help="Kind of the numbers; latency: period divided by threads that ran; weight: of memory accesses; "
-        "mispredicts: of branches.",
-        rich_help_panel=_PANEL,
-    ),
-]
-Format = Annotated[
-    Literal["table", "json", "markdown", "csv"],
-    typer.Option("--format", help="Output format; markdown is for job summaries.", rich_help_panel=_PANEL),
-]
-Json = Annotated[bool, typer.Option("--json", help="Short for --format json.", rich_help_panel=_PANEL)]
+
+class RowFlags(Struct, frozen=True):
+    """Contents of a table of functions, objects or threads."""
+
+    PANEL: ClassVar[str] = "Table"
+
+    limit: Annotated[int, Option("--limit", "-n", metavar="N", min=0, help="Show N rows; 0: all.")] = 20
+    by: Annotated[Literal["function", "object", "thread", "data-object"], Option(help="Kind of the rows.")] = "function"
+    sort: Annotated[Literal["self", "total"], Option(help="Column to sort by.")] = "self"
+    value: Annotated[
+        Literal["period", "samples", "latency", "weight", "mispredicts"],
+        Option(
+            help="Kind of the numbers; latency: period divided by threads that ran; weight: of memory accesses; "
+            "mispredicts: of branches."
+        ),
+    ] = "period"
+
+    def part(self) -> dict[str, Any]:
+        """Fields of LoadOptions."""
+        return {
+            **of_value(self.value),
+            "latency": "beside" if self.value == "latency" else "",
+            "data_objects": self.by == "data-object",
+        }
+
+    def first(self, rows: list[Row]) -> list[Row]:
+        """The first ``--limit`` rows, all of them for 0."""
+        return rows[: self.limit or None]
+
+
+Json = Annotated[bool, Option("--json", help="Short for --format json.", rich_help_panel=RowFlags.PANEL)]
 Wide = Annotated[
-    bool, typer.Option("--wide", help="Do not shorten names, however wide the table becomes.", rich_help_panel=_PANEL)
+    bool,
+    Option("--wide", help="Do not shorten names, however wide the table becomes.", rich_help_panel=RowFlags.PANEL),
 ]
 
 
-class TableFlags(Struct, frozen=True):
-    """Contents and format of a table of functions, objects or threads."""
+class PrintFlags(Struct, frozen=True):
+    """Format of a table."""
 
-    limit: Limit
-    by: By
-    sort: Literal["self", "total"]
-    value: Value
-    format: Format
-    as_json: Json
-    wide: Wide
+    PANEL: ClassVar[str] = RowFlags.PANEL
+
+    format: Annotated[
+        Literal["table", "json", "markdown", "csv"], Option(help="Output format; markdown is for job summaries.")
+    ] = "table"
+    as_json: Json = False
+    wide: Wide = False
 
     @property
     def shape(self) -> str:
         """Format to print: table, json, markdown or csv."""
         return "json" if self.as_json else self.format
 
-    def first(self, rows: list[Row]) -> list[Row]:
-        """The first ``--limit`` rows, all of them for 0."""
-        return rows[: self.limit or None]
+
+def of_value(value: str | None) -> dict[str, str]:
+    """The field of LoadOptions for a kind of numbers that samples have besides their period."""
+    from perf2x.transforms.sample_values import VALUES
+
+    return {"value": value} if value in VALUES else {}

@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 
 from msgspec import Struct, field
 
-from perf2x.base.errors import OptionError
+from perf2x.base.errors import SettingError
 from perf2x.transforms.filters.unmatched_filters import Wishes
 
 _GLOB = re.compile(r"[*?[]")
@@ -98,15 +98,15 @@ def split_names(texts: Iterable[str]) -> tuple[str, ...]:
     return tuple(name for name in names if name)
 
 
-def split_numbers(option: str, texts: Iterable[str]) -> tuple[int, ...]:
-    """Numbers and ranges of them, ``0-3,7``, rising; OptionError for anything else."""
+def split_numbers(setting: str, texts: Iterable[str]) -> tuple[int, ...]:
+    """Numbers and ranges of them, ``0-3,7``, rising; SettingError for anything else."""
     numbers: set[int] = set()
     for part in (part.strip() for text in texts for part in text.split(",")):
         found = re.fullmatch(r"(-?\d{1,10})(?:-(\d{1,10}))?", part)
         if not found:
-            raise OptionError(f"{option} {part!r}: expected numbers such as 7, or 0-3,7")
+            raise SettingError("", setting, f" {part!r}: expected numbers such as 7, or 0-3,7")
         first, last = int(found.group(1)), int(found.group(2) or found.group(1))
         if not first <= last < first + 1_000_000:
-            raise OptionError(f"{option} {part!r}: not a range of numbers")
+            raise SettingError("", setting, f" {part!r}: not a range of numbers")
         numbers.update(range(first, last + 1))
     return tuple(sorted(numbers))
