@@ -230,7 +230,7 @@ def _symbolize(profile: Profile, recording: Recording, context: LoadContext) -> 
 
 
 def _resolve_objects(symbolizer: ProfileSymbolizer, context: LoadContext) -> Iterable[list[ResolveResult]]:
-    """The results of all units of work, in order, from as many processes as pay."""
+    """The results of all units of work, in order, from as many processes as are worth it."""
     from perf2x.pipeline.worker_pool import processes_for_work, run_tasks
 
     jobs = context.options.jobs if symbolizer.can_fork else 1

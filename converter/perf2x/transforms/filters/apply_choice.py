@@ -104,7 +104,9 @@ def _ranges(choice: Choice, recording: Recording) -> tuple[Range, ...]:
     ranges = [span for text in choice.times for span in parse_times(text, first, last)]
     offset = recording.session.wall_clock_offset_ns
     if choice.wall_times and offset is None:
-        raise OptionError("--time-wall: the recording does not say what its clock shows; record with: perf record -k 1")
+        raise OptionError(
+            "--time-wall: the recording does not say what time of day it was made; record with: perf record -k 1"
+        )
     for text in choice.wall_times:
         start = datetime.fromtimestamp((_bounds(recording)[0] + (offset or 0)) / 1e9).astimezone()
         ranges += parse_wall_times(text, start, offset or 0)

@@ -64,7 +64,7 @@ def with_latency(
 
 def _check_told(profile: Profile, recording: Recording, option: str) -> None:
     if profile.samples.wait is not None:
-        raise OptionError(f"{option}: it is about threads that run; leave out --off-cpu and --pair")
+        raise OptionError(f"{option}: it only concerns running threads; leave out --off-cpu and --pair")
     timed = any(event.sample_type & SampleType.TIME for event in recording.session.events)
     if profile.samples.time is None or not timed:
         raise OptionError(f"{option}: the recording does not say the time of its samples; record with: perf record -T")
@@ -75,8 +75,8 @@ def _check_told(profile: Profile, recording: Recording, option: str) -> None:
         )
     if has_samples_only(recording):
         raise OptionError(
-            f"{option}: the recording has only some of its context switches, -F samples sched:sched_switch, too; record"
-            " with: perf record --switch-events"
+            f"{option}: the recording has only some of its context switches, as -F samples sched:sched_switch, too; "
+            "record with: perf record --switch-events"
         )
 
 
