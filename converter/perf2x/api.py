@@ -160,7 +160,7 @@ class ReadOptions(TypedDict, total=False):
     look_up: bool
     """False: look for objects only to unwind stacks; name nothing."""
     jobs: int
-    """Processes to read with (Linux), 0: as many as pay. The default is 1: a library does not fork unasked."""
+    """Processes to read with (Linux), 0: as many as are worth it. The default is 1: a library does not fork unasked."""
     code: CodeRequest | None
     """Count branches and samples of one object's code; None: do not."""
     listings: ListingOptions | None
@@ -168,7 +168,7 @@ class ReadOptions(TypedDict, total=False):
     original: int
     """Bytes of the recording that may be kept as they are, in Profile.original; 0: none."""
     call_graphs: CallGraphOptions | None
-    """Unwinding of stack copies and branch records; None: as usual."""
+    """Unwinding of user stack dumps and branch records; None: as usual."""
 
 
 class SampleTable(TypedDict):
@@ -296,7 +296,7 @@ def to_arrow(profile: Profile) -> ArrowTable:
 def _load_options(symbols: SymbolOptions | None, options: ReadOptions) -> LoadOptions:
     wanted = LoadOptions(symbols=symbols, **options)
     if wanted.deferred_missing not in _MISSING:
-        raise OptionError(f"deferred_missing={wanted.deferred_missing!r}: it is one of {', '.join(_MISSING)}")
+        raise OptionError(f"deferred_missing={wanted.deferred_missing!r}: it must be one of {', '.join(_MISSING)}")
     return wanted
 
 

@@ -55,9 +55,9 @@ def totals(profile: Profile, event: str | None = None, by: str = "function", val
     ``event`` as in emitters: None is the profile's default. OptionError for a kind or value that there is not.
     """
     if by not in KINDS:
-        raise OptionError(f"--by {by}: it is one of {', '.join(KINDS)}")
+        raise OptionError(f"--by {by}: it must be one of {', '.join(KINDS)}")
     if value not in VALUES:
-        raise OptionError(f"--value {value}: it is one of {', '.join(VALUES)}")
+        raise OptionError(f"--value {value}: it must be one of {', '.join(VALUES)}")
     if not profile.events:
         return Totals("", "samples", 0, 0, ())
     chosen = find_event(profile, event)

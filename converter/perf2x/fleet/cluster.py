@@ -57,7 +57,7 @@ def _connected(scheduler: str) -> Iterator[Any]:
     try:
         distributed, dask = import_module("distributed"), import_module("dask")
     except ImportError:
-        raise OptionError("clusters are those of Dask: pip install 'perf2x[fleet]'") from None
+        raise OptionError("clusters need Dask: pip install 'perf2x[fleet]'") from None
     with dask.config.set(_SETTINGS), contextlib.ExitStack() as stack:
         _silence()
         try:

@@ -96,5 +96,5 @@ def _regular(path: Path) -> Path:
     """The path, unless reading it could wait for ever."""
     mode = path.stat().st_mode
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
-        raise FormatError(f"{path}: no file: pipes and devices are read one by one, by perf2x convert --to parquet")
+        raise FormatError(f"{path}: not a file; pipes and devices are read one by one, by perf2x convert --to parquet")
     return path

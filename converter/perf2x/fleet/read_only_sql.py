@@ -22,12 +22,12 @@ def check_reads(connection: Any, sql: str) -> None:
     """OptionError for all but one statement, and for one that might write a file or change how DuckDB runs."""
     statements: Sequence[Any] = connection.extract_statements(sql)
     if not statements:
-        raise OptionError("name a statement of SQL, such as 'SELECT * FROM by_function'")
+        raise OptionError("give an SQL statement, such as 'SELECT * FROM by_function'")
     if not _is_one(sql):
-        raise OptionError("one statement of SQL is run, and these are more")
+        raise OptionError("only one SQL statement can be run at a time")
     word, kinds = _first_word(sql), {one.type.name for one in statements}
     if word not in _READS or not kinds <= _TYPES:
-        raise OptionError(f"only SQL that reads is run: {word or min(kinds)} is not")
+        raise OptionError(f"only queries are run: {word or min(kinds)} is not")
 
 
 def _is_one(sql: str) -> bool:

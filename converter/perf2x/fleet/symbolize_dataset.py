@@ -1,4 +1,4 @@
-"""Names of a whole dataset: hands out a task a code object; rows stay with the workers that write them."""
+"""Names of a whole dataset: hands out a task per object; rows stay with the workers that write them."""
 
 from collections.abc import Callable, Iterator
 

@@ -1,4 +1,4 @@
-"""One task of symbolizing: the places of one code object, wherever a worker runs. Returns a few words alone."""
+"""One task of symbolizing: the places of one object, wherever a worker runs. Returns a few words alone."""
 
 from typing import TYPE_CHECKING
 

@@ -45,7 +45,7 @@ def end_of(future: Any) -> Any:
         error = future.exception()
         found = future.result() if error is None else failed(error)
     except CancelledError:
-        raise Perf2xError("the scheduler is gone; the same command goes on where this one ended") from None
+        raise Perf2xError("the scheduler is gone; run the same command again to continue") from None
     if isinstance(error, Perf2xError):
         raise error
     return found

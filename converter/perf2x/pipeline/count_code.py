@@ -53,7 +53,7 @@ def count_code(
     branches, samples = counter.result()
     if not (len(branches) or len(samples) or context.options.allow_empty):
         raise OptionError(
-            f"nothing was recorded in {counted.filename}: no branch and no sample; --object names another"
+            f"nothing was recorded in {counted.filename}: no branch and no sample; choose another with --object"
         )
     code = found.code
     assert code is not None

@@ -93,16 +93,16 @@ def _fold_sessions(sessions: Sequence[SessionInput], context: LoadContext) -> Lo
     """Independent sessions as one result, one loaded at a time."""
     from perf2x.pipeline.merge_reports import ResultFold
     from perf2x.symbolizer.known.known_names import KnownNames
-    from perf2x.transforms.filters.unmatched_filters import Wishes
+    from perf2x.transforms.filters.unmatched_filters import UnmatchedFilters
 
     context.known_names = KnownNames()
-    context.wishes = wishes = Wishes(len(sessions))
+    context.unmatched = unmatched = UnmatchedFilters(len(sessions))
     fold = ResultFold([session.tags for session in sessions])
     for session in sessions:
         loaded = _load_session(session, context)
         with context.stages.stage("merge"):
             fold.add(loaded)
-    wishes.check()
+    unmatched.check()
     with context.stages.stage("merge"):
         return fold.finish()
 
@@ -126,7 +126,7 @@ def _load_session(session: SessionInput, context: LoadContext) -> Loaded:
     options, recording = context.options, session.open()
     check_root(options.grouping.root, recording)
     late_times = bool(options.off_cpu or options.pairs)
-    selection = Selection(options.choice, recording, late_times=late_times, wishes=context.wishes)
+    selection = Selection(options.choice, recording, late_times=late_times, unmatched=context.unmatched)
     if isinstance(recording, StoredRecording):
         profile, deferred, unwound = recording.stitched(selection, context)
     else:
@@ -181,7 +181,7 @@ def _keep_events(profile: Profile, context: LoadContext) -> Profile:
         return profile
     from perf2x.transforms.filters.filter_profile import keep_events
 
-    return keep_events(profile, context.options.events, context.wishes)
+    return keep_events(profile, context.options.events, context.unmatched)
 
 
 def _count_code(profile: Profile, recording: Recording, selection: Selection, context: LoadContext) -> Profile:
@@ -234,7 +234,7 @@ def _symbolize(profile: Profile, recording: Recording, context: LoadContext) -> 
 
 
 def _resolve_objects(symbolizer: ProfileSymbolizer, context: LoadContext) -> Iterable[list[ResolveResult]]:
-    """The results of all units of work, in order, from as many processes as pay."""
+    """The results of all units of work, in order, from as many processes as are worth it."""
     from perf2x.pipeline.worker_pool import processes_for_work, run_tasks
 
     jobs = context.options.jobs if symbolizer.can_fork else 1

@@ -13,7 +13,7 @@ from perf2x.pipeline.stage_timer import Stages
 if TYPE_CHECKING:
     from perf2x.binaries.find.object_finder import Finder
     from perf2x.symbolizer.known.known_names import KnownNames
-    from perf2x.transforms.filters.unmatched_filters import Wishes
+    from perf2x.transforms.filters.unmatched_filters import UnmatchedFilters
 
 Progress = Callable[[str, int, int], None]
 """Called with (stage, done, total) now and then."""
@@ -31,8 +31,8 @@ class LoadContext:
         self.stages = stages
         self.known_names: KnownNames | None = None
         """Names that one recording is given and the next one need not look up; None for one recording alone."""
-        self.wishes: Wishes | None = None
-        """Wishes that several recordings may meet together; None for one recording alone."""
+        self.unmatched: UnmatchedFilters | None = None
+        """Filters that only some of several recordings may match; None for one recording alone."""
 
     @cached_property
     def finder(self) -> Finder:

@@ -67,13 +67,13 @@ class LoadOptions(Struct, frozen=True):
     code: CodeRequest | None = None
     """Count branches and samples of one object's code; None: do not."""
     jobs: int = 1
-    """Processes that read, stitch and look up names, 0: as many as pay. A library does not fork unasked."""
+    """Processes that read, stitch and look up names, 0: as many as are worth it. A library does not fork unasked."""
     listings: ListingOptions | None = None
     """Functions to list with costs of lines and instructions, in Profile.listings; None: none."""
     original: int = 0
     """Bytes of the recording that may be kept as they are, in Profile.original; 0: none."""
     call_graphs: CallGraphOptions | None = None
-    """Unwinding of stack copies and branch records; None: the defaults."""
+    """Unwinding of user stack dumps and branch records; None: the defaults."""
 
     @property
     def needs_times(self) -> bool:

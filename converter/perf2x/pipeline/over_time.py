@@ -40,7 +40,7 @@ def with_times_used(
         from perf2x.transforms.scheduling.latency import Latency, with_latency
 
         wanted = Latency(options.latency, options.choice.parallelism)
-        profile = with_latency(profile, recording, wanted, options.choice.pids, selection.wishes)
+        profile = with_latency(profile, recording, wanted, options.choice.pids, selection.unmatched)
     elif options.timeline and profile.switches is not None:
         from perf2x.transforms.scheduling.running_threads import running_threads
 

@@ -40,7 +40,7 @@ def parse_start_time(text: str | None) -> StartTime:
         since = timedelta(-1)
     if since < timedelta(0):
         raise OptionError(
-            f"--start-time: {text!r} is no time; write 2026-11-21T10:00:05Z, seconds since the epoch, or file"
+            f"--start-time: {text!r} is not a time; write 2026-11-21T10:00:05Z, seconds since the epoch, or file"
         )
     return min(since // timedelta(microseconds=1) * 1000, LAST_TIME)
 

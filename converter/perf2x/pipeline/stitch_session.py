@@ -25,7 +25,7 @@ def stitch_session(
 ) -> tuple[Profile, DeferredReport, UnwindReport]:
     """Process every selected sample once; the result does not depend on the number of processes.
 
-    Returns the profile without symbols, and reports on deferred and on copied stacks.
+    Returns the profile without symbols, and reports on deferred user stacks and user stack dumps.
     """
     from perf2x.pipeline.sample_pass import SamplePass
     from perf2x.pipeline.worker_pool import processes_for

@@ -46,7 +46,7 @@ _MOST_CHUNKS = 1024
 def processes_for(samples: int, unwinds: bool, requested: int) -> int:
     """Number of processes for a pass over samples.
 
-    ``requested`` is the user's number, 0 for as many as pay, at most one per core.
+    ``requested`` is the user's number, 0 for as many as are worth it, at most one per core.
     """
     if not can_fork():
         return 1

@@ -24,7 +24,7 @@ from perf2x.reader.record_stream import BlockPlan, Chunk, DataSection, RecordStr
 SPAN = 2 << 20
 """Bytes of records in a block, about: small enough for the cache, large enough to hide numpy's cost per call."""
 FEW_RECORDS = 8192
-"""A block with fewer records goes on beyond ``SPAN``: records with stack copies are large, and calls cost by the
+"""A block with fewer records goes on beyond ``SPAN``: records with user stack dumps are large, and calls cost by the
 record."""
 LARGEST_BLOCK = 64 << 20
 """Bytes at which a block ends, however few its records."""

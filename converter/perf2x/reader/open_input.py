@@ -54,7 +54,7 @@ def _main_file(directory: Path) -> str:
     data = directory / "data"
     if not data.is_file():
         raise FormatError(
-            f"{input_name(str(directory))}: a directory without a file called data is no recording of perf record "
+            f"{input_name(str(directory))}: a directory without a file called data is not a recording of perf record "
             "--threads"
         )
     return str(data)

@@ -151,7 +151,7 @@ class _DecodingGroups(Struct, frozen=True):
         )  # fmt: skip
         damage.add(
             "registers_of_unknown_layout", Severity.LOSS,
-            "Samples hold registers in a layout of a newer kernel; they have no copied stack here.",
+            "Samples have registers in a layout of a newer kernel; their user stack dumps were skipped.",
             0 if unreadable is None else int(unreadable.sum()),
         )  # fmt: skip
         return select_rows(samples, whole)

@@ -54,7 +54,7 @@ class CallGraphOptions(Struct, frozen=True):
 
 
 class UnwindReport(Struct, frozen=True):
-    """Figures on the unwinding of stack copies; ``ends`` counts samples by ``End``."""
+    """Figures on the unwinding of user stack dumps; ``ends`` counts samples by ``End``."""
 
     ends: dict[End, int]
     frames: int = 0
@@ -157,16 +157,20 @@ class CallGraphs:
 
     def note(self, diagnostics: Diagnostics) -> None:
         """Report guessed frames, unsupported processors and damaged objects."""
-        advice = "code without unwind information was crossed by frame pointer; install its debug info."
+        advice = "code without unwinding information was unwound by frame pointer; install its debug info."
         diagnostics.add("guessed_frames", Severity.GUESS, advice, self._guessed - self._guessed_in_jit)
-        advice = f"just-in-time compiled code was crossed by frame pointer; {DESCRIBED_CODE}."
+        advice = f"just-in-time compiled code was unwound by frame pointer; {DESCRIBED_CODE}."
         diagnostics.add("guessed_jit_frames", Severity.GUESS, advice, self._guessed_in_jit)
         if self._unwinder is not None and not self._unwinder.knows_arch:
             advice = f"stacks of {self._session_arch} processors cannot be unwound; record with frame pointers."
             diagnostics.add("stacks_not_unwound", Severity.LOSS, advice, int(self._ends[End.NO_REGISTERS]))
         for problem in dict.fromkeys([*self.counted().problems, *self._problems]):
             diagnostics.add(
-                "damaged_unwind_info", Severity.GUESS, "functions of damaged objects are guessed.", 1, problem
+                "damaged_unwind_info",
+                Severity.GUESS,
+                "callers of functions in damaged objects were guessed.",
+                1,
+                problem,
             )
 
     def _unwound(self, unwinder: Unwinder, samples: Samples, stacks: UserStacks, use: Bools) -> tuple[Ragged, U8]:
@@ -189,7 +193,7 @@ class CallGraphs:
         image = spaces.last_epoch(epoch)
 
         def at(epochs: I64, address: U64) -> I64:
-            here_only = np.zeros(len(epochs), np.bool_)  # after an exec the copied stack belongs to the new program
+            here_only = np.zeros(len(epochs), np.bool_)  # after an exec the user stack dump belongs to the new program
             return spaces.find(epochs, address, here_only)
 
         def at_last(rows: I64, address: U64) -> I32:

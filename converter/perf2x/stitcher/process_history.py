@@ -53,7 +53,7 @@ class ProcessHistory(Struct, frozen=True):
         were cut to, are no times of a clock that runs.
         """
         if not self.has_time:
-            advice = "times shown are places in the file; record without --per-thread or with -T"
+            advice = "times shown are positions in the file; record without --per-thread or with -T"
             diagnostics.add("no_timestamps", Severity.GUESS, advice)
             return
         impossible = np.count_nonzero((time == 0) | (time == LAST_TIME))

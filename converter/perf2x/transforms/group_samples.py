@@ -21,7 +21,7 @@ from perf2x.transforms.filters.choice import ROOTS, Grouping
 def grouped(profile: Profile, grouping: Grouping) -> Profile:
     """Apply all of ``grouping``, recursion first; OptionError for an unknown root."""
     if grouping.root not in ROOTS:
-        raise OptionError(f"--root {grouping.root}: it is one of {', '.join(ROOTS)}")
+        raise OptionError(f"--root {grouping.root}: it must be one of {', '.join(ROOTS)}")
     if grouping.fold_recursion:
         profile = fold_recursion(profile)
     if grouping.merge_threads:

@@ -101,7 +101,7 @@ def test_wall_clock_times_choose_as_recorded_times_do() -> None:
         (("--symbol", "0x10"), "no sample at 0x10"),
         (("--symbol", "0x10-0x1f"), "no sample at 0x10 to 0x1f"),
         (("--time", "1,2"), "no sample in that time; the samples go from 5632.110158921 to 5634.109777053"),
-        (("--time", "soon,"), "--time: 'soon' is no time"),
+        (("--time", "soon,"), "--time: 'soon' is not a time"),
         (("--time", "90%-110%"), "a share lies between 0% and 100%"),
         (("--time", "2,1"), "the start comes after the end"),
         (("--tid", "15982", "--comm", "faults"), "no thread called 'faults'; the file has: compute"),

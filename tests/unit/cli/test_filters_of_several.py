@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from perf2x.base.errors import OptionError
-from perf2x.transforms.filters.unmatched_filters import Wishes
+from perf2x.transforms.filters.unmatched_filters import UnmatchedFilters
 from tests.support.command import folded, perf2x, recording
 
 CALLS, FORKER, EVENTS = recording("calls"), recording("forker"), recording("events")
@@ -61,10 +61,10 @@ def test_none_has_it(wanted: tuple[str, ...], message: str, tmp_path: Path) -> N
 
 
 def test_a_wish_that_was_met_later_is_no_error() -> None:
-    wishes = Wishes(3)
-    wishes.missed("cpu", 7, ["0"])
-    wishes.missed("cpu", 8, ["0"])
-    wishes.met("cpu", 7)
-    wishes.missed("cpu", 8, ["1"])
+    unmatched = UnmatchedFilters(3)
+    unmatched.missed("cpu", 7, ["0"])
+    unmatched.missed("cpu", 8, ["0"])
+    unmatched.matched("cpu", 7)
+    unmatched.missed("cpu", 8, ["1"])
     with pytest.raises(OptionError, match="no cpu 8; the 3 recordings have: 0, 1"):
-        wishes.check()
+        unmatched.check()

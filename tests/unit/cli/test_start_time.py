@@ -38,4 +38,4 @@ def test_pprof_and_firefox_hold_the_time(tmp_path: Path) -> None:
 
 def test_a_time_that_is_none_is_a_usage_error(tmp_path: Path) -> None:
     ran = perf2x("convert", recording("calls"), "--start-time", "noon", "-o", tmp_path / "out.pb.gz")
-    assert ran.code == 2 and "'noon' is no time" in ran.said
+    assert ran.code == 2 and "'noon' is not a time" in ran.said

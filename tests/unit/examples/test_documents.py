@@ -1,4 +1,4 @@
-"""README and docs: commands and Python blocks run as they stand, links lead somewhere."""
+"""README and docs: commands and Python blocks run as they stand, links and paths lead somewhere, words are usual."""
 
 import re
 import shlex
@@ -18,6 +18,7 @@ from tests.unit.transforms.pairs.test_pair_times import begin, end
 from tests.unit.transforms.test_sample_values import recorded as loads
 from tests.unit.transforms.test_sample_values import sample as load
 
+ARCHITECTURE = ROOT / "converter" / "ARCHITECTURE.md"
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
@@ -141,3 +142,33 @@ def test_links_lead_somewhere(page: Path) -> None:
         elif not link.startswith(("https://", "#")):
             assert page.name != "README.md", f"{link}: relative links are dead on the package index"
             assert (page.parent / link.partition("#")[0]).exists(), link
+
+
+def test_architecture_names_files_that_exist() -> None:
+    paths = set(re.findall(r"`([\w./-]+(?:\.(?:py|js|md|toml)|/))`", ARCHITECTURE.read_text(encoding="utf-8")))
+    assert len(paths) > 100
+    files = [path.as_posix() for path in ROOT.rglob("*") if not {".venv", ".git", "node_modules"} & set(path.parts)]
+    assert [path for path in sorted(paths) if not any(file.endswith(f"/{path.rstrip('/')}") for file in files)] == []
+
+
+def test_architecture_is_short() -> None:
+    assert len(ARCHITECTURE.read_text(encoding="utf-8").split()) < 4000
+
+
+OWN_WORDS = {
+    r"(?<!procedure )linkage tables?": "PLT",
+    r"copied stacks?|stack cop(y|ies)": "user stack dump",
+    r"code objects?": "object",
+    r"gates? (that )?closed": "a CI limit was exceeded",
+    r"met nothing": "matched nothing",
+    r"as many (cores )?as pay": "auto",
+    r"\b(missed )?wish(es)?\b": "unmatched filter",
+    r"\bdear(er|est)?\b": "expensive",
+}
+
+
+@pytest.mark.parametrize("page", [*PAGES, ARCHITECTURE], ids=lambda page: page.name)
+def test_words_are_those_of_the_field(page: Path) -> None:
+    text = " ".join(page.read_text(encoding="utf-8").split())
+    found = {own: usual for own, usual in OWN_WORDS.items() if re.search(own, text, re.IGNORECASE)}
+    assert found == {}

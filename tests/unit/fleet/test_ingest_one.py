@@ -131,7 +131,7 @@ def test_errors_are_worded_as_convert_words_them(name: str, tmp_path: Path) -> N
 def test_errors_of_objects_name_their_address(tmp_path: Path) -> None:
     fsspec.filesystem("memory").pipe("/fleet/bad.data", b"hello")
     found = ingest_one("memory://fleet/bad.data", job(tmp_path))
-    assert found.error == "memory://fleet/bad.data: not a perf.data file: 5 bytes are no whole header"
+    assert found.error == "memory://fleet/bad.data: not a perf.data file: 5 bytes are not a whole header"
 
 
 def test_what_perf2x_stumbles_on_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,7 +38,7 @@ def test_what_matches_nothing_is_an_error(tmp_path: Path) -> None:
 def test_a_pipe_that_a_pattern_finds_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "p.data")
     (name,) = expanded([f"{tmp_path}/*.data"], [])
-    with pytest.raises(FormatError, match=r"p\.data: no file: pipes"), local_copy(name):
+    with pytest.raises(FormatError, match=r"p\.data: not a file; pipes"), local_copy(name):
         pass
 
 

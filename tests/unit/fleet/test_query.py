@@ -121,7 +121,7 @@ def test_sql_that_reads_is_run_and_other_is_not(dataset: Path) -> None:
             connection.sql(sql)
         check_reads(connection, "SELECT ';' -- ;\n;; /* ; */")
         for sql in WRITES:
-            with pytest.raises(OptionError, match=r"only SQL that reads is run: [A-Z]+ is not"):
+            with pytest.raises(OptionError, match=r"only queries are run: [A-Z]+ is not"):
                 check_reads(connection, sql.format(dataset))
         for sql in BEYOND:
             check_reads(connection, sql)
@@ -129,7 +129,7 @@ def test_sql_that_reads_is_run_and_other_is_not(dataset: Path) -> None:
                 connection.sql(sql.format(dataset)).fetchall()
     assert files_of(dataset) == before
     ran = perf2x("fleet", "query", dataset, "SET threads = 1")
-    assert (ran.code, ran.err) == (2, "perf2x: only SQL that reads is run: SET is not\n")
+    assert (ran.code, ran.err) == (2, "perf2x: only queries are run: SET is not\n")
 
 
 @pytest.mark.parametrize(
@@ -138,11 +138,11 @@ def test_sql_that_reads_is_run_and_other_is_not(dataset: Path) -> None:
 def test_one_statement_is_run(dataset: Path, before: str) -> None:
     for sql in (f"{before}; SELECT 1", f"SELECT 1; {before};", f"EXPLAIN SELECT 1; {before}"):
         ran = perf2x("fleet", "query", dataset, sql)
-        assert (ran.code, ran.out, ran.err) == (2, "", "perf2x: one statement of SQL is run, and these are more\n")
+        assert (ran.code, ran.out, ran.err) == (2, "", "perf2x: only one SQL statement can be run at a time\n")
 
 
 @pytest.mark.parametrize(("sql", "sentence"), [
-    ("", "name a statement of SQL, such as 'SELECT * FROM by_function'"),
+    ("", "give an SQL statement, such as 'SELECT * FROM by_function'"),
     ("SELEC 1", 'SQL: syntax error at or near "SELEC"'),
     ("SELECT nosuch FROM samples", 'SQL: Referenced column "nosuch" not found in FROM clause! Candidate bindings:'),
     ("SELECT error('one' || chr(10) || 'two')", "SQL: one two"),
@@ -158,7 +158,7 @@ def test_errors_of_sql_are_one_sentence(dataset: Path, sql: str, sentence: str) 
 def test_no_dataset_and_damage(dataset: Path, tmp_path: Path) -> None:
     ran = perf2x("fleet", "query", tmp_path, "SELECT 1")
     assert (ran.code, ran.err) == (
-        1, f"perf2x: {tmp_path}: no dataset: it has no table of recordings (docs/parquet.md)\n",
+        1, f"perf2x: {tmp_path}: not a dataset: it has no table of recordings (docs/parquet.md)\n",
     )  # fmt: skip
     for table in ("recordings", "samples"):
         (tmp_path / table).mkdir()
@@ -178,7 +178,7 @@ def test_without_duckdb(dataset: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setitem(sys.modules, "duckdb", None)
     ran = perf2x("fleet", "query", dataset, "SELECT 1")
-    assert (ran.code, ran.err) == (2, "perf2x: SQL is answered by DuckDB: pip install 'perf2x[fleet]'\n")
+    assert (ran.code, ran.err) == (2, "perf2x: SQL needs DuckDB: pip install 'perf2x[fleet]'\n")
 
 
 def test_an_existing_file_stays_when_the_query_fails(dataset: Path, tmp_path: Path) -> None:

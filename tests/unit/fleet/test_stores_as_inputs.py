@@ -86,7 +86,7 @@ def test_names_go_to_the_store(folder: Path, store: str, tmp_path: Path) -> None
 
 def test_errors_name_the_address(folder: Path, store: str) -> None:
     assert perf2x("top", "memory://stores-as-inputs/none").err == (
-        "perf2x: memory://stores-as-inputs/none: no dataset; recordings at addresses are read by perf2x fleet ingest\n"
+        "perf2x: memory://stores-as-inputs/none: not a dataset; perf2x fleet ingest reads recordings at addresses\n"
     )
     (row, *_) = storage_at(store).files("samples")
     with storage_at(store).new_file(row.name) as file:

@@ -187,7 +187,7 @@ def test_few_places_need_no_worker(place: Path, named: Path, tmp_path: Path, mon
     words = ["fleet", "symbolize", folder, "--symfs", CORPUS / "common" / "symfs", "--buildid-dir", place / "buildid"]
     env = {"XDG_CACHE_HOME": str(tmp_path)}
     ran = perf2x(*words, "--scheduler", "tls://127.0.0.1:9", env=env)
-    assert (ran.code, ran.err) == (2, "perf2x: clusters are those of Dask: pip install 'perf2x[fleet]'\n")
+    assert (ran.code, ran.err) == (2, "perf2x: clusters need Dask: pip install 'perf2x[fleet]'\n")
     monkeypatch.setattr(local_processes, "_Worker", None)
     ran = perf2x(*words, env=env)
     assert (ran.code, "Dask" in ran.err) == (0, False)

@@ -1,4 +1,4 @@
-"""Copied stacks through code of a raw jitdump; recorded ones are in tests/oracle/test_unwinder_jit.py."""
+"""User stack dumps through code of a raw jitdump; recorded ones are in tests/oracle/test_unwinder_jit.py."""
 
 import struct
 from dataclasses import replace

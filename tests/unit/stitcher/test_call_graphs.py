@@ -1,4 +1,4 @@
-"""From forged recordings to whole stacks: copied stacks unwound, branch records read, ends marked and counted."""
+"""From forged recordings to whole stacks: user stack dumps unwound, branch records read, ends marked and counted."""
 
 from collections.abc import Callable
 from dataclasses import replace

@@ -121,7 +121,7 @@ def test_a_timeline_without_times_is_reported(tmp_path: Path) -> None:
     path.write_bytes(write_file(Session(events=(untimed,)), [Sample(ip=0x1000), Sample(ip=0x2000)]))
     found = load(str(path), LoadOptions(timeline=True))
     assert found.diagnostics["no_timestamps"] == 1
-    advice = "times shown are places in the file; record without --per-thread or with -T"
+    advice = "times shown are positions in the file; record without --per-thread or with -T"
     assert found.diagnostics.counts["no_timestamps"].advice == advice
     times = found.profile.samples.time
     assert times is not None and times[0] < times[1]

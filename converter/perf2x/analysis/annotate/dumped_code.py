@@ -34,7 +34,7 @@ class DumpedCode:
     def read(self, start: int, end: int) -> tuple[str, bytes]:
         """Machine and bytes between two file offsets; ObjectError if they cannot be read."""
         if self._dump is None:
-            raise ObjectError(f"{self._dso.name}: the dump is not here")
+            raise ObjectError(f"{self._dso.name}: the dump was not found")
         if end - start > MOST:
             raise ObjectError(f"its code is larger than {MOST >> 20} MiB")
         number = machine_of(self._dump, self._arch)

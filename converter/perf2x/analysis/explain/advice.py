@@ -23,7 +23,7 @@ def _for_debug_file(known: Explanation, package: str, what: str) -> Iterator[Adv
     if any(place.result in (OTHER_BUILD, OTHER_CHECKSUM) for place in known.looked_at):
         yield Advice("a debug file of another build was found; say where the right one is", "--debug-dir DIR")
     if package:
-        yield Advice(f"for {what}, install the debug symbols of this very version", f"apt install {package}")
+        yield Advice(f"for {what}, install the debug symbols of exactly this version", f"apt install {package}")
     if known.build_id:
         yield Advice(
             f"for {what}, ask a server, as perf2x does with --debuginfod URL", debuginfod_command(known.build_id)

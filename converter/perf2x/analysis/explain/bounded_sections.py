@@ -26,7 +26,7 @@ class ReadAllowance:
         """Count ``size`` bytes as read; SpentError when the allowance is exceeded."""
         self._left -= size
         if self._left < 0:
-            raise SpentError("it takes more reading than is allowed here")
+            raise SpentError("reading it would exceed the limit")
 
 
 class SectionStream(io.RawIOBase):

@@ -49,16 +49,16 @@ def explain_unnamed(name: str, build_id: str, frames: int, said: str, finder: Fi
 
 def _for_no_file(name: str) -> Iterator[Advice]:
     if name.startswith(_KERNEL):
-        yield Advice("copy /proc/kallsyms as root on the recorded machine, before it starts anew", "--kallsyms FILE")
+        yield Advice("copy /proc/kallsyms as root on the recorded machine, before it reboots", "--kallsyms FILE")
     elif name == VDSO:
-        yield Advice("the kernel has it in memory; on the recorded machine, before it starts anew", "perf2x bundle")
+        yield Advice("the kernel has it in memory; on the recorded machine, before it reboots", "perf2x bundle")
         yield Advice("say where files of the recorded machine are, /lib/modules/RELEASE/vdso among them", "--symfs DIR")
     elif name == "[unknown]":
-        yield Advice("stacks go astray in code without frame pointers; compile with", "-fno-omit-frame-pointer")
-        yield Advice("or record copies of the stacks", "perf record --call-graph dwarf")
+        yield Advice("stacks are wrong in code without frame pointers; compile with", "-fno-omit-frame-pointer")
+        yield Advice("or record user stack dumps", "perf record --call-graph dwarf")
     elif name.startswith("//anon"):
-        yield Advice("a just-in-time compiler has to say what it makes, for node", "node --perf-basic-prof")
-        yield Advice("if it wrote a jit-PID.dump, which is not here: where it is", "perf inject --jit")
+        yield Advice("a just-in-time compiler has to write a perf map; for node", "node --perf-basic-prof")
+        yield Advice("if it wrote a jit-PID.dump, run where that file is", "perf inject --jit")
 
 
 def _for_missing(found: ObjectFiles, build_id: str) -> Iterator[Advice]:
@@ -71,6 +71,6 @@ def _for_missing(found: ObjectFiles, build_id: str) -> Iterator[Advice]:
 
 def _for_stripped(package: str, build_id: str) -> Iterator[Advice]:
     if package:
-        yield Advice("install the debug symbols of this very version", f"apt install {package}")
+        yield Advice("install the debug symbols of exactly this version", f"apt install {package}")
     if build_id:
         yield Advice("ask a server, as perf2x does with --debuginfod URL", debuginfod_command(build_id))

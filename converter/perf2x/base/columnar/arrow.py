@@ -81,9 +81,7 @@ def _in_pyarrow(columns: Mapping[str, Numbers | Coded]) -> Any:
 def _in_polars(columns: Mapping[str, Numbers | Coded]) -> Any:
     """Make a polars.DataFrame."""
     if not _is_there("polars"):
-        raise ImportError(
-            "Arrow tables are made by pyarrow or polars; neither is installed: pip install 'perf2x[arrow]'"
-        )
+        raise ImportError("Arrow tables need pyarrow or polars; neither is installed: pip install 'perf2x[arrow]'")
     polars = import_module("polars")
 
     def column(values: Numbers | Coded) -> Any:

@@ -10,7 +10,7 @@ from perf2x.base.columnar.hashing import digests
 
 _HALF = np.uint64(32)
 _LOW = np.uint64(0xFFFFFFFF)
-_MOVED, _MISTAKEN, _DEAR = np.uint8(1), np.uint8(8), np.uint8(64)
+_MOVED, _MISTAKEN, _FAR = np.uint8(1), np.uint8(8), np.uint8(64)
 """Costs of passing a slot with another hash and of comparing with a row that is not equal; the cost at which a lookup
 gives up. With half of the slots free, one in 2⁶⁴ walks is as long."""
 
@@ -29,7 +29,7 @@ class HashIndex:
                 | – | 7 | 2 | – |        hash 0: slot 0 is free: a new row
 
     A walk that goes on for too long ends in a dictionary of digests, so that not even rows that are made to collide
-    make a lookup dear. Slots are not given up, so that a row that was put there is looked for there again.
+    make a lookup expensive. Slots are not given up, so that a row that was put there is looked for there again.
     """
 
     def __init__(self, known: Callable[[I64], Iterable[bytes]]) -> None:
@@ -64,12 +64,12 @@ class HashIndex:
         cost = np.zeros(len(hashes), np.uint8)
         while len(left):  # more than once only where hashes collide
             if self._walk(left, hashes, slot, step, cost, numbers, add):
-                left = left[cost[left] < _DEAR]
+                left = left[cost[left] < _FAR]
             wrong = left[~equal(left, numbers[left])]
             slot[wrong] = self._on(slot[wrong], step[wrong])
             cost[wrong] += _MISTAKEN
-            left = wrong[cost[wrong] < _DEAR]
-        far = np.flatnonzero(cost >= _DEAR)
+            left = wrong[cost[wrong] < _FAR]
+        far = np.flatnonzero(cost >= _FAR)
         if len(far):
             numbers[far] = self._number_far(far, hashes, add, asked)
         return numbers
@@ -100,9 +100,9 @@ class HashIndex:
             slot[left[on]] = self._on(at[on], step[left[on]])
             cost[left[on]] += _MOVED
             left = left[rest]
-            is_dear = cost[left] >= _DEAR
-            if is_dear.any():
-                gave_up, left = True, left[~is_dear]
+            is_far = cost[left] >= _FAR
+            if is_far.any():
+                gave_up, left = True, left[~is_far]
         return gave_up
 
     def _claim(self, rows: I64, slot: I64, hashes: U64) -> I64:
@@ -142,7 +142,7 @@ class HashIndex:
         needed = 2 * (len(self) + more)
         if needed <= len(self._slots):
             return
-        # steps of eight: filling it anew is dear; where slots are most of the memory, steps of two
+        # steps of eight: filling it anew is expensive; where slots are most of the memory, steps of two
         self._slots = np.zeros((4 if needed < _LARGE else 1) << needed.bit_length(), np.uint64)
         entries, slot, step = self._entries(0), *self._walks(self._hashes[0])
         cost = np.zeros(len(entries), np.uint8)
@@ -155,10 +155,10 @@ class HashIndex:
             is_alike = held[left] >> _HALF == entries[left] >> _HALF
             entries, slot, step = entries[left], self._on(slot[left], step[left]), step[left]
             cost = cost[left] + np.where(is_alike, _MISTAKEN, _MOVED)
-            is_dear = cost >= _DEAR
-            if is_dear.any():
-                self._note_far((entries[is_dear] & _LOW).view(np.int64) - 1)
-                entries, slot, step, cost = entries[~is_dear], slot[~is_dear], step[~is_dear], cost[~is_dear]
+            is_far = cost >= _FAR
+            if is_far.any():
+                self._note_far((entries[is_far] & _LOW).view(np.int64) - 1)
+                entries, slot, step, cost = entries[~is_far], slot[~is_far], step[~is_far], cost[~is_far]
 
     def _note_far(self, numbers: I64) -> None:
         """Find known rows by their digests from now on."""

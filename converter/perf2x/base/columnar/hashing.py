@@ -100,7 +100,7 @@ def hash_rows(words: AnyArray, starts: I64, lengths: I64) -> U64:
 
 
 def digests(rows: Iterable[bytes]) -> list[bytes]:
-    """A keyed digest of each row, so wide that two rows never have the same one; dear, a Python call for each."""
+    """A keyed digest of each row, so wide that two rows never have the same one; expensive, a Python call for each."""
     from hashlib import blake2b  # hardly ever needed, and milliseconds to load
 
     return [blake2b(row, digest_size=16, key=_weights.key).digest() for row in rows]

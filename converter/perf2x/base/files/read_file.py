@@ -21,7 +21,7 @@ def open_regular(path: Path, buffering: int = -1) -> BinaryIO:
     file = open(path, "rb", buffering, opener=_at_once)  # noqa: SIM115 - the caller closes it
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         file.close()
-        raise OSError(errno.EINVAL, "it is a pipe or a device, no file", str(path))
+        raise OSError(errno.EINVAL, "it is a pipe or a device, not a file", str(path))
     return file
 
 
@@ -32,7 +32,7 @@ def read_file(path: Path, most: int) -> bytes:
         if stat.S_ISFIFO(status.st_mode):
             data = b"".join(_sent(file.fileno(), path, most))
         elif not stat.S_ISREG(status.st_mode):
-            raise OSError(errno.EINVAL, "it is a device, no file", str(path))
+            raise OSError(errno.EINVAL, "it is a device, not a file", str(path))
         else:
             data = file.read() if status.st_size <= most else b""
     if max(len(data), status.st_size) > most:

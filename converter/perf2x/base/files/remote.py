@@ -15,7 +15,7 @@ def fsspec() -> ModuleType:
     try:
         return import_module("fsspec")
     except ImportError:
-        raise OptionError("addresses are read by fsspec: pip install 'perf2x[fleet]'") from None
+        raise OptionError("addresses need fsspec: pip install 'perf2x[fleet]'") from None
 
 
 def is_address(name: str) -> bool:

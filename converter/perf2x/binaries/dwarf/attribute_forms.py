@@ -196,7 +196,7 @@ class AbbreviationTable:
         try:
             code, at = uleb128(data, at)
             if code > max(_SPARSE, len(self._table) * 3 // 2):
-                raise ObjectError(f"debug info: {code} is no number of an abbreviation")
+                raise ObjectError(f"debug info: no abbreviation has the number {code}")
             self._ended = not code
             if self._ended:
                 return

@@ -164,7 +164,7 @@ class Debuginfod(Struct):
         return "" if done >= size else f"only {done} of {size} bytes came"
 
     def _count(self, name: str, where: str) -> None:
-        advice = "a debuginfod server did not give what it was asked for; names, lines or sources may be missing."
+        advice = "a debuginfod server did not deliver a file; names, lines or sources may be missing."
         self.diagnostics.add(name, Severity.LOSS, advice, where=where)
 
 

@@ -98,6 +98,6 @@ def read_source(path: Path) -> SourceText:
     if len(data) > MOST:
         return SourceText(reason=f"{path}: larger than {MOST >> 20} MiB")
     if b"\0" in data:
-        return SourceText(reason=f"{path}: it is no text")
+        return SourceText(reason=f"{path}: not a text file")
     text = data.decode("utf-8", "replace").removesuffix("\n")
     return SourceText([line.removesuffix("\r") for line in text.split("\n")])

@@ -152,7 +152,7 @@ class GoFunctions:
 def _read_layout(data: bytes, name: str) -> PclntabLayout:
     order = byte_order(data)
     if not order:
-        raise ObjectError(f"{name}: no table of Go functions, it begins with {data[:8].hex()}")
+        raise ObjectError(f"{name}: not a table of Go functions, it begins with {data[:8].hex()}")
     magic = int.from_bytes(data[:4], "little" if order == "<" else "big")
     quantum, word = data[6], data[7]
     words = np.frombuffer(data, order + f"u{word}", min(8, (len(data) - 8) // word), 8).tolist()

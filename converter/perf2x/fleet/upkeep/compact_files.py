@@ -27,7 +27,7 @@ class Done(Struct, frozen=True):
 
 
 def compact(storage: Storage, sum_before_ns: int | None = None, target: int = TARGET) -> Done:
-    """Put small files together; sum timelines of recordings that started before a time (nanoseconds since the epoch).
+    """Merge small files; sum timelines of recordings that started before a time (nanoseconds since the epoch).
 
     Rows of recordings that could not be read, or are unfinished, stay as they are: they may come again. FormatError
     when a file is damaged, OutputError when one cannot be written.
@@ -97,7 +97,7 @@ def _merged(storage: Storage, group: Sequence[RowFile], old: frozenset[bytes]) -
 
 
 def _merged_shared(storage: Storage, table: str, known: frozenset[bytes]) -> Changes:
-    """Put the files of a table together, but for those of recordings that are still being added."""
+    """Merge the files of a table, except those of recordings that are still being added."""
     names = shared_names(storage, table, known)
     if all(name.rpartition("/")[2].startswith(MERGED) for name in names):
         return Changes()

@@ -100,7 +100,7 @@ def _check_samples(profile: ProfileTables) -> None:
     if samples.latency is not None:
         _require(samples.latency.dtype == np.int64, "latencies are not int64")
         shares = (samples.latency >= 0) & (samples.latency <= samples.value)
-        _require(bool(np.all(shares)), "a latency is no share of the value")
+        _require(bool(np.all(shares)), "a latency is not a share of the value")
     _require(samples.value.dtype == np.int64 and samples.count.dtype == np.int64, "values are not int64")
     if samples.time is not None:
         _require(bool(np.all(samples.time[1:] >= samples.time[:-1])), "a timeline is not in time order")

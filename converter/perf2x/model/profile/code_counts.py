@@ -24,7 +24,7 @@ KERNEL_HALF = np.uint64(0xFFFF_8000_0000_0000)
 
 
 class CodeRequest(Struct, frozen=True):
-    """An output format's wish for counts of one object's code."""
+    """What an output format asks for: counts of one object's code."""
 
     object: str = ""
     """Name, path or build id; empty: the one that most samples were taken in."""

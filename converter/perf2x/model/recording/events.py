@@ -88,7 +88,7 @@ class UserStacks(Struct, frozen=True):
     mask: int
     """perf_event_attr.sample_regs_user."""
     words: U64
-    """Backing store of every stack copy in the batch, in native byte order."""
+    """Backing store of every user stack dump in the batch, in native byte order."""
     start: I64
     """(n,) first word of each row's copy in ``words``."""
     size: I64

@@ -106,7 +106,7 @@ class StoredRecording:
 
     def samples(self, want: Want, shard: Shard = ALL) -> Iterator[Samples]:
         """Refuse: single samples are not kept."""
-        raise OptionError(f"{self.session.source}: a dataset keeps no single samples as they were recorded")
+        raise OptionError(f"{self.session.source}: a dataset does not keep samples as they were recorded")
 
     @property
     def _rows(self) -> RecordingRows:
@@ -175,7 +175,7 @@ def _with_columns(profile: Profile, options: LoadOptions) -> Profile:
     """
     source, samples = profile.meta.source, profile.samples
     if options.needs_times and samples.time is None:
-        raise OptionError(f"{source}: the dataset has sums, no times; timelines are written with --set timeline=yes")
+        raise OptionError(f"{source}: the dataset has sums without times; --set timeline=yes writes timelines")
     if options.keeps_cpu and samples.cpu is None:
         raise OptionError(f"{source}: the dataset does not say CPUs; timelines, --set timeline=yes, do")
     if options.keeps_cgroup and samples.cgroup is None:

@@ -25,7 +25,7 @@ def split_stored(inputs: Sequence[Input], context: LoadContext) -> tuple[list[Se
     for one in inputs:
         if not is_dataset(one.path):
             if context.options.where:
-                raise OptionError(f"{one.name} is no dataset; --where chooses recordings and samples of datasets")
+                raise OptionError(f"{one.name} is not a dataset; --where chooses recordings and samples of datasets")
             others.append(one)
             continue
         for ident, session in _sessions_of(one, context):

@@ -51,7 +51,7 @@ def open_container(name: str, data: U8, diagnostics: Diagnostics) -> Container:
     magic = data[:8].tobytes()
     is_known = magic == perffile.MAGIC_LEGACY or magic in _MAGICS
     if len(data) < (perffile.PIPE_HEADER_SIZE if is_known else len(perffile.MAGIC)):
-        raise FormatError(f"{name}: not a perf.data file: {len(data)} bytes are no whole header")
+        raise FormatError(f"{name}: not a perf.data file: {len(data)} bytes are not a whole header")
     order = _legacy_order(data) if magic == perffile.MAGIC_LEGACY else _MAGICS.get(magic)
     if order is None:
         raise FormatError(f"{name}: not a perf.data file: starts with {magic!r}, expected {perffile.MAGIC!r}")

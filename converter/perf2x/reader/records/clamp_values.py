@@ -15,7 +15,7 @@ from perf2x.model.recording.events import Samples
 from perf2x.model.value_limits import LAST_TIME, MOST_PERIOD
 
 UNKNOWN_CPU = np.int32(-1)
-_ADVICE = "the recording is damaged; such numbers were cut to what is possible"
+_ADVICE = "the recording is damaged; such numbers were replaced by possible ones"
 
 
 def clamp_samples(samples: Samples) -> tuple[Samples, dict[str, int]]:

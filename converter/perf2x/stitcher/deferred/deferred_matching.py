@@ -34,7 +34,7 @@ class JoinOutcome(IntEnum):
     """The sample has no cookie."""
     JOINED = 1
     JOINED_EARLY_RECORD = 2
-    """Joined, though the record precedes the sample in time (perf 7.2 gives up such samples)."""
+    """Joined, though the record precedes the sample in time (perf 7.2 drops such samples)."""
     JOINED_ACROSS_EXEC = 3
     """Joined with a record under the leader's thread id (perf 7.2 never does)."""
     MISSING = 4

@@ -72,7 +72,7 @@ def arrow() -> ModuleType:
     try:
         return import_module("pyarrow")
     except ModuleNotFoundError:
-        raise OptionError("datasets are read and written by pyarrow: pip install 'perf2x[fleet]'") from None
+        raise OptionError("datasets need pyarrow: pip install 'perf2x[fleet]'") from None
 
 
 def schema_of(table: str) -> "pyarrow.Schema":

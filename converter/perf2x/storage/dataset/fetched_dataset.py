@@ -37,7 +37,7 @@ def fetched_folder(name: str, tables: Sequence[str] = TABLES) -> Iterator[Path]:
         return
     files = [file.name for table in tables for file in storage.files(table)]
     if not any(file.startswith("recordings/") for file in files):
-        raise FormatError(f"{name}: no dataset; recordings at addresses are read by perf2x fleet ingest")
+        raise FormatError(f"{name}: not a dataset; perf2x fleet ingest reads recordings at addresses")
     unsafe = next((file for file in files if ".." in PurePosixPath(file).parts), None)
     if unsafe is not None:
         raise FormatError(f"{name}: the name of an object leads out of the dataset: {unsafe}")

@@ -48,7 +48,7 @@ def _names_of(folder: Path) -> dict[str, list[str]]:
         found = {table: _table(folder, table) for table in TABLES} | {"recordings": rows}
         if set(rows) <= set(_table(folder, "recordings")):
             return found
-    raise ReplacedError(f"{folder}: its files are replaced all the time; try again")
+    raise ReplacedError(f"{folder}: its files keep changing; try again")
 
 
 def _table(folder: Path, table: str) -> list[str]:

@@ -125,7 +125,7 @@ def _read(path: Path | str, file: Any) -> Iterator[Any]:
         if isinstance(error, OSError) and error.errno == errno.ENOMEM:
             raise
         reason = str(error).partition("\n")[0] or type(error).__name__
-        raise FormatError(f"{path}: damaged, or no Parquet file: {reason}") from None
+        raise FormatError(f"{path}: damaged, or not a Parquet file: {reason}") from None
 
 
 def groups_with(metadata: Any, recording: bytes | None) -> list[int]:

@@ -29,7 +29,7 @@ STRIPPED = "stripped: no symbol table in it, and no debug file found"
 
 
 class ElfSource(BuiltInSource):
-    """Function names from ``.symtab``, ``.dynsym`` and linkage tables; lines and inlined frames from DWARF."""
+    """Function names from ``.symtab``, ``.dynsym`` and PLTs; lines and inlined frames from DWARF."""
 
     order: ClassVar[int] = 20
 

@@ -1,4 +1,4 @@
-"""Function names from symbol tables of ELF files, and from linkage tables, which have no symbols of their own."""
+"""Function names from symbol tables of ELF files, and from PLTs, which have no symbols of their own."""
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
@@ -18,7 +18,7 @@ from perf2x.symbolizer.symbol_index import SymbolColumns, SymbolIndex
 
 
 class _SymbolTables:
-    """Several symbol tables and the entries of linkage tables as one table, in perf's order of insertion.
+    """Several symbol tables and the entries of PLTs as one table, in perf's order of insertion.
 
     It holds no index: an index refers to these names, and a reference cycle would not be freed with the object.
     """
@@ -29,7 +29,7 @@ class _SymbolTables:
         self.parts, self.linkage, self.first_linkage_row = parts, linkage, ends[-1]
 
     def name(self, row: int) -> str:
-        """Name of a symbol as in the file; ObjectError if a linkage table's names cannot be read."""
+        """Name of a symbol as in the file; ObjectError if a PLT's names cannot be read."""
         for start, end, part in self._spans:
             if row < end:
                 return part.name(row - start)
@@ -83,7 +83,7 @@ class ElfNames:
     def find(self, svma: U64) -> I64:
         """(n,) row of the symbol that contains each address, −1 for none; see ``name``.
 
-        Linkage tables whose names cannot be read are counted and left out.
+        PLTs whose names cannot be read are counted and left out.
         """
         try:
             row = self._index.find(svma)
@@ -129,7 +129,7 @@ def _function_tables(
 
 
 def _linkage_table(code: ElfObject | None, parts: list[SymbolRows], diagnostics: Diagnostics) -> LinkageTable | None:
-    """Entries of the running file's linkage table; None if there is none or it cannot be read."""
+    """Entries of the running file's PLT; None if there is none or it cannot be read."""
     try:
         return LinkageTable(code, _FunctionStarts(parts).name_at) if code is not None else None
     except ObjectError as error:

@@ -100,8 +100,8 @@ def _open_dumps(
         dump = files.open(filename, int(mmaps.pid[row]))
         if dump is None:
             advice = (
-                "code of a just-in-time compiler has neither names nor call frame information: its jit-PID.dump is not "
-                "here (--perf-map-dir DIR, or perf inject --jit where it is)."
+                "code of a just-in-time compiler has neither names nor call frame information: its jit-PID.dump "
+                "was not found (--perf-map-dir DIR, or perf inject --jit where it is)."
             )
             diagnostics.add("jitdump_missing", Severity.LOSS, advice, where=filename)
             continue

@@ -84,7 +84,7 @@ def parse_kallsyms(text: bytes, name: str) -> Kallsyms:
     starts = np.append(0, ends[:-1] + 1)
     width = text.find(b" ")
     if not 1 <= width <= 16:
-        raise ObjectError(f"{name}: no kallsyms file, its first line is {text[:40]!r}")
+        raise ObjectError(f"{name}: not a kallsyms file, its first line is {text[:40]!r}")
     starts, ends = _regular(raw, starts, ends, width)
     address, valid = hex_numbers(text, starts, width)
     letter = raw[starts + width + 1]

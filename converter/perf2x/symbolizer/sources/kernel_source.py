@@ -86,7 +86,7 @@ class KernelSource:
         """The best usable table, or the reason why there is none; counts the copies that cannot be read."""
         table = self._best_table()
         severity = Severity.LOSS if isinstance(table, str) else Severity.INFO
-        advice = "a copy of the kernel's symbols cannot be read; copy /proc/kallsyms anew (--kallsyms FILE)."
+        advice = "a copy of the kernel's symbols cannot be read; copy /proc/kallsyms again (--kallsyms FILE)."
         for error in self._unreadable:
             self._context.diagnostics.add("kallsyms_unreadable", severity, advice, where=error)
         return table
@@ -132,8 +132,8 @@ class KernelSource:
 
     def _advise_unknown_slide(self, path: str) -> None:
         advice = (
-            "kernel.kptr_restrict hid the kernel's place when this was recorded; names hold only if it has not been "
-            "rebooted since. Record as root, or with sysctl kernel.kptr_restrict=0."
+            "kernel.kptr_restrict hid the kernel's address when this was recorded; names are right only if the machine "
+            "has not been rebooted since. Record as root, or with sysctl kernel.kptr_restrict=0."
         )
         self._context.diagnostics.add("kernel_place_unknown", Severity.GUESS, advice, where=path)
 

@@ -152,11 +152,11 @@ def parse_jitdump(data: bytes, name: str) -> JitDump:
 
 def _byte_order(data: bytes, name: str) -> str:
     if len(data) < HEADER.size:
-        raise ObjectError(f"{name}: {len(data)} bytes are no jitdump")
+        raise ObjectError(f"{name}: {len(data)} bytes are not a jitdump")
     for order in "<>":
         if struct.unpack_from(order + "I", data)[0] == MAGIC:
             return order
-    raise ObjectError(f"{name}: no jitdump, it begins with {data[:4].hex()}")
+    raise ObjectError(f"{name}: not a jitdump, it begins with {data[:4].hex()}")
 
 
 def _jitdump_records(data: bytes, order: str, at: int) -> Iterator[tuple[int, int, int, int]]:

@@ -103,7 +103,7 @@ def _load_symbolic() -> Any | None:
 
 
 def _advise_symbolic(file: ElfObject, diagnostics: Diagnostics) -> None:
-    advice = "source lines are read the slow way and not kept; quicker with the extra: pip install 'perf2x[dwarf]'"
+    advice = "source lines are read slowly and not cached; faster with the extra: pip install 'perf2x[dwarf]'"
     diagnostics.add("lines_need_symbolic", Severity.INFO, advice, where=file.name)
 
 

@@ -144,7 +144,7 @@ def read_symcache(data: U8) -> Symcache | None:
     ObjectError if the tables do not fit the file.
     """
     if len(data) < 8 or data[:4].tobytes() != b"SYMC":
-        raise ObjectError("no symcache file")
+        raise ObjectError("not a symcache file")
     if int(data[4:8].view("<u4")[0]) != VERSION:
         return None
     if len(data) < 4 * _HEADER_WORDS:

@@ -19,20 +19,25 @@ from perf2x.model.recording.sample_batches import select_rows
 from perf2x.transforms.filters.choice import Choice
 from perf2x.transforms.filters.filter_batches import SampleFilter, Seen
 from perf2x.transforms.filters.time_ranges import Range, needs_bounds, parse_times, parse_wall_times
-from perf2x.transforms.filters.unmatched_filters import Wishes
+from perf2x.transforms.filters.unmatched_filters import UnmatchedFilters
 
 
 class Selection:
     """One Choice and one recording; call the methods in the order in which they stand.
 
-    ``passing`` is the filter of samples, ``wishes`` those that this recording meets or misses. With ``late_times``
+    ``passing`` is the filter of samples, ``unmatched`` notes those that no sample matches. With ``late_times``
     samples of all times pass ``batches``: what is worked out from the whole recording asks for its times afterwards.
     """
 
     def __init__(
-        self, choice: Choice, recording: Recording, *, late_times: bool = False, wishes: Wishes | None = None
+        self,
+        choice: Choice,
+        recording: Recording,
+        *,
+        late_times: bool = False,
+        unmatched: UnmatchedFilters | None = None,
     ) -> None:
-        self._choice, self.wishes = choice, wishes or Wishes()
+        self._choice, self.unmatched = choice, unmatched or UnmatchedFilters()
         ranges = _ranges(choice, recording)
         self.passing = SampleFilter(choice.pids, choice.tids, choice.cpus, ranges, choice.no_idle)
         self._filter = replace(self.passing, times=()) if late_times else self.passing
@@ -49,7 +54,7 @@ class Selection:
 
     def check(self) -> None:
         """Note what was asked for and in no batch; OptionError if there is no other recording."""
-        self.seen.check(self._filter, self.wishes)
+        self.seen.check(self._filter, self.unmatched)
 
     def before_symbols(self, profile: Profile) -> Profile:
         """Choose by what needs no names of functions: threads, modes, objects."""
@@ -60,11 +65,11 @@ class Selection:
         from perf2x.transforms.filters import filter_profile
 
         if choice.comms:
-            profile = filter_profile.keep_comms(profile, choice.comms, self.wishes)
+            profile = filter_profile.keep_comms(profile, choice.comms, self.unmatched)
         if choice.no_kernel or choice.no_user:
             profile = filter_profile.without_modes(profile, kernel=choice.no_kernel, user=choice.no_user)
         if choice.dsos:
-            profile = filter_profile.keep_objects(profile, choice.dsos, self.wishes)
+            profile = filter_profile.keep_objects(profile, choice.dsos, self.unmatched)
         return profile
 
     def after_symbols(self, profile: Profile) -> Profile:
@@ -76,9 +81,9 @@ class Selection:
         from perf2x.transforms.filters import filter_profile
 
         if choice.symbols:
-            profile = filter_profile.keep_functions(profile, choice.symbols, self.wishes)
+            profile = filter_profile.keep_functions(profile, choice.symbols, self.unmatched)
         if self._had_samples and not len(profile.samples):
-            self.wishes.nothing_left("nothing is left: no sample passes all filters")
+            self.unmatched.nothing_left("nothing is left: no sample passes all filters")
         if choice.max_stack is not None:
             profile = filter_profile.innermost(profile, choice.max_stack)
         return compact(profile)
@@ -99,7 +104,9 @@ def _ranges(choice: Choice, recording: Recording) -> tuple[Range, ...]:
     ranges = [span for text in choice.times for span in parse_times(text, first, last)]
     offset = recording.session.wall_clock_offset_ns
     if choice.wall_times and offset is None:
-        raise OptionError("--time-wall: the recording does not say what its clock shows; record with: perf record -k 1")
+        raise OptionError(
+            "--time-wall: the recording does not say what time of day it was made; record with: perf record -k 1"
+        )
     for text in choice.wall_times:
         start = datetime.fromtimestamp((_bounds(recording)[0] + (offset or 0)) / 1e9).astimezone()
         ranges += parse_wall_times(text, start, offset or 0)

@@ -1,4 +1,4 @@
-"""The part of a recording that the user asked for: all kinds of wishes must hold, of one kind any value may."""
+"""The part of a recording that the user asked for: all kinds of filters must match, of one kind any value may."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from msgspec import Struct, field
 
 from perf2x.base.errors import SettingError
-from perf2x.transforms.filters.unmatched_filters import Wishes
+from perf2x.transforms.filters.unmatched_filters import UnmatchedFilters
 
 _GLOB = re.compile(r"[*?[]")
 
@@ -38,7 +38,7 @@ class Choice(Struct, frozen=True):
 
     def __bool__(self) -> bool:
         said = (getattr(self, entry) for entry in self.__struct_fields__)
-        return any(value is not None and value is not False and value != () for value in said)  # 0 frames is a wish
+        return any(value is not None and value is not False and value != () for value in said)  # 0 frames is a choice
 
 
 class Grouping(Struct, frozen=True):
@@ -61,9 +61,9 @@ class Names(Struct, frozen=True):
     aliases: Sequence[Sequence[str]] = field(default=())
     """Other ways to write each known name."""
 
-    def matching(self, patterns: Iterable[str], wishes: Wishes | None = None) -> set[int]:
-        """Rows of ``known`` that a pattern (a name or a glob) means; a pattern that means none is a missed wish."""
-        wishes = wishes or Wishes()
+    def matching(self, patterns: Iterable[str], unmatched: UnmatchedFilters | None = None) -> set[int]:
+        """Rows of ``known`` that a pattern (a name or a glob) means; a pattern that means none is unmatched."""
+        unmatched = unmatched or UnmatchedFilters()
         rows: set[int] = set()
         named: dict[str, set[int]] = {}
         for row in range(len(self.known)):
@@ -74,9 +74,9 @@ class Names(Struct, frozen=True):
             if _GLOB.search(pattern):
                 found.update(*(of_text for text, of_text in named.items() if fnmatchcase(text, pattern)))
             if found:
-                wishes.met(self.kind, pattern)
+                unmatched.matched(self.kind, pattern)
             else:
-                wishes.missed(self.kind, pattern, self.known)
+                unmatched.missed(self.kind, pattern, self.known)
             rows |= found
         return rows
 

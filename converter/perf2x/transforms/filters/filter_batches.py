@@ -8,7 +8,7 @@ from perf2x.base.columnar.unique import unique
 from perf2x.base.errors import OptionError
 from perf2x.model.recording.events import Samples
 from perf2x.transforms.filters.time_ranges import Range
-from perf2x.transforms.filters.unmatched_filters import Wishes
+from perf2x.transforms.filters.unmatched_filters import UnmatchedFilters
 
 
 class SampleFilter(Struct, frozen=True):
@@ -70,31 +70,31 @@ class Seen(Struct):
         self.samples += other.samples
         self.passed += other.passed
 
-    def check(self, wanted: SampleFilter, wishes: Wishes) -> None:
+    def check(self, wanted: SampleFilter, unmatched: UnmatchedFilters) -> None:
         """Note which numbers, and which times, met no sample; nothing for an empty recording."""
         if not self.samples:
             return
         for name, numbers in wanted.numbers():
-            self._check_numbers(name, numbers, wishes)
+            self._check_numbers(name, numbers, unmatched)
         only_times = wanted.times and not wanted.numbers() and not wanted.no_idle
         if self.passed:
-            wishes.met("time", wanted.times)
+            unmatched.matched("time", wanted.times)
         elif only_times:
             span = f"{seconds(self.first_ns)} to {seconds(self.last_ns)}"
             words = f"no sample in that time; the samples go from {span}"
-            wishes.failed("time", wanted.times, lambda: OptionError(words))
+            unmatched.failed("time", wanted.times, lambda: OptionError(words))
         else:
-            wishes.nothing_left(f"none of the {self.samples:,} samples passes all filters")
+            unmatched.nothing_left(f"none of the {self.samples:,} samples passes all filters")
 
-    def _check_numbers(self, name: str, numbers: tuple[int, ...], wishes: Wishes) -> None:
+    def _check_numbers(self, name: str, numbers: tuple[int, ...], unmatched: UnmatchedFilters) -> None:
         known = self.numbers[name]
         if name == "cpu" and not known.isdisjoint(numbers):
             numbers = tuple(number for number in numbers if number in known)  # 0-7 means those that there are
         for number in numbers:
             if number in known:
-                wishes.met(name, number)
+                unmatched.matched(name, number)
             else:
-                wishes.missed(name, number, [str(value) for value in sorted(known)])
+                unmatched.missed(name, number, [str(value) for value in sorted(known)])
 
 
 def column_of(samples: Samples, name: str) -> AnyArray:

@@ -60,7 +60,7 @@ def _wall(part: str, start: datetime) -> datetime:
             clock = datetime.strptime(part, "%H:%M:%S.%f" if "." in part else "%H:%M:%S").time()
             stamp = datetime.combine(start.date(), clock)
     except ValueError:
-        raise OptionError(f"--time-wall: {part!r} is no time; write 2026-11-21T10:00:05.25 or 10:00:05.25") from None
+        raise OptionError(f"--time-wall: {part!r} is not a time; write 2026-11-21T10:00:05.25 or 10:00:05.25") from None
     return stamp if stamp.tzinfo else stamp.replace(tzinfo=start.tzinfo)
 
 
@@ -77,7 +77,7 @@ def _span(part: str, text: str, parse: TimeParser, option: str = "--time") -> Ra
 def _nanoseconds(part: str) -> int:
     found = _SECONDS.fullmatch(part)
     if not found:
-        raise OptionError(f"--time: {part!r} is no time; write seconds such as 1234.567890123, or 10%/2, or 0%-10%")
+        raise OptionError(f"--time: {part!r} is not a time; write seconds such as 1234.567890123, or 10%/2, or 0%-10%")
     return int(found.group(1)) * 10**9 + int((found.group(2) or "").ljust(9, "0"))
 
 

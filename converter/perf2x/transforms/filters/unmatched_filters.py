@@ -1,4 +1,4 @@
-"""Wishes that no sample met: an error at once for one recording; for several, once it is known that none met them."""
+"""Filters that no sample matches: an error at once for one recording; for several, once none of them has a match."""
 
 from collections.abc import Callable, Hashable, Sequence
 
@@ -7,21 +7,21 @@ from perf2x.base.errors import OptionError
 _SHOWN = 8
 
 
-class Wishes:
-    """Wishes that recordings met and missed, recording by recording.
+class UnmatchedFilters:
+    """Filters that recordings match or do not, recording by recording.
 
     What one recording of several has is what the user asked for: ``--comm web`` over a fleet means its web servers.
     """
 
     def __init__(self, recordings: int = 1) -> None:
         self._recordings = recordings
-        self._met: set[Hashable] = set()
+        self._matched: set[Hashable] = set()
         self._missed: dict[Hashable, Callable[[], OptionError]] = {}
         self._known: dict[Hashable, dict[str, None]] = {}
 
-    def met(self, kind: str, wanted: Hashable) -> None:
-        """Note that a sample met a wish."""
-        self._met.add((kind, wanted))
+    def matched(self, kind: str, wanted: Hashable) -> None:
+        """Note that a sample matched a filter."""
+        self._matched.add((kind, wanted))
 
     def missed(self, kind: str, wanted: Hashable, known: Sequence[str]) -> None:
         """Note that a recording has none of a kind that is ``wanted``; ``known`` are those that it has."""
@@ -31,20 +31,20 @@ class Wishes:
         self.failed(kind, wanted, lambda: OptionError(no_such(kind, wanted, list(names), whose)))
 
     def failed(self, kind: str, wanted: Hashable, error: Callable[[], OptionError]) -> None:
-        """Note that no sample of a recording met a wish, and what to say about it. OptionError for one recording."""
+        """Note that no sample of a recording matched, and what to say about it. OptionError for one recording."""
         if self._recordings == 1:
             raise error()
         self._missed.setdefault((kind, wanted), error)
 
     def nothing_left(self, words: str) -> None:
-        """Note that no sample met all wishes together. OptionError for one recording; others may have more."""
+        """Note that no sample matched all filters together. OptionError for one recording; others may have more."""
         if self._recordings == 1:
             raise OptionError(words)
 
     def check(self) -> None:
-        """OptionError for the first wish that no recording met."""
-        for wish, error in self._missed.items():
-            if wish not in self._met:
+        """OptionError for the first filter that no recording matched."""
+        for one, error in self._missed.items():
+            if one not in self._matched:
                 raise error()
 
 

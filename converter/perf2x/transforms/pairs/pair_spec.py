@@ -77,7 +77,7 @@ def parse_pair(text: str) -> Pair:
         parts = [parts[0], parts[1], parts[0], parts[2]]
     begin, end = (":".join(half) for half in (parts[: len(parts) // 2], parts[len(parts) // 2 :]))
     if begin == end:
-        raise OptionError(f"--pair {text!r}: both are one event")
+        raise OptionError(f"--pair {text!r}: both are the same event")
     found = Pair(begin, end)
     known, rule = _KNOWN.get(found.name, ((), Rule.NESTED))
     return Pair(begin, end, tuple(keys.split(",")) if keys else known, rule)

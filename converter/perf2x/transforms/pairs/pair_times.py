@@ -120,7 +120,7 @@ def _note(
     reports: Sequence[PairReport], traced: dict[int, Traced], recording: Recording, diagnostics: Diagnostics
 ) -> None:
     """Count what has no partner, and samples that stand for several."""
-    advice = "not in any sum; the recording began or ended meanwhile, lost samples or left threads out (record with -a)"
+    advice = "not counted; the recording began or ended in between, lost samples or left threads out (record with -a)"
     diagnostics.add("begins_without_end", Severity.INFO, advice, sum(row.begins for row in reports))
     diagnostics.add("ends_without_begin", Severity.INFO, advice, sum(row.ends for row in reports))
     sampled = [row for row in traced if "freq" in recording.session.events[row].flags]

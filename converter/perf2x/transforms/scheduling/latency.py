@@ -16,7 +16,7 @@ from perf2x.base.errors import OptionError
 from perf2x.model.profile.profile import Profile
 from perf2x.model.recording.events import Recording
 from perf2x.transforms.filters.filter_profile import keep_samples
-from perf2x.transforms.filters.unmatched_filters import Wishes
+from perf2x.transforms.filters.unmatched_filters import UnmatchedFilters
 from perf2x.transforms.scheduling.running_threads import cpus_of, parallelism_at, running_threads
 from perf2x.transforms.scheduling.schedule import has_samples_only, has_schedule
 
@@ -27,7 +27,7 @@ _FRACTION = 20
 
 
 class Latency(Struct, frozen=True):
-    """Wishes that need the parallelism of samples."""
+    """Options that need the parallelism of samples."""
 
     how: str = ""
     """``value``: latency takes the place of the value; ``beside``: it is in Profile.samples.latency."""
@@ -43,12 +43,12 @@ def with_latency(
     recording: Recording,
     wanted: Latency,
     pids: tuple[int, ...] = (),
-    wishes: Wishes | None = None,
+    unmatched: UnmatchedFilters | None = None,
 ) -> Profile:
     """Return the wanted samples of a timeline with latencies beside their values, and the curve of running threads.
 
     ``pids`` are the processes whose threads count; empty: all. OptionError when the recording does not tell; no sample
-    of a wanted parallelism is a missed wish.
+    of a wanted parallelism is an unmatched filter.
     """
     option = "--parallelism" if not wanted.how else "--value latency"
     _check_told(profile, recording, option)
@@ -57,14 +57,14 @@ def with_latency(
     found = parallelism_at(curve, time, cpus_of(recording))
     profile = replace(profile, running=curve)
     if wanted.parallelism:
-        rows = _chosen(found, wanted.parallelism, wishes or Wishes())
+        rows = _chosen(found, wanted.parallelism, unmatched or UnmatchedFilters())
         profile, found = keep_samples(profile, rows), found[rows]
     return _with_shares(profile, found) if wanted.how else profile
 
 
 def _check_told(profile: Profile, recording: Recording, option: str) -> None:
     if profile.samples.wait is not None:
-        raise OptionError(f"{option}: it is about threads that run; leave out --off-cpu and --pair")
+        raise OptionError(f"{option}: it only concerns running threads; leave out --off-cpu and --pair")
     timed = any(event.sample_type & SampleType.TIME for event in recording.session.events)
     if profile.samples.time is None or not timed:
         raise OptionError(f"{option}: the recording does not say the time of its samples; record with: perf record -T")
@@ -75,19 +75,19 @@ def _check_told(profile: Profile, recording: Recording, option: str) -> None:
         )
     if has_samples_only(recording):
         raise OptionError(
-            f"{option}: the recording has only some of its context switches, -F samples sched:sched_switch, too; record"
-            " with: perf record --switch-events"
+            f"{option}: the recording has only some of its context switches, as -F samples sched:sched_switch, too; "
+            "record with: perf record --switch-events"
         )
 
 
-def _chosen(found: I32, wanted: tuple[int, ...], wishes: Wishes) -> I64:
+def _chosen(found: I32, wanted: tuple[int, ...], unmatched: UnmatchedFilters) -> I64:
     rows = np.flatnonzero(np.isin(found, wanted))
     if len(rows):
-        wishes.met("parallelism", wanted)
+        unmatched.matched("parallelism", wanted)
     elif len(found):
         there = ", ".join(map(str, unique(found).tolist()[:8]))
         words = f"--parallelism: no sample was taken while so many threads ran; there are samples of {there}"
-        wishes.failed("parallelism", wanted, lambda: OptionError(words))
+        unmatched.failed("parallelism", wanted, lambda: OptionError(words))
     return rows
 
 

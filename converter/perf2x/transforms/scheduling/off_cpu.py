@@ -46,7 +46,7 @@ HOW = ("apart", "beside", "merged")
 def check_how(how: str) -> None:
     """Raise OptionError for an unknown way."""
     if how not in HOW:
-        raise OptionError(f"--off-cpu {how}: it is one of {', '.join(HOW)}")
+        raise OptionError(f"--off-cpu {how}: it must be one of {', '.join(HOW)}")
 
 
 def off_cpu(

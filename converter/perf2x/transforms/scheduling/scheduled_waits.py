@@ -79,7 +79,7 @@ def _note_stacks(interval: int, owners: Owners, diagnostics: Diagnostics) -> Non
 
 
 def _note_ends(spans: Spans, diagnostics: Diagnostics) -> None:
-    advice = "only the thread's own next sample or its end tells that it was back; record with -a or --switch-events"
+    advice = "the end is only known from the thread's next sample or its exit; record with -a or --switch-events"
     diagnostics.add("guessed_ends_of_waits", Severity.GUESS, advice, int(spans.is_guessed.sum()))
-    advice = "the recording ends while they last; counted until its last record"
+    advice = "the recording ends during these waits; they count until its last record"
     diagnostics.add("waits_without_end", Severity.INFO, advice, int(spans.is_open.sum()))

@@ -130,7 +130,7 @@ def test_reading_stops_at_the_limit(monkeypatch) -> None:
     info, table = compiled()
     found = told(info * 100, table)
     assert found is not None
-    assert not found.whole and 0 < found.units < 100 and "more reading than is allowed" in found.broken
+    assert not found.whole and 0 < found.units < 100 and "exceed the limit" in found.broken
 
 
 def test_the_unit_at_the_limit_does_not_count_as_unreadable(monkeypatch) -> None:

@@ -192,7 +192,7 @@ def test_programs_of_this_machine(path, monkeypatch) -> None:
     alone = []
     monkeypatch.setattr(function_rules, "rule_rows", lambda *args: alone.append(args) or rule_rows(*args))
     side_by_side(index.section, index.offset.tolist()[:3000], 17)
-    assert len(alone) < len(found) / 10  # expressions of linkage tables and signal frames
+    assert len(alone) < len(found) / 10  # expressions of PLTs and signal frames
 
 
 def frames_of(*programs) -> tuple[FrameSection, list[int]]:

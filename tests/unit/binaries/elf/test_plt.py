@@ -1,4 +1,4 @@
-"""Linkage tables as synthesized symbols, compared with pyelftools on this machine's files."""
+"""PLTs as synthesized symbols, compared with pyelftools on this machine's files."""
 
 import gc
 import struct

@@ -84,7 +84,7 @@ def test_files_that_the_kernel_makes(recorded: str, monkeypatch: pytest.MonkeyPa
 
 def test_no_text(tree: Path) -> None:
     (tree / "a.c").write_bytes(b"\x7fELF\0\1")
-    assert find("a.c", tree).reason.endswith("a.c: it is no text")
+    assert find("a.c", tree).reason.endswith("a.c: not a text file")
 
 
 def test_too_large(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:

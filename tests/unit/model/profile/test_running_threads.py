@@ -27,7 +27,7 @@ def test_shares_from_nothing_to_all(whole: Profile, latency: int) -> None:
 
 @pytest.mark.parametrize("latency", [-1, 9])
 def test_latencies_that_are_no_shares(whole: Profile, latency: int) -> None:
-    with pytest.raises(ValueError, match="a latency is no share of the value"):
+    with pytest.raises(ValueError, match="a latency is not a share of the value"):
         replace(whole, samples=replace(whole.samples, latency=np.array([latency]))).check()
 
 

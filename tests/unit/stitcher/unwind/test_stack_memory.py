@@ -1,4 +1,4 @@
-"""Reads of stack copies agree with slices of the same bytes."""
+"""Reads of user stack dumps agree with slices of the same bytes."""
 
 import numpy as np
 from hypothesis import given, settings

@@ -184,8 +184,8 @@ def test_values_that_are_missing_inside_others(dataset: Path, name: str) -> None
         ("recordings", "default_event", -1, "default_event is -1 of 1 events"),
         ("recordings", "duration_ns", -1, "duration_ns is -1"),
         ("recordings", "samples", -1, "samples is -1"),
-        ("recordings", "kernel_build_id", "../vmlinux", "no build id: '../vmlinux'"),
-        ("mappings", "build_id", "0", "no build id: '0'"),
+        ("recordings", "kernel_build_id", "../vmlinux", "not a build id: '../vmlinux'"),
+        ("mappings", "build_id", "0", "not a build id: '0'"),
     ],
 )
 def test_values_that_no_recording_has(dataset: Path, table: str, name: str, value: object, message: str) -> None:
@@ -212,7 +212,7 @@ def test_tags_that_are_none(dataset: Path) -> None:
 
 
 def test_sums_are_no_timeline(dataset: Path) -> None:
-    assert "the dataset has sums, no times" in error_of(dataset, LoadOptions(timeline=True))
+    assert "the dataset has sums without times" in error_of(dataset, LoadOptions(timeline=True))
     assert "does not say CPUs" in error_of(dataset, LoadOptions(by_cpu=True))
 
 

@@ -54,7 +54,7 @@ def test_several_times_are_several_ranges() -> None:
 def test_times_that_nobody_wrote_down() -> None:
     with pytest.raises(OptionError, match="does not say the time of its samples; record with: perf record -T"):
         ranges(Choice(times=("10%/1",)), recording(None, []))
-    with pytest.raises(OptionError, match="does not say what its clock shows"):
+    with pytest.raises(OptionError, match="does not say what time of day it was made"):
         ranges(Choice(wall_times=("10:00:00,",)), recording([7]))
 
 

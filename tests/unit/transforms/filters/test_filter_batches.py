@@ -9,7 +9,7 @@ import pytest
 from perf2x.base.errors import OptionError
 from perf2x.transforms.filters.choice import Choice
 from perf2x.transforms.filters.filter_batches import SampleFilter, Seen, column_of, seconds
-from perf2x.transforms.filters.unmatched_filters import Wishes, no_such
+from perf2x.transforms.filters.unmatched_filters import UnmatchedFilters, no_such
 
 
 class Batch(SimpleNamespace):
@@ -68,7 +68,7 @@ def refusal(wanted: SampleFilter, *batches: Any) -> str:
         whole.absorb(part)
     assert whole == seen
     try:
-        seen.check(wanted, Wishes())
+        seen.check(wanted, UnmatchedFilters())
     except OptionError as error:
         return str(error)
     return ""
@@ -125,6 +125,6 @@ def test_eight_names_are_shown_close_ones_first() -> None:
     "choice", [Choice(pids=(0,)), Choice(no_idle=True), Choice(max_stack=0), Choice(comms=("a",)), Choice(no_user=True)]
 )
 def test_a_choice_that_says_something(choice: Choice) -> None:
-    """To keep no frame at all is a wish, too."""
+    """To keep no frame at all is a choice, too."""
     assert choice
     assert not Choice()

@@ -241,7 +241,7 @@ def test_samples_of_some_tracepoints_are_a_loss(tmp_path: Path) -> None:
         ("my_entry:my_exit/flags", "no key 'flags' in both events; they have name, depth; or tid, pid, cpu"),
         ("my_entry", "expected BEGIN:END"),
         ("my_entry:my_exit/", "expected BEGIN:END"),
-        ("my_entry:my_entry", "both are one event"),
+        ("my_entry:my_entry", "both are the same event"),
     ],
 )
 def test_pairs_that_cannot_be_had(tmp_path: Path, pair: str, sentence: str) -> None:

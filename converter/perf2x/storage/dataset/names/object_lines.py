@@ -1,4 +1,4 @@
-"""The file of names of one code object, which grows as more of its places get names."""
+"""The file of names of one object, which grows as more of its places get names."""
 
 from typing import TYPE_CHECKING
 

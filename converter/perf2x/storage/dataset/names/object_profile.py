@@ -1,4 +1,4 @@
-"""One code object as a profile of its places, which is what names are looked up for."""
+"""One object as a profile of its places, which is what names are looked up for."""
 
 import numpy as np
 from msgspec.structs import replace

@@ -1,4 +1,4 @@
-"""Places of a dataset that nobody has named yet, by code object: each once, however many recordings have it."""
+"""Places of a dataset that nobody has named yet, by object: each once, however many recordings have it."""
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
@@ -56,7 +56,7 @@ ASKED = "stack_places"
 
 
 class CodeObject(Struct, frozen=True):
-    """A code object, its places without names, and where a recording that has it held it."""
+    """An object, its places without names, and where a recording that has it held it."""
 
     id: bytes
     place: U8
@@ -74,7 +74,7 @@ class CodeObject(Struct, frozen=True):
 
 
 class Unnamed(Struct, frozen=True):
-    """Code objects with places without names."""
+    """Objects with places without names."""
 
     objects: int
     """Number of them."""
@@ -87,7 +87,7 @@ class Unnamed(Struct, frozen=True):
 
 
 def unnamed_objects(connection: Any, folder: Path) -> Unnamed:
-    """Find the code objects of the dataset in ``folder`` that have places without names.
+    """Find the objects of the dataset in ``folder`` that have places without names.
 
     Places that mean nothing outside their recording are not among them: nobody can name those later. The connection is
     that of ``engine``, with ``ASKED``.

@@ -1,4 +1,4 @@
-"""Checks what columns' types do not say: values of a recording's row, and ids of its code objects."""
+"""Checks what columns' types do not say: values of a recording's row, and ids of its objects."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -23,4 +23,4 @@ def check_build_ids(texts: Iterable[str], source: str) -> None:
         try:
             bytes.fromhex(text)
         except ValueError:
-            raise FormatError(f"{source}: damaged: no build id: {text[:64]!r}") from None
+            raise FormatError(f"{source}: damaged: not a build id: {text[:64]!r}") from None

@@ -54,7 +54,7 @@ def duckdb() -> ModuleType:
     try:
         module = import_module("duckdb")
     except ModuleNotFoundError:  # another ImportError may be a lack of memory
-        raise OptionError("SQL is answered by DuckDB: pip install 'perf2x[fleet]'") from None
+        raise OptionError("SQL needs DuckDB: pip install 'perf2x[fleet]'") from None
     atexit.unregister(gc.freeze)  # it lists all of its classes as leaked where Python does not collect them at exit
     return module
 
@@ -139,7 +139,7 @@ def told_apart(folder: Path) -> Iterator[None]:
     except module.OutOfMemoryException:
         raise _shortage(folder) from None
     except module.PermissionException as error:
-        raise OptionError(f"SQL: {_sentence(error)}; a query reads its dataset alone") from None
+        raise OptionError(f"SQL: {_sentence(error)}; a query can read only its dataset") from None
     except UnicodeDecodeError:  # DuckDB quotes the text in its error
         raise FormatError(f"{folder}: damaged: a text is not UTF-8") from None
     except module.Error as error:
@@ -165,7 +165,7 @@ def _sentence(error: Exception) -> str:
 def _checked(folder: Path, asked: str) -> Listing:
     """The dataset's files, of which those are checked that SQL asks for by names of their tables."""
     if not (folder / "recordings").is_dir():
-        raise FormatError(f"{folder}: no dataset: it has no table of recordings (docs/parquet.md)")
+        raise FormatError(f"{folder}: not a dataset: it has no table of recordings (docs/parquet.md)")
     files = Listing(folder)
     for table in TABLES:
         for first in files.names(table)[:1]:

@@ -39,7 +39,7 @@ class ChosenSamples:
 
     def _choose(self, sql: str, where: str) -> None:
         if len(self._connection.extract_statements(sql)) != 1:
-            raise OptionError(f"--where is one condition of SQL, not {where!r}")
+            raise OptionError(f"--where takes one SQL condition, not {where!r}")
         self._connection.execute(sql)
 
     def samples_of(self, recording: bytes) -> "pyarrow.Table":
