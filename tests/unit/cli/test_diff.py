@@ -17,7 +17,7 @@ def test_the_table_on_a_terminal(pair: tuple[Path, Path]) -> None:
     ran = perf2x("diff", *pair, *QUICK, "--value", "samples")
     assert ran.code == 0
     assert ran.out == (
-        "cpu-clock: 10 before, 12 after (+20.0 %); ~ may be chance\n"
+        "cpu-clock: 10 before, 12 after (+20.0 %); ~ may be noise\n"
         "self before  after    change  total before  after    change  object  function\n"
         "          2      5  ~+30.0 %             2      5  ~+30.0 %  o1.so   [o1.so]\n"
         "          8      6  ~-20.0 %             8      6  ~-20.0 %  o2.so   [o2.so]\n"
@@ -59,14 +59,14 @@ def test_rows_that_did_not_move_are_left_out(tmp_path: Path) -> None:
         every = json.loads(perf2x(*words, "--json", "-q", "--all").out)
         assert len(every["rows"]) == len(facts["rows"]) + facts["unmoved"] == 3 and every["unmoved"] == 0
     ran = perf2x(*words)
-    assert ran.out.splitlines()[1:] == ["no object moved"] and "left out" not in ran.err
-    assert "no object moved" in perf2x(*words, "--format", "markdown").out
+    assert ran.out.splitlines()[1:] == ["no object changed"] and "left out" not in ran.err
+    assert "no object changed" in perf2x(*words, "--format", "markdown").out
 
 
 def test_what_is_left_out_is_counted(pair: tuple[Path, Path]) -> None:
     before, after = pair
     ran = perf2x("diff", before, after, "--no-symbols", "--normalize", "--by", "object")
-    assert "o5.so" not in ran.out and "left out: 1 object that did not move (--all shows them)" in ran.err
+    assert "o5.so" not in ran.out and "left out: 1 object that did not change (--all shows them)" in ran.err
     assert "o5.so" in perf2x("diff", before, after, "--no-symbols", "--normalize", "--by", "object", "--all").out
 
 

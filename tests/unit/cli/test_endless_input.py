@@ -51,7 +51,7 @@ def test_a_pipe_that_begins_well_ends_at_a_limit(tmp_path: Path) -> None:
 @pytest.mark.parametrize("option", ["--kallsyms", "--vmlinux", "--archive"])
 def test_files_that_options_name_are_no_devices(option: str) -> None:
     ran = perf2x("top", CALLS, option, "/dev/zero")
-    assert (ran.code, ran.err) == (2, f"perf2x: {option} /dev/zero: it is no file\n")
+    assert (ran.code, ran.err) == (2, f"perf2x: {option} /dev/zero: not a file\n")
 
 
 @pytest.mark.parametrize("option", ["--vmlinux", "--archive"])
@@ -59,13 +59,13 @@ def test_nor_pipes(option: str, tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     ran = perf2x("top", CALLS, option, pipe)
-    assert (ran.code, ran.err) == (2, f"perf2x: {option} {pipe}: it is no file\n")
+    assert (ran.code, ran.err) == (2, f"perf2x: {option} {pipe}: not a file\n")
 
 
 @pytest.mark.parametrize("option", ["--symfs", "--buildid-dir", "--perf-map-dir"])
 def test_directories_that_options_name_are_no_files(option: str) -> None:
     ran = perf2x("top", CALLS, option, CALLS)
-    assert (ran.code, ran.err) == (2, f"perf2x: {option} {CALLS}: it is no directory\n")
+    assert (ran.code, ran.err) == (2, f"perf2x: {option} {CALLS}: not a directory\n")
 
 
 def test_kallsyms_may_come_through_a_pipe(tmp_path: Path) -> None:

@@ -218,10 +218,10 @@ MOVED = {"value": [1000, 1500], "normalized": False, "significant": True, "moved
         ("measured.samples", 90, "samples", "only 90 samples: a share of 10 % is uncertain by ±6 points"),
         ("quality.percent.lost", 3.14, "lost", "3.1 % of the samples were lost"),
         ("quality.percent.missing_user", 2, "missing_user", "2.0 % of the samples miss"),
-        ("quality.copied_stacks", {"all": 200, "whole": 150}, "stacks", "25.0 % of the copied stacks"),
+        ("quality.copied_stacks", {"all": 200, "whole": 150}, "stacks", "25.0 % of the user stack dumps"),
         ("quality.percent.unresolved", 40, "unnamed", "40 % of the frames have no name."),
-        ("difference", MOVED, "difference", "by +50.0 %, more than sampling noise explains; 1 of 5 functions that moved"
-         " did so by more than noise, first of all 'm' (+30.0 %"),
+        ("difference", MOVED, "difference", "by +50.0 %, more than sampling noise explains; 1 of 5 functions that"
+         " changed did so by more than noise, first of all 'm' (+30.0 %"),
         ("difference", MOVED | {"significant": False, "rows": []}, "difference", "which sampling noise may explain"),
         ("measured.idle", 150, "idle", "15.0 % are samples of idle CPUs"),
         ("measured.value", 400, "waiting", "(0.40 CPUs on average)"),

@@ -107,7 +107,7 @@ def test_copied_stacks_follow_the_kernel_part(tmp_path, installed, arch) -> None
     assert addresses(second) == runs[1][1][::-1]
     assert addresses(third) == [2**64 - 2**29, 2**64 - 2**30]
     assert result.unwound.ends == {End.COMPLETE: 2, End.NO_REGISTERS: 1}
-    assert unwound_line(result.unwound) == "100 % of 2 copied stacks unwound whole"
+    assert unwound_line(result.unwound) == "100 % of 2 user stack dumps fully unwound"
 
 
 def test_return_addresses_are_looked_up_within_their_call(tmp_path, installed) -> None:

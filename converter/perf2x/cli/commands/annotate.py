@@ -19,9 +19,7 @@ from perf2x.cli.progress import progress_bar
 Function = Annotated[
     str, typer.Argument(metavar="FUNCTION", help="Name of a function as perf2x top shows it, or a glob.")
 ]
-Value = Annotated[
-    Literal["period", "samples"], typer.Option("--value", help="Kind of the numbers.", rich_help_panel="Table")
-]
+Value = Annotated[Literal["period", "samples"], typer.Option("--value", help="What to count.", rich_help_panel="Table")]
 
 
 @with_groups

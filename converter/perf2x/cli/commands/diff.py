@@ -43,7 +43,7 @@ def diff(
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
-    """Compare two recordings: the functions that moved most.
+    """Compare two recordings: the functions that changed most.
 
     perf2x diff before.data after.data -o diff.html draws it; red grew, blue shrank. ~ marks changes that sampling
     noise explains.

@@ -33,7 +33,7 @@ MaxUnpacked = Annotated[
     typer.Option(
         "--max-unpacked",
         metavar="SIZE",
-        help="Largest size that a compressed input may unpack to, or a pipe may send: 500M, 20G.",
+        help="Maximum size of a decompressed input, or of input from a pipe: 500M, 20G.",
     ),
 ]
 
@@ -51,7 +51,7 @@ def dump(
     verbose: Verbose = False,
     max_unpacked: MaxUnpacked = None,
 ) -> None:
-    """Show the records of a recording in file order, a line for each; nothing is looked up.
+    """Show the records of a recording in file order, one per line, without symbols.
 
     -v shows fields, chains, registers and branches, worded as perf script -D words them. What is damaged or missing is
     counted on standard error at the end.
@@ -98,5 +98,5 @@ def _parse_seconds(seconds: str) -> int | None:
         return None
     match = _SECONDS.fullmatch(seconds.strip())
     if match is None:
-        raise OptionError(f"--time: {seconds!r} is no number of seconds")
+        raise OptionError(f"--time: {seconds!r} is not a number of seconds")
     return int(match[1]) * 10**9 + int((match[2] or "").ljust(9, "0"))

@@ -26,7 +26,7 @@ def explain(
     unpacking: UnpackFlags,
     quiet: Quiet = False,
 ) -> None:
-    """Say what ELF files can tell about addresses, what is missing, and what would help.
+    """Show which symbols, lines and unwinding information ELF files have, and what would help.
 
     Debug files are looked for where a conversion looks for them; every path that was looked at is listed.
     """

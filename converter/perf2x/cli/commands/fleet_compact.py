@@ -16,7 +16,7 @@ OlderThan = Annotated[
 
 @with_groups
 def fleet_compact(dataset: Folder, *, older_than: OlderThan = None, quiet: Quiet = False) -> None:
-    """Put small files of a dataset together, and sum its old timelines.
+    """Merge small files of a dataset, and sum its old timelines.
 
     What the dataset converts to stays the same, but for times of timelines that were summed. The command may be killed
     at any moment, and run while recordings are added.

@@ -12,7 +12,7 @@ from perf2x.cli.options.upkeep_options import Folder, find_dataset, now, parse_b
 OlderThan = Annotated[
     str, typer.Option("--older-than", metavar="AGE", help="Remove recordings that started longer ago: 12h, 30d, 8w.")
 ]
-DryRun = Annotated[bool, typer.Option("--dry-run", "-n", help="Only say how many recordings would go.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", "-n", help="Only say how many recordings would be removed.")]
 
 
 @with_groups
@@ -23,7 +23,7 @@ def fleet_gc(
     dry_run: DryRun = False,
     quiet: Quiet = False,
 ) -> None:
-    """Remove old recordings from a dataset, and all that only they need.
+    """Remove old recordings from a dataset, and what only they need.
 
     A recording that does not say when it started is as old as its file. Files that a killed run left unfinished go
     after a day. The command may be killed at any moment, and run while recordings are added.
@@ -35,5 +35,5 @@ def fleet_gc(
     removed = collect(find_dataset(dataset), before, moment, dry_run=dry_run)
     if not quiet:
         left = f", {removed.unfinished:,} unfinished files" if removed.unfinished else ""
-        verb = "would go" if dry_run else "removed"
+        verb = "would be removed" if dry_run else "removed"
         print_message(f"{dataset}: {removed.recordings:,} of {removed.of:,} recordings{left} {verb}")

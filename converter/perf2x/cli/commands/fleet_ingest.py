@@ -29,9 +29,10 @@ Recordings = Annotated[
     list[str] | None,
     typer.Argument(metavar="RECORDING", help="Files, patterns ('*.data') and addresses (s3://…); see --list."),
 ]
-Folder = Annotated[str, typer.Option("--output", "-o", metavar="DIR", help="The dataset, made where it is missing.")]
+Folder = Annotated[str, typer.Option("--output", "-o", metavar="DIR", help="The dataset; created if missing.")]
 Lists = Annotated[
-    list[str] | None, typer.Option("--list", metavar="FILE", help="A file with a recording a line; repeatable.")
+    list[str] | None,
+    typer.Option("--list", metavar="FILE", help="A file with the name of a recording per line; repeatable."),
 ]
 Tags = Annotated[
     list[str] | None, typer.Option("--tag", metavar="KEY=VALUE", help="A tag of all recordings; repeatable.")
@@ -43,11 +44,14 @@ Timeline = Annotated[bool, typer.Option("--timeline", help="Keep a row for each 
 Leave = Annotated[
     str,
     typer.Option(
-        "--leave-unfinished", metavar="AGE", help="Leave unfinished ones that changed since for later (0s: none)."
+        "--leave-unfinished", metavar="AGE", help="Skip unfinished recordings that changed within this time (0s: none)."
     ),
 ]
 FailAbove = Annotated[
-    str | None, typer.Option("--fail-above-errors", metavar="PCT", help="Fail when more recordings cannot be read.")
+    str | None,
+    typer.Option(
+        "--fail-above-errors", metavar="PCT", help="Fail if more than PCT % of the recordings cannot be read."
+    ),
 ]
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from perf2x.fleet.query import Answer
 
 Shape = Literal["table", "csv", "json", "markdown", "parquet"]
-Sql = Annotated[str, typer.Argument(metavar="SQL", help="A statement of DuckDB; - reads it from standard input.")]
+Sql = Annotated[str, typer.Argument(metavar="SQL", help="An SQL statement for DuckDB; - reads it from standard input.")]
 Format = Annotated[
     Shape | None,
     typer.Option(
@@ -34,14 +34,14 @@ Limit = Annotated[
 Memory = Annotated[
     str | None,
     typer.Option(
-        "--memory-limit", metavar="SIZE", help="Memory of the query, such as 500M or 16G.",
+        "--memory-limit", metavar="SIZE", help="Memory limit of the query, such as 500M or 16G.",
         show_default="4G, at most half of the machine's", rich_help_panel="Limits",
     ),
 ]  # fmt: skip
 Temporary = Annotated[
     str | None,
     typer.Option(
-        "--temp-directory", metavar="FOLDER", help="Where to put what has no room in memory.",
+        "--temp-directory", metavar="FOLDER", help="Folder for data that does not fit in memory.",
         show_default="that of temporary files", rich_help_panel="Limits",
     ),
 ]  # fmt: skip
@@ -66,7 +66,7 @@ def fleet_query(
     unpacking: UnpackFlags,
     quiet: Quiet = False,
 ) -> None:
-    """Answer SQL about a dataset with DuckDB.
+    """Run SQL on a dataset with DuckDB.
 
     Its tables are recordings, samples, nodes, places, lines and mappings; views are functions, frames, stacks and
     by_function. Nothing else can be read, and nothing written.
@@ -94,7 +94,7 @@ def _standard_input() -> str:
     try:
         text = sys.stdin.buffer.read(_MOST + 1)
         if len(text) > _MOST:
-            raise OptionError(f"standard input: more than {_MOST >> 20} MiB are no statement")
+            raise OptionError(f"standard input: more than {_MOST >> 20} MiB are too large for a statement")
         return text.decode()
     except (OSError, UnicodeDecodeError) as error:
         raise OptionError(f"standard input: {getattr(error, 'strerror', None) or error}") from None

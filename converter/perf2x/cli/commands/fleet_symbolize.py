@@ -35,7 +35,7 @@ def fleet_symbolize(
     unpacking: UnpackFlags,
     quiet: Quiet = False,
 ) -> None:
-    """Look up names for the places of a dataset, each once, on all cores or on a Dask cluster.
+    """Look up symbols for all addresses in a dataset, on all cores or on a Dask cluster.
 
     Only what has no name yet is looked up, so that later runs with more debug files fill in what is missing. What
     could be named only where it was recorded (just-in-time compiled code) was named when it was added.

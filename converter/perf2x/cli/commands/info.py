@@ -42,7 +42,7 @@ def info(
     unpacking: UnpackFlags,
     quiet: Quiet = False,
 ) -> None:
-    """Show what is in a recording: events, samples, threads, time span, records, losses, deferred and copied stacks.
+    """Show what is in a recording: events, samples, threads, time span, records, losses and stacks.
 
     --symbols, or an option for the source of names, adds the share of frames that have names; with -v, perf2x also
     shows why names are missing and what would help.

@@ -16,7 +16,7 @@ done
 the input cannot be converted, or the output cannot be written
 .TP
 2
-usage, or a filter that met nothing
+usage, or a filter that matched nothing
 .TP
 3
 done, but a quality gate failed (\-\-fail\-if\-\&..., \-\-fail\-above, \-\-strict)
@@ -29,7 +29,7 @@ DEBUGINFOD_URLS
 Servers to ask for symbols.
 .TP
 PERF2X_SYSROOT
-Directory that stands for / where files of this machine are read unasked: /usr/lib/debug, /boot, /lib/modules, /proc,
+Directory that stands for / where perf2x reads files by itself: /usr/lib/debug, /boot, /lib/modules, /proc,
 /sys, /tmp and recorded paths.
 .TP
 NO_COLOR

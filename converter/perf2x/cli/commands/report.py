@@ -34,9 +34,9 @@ def report(
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
-    """Say what was recorded, where the cost went, and what to look at next, in a bounded size.
+    """Summarize a recording on one page: what it cost, where, and what to look at next.
 
-    For a job summary, a pull request, or a program that reads. With --before, it says what changed, too.
+    For a job summary, a pull request or a language model; limited in size. With --before, it also says what changed.
     """
     from perf2x.analysis.report.report_tables import report_tables
     from perf2x.cli.render.summary import verbose_lines

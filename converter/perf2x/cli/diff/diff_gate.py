@@ -37,7 +37,7 @@ class GrowthLimit(Struct, frozen=True):
 
 
 def parse_limits(texts: Sequence[str]) -> list[GrowthLimit]:
-    """Parse the values of --fail-above; OptionError for one that is no limit."""
+    """Parse the values of --fail-above; OptionError for one that is not a limit."""
     return [_parse_limit(text) for text in texts]
 
 

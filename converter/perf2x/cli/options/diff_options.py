@@ -42,7 +42,7 @@ class DifferenceFlags(Struct, frozen=True):
 class ChangeFlags(RowFlags, frozen=True):
     """Contents of a table of changes."""
 
-    sort: Annotated[Literal["self", "total"], Option(help="Column to sort by and to hold gates against.")] = "self"
+    sort: Annotated[Literal["self", "total"], Option(help="Column to sort by and to apply --fail-above to.")] = "self"
 
 
 class ComparisonFlags(Struct, frozen=True):
@@ -51,14 +51,14 @@ class ComparisonFlags(Struct, frozen=True):
     PANEL: ClassVar[str] = "For CI"
 
     normalize: Annotated[
-        bool, Option(help="Compare shares: scale AFTER to the whole of BEFORE.", rich_help_panel=RowFlags.PANEL)
+        bool, Option(help="Compare shares: scale AFTER to the total of BEFORE.", rich_help_panel=RowFlags.PANEL)
     ] = False
     fail_above: Annotated[
         list[str] | None,
         Option(
             metavar="[WHAT=]PCT",
-            help="Exit with 3 when a line, or the whole, grew by more than PCT % of BEFORE's whole and sampling noise "
-            "does not explain it. WHAT: total, function, object, or some of them by name, function:parse*. Repeatable.",
+            help="Exit with 3 if a row, or the total, grew by more than PCT % of BEFORE's total and sampling noise "
+            "does not explain it. WHAT: total, function, object, or some of them by name, function:parse*; repeatable.",
         ),
     ] = None
     confidence: Annotated[
@@ -69,9 +69,7 @@ class ComparisonFlags(Struct, frozen=True):
         ),
         Rare,
     ] = "0.95"
-    any_change: Annotated[
-        bool, Option(help="Let --fail-above count changes that sampling noise explains, too."), Rare
-    ] = False
+    any_change: Annotated[bool, Option(help="Let --fail-above fail even for changes that may be noise."), Rare] = False
     show_all: Annotated[
         bool, Option("--all", help="Also show rows that did not change.", rich_help_panel=RowFlags.PANEL)
     ] = False

@@ -41,13 +41,13 @@ class FilterFlags(Struct, frozen=True):
     ] = None
     times: Annotated[
         Texts,
-        Option("--time", metavar="START,STOP", help="Seconds as perf script shows them, or 10%/2, or 0%-10%."),
+        Option("--time", metavar="START,STOP", help="Seconds as in perf script, or 10%/2, or 0%-10%."),
     ] = None
     wall_times: Annotated[
         Texts, Option("--time-wall", metavar="START,STOP", help="Times of day, 10:00:00,10:00:05.5."), Rare
     ] = None
     parallelism: Annotated[
-        Texts, Option(metavar="1-2", help="Taken while so many threads ran; needs context switches."), Rare
+        Texts, Option(metavar="1-2", help="Taken while this many threads ran; needs context switches."), Rare
     ] = None
     max_stack: Annotated[int | None, Option(metavar="N", min=0, help="Keep the N innermost frames."), Rare] = None
     no_kernel: Annotated[bool, Option(help="Leave kernel frames out."), Rare] = False
@@ -57,14 +57,14 @@ class FilterFlags(Struct, frozen=True):
         str | None,
         Option(
             metavar="SQL",
-            help="Of datasets: a condition on recordings and samples, \"tags['service'] = 'web' AND pid > 1\".",
+            help="For datasets: a condition on recordings and samples, \"tags['service'] = 'web' AND pid > 1\".",
         ),
         Rare,
     ] = None
     allow_empty: Annotated[bool, Option(help="Continue when there are no samples."), Rare] = False
 
     def part(self) -> dict[str, Any]:
-        """Fields of LoadOptions; OptionError for a text that is no number."""
+        """Fields of LoadOptions; OptionError for a text that is not a number."""
         return {
             "events": () if self.all_events() else tuple(self.events or ()),
             "choice": self.choice(),
@@ -73,7 +73,7 @@ class FilterFlags(Struct, frozen=True):
         }
 
     def choice(self) -> Choice:
-        """The filters as a Choice; OptionError for a text that is no number."""
+        """The filters as a Choice; OptionError for a text that is not a number."""
         if self.no_kernel and self.no_user:
             raise OptionError("--no-kernel and --no-user together leave nothing")
         lists: dict[str, Any] = {name: split_numbers(name, getattr(self, name) or ()) for name in _NUMBERS}

@@ -32,7 +32,7 @@ class FormatFlags(Struct, frozen=True):
     value: Annotated[
         Literal["period", "samples", "latency", "weight", "mispredicts"] | None,
         Option(
-            help="latency: period divided by threads that ran; samples (collapsed, otlp): their number; weight: of "
+            help="latency: period divided by running threads; samples (collapsed, otlp): their number; weight: of "
             "memory accesses; mispredicts: of branches.",
             show_default="period",
         ),
@@ -40,7 +40,9 @@ class FormatFlags(Struct, frozen=True):
     ] = None
     kernel_suffix: Annotated[bool, Option(help=r"collapsed: mark kernel frames with _\[k]."), Rare] = False
     label: Annotated[
-        str | None, Option(metavar="NAMES", help="pprof, otlp: labels, by commas (pid,tid,comm,cpu,mode…)."), Rare
+        str | None,
+        Option(metavar="NAMES", help="pprof, otlp: labels, separated by commas (pid,tid,comm,cpu,mode…)."),
+        Rare,
     ] = None
     pprof_names: Annotated[
         Literal["plain", "compat", "identifiers"] | None,
@@ -62,12 +64,12 @@ class FormatFlags(Struct, frozen=True):
         Option(
             metavar="NAME|BUILD-ID",
             help="autofdo, bolt: the program or library to count branches of.",
-            show_default="the one with most samples",
+            show_default="the one with the most samples",
         ),
         Rare,
     ] = None
     max_samples: Annotated[
-        int | None, Option(metavar="N", help="pprof: keep the N heaviest, sum up the rest."), Rare
+        int | None, Option(metavar="N", help="pprof: keep the N samples with the highest values, sum the rest."), Rare
     ] = None
     chrome_style: Annotated[
         Literal["slices", "cpuprofile"] | None,
@@ -76,16 +78,14 @@ class FormatFlags(Struct, frozen=True):
     ] = None
     perfetto_style: Annotated[
         Literal["stack-sample", "perf-sample"] | None,
-        Option(
-            help="perfetto: samples for version 58 and later, or for older readers, too.", show_default="stack-sample"
-        ),
+        Option(help="perfetto: for version 58 and later, or also for older readers.", show_default="stack-sample"),
         Rare,
     ] = None
     min_duration: Annotated[
-        int | None, Option(metavar="MICROSECONDS", help="chrome: leave out slices shorter than this."), Rare
+        int | None, Option(metavar="MICROSECONDS", help="chrome: leave out shorter slices."), Rare
     ] = None
     max_events: Annotated[
-        int | None, Option(metavar="N", help="chrome: fail when there are more slices than this."), Rare
+        int | None, Option(metavar="N", help="chrome: fail if there are more than N slices."), Rare
     ] = None
     per_cpu: Annotated[bool, Option(help="chrome: add a track for each CPU."), Rare] = False
     counters: Annotated[bool, Option(help="chrome: add a counter track for each other event."), Rare] = False

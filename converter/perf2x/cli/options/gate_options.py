@@ -13,14 +13,18 @@ class GateFlags(Struct, frozen=True):
 
     PANEL: ClassVar[str] = "For CI"
 
-    fail_if_unresolved: Annotated[str | None, Option(metavar="PCT", help="Fail when more frames lack names."), Rare] = (
-        None
-    )
-    fail_if_lost: Annotated[str | None, Option(metavar="PCT", help="Fail when more samples were lost."), Rare] = None
-    fail_if_missing_user: Annotated[
-        str | None, Option(metavar="PCT", help="Fail when more deferred user stacks are missing."), Rare
+    fail_if_unresolved: Annotated[
+        str | None, Option(metavar="PCT", help="Fail if more than PCT % of the frames have no name."), Rare
     ] = None
-    strict: Annotated[bool, Option(help="Fail when anything recorded is not in the output."), Rare] = False
+    fail_if_lost: Annotated[
+        str | None, Option(metavar="PCT", help="Fail if more than PCT % of the samples were lost."), Rare
+    ] = None
+    fail_if_missing_user: Annotated[
+        str | None,
+        Option(metavar="PCT", help="Fail if more than PCT % of the samples lack their deferred user stack."),
+        Rare,
+    ] = None
+    strict: Annotated[bool, Option(help="Fail if anything that was recorded is not in the output."), Rare] = False
     stats: Annotated[
         str | None,
         Option(metavar="json|FILE.json", help="Write quality figures as JSON to standard error or a file."),

@@ -16,7 +16,7 @@ class GroupingFlags(Struct, frozen=True):
 
     root: Annotated[
         Literal["comm", "process", "thread", "cpu", "cgroup", "none"] | None,
-        Option(help="Add such a root frame to every stack.", show_default="none; collapsed: comm"),
+        Option(help="Add a root frame to every stack.", show_default="none; collapsed: comm"),
     ] = None
     merge_threads: Annotated[bool, Option(help="Merge the threads of each process."), Rare] = False
     fold_recursion: Annotated[bool, Option(help="Merge the frames of a function that calls itself."), Rare] = False
@@ -29,17 +29,18 @@ class GroupingFlags(Struct, frozen=True):
         Option(
             "--pair",
             metavar="BEGIN:END[/KEY,…]",
-            help="Show the time between two tracepoints with equal keys, by the stack of the first. Repeatable.",
+            help="Show the time between two tracepoints with equal keys, with the first stack; repeatable.",
         ),
         Rare,
     ] = None
-    locks: Annotated[bool, Option(help="Show the time that the kernel's locks were contended."), Rare] = False
-    block: Annotated[bool, Option(help="Show the time that requests to disks took."), Rare] = False
-    irq: Annotated[bool, Option(help="Show the time in interrupt handlers."), Rare] = False
+    locks: Annotated[bool, Option(help="Show how long kernel locks were contended."), Rare] = False
+    block: Annotated[bool, Option(help="Show how long disk requests took."), Rare] = False
+    irq: Annotated[bool, Option(help="Show how long interrupt handlers took."), Rare] = False
     anonymize: Annotated[
         str | None,
         Option(
-            metavar="SECRET", help="Hash names of programs, files, functions and threads; equal secrets, equal hashes."
+            metavar="SECRET",
+            help="Hash names of programs, files, functions and threads; the same secret gives the same hashes.",
         ),
         Rare,
     ] = None

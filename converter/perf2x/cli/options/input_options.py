@@ -22,7 +22,7 @@ Inputs = Annotated[
     typer.Argument(
         metavar="INPUT",
         show_default=DEFAULT,
-        help="Recordings; files of one session are stitched together, others added up. - is standard input.",
+        help="Recordings; files of one session are joined, others are summed. - is standard input.",
     ),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing on standard error.")]
@@ -36,7 +36,7 @@ class UnpackFlags(Struct, frozen=True):
         str | None,
         typer.Option(
             metavar="SIZE",
-            help="Largest size that a compressed input may unpack to, or a pipe may send: 500M, 20G.",
+            help="Maximum size of a decompressed input, or of input from a pipe: 500M, 20G.",
             show_default="200 times its size",
         ),
         Rare,

@@ -27,7 +27,9 @@ class SymbolFlags(Struct, frozen=True):
             help="Root of the recorded machine's files; ~/.debug and /usr/lib/debug of this machine are not read.",
         ),
     ] = None
-    kallsyms: Annotated[str | None, Option(metavar="FILE", help="Symbols of the recorded kernel."), Rare] = None
+    kallsyms: Annotated[
+        str | None, Option(metavar="FILE", help="The recorded kernel's symbols (/proc/kallsyms)."), Rare
+    ] = None
     vmlinux: Annotated[str | None, Option(metavar="FILE", help="The kernel's ELF file."), Rare] = None
     debug_dirs: Annotated[
         list[str] | None,
@@ -52,7 +54,7 @@ class SymbolFlags(Struct, frozen=True):
         list[str] | None, Option("--archive", metavar="FILE", help="A tarball of perf archive; repeatable."), Rare
     ] = None
     allow_mismatch: Annotated[
-        bool, Option("--allow-build-id-mismatch", help="Use files of another build, too."), Rare
+        bool, Option("--allow-build-id-mismatch", help="Also use files of another build."), Rare
     ] = False
     names: Annotated[
         Literal["short", "full", "mangled"],
@@ -61,7 +63,7 @@ class SymbolFlags(Struct, frozen=True):
     inline: Annotated[
         bool, Option("--inline/--no-inline", help="Source lines and inlined functions.", rich_help_panel=ON), Rare
     ] = True
-    no_symbols: Annotated[bool, Option(help="Look up no names.")] = False
+    no_symbols: Annotated[bool, Option(help="Do not look up symbols.")] = False
 
     def part(self) -> dict[str, Any]:
         """Fields of LoadOptions; OptionError for a path that is not of its kind."""
@@ -103,7 +105,7 @@ def _path(option: str, text: str | None, fits: Callable[[Path], bool], kind: str
     if not path.exists():
         raise SettingError("", option, f" {text}: there is no such file or directory")
     if not fits(path):
-        raise SettingError("", option, f" {text}: it is no {kind}")
+        raise SettingError("", option, f" {text}: not a {kind}")
     return path
 
 

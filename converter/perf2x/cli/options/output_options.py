@@ -59,7 +59,7 @@ class OutputFlags(Struct, frozen=True):
         Option(
             "--tag",
             metavar="KEY=VALUE",
-            help="pprof: a label, otlp: an attribute of all inputs, or of one each when given once for each input.",
+            help="pprof: a label, otlp: an attribute; for all inputs, or given once per input.",
         ),
         Rare,
     ] = None
@@ -67,8 +67,8 @@ class OutputFlags(Struct, frozen=True):
         str | None,
         Option(
             metavar="TIME|file",
-            help="Time of day of the first sample, where the recording lacks it: 2026-11-21T10:00:05Z, "
-            "seconds since the epoch, or file (its date).",
+            help="Time of day of the first sample, if it was not recorded: 2026-11-21T10:00:05Z, "
+            "seconds since the epoch, or file for its date.",
         ),
         Rare,
     ] = None

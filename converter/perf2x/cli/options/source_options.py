@@ -21,7 +21,7 @@ class ListingFlags(Struct, frozen=True):
 
     source: Annotated[
         bool,
-        Option(help="Show source lines, read from the paths that debug info has, too; html: of the hottest functions."),
+        Option(help="Show source lines, also read from the paths in debug info; html: of the hottest functions."),
     ] = False
     source_dirs: Annotated[
         list[str] | None,
@@ -36,11 +36,11 @@ class ListingFlags(Struct, frozen=True):
     ] = False
     syntax: Annotated[Literal["att", "intel"], Option(help="Syntax of x86 instructions."), Rare] = "att"
     around: Annotated[
-        int, Option(metavar="N", min=0, max=1000, help="Lines before and after one with costs."), Rare
+        int, Option(metavar="N", min=0, max=1000, help="Lines to show before and after a line with costs."), Rare
     ] = 10
     hottest: Annotated[
         int,
-        Option(metavar="N", min=1, max=1000, help="Functions whose lines and instructions are embedded."),
+        Option(metavar="N", min=1, max=1000, help="Number of functions whose lines and instructions are embedded."),
         Rare,
     ] = 20
 

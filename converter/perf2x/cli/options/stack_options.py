@@ -15,17 +15,20 @@ class StackFlags(Struct, frozen=True):
 
     deferred_missing: Annotated[
         Literal["mark", "kernel-only", "drop"],
-        Option(metavar="HOW", help="Samples whose deferred user stack is not in the file: mark, kernel-only or drop."),
+        Option(
+            metavar="HOW",
+            help="What to do with samples whose deferred user stack is missing: mark, kernel-only or drop.",
+        ),
         Rare,
     ] = "mark"
     stitch_lbr: Annotated[
-        bool, Option(help="--call-graph lbr: complete stacks from the previous sample of the thread."), Rare
+        bool, Option(help="For --call-graph lbr: complete stacks from the previous sample of the thread."), Rare
     ] = False
     merge_callchains: Annotated[
         bool,
         Option(
             "--merge-callchains/--no-merge-callchains",
-            help="Join deferred user stacks to the samples that wait for them.",
+            help="Join deferred user stacks to their samples.",
             rich_help_panel=ON,
         ),
         Rare,
@@ -35,8 +38,8 @@ class StackFlags(Struct, frozen=True):
         Option(
             metavar="N",
             min=0,
-            show_default="as many cores as pay",
-            help="Number of processes that read samples and look up names; it does not change the result.",
+            show_default="auto",
+            help="Number of processes that read samples and look up names; the result is the same.",
         ),
         Rare,
     ] = 0

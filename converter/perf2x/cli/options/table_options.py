@@ -14,12 +14,14 @@ class RowFlags(Struct, frozen=True):
     PANEL: ClassVar[str] = "Table"
 
     limit: Annotated[int, Option("--limit", "-n", metavar="N", min=0, help="Show N rows; 0: all.")] = 20
-    by: Annotated[Literal["function", "object", "thread", "data-object"], Option(help="Kind of the rows.")] = "function"
+    by: Annotated[Literal["function", "object", "thread", "data-object"], Option(help="What the rows are.")] = (
+        "function"
+    )
     sort: Annotated[Literal["self", "total"], Option(help="Column to sort by.")] = "self"
     value: Annotated[
         Literal["period", "samples", "latency", "weight", "mispredicts"],
         Option(
-            help="Kind of the numbers; latency: period divided by threads that ran; weight: of memory accesses; "
+            help="What to count; latency: period divided by running threads; weight: of memory accesses; "
             "mispredicts: of branches."
         ),
     ] = "period"
@@ -40,7 +42,7 @@ class RowFlags(Struct, frozen=True):
 Json = Annotated[bool, Option("--json", help="Short for --format json.", rich_help_panel=RowFlags.PANEL)]
 Wide = Annotated[
     bool,
-    Option("--wide", help="Do not shorten names, however wide the table becomes.", rich_help_panel=RowFlags.PANEL),
+    Option("--wide", help="Show names in full, however wide the table becomes.", rich_help_panel=RowFlags.PANEL),
 ]
 
 

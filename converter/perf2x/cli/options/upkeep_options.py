@@ -21,7 +21,7 @@ def parse_age(option: str, age: str, examples: str) -> int:
     """Parse an age, a number of the units that ``examples`` has, to nanoseconds; OptionError."""
     found = _AGE.fullmatch(age)
     if found is None or f"0{found[2]}" not in re.sub(r"\d+", "0", examples):
-        raise OptionError(f"{option}: {age!r} is no age; write {examples}")
+        raise OptionError(f"{option}: {age!r} is not an age; write {examples}")
     return int(found[1]) * _SECONDS[found[2]] * 10**9
 
 
@@ -44,5 +44,5 @@ def find_dataset(name: str) -> "Storage":
 
     storage = storage_at(name)
     if not storage.files("recordings"):
-        raise FormatError(f"{name}: no dataset: it has no table of recordings")
+        raise FormatError(f"{name}: not a dataset: it has no table of recordings")
     return storage

@@ -17,10 +17,10 @@ class WorkerFlags(Struct, frozen=True):
     """Processes of this machine, or a cluster."""
 
     scheduler: Annotated[
-        str | None, Option(metavar="tls://…", help="A Dask cluster; else processes of this machine.")
+        str | None, Option(metavar="tls://…", help="Use a Dask cluster instead of processes on this machine.")
     ] = None
     workers: Annotated[
-        int, Option(metavar="N", min=0, help="Processes of this machine.", show_default="one a core")
+        int, Option(metavar="N", min=0, help="Number of processes on this machine.", show_default="one per core")
     ] = 0
     no_dashboard: Annotated[bool, Option(help="Do not print the address of the cluster's dashboard.")] = False
 

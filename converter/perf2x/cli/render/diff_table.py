@@ -65,14 +65,14 @@ def diff_report(table: ChangeTable) -> Report:
         if table.rows:
             yield from table_lines(_change_layouts(table), room)
         else:
-            yield f"no {table.by} moved"
+            yield f"no {table.by} changed"
 
     def markdown() -> Iterator[str]:
         from perf2x.cli.render.markdown_table import Section, code, escape_tildes, markdown_document
 
         text = f"{code(table.before.event, _EVENT)}: {escape_tildes(_change_heading(table))}"
         if not table.rows:
-            text += f"; no {table.by} moved"
+            text += f"; no {table.by} changed"
         elif table.unmoved:
             text += f"; {unmoved_note(table)}"
         before, after = map(code, table.sources)
@@ -83,14 +83,14 @@ def diff_report(table: ChangeTable) -> Report:
 
 def unmoved_note(table: ChangeTable) -> str:
     """A sentence on the rows that are left out because they did not change."""
-    return f"left out: {plural(table.unmoved, table.by)} that did not move"
+    return f"left out: {plural(table.unmoved, table.by)} that did not change"
 
 
 def _change_heading(table: ChangeTable) -> str:
     before, after = table.before, table.after
     whole = f"{format_amount(before.whole, before.unit)} before, {format_amount(after.whole, before.unit)} after"
     marked = any(_uncertain(row, column) for row in table.rows for column in _COLUMNS)
-    notes = ("; shares compared" if table.comparison.normalize else "") + ("; ~ may be chance" if marked else "")
+    notes = ("; shares compared" if table.comparison.normalize else "") + ("; ~ may be noise" if marked else "")
     return f"{whole} ({format_change(after.whole - before.whole, before.whole)}){notes}"
 
 

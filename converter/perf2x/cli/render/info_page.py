@@ -141,7 +141,7 @@ def _session(loaded: "Loaded", known: dict[str, Any]) -> Iterator[tuple[str, str
 
 
 def _quality(loaded: "Loaded") -> Iterator[str]:
-    """Sentences on deferred and copied stacks, names, losses and oddities."""
+    """Sentences on deferred user stacks and user stack dumps, names, losses and oddities."""
     deferred = deferred_line(loaded.deferred)
     if deferred:
         yield f"deferred: {deferred}"

@@ -70,7 +70,7 @@ def symbol_facts(loaded: "Loaded") -> dict[str, Any] | None:
 
 
 def unwound_facts(loaded: "Loaded") -> dict[str, Any]:
-    """Outcome of the unwinding of stack copies, as plain JSON values."""
+    """Outcome of the unwinding of user stack dumps, as plain JSON values."""
     report = loaded.unwound
     ends = {end.name.lower(): count for end, count in report.ends.items()}
     return {"samples": report.samples, "frames": report.frames, "guessed_frames": report.guessed, "ends": ends}

@@ -113,7 +113,7 @@ def deferred_line(report: "DeferredReport") -> str:
     beyond = report.joined_early_record + report.joined_across_exec
     parts = [f"{report.joined:,} of {report.samples:,} deferred user stacks joined"]
     if beyond:
-        parts.append(f"{beyond:,} of them perf 7.2 gives up")
+        parts.append(f"perf 7.2 would drop {beyond:,} of them")
     unjoined = report.missing + report.refused
     if unjoined:
         reasons = ", ".join(f"{reason} {count:,}" for reason, count in report.missing_reasons.items())
@@ -122,11 +122,13 @@ def deferred_line(report: "DeferredReport") -> str:
 
 
 def unwound_line(report: "UnwindReport") -> str:
-    """Share of copied stacks unwound to their outermost frame, and why others were not; "" without any."""
+    """Share of user stack dumps unwound to their outermost frame, and why others were not; "" without any."""
     if not report.samples:
         return ""
     whole = report.ends.get(End.COMPLETE, 0)
-    parts = [f"{math.floor(1000 * whole / report.samples) / 10:g} % of {report.samples:,} copied stacks unwound whole"]
+    parts = [
+        f"{math.floor(1000 * whole / report.samples) / 10:g} % of {report.samples:,} user stack dumps fully unwound"
+    ]
     for end, text in _UNWIND_ENDS.items():
         count = report.ends.get(end, 0)
         if count:

@@ -14,7 +14,7 @@ from perf2x.cli.render.number_format import format_change, format_percent
 _FEW_SAMPLES = 400
 """With so many samples a share of 10 % is uncertain by a third of itself (two standard deviations)."""
 _UNNAMED, _LOST, _MISSING, _CUT = 10.0, 1.0, 1.0, 5.0
-"""Percent of frames without names, of samples lost, of user stacks missing, of copied stacks cut short."""
+"""Percent of frames without names, of samples lost, of user stacks missing, of user stack dumps cut short."""
 _IDLE, _KERNEL, _HOT, _FLAT, _ONE_THREAD = 0.1, 0.3, 0.1, 0.3, 0.9
 """Shares of the whole."""
 _WAITING = 0.5
@@ -82,7 +82,7 @@ def _cut(facts: Facts) -> Step | None:
     share = 100 * (1 - stacks["whole"] / stacks["all"]) if stacks["all"] else 0.0
     if share < _CUT:
         return None
-    text = f"{share:.1f} % of the copied stacks end before their outermost function: totals of callers are too low."
+    text = f"{share:.1f} % of the user stack dumps end before their outermost function: totals of callers are too low."
     return Step("stacks", text + " Quality says what to record with.")
 
 
@@ -114,7 +114,7 @@ def _changed(facts: Facts) -> Step | None:
         text = f"{found['moved_significantly']:,} of {found['moved']:,} changed shares are more than noise"
     else:
         text = f"The whole changed by {change}, {real}; {found['moved_significantly']:,} of {found['moved']:,}"
-        text += " functions that moved did so by more than noise"
+        text += " functions that changed did so by more than noise"
     row = next((row for row in found["rows"] if row["significant"]), None)
     if row is None:
         return Step("difference", text + ".")

@@ -100,11 +100,11 @@ def _difference(facts: Facts) -> Iterator[str]:
         return
     before, after = found["value"]
     amounts = f"{format_amount(before, unit)} before, {format_amount(after, unit)} after"
-    doubt = "" if found["significant"] or found["normalized"] else ", may be chance"
+    doubt = "" if found["significant"] or found["normalized"] else ", may be noise"
     shares = "; shares compared" if found["normalized"] else ""
     yield f"Since {code(found['before'])}: {amounts} ({format_change(after - before, before)}{doubt}){shares}."
     if not found["rows"]:
-        yield "No function moved." if not found["moved"] else f"{plural(found['moved'], 'function')} moved."
+        yield "No function changed." if not found["moved"] else f"{plural(found['moved'], 'function')} changed."
         return
     yield ""
     yield table_row(["self before", "after", "change", "total", "function", "object"])
