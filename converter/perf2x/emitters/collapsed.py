@@ -57,7 +57,8 @@ class Collapsed:
 
     def emit(self, profile: Profile, out: BinaryIO) -> None:
         """Write sorted lines, each ended by a newline."""
-        out.writelines(self.lines(profile))
+        for chunk in self.lines(profile):
+            out.write(chunk)
 
     def notes(self, profile: Profile) -> tuple[str, ...]:
         """Unit of the numbers, and the events that are left out."""

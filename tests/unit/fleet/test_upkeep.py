@@ -330,5 +330,5 @@ def test_ages() -> None:
     hour = 3600 * 10**9
     assert [parse_before(age, 500 * hour) // hour for age in ("2h", "3d", "1w")] == [498, 428, 332]
     for age in ("", "3", "3m", "-1d", "d"):
-        with pytest.raises(OptionError, match="no age"):
+        with pytest.raises(OptionError, match="not an age"):
             parse_before(age, 0)

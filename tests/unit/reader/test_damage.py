@@ -104,7 +104,7 @@ def test_files_that_are_no_recording_are_refused(tmp_path: Path) -> None:
     ):
         with pytest.raises(FormatError, match=r"perf\.data"):
             opened(tmp_path, data)
-    with pytest.raises(FormatError, match="no recording"):
+    with pytest.raises(FormatError, match="not a recording"):
         open_recording(str(tmp_path.parent))
     with pytest.raises(FormatError, match="No such file"):
         open_recording(str(tmp_path / "absent"))
