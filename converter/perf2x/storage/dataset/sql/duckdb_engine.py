@@ -147,7 +147,8 @@ def told_apart(folder: Path) -> Iterator[None]:
             raise _shortage(folder) from None
         if any(SUFFIX in name and not Path(name).exists() for name in _QUOTED.findall(str(error))):
             raise ReplacedError(f"{folder}: its files were replaced while they were read; try again") from None
-        if str(folder.absolute()) in str(error) or _ERROR not in str(error):  # what Parquet's reader says has no kind
+        of_file = str(folder.absolute()) in str(error) or "Parquet file" in str(error)
+        if of_file or _ERROR not in str(error):  # what Parquet's reader says has no kind
             raise FormatError(f"{folder}: damaged: {_sentence(error)}") from None
         raise OptionError(f"SQL: {_sentence(error)}") from None
 

@@ -44,5 +44,13 @@ def _watched(connection: Any, seen: list[int]) -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         stack.callback(thread.join)
         stack.callback(told.close)  # which ends the thread
-        stack.callback(signal.set_wakeup_fd, signal.set_wakeup_fd(told.fileno(), warn_on_full_buffer=False))
+        before = signal.set_wakeup_fd(told.fileno(), warn_on_full_buffer=False)
+        stack.callback(_listen_again, told.fileno(), before)
         yield
+
+
+def _listen_again(ours: int, before: int) -> None:
+    """Tell whoever was told before of signals, unless another one is told by now: blocks end in any order."""
+    now = signal.set_wakeup_fd(-1)
+    with contextlib.suppress(OSError, ValueError):  # that block has ended
+        signal.set_wakeup_fd(before if now == ours else now)
