@@ -16,6 +16,7 @@ from typer import Typer
 from typer.testing import CliRunner
 
 from perf2x import __version__
+from tests.support.isolation import isolated
 from tests.support.recordings import CORPUS
 
 FOLDER = Path(__file__).parent / "transcripts"
@@ -83,7 +84,8 @@ def test_every_command_has_one() -> None:
 
 def main() -> None:
     for name in NAMES:
-        with tempfile.TemporaryDirectory() as place:
+        with tempfile.TemporaryDirectory() as place, pytest.MonkeyPatch.context() as patch:
+            isolated(patch, home=Path(place), root=Path(place))  # as in the tests: no kallsyms of this machine
             os.chdir(prepared(Path(place)))
             path = FOLDER / f"{name}.txt"
             path.write_text(replayed(path.read_text(), Path(place)))
