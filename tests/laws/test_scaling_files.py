@@ -369,7 +369,7 @@ LONG = {
     features: 2000, topology: 4000, perf_map: 20000, jitdump: 4000, jitdump_shared: 700, symbols: 16000,
     kallsyms: 40000, dwarf_units: 2000, dwarf_functions: 5000, dwarf_tables: 3000, dwarf_far: 3000,
     dwarf_unit_ranges: 3000, dwarf_function_ranges: 3000, dwarf_lines: 2000, dwarf_line_overlaps: 700,
-    dwarf_names: 1000, dwarf_directories: 4000,
+    dwarf_directories: 4000,
     dwo_shared: 1000, dwo_turns: 1000, dwp_common: 1000, dwp_overlaps: 1000, dwp_packed: 1000, one_unit_of_all: 300,
     frame_entries: 2000, frame_program: 5000, rule_columns: 10000, tags: 250, numbers: 6000,
     names: 6000, globs: 6000,
@@ -378,7 +378,7 @@ LONG = {
 
 @pytest.mark.parametrize(
     ("make", "count"),
-    [*QUICK.items(), *(pytest.param(*item, marks=pytest.mark.slow) for item in LONG.items())],
+    [*QUICK.items(), *LONG.items()],
     ids=lambda value: getattr(value, "__name__", str(value)),
 )
 def test_files(make: Callable[[int, Path], Work], count: int, tmp_path: Path) -> None:
