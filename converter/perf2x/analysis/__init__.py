@@ -1,1 +1,1 @@
-"""What people are shown: totals, differences, listings, dumps, explanations, reports."""
+"""Results for people: totals, differences, listings, dumps, explanations, reports."""

@@ -9,7 +9,7 @@ from perf2x.base.files.operating_system import has_file_locks, is_own, lock, rep
 PREFIX = "perf2x-unpacked-"
 _LOCK = "lock"
 _shown: dict[str, str] = {}
-"""What users call temporary files, by path."""
+"""Users' names of temporary files, by path."""
 
 
 def call_copy(copy: Path, name: str) -> Path:

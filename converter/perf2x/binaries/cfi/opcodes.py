@@ -18,7 +18,7 @@ PACKED = 0xC0
 
 
 class Effect(IntEnum):
-    """What an instruction changes."""
+    """The part of the unwinder's state that an instruction changes."""
 
     NOTHING = 0
     ADVANCE = 1

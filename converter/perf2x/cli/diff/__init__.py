@@ -1,1 +1,1 @@
-"""What ``perf2x diff`` compares, writes and limits."""
+"""Parts of ``perf2x diff``: the pair that it compares, files that it writes, limits."""

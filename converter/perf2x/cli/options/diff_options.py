@@ -46,7 +46,7 @@ class ChangeFlags(RowFlags, frozen=True):
 
 
 class ComparisonFlags(Struct, frozen=True):
-    """What is compared, and what fails."""
+    """The compared values, and the limits that fail."""
 
     PANEL: ClassVar[str] = "For CI"
 

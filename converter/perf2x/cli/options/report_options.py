@@ -7,7 +7,7 @@ from typer import Option
 
 
 class ReportFlags(Struct, frozen=True):
-    """What is compared and shown, and in how much room."""
+    """Contents and size of a report."""
 
     PANEL: ClassVar[str] = "Report"
 

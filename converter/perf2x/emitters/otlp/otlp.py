@@ -63,7 +63,7 @@ class Otlp:
 
     @property
     def needs(self) -> Needs:
-        """What attributes are made of; only timestamps keep samples apart."""
+        """Columns that attributes are made of; only timestamps keep samples apart."""
         return Needs(
             timeline=self.timestamps,
             times=self.timestamps,

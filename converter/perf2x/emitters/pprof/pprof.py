@@ -80,7 +80,7 @@ class Pprof:
 
     @property
     def needs(self) -> Needs:
-        """What labels are made of; only one with the time keeps samples apart."""
+        """Columns that labels are made of; only one with the time keeps samples apart."""
         labels = frozenset(self._labels)
         memory = {"data_src"} if MEMORY_LABELS.keys() & labels else set()
         return Needs(
