@@ -1,6 +1,6 @@
 """Names for the array types that every table is made of, and what holds for any table of equally long columns."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, TypeVar
 
 import numpy as np
@@ -33,12 +33,6 @@ def take_rows_of(table: Table, rows: I64 | Bools | slice) -> Table:
     """Return the table with only ``rows`` of every column, in their order; a slice copies nothing, None stays None."""
     columns = {name: getattr(table, name) for name in table.__struct_fields__}
     return replace(table, **{name: column[rows] for name, column in columns.items() if column is not None})
-
-
-def stacked(tables: Sequence[Table]) -> Table:
-    """Return the rows of all tables, one behind the other; there must be one, and no column may be None."""
-    names = tables[0].__struct_fields__
-    return replace(tables[0], **{name: np.concatenate([getattr(each, name) for each in tables]) for name in names})
 
 
 def row_slices(count: int, at_once: int) -> Iterator[slice]:

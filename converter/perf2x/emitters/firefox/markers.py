@@ -5,7 +5,8 @@ Each event has a schema and a category. Instants end where they begin: Perfetto 
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I64, AnyArray, ColumnTable, ends_run, of_next, stacked, take_rows_of
+from perf2x.base.columnar.arrays import I64, AnyArray, ColumnTable, ends_run, of_next, take_rows_of
+from perf2x.base.columnar.ragged import join_tables
 from perf2x.base.columnar.unique import argsort_rows, unique
 from perf2x.emitters.encoding.json_encoder import json_bytes, json_milliseconds, json_numbers
 from perf2x.emitters.encoding.text_chunks import chunk_array, interleaved
@@ -84,7 +85,7 @@ def no_markers() -> Markers:
 
 def in_order(parts: list[Markers]) -> Markers:
     """Return the rows of all parts by track, start and end."""
-    markers = stacked(parts)
+    markers = join_tables(parts)
     return take_rows_of(markers, argsort_rows([markers.track, markers.start, markers.end]))
 
 

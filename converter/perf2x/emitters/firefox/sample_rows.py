@@ -23,10 +23,9 @@ from perf2x.base.columnar.arrays import (
     narrow,
     of_next,
     of_previous,
-    stacked,
     take_rows_of,
 )
-from perf2x.base.columnar.ragged import argsort_small, offsets_of
+from perf2x.base.columnar.ragged import argsort_small, join_tables, offsets_of
 from perf2x.base.columnar.unique import argsort_rows
 from perf2x.emitters.firefox.lanes import Timeline
 from perf2x.emitters.timeline.running_time import rows_until
@@ -131,7 +130,7 @@ def _bounds(shown: ShownSamples, is_wait: Bools, length: I64) -> _Points:
 
 def _in_order(parts: list[_Points]) -> _Points:
     """Return all moments by track and time; of several at one time the samples, or one if none is a sample."""
-    points = stacked(parts)
+    points = join_tables(parts)
     is_pause = points.sample < 0
     order = argsort_rows([points.track, points.time, is_pause, np.maximum(points.sample, 0)])
     points = take_rows_of(points, order)

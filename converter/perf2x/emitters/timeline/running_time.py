@@ -21,10 +21,9 @@ from perf2x.base.columnar.arrays import (
     begins_run,
     ends_run,
     of_next,
-    stacked,
     take_rows_of,
 )
-from perf2x.base.columnar.ragged import offsets_of, ranges, row_numbers
+from perf2x.base.columnar.ragged import join_tables, offsets_of, ranges, row_numbers
 from perf2x.base.columnar.unique import argsort_rows, unique_inverse
 from perf2x.emitters.timeline.placement import Chains, earlier_ends
 
@@ -59,7 +58,7 @@ def gaps_between(spans: Spans) -> Spans:
 
 def union_of(one: Spans, other: Spans) -> Spans:
     """Return all time that either covers, as few spans as can be."""
-    both = stacked([one, other])
+    both = join_tables([one, other])
     both = replace(both, end=np.minimum(both.end, FAR))
     both = take_rows_of(both, argsort_rows([both.track, both.start, both.end]))
     chain = Chains.in_order(None, both.track)

@@ -10,7 +10,8 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I64, U64, Bools, stacked, take_rows_of
+from perf2x.base.columnar.arrays import I64, U64, Bools, take_rows_of
+from perf2x.base.columnar.ragged import join_tables
 from perf2x.base.columnar.unique import argsort_rows
 from perf2x.base.errors import OptionError
 from perf2x.model.diagnostics import Diagnostics, Severity
@@ -155,7 +156,7 @@ def _joined(profile: Profile, pairs: Sequence[PairEvents], waits: Sequence[Waits
     counts = [len(part) for part in waits]
     event = np.repeat(np.arange(first, first + len(pairs)), counts).astype(np.int32)
     shown = next((row for row, count in enumerate(counts, first) if count), first)
-    joined = joined_samples(profile, kept, stacked(waits), event)
+    joined = joined_samples(profile, kept, join_tables(waits), event)
     if times and len(samples) and not len(joined):
         raise OptionError("no sample and no pair in that time")
     return replace(profile, events=(*profile.events, *events), samples=joined, default_event=shown)

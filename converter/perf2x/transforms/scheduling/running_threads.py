@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I32, I64, U64, Bools, begins_run, ends_run, of_previous, stacked
+from perf2x.base.columnar.arrays import I32, I64, U64, Bools, begins_run, ends_run, of_previous
+from perf2x.base.columnar.ragged import join_tables
 from perf2x.base.columnar.unique import argsort_rows, unique
 from perf2x.model.profile.profile import Profile, RunningThreads
 from perf2x.model.recording.events import Recording
@@ -56,10 +57,10 @@ def _moments(schedule: Schedule, seen: ThreadTimes) -> tuple[ThreadTimes, Bools]
     if not schedule.is_traced:
         told = np.append(schedule.entered.tid, schedule.stopped.tid)
         seen = seen.where(~np.isin(seen.tid, told))
-    on = stacked([schedule.entered, seen])
+    on = join_tables([schedule.entered, seen])
     # a sample at the moment of its thread's departure was taken while it ran
     off = ThreadTimes(schedule.stopped.tid, schedule.stopped.time + np.uint64(1))
-    return stacked([on, off]), np.arange(len(on) + len(off)) < len(on)
+    return join_tables([on, off]), np.arange(len(on) + len(off)) < len(on)
 
 
 def _threads_of(profile: Profile, recording: Recording, schedule: Schedule, pids: tuple[int, ...]) -> I64:

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I32, I64, U8, U64, Bools, ColumnTable, stacked, take_rows_of
+from perf2x.base.columnar.arrays import I32, I64, U8, U64, Bools, ColumnTable, take_rows_of
+from perf2x.base.columnar.ragged import join_tables
 from perf2x.model.profile.waits import Wait
 from perf2x.model.recording.events import Event, Recording, Session
 from perf2x.model.recording.sideband import Sideband, Switches, Tasks
@@ -103,15 +104,15 @@ def schedule_of(recording: Recording) -> Schedule:
         entered.append(_without_idle(traced.next))
         left = _departures_of_samples(traced)
         stopped = ThreadTimes(traced.tid, traced.time)
-        stopped = stacked([stopped, unseen_departures(traced, stacked([stopped, *entered]))])
+        stopped = join_tables([stopped, unseen_departures(traced, join_tables([stopped, *entered]))])
     else:
         left, last = _departures_of_records(sideband.switches, recording.session), 0
         stopped = left.times
     alive = (left.tid > 0) & ~has_ended(left.times, exits, forks)
     return Schedule(
         left=take_rows_of(left, np.flatnonzero(alive)),
-        stopped=_without_idle(stacked([stopped, exits])),
-        entered=stacked(entered),
+        stopped=_without_idle(join_tables([stopped, exits])),
+        entered=join_tables(entered),
         exits=exits,
         forks=forks,
         end=max(last, _last_time(sideband), _last_sample(recording.session)),

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I32, I64, U64, ColumnTable, stacked
-from perf2x.base.columnar.ragged import Ragged
+from perf2x.base.columnar.arrays import I32, I64, U64, ColumnTable
+from perf2x.base.columnar.ragged import Ragged, join_tables
 from perf2x.base.columnar.unique import argsort_rows
 from perf2x.model.recording.events import Recording, Samples, Want
 from perf2x.model.value_limits import LAST_TIME
@@ -62,7 +62,7 @@ def switch_samples(recording: Recording) -> tuple[SwitchSamples, int, int]:
             held = np.flatnonzero(batch.event == row)
             parts.append(_of_batch(batch, held, places, recording.session.byte_order))
             missed += int((np.maximum(batch.period[held], np.uint64(1)) - np.uint64(1)).sum())
-    return stacked(parts), last, missed
+    return join_tables(parts), last, missed
 
 
 def unseen_departures(traced: SwitchSamples, told: ThreadTimes) -> ThreadTimes:

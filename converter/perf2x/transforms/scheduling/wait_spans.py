@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I64, U64, Bools, ColumnTable, stacked, take_rows_of
+from perf2x.base.columnar.arrays import I64, U64, Bools, ColumnTable, take_rows_of
+from perf2x.base.columnar.ragged import join_tables
 from perf2x.base.columnar.unique import group_rows
 from perf2x.model.value_limits import LAST_TIME, MOST_PERIOD
 from perf2x.transforms.filters.time_ranges import Range
@@ -70,7 +71,7 @@ def clipped(spans: Spans, ranges: Sequence[Range]) -> Spans:
     """Return the parts of waits within ranges of time, in order of time; all of them where there are no ranges."""
     if not ranges:
         return spans
-    joined = stacked([_within(spans, first, min(last, LAST_TIME - 1)) for first, last in ranges])
+    joined = join_tables([_within(spans, first, min(last, LAST_TIME - 1)) for first, last in ranges])
     return take_rows_of(joined, np.lexsort((joined.left, joined.since)))
 
 

@@ -14,8 +14,8 @@ from perf2x.base.columnar.arrays import (
     of_next,
     of_previous,
     row_slices,
-    stacked,
 )
+from perf2x.base.columnar.ragged import join_tables
 
 ROWS = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 1)), max_size=9)
 
@@ -53,7 +53,7 @@ def test_slices_cover_each_row_once(count) -> None:
 
 def test_tables_stand_one_behind_the_other() -> None:
     tables = [Table(np.arange(count), np.full(count, 2**63, np.uint64)) for count in (2, 0, 3)]
-    whole = stacked(tables)
+    whole = join_tables(tables)
     assert len(whole) == 5
     assert whole.number.tolist() == [0, 1, 0, 1, 2]
     assert whole.address.dtype == np.uint64
