@@ -9,6 +9,7 @@ from msgspec import Struct
 from perf2x.base.abi.uapi import SampleType
 from perf2x.base.columnar.arrays import I32, I64, U64
 from perf2x.model.diagnostics import Diagnostics, Severity
+from perf2x.model.recording.build_ids import with_vdso_names
 from perf2x.model.recording.events import Samples, Session
 from perf2x.model.recording.sideband import Mmaps, Sideband
 from perf2x.model.value_limits import LAST_TIME
@@ -70,7 +71,8 @@ def build_process_history(
     With ``per_process``, mappings of one file in several processes stay apart. Reports processes whose mappings are
     incomplete because there were too many forks to ``diagnostics``.
     """
-    mmaps = append_ksymbols(extend_kernel_text(sideband.mmaps), sideband.ksymbols)
+    mmaps = with_vdso_names(extend_kernel_text(sideband.mmaps), session)
+    mmaps = append_ksymbols(mmaps, sideband.ksymbols)
     tables = (mmaps, sideband.comms, sideband.forks, sideband.ksymbols)
     order, ranks = order_events(
         np.concatenate([table.time for table in tables]), np.concatenate([table.position for table in tables])

@@ -24,7 +24,7 @@ def make_context(
 
     A profile without kernel frames has none: its kernel is told by the recording's ``sideband``, where there is one.
     """
-    recorded = kernel_build_id(session, sideband.mmaps) if sideband else build_id_by_name(session, KERNEL, 0)
+    recorded = kernel_build_id(session, sideband.mmaps) if sideband else build_id_by_name(session, KERNEL)
     reference, build_id = ("", 0), recorded
     for row in np.flatnonzero(profile.mappings.is_kernel):
         name = profile.strings[int(profile.mappings.filename[row])]

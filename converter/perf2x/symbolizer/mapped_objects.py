@@ -98,7 +98,7 @@ def _object_key(profile: Profile, row: int, session: Session) -> ObjectKey:
     mappings, strings = profile.mappings, profile.strings
     name = strings[int(mappings.filename[row])]
     carried = bytes.fromhex(strings[int(mappings.build_id[row])])
-    build_id = carried or build_id_by_name(session, name, int(mappings.start[row]))
+    build_id = carried or build_id_by_name(session, name)
     kind = kind_of(name, bool(mappings.is_kernel[row]))
     if kind is DsoKind.ANONYMOUS:
         return ObjectKey(kind, "", b"", int(mappings.pid[row]))

@@ -14,7 +14,7 @@ from perf2x.binaries.elf.elf_file import ElfObject
 from perf2x.binaries.find.object_files import ObjectFiles
 from perf2x.model.diagnostics import Count, Severity
 from perf2x.model.profile.profile import Profile
-from perf2x.model.recording.build_ids import VDSO
+from perf2x.model.recording.build_ids import is_vdso
 from perf2x.symbolizer.entry_names import not_called, without_padding
 from perf2x.symbolizer.mapped_objects import MappedObject, addresses_of, dso_of, vdso_files
 from perf2x.symbolizer.sources.elf_symbols import count_broken
@@ -67,7 +67,7 @@ class ObjectResolver:
             found = find_files(self._context, mapped)
             dso = dso_of(self._profile, mapped, found)
             address, index = unique_inverse(addresses_of(self._profile, mapped, found))
-            is_file = mapped.key.kind is DsoKind.FILE or mapped.key.name == VDSO
+            is_file = mapped.key.kind is DsoKind.FILE or is_vdso(mapped.key.name)
             answers = self._ask_sources(dso, address, found.reason if is_file else "")
             function, used = _shared_functions(answers.parts)
             functions = [function_row(each, options.names) for each in used]
@@ -144,7 +144,7 @@ def find_files(context: Context, mapped: MappedObject) -> ObjectFiles:
     key = mapped.key
     if key.kind in (DsoKind.KERNEL, DsoKind.SYMBOL, DsoKind.ANONYMOUS):
         return ObjectFiles()
-    if key.name == VDSO:
+    if is_vdso(key.name):
         return vdso_files(context, mapped)
     found = context.finder.find(key.name, key.build_id, mapped.pid)
     if found.mismatched:

@@ -82,8 +82,8 @@ def merge_mappings(mmaps: Mmaps, session: Session, per_process: bool = False) ->
     different addresses stay apart.
     """
     build_ids = [
-        (build_id or build_id_by_name(session, name, start)).hex()
-        for build_id, name, start in zip(mmaps.build_id, mmaps.filename, mmaps.start.tolist(), strict=True)
+        (build_id or build_id_by_name(session, name)).hex()
+        for build_id, name in zip(mmaps.build_id, mmaps.filename, strict=True)
     ]
     traits = _traits(mmaps, build_ids, per_process)
     first, inverse = group_rows(traits)

@@ -23,6 +23,7 @@ from perf2x.binaries.elf.call_sites import CallSites
 from perf2x.binaries.elf.elf_file import ElfObject
 from perf2x.binaries.go.go_functions import GoFunctions
 from perf2x.binaries.go.go_table import go_functions, has_go_table
+from perf2x.model.recording.build_ids import is_vdso
 from perf2x.stitcher.unwind.architecture import Architecture
 from perf2x.stitcher.unwind.go_ends import go_ends
 from perf2x.stitcher.unwind.object_rules import ObjectRules
@@ -57,6 +58,7 @@ class CodeMap:
         """By object number, of those that a frame pointer led to."""
         self._object_of: I32 = np.full(len(mappings), -2, np.int32)
         """(mappings,) object number, −1 unusable, −2 not opened yet"""
+        self._in_vdso = np.array([*(is_vdso(name) for name in mappings.filename), False])
         self._numbers: dict[tuple[str, bytes], int] = {}
         self._shift: U64 = mappings.pgoff - mappings.start
         """(mappings,) the sum of this and an address is its file offset"""
@@ -73,6 +75,10 @@ class CodeMap:
         """(n,) bool: whether mappings hold just-in-time compiled code; −1 does not."""
         return np.append(self.mappings.is_jit, False)[mapping]
 
+    def is_vdso(self, mapping: I32) -> Bools:
+        """(n,) bool: whether mappings are a vDSO, which uses the frame pointer for other things; −1 is not."""
+        return self._in_vdso[mapping]
+
     def rules(self, mapping: I32, address: U64) -> I32:
         """(n,) rule numbers of addresses in their mappings (−1: none); NO_RULE without unwind information."""
         result = np.full(len(address), NO_RULE, np.int32)
@@ -84,6 +90,19 @@ class CodeMap:
         usable = (number >= 0) & (offset < OFFSET_LIMIT)
         key = number[usable].astype(np.uint64) << OBJECT_SHIFT | offset[usable]
         result[mapped[usable]] = self._search(key)
+        return result
+
+    def rules_by_code(self, mapping: I32, address: U64, exact: Bools) -> I32:
+        """(n,) rule numbers that code without call frame information tells itself; NO_RULE or RETURNS where not."""
+        result = np.full(len(address), NO_RULE, np.int32)
+        rows = np.flatnonzero(mapping >= 0)
+        number = self._objects(mapping[rows])
+        for one, part in rows_by(number[number >= 0].astype(np.int64)):
+            rules, at = self.objects[one], rows[number >= 0][part]
+            svma, found = rules.elf.svma(address[at] - (~exact[at]).astype(np.uint64) + self._shift[mapping[at]])
+            places, index = unique_inverse((svma << np.uint64(1) | exact[at].astype(np.uint64))[found])
+            answers = [rules.by_code((each >> 1) + (~each & 1), is_exact=bool(each & 1)) for each in places.tolist()]
+            result[at[found]] = np.array(answers, np.int32)[index]
         return result
 
     def may_return_to(self, mapping: I32, address: U64) -> Bools:

@@ -17,6 +17,7 @@ from perf2x.stitcher.unwind.aarch64 import AARCH64
 from perf2x.stitcher.unwind.architecture import Architecture
 from perf2x.stitcher.unwind.code_map import CodeMap, FindObject
 from perf2x.stitcher.unwind.go_ends import may_be_settled
+from perf2x.stitcher.unwind.object_rules import RETURNS
 from perf2x.stitcher.unwind.plain_steps import NOT_TAKEN, step_plainly
 from perf2x.stitcher.unwind.register_file import UNFINISHED, SampleView, initial_registers
 from perf2x.stitcher.unwind.stack_memory import stack_memory
@@ -241,7 +242,18 @@ class _BatchUnwinder(Struct):
         return end
 
     def _guess(self, view: SampleView, mapping: I32) -> U8:
-        end, address = step_by_frame_pointer(view)
+        """Leave code without call frame information: as the code tells, else by frame pointer, which no vDSO keeps."""
+        address, exact, _ = _where(view)
+        rule = self.code.rules_by_code(mapping, address, exact)
+        ruled, others = np.flatnonzero(rule >= 0), np.flatnonzero(rule < 0)
+        end = np.empty(len(rule), np.uint8)
+        end[ruled] = step_by_rules(view.part(ruled), self.code.table, rule[ruled])
+        end[others] = step_by_frame_pointer(view.part(others))
+        lost = (end == End.BROKEN) | ((rule < 0) & self.code.is_vdso(mapping))
+        pointer, _ = view.register(view.architecture.frame_pointer)
+        lost |= (end == End.COMPLETE) & (((rule == RETURNS) & (pointer == 0)) | ((rule >= 0) & exact))
+        end[lost] = End.NO_UNWIND_INFO
+        address, _, _ = _where(view)
         going = np.flatnonzero(end == UNFINISHED)
         end[going[~self._may_return_to(view.rows[going], address[going])]] = End.NO_UNWIND_INFO
         goes_on = end == UNFINISHED

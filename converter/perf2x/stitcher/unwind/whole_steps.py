@@ -145,11 +145,11 @@ def _end_reasons(view: SampleView, columns: RuleColumns, rule: I32, cfa: U64, so
     return end
 
 
-def step_by_frame_pointer(view: SampleView) -> tuple[U8, U64]:
+def step_by_frame_pointer(view: SampleView) -> U8:
     """Unwind by the frame pointer, where compilers save the caller's frame pointer and the return address.
 
     Source of truth: elfutils, backends/x86_64_unwind.c and aarch64_unwind.c. Samples that cannot
-    continue stay unchanged. Returns (n,) ends and return addresses; an address in no mapping is no return address.
+    continue stay unchanged. Returns (n,) ends; a return address may lie in no mapping, and is none then.
     A return address of 0 is an end only behind a call: in hand-written code the register holds what it likes.
     """
     frames, rows, word = view.frames, view.rows, np.uint64(view.architecture.word)
@@ -169,4 +169,4 @@ def step_by_frame_pointer(view: SampleView) -> tuple[U8, U64]:
     end[plausible & read & (address == 0) & called] = End.COMPLETE
     going = np.flatnonzero(end == UNFINISHED)
     view.part(going).cross(caller[going], pointer[going] + word + word, address[going])
-    return end, address
+    return end

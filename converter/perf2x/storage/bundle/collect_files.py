@@ -14,7 +14,7 @@ from perf2x.binaries.find.object_files import ObjectFiles
 from perf2x.binaries.find.perf_archive import name_key
 from perf2x.binaries.find.split_debug import has_supplementary, supplementary_file
 from perf2x.model.profile.profile import Profile
-from perf2x.model.recording.build_ids import VDSO
+from perf2x.model.recording.build_ids import is_vdso
 from perf2x.model.recording.mapping_names import is_jitdump
 from perf2x.stitcher.unwind.aarch64 import AARCH64
 from perf2x.stitcher.unwind.x86_64 import I386, X86_64
@@ -91,7 +91,7 @@ class _ContentsCollector:
 
     def _find_files(self, mapped: MappedObject) -> ObjectFiles:
         key, context = mapped.key, self._context
-        if key.name == VDSO:
+        if is_vdso(key.name):
             return vdso_files(context, mapped)
         found = context.finder.find(key.name, key.build_id, mapped.pid)
         if key.kind is DsoKind.MODULE:
