@@ -44,6 +44,7 @@ _WORDS = {
     "kernel_place_unknown": ("kernel symbol table at an unknown address", "kernel symbol tables at unknown addresses"),
     "perf_map_of_other_pid": ("perf map of another process id", "perf maps of another process id"),
     "jitdump_missing": ("missing jitdump file", "missing jitdump files"),
+    "jitdump_lines_outside": ("line outside its compiled code", "lines outside their compiled code"),
     "jitdump_shared": ("process with a shared jitdump file", "processes with a shared jitdump file"),
     "jitdump_other_clock": ("jitdump file with another clock", "jitdump files with another clock"),
     "no_timestamps": ("recording without times", "recordings without times"),

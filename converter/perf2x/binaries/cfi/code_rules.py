@@ -85,12 +85,14 @@ def _rule(is_64: bool, frame: Value, popped: int, saved: Mapping[int, Value], ta
         if isinstance(where, tuple) and where[0] == base:
             at = RegisterRule(RuleKind.OFFSET, where[1] - distance)
         registers.append((_dwarf(is_64, register), at))
-    if isinstance(base, int):
+    if base in (STACK, FRAME):
         return Rule(_dwarf(is_64, base), distance, counter, False, tuple(registers))
-    if not isinstance(base, tuple) or not isinstance(base[0], int):
+    first = base[0] if isinstance(base, tuple) else base
+    if not isinstance(first, int):
         return None
-    read = Operation(Operator.BREGX, base[1], _dwarf(is_64, base[0])), Operation(Operator.DEREF)
-    number = table.expression_number((*read, Operation(Operator.PLUS_UCONST, distance)))
+    start = Operation(Operator.BREGX, base[1] if isinstance(base, tuple) else 0, _dwarf(is_64, first))
+    read = (Operation(Operator.DEREF),) if isinstance(base, tuple) else ()
+    number = table.expression_number((start, *read, Operation(Operator.PLUS_UCONST, distance)))
     return Rule(CFA_BY_EXPRESSION, number, counter, False, tuple(registers))
 
 

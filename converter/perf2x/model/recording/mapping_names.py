@@ -15,6 +15,14 @@ def without_deleted(recorded: str) -> str:
     return recorded.removesuffix(" (deleted)")
 
 
+_INJECTED = re.compile(r"(?:^|/)jitted-\d+-\d+\.so$")
+
+
+def is_injected(filename: str) -> bool:
+    """True for the name of an ELF file that ``perf inject --jit`` wrote for a piece of a dump."""
+    return _INJECTED.search(filename) is not None
+
+
 _DUMP = re.compile(r"(?:^|/)jit-\d+\.dump$")
 
 

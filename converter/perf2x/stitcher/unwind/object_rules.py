@@ -67,7 +67,7 @@ class ObjectRules(Struct):
         NO_RULE where it does not, RETURNS if there must be a caller. A source of last resort: make sure that a
         call ends where it leads.
         """
-        is_start = not is_exact and 0 < svma - self.elf.entry <= START
+        is_start = not is_exact and self._is_started and 0 < svma - self.elf.entry <= START
         if is_start or self.elf.machine not in ("EM_X86_64", "EM_386"):
             return NO_RULE
         if (svma, is_exact) not in self._by_code:
@@ -101,13 +101,18 @@ class ObjectRules(Struct):
         """The rule at, or one byte before (where a return address is looked up), the first byte of known code."""
         if self.elf.machine != self.architecture.machine:
             return None
-        if svma and svma == self.elf.entry:  # the kernel starts programs there, ld.so among them
+        if svma and svma == self.elf.entry and self._is_started:
             return self.architecture.outermost
         for known in self.architecture.known_code:
             found = self._bytes(svma, known.size + 1)
             if known.pattern.match(found) or known.pattern.match(found, 1):
                 return known.rule
         return None
+
+    @property
+    def _is_started(self) -> bool:
+        """Whether the kernel starts it at its entry: programs and loaders, but not what perf inject --jit wrote."""
+        return self.elf.type == "ET_EXEC" or any(one.type == "PT_DYNAMIC" for one in self.elf.segments)
 
     def _bytes(self, svma: int, size: int) -> bytes:
         try:

@@ -206,8 +206,13 @@ class _BatchUnwinder(Struct):
         rows, mapping, stays, look = view.rows[here], mapping[here], stays[here], look[here]
         rule = self.code.rules(mapping, look)
         self.code.places.learn(self.finder, rows[stays], look[stays], mapping[stays], rule[stays])
-        visit = FrameVisit(rows, address[here], exact[here] | self._is_trampoline(rule))
-        return visit, self._step(replace(view, rows=rows), rule, mapping)
+        address, exact, signal = address[here], exact[here], self._is_trampoline(rule)
+        called = np.flatnonzero(signal & ~exact)
+        called = called[self.code.may_return_to(mapping[called], address[called])]
+        signal[called] = False
+        going = self._step(replace(view, rows=rows), rule, mapping)
+        view.frames.is_exact[rows[called]] = False
+        return FrameVisit(rows, address, exact | signal), going
 
     def _code_mapping(self, rows: I64, address: U64) -> tuple[I32, Bools]:
         """(n,) mappings that may hold code, −1 for none, and whether they stay to the ends of the images."""
@@ -215,7 +220,10 @@ class _BatchUnwinder(Struct):
         return np.where(self.code.is_code(mapping), mapping, np.int32(-1)), stays
 
     def _is_trampoline(self, rule: I32) -> Bools:
-        """(n,) bool: whether each frame is a signal trampoline or its like, returned to without having called."""
+        """(n,) bool: whether each frame is a signal trampoline or its like, returned to without having called.
+
+        Some runtimes describe changes of the stack so, behind a call (OCaml's caml_start_program).
+        """
         signal = self.code.table.columns().is_signal_frame
         if not signal.any():
             return np.zeros(len(rule), np.bool_)
@@ -250,8 +258,7 @@ class _BatchUnwinder(Struct):
         end[ruled] = step_by_rules(view.part(ruled), self.code.table, rule[ruled])
         end[others] = step_by_frame_pointer(view.part(others))
         lost = (end == End.BROKEN) | ((rule < 0) & self.code.is_vdso(mapping))
-        pointer, _ = view.register(view.architecture.frame_pointer)
-        lost |= (end == End.COMPLETE) & (((rule == RETURNS) & (pointer == 0)) | ((rule >= 0) & exact))
+        lost |= (end == End.COMPLETE) & ((rule == RETURNS) | ((rule >= 0) & exact))
         end[lost] = End.NO_UNWIND_INFO
         address, _, _ = _where(view)
         going = np.flatnonzero(end == UNFINISHED)

@@ -17,6 +17,7 @@ from perf2x.base.columnar.unique import unique
 from perf2x.binaries.cfi.dwarf_expressions import evaluate
 from perf2x.binaries.cfi.unwind_rules import CFA_BY_EXPRESSION, RuleColumns, RuleKind, RuleTable
 from perf2x.stitcher.unwind.register_file import UNFINISHED, RestoredRegister, SampleView
+from perf2x.stitcher.unwind.stack_memory import MAX_STACK_DISTANCE
 from perf2x.stitcher.unwind.unwound_chains import End
 
 
@@ -133,13 +134,18 @@ def _set_program_counters(
 
 
 def _end_reasons(view: SampleView, columns: RuleColumns, rule: I32, cfa: U64, sound: Bools, bad: I64) -> U8:
-    """The reasons why the samples ``bad`` have no return address."""
+    """The reasons why the samples ``bad`` have no return address.
+
+    Code that keeps its caller's stack pointer in a register of its own has changed to another stack (OCaml's runtime).
+    """
     rows, word = view.rows[bad], np.uint64(view.architecture.word)
-    elsewhere = view.frames.crossed_signal[rows] | (view.memory.count[rows] == 0)
+    register = columns.cfa_register[rule[bad]]
+    switched = (register >= 0) & ~np.isin(register, [view.architecture.stack_pointer, view.architecture.frame_pointer])
+    switched &= cfa[bad] - view.memory.base[rows] >= np.uint64(MAX_STACK_DISTANCE)
+    elsewhere = view.frames.crossed_signal[rows] | (view.memory.count[rows] == 0) | switched
     end = np.where(elsewhere, End.OTHER_STACK, End.BROKEN).astype(np.uint8)
     end[view.memory.is_unread(rows, cfa[bad] - word)] = End.OTHER_STACK
     end[view.memory.is_beyond(rows, cfa[bad] - word)] = End.TRUNCATED
-    register = columns.cfa_register[rule[bad]]
     needed = np.where(register == CFA_BY_EXPRESSION, view.architecture.stack_pointer, register)
     end[view.frames.recorded >> needed.astype(np.uint64) & np.uint64(1) == 0] = End.REGISTERS_MISSING
     return end

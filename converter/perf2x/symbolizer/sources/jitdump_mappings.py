@@ -111,6 +111,9 @@ def _open_dumps(
                 advice = "many processes name one dump of compiled code; in some of them its functions have no names."
                 diagnostics.add("jitdump_shared", Severity.LOSS, advice, where=filename)
                 continue
+        if dump.name not in opened:
+            advice = "lines of compiled code outside that code were left out, and others stand for them."
+            diagnostics.add("jitdump_lines_outside", Severity.GUESS, advice, dump.outside, filename)
         opened.add(dump.name)
         yield row, dump
 

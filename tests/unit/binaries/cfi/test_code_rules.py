@@ -5,17 +5,20 @@ from random import Random
 import pytest
 
 from perf2x.binaries.cfi.code_rules import rule_by_code
+from perf2x.binaries.cfi.code_ways import exits
 from perf2x.binaries.cfi.unwind_rules import CFA_BY_EXPRESSION, RegisterRule, RuleKind, RuleTable
 from perf2x.binaries.elf.elf_file import open_elf
 from perf2x.binaries.elf.x86_code import X86Code
-from tests.support.tiny_elf import TinySection, tiny_elf
+from tests.support.tiny_elf import TinySection, TinySymbol, symbol_sections, tiny_elf
 
 TEXT = 0x401000
 
 
 def rules_at(code: str, offsets: list[int], is_exact: bool = True, is_64: bool = True) -> list:
-    """CFA and saved registers, each as text, of a function without symbols."""
-    image = tiny_elf([TinySection(".text", bytes.fromhex(code), TEXT, flags=6)], is_64=is_64, machine=62 if is_64 else 3)
+    """Rules of a function without symbols, by offset."""
+    image = tiny_elf(
+        [TinySection(".text", bytes.fromhex(code), TEXT, flags=6)], is_64=is_64, machine=62 if is_64 else 3
+    )
     table = RuleTable(17 if is_64 else 9)
     x86 = X86Code(open_elf(image), None)
     return [rule_by_code(x86, TEXT + at, table, is_exact=is_exact) for at in offsets]
@@ -28,7 +31,16 @@ def cfas(code: str, offsets: list[int], **how) -> list[tuple[int, int] | None]:
 def test_pushes_and_pops() -> None:
     # push rbp; push rbx; sub rsp, 24; nop; add rsp, 24; pop rbx; pop rbp; ret
     code = "55534883ec18904883c4185b5dc3"
-    assert cfas(code, [0, 1, 2, 6, 7, 11, 12, 13]) == [(7, 8), (7, 16), (7, 24), (7, 48), (7, 48), (7, 24), (7, 16), (7, 8)]
+    assert cfas(code, [0, 1, 2, 6, 7, 11, 12, 13]) == [
+        (7, 8),
+        (7, 16),
+        (7, 24),
+        (7, 48),
+        (7, 48),
+        (7, 24),
+        (7, 16),
+        (7, 8),
+    ]
     saved = dict(rules_at(code, [6])[0].registers)
     assert saved == {
         16: RegisterRule(RuleKind.OFFSET, -8), 6: RegisterRule(RuleKind.OFFSET, -16),
@@ -68,9 +80,30 @@ def test_ways_that_disagree_give_no_rule() -> None:
     assert cfas("9074054883c408c3c3", [0]) == [None]
     # a jump through a table, and bytes that are no code
     assert cfas("90ffe0", [0]) == [None] and cfas("9006", [0]) == [None]
-    assert cfas("90ff2500000000", [0]) == [(7, 8)]  # but a jump through a slot of the linkage table is a call at the end
+    assert cfas("90ff2500000000", [0]) == [
+        (7, 8)
+    ]  # but a jump through a slot of the linkage table is a call at the end
 
 
 def test_loops_end() -> None:
     assert cfas("90ebfd", [0]) == [None]
     assert cfas("53ffc875fc5bc3", [1]) == [(7, 16)]
+
+
+def test_where_calls_do_not_return_the_start_of_the_function_tells() -> None:
+    """sub rsp, 8; call exit; then another function, which pops more."""
+    code = bytes.fromhex("4883ec08" + "e800100000" + "535b4883c410c3")
+    sections = [TinySection(".text", code, TEXT, flags=6), *symbol_sections([TinySymbol("f", TEXT, 9)], 2)]
+    known, table = X86Code(open_elf(tiny_elf(sections)), None), RuleTable(17)
+    rule = rule_by_code(known, TEXT + 9, table, is_exact=False)
+    assert rule is not None and (rule.cfa_register, rule.cfa_value) == (7, 16)
+    unknown = X86Code(open_elf(tiny_elf(sections[:1])), None)
+    rule = rule_by_code(unknown, TEXT + 9, table, is_exact=False)
+    assert rule is not None and rule.cfa_value == 24  # so a call has to end where a rule leads
+
+
+def test_code_behind_a_threads_function_exits() -> None:
+    # mov edi, eax; xor eax, eax; mov al, 60; syscall; hlt
+    for text, found in (("89c731c0b03c0f05f4", True), ("89c731c0b03cc3", False), ("06", False)):
+        image = tiny_elf([TinySection(".text", bytes.fromhex(text), TEXT, flags=6)])
+        assert exits(X86Code(open_elf(image), None), TEXT) is found

@@ -15,6 +15,7 @@ f6c301 test bl|f7c301000000 test ebx|f7d3 not ebx|66f7c30100 test bx|c8100000 en
 c5f877 vzeroupper|c5fd6f06 vmovdqu|c5f970c0ff vpshufd|c4e27d5806 vpbroadcastd|c4e37d0601aa vperm2f128
 c4e2f8f2c1 andn|62f17c48100402 vmovups|62f3fd4839c101 vextracti64x4|48ff2500000000 jmp [rip]|ff24c500000000 jmp
 """
+PREFIXES = {0x26, 0x2E, 0x36, 0x3E, *range(0x40, 0x50), 0x64, 0x65, 0x66, 0x67, 0xF0, 0xF2, 0xF3}
 LINES = [line.split(maxsplit=1) for text in SAMPLES.strip().splitlines() for line in text.split("|")]
 
 
@@ -60,7 +61,9 @@ def test_sizes_are_capstones() -> None:
                 code = (before + bytes([opcode]) + after).ljust(20, b"\x01")
                 theirs = next(engine.disasm_lite(code, 0), None)
                 ours = decode(code, 0, is_64=True)
-                if theirs and ours and not (before == b"\x0f" and opcode in range(0x20, 0x24)):  # the kernel's
+                # the kernel's moves of control registers, and REX that other prefixes make void
+                odd = opcode in range(0x20, 0x24) if before.endswith(b"\x0f") else opcode in PREFIXES
+                if theirs and ours and not odd and not theirs[2].startswith("ud"):
                     compared += 1
                     assert ours.size == theirs[1], (code.hex(), theirs)
     assert compared > 2000
