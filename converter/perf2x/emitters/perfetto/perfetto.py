@@ -26,7 +26,7 @@ from perf2x.model.profile.profile import Meta, Profile
 
 @dataclass(frozen=True, slots=True)
 class Perfetto:
-    """Perfetto's own trace, samples as samples: for ui.perfetto.dev, the smallest timeline."""
+    """Perfetto's own trace, samples as samples: for ui.perfetto.dev 58 and later, the smallest timeline."""
 
     suffix: ClassVar[str] = ".pftrace"
     style: str = option(
