@@ -73,7 +73,6 @@ def decode_chains(chains: Ragged, mode: U8) -> ChainFrames:
     Frames after an unknown marker (programs without frame pointers leave such words) have mode UNKNOWN; perf gives up
     the whole chain (add_callchain_ip).
     """
-    chains = _without_last_zeros(chains)
     is_marker = chains.values >= np.uint64(CALLCHAIN_CONTEXT_MAX)
     marker_at = np.flatnonzero(is_marker)
     before = np.append(0, np.cumsum(is_marker))[chains.offsets]  # markers in front of each row
@@ -90,18 +89,6 @@ def decode_chains(chains: Ragged, mode: U8) -> ChainFrames:
     begin[of_marker] = marker_at - np.arange(len(marker_at))
     begin[-1] = len(is_marker) - len(marker_at)
     return ChainFrames(chains.offsets - before, chains.values[~is_marker], ChainParts(row, modes, begin))
-
-
-def _without_last_zeros(chains: Ragged) -> Ragged:
-    """Leave out the return address 0, by which a chain of frame pointers ends: no code is there."""
-    last = chains.offsets[1:][chains.lengths >= 2] - 1
-    before = chains.values[last - 1]
-    last = last[(chains.values[last] == 0) & (before < np.uint64(CALLCHAIN_CONTEXT_MAX))]
-    if not len(last):
-        return chains
-    kept = np.ones(len(chains.values), np.bool_)
-    kept[last] = False
-    return Ragged(np.append(0, np.cumsum(kept))[chains.offsets], chains.values[kept])
 
 
 def _marker_modes(marker: U64) -> U8:

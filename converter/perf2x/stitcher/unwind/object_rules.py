@@ -6,21 +6,22 @@ elfutils, libdwfl.
 """
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 from msgspec import Struct, field
 
 from perf2x.base.columnar.arrays import I32, U64
 from perf2x.base.errors import ObjectError
-from perf2x.binaries.cfi.code_rules import rule_by_code
-from perf2x.binaries.cfi.code_ways import exits
 from perf2x.binaries.cfi.entry_index import FrameIndex
 from perf2x.binaries.cfi.find_sections import code_at, debug_frame_index, eh_frame_index
 from perf2x.binaries.cfi.section_rules import FrameSource
 from perf2x.binaries.cfi.unwind_rules import NO_RULE, Rule, RuleTable
 from perf2x.binaries.elf.elf_file import ElfObject
-from perf2x.binaries.elf.x86_code import X86Code
 from perf2x.stitcher.unwind.architecture import Architecture
+
+if TYPE_CHECKING:
+    from perf2x.binaries.elf.x86_code import X86Code
 
 RETURNS = -2
 """In place of a rule: none, but the function returns to a caller."""
@@ -40,7 +41,7 @@ class ObjectRules(Struct):
     problems: list[str] = field(default_factory=list)
     _sources: list[FrameSource] = field(default_factory=list)
     _not_loaded: list[Callable[[], FrameIndex | None]] = field(default_factory=list)
-    _code: X86Code | None = None
+    _code: "X86Code | None" = None
     _by_code: dict[tuple[int, bool], int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -71,6 +72,10 @@ class ObjectRules(Struct):
         if is_start or self.elf.machine not in ("EM_X86_64", "EM_386"):
             return NO_RULE
         if (svma, is_exact) not in self._by_code:
+            from perf2x.binaries.cfi.code_rules import rule_by_code  # few objects need it
+            from perf2x.binaries.cfi.code_ways import exits
+            from perf2x.binaries.elf.x86_code import X86Code
+
             if self._code is None:
                 self._code = X86Code(self.elf, self.debug)
             rule = rule_by_code(self._code, svma, self.table, is_exact=is_exact)
