@@ -58,7 +58,6 @@ class CodeMap:
         """By object number, of those that a frame pointer led to."""
         self._object_of: I32 = np.full(len(mappings), -2, np.int32)
         """(mappings,) object number, −1 unusable, −2 not opened yet"""
-        self._in_vdso = np.array([*(is_vdso(name) for name in mappings.filename), False])
         self._numbers: dict[tuple[str, bytes], int] = {}
         self._shift: U64 = mappings.pgoff - mappings.start
         """(mappings,) the sum of this and an address is its file offset"""
@@ -77,7 +76,9 @@ class CodeMap:
 
     def is_vdso(self, mapping: I32) -> Bools:
         """(n,) bool: whether mappings are a vDSO, which uses the frame pointer for other things; −1 is not."""
-        return self._in_vdso[mapping]
+        rows, index = unique_inverse(mapping)
+        names = [self.mappings.filename[row] if row >= 0 else "" for row in rows.tolist()]
+        return np.array([is_vdso(name) for name in names], np.bool_)[index]
 
     def rules(self, mapping: I32, address: U64) -> I32:
         """(n,) rule numbers of addresses in their mappings (−1: none); NO_RULE without unwind information."""
