@@ -12,12 +12,12 @@ from typing import Any
 from msgspec.structs import replace
 
 from perf2x.base.abi.uapi import SampleType
-from perf2x.base.errors import OptionError
+from perf2x.base.errors import SettingError
 from perf2x.model.profile.profile import Profile
 from perf2x.model.recording.events import Recording, Samples, Want
 from perf2x.model.recording.sample_batches import select_rows
 from perf2x.transforms.filters.choice import Choice
-from perf2x.transforms.filters.filter_batches import SampleFilter, Seen
+from perf2x.transforms.filters.filter_batches import SampleFilter, Seen, not_recorded
 from perf2x.transforms.filters.time_ranges import Range, needs_bounds, parse_times, parse_wall_times
 from perf2x.transforms.filters.unmatched_filters import UnmatchedFilters
 
@@ -91,11 +91,9 @@ class Selection:
 
 def check_root(root: str, recording: Recording) -> None:
     """OptionError when samples are to be grouped by what they do not say."""
-    wanted = {"cpu": (SampleType.CPU, "--sample-cpu"), "cgroup": (SampleType.CGROUP, "--all-cgroups")}.get(root)
-    if wanted and not any(event.sample_type & wanted[0] for event in recording.session.events):
-        raise OptionError(
-            f"--root {root}: the recording does not say the {root} of its samples; record with: perf record {wanted[1]}"
-        )
+    wanted = {"cpu": SampleType.CPU, "cgroup": SampleType.CGROUP}.get(root)
+    if wanted and not any(event.sample_type & wanted for event in recording.session.events):
+        raise not_recorded("root", root)
 
 
 def _ranges(choice: Choice, recording: Recording) -> tuple[Range, ...]:
@@ -104,9 +102,8 @@ def _ranges(choice: Choice, recording: Recording) -> tuple[Range, ...]:
     ranges = [span for text in choice.times for span in parse_times(text, first, last)]
     offset = recording.session.wall_clock_offset_ns
     if choice.wall_times and offset is None:
-        raise OptionError(
-            "--time-wall: the recording does not say what time of day it was made; record with: perf record -k 1"
-        )
+        words = ": the recording does not say what time of day it was made; record with: perf record -k 1"
+        raise SettingError("", "wall_times", words)
     for text in choice.wall_times:
         start = datetime.fromtimestamp((_bounds(recording)[0] + (offset or 0)) / 1e9).astimezone()
         ranges += parse_wall_times(text, start, offset or 0)
@@ -124,5 +121,5 @@ def _bounds(recording: Recording) -> tuple[int, int]:
         if batch.time is not None and len(batch)
     ]
     if not bounds:
-        raise OptionError("--time: the recording does not say the time of its samples; record with: perf record -T")
+        raise not_recorded("times")
     return min(first for first, _ in bounds), max(last for _, last in bounds)

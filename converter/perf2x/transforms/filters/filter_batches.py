@@ -3,10 +3,12 @@
 import numpy as np
 from msgspec import Struct, field
 
+from perf2x.base.abi.uapi import SampleType
 from perf2x.base.columnar.arrays import AnyArray, Bools
 from perf2x.base.columnar.unique import unique
-from perf2x.base.errors import OptionError
-from perf2x.model.recording.events import Samples
+from perf2x.base.errors import OptionError, SettingError
+from perf2x.model.profile.profile import Profile
+from perf2x.model.recording.events import Recording, Samples
 from perf2x.transforms.filters.time_ranges import Range
 from perf2x.transforms.filters.unmatched_filters import UnmatchedFilters
 
@@ -101,9 +103,22 @@ def column_of(samples: Samples, name: str) -> AnyArray:
     """A column that filters need; OptionError says how to record it."""
     column: AnyArray | None = getattr(samples, name)
     if column is None:
-        advice = "perf record -T" if name == "time" else "perf record --sample-cpu"
-        raise OptionError(f"--{name}: the recording does not say the {name} of its samples; record with: {advice}")
+        raise not_recorded(f"{name}s", name)
     return column
+
+
+def check_timed(setting: str, profile: Profile, recording: Recording) -> None:
+    """SettingError when samples have no times."""
+    timed = any(event.sample_type & SampleType.TIME for event in recording.session.events)
+    if profile.samples.time is None or not timed:
+        raise not_recorded(setting)
+
+
+def not_recorded(setting: str, wanted: str = "time") -> SettingError:
+    """Return the error for a setting that asks what samples do not say: their ``time``, ``cpu`` or ``cgroup``."""
+    flag = {"time": "-T", "cpu": "--sample-cpu", "cgroup": "--all-cgroups"}[wanted]
+    words = f": the recording does not say the {wanted} of its samples; record with: perf record {flag}"
+    return SettingError("", setting, words)
 
 
 def seconds(nanoseconds: int) -> str:

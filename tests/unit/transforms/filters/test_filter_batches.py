@@ -54,7 +54,7 @@ def test_who_passes(wanted: SampleFilter, passes: list[int]) -> None:
 
 @pytest.mark.parametrize(("name", "advice"), [("time", "perf record -T"), ("cpu", "perf record --sample-cpu")])
 def test_what_samples_do_not_say_cannot_be_asked_for(name: str, advice: str) -> None:
-    with pytest.raises(OptionError, match=f"--{name}: .* the {name} of its samples; record with: {advice}$"):
+    with pytest.raises(OptionError, match=f"{name}s: .* the {name} of its samples; record with: {advice}$"):
         column_of(batch(**{name: None}), name)
 
 
