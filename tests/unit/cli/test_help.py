@@ -46,7 +46,6 @@ def test_conversions_import_only_what_they_use(tmp_path: Path) -> None:
         "perf2x.pipeline.merge_reports",
         "perf2x.reader.joined_session",
         "perf2x.reader.records.tracepoint_decoder",
-        "perf2x.transforms.filters.filter_profile",
         "perf2x.binaries.dwarf.compilation_units",
         "perf2x.symbolizer.sources.parse_jitdump",
         "perf2x.symbolizer.demangle.parameters",

@@ -6,7 +6,6 @@ from msgspec import Struct
 from typer import Option
 
 from perf2x.cli.options import Rare
-from perf2x.transforms.filters.choice import Grouping
 
 
 class GroupingFlags(Struct, frozen=True):
@@ -47,6 +46,8 @@ class GroupingFlags(Struct, frozen=True):
 
     def part(self) -> dict[str, Any]:
         """Fields of LoadOptions."""
+        from perf2x.transforms.filters.choice import Grouping
+
         presets = tuple(name for name in ("locks", "block", "irq") if getattr(self, name))
         return {
             "grouping": Grouping(self.root or "none", self.merge_threads, self.fold_recursion),

@@ -77,7 +77,10 @@ def utc_times(profile: Profile) -> U64:
     if not meta.wall_start_ns:
         raise SettingError(
             "otlp's timestamps are times of day, which the recording does not tell: add ",
-            "start_time", " TIME, or ", "start_time", " file",
+            "start_time",
+            " TIME, or ",
+            "start_time",
+            " file",
         )
     return time + np.uint64((meta.wall_start_ns - meta.start_ns) % (1 << 64))  # wraps around as the clocks' distance
 

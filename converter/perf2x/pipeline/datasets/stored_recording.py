@@ -128,7 +128,7 @@ class StoredRecording:
     def _selected(self, selection: Selection, options: LoadOptions) -> Profile:
         """The profile of the selected samples with the columns that are wanted."""
         from perf2x.storage.dataset.read.restore_profile import restore_profile
-        from perf2x.transforms.filters.filter_profile import keep_samples
+        from perf2x.transforms.filters.choice import keep_samples
 
         profile = restore_profile(self._rows, self._meta, with_cgroups=options.keeps_cgroup)
         batch = batch_of(profile)

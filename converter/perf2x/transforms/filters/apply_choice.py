@@ -16,7 +16,7 @@ from perf2x.base.errors import SettingError
 from perf2x.model.profile.profile import Profile
 from perf2x.model.recording.events import Recording, Samples, Want
 from perf2x.model.recording.sample_batches import select_rows
-from perf2x.transforms.filters.choice import Choice
+from perf2x.transforms.filters.choice import COLUMNS, FILTERS, ROWS, Choice
 from perf2x.transforms.filters.filter_batches import SampleFilter, Seen, not_recorded
 from perf2x.transforms.filters.time_ranges import Range, needs_bounds, parse_times, parse_wall_times
 from perf2x.transforms.filters.unmatched_filters import UnmatchedFilters
@@ -39,7 +39,8 @@ class Selection:
     ) -> None:
         self._choice, self.unmatched = choice, unmatched or UnmatchedFilters()
         ranges = _ranges(choice, recording)
-        self.passing = SampleFilter(choice.pids, choice.tids, choice.cpus, ranges, choice.no_idle)
+        asked = {name: value for name, value in choice.given().items() if name in COLUMNS or name in ROWS}
+        self.passing = SampleFilter(asked, ranges)
         self._filter = replace(self.passing, times=()) if late_times else self.passing
         self.seen = Seen()
         self._had_samples = False
@@ -58,35 +59,26 @@ class Selection:
 
     def before_symbols(self, profile: Profile) -> Profile:
         """Choose by what needs no names of functions: threads, modes, objects."""
-        choice = self._choice
         self._had_samples = len(profile.samples) > 0
-        if not choice:
-            return profile
-        from perf2x.transforms.filters import filter_profile
-
-        if choice.comms:
-            profile = filter_profile.keep_comms(profile, choice.comms, self.unmatched)
-        if choice.no_kernel or choice.no_user:
-            profile = filter_profile.without_modes(profile, kernel=choice.no_kernel, user=choice.no_user)
-        if choice.dsos:
-            profile = filter_profile.keep_objects(profile, choice.dsos, self.unmatched)
-        return profile
+        return self._filtered(profile, by_function=False)
 
     def after_symbols(self, profile: Profile) -> Profile:
         """Choose by function, cut stacks, and leave out of the tables what no sample uses any more."""
-        choice = self._choice
-        if not choice:
+        if not self._choice:
             return profile
         from perf2x.transforms.drop_unused import compact
-        from perf2x.transforms.filters import filter_profile
 
-        if choice.symbols:
-            profile = filter_profile.keep_functions(profile, choice.symbols, self.unmatched)
+        profile = self._filtered(profile, by_function=True)
         if self._had_samples and not len(profile.samples):
             self.unmatched.nothing_left("nothing is left: no sample passes all filters")
-        if choice.max_stack is not None:
-            profile = filter_profile.innermost(profile, choice.max_stack)
         return compact(profile)
+
+    def _filtered(self, profile: Profile, *, by_function: bool) -> Profile:
+        asked = self._choice.given()
+        for name, one in FILTERS.items():
+            if name in asked and one.by_function == by_function:
+                profile = one.keep(profile, asked[name], self.unmatched)
+        return profile
 
 
 def check_root(root: str, recording: Recording) -> None:

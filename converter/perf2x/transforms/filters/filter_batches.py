@@ -1,5 +1,7 @@
 """Filters on what a sample itself says (pid, tid, CPU, time), applied to batches before anything is looked up."""
 
+from typing import Any
+
 import numpy as np
 from msgspec import Struct, field
 
@@ -9,6 +11,7 @@ from perf2x.base.columnar.unique import unique
 from perf2x.base.errors import OptionError, SettingError
 from perf2x.model.profile.profile import Profile
 from perf2x.model.recording.events import Recording, Samples
+from perf2x.transforms.filters.choice import COLUMNS, ROWS
 from perf2x.transforms.filters.time_ranges import Range
 from perf2x.transforms.filters.unmatched_filters import UnmatchedFilters
 
@@ -16,11 +19,9 @@ from perf2x.transforms.filters.unmatched_filters import UnmatchedFilters
 class SampleFilter(Struct, frozen=True):
     """Samples pass that satisfy everything that is set."""
 
-    pids: tuple[int, ...] = ()
-    tids: tuple[int, ...] = ()
-    cpus: tuple[int, ...] = ()
+    asked: dict[str, Any] = {}
+    """Filters of COLUMNS and ROWS, by field of Choice."""
     times: tuple[Range, ...] = ()
-    no_idle: bool = False
 
     def passing(self, samples: Samples) -> Bools:
         """(n,) bool; OptionError when the recording lacks what is asked about."""
@@ -33,14 +34,13 @@ class SampleFilter(Struct, frozen=True):
             for first, last in self.times:
                 within |= (time >= np.uint64(first)) & (time <= np.uint64(last))
             passes &= within
-        if self.no_idle:
-            passes &= samples.pid != 0
+        for name in self.asked.keys() & ROWS:
+            passes &= ROWS[name](samples, self.asked[name])
         return passes
 
     def numbers(self) -> list[tuple[str, tuple[int, ...]]]:
         """Columns with wanted numbers."""
-        asked = (("pid", self.pids), ("tid", self.tids), ("cpu", self.cpus))
-        return [(name, wanted) for name, wanted in asked if wanted]
+        return [(COLUMNS[name], wanted) for name, wanted in self.asked.items() if name in COLUMNS]
 
 
 class Seen(Struct):
@@ -78,7 +78,7 @@ class Seen(Struct):
             return
         for name, numbers in wanted.numbers():
             self._check_numbers(name, numbers, unmatched)
-        only_times = wanted.times and not wanted.numbers() and not wanted.no_idle
+        only_times = wanted.times and not wanted.asked
         if self.passed:
             unmatched.matched("time", wanted.times)
         elif only_times:

@@ -63,9 +63,7 @@ def test_a_bomb_is_refused_by_every_command(dataset: Path, tmp_path: Path) -> No
     for words in commands(dataset, tmp_path):
         ran = perf2x(*words)
         assert ran.code == 1, words
-        assert ran.err.startswith(f"perf2x: {path}: its ") and ran.err.endswith(
-            "--max-unpacked raises the limit\n"
-        )
+        assert ran.err.startswith(f"perf2x: {path}: its ") and ran.err.endswith("--max-unpacked raises the limit\n")
     ran = perf2x("fleet", "query", dataset, SUM, "--max-unpacked", "2G", "--json")
     assert ran.out == f'[\n{{"n": {4_000_000 * one["count"][0].as_py()}}}\n]\n'
 

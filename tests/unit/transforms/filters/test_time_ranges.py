@@ -5,7 +5,7 @@ from datetime import datetime, timedelta, timezone
 import pytest
 
 from perf2x.base.errors import OptionError
-from perf2x.transforms.filters.choice import split_names, split_numbers
+from perf2x.cli.options.filter_options import split_names, split_numbers
 from perf2x.transforms.filters.time_ranges import END, needs_bounds, parse_times, parse_wall_times
 
 S = 10**9
