@@ -96,7 +96,7 @@ def test_settings_have_an_option() -> None:
         "listings.source",
     }
     assert {option(setting).partition(" ")[0] for setting in settings} <= spelled
-    assert [option(f"pairs={value}") for value in ("locks", "a:b")] == ["--locks", "--pair a:b"]
+    assert [option(f"pairs={value}") for value in ("locks", "a:b")] == ["--pair locks", "--pair a:b"]
 
 
 def lacking() -> list[tuple[str, str, str]]:

@@ -28,13 +28,14 @@ class GroupingFlags(Struct, frozen=True):
         Option(
             "--pair",
             metavar="BEGIN:END[/KEY,…]",
-            help="Show the time between two tracepoints with equal keys, with the first stack; repeatable.",
+            help="Show the time between two tracepoints with equal keys, with the first stack, or of locks (contended "
+            "kernel locks), block (disk requests) or irq (interrupt handlers); repeatable.",
         ),
         Rare,
     ] = None
-    locks: Annotated[bool, Option(help="Show how long kernel locks were contended."), Rare] = False
-    block: Annotated[bool, Option(help="Show how long disk requests took."), Rare] = False
-    irq: Annotated[bool, Option(help="Show how long interrupt handlers took."), Rare] = False
+    locks: Annotated[bool, Option(hidden=True), Rare] = False
+    block: Annotated[bool, Option(hidden=True), Rare] = False
+    irq: Annotated[bool, Option(hidden=True), Rare] = False
     anonymize: Annotated[
         str | None,
         Option(
