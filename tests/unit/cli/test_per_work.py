@@ -1,6 +1,7 @@
 """``--per``, ``--per-value`` and limits of shares: the same numbers in table, gate, report and files."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from tests.forge import Comm, Event, Mmap2, Sample, Session, write_file
 from tests.forge import kernel as k
 from tests.support.command import perf2x
-from tests.unit.cli.diff_inputs import QUICK, forged, labelled, read_pprof
+from tests.unit.cli.diff_inputs import QUICK, forged, labelled, page_of, read_pprof
 
 PLAIN = {"GITHUB_ACTIONS": "", "GITLAB_CI": ""}
 FIRST = ("-q", "--no-symbols")
@@ -39,6 +40,8 @@ def test_costs_are_per_unit_of_work(longer: tuple[Path, Path]) -> None:
     assert perf2x(*words, "--per", "1000,2000").code == 0
     ran = perf2x(*words, "--per", "1000,1600", env=PLAIN)
     assert (ran.code, ran.err.startswith("perf2x: the whole grew by +25.0 %")) == (3, True)
+    low, high = map(float, re.findall(r"[(]?([+-][\d.]+) %", ran.err)[1:3])
+    assert 10 < low < 25 < high < 40
     assert ran.out.startswith(
         "cpu-clock: 400.00 µs before, 500.00 µs after (+25.0 %); per unit of work: 1,000 before, 1,600 after, "
         "scaled to 1,000"
@@ -67,7 +70,10 @@ def test_everything_has_the_same_numbers(longer: tuple[Path, Path], tmp_path: Pa
     }
     page = tmp_path / "diff.html"
     perf2x("diff", *longer, *QUICK, *words, "-o", page)
-    assert page.exists()
+    held = page_of(page)
+    assert [sum(held["rows"][column]) for column in ("beforeValue", "value")] == wanted
+    assert held["facts"][-1] == "costs after are for the work done before"
+    assert held["facts"][1].endswith("1,600 units of work")
 
 
 def test_noise_is_scaled_with_the_costs(longer: tuple[Path, Path]) -> None:
