@@ -1,8 +1,12 @@
 """Small recordings for tests of ``perf2x diff``."""
 
+import base64
 import gzip
+import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from perf2x.emitters.pprof.profile_pb2 import Profile as Pprof
 from tests.forge import Comm, Event, Features, Mmap2, Sample, Session, write_file
@@ -28,6 +32,14 @@ def read_pprof(path: Path) -> Pprof:
     message = Pprof()
     message.ParseFromString(gzip.decompress(path.read_bytes()))
     return message
+
+
+def page_of(path: Path) -> dict[str, Any]:
+    """Data of a page of differences."""
+    held = re.search(r'<script id="data" type="text/plain">(.*?)</script>', path.read_text(), re.DOTALL)
+    assert held is not None
+    found: dict[str, Any] = json.loads(gzip.decompress(base64.b64decode(held.group(1))))
+    return found
 
 
 def labelled(message: Pprof, key: str) -> dict[str, list[int]]:

@@ -53,7 +53,12 @@ class Limits(Struct, frozen=True):
 
 
 def report_facts(
-    loaded: "Loaded", tables: "ReportTables", sources: Sequence[str], difference: dict[str, Any] | None, size: Limits
+    loaded: "Loaded",
+    tables: "ReportTables",
+    sources: Sequence[str],
+    difference: dict[str, Any] | None,
+    size: Limits,
+    verdict: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
     """All facts but what to look at next, which follows from them."""
     found = tables.whole
@@ -78,6 +83,7 @@ def report_facts(
         "threads": _rows(tables.threads[: size.rows], size),
         "paths": [_path_facts(path, size) for path in tables.paths[: size.rows]],
         "difference": difference,
+        "verdict": verdict,
     }
 
 
