@@ -10,7 +10,7 @@ from perf2x.cli.diff.diff_gate import DiffGate, parse_confidence, parse_limits
 from perf2x.cli.messages import print_message
 from perf2x.cli.option_groups import Hidden, load_options, with_groups
 from perf2x.cli.options import Rare
-from perf2x.cli.options.diff_options import After, Before, ChangeFlags, ComparisonFlags, DifferenceFlags
+from perf2x.cli.options.diff_options import After, Before, ChangeFlags, ComparisonFlags, DifferenceFlags, MatchFlags
 from perf2x.cli.options.filter_options import FilterFlags
 from perf2x.cli.options.grouping_options import GroupingFlags
 from perf2x.cli.options.input_options import Quiet, UnpackFlags, Verbose
@@ -34,6 +34,7 @@ def diff(
     file: DifferenceFlags,
     rows: ChangeFlags,
     compared: ComparisonFlags,
+    matched: MatchFlags,
     form: Annotated[PrintFlags, Hidden("wide")],
     chosen: FilterFlags,
     grouping: Annotated[GroupingFlags, Rare],
@@ -62,8 +63,8 @@ def diff(
     if options.symbols is not None and file_format == "html":
         options = replace(options, symbols=replace(options.symbols, keep_full_names=True))
     with progress_bar(quiet) as progress:
-        pair = load_pair((before, after), options, rows.value, compared.normalize, progress)
-    for line in pair.renamed_events:
+        pair = load_pair((before, after), options, rows.value, compared.normalize, matched.names(), progress)
+    for line in pair.notes:
         print_message(f"perf2x: {line}")
     verdict = gate.verdict(rows.by, pair.compared)
     for line in verdict.unmatched:
@@ -75,7 +76,17 @@ def diff(
     written = write_difference(file_format, file.output, pair) if file_format else ""
     if file.output != STDOUT:
         periods = pair.periods.compared(by) if pair.periods else None
-        shown = ChangeTable(comparison, rows.first(moved), by, sort, gate.confidence, unmoved, pair.sources, periods)
+        shown = ChangeTable(
+            comparison,
+            rows.first(moved),
+            by,
+            sort,
+            gate.confidence,
+            unmoved,
+            pair.sources,
+            pair.renamed_objects,
+            periods,
+        )
         print_report(diff_report(shown), form.shape, wide=form.wide)
         if moved and unmoved and not quiet:
             print_message(f"{unmoved_note(shown)} (--all shows them)")

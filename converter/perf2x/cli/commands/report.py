@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 from perf2x.base.errors import OptionError
 from perf2x.cli.messages import print_message
 from perf2x.cli.option_groups import Without, load_options, with_groups
+from perf2x.cli.options.diff_options import MatchFlags
 from perf2x.cli.options.filter_options import FilterFlags
 from perf2x.cli.options.grouping_options import GroupingFlags
 from perf2x.cli.options.input_options import Inputs, Quiet, UnpackFlags, Verbose, recordings
@@ -26,6 +27,7 @@ def report(
     inputs: Inputs = None,
     *,
     shown: ReportFlags,
+    matched: MatchFlags,
     chosen: Annotated[FilterFlags, Without("where")],
     grouping: GroupingFlags,
     stacks: StackFlags,
@@ -48,7 +50,7 @@ def report(
     sources = recordings(inputs)
     options = load_options(chosen, grouping, stacks, symbols, unpacking)
     with progress_bar(quiet) as progress:
-        loaded, pair = _loaded(sources, shown, options, progress)
+        loaded, pair = _loaded(sources, shown, matched, options, progress)
     tables = report_tables(loaded.profile, shown.value, shown.limit)
 
     def facts(size: Limits) -> dict[str, object]:
@@ -66,11 +68,14 @@ def report(
 def _loaded(
     sources: tuple[str, ...],
     shown: ReportFlags,
+    matched: MatchFlags,
     options: "LoadOptions",
     progress: "Progress | None",
 ) -> "tuple[Loaded, RecordingPair | None]":
     """The recording, and the pair with the one before."""
     if shown.before is None:
+        if matched.map:
+            raise OptionError("--map names objects of --before; add --before")
         from perf2x.pipeline.load import load
 
         return load(sources, options, progress), None
@@ -78,5 +83,6 @@ def _loaded(
         raise OptionError("--before compares one recording with one other; name one INPUT")
     from perf2x.cli.diff.diff_pair import load_pair
 
-    pair = load_pair((recordings([shown.before])[0], sources[0]), options, shown.value, shown.normalize, progress)
+    compared = (recordings([shown.before])[0], sources[0])
+    pair = load_pair(compared, options, shown.value, shown.normalize, matched.names(), progress)
     return pair.after, pair

@@ -37,7 +37,7 @@ def write_difference(to: str, output: str | None, pair: "RecordingPair") -> str:
         if to == "html":
             from perf2x.emitters.flame.diff_page import DifferencePage
 
-            page = DifferencePage(normalize=pair.normalize, samples=pair.value == "samples")
+            page = DifferencePage(normalize=pair.normalize, samples=pair.value == "samples", notes=pair.notes)
             page.emit(pair.before.profile, pair.after.profile, out)
         else:
             _write_scaled(to, pair, out)

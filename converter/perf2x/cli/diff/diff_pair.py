@@ -1,5 +1,6 @@
 """The two recordings of ``perf2x diff``, and their tables."""
 
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -7,6 +8,7 @@ from msgspec.structs import replace
 
 from perf2x.analysis.diff.changes import Comparison
 from perf2x.analysis.diff.matching_events import renamed
+from perf2x.analysis.diff.matching_objects import match_objects
 from perf2x.analysis.totals import totals
 from perf2x.base.errors import OptionError
 from perf2x.pipeline.load_options import LoadOptions
@@ -15,17 +17,30 @@ from perf2x.pipeline.load_result import Loaded
 if TYPE_CHECKING:
     from perf2x.pipeline.load_context import Progress
 
+_NAMED = 8
+"""Pairs of objects that a sentence names."""
+
 
 class RecordingPair:
-    """Two recordings whose events have the same names, compared by one kind of value."""
+    """Two recordings whose events and objects have the same names, compared by one kind of value."""
 
-    def __init__(self, sources: tuple[str, str], before: Loaded, after: Loaded, value: str, normalize: bool) -> None:
+    def __init__(
+        self,
+        sources: tuple[str, str],
+        before: Loaded,
+        after: Loaded,
+        value: str,
+        normalize: bool,
+        object_names: Mapping[str, str],
+    ) -> None:
         profile, renamed_events = renamed(before.profile, after.profile)
+        profile, self.renamed_objects = match_objects(before.profile, profile, object_names)
+        """Names of objects before and after that were taken for the same object."""
         self.sources = sources
         self.before = before
         self.after = replace(after, profile=profile)
-        self.renamed_events = renamed_events
-        """A sentence for every event of the second recording that was matched under another name."""
+        self.notes = [*renamed_events, *_object_notes(self.renamed_objects)]
+        """Sentences on what is compared under different names."""
         self.value = value
         """period or samples."""
         self.normalize = normalize
@@ -43,18 +58,30 @@ class RecordingPair:
         return Comparison(before, after, self.normalize)
 
 
+def _object_notes(pairs: Sequence[tuple[str, str]]) -> Iterator[str]:
+    if pairs:
+        more = f" and {len(pairs) - _NAMED} more" if len(pairs) > _NAMED else ""
+        named = ", ".join(f"{new} for {old}" for old, new in pairs[:_NAMED])
+        yield f"takes {named}{more} (--map OLD=NEW chooses)"
+
+
 def load_pair(
-    sources: tuple[str, str], options: LoadOptions, value: str, normalize: bool, progress: "Progress | None"
+    sources: tuple[str, str],
+    options: LoadOptions,
+    value: str,
+    normalize: bool,
+    object_names: Mapping[str, str],
+    progress: "Progress | None",
 ) -> RecordingPair:
     """Load both recordings with the same options; of ``latency`` the options must ask for it beside the values."""
     from perf2x.pipeline.load import load
 
     before, after = (load(source, options, progress) for source in sources)
     if value != "latency":
-        return RecordingPair(sources, before, after, value, normalize)
+        return RecordingPair(sources, before, after, value, normalize, object_names)
     from perf2x.transforms.scheduling.latency import latency_as_value
 
     latencies = [replace(loaded, profile=latency_as_value(loaded.profile)) for loaded in (before, after)]
-    pair = RecordingPair(sources, latencies[0], latencies[1], "period", normalize)
-    pair.periods = RecordingPair(sources, before, after, "period", normalize)
+    pair = RecordingPair(sources, latencies[0], latencies[1], "period", normalize, object_names)
+    pair.periods = RecordingPair(sources, before, after, "period", normalize, object_names)
     return pair

@@ -24,6 +24,8 @@ def difference_facts(pair: "RecordingPair", size: "Limits") -> dict[str, Any]:
         "before": size.name(pair.sources[0]),
         "confidence": CONFIDENCE,
         "normalized": compared.normalize,
+        "renamed_objects": [[*map(size.name, names)] for names in pair.renamed_objects[: size.rows]],
+        "renamed_objects_left_out": max(len(pair.renamed_objects) - size.rows, 0),
         "value": [compared.before.whole, compared.after.whole],
         "samples": [compared.before.samples, compared.after.samples],
         "significant": excludes_zero(limits),
