@@ -5,15 +5,22 @@ const WHOLE = new Set(["merged", "split", "process"]); // choices of threads tha
 const MOST_CHOICES = 300; // what one can look through; typing finds the others
 const threadList = { choices: [], shown: [], active: -1 };
 
+const processLabel = ({ process, pid }) => `${process || "?"} (${pid})`;
+
+/** What rows cost by process. */
+function costsByProcess(rows = profile.rowsOf(profile.defaultEvent, null)) {
+  const costs = new Map();
+  for (const row of rows) {
+    const process = processLabel(profile.threads[profile.rows.thread[row]]);
+    costs.set(process, (costs.get(process) || 0) + profile.rows.value[row]);
+  }
+  return costs;
+}
+
 /** Whether many processes share the costs, as in a recording of a whole system: merged stacks would be nobody's. */
 function isManyProcesses() {
-  const costs = new Map();
   if (profile.compare) return false;
-  for (const row of profile.rowsOf(profile.defaultEvent, null)) {
-    const { pid } = profile.threads[profile.rows.thread[row]];
-    costs.set(pid, (costs.get(pid) || 0) + profile.rows.value[row]);
-  }
-  const all = [...costs.values()];
+  const all = [...costsByProcess().values()];
   return all.length > 3 && Math.max(...all) < 0.8 * all.reduce((a, b) => a + b, 0);
 }
 

@@ -43,7 +43,7 @@ function showMatched() {
 
 // ---- panels
 
-const CHOICES = "nav .group button, #heat-kind button";
+const CHOICES = ".group button";
 
 function showButtons() {
   for (const button of document.querySelectorAll(CHOICES)) {

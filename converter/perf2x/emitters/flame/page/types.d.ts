@@ -25,6 +25,7 @@ interface BurstData {
   value?: number[];
   latency?: number[];
   lasts?: number[];
+  cpu?: number[]; // differences
 }
 
 /** Samples summed by thread, event and node. */
