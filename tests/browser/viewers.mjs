@@ -52,6 +52,10 @@ async function step(page, [kind, ...words]) {
   if (kind === "release") await page.keyboard.up(words[0]);
   if (kind === "fingers") await fingers(page, words);
   if (kind === "choose") await page.selectOption(words[0], words[1]);
+  if (kind === "leave") {
+    await Promise.all([page.waitForNavigation(), page.selectOption(words[0], words[1])]);
+    await page.waitForFunction(() => layout);
+  }
   if (kind === "press") await page.click(words[0]);
   if (kind === "back") await page.goBack();
   if (kind === "reload") await page.reload();

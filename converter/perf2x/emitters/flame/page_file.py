@@ -80,10 +80,10 @@ def _page(title: str) -> tuple[bytes, bytes]:
     folder = files("perf2x.emitters.flame") / "page"
     parts = {
         "TITLE": html.escape(printable(title)),
-        "STYLE": _SPACE.sub(r"\1", (folder / "page.css").read_text("utf-8")),
+        "STYLE": _SPACE.sub(r"\1", (folder / "page.css").read_text("utf-8")).replace(";}", "}"),
         "SCRIPT": '"use strict";' + "".join(_light((folder / name).read_text("utf-8")) for name in _SCRIPTS),
     }
-    page = (folder / "page.html").read_text("utf-8")
+    page = re.sub(r"\n +", "\n", (folder / "page.html").read_text("utf-8"))
     head, tail = page.split("{{DATA}}")
     fill = re.compile(r"\{\{(\w+)\}\}")
     return (

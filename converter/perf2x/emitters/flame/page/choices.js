@@ -28,7 +28,13 @@ function fillHeader() {
   $("title").textContent = $("title").title = profile.title;
   $("facts").textContent = $("facts").title = profile.facts.join("  ·  ");
   profile.events.forEach((event, row) => isSampled(row) && $("event").add(new Option(`${event.name}  (${samplesOf(row)})`, String(row))));
-  $("event").parentElement.hidden = $("event").options.length < 2;
+  for (const choice of [$("event"), $("recording")]) choice.parentElement.hidden = choice.options.length < 2;
+}
+
+/** What the view says that is true of another recording, too: numbers of threads and events are not. */
+function sharedFragment() {
+  const { event, thread, range, zoom, box, open } = readFragment("", fields);
+  return writeFragment({ ...state, event, thread, range, zoom, box, open }, fields);
 }
 
 /** Events without samples are no choice; an empty recording has its default event all the same. */
@@ -166,5 +172,6 @@ function listenToThreads() {
   field.oninput = () => openThreads(field.value);
   field.onblur = closeThreads;
   field.onkeydown = onThreadKey;
+  $("recording").onchange = () => location.assign(`${$("recording").value}#${sharedFragment()}`);
   $("event").onchange = () => choose("event", Number($("event").value));
 }

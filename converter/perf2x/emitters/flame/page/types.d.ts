@@ -184,6 +184,7 @@ interface Elements {
   heat: HTMLCanvasElement;
   overview: HTMLCanvasElement;
   event: HTMLSelectElement;
+  recording: HTMLSelectElement;
   thread: HTMLInputElement;
   search: HTMLInputElement;
   keys: HTMLDialogElement;
