@@ -57,10 +57,10 @@ def view(
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
-    """Open recordings as a flame graph in the browser: several together, or one of them, as chosen there.
+    """Open a recording as a flame graph in the browser.
 
-    The page goes to a temporary file, whose path is printed; nothing leaves the machine. On a remote machine, --serve
-    prints a URL to open through ssh -L.
+    Several are shown together, or one of them, as chosen on the page. The page goes to a temporary file, whose path is
+    printed; nothing leaves the machine. On a remote machine, --serve prints a URL to open through ssh -L.
     """
     from perf2x.cli.render.summary import quality_lines, verbose_lines
     from perf2x.cli.view.recording_pages import Page, file_name, make_page, with_each_alone

@@ -43,7 +43,7 @@ function showMatched() {
 
 // ---- panels
 
-const CHOICES = ".group button";
+const CHOICES = ":is(nav, #bursts) .group button";
 
 function showButtons() {
   for (const button of document.querySelectorAll(CHOICES)) {
