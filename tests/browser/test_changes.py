@@ -34,7 +34,7 @@ def asked(folder: Path) -> dict[str, dict]:
     """Steps of the browser, by name."""
     target = folder / "changes.html"
     with target.open("wb") as out:
-        DifferencePage().emit(side(BEFORE, 7), side(AFTER, 9), out)
+        DifferencePage(notes=("takes app2 for app",)).emit(side(BEFORE, 7), side(AFTER, 9), out)
     page = {"viewer": "page", "file": str(target)}
     table = "[...$('rows').rows].map((row) => [...row.cells].map((cell) => cell.innerText.trim()))"
     called = (
@@ -45,6 +45,7 @@ def asked(folder: Path) -> dict[str, dict]:
     drag = [["down", "#grip", 0.5, 0.5], ["move", 400, 300], ["up", "#chart", 0.1, 0.5]]
     return {
         "table": page | {"evaluate": table, "shot": "changes.png"},
+        "note": page | {"evaluate": "$('detail').innerText"},
         "by total": page | {"hash": "#sort=total", "evaluate": table},
         "opened": page | {"steps": opens, "evaluate": f"[nameOf(state.function), {called}]", "axe": True},
         "gone": page | {"hash": "#shown=before&function=copy%0A", "evaluate": called, "axe": True, "scheme": "dark"},
@@ -71,6 +72,10 @@ def test_names_have_room_and_the_panel_can_be_made_wider(seen) -> None:
     assert seen["wider"]["value"][3:] == [48, True] and seen["wider"]["value"][0] > name + 40
     assert seen["dragged"]["value"][1] > 800 and seen["dragged"]["value"][4]
     assert seen["taller"]["value"][3] == 85 and seen["taller"]["complaints"] == []
+
+
+def test_what_is_taken_for_the_same_is_said(seen) -> None:
+    assert "takes app2 for app" in seen["note"]["value"]
 
 
 def test_nothing_fails_and_axe_finds_nothing(seen) -> None:
