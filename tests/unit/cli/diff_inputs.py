@@ -4,7 +4,7 @@ import base64
 import gzip
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +12,19 @@ from perf2x.emitters.pprof.profile_pb2 import Profile as Pprof
 from tests.forge import Comm, Event, Features, Mmap2, Sample, Session, write_file
 
 
-def forged(path: Path, leaves: Sequence[int], comm: str = "app", hostname: str = "", event: str = "cpu-clock") -> Path:
-    """One sample of 1000 at each leaf, called from 0x5000; objects every 0x1000 bytes."""
+def forged(
+    path: Path,
+    leaves: Sequence[int],
+    comm: str = "app",
+    hostname: str = "",
+    event: str = "cpu-clock",
+    names: Mapping[int, str] | None = None,
+) -> Path:
+    """One sample of 1000 at each leaf, called from 0x5000; objects every 0x1000 bytes, by number and maybe name."""
     objects = [
-        Mmap2(pid=1, tid=1, addr=base, len=0x1000, filename=f"/lib/o{base >> 12}.so")
+        Mmap2(
+            pid=1, tid=1, addr=base, len=0x1000, filename=f"/lib/{(names or {}).get(base >> 12, f'o{base >> 12}.so')}"
+        )
         for base in range(0x1000, 0x9000, 0x1000)
     ]
     chains = [(0xFFFFFFFFFFFFFE00, leaf, 0x5001) for leaf in leaves]

@@ -11,7 +11,7 @@ from perf2x.cli.diff.verdict import Verdict
 from perf2x.cli.messages import print_message
 from perf2x.cli.option_groups import Hidden, load_options, with_groups
 from perf2x.cli.options import Rare
-from perf2x.cli.options.diff_options import After, Before, ChangeFlags, ComparisonFlags, DifferenceFlags
+from perf2x.cli.options.diff_options import After, Before, ChangeFlags, ComparisonFlags, DifferenceFlags, MatchFlags
 from perf2x.cli.options.filter_options import FilterFlags
 from perf2x.cli.options.grouping_options import GroupingFlags
 from perf2x.cli.options.input_options import Quiet, UnpackFlags, Verbose
@@ -35,6 +35,7 @@ def diff(
     file: DifferenceFlags,
     rows: ChangeFlags,
     compared: ComparisonFlags,
+    matched: MatchFlags,
     form: Annotated[PrintFlags, Hidden("wide")],
     chosen: Annotated[FilterFlags, Hidden("pids")],
     grouping: Annotated[GroupingFlags, Rare],
@@ -62,8 +63,8 @@ def diff(
     if options.symbols is not None and file_format == "html":
         options = replace(options, symbols=replace(options.symbols, keep_full_names=True))
     with progress_bar(quiet) as progress:
-        pair = load_pair((before, after), options, rows.value, compared, progress)
-    for line in pair.renamed_events:
+        pair = load_pair((before, after), options, rows.value, compared, matched.names(), progress)
+    for line in pair.notes:
         print_message(f"perf2x: {line}")
     verdict = gate.verdict(rows.by, pair.compared)
     for line in verdict.unmatched:
@@ -77,7 +78,17 @@ def diff(
         periods = pair.periods.compared(by) if pair.periods else None
         outcome = Verdict.of(compared.fail_above, [], verdict, comparison) if compared.fail_above else None
         shown = ChangeTable(
-            comparison, rows.first(moved), by, sort, gate.confidence, unmoved, pair.sources, periods, pair.work, outcome
+            comparison,
+            rows.first(moved),
+            by,
+            sort,
+            gate.confidence,
+            unmoved,
+            pair.sources,
+            pair.renamed_objects,
+            periods,
+            pair.work,
+            outcome,
         )
         print_report(diff_report(shown), form.shape, wide=form.wide)
         if moved and unmoved and not quiet:

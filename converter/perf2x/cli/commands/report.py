@@ -8,7 +8,7 @@ from perf2x.cli.diff.diff_gate import DiffGate
 from perf2x.cli.diff.verdict import Verdict
 from perf2x.cli.messages import print_message
 from perf2x.cli.option_groups import Hidden, Without, load_options, with_groups
-from perf2x.cli.options.diff_options import ComparisonFlags
+from perf2x.cli.options.diff_options import ComparisonFlags, MatchFlags
 from perf2x.cli.options.filter_options import FilterFlags
 from perf2x.cli.options.gate_options import GateFlags
 from perf2x.cli.options.grouping_options import GroupingFlags
@@ -32,6 +32,7 @@ def report(
     *,
     shown: ReportFlags,
     compared: Annotated[ComparisonFlags, Hidden("normalize", "per")],
+    matched: MatchFlags,
     gates: Annotated[GateFlags, Without("stats")],
     chosen: FilterFlags,
     grouping: GroupingFlags,
@@ -57,7 +58,7 @@ def report(
     options = load_options(chosen, grouping, stacks, symbols, unpacking)
     check_gates(gates, options.symbols is not None)
     with progress_bar(quiet) as progress:
-        loaded, pair = _loaded(sources, shown, compared, options, progress)
+        loaded, pair = _loaded(sources, shown, compared, matched, options, progress)
     tables = report_tables(loaded.profile, shown.value, shown.limit)
     growth = gate.verdict("function", pair.compared) if pair is not None else None
     quality, whole = [*failed_gates(gates, loaded)], pair.compared("function") if pair is not None else None
@@ -82,11 +83,14 @@ def _loaded(
     sources: tuple[str, ...],
     shown: ReportFlags,
     compared: ComparisonFlags,
+    matched: MatchFlags,
     options: "LoadOptions",
     progress: "Progress | None",
 ) -> "tuple[Loaded, RecordingPair | None]":
     """The recording, and the pair with the one before."""
     if shown.before is None:
+        if matched.map:
+            raise OptionError("--map names objects of --before; add --before")
         from perf2x.pipeline.load import load
 
         compared.refuse_without_before()
@@ -95,5 +99,6 @@ def _loaded(
         raise OptionError("--before compares one recording with one other; name one INPUT")
     from perf2x.cli.diff.diff_pair import load_pair
 
-    pair = load_pair((recordings([shown.before])[0], sources[0]), options, shown.value, compared, progress)
+    both = (recordings([shown.before])[0], sources[0])
+    pair = load_pair(both, options, shown.value, compared, matched.names(), progress)
     return pair.after, pair

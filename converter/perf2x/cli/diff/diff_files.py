@@ -37,7 +37,9 @@ def write_difference(to: str, output: str | None, pair: "RecordingPair") -> str:
         if to == "html":
             from perf2x.emitters.flame.diff_page import DifferencePage
 
-            page = DifferencePage(normalize=pair.normalize, samples=pair.value == "samples", work=pair.work)
+            page = DifferencePage(
+                normalize=pair.normalize, samples=pair.value == "samples", work=pair.work, notes=pair.notes
+            )
             page.emit(pair.before.profile, pair.scaled_after(), out)
         else:
             _write_scaled(to, pair, out)

@@ -1,5 +1,6 @@
 """The two recordings of ``perf2x diff``, and their tables."""
 
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from math import isfinite
 from typing import TYPE_CHECKING
@@ -8,6 +9,7 @@ from msgspec.structs import replace
 
 from perf2x.analysis.diff.changes import Comparison, scaled
 from perf2x.analysis.diff.matching_events import renamed
+from perf2x.analysis.diff.matching_objects import match_objects
 from perf2x.analysis.totals import totals
 from perf2x.base.errors import OptionError, SettingError
 from perf2x.model.profile.event_lookup import find_event
@@ -21,10 +23,12 @@ if TYPE_CHECKING:
 
 Work = tuple[float, float]
 """Units of work that the program did in either recording."""
+_NAMED = 8
+"""Pairs of objects that a sentence names."""
 
 
 class RecordingPair:
-    """Two recordings whose events have the same names, compared by one kind of value."""
+    """Two recordings whose events and objects have the same names, compared by one kind of value."""
 
     def __init__(
         self,
@@ -33,14 +37,17 @@ class RecordingPair:
         after: Loaded,
         value: str,
         normalize: bool,
+        object_names: Mapping[str, str],
         work: Work | None = None,
     ) -> None:
         profile, renamed_events = renamed(before.profile, after.profile)
+        profile, self.renamed_objects = match_objects(before.profile, profile, object_names)
+        """Names of objects before and after that were taken for the same object."""
         self.sources = sources
         self.before = before
         self.after = replace(after, profile=profile)
-        self.renamed_events = renamed_events
-        """A sentence for every event of the second recording that was matched under another name."""
+        self.notes = [*renamed_events, *_object_notes(self.renamed_objects)]
+        """Sentences on what is compared under different names."""
         self.value = value
         """period or samples."""
         self.normalize = normalize
@@ -74,11 +81,19 @@ class RecordingPair:
         return Comparison(before, after, factor=self.factor)
 
 
+def _object_notes(pairs: Sequence[tuple[str, str]]) -> Iterator[str]:
+    if pairs:
+        more = f" and {len(pairs) - _NAMED} more" if len(pairs) > _NAMED else ""
+        named = ", ".join(f"{new} for {old}" for old, new in pairs[:_NAMED])
+        yield f"takes {named}{more} (--map OLD=NEW chooses)"
+
+
 def load_pair(
     sources: tuple[str, str],
     options: LoadOptions,
     value: str,
     compared: "ComparisonFlags",
+    object_names: Mapping[str, str],
     progress: "Progress | None",
 ) -> RecordingPair:
     """Load both recordings with the same options; of ``latency`` the options must ask for it beside the values."""
@@ -93,12 +108,12 @@ def load_pair(
     if kept != options.events:
         before, after = (replace(loaded, profile=_only(loaded.profile, options)) for loaded in (before, after))
     if value != "latency":
-        return RecordingPair(sources, before, after, value, normalize, work)
+        return RecordingPair(sources, before, after, value, normalize, object_names, work)
     from perf2x.transforms.scheduling.latency import latency_as_value
 
     latencies = [replace(loaded, profile=latency_as_value(loaded.profile)) for loaded in (before, after)]
-    pair = RecordingPair(sources, latencies[0], latencies[1], "period", normalize, work)
-    pair.periods = RecordingPair(sources, before, after, "period", normalize, work)
+    pair = RecordingPair(sources, latencies[0], latencies[1], "period", normalize, object_names, work)
+    pair.periods = RecordingPair(sources, before, after, "period", normalize, object_names, work)
     return pair
 
 
@@ -132,6 +147,6 @@ def _counted(sources: tuple[str, str], pair: tuple[Loaded, Loaded], event: str) 
 
 def _only(profile: "Profile", options: LoadOptions) -> "Profile":
     """Without the event that only counts work."""
-    from perf2x.transforms.filters.filter_profile import keep_events
+    from perf2x.transforms.filters.choice import keep_events
 
     return keep_events(profile, options.events)

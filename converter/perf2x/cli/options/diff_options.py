@@ -40,6 +40,28 @@ class DifferenceFlags(Struct, frozen=True):
     ] = None
 
 
+class MatchFlags(Struct, frozen=True):
+    """Names that differ between the compared recordings."""
+
+    PANEL: ClassVar[str] = RowFlags.PANEL
+
+    map: Annotated[
+        list[str] | None,
+        Option(
+            metavar="OLD=NEW",
+            help="Compare the object OLD of BEFORE with NEW of AFTER; repeatable. Without it, objects that differ only "
+            "in name or version are matched by their functions; OLD=OLD keeps one out of that.",
+        ),
+        Rare,
+    ] = None
+
+    def names(self) -> dict[str, str]:
+        """Names of objects of BEFORE by those of AFTER."""
+        from perf2x.analysis.diff.matching_objects import parse_object_names
+
+        return parse_object_names(self.map or ())
+
+
 class ChangeFlags(RowFlags, frozen=True):
     """Contents of a table of changes."""
 

@@ -34,6 +34,8 @@ class ChangeTable(Struct, frozen=True):
     unmoved: int
     """Rows left out because they did not change."""
     sources: tuple[str, str]
+    renamed_objects: Sequence[tuple[str, str]]
+    """Names before and after of objects that are one in the table."""
     periods: "Comparison | None" = None
     """The same lines by period, where the values are latencies."""
     work: tuple[float, float] | None = None
@@ -78,6 +80,9 @@ def diff_report(table: ChangeTable) -> Report:
             text += f"; no {table.by} changed"
         elif table.unmoved:
             text += f"; {unmoved_note(table)}"
+        if table.renamed_objects:
+            pairs = (f"{code(new)} for {code(old)}" for old, new in table.renamed_objects)
+            text += f"; takes {', '.join(pairs)}"
         before, after = map(code, table.sources)
         yield from markdown_document(f"perf2x diff: {before} → {after}", [Section(text, _change_layouts(table)[0])])
 
@@ -170,6 +175,7 @@ def _change_facts(table: ChangeTable) -> dict[str, Any]:
             for row, more in zip(table.rows, _period_facts(table), strict=True)
         ],
         "unmoved": table.unmoved,
+        "renamed_objects": [list(names) for names in table.renamed_objects],
         **({"work": table.work} if table.work else {}),
         **({"verdict": table.verdict.facts()} if table.verdict else {}),
     }

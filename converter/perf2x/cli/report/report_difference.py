@@ -25,6 +25,8 @@ def difference_facts(pair: "RecordingPair", gate: "DiffGate", verdict: "GateVerd
         "confidence": gate.confidence,
         "normalized": compared.normalize,
         "work": pair.work,
+        "renamed_objects": [[*map(size.name, names)] for names in pair.renamed_objects[: size.rows]],
+        "renamed_objects_left_out": max(len(pair.renamed_objects) - size.rows, 0),
         "value": [compared.before.whole, compared.whole_after],
         "samples": [compared.before.samples, compared.after.samples],
         "significant": excludes_zero(limits),

@@ -107,6 +107,10 @@ def _difference(facts: Facts) -> Iterator[str]:
     doubt = "" if found["significant"] or found["normalized"] else ", may be noise"
     compared = work_note(found["work"]) if found["work"] else "; shares compared" if found["normalized"] else ""
     yield f"Since {code(found['before'])}: {amounts} ({format_change(after - before, before)}{doubt}){compared}."
+    if found["renamed_objects"]:
+        pairs = [f"{code(new)} for {code(old)}" for old, new in found["renamed_objects"]]
+        more = [f"{found['renamed_objects_left_out']:,} more"] if found["renamed_objects_left_out"] else []
+        yield f"Takes {', '.join([*pairs, *more])}."
     if not found["rows"]:
         yield "No function changed." if not found["moved"] else f"{plural(found['moved'], 'function')} changed."
         return

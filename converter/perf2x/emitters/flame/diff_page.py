@@ -4,7 +4,7 @@ The page is that of html.py; its data has, for every row of samples, what it was
 Threads of two recordings are the same when their names are: ids never come back.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import BinaryIO
 
 import numpy as np
@@ -36,6 +36,8 @@ class DifferencePage(Struct, frozen=True):
     """Show numbers of samples instead of periods."""
     work: tuple[float, float] | None = None
     """Units of work before and after, which ``after`` is scaled by already."""
+    notes: Sequence[str] = ()
+    """Sentences on what is compared, which the page shows beside its heading."""
     compress: bool = True
 
     def emit(self, before: Profile, after: Profile, out: BinaryIO) -> None:
@@ -54,7 +56,8 @@ class DifferencePage(Struct, frozen=True):
         names, thread = _thread_names(profile)
         old = _is_before(profile)
         strings: dict[str, int] = {}
-        yield b"{" + field("title", self.title or heading(after)) + field("facts", self._facts(before, after))
+        facts = [*self._facts(before, after), *self.notes]
+        yield b"{" + field("title", self.title or heading(after)) + field("facts", facts)
         yield field("direction", "icicle") + field("defaultEvent", profile.default_event)
         yield field("compare", {"normalize": self.normalize, "samples": self.samples})
         yield field("events", event_table(profile))

@@ -25,6 +25,7 @@ interface BurstData {
   value?: number[];
   latency?: number[];
   lasts?: number[];
+  cpu?: number[]; // differences
 }
 
 /** Samples summed by thread, event and node. */
@@ -183,6 +184,7 @@ interface Elements {
   heat: HTMLCanvasElement;
   overview: HTMLCanvasElement;
   event: HTMLSelectElement;
+  recording: HTMLSelectElement;
   thread: HTMLInputElement;
   search: HTMLInputElement;
   keys: HTMLDialogElement;
