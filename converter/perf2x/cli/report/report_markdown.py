@@ -5,12 +5,12 @@ from typing import Any
 
 from perf2x.cli.render.markdown_table import code, escape_tildes, prose, table_row
 from perf2x.cli.render.number_format import format_amount, format_change, format_percent, plural
-from perf2x.cli.report.next_steps import Step
+from perf2x.model.advice import Advice
 
 Facts = dict[str, Any]
 
 
-def report_markdown(facts: Facts, steps: Sequence[Step]) -> Iterator[str]:
+def report_markdown(facts: Facts, steps: Sequence[Advice]) -> Iterator[str]:
     """Lines of the whole report."""
     recordings = facts["recordings"]
     more = f" and {recordings['count'] - 1} more" if recordings["count"] > 1 else ""
