@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Hashable, Sequence
 
-from perf2x.base.did_you_mean import close_names, did_you_mean
+from perf2x.base.did_you_mean import close_names
 from perf2x.base.errors import OptionError
 
 _SHOWN = 8
@@ -58,5 +58,4 @@ def no_such(kind: str, wanted: object, known: Sequence[str], whose: str = "the f
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     shown = ", ".join(names[:_SHOWN]) or "none"
     quoted = repr(wanted) if isinstance(wanted, str) else str(wanted)
-    meant = did_you_mean(wanted, known) if isinstance(wanted, str) else ""
-    return f"no {kind} {quoted}{meant}{'' if meant else ';'} {whose}: {shown}{more}"
+    return f"no {kind} {quoted}; {whose}: {shown}{more}"
