@@ -7,12 +7,12 @@ from perf2x.cli.diff.verdict import verdict_markdown
 from perf2x.cli.render.diff_table import work_note
 from perf2x.cli.render.markdown_table import code, escape_tildes, prose, table_row
 from perf2x.cli.render.number_format import format_amount, format_change, format_percent, plural
-from perf2x.cli.report.next_steps import Step
+from perf2x.model.advice import Advice
 
 Facts = dict[str, Any]
 
 
-def report_markdown(facts: Facts, steps: Sequence[Step]) -> Iterator[str]:
+def report_markdown(facts: Facts, steps: Sequence[Advice]) -> Iterator[str]:
     """Lines of the whole report."""
     if facts["verdict"]:
         yield from verdict_markdown(facts["verdict"])

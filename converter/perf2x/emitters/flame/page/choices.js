@@ -27,6 +27,8 @@ function isManyProcesses() {
 function fillHeader() {
   $("title").textContent = $("title").title = profile.title;
   $("facts").textContent = $("facts").title = profile.facts.join("  ·  ");
+  for (const line of profile.advice || []) $("advice").append(Object.assign(document.createElement("p"), { textContent: line }));
+  $("advice").hidden = !profile.advice?.length;
   profile.events.forEach((event, row) => isSampled(row) && $("event").add(new Option(`${event.name}  (${samplesOf(row)})`, String(row))));
   for (const choice of [$("event"), $("recording")]) choice.parentElement.hidden = choice.options.length < 2;
 }

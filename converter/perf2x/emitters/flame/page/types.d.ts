@@ -81,6 +81,7 @@ interface Listings {
 interface PageData {
   title: string;
   facts: string[];
+  advice?: string[];
   direction: "icicle" | "flame";
   defaultEvent: number;
   compare?: { normalize: boolean; samples: boolean };
