@@ -24,7 +24,7 @@ from msgspec import Struct
 
 from perf2x.base.errors import OptionError
 from perf2x.base.files.read_file import read_file
-from perf2x.base.files.rooted_paths import is_file
+from perf2x.base.files.sysroot import is_file
 
 if TYPE_CHECKING:
     from typer.core import TyperCommand, TyperOption

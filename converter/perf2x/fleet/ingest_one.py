@@ -17,8 +17,7 @@ from perf2x.storage.dataset.dataset_folder import Storage, storage_at
 from perf2x.storage.dataset.dataset_schema import PARTITIONED, SUFFIX, TABLES
 from perf2x.storage.dataset.parquet_files import read_stored
 from perf2x.storage.dataset.superseded import State, states_of
-from perf2x.storage.dataset.write.empty_profile import failed_recording
-from perf2x.storage.dataset.write.recording_to_store import StoredRecording
+from perf2x.storage.dataset.write.recording_to_store import StoredRecording, failed_recording
 from perf2x.storage.dataset.write.write_recording import recording_of, session_of, stored_recordings, write_recording
 
 if TYPE_CHECKING:

@@ -49,7 +49,7 @@ def test_conversions_import_only_what_they_use(tmp_path: Path) -> None:
         "perf2x.transforms.filters.filter_profile",
         "perf2x.binaries.dwarf.compilation_units",
         "perf2x.symbolizer.sources.parse_jitdump",
-        "perf2x.symbolizer.demangle.parameters",
+        "perf2x.symbolizer.demangle.short_cxx",
         "perf2x.symbolizer.demangle.rust_legacy",
         "demangle",
         "pycxxfilt",

@@ -11,7 +11,7 @@ from perf2x.base.columnar.ragged import Ragged, row_numbers
 from perf2x.base.columnar.unique import group_rows, unique
 from perf2x.base.errors import ObjectError
 from perf2x.binaries.disassembler import Instruction, disassemble
-from perf2x.symbolizer.styled_names import FunctionRow
+from perf2x.symbolizer.object_resolver import FunctionRow
 
 
 class Spot(Struct, frozen=True):

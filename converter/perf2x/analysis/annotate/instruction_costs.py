@@ -6,11 +6,10 @@ import numpy as np
 from msgspec.structs import replace
 
 from perf2x.analysis.annotate.code_places import Place, places_of
-from perf2x.analysis.annotate.line_costs import Entries
+from perf2x.analysis.annotate.line_costs import Entries, StackWeights, own_by_location, total_by_kind
 from perf2x.analysis.annotate.listing_options import ListingOptions
 from perf2x.analysis.annotate.object_code import ObjectCode
 from perf2x.analysis.annotate.source_lines import Sources
-from perf2x.analysis.annotate.stack_costs import StackWeights, own_by_location, total_by_kind
 from perf2x.base.columnar.arrays import I64
 from perf2x.base.columnar.ragged import Ragged, offsets_of
 from perf2x.model.printable_text import base_name

@@ -4,22 +4,19 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from perf2x.analysis.annotate.dumped_code import DumpedCode
-from perf2x.analysis.annotate.kernel_code import KernelCode
+from perf2x.analysis.annotate.dumped_code import DumpedCode, KernelCode
 from perf2x.base.columnar.arrays import I64, U64
 from perf2x.base.columnar.ragged import Ragged
 from perf2x.base.errors import ObjectError
-from perf2x.binaries.elf.code_bytes import code_at
-from perf2x.binaries.elf.elf_file import ElfObject
-from perf2x.binaries.find.object_files import ObjectFiles
+from perf2x.binaries.elf.elf_file import ElfObject, code_at
+from perf2x.binaries.find.object_finder import ObjectFiles
 from perf2x.binaries.go.go_table import go_functions, has_go_table
 from perf2x.model.profile.profile import Profile
 from perf2x.symbolizer.mapped_objects import MappedObject, addresses_of, dso_of
-from perf2x.symbolizer.object_resolver import ObjectResolver, find_files
+from perf2x.symbolizer.object_resolver import FunctionRow, ObjectResolver, find_files
 from perf2x.symbolizer.sources.elf_symbols import ElfNames
 from perf2x.symbolizer.sources.jitdump_source import JitdumpSource
 from perf2x.symbolizer.sources.symbol_source import Context, DsoKind
-from perf2x.symbolizer.styled_names import FunctionRow
 
 IN_MEMORY = "its code was in memory only, and is in no file"
 LEFT_OUT = "it has zeros in place of code, as objects in a bundle of --symbols-only have"

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from perf2x.analysis.explain.findings import Advice, Explanation
-from perf2x.binaries.find.object_files import OTHER_BUILD, OTHER_CHECKSUM
+from perf2x.binaries.find.object_finder import OTHER_BUILD, OTHER_CHECKSUM
 
 
 def advice(known: Explanation, package: str) -> Iterator[Advice]:

@@ -2,10 +2,9 @@
 
 from collections.abc import Sequence
 
-from perf2x.analysis.explain.code_coverage import FunctionTable
+from perf2x.analysis.explain.code_coverage import GO_TABLE, FunctionTable
 from perf2x.analysis.explain.debug_info import ASSEMBLER, DebugInfo
 from perf2x.analysis.explain.findings import SplitDebugInfo, Supplementary, Verdict
-from perf2x.analysis.explain.symbol_tables import GO_TABLE
 
 ENOUGH = 0.9
 """The share of the code that call frame information must cover; start-up code and padding never have any."""

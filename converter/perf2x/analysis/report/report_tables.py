@@ -11,8 +11,7 @@ from perf2x.analysis.report.hot_paths import HotPath, hot_paths
 from perf2x.analysis.totals import Total, Totals, totals, weights
 from perf2x.base.abi.uapi import CpuMode
 from perf2x.base.columnar.arrays import I64
-from perf2x.model.profile.event_lookup import find_event
-from perf2x.model.profile.profile import Profile
+from perf2x.model.profile.profile import Profile, find_event
 
 _LEAST_OF_PATH = 0.05
 

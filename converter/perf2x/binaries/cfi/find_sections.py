@@ -1,8 +1,7 @@
 """Finds call frame information in an ELF file: by section, or by segment where the section table was stripped."""
 
 from perf2x.base.errors import ObjectError
-from perf2x.binaries.cfi.entry_index import FrameIndex, index_by_walking, index_from_header
-from perf2x.binaries.cfi.frame_entries import FrameSection
+from perf2x.binaries.cfi.frame_entries import FrameIndex, FrameSection, index_by_walking, index_from_header
 from perf2x.binaries.elf.elf_file import ElfObject
 
 

@@ -40,7 +40,7 @@ def fleet_symbolize(
     Only what has no name yet is looked up, so that later runs with more debug files fill in what is missing. What
     could be named only where it was recorded (just-in-time compiled code) was named when it was added.
     """
-    from perf2x.storage.dataset.fetched_dataset import fetched_folder
+    from perf2x.storage.dataset.dataset_folder import fetched_folder
     from perf2x.storage.dataset.names.unnamed_places import ASKED, unnamed_objects
     from perf2x.storage.dataset.sql.duckdb_engine import engine
 

@@ -15,7 +15,7 @@ from perf2x.cli.render.stats_json import unwound_facts
 from perf2x.cli.render.summary import deferred_line, unwound_line
 from perf2x.model.diagnostic_words import ENDS_EARLY
 from perf2x.model.diagnostics import Severity
-from perf2x.model.profile.count_threads import count_threads
+from perf2x.model.profile.profile import count_threads
 from perf2x.model.terminal_text import plain
 
 if TYPE_CHECKING:

@@ -30,8 +30,7 @@ from perf2x.base.columnar.unique import argsort_rows
 from perf2x.emitters.firefox.lanes import Timeline
 from perf2x.emitters.timeline.running_time import rows_until
 from perf2x.emitters.timeline.shown_samples import ShownSamples, origin_of, shown_samples
-from perf2x.model.profile.profile import Profile
-from perf2x.model.profile.waits import placed_waits
+from perf2x.model.profile.profile import Profile, placed_waits
 
 _JITTER = 0.5
 """A pause of at most this part of a sample's time is none: sampling is not exact."""

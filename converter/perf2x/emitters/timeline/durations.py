@@ -13,8 +13,7 @@ from perf2x.base.columnar.arrays import I64, Bools
 from perf2x.base.columnar.ragged import argsort_small
 from perf2x.base.columnar.unique import unique
 from perf2x.emitters.timeline.tracks import tracks_of
-from perf2x.model.profile.profile import Profile, ProfileSamples
-from perf2x.model.profile.waits import Wait, placed_waits
+from perf2x.model.profile.profile import Profile, ProfileSamples, Wait, placed_waits
 
 _LONGEST_GUESS_NS = 10_000_000
 _SHORTEST_GUESS_NS = 1000

@@ -8,7 +8,7 @@ happened. So a stack is drawn for the CPU time that its sample stands for (durat
   is drawn with the next stack, if its period reaches back so far.
 - Elsewhere boxes of known lengths are placed before their moments (placement.py). Where samples tell their CPUs, boxes
   of one CPU do not overlap either: another thread's sample ends a box, and no more threads run at once than CPUs
-  (unwatched.py).
+  (running_spans.py).
 - A wait begins at its sample and lasts as long as it says. No box of its thread lies in it.
 
 So per track the boxes sum to the periods of the clock event, or to samples × typical interval for other events. With
@@ -22,10 +22,9 @@ from perf2x.base.columnar.arrays import I64, AnyArray, Bools, ColumnTable, ends_
 from perf2x.base.columnar.ragged import argsort_small
 from perf2x.emitters.timeline.durations import Durations, durations_of, ran_then
 from perf2x.emitters.timeline.placement import order_of
-from perf2x.emitters.timeline.running_spans import Runs, no_runs, runs_of
+from perf2x.emitters.timeline.running_spans import Boxes, Runs, no_runs, pieces_without_switches, runs_of
 from perf2x.emitters.timeline.running_time import FAR, RunningTime, Spans, gaps_between, last_until, since, union_of
 from perf2x.emitters.timeline.tracks import cpu_tracks_of, tracks_of
-from perf2x.emitters.timeline.unwatched import Boxes, pieces_without_switches
 from perf2x.model.profile.profile import Profile
 
 _REACH = 2

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from perf2x.base.errors import OptionError
 from perf2x.model.diagnostics import Diagnostics
-from perf2x.pipeline.datasets.stored_facts import StoredFacts, facts_text
+from perf2x.pipeline.datasets.stored_recording import StoredFacts, facts_text
 from perf2x.pipeline.load_context import LoadContext, Progress
 from perf2x.pipeline.load_options import LoadOptions
 from perf2x.pipeline.open_sessions import Input, SessionInput, find_sessions

@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 from msgspec import to_builtins
 
-from perf2x.base.files.rooted_paths import is_file
+from perf2x.base.files.sysroot import is_file
 from perf2x.storage.bundle.bundle_layout import LIST, RECORDING, SCHEMA
 from perf2x.storage.bundle.collect_files import BundleContents
 

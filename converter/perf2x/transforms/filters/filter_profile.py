@@ -16,7 +16,7 @@ from perf2x.base.columnar.unique import unique
 from perf2x.base.errors import OptionError
 from perf2x.model.profile.profile import Profile
 from perf2x.model.profile.stack_tree import rewrite_stacks, select_entries
-from perf2x.model.recording.event_names import event_name
+from perf2x.model.recording.recorded_names import event_name
 from perf2x.transforms.filters.choice import Names
 from perf2x.transforms.filters.unmatched_filters import UnmatchedFilters
 

@@ -15,19 +15,28 @@ from perf2x.base.columnar.ragged import join_tables
 from perf2x.base.columnar.unique import argsort_rows
 from perf2x.base.errors import OptionError
 from perf2x.model.diagnostics import Diagnostics, Severity
-from perf2x.model.profile.profile import Profile, ProfileEvent
-from perf2x.model.profile.waits import Wait
+from perf2x.model.profile.profile import Profile, ProfileEvent, Wait
 from perf2x.model.recording.events import Recording
 from perf2x.transforms.filters.filter_batches import SampleFilter
 from perf2x.transforms.filters.time_ranges import Range
-from perf2x.transforms.pairs.pair_events import PairEvents, pairs_in
-from perf2x.transforms.pairs.pair_keys import fields_of_keys, key_numbers
+from perf2x.transforms.pairs.pair_keys import PairEvents, fields_of_keys, key_numbers, pairs_in
 from perf2x.transforms.pairs.pair_matching import matched, repeated
-from perf2x.transforms.pairs.pair_report import PairReport
 from perf2x.transforms.pairs.pair_spec import Rule
-from perf2x.transforms.scheduling.wait_rows import Waits, joined_samples, within
-from perf2x.transforms.scheduling.wait_spans import Spans, clipped
+from perf2x.transforms.scheduling.wait_rows import Spans, Waits, clipped, joined_samples, within
 from perf2x.transforms.traced_samples import Traced, recorded_rows, traced_samples, tracepoint_formats
+
+
+class PairReport(Struct, frozen=True):
+    """Durations that one pair has, before filters by name."""
+
+    name: str
+    pairs: int
+    paired_ns: int
+    begins: int
+    """Beginnings without an end."""
+    ends: int
+    """Ends without a beginning."""
+
 
 _SAMPLED = "-F samples tracepoints, too; give the frequency to the clock alone: -e cpu-clock/freq=999/"
 

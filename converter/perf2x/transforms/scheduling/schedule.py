@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from perf2x.base.columnar.arrays import I32, I64, U8, U64, Bools, ColumnTable, take_rows_of
 from perf2x.base.columnar.ragged import join_tables
-from perf2x.model.profile.waits import Wait
+from perf2x.model.profile.profile import Wait
 from perf2x.model.recording.events import Event, Recording, Session
 from perf2x.model.recording.sideband import Sideband, Switches, Tasks
 from perf2x.model.value_limits import LAST_TIME

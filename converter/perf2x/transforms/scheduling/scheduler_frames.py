@@ -6,8 +6,7 @@ from msgspec.structs import replace
 from perf2x.base.abi.uapi import CpuMode
 from perf2x.base.columnar.arrays import Bools
 from perf2x.base.columnar.ragged import row_numbers
-from perf2x.model.profile.profile import Profile
-from perf2x.model.profile.waits import Wait
+from perf2x.model.profile.profile import Profile, Wait
 
 _SCHEDULER = frozenset({
     "__schedule", "__schedule_loop", "finish_task_switch", "io_schedule", "io_schedule_timeout", "preempt_schedule",

@@ -14,8 +14,7 @@ from msgspec.structs import replace
 
 from perf2x.base.columnar.arrays import I32, I64
 from perf2x.base.columnar.unique import group_rows
-from perf2x.model.profile.profile import Profile, Threads
-from perf2x.model.profile.waits import Wait
+from perf2x.model.profile.profile import Profile, Threads, Wait
 from perf2x.model.recording.sideband import Sideband
 from perf2x.transforms.scheduling.sampling_interval import sampling_intervals
 from perf2x.transforms.scheduling.schedule import Departures

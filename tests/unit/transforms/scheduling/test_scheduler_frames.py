@@ -1,8 +1,7 @@
 import numpy as np
 
 from perf2x.base.abi.uapi import CpuMode
-from perf2x.model.profile.profile import Profile
-from perf2x.model.profile.waits import Wait
+from perf2x.model.profile.profile import Profile, Wait
 from perf2x.plugins.contracts import ProfileBuilder
 from perf2x.transforms.scheduling.scheduler_frames import without_scheduler_frames
 

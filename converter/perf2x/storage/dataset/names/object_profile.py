@@ -10,7 +10,7 @@ from perf2x.model.recording.build_ids import KERNEL
 from perf2x.model.recording.events import Session
 from perf2x.storage.dataset.names.unnamed_places import CodeObject
 from perf2x.storage.dataset.write.code_objects import code_objects
-from perf2x.storage.dataset.write.empty_profile import empty_profile
+from perf2x.storage.dataset.write.recording_to_store import empty_profile
 
 
 def object_profile(code: CodeObject) -> Profile:

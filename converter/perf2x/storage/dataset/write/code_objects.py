@@ -18,7 +18,7 @@ from perf2x.base.columnar.arrays import I64, U64, Bools
 from perf2x.model.printable_text import printable
 from perf2x.model.profile.profile import Mappings
 from perf2x.model.recording.build_ids import KERNEL
-from perf2x.model.recording.mapping_names import is_real_path, without_deleted
+from perf2x.model.recording.recorded_names import is_real_path, without_deleted
 from perf2x.storage.dataset.content_ids import text_id
 
 
