@@ -5,40 +5,22 @@ from typing import Any, TypeVar
 import numpy as np
 from msgspec import Struct, field
 
-from perf2x.base.columnar.arrays import I64, Bools
+from perf2x.base.columnar.arrays import I64, Bools, ColumnTable, column_type
 from perf2x.base.columnar.interner import RaggedInterner
 from perf2x.base.columnar.ragged import Ragged, SharedRows, concatenate, join_columns
-from perf2x.model.recording.sideband import (
-    Cgroups,
-    Comms,
-    DeferredChains,
-    Ksymbols,
-    Losts,
-    Mmaps,
-    Namespaces,
-    Sideband,
-    Switches,
-    Tasks,
-    Throttles,
-)
+from perf2x.model.recording.sideband import DeferredChains, Sideband
 
 Table = TypeVar("Table")
 
-_RAGGED = frozenset({"links"})
 _SHARED = "chain"
 """Ragged column whose equal rows are stored once: a long system call repeats one user stack a thousand times."""
 _ORDER: dict[type, tuple[str, ...]] = {DeferredChains: ("position", "time", "tid", "cookie")}
 """Sort columns by table, most significant last (numpy.lexsort); tables that are not listed are in file order."""
-_TEXT = frozenset({"filename", "comm", "name", "path", "build_id"})
-_DTYPES: dict[str, Any] = {
-    "time": np.uint64, "position": np.int64, "start": np.uint64, "length": np.uint64, "pgoff": np.uint64,
-    "cookie": np.uint64, "lost": np.uint64, "id": np.uint64, "file": np.uint64, "cpumode": np.uint8,
-}  # fmt: skip
-_BOOLS = frozenset({"is_exec", "is_data", "samples_only", "unregister", "is_out", "preempted", "lifted"})
-TABLES: dict[str, type] = {
-    "mmaps": Mmaps, "comms": Comms, "forks": Tasks, "exits": Tasks, "deferred": DeferredChains, "losts": Losts,
-    "ksymbols": Ksymbols, "switches": Switches, "throttles": Throttles, "cgroups": Cgroups, "namespaces": Namespaces,
-}  # fmt: skip
+TABLES: dict[str, type[ColumnTable]] = {
+    name: kind
+    for name, kind in Sideband.__annotations__.items()
+    if isinstance(kind, type) and issubclass(kind, ColumnTable)
+}
 
 
 class TableBuilder(Struct):
@@ -60,7 +42,7 @@ class TableBuilder(Struct):
     def finish(self) -> Any:
         """Return the table, sorted; empties the builder."""
         columns = {
-            column: _join_parts(column, self.parts.pop(column, [])) for column in self.row_type.__struct_fields__
+            column: self._joined(column, self.parts.pop(column, [])) for column in self.row_type.__struct_fields__
         }
         if _SHARED in columns:
             columns[_SHARED] = SharedRows(columns[_SHARED], self.chains.table())
@@ -68,6 +50,15 @@ class TableBuilder(Struct):
         if np.all(order[1:] > order[:-1]):
             return self.row_type(**columns)
         return self.row_type(**{name: take_rows(columns.pop(name), order) for name in list(columns)})
+
+    def _joined(self, column: str, parts: list[Any]) -> Any:
+        kind = self.row_type.__annotations__[column]
+        if kind is Ragged:
+            return concatenate(parts)
+        if kind in (list[str], list[bytes]):
+            return join_columns([[], *parts])
+        dtype = np.int32 if column == _SHARED else column_type(self.row_type, column)
+        return np.concatenate([np.zeros(0, dtype), *(part.astype(dtype, copy=False) for part in parts)])
 
 
 def take_rows(value: Any, rows: I64) -> Any:
@@ -77,15 +68,6 @@ def take_rows(value: Any, rows: I64) -> Any:
     if isinstance(value, list):
         return [value[row] for row in rows.tolist()]
     return value[rows]
-
-
-def _join_parts(name: str, parts: list[Any]) -> Any:
-    if name in _RAGGED:
-        return concatenate(parts)
-    if name in _TEXT:
-        return join_columns([[], *parts])
-    dtype = np.bool_ if name in _BOOLS else _DTYPES.get(name, np.int32)
-    return np.concatenate([np.zeros(0, dtype), *(part.astype(dtype, copy=False) for part in parts)])
 
 
 def build_sideband(builders: dict[str, TableBuilder], counts: dict[str, int], end: int) -> Sideband:

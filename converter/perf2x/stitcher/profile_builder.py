@@ -16,8 +16,8 @@ from perf2x.base.abi.uapi import EventType, ReadFormat, SampleType, SoftwareConf
 from perf2x.base.columnar.arrays import I32, I64, U64, AnyArray
 from perf2x.base.columnar.interner import StringInterner, prefix_tree
 from perf2x.base.columnar.ragged import Ragged, offsets_of
-from perf2x.base.columnar.unique import argsort_rows, group_rows, unique, unique_inverse
-from perf2x.model.profile.made_up_frames import ROOT_FRAME_NAMES, RootFrame
+from perf2x.base.columnar.unique import argsort_rows, group_rows, unique_inverse
+from perf2x.model.profile.made_up_frames import root_functions
 from perf2x.model.profile.profile import (
     Functions,
     Locations,
@@ -132,7 +132,7 @@ def _locations(
     lookup = frames.address - called.astype(np.uint64)
     order, rank = group_rows([mapping, frames.address, lookup, frames.mode.astype(np.int64), frames.root])
     root = frames.root[order]
-    functions, line_function = _root_functions(root, strings)
+    functions, line_function = root_functions(root, strings)
     locations = Locations(
         address=frames.address[order],
         lookup=lookup[order],
@@ -144,14 +144,6 @@ def _locations(
         line_number=np.zeros(len(line_function), np.int32),
     )
     return mappings, locations, functions, rank.astype(np.int32)
-
-
-def _root_functions(root: I64, strings: StringInterner) -> tuple[Functions, I32]:
-    """One function per kind of root frame, and the function of each such location."""
-    kinds = unique(root[root > 0])
-    names = strings.add_all(ROOT_FRAME_NAMES[RootFrame(kind)] for kind in kinds.tolist())
-    none = np.zeros(len(kinds), np.int32)
-    return Functions(names, names, none, none), np.searchsorted(kinds, root[root > 0]).astype(np.int32)
 
 
 def _sum_rows(rows: SampleRows) -> ProfileSamples:

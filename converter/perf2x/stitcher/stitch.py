@@ -186,12 +186,11 @@ class Stitcher:
 
     def _sample_rows(self, samples: Samples, thread: I32, stack: I32) -> SampleRows:
         options, count = self._options, len(samples)
-        unknown = np.full(count, -1, np.int64)
         cpu = cgroup = source = None
         if options.by_cpu:
-            cpu = unknown if samples.cpu is None else samples.cpu.astype(np.int64)
+            cpu = samples.cpus.astype(np.int64)
         if options.by_cgroup:
-            cgroup = unknown if samples.cgroup is None else samples.cgroup.view(np.int64)
+            cgroup = np.full(count, -1, np.int64) if samples.cgroup is None else samples.cgroup.view(np.int64)
         if options.by_data_src:
             source = np.zeros(count, np.int64) if samples.data_src is None else samples.data_src.view(np.int64)
         value = samples.period.astype(np.int64)
@@ -201,7 +200,7 @@ class Stitcher:
 
 def _timed_rows(samples: Samples, rows: SampleRows) -> TimedRows:
     time = samples.position.astype(np.uint64) if samples.time is None else samples.time
-    cpu = np.full(len(samples), -1, np.int32) if samples.cpu is None else samples.cpu.astype(np.int32)
+    cpu = samples.cpus.astype(np.int32)
     return TimedRows(rows.event, rows.thread, rows.stack, cpu, rows.value, time, rows.cgroup, rows.data_src)
 
 

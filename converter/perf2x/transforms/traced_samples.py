@@ -68,7 +68,7 @@ def _rows_of(batch: Samples, time: U64, raw: Ragged, rows: I64) -> Traced:
     return Traced(
         pid=batch.pid[rows].astype(np.int64),
         tid=batch.tid[rows].astype(np.int64),
-        cpu=np.full(len(rows), -1, np.int32) if batch.cpu is None else batch.cpu[rows].astype(np.int32),
+        cpu=batch.cpus[rows].astype(np.int32),
         time=time[rows],
         position=batch.position[rows],
         period=batch.period[rows],
@@ -88,9 +88,8 @@ def joined(parts: list[Traced]) -> Traced:
 
 def recorded_rows(profile: Profile, rows: I64, traced: Traced) -> I64:
     """(rows,) the recorded sample of each row, −1 for none: the n-th of a thread and a time is the n-th there, too."""
-    time = np.zeros(0, np.uint64) if profile.samples.time is None else profile.samples.time[rows]
     tid = np.append(profile.threads.tid.astype(np.int64)[profile.samples.thread[rows]], traced.tid)
-    group = group_rows([tid, np.append(time, traced.time)])[1]
+    group = group_rows([tid, np.append(profile.samples.times[rows], traced.time)])[1]
     is_recorded = np.arange(len(tid)) >= len(rows)
     pair = group_rows([group, _occurrence(group, is_recorded)])[1]
     recorded = np.full(int(pair.max(initial=-1)) + 1, -1, np.int64)

@@ -4,7 +4,7 @@ Growable columns get longer at their end, batch by batch, at a cost that does no
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +28,24 @@ class ColumnTable(Struct, frozen=True):
         return len(getattr(self, self.__struct_fields__[0]))
 
 
+class SampleTable(ColumnTable, frozen=True):
+    """A table of samples, which may lack the columns ``time`` and ``cpu``."""
+
+    @property
+    def times(self) -> U64:
+        """(n,) times, 0 without the column."""
+        return self._column("time", np.uint64(0))
+
+    @property
+    def cpus(self) -> I32:
+        """(n,) CPUs, −1 without the column."""
+        return self._column("cpu", np.int32(-1))
+
+    def _column(self, name: str, absent: np.generic) -> AnyArray:
+        column = getattr(self, name)
+        return np.full(len(self), absent) if column is None else column
+
+
 Table = TypeVar("Table", bound=Struct)
 Number = TypeVar("Number", bound=np.generic)
 
@@ -36,6 +54,19 @@ def take_rows_of(table: Table, rows: I64 | Bools | slice) -> Table:
     """Return the table with only ``rows`` of every column, in their order; a slice copies nothing, None stays None."""
     columns = {name: getattr(table, name) for name in table.__struct_fields__}
     return replace(table, **{name: column[rows] for name, column in columns.items() if column is not None})
+
+
+def column_type(kind: type[Struct], column: str) -> Any:
+    """Return the numpy type that a table states for a column's numbers; int64 where it leaves that open."""
+    _, dtype = get_args(kind.__annotations__[column])
+    (number,) = get_args(dtype)
+    return np.int64 if number is Any else number
+
+
+def no_rows(kind: type[Table]) -> Table:
+    """Return the empty table of a kind; columns that may be None are."""
+    required = kind.__struct_fields__[: len(kind.__struct_fields__) - len(kind.__struct_defaults__)]
+    return kind(**{column: np.zeros(0, column_type(kind, column)) for column in required})
 
 
 def row_slices(count: int, at_once: int) -> Iterator[slice]:

@@ -7,7 +7,7 @@ Fields of tracepoints in the payloads of markers, and in their schemas.
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I64, AnyArray, ColumnTable, ends_run, of_next, take_rows_of
+from perf2x.base.columnar.arrays import I64, AnyArray, ColumnTable, ends_run, no_rows, of_next, take_rows_of
 from perf2x.base.columnar.ragged import join_tables
 from perf2x.base.columnar.unique import argsort_rows, unique
 from perf2x.emitters.encoding.decimal_text import chunk_array, interleaved, number_chunks
@@ -96,7 +96,7 @@ def event_markers(
     """Return a marker for each of these samples; ``stack`` (samples,) and ``category`` (events,) are all of theirs."""
     samples = profile.samples
     if not len(rows):
-        return no_markers()
+        return no_rows(Markers)
     kinds = unique(samples.event[rows]).tolist()
     name, head = np.zeros(len(profile.events), np.int64), chunk_array([b""] * len(profile.events))
     for kind in kinds:
@@ -125,16 +125,10 @@ def switch_markers(spans: Spans, texts: TextTable) -> Markers:
     """Return a marker for each time that a thread spent without a CPU."""
     count = len(spans)
     if not count:
-        return no_markers()
+        return no_rows(Markers)
     name, category = np.full(count, texts.row(SWITCH)), np.full(count, SCHEDULER)
     data = chunk_array([b'{"type":%b}' % json_bytes(SWITCH)] * count)
     return Markers(spans.track, spans.start, spans.end, name, category, data)
-
-
-def no_markers() -> Markers:
-    """Return the empty table."""
-    none = np.zeros(0, np.int64)
-    return Markers(none, none, none, none, none, np.zeros(0, np.object_))
 
 
 def in_order(parts: list[Markers]) -> Markers:
@@ -191,8 +185,7 @@ def switch_spans(profile: Profile, timeline: Timeline) -> Spans:
     """
     switches = profile.switches
     if switches is None or not len(switches.time):
-        none = np.zeros(0, np.int64)
-        return Spans(none, none, none)
+        return no_rows(Spans)
     track = switch_tracks(profile, switches)
     is_idle = np.append(timeline.tracks.cpu, -1)[track] >= 0
     held = np.flatnonzero((track >= 0) & ~is_idle & (switches.time >= timeline.origin))

@@ -21,6 +21,7 @@ from perf2x.base.columnar.arrays import (
     begins_run,
     ends_run,
     narrow,
+    no_rows,
     of_next,
     of_previous,
     take_rows_of,
@@ -78,8 +79,7 @@ class Moments(Struct, frozen=True):
         """Return the rows of tracks from ``first`` to before ``end``."""
         own = self.order[self.ends[first] : self.ends[end]]
         if not len(own):
-            none = np.zeros(0, np.int64)
-            return SampleRows(none, none, none, none)
+            return no_rows(SampleRows)
         shown = take_rows_of(self.shown, slice(*np.searchsorted(self.shown.track, [first, end]).tolist()))
         points = _in_order([
             _Points(self.timeline.track[own], self.timeline.times(own), own),

@@ -9,7 +9,7 @@ from itertools import zip_longest
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, Bools, take_rows_of
+from perf2x.base.columnar.arrays import I64, Bools, no_rows, take_rows_of
 from perf2x.base.columnar.unique import rows_by
 from perf2x.emitters.encoding.json_encoder import json_bytes, json_milliseconds, json_nullable, json_numbers
 from perf2x.emitters.firefox.lanes import Lane, Timeline, lanes_of, thread_head, timeline_of
@@ -18,7 +18,6 @@ from perf2x.emitters.firefox.markers import (
     event_markers,
     in_order,
     marker_table,
-    no_markers,
     switch_markers,
     switch_spans,
 )
@@ -105,7 +104,7 @@ def drawing_of(
     stacks = shared_stacks(profile, frames)
     has_fields = False if profile.samples.fields is None else profile.samples.fields >= 0  # only markers show them
     rows = np.flatnonzero(~is_sample | has_fields)
-    markers = _markers(profile, timeline, stacks, rows, texts) if with_markers else no_markers()
+    markers = _markers(profile, timeline, stacks, rows, texts) if with_markers else no_rows(Markers)
     numbers = np.arange(len(timeline.tracks) + 1)
     return Drawing(
         profile,

@@ -73,7 +73,6 @@ def typical_interval(profile: Profile, track: I64, rows: I64) -> int:
 def _steps(profile: Profile, track: I64, rows: I64) -> I64:
     """Nanoseconds from each sample to the next one of its track."""
     order = rows[argsort_small(track[rows])]
-    time = np.zeros(len(order), np.uint64) if profile.samples.time is None else profile.samples.time[order]
     lane = track[order]
-    steps: I64 = np.diff(time)[lane[1:] == lane[:-1]].astype(np.int64)
+    steps: I64 = np.diff(profile.samples.times[order])[lane[1:] == lane[:-1]].astype(np.int64)
     return steps

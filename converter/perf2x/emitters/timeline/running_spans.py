@@ -22,6 +22,7 @@ from perf2x.base.columnar.arrays import (
     begins_run,
     ends_run,
     narrow,
+    no_rows,
     of_next,
     take_rows_of,
 )
@@ -48,12 +49,6 @@ class Runs(ColumnTable, frozen=True):
         return Spans(self.track, self.start, self.end)
 
 
-def no_runs() -> Runs:
-    """Return the empty table."""
-    none = np.zeros(0, np.int64)
-    return Runs(none, none, none, none, np.zeros(0, np.bool_))
-
-
 def runs_of(profile: Profile, origin: int, samples: Spans) -> Runs:
     """Return the runs of all tracks (``tracks_of``) whose switches were recorded.
 
@@ -61,7 +56,7 @@ def runs_of(profile: Profile, origin: int, samples: Spans) -> Runs:
     """
     switches = profile.switches
     if switches is None or not len(switches.time):
-        return no_runs()
+        return no_rows(Runs)
     track, time = switch_tracks(profile, switches), since(switches.time, origin)
     known = np.flatnonzero(track >= 0)
     order = known[argsort_rows([track[known], time[known], known])]

@@ -89,7 +89,7 @@ def knows_cpus(profile: Profile) -> bool:
 
 def cpu_tracks_of(profile: Profile) -> Tracks:
     """Return one track per CPU that samples know."""
-    cpu = np.zeros(0, np.int32) if profile.samples.cpu is None else profile.samples.cpu
+    cpu = profile.samples.cpus
     cpus = unique(cpu[cpu >= 0]).astype(np.int64)
     return Tracks(CPUS_ID + cpus, CPUS_ID + cpus, np.zeros(len(cpus), np.int64), cpus, np.full(len(cpus), -1))
 

@@ -90,8 +90,7 @@ def placed_waits(samples: ProfileSamples) -> Bools:
 
 def wait_ends(samples: ProfileSamples) -> U64:
     """(samples,) the moment a wait ends; of rows that are no placed waits, and of aggregated profiles, their time."""
-    time = np.zeros(len(samples), np.uint64) if samples.time is None else samples.time
-    return time + np.where(placed_waits(samples), samples.value, 0).astype(np.uint64)
+    return samples.times + np.where(placed_waits(samples), samples.value, 0).astype(np.uint64)
 
 
 def find_event(profile: Profile, name: str | None) -> int:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct, field
 
-from perf2x.base.columnar.arrays import I32, I64, U8, U64, Bools, ColumnTable
+from perf2x.base.columnar.arrays import I32, I64, U8, U64, Bools, ColumnTable, SampleTable
 from perf2x.model.profile.code_counts import CodeCounts
 from perf2x.model.profile.listings import Listings
 from perf2x.model.profile.tracepoint_fields import TracepointFields
@@ -112,7 +112,7 @@ class Stacks(ColumnTable, frozen=True):
     location: I32
 
 
-class ProfileSamples(ColumnTable, frozen=True):
+class ProfileSamples(SampleTable, frozen=True):
     """Rows of samples.
 
     Aggregated profiles: unique (event, thread, stack) and whatever extra label columns were asked for, summed; ``time``

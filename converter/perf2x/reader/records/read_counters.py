@@ -15,7 +15,7 @@ import numpy as np
 from msgspec import Struct, field
 
 from perf2x.base.abi.uapi import ReadFormat
-from perf2x.base.columnar.arrays import I32, I64, U64
+from perf2x.base.columnar.arrays import I32, I64, U64, begins_run, no_rows, of_previous
 from perf2x.base.columnar.ragged import offsets_of, ranges
 from perf2x.model.recording.events import ReadValues
 from perf2x.reader.records.field_cursor import FieldCursor
@@ -75,9 +75,8 @@ class GroupReadSplitter(Struct):
 
     def finish(self, blocks: int) -> list[DeliveredSamples]:
         """Return the derived samples of each block."""
-        empty = DeliveredSamples(np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0, np.uint64))
         if not self.parts:
-            return [empty] * blocks
+            return [no_rows(DeliveredSamples)] * blocks
         numbers = np.concatenate([np.full(len(part.position), block) for block, part in self.parts])
         whole = CounterReadings(*(np.concatenate([getattr(part, name) for _, part in self.parts]) for name in _COLUMNS))
         period = _growth(whole)
@@ -93,10 +92,6 @@ def _growth(readings: CounterReadings) -> U64:
     """Return (n,) each value minus the previous one of the same counter in time order; the first in full."""
     order = np.lexsort((readings.position, readings.time, readings.task, readings.id))
     value, identifier, task = readings.value[order], readings.id[order], readings.task[order]
-    same = np.zeros(len(order), np.bool_)
-    same[1:] = (identifier[1:] == identifier[:-1]) & (task[1:] == task[:-1])
-    before = np.zeros(len(order), np.uint64)
-    before[1:] = value[:-1]
     growth = np.empty(len(order), np.uint64)
-    growth[order] = value - np.where(same, before, np.uint64(0))
+    growth[order] = value - np.where(begins_run(identifier, task), np.uint64(0), of_previous(value, 0))
     return growth

@@ -65,7 +65,7 @@ class DeferredJoin:
         """Keep what tells why these samples have no record: one row per stay in the kernel, not per sample."""
         if not len(rows):
             return
-        cpu = np.full(len(rows), -1, np.int32) if samples.cpu is None else samples.cpu[rows]
+        cpu = samples.cpus[rows]
         one = np.ones(len(rows), np.int64)
         self._missing.append(sum_missing(cookies[rows], samples.pid[rows], samples.tid[rows], cpu, when[rows], one))
 

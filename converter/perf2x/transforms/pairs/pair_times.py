@@ -10,7 +10,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I64, U64, Bools, take_rows_of
+from perf2x.base.columnar.arrays import I64, U64, Bools, no_rows, take_rows_of
 from perf2x.base.columnar.ragged import join_tables
 from perf2x.base.columnar.unique import argsort_rows
 from perf2x.base.errors import OptionError
@@ -95,8 +95,7 @@ def _rows_of(pair: PairEvents, recording: Recording, traced: dict[int, Traced], 
     events = [row for row in (*pair.begins, *pair.ends) if row in traced]
     keys = fields_of_keys(pair.pair, [formats.get(row, []) for row in (*pair.begins, *pair.ends)])
     if not events:
-        none = np.zeros(0, np.int64)
-        return Rows(none, none.astype(np.uint64), none > 0, none)
+        return no_rows(Rows)
     parts = [(formats.get(row, []), traced[row]) for row in events]
     key, is_whole = key_numbers(keys, parts, recording.session.byte_order)
     key[~is_whole] = key.max(initial=0) + 1 + np.arange(len(key))[~is_whole]  # equal to no other
@@ -148,7 +147,7 @@ def _waits(profile: Profile, found: Matches, times: Sequence[Range]) -> Waits:
         sample=sample,
         thread=samples.thread[sample],
         stack=samples.stack[sample],
-        cpu=np.full(len(sample), -1, np.int32) if samples.cpu is None else samples.cpu[sample],
+        cpu=samples.cpus[sample],
         since=spans.since,
         duration=spans.duration,
         kind=np.full(len(sample), Wait.TRACED, np.uint8),

@@ -131,14 +131,13 @@ def measured_waits(samples: ProfileSamples, held: I64, ranges: Sequence[Range]) 
     The kernel writes a sample when the wait is over. Sums of shorter waits, and waits that are longer than the clock
     has run, have no place in time: sums stand at the recording's end.
     """
-    time = np.zeros(len(samples), np.uint64) if samples.time is None else samples.time
+    time = samples.times
     last = time[time < _NO_TIME].max(initial=np.uint64(0))
     until, duration = time[held], samples.value[held]
     placed = (until < _NO_TIME) & (duration.astype(np.uint64) <= until)
     since = np.where(placed, until - np.where(placed, duration, 0).astype(np.uint64), np.minimum(until, last))
-    cpu = np.full(len(held), -1, np.int32) if samples.cpu is None else samples.cpu[held]
     kind = np.where(placed, Wait.UNTOLD, Wait.UNPLACED).astype(np.uint8)
-    waits = Waits(held, samples.thread[held], samples.stack[held], cpu, since, duration, kind)
+    waits = Waits(held, samples.thread[held], samples.stack[held], samples.cpus[held], since, duration, kind)
     return take_rows_of(waits, within(until, ranges))
 
 

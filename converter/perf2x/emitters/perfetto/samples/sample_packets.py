@@ -89,9 +89,9 @@ def _samples_of(profile: Profile, stream: Stream, paths: StackPaths) -> tuple[I6
     mode = np.append(np.where(profile.locations.synthetic, 0, profile.locations.mode), 0).astype(np.uint8)
     return leaves, EventSamples(
         sequence=COMMON_SEQUENCE + 1 + stream.events[0],
-        time=np.zeros(len(rows), np.uint64) if samples.time is None else samples.time[rows],
+        time=samples.times[rows],
         thread=samples.thread[rows],
-        cpu=np.full(len(rows), -1, np.int32) if samples.cpu is None else samples.cpu[rows],
+        cpu=samples.cpus[rows],
         mode=np.append(np.uint8(0), mode[paths.location[leaves]])[callstack],
         callstack=callstack,
         weights=stream.weights,

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I32, I64, U8, U64, AnyArray, Bools, begins_run, of_next, take_rows_of
+from perf2x.base.columnar.arrays import I32, I64, U8, U64, AnyArray, Bools, begins_run, no_rows, of_next, take_rows_of
 from perf2x.base.columnar.unique import argsort_rows
 from perf2x.emitters.perfetto.thread_ids import ThreadIds, thread_ids
 from perf2x.emitters.perfetto.track_schema import TaskState
@@ -44,9 +44,7 @@ def switches_of(profile: Profile, ids: ThreadIds) -> Switches:
     """Return all that a profile tells of context switches."""
     switches = profile.switches
     if switches is None:
-        none = np.zeros(0, np.int64)
-        cpu, state = none.astype(np.int32), none.astype(np.uint8)
-        return Switches(none.astype(np.uint64), none, none.astype(np.bool_), cpu, state)
+        return no_rows(Switches)
     asleep = np.where(switches.is_preempted, TaskState.TASK_STATE_RUNNABLE, TaskState.TASK_STATE_INTERRUPTIBLE_SLEEP)
     told = np.where(switches.state >= 0, states_of(switches.state), asleep)
     state = np.where(switches.is_out, told, TaskState.TASK_STATE_RUNNING).astype(np.uint8)

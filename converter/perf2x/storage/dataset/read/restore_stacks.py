@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I32, I64, U8, U64, AnyArray
+from perf2x.base.columnar.arrays import I64, U8, U64, AnyArray
 from perf2x.base.columnar.interner import StringInterner
 from perf2x.base.columnar.unique import group_rows, rows_by, unique, unique_inverse
 from perf2x.base.errors import FormatError
-from perf2x.model.profile.made_up_frames import ROOT_FRAME_NAMES, RootFrame
+from perf2x.model.profile.made_up_frames import ROOT_FRAME_NAMES, RootFrame, root_functions
 from perf2x.model.profile.profile import Functions, Locations, Mappings, Stacks
 from perf2x.storage.dataset.content_ids import IdIndex
 from perf2x.storage.dataset.parquet_files import id_bytes, id_rows, numbers, places_in
@@ -90,7 +90,7 @@ def restore_locations(
     lookup = address - numbers(places, "is_return").astype(np.uint64)
     mode = modes_of(places)
     order, rank = group_rows([mapping, address, lookup, mode.astype(np.int64), root])
-    functions, line_function = _root_functions(root[order], strings)
+    functions, line_function = root_functions(root[order], strings)
     locations = Locations(
         address=address[order],
         lookup=lookup[order],
@@ -133,14 +133,6 @@ def _mapping_of(of_place: I64, variant: I64, offset: U64, objects: CodeObjects, 
             inside = (at >= 0) & (offset[rows] < objects.limit[held][at])
             found[rows[inside]] = held[at[inside]]
     return found
-
-
-def _root_functions(root: I64, strings: StringInterner) -> tuple[Functions, I32]:
-    """One function for each kind of frame that stands for no code, and the function of each such location."""
-    kinds = unique(root[root > 0])
-    names = strings.add_all(ROOT_FRAME_NAMES[RootFrame(kind)] for kind in kinds.tolist())
-    none = np.zeros(len(kinds), np.int32)
-    return Functions(names, names, none, none), np.searchsorted(kinds, root[root > 0]).astype(np.int32)
 
 
 def node_table(table: "pyarrow.Table", source: str) -> NodeTable:

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from msgspec import Struct, field
+from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I32, I64, U8, Bools
+from perf2x.base.columnar.arrays import I32, I64, U8, Bools, no_rows
 from perf2x.model.profile.profile import Functions, Locations, Mappings, Meta, Profile, ProfileSamples, Stacks, Threads
 from perf2x.storage.dataset.content_ids import WIDTH
 
@@ -78,19 +79,15 @@ class StoredRecording(Struct, frozen=True):
 
 def empty_profile(source: str) -> Profile:
     """Make a profile without events, samples and code."""
-    none, numbers, addresses = np.zeros(0, np.int32), np.zeros(0, np.int64), np.zeros(0, np.uint64)
-    flags = none > 0
     return Profile(
         strings=("",),
         events=(),
-        threads=Threads(none, none, none, none),
-        mappings=Mappings(addresses, addresses, addresses, none, none, none, flags, flags, flags, flags, flags),
-        functions=Functions(none, none, none, none),
-        locations=Locations(
-            addresses, addresses, none, none.astype(np.uint8), flags, np.zeros(1, np.int64), none, none
-        ),
-        stacks=Stacks(none, none),
-        samples=ProfileSamples(none, none, none, numbers, numbers),
+        threads=no_rows(Threads),
+        mappings=no_rows(Mappings),
+        functions=no_rows(Functions),
+        locations=replace(no_rows(Locations), line_offsets=np.zeros(1, np.int64)),
+        stacks=no_rows(Stacks),
+        samples=no_rows(ProfileSamples),
         meta=Meta(source=source),
     )
 
