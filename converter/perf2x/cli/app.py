@@ -16,7 +16,7 @@ from perf2x import __version__
 from perf2x.cli.error_handling import report_errors
 from perf2x.cli.help import HelpfulCommand, examples, paragraphs, rare_options
 from perf2x.cli.plain_parameters import take_plain_values
-from perf2x.model.terminal_text import message
+from perf2x.model.printable_text import message
 
 COMMANDS = {
     "convert": "Convert a perf.data recording.",

@@ -17,8 +17,7 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 
 from perf2x.base.errors import OptionError, Perf2xError
-from perf2x.fleet.local_processes import processes
-from perf2x.fleet.task_attempt import Run, Task, attempt, failed, one_by_one
+from perf2x.fleet.local_processes import Run, Task, attempt, failed, one_by_one, processes
 
 _SETTINGS = {"distributed.comm.timeouts.connect": "10s", "distributed.comm.timeouts.tcp": "30s"}
 _SAFE = frozenset(("tls", "wss"))

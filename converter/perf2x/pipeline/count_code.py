@@ -32,14 +32,14 @@ from perf2x.model.recording.sample_batches import select_rows
 from perf2x.stitcher.branch_traces import CodeCounter
 from perf2x.stitcher.history.kernel_mappings import is_kernel_mapping
 from perf2x.stitcher.process_history import build_process_history
-from perf2x.transforms.filters.unmatched_filters import no_such
+from perf2x.transforms.filters.choice import no_such
 
 if TYPE_CHECKING:
     from perf2x.base.columnar.arrays import I64, U64
     from perf2x.binaries.elf.elf_file import ElfObject
     from perf2x.binaries.find.object_finder import ObjectFiles
     from perf2x.model.profile.profile import Profile
-    from perf2x.pipeline.load_context import LoadContext
+    from perf2x.pipeline.load_options import LoadContext
     from perf2x.stitcher.process_history import ProcessHistory
     from perf2x.transforms.filters.apply_choice import Selection
 
@@ -138,7 +138,7 @@ def _with_lines(
     counts: CodeCounts, profile: Profile, recording: Recording, found: ObjectFiles, context: LoadContext
 ) -> CodeCounts:
     from perf2x.symbolizer.counts.line_profile import count_lines
-    from perf2x.symbolizer.make_context import make_context
+    from perf2x.symbolizer.make_finder import make_context
     from perf2x.symbolizer.symbol_options import SymbolOptions
 
     options = context.options.symbols or SymbolOptions()

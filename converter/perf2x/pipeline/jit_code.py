@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from perf2x.base.abi.uapi import SampleType
-from perf2x.pipeline.load_context import LoadContext
+from perf2x.pipeline.load_options import LoadContext
 
 if TYPE_CHECKING:
     from perf2x.binaries.elf.elf_file import ElfObject

@@ -15,11 +15,9 @@ from msgspec.structs import replace
 
 from perf2x.base.errors import OptionError
 from perf2x.base.files.remote import is_address
-from perf2x.model.diagnostic_words import comment
-from perf2x.model.diagnostics import Diagnostics
+from perf2x.model.diagnostics import Diagnostics, comment
 from perf2x.pipeline.datasets.stored_sessions import split_stored
-from perf2x.pipeline.load_context import LoadContext, Progress
-from perf2x.pipeline.load_options import LoadOptions
+from perf2x.pipeline.load_options import LoadContext, LoadOptions, Progress
 from perf2x.pipeline.load_result import Loaded, event_counts
 from perf2x.pipeline.open_sessions import Input, SessionInput, SessionPart, find_sessions
 from perf2x.pipeline.stage_timer import Stages
@@ -80,7 +78,7 @@ def _with_listings(loaded: Loaded, context: LoadContext) -> Loaded:
     with context.stages.stage("list"):
         from perf2x.analysis.annotate.make_listings import make_listings
         from perf2x.plugins.registry import load_symbol_sources
-        from perf2x.symbolizer.make_context import make_context
+        from perf2x.symbolizer.make_finder import make_context
 
         profile, recording = loaded.profile, loaded.recording
         session, sideband = recording.session, recording.sideband
@@ -93,7 +91,7 @@ def _fold_sessions(sessions: Sequence[SessionInput], context: LoadContext) -> Lo
     """Independent sessions as one result, one loaded at a time."""
     from perf2x.pipeline.merge_reports import ResultFold
     from perf2x.symbolizer.known.known_names import KnownNames
-    from perf2x.transforms.filters.unmatched_filters import UnmatchedFilters
+    from perf2x.transforms.filters.choice import UnmatchedFilters
 
     context.known_names = KnownNames()
     context.unmatched = unmatched = UnmatchedFilters(len(sessions))
@@ -136,7 +134,7 @@ def _load_session(session: SessionInput, context: LoadContext) -> Loaded:
     profile = selection.before_symbols(profile)
     profile, symbols = _symbolize(profile, recording, context)
     if options.off_cpu:
-        from perf2x.transforms.scheduling.scheduler_frames import without_scheduler_frames
+        from perf2x.transforms.scheduling.wait_stacks import without_scheduler_frames
 
         profile = without_scheduler_frames(profile)
     profile, symbols = _anonymize(selection.after_symbols(profile), symbols, context)
@@ -221,7 +219,7 @@ def _symbolize(profile: Profile, recording: Recording, context: LoadContext) -> 
     with context.stages.stage("symbolize"):
         from perf2x.pipeline.datasets.stored_recording import StoredRecording
         from perf2x.plugins.registry import load_symbol_sources
-        from perf2x.symbolizer.make_context import make_context
+        from perf2x.symbolizer.make_finder import make_context
         from perf2x.symbolizer.symbolize import ProfileSymbolizer
 
         if context.options.choice.symbols:

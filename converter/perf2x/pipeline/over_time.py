@@ -15,7 +15,7 @@ from perf2x.transforms.scheduling.wait_rows import WaitReport
 if TYPE_CHECKING:
     from perf2x.model.profile.profile import Profile
     from perf2x.model.recording.events import Recording
-    from perf2x.pipeline.load_context import LoadContext
+    from perf2x.pipeline.load_options import LoadContext
     from perf2x.transforms.filters.apply_choice import Selection
 
 

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from perf2x.pipeline.load_context import LoadContext
-from perf2x.pipeline.load_options import LoadOptions
+from perf2x.pipeline.load_options import LoadContext, LoadOptions
 
 if TYPE_CHECKING:
     from perf2x.model.profile.profile import Profile

@@ -15,7 +15,7 @@ from perf2x.storage.dataset.dataset_schema import PARTITIONED, SORTED_BY, TABLES
 from perf2x.storage.dataset.parquet_files import id_rows, is_known, read_table
 from perf2x.storage.dataset.read.read_dataset import Dataset
 from perf2x.storage.dataset.read.restore_profile import restore_meta, restore_profile
-from perf2x.storage.dataset.sql.stack_views import needed_files
+from perf2x.storage.dataset.sql.table_views import needed_files
 
 if TYPE_CHECKING:
     import pyarrow

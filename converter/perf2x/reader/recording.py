@@ -25,14 +25,13 @@ from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.recording.events import ALL, Event, Samples, Session, Shard, Want
 from perf2x.model.recording.sample_batches import join_batches, select_rows, take_rows
 from perf2x.model.recording.sideband import Sideband
-from perf2x.reader.block import Block
+from perf2x.reader.block import Block, RecordStream
 from perf2x.reader.index_pass import Progress, RecordingIndex, is_group_read, run_index_pass
 from perf2x.reader.open_input import open_input
-from perf2x.reader.record_stream import RecordStream
 from perf2x.reader.records.clamp_values import clamp_samples, note_implausible
 from perf2x.reader.records.off_cpu_samples import is_off_cpu, override_off_cpu
-from perf2x.reader.records.read_counters import DeliveredSamples
 from perf2x.reader.records.sample_decoder import SampleLayout, decode_samples, sample_layout
+from perf2x.reader.records.variable_fields import DeliveredSamples
 
 
 def open_recording(

@@ -50,7 +50,7 @@ def test_conversions_import_only_what_they_use(tmp_path: Path) -> None:
         "perf2x.binaries.dwarf.compilation_units",
         "perf2x.symbolizer.sources.parse_jitdump",
         "perf2x.symbolizer.demangle.short_cxx",
-        "perf2x.symbolizer.demangle.rust_legacy",
+        "perf2x.symbolizer.demangle.rust_names",
         "demangle",
         "pycxxfilt",
         "perf2x.stitcher.unwind.unwinder",

@@ -14,8 +14,8 @@ from perf2x.base.abi.callframe import PointerFormat
 from perf2x.base.columnar.arrays import I64, U64, AnyArray
 from perf2x.base.columnar.unique import rows_by
 from perf2x.base.errors import ObjectError
-from perf2x.binaries.cfi.find_sections import debug_frame_index, eh_frame_index
 from perf2x.binaries.cfi.frame_entries import FrameIndex, FrameSection, index_by_walking, index_from_header
+from perf2x.binaries.cfi.function_rules import debug_frame_index, eh_frame_index
 from perf2x.binaries.elf.elf_file import ElfObject
 
 LARGEST_WALK = 1 << 22

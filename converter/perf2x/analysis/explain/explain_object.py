@@ -9,7 +9,6 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from perf2x.analysis.explain import verdict
-from perf2x.analysis.explain.advice import advice
 from perf2x.analysis.explain.call_frames import frame_tables
 from perf2x.analysis.explain.code_coverage import GO_TABLE, code_of, name_tables
 from perf2x.analysis.explain.debian_packages import debug_package
@@ -22,6 +21,7 @@ from perf2x.analysis.explain.findings import (
     Supplementary,
     Verdict,
 )
+from perf2x.analysis.explain.verdict import advice
 from perf2x.base.errors import ObjectError
 from perf2x.base.files.sysroot import is_file
 from perf2x.binaries.elf.debug_link import debug_link, mini_debug_info

@@ -15,8 +15,7 @@ from perf2x.cli.options.upkeep_options import Folder
 from perf2x.cli.options.worker_options import WorkerFlags
 
 if TYPE_CHECKING:
-    from perf2x.fleet.symbolize_dataset import NamingTotals
-    from perf2x.fleet.symbolize_object import NamingJob
+    from perf2x.fleet.symbolize_dataset import NamingJob, NamingTotals
     from perf2x.storage.dataset.names.unnamed_places import Unnamed
 
 _SHOWN = 10
@@ -73,7 +72,7 @@ def _name(
 
 
 def _job(dataset: str, symbols: SymbolFlags, unpacking: UnpackFlags) -> "NamingJob":
-    from perf2x.fleet.symbolize_object import NamingJob
+    from perf2x.fleet.symbolize_dataset import NamingJob
 
     folder = dataset if is_address(dataset) else str(Path(dataset).absolute())
     return NamingJob(folder, symbols.sources(), unpacking.most())

@@ -16,8 +16,7 @@ from perf2x.cli.progress import progress_bar
 
 if TYPE_CHECKING:
     from perf2x.cli.diff.diff_pair import RecordingPair
-    from perf2x.pipeline.load_context import Progress
-    from perf2x.pipeline.load_options import LoadOptions
+    from perf2x.pipeline.load_options import LoadOptions, Progress
     from perf2x.pipeline.load_result import Loaded
 
 

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from perf2x.base.errors import OptionError
-from perf2x.base.files.output_file import default_output
+from perf2x.base.files.atomic import default_output
 from perf2x.cli.messages import print_message
 from perf2x.cli.option_groups import Only, load_options, with_groups
 from perf2x.cli.options import Rare

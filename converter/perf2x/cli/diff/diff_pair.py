@@ -13,7 +13,7 @@ from perf2x.pipeline.load_options import LoadOptions
 from perf2x.pipeline.load_result import Loaded
 
 if TYPE_CHECKING:
-    from perf2x.pipeline.load_context import Progress
+    from perf2x.pipeline.load_options import Progress
 
 
 class RecordingPair:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from perf2x.cli.render.number_format import plural
 from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.plugin_options import START_TIME, Needs
+from perf2x.model.printable_text import short
 from perf2x.model.profile.profile import count_threads
-from perf2x.model.terminal_text import short
 from perf2x.stitcher.unwind.unwound_chains import End
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from perf2x.base.errors import OutputError
-from perf2x.base.files.output_file import open_output
+from perf2x.base.files.atomic import open_output
 from perf2x.cli.messages import print_message
 from perf2x.cli.view.http_server import ADDRESS, PageServer, serve
 

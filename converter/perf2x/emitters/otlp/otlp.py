@@ -19,8 +19,7 @@ from perf2x.base.columnar.ragged import Ragged, octet_rows
 from perf2x.base.columnar.unique import unique, unique_inverse
 from perf2x.base.errors import OptionError
 from perf2x.emitters.otlp.attributes import Attributes, Dictionary, Value, key_values, referring_key_values
-from perf2x.emitters.otlp.json_text import JsonText
-from perf2x.emitters.otlp.otlp_encoding import Encoding
+from perf2x.emitters.otlp.otlp_encoding import Encoding, JsonText, Wire
 from perf2x.emitters.otlp.otlp_profiles import ProfileEncoder, SampleGroups, grouped, utc_times
 from perf2x.emitters.otlp.otlp_schema import (
     VERSION,
@@ -32,7 +31,6 @@ from perf2x.emitters.otlp.otlp_schema import (
     ScopeProfiles,
 )
 from perf2x.emitters.otlp.otlp_tables import StackTables, numbered
-from perf2x.emitters.otlp.protobuf_columns import Wire
 from perf2x.emitters.pprof.pprof_tables import StringTable
 from perf2x.emitters.pprof.sample_labels import LABELS, MODE_NAMES
 from perf2x.model.plugin_options import FINISHED, START_TIME, TAGS, Needs, check_choices, option

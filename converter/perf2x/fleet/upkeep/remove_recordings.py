@@ -11,9 +11,8 @@ from perf2x.base.columnar.unique import group_rows, unique
 from perf2x.base.errors import FormatError
 from perf2x.fleet.upkeep.compact_files import joined, started
 from perf2x.fleet.upkeep.journal import Changes, alone, carry_out, finish
-from perf2x.fleet.upkeep.merge_rows import Taken, merge_rows, replaced
+from perf2x.fleet.upkeep.merge_rows import SHARED, Taken, fold, merge_rows, replaced, shared_names, write_shared
 from perf2x.fleet.upkeep.row_files import RowFile, row_files
-from perf2x.fleet.upkeep.shared_rows import SHARED, fold, shared_names, write_shared
 from perf2x.storage.dataset.content_ids import IdIndex, as_rows, distinct_ids
 from perf2x.storage.dataset.dataset_folder import Storage
 from perf2x.storage.dataset.dataset_schema import TABLES

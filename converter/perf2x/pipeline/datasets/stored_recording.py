@@ -22,8 +22,7 @@ from perf2x.model.profile.stack_tree import without_times
 from perf2x.model.recording.build_ids import KERNEL
 from perf2x.model.recording.events import ALL, Event, Samples, Session, Shard, Want
 from perf2x.model.recording.sideband import Sideband
-from perf2x.pipeline.load_context import LoadContext
-from perf2x.pipeline.load_options import LoadOptions
+from perf2x.pipeline.load_options import LoadContext, LoadOptions
 from perf2x.stitcher.call_graphs import UnwindReport
 from perf2x.stitcher.deferred.deferred_join import DeferredReport
 from perf2x.transforms.drop_unused import compact
@@ -123,7 +122,7 @@ class StoredRecording:
     @property
     def sideband(self) -> Sideband:
         """No records but their counts."""
-        from perf2x.reader.sideband_tables import build_sideband
+        from perf2x.reader.sideband_decoder import build_sideband
 
         return build_sideband({}, dict(self.facts.record_counts), 0)
 

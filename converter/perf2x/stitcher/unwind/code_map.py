@@ -20,7 +20,7 @@ from collections.abc import Callable
 import numpy as np
 
 from perf2x.base.columnar.arrays import I32, I64, U8, U64, Bools
-from perf2x.base.columnar.recent_lookups import RecentLookups
+from perf2x.base.columnar.lookup_cache import RecentLookups
 from perf2x.base.columnar.unique import rows_by, unique, unique_inverse
 from perf2x.base.errors import ObjectError
 from perf2x.binaries.cfi.unwind_rules import NO_RULE, RuleTable

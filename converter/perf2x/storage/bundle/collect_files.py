@@ -18,8 +18,8 @@ from perf2x.model.recording.build_ids import VDSO
 from perf2x.model.recording.recorded_names import is_jitdump
 from perf2x.stitcher.unwind.aarch64 import AARCH64
 from perf2x.stitcher.unwind.x86_64 import I386, X86_64
-from perf2x.storage.bundle.bundle_layout import MAPS
 from perf2x.storage.bundle.keep_symbols import keep_symbols_only
+from perf2x.storage.bundle.open_bundle import MAPS
 from perf2x.symbolizer.mapped_objects import MappedObject, dso_of, mapped_objects, vdso_files
 from perf2x.symbolizer.sources.jitdump_mappings import dump_paths
 from perf2x.symbolizer.sources.kernel_source import KernelSource

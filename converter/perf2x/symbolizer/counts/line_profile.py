@@ -23,8 +23,14 @@ from perf2x.binaries.dwarf.dwarf_functions import Subprogram
 from perf2x.binaries.elf.branch_lengths import BranchLengths
 from perf2x.binaries.elf.symtab import SymbolRows, function_symbols
 from perf2x.binaries.find.object_finder import ObjectFiles
-from perf2x.model.profile.code_counts import EXTERNAL, NOT_RECORDED, AddressCounts, BranchCounts, CodeCounts
-from perf2x.model.profile.line_counts import FunctionCounts
+from perf2x.model.profile.code_counts import (
+    EXTERNAL,
+    NOT_RECORDED,
+    AddressCounts,
+    BranchCounts,
+    CodeCounts,
+    FunctionCounts,
+)
 from perf2x.symbolizer.counts.discriminators import Discriminators, canonical_name
 from perf2x.symbolizer.sources.dwarf_units import code_lines
 from perf2x.symbolizer.sources.symbol_source import Context

@@ -14,8 +14,7 @@ from perf2x.base.files.sysroot import is_file
 from perf2x.binaries.dwarf.code_lines import CodeLines
 from perf2x.binaries.dwarf.compilation_units import DebugFile, Unit
 from perf2x.binaries.dwarf.debug_sections import DebugSections
-from perf2x.binaries.dwarf.dwo_files import DwoFiles
-from perf2x.binaries.dwarf.dwp_package import DwarfPackage
+from perf2x.binaries.dwarf.dwp_package import DwarfPackage, DwoFiles
 from perf2x.binaries.dwarf.line_lookup import UnitLines
 from perf2x.binaries.elf.elf_file import ElfObject, open_elf
 from perf2x.binaries.elf.relocate_module import relocate_debug_info

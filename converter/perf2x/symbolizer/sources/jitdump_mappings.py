@@ -21,7 +21,7 @@ from msgspec.structs import replace
 
 from perf2x.base.abi.uapi import CpuMode
 from perf2x.base.columnar.arrays import U64, Bools
-from perf2x.base.columnar.secret_keys import secret_key
+from perf2x.base.columnar.hashing import secret_key
 from perf2x.base.columnar.unique import rows_by
 from perf2x.base.errors import ObjectError
 from perf2x.base.files.sysroot import is_file, paths_in_root

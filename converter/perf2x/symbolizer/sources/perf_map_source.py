@@ -19,7 +19,7 @@ import numpy as np
 from msgspec import Struct
 
 from perf2x.base.columnar.arrays import I64, U64
-from perf2x.base.columnar.secret_keys import secret_key
+from perf2x.base.columnar.hashing import secret_key
 from perf2x.base.columnar.unique import unique_known
 from perf2x.base.errors import ObjectError
 from perf2x.base.files.read_file import read_object_file

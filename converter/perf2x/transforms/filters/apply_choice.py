@@ -16,10 +16,9 @@ from perf2x.base.errors import OptionError
 from perf2x.model.profile.profile import Profile
 from perf2x.model.recording.events import Recording, Samples, Want
 from perf2x.model.recording.sample_batches import select_rows
-from perf2x.transforms.filters.choice import Choice
+from perf2x.transforms.filters.choice import Choice, UnmatchedFilters
 from perf2x.transforms.filters.filter_batches import SampleFilter, Seen
 from perf2x.transforms.filters.time_ranges import Range, needs_bounds, parse_times, parse_wall_times
-from perf2x.transforms.filters.unmatched_filters import UnmatchedFilters
 
 
 class Selection:

@@ -7,8 +7,8 @@ from perf2x.base.columnar.arrays import AnyArray, Bools
 from perf2x.base.columnar.unique import unique
 from perf2x.base.errors import OptionError
 from perf2x.model.recording.events import Samples
+from perf2x.transforms.filters.choice import UnmatchedFilters
 from perf2x.transforms.filters.time_ranges import Range
-from perf2x.transforms.filters.unmatched_filters import UnmatchedFilters
 
 
 class SampleFilter(Struct, frozen=True):

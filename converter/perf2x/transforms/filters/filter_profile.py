@@ -17,8 +17,7 @@ from perf2x.base.errors import OptionError
 from perf2x.model.profile.profile import Profile
 from perf2x.model.profile.stack_tree import rewrite_stacks, select_entries
 from perf2x.model.recording.recorded_names import event_name
-from perf2x.transforms.filters.choice import Names
-from perf2x.transforms.filters.unmatched_filters import UnmatchedFilters
+from perf2x.transforms.filters.choice import Names, UnmatchedFilters
 
 _DECORATION = re.compile(r"/[^/]*/[a-zA-Z]*$|:[ukhIGHpPSDWeb]+$")
 """Terms and modifiers that perf writes behind an event's name (tools/perf/util/parse-events.l)."""

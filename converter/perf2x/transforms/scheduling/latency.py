@@ -15,8 +15,8 @@ from perf2x.base.columnar.unique import rows_by, unique
 from perf2x.base.errors import OptionError
 from perf2x.model.profile.profile import Profile
 from perf2x.model.recording.events import Recording
+from perf2x.transforms.filters.choice import UnmatchedFilters
 from perf2x.transforms.filters.filter_profile import keep_samples
-from perf2x.transforms.filters.unmatched_filters import UnmatchedFilters
 from perf2x.transforms.scheduling.running_threads import cpus_of, parallelism_at, running_threads
 from perf2x.transforms.scheduling.schedule import has_samples_only, has_schedule
 

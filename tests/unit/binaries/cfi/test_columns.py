@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from perf2x.base.errors import ObjectError
 from perf2x.binaries.cfi import function_rules
-from perf2x.binaries.cfi.find_sections import eh_frame_index
 from perf2x.binaries.cfi.frame_entries import FrameSection
-from perf2x.binaries.cfi.function_rules import FrameSource, decode_functions
+from perf2x.binaries.cfi.function_rules import FrameSource, decode_functions, eh_frame_index
 from perf2x.binaries.cfi.run_instructions import rule_rows
 from perf2x.binaries.cfi.unwind_rules import NO_RULE, RuleTable
 from perf2x.binaries.elf.elf_file import open_elf

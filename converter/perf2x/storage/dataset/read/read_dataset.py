@@ -22,11 +22,10 @@ from perf2x.model.printable_text import as_recorded
 from perf2x.storage.dataset.content_ids import IdIndex, distinct_ids, id_order
 from perf2x.storage.dataset.dataset_address import DatasetAddress
 from perf2x.storage.dataset.dataset_schema import SUFFIX, schema_of
-from perf2x.storage.dataset.listed_files import until_whole
+from perf2x.storage.dataset.listed_files import State, superseded, until_whole
 from perf2x.storage.dataset.parquet_files import ReplacedError, files_of, id_rows, read_table, read_tables
 from perf2x.storage.dataset.read.restore_profile import check_row
 from perf2x.storage.dataset.read.restore_stacks import NodeTable, PlaceTable, RecordingRows, node_table, place_table
-from perf2x.storage.dataset.superseded import State, superseded
 from perf2x.storage.dataset.write.write_recording import date_of
 
 if TYPE_CHECKING:

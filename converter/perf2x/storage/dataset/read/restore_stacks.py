@@ -18,7 +18,7 @@ from perf2x.model.profile.made_up_frames import ROOT_FRAME_NAMES, RootFrame, roo
 from perf2x.model.profile.profile import Functions, Locations, Mappings, Stacks
 from perf2x.storage.dataset.content_ids import IdIndex
 from perf2x.storage.dataset.parquet_files import id_bytes, id_rows, numbers, places_in
-from perf2x.storage.dataset.write.code_objects import (
+from perf2x.storage.dataset.write.profile_places import (
     UNMAPPED,
     CodeObjects,
     code_objects,

@@ -30,8 +30,7 @@ from perf2x.base.files.unpack_limit import free_space, parse_size
 from perf2x.storage.dataset.dataset_schema import SUFFIX, TABLES
 from perf2x.storage.dataset.listed_files import Listing
 from perf2x.storage.dataset.parquet_files import ReplacedError, check_file
-from perf2x.storage.dataset.sql.stack_views import define_stack_views
-from perf2x.storage.dataset.sql.table_views import as_pattern, quoted, view_statements
+from perf2x.storage.dataset.sql.table_views import as_pattern, define_stack_views, quoted, view_statements
 
 if TYPE_CHECKING:
     import pyarrow
