@@ -22,7 +22,7 @@ from perf2x.model.profile.tracepoint_fields import FieldColumn, TracepointFields
 from perf2x.model.recording.events import Recording, Samples, Want
 
 
-class Traced(ColumnTable, frozen=True):
+class Traced(ColumnTable):
     """Samples of one event, in file order."""
 
     pid: I64

@@ -4,11 +4,11 @@ Growable columns get longer at their end, batch by batch, at a cost that does no
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Any, TypeVar, get_args
+from typing import Any, TypeVar, dataclass_transform, get_args
 
 import numpy as np
 import numpy.typing as npt
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 U8 = npt.NDArray[np.uint8]
@@ -21,14 +21,15 @@ Bools = npt.NDArray[np.bool_]
 AnyArray = npt.NDArray[Any]
 
 
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
 class ColumnTable(Struct, frozen=True):
-    """A table of equally long columns; the first one is always there and gives the number of rows."""
+    """A table of equally long columns, never changed; the first one is always there and gives the number of rows."""
 
     def __len__(self) -> int:
         return len(getattr(self, self.__struct_fields__[0]))
 
 
-class SampleTable(ColumnTable, frozen=True):
+class SampleTable(ColumnTable):
     """A table of samples, which may lack the columns ``time`` and ``cpu``."""
 
     @property

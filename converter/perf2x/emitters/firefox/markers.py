@@ -78,7 +78,7 @@ SWITCH = "context switch"
 _INSTANT, _INTERVAL = 0, 1
 
 
-class Markers(ColumnTable, frozen=True):
+class Markers(ColumnTable):
     """Rows by track, then start; times in nanoseconds since the first sample."""
 
     track: I64

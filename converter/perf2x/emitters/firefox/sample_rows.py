@@ -40,7 +40,7 @@ _SHORTEST_NS = 1000
 """A stack that stands for no time is shown so long, so that it can be seen."""
 
 
-class SampleRows(ColumnTable, frozen=True):
+class SampleRows(ColumnTable):
     """Rows of all threads' samples, by track, then time."""
 
     track: I64

@@ -10,7 +10,7 @@ TITLE = "threads running"
 """Name of the curve, in every viewer."""
 
 
-class Steps(ColumnTable, frozen=True):
+class Steps(ColumnTable):
     """A step curve: ``threads`` (n,) from ``time`` (n,), rising, to the next row's."""
 
     time: I64

@@ -33,7 +33,7 @@ from perf2x.emitters.timeline.tracks import switch_tracks
 from perf2x.model.profile.profile import Profile
 
 
-class Runs(ColumnTable, frozen=True):
+class Runs(ColumnTable):
     """Stretches of time in which threads had a CPU, by track, then start, in nanoseconds since the origin."""
 
     track: I64

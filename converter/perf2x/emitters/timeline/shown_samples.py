@@ -41,7 +41,7 @@ _REACH = 2
 """Periods before a sample that are drawn with its stack where switches say that its thread ran."""
 
 
-class ShownSamples(ColumnTable, frozen=True):
+class ShownSamples(ColumnTable):
     """One row per stretch of time, by track, then start. Times are nanoseconds since ``origin_of(profile)``.
 
     Rows of a track never overlap; ``joined`` says that row i ends where row i + 1 of the same track begins. A sample

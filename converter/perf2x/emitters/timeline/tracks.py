@@ -18,7 +18,7 @@ LANES_ID = 1 << 23
 """Below the tids of lanes besides threads' own ones, which are numbered from 1."""
 
 
-class Tracks(ColumnTable, frozen=True):
+class Tracks(ColumnTable):
     """One row per horizontal lane of a viewer, by pid, then tid."""
 
     pid: I64

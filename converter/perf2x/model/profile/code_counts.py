@@ -81,7 +81,7 @@ class CodeRequest(Struct, frozen=True):
     """Also count lines of functions, which needs debug information."""
 
 
-class BranchCounts(ColumnTable, frozen=True):
+class BranchCounts(ColumnTable):
     """Taken branches: from an address to another, and up to which next branch code ran on from there."""
 
     source: U64
@@ -92,7 +92,7 @@ class BranchCounts(ColumnTable, frozen=True):
     mispredicted: I64
 
 
-class AddressCounts(ColumnTable, frozen=True):
+class AddressCounts(ColumnTable):
     """Samples taken at addresses."""
 
     address: U64

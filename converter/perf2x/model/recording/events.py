@@ -119,7 +119,7 @@ class ReadValues(Struct, frozen=True):
     lost: U64 | None
 
 
-class Samples(SampleTable, frozen=True):
+class Samples(SampleTable):
     """One batch of PERF_RECORD_SAMPLE in file order; all columns have ``n`` rows.
 
     ``event`` indexes Session.events. ``cpumode`` is misc & PERF_RECORD_MISC_CPUMODE. ``chain`` is the callchain

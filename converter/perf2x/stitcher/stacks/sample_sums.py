@@ -12,7 +12,7 @@ _MIN_PENDING = 1 << 18
 """Rows are summed up when at least this many are new, and as many as are summed up already."""
 
 
-class SampleRows(ColumnTable, frozen=True):
+class SampleRows(ColumnTable):
     """Rows of samples as columns (n,); those that do not tell samples apart are None."""
 
     event: I32
@@ -72,7 +72,7 @@ class SampleSums:
         self._settled = len(first)
 
 
-class TimedRows(ColumnTable, frozen=True):
+class TimedRows(ColumnTable):
     """Samples as columns (n,); they are writable, and views of whatever collected them."""
 
     event: I32

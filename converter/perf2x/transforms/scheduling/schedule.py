@@ -70,7 +70,7 @@ _STATES = 0x2FF
 """Bits that say why a thread sleeps; the bit that says preempted is 0x100 (Linux 4.14), 0x400 or above before."""
 
 
-class Departures(ColumnTable, frozen=True):
+class Departures(ColumnTable):
     """Threads that left a CPU, in order of time: ``kind`` is a Wait, ``cpu`` −1 where unknown, ``pid`` −1 likewise."""
 
     tid: I64

@@ -21,7 +21,7 @@ Fields = Mapping[str, tuple[int, int]]
 """Offset and size of the fields of one event's format."""
 
 
-class SwitchSamples(ColumnTable, frozen=True):
+class SwitchSamples(ColumnTable):
     """One row per sample, in file order: the thread that left."""
 
     tid: I64

@@ -20,7 +20,7 @@ from perf2x.transforms.scheduling.schedule import Schedule
 from perf2x.transforms.scheduling.thread_times import ThreadTimes, next_time
 
 
-class Spans(ColumnTable, frozen=True):
+class Spans(ColumnTable):
     """One row per wait: ``left`` is its row of Schedule.left, and it lasts from ``since`` to ``until`` (ns)."""
 
     left: I64
@@ -94,7 +94,7 @@ PREEMPTED = "[preempted]"
 """Innermost frame of a thread that was preempted."""
 
 
-class Waits(ColumnTable, frozen=True):
+class Waits(ColumnTable):
     """Rows of samples to be; ``sample`` is the row of Profile.samples that each was made from, −1 for none."""
 
     sample: I64

@@ -22,7 +22,7 @@ from perf2x.emitters.timeline.tracks import UNKNOWN_ID
 from perf2x.model.profile.profile import Profile
 
 
-class TaskStates(ColumnTable, frozen=True):
+class TaskStates(ColumnTable):
     """(n,) columns in order of time, threads that leave a CPU before those that come."""
 
     time: U64
