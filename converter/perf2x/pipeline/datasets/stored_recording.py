@@ -51,6 +51,8 @@ class StoredFacts(Struct, frozen=True, omit_defaults=True):
     """Whether names of kernel addresses outside all mappings were looked up."""
     samples_say: tuple[str, ...] = ()
     """``cpu`` and ``cgroup`` where samples of some event say them."""
+    clock_id: int = -1
+    """Meta.clock_id."""
 
 
 def facts_text(facts: StoredFacts) -> str:
@@ -104,6 +106,7 @@ class StoredRecording:
             perf_version=meta.perf_version,
             command_line=meta.command_line,
             cpus_online=meta.cpus,
+            clock_id=meta.clock_id,
             wall_clock_offset_ns=meta.wall_start_ns - meta.start_ns if meta.wall_start_ns else None,
             build_ids={KERNEL: bytes.fromhex(kernel)} if kernel else {},
         )
@@ -149,7 +152,7 @@ class StoredRecording:
     def _meta(self) -> Meta:
         from perf2x.storage.dataset.read.restore_profile import restore_meta
 
-        return restore_meta(self._row.row, tuple(self.facts.comments))
+        return restore_meta(self._row.row, tuple(self.facts.comments), self.facts.clock_id)
 
     def stitched(self, selection: Selection, context: LoadContext) -> tuple[Profile, DeferredReport, UnwindReport]:
         """Return what ``stitch_session`` makes of it, with its counts; OptionError for columns that are not kept."""

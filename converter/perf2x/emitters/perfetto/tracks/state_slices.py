@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from perf2x.base.columnar.arrays import I32, I64, U8, U64, AnyArray, Bools, begins_run, no_rows, of_next, take_rows_of
 from perf2x.base.columnar.unique import argsort_rows
+from perf2x.emitters.perfetto.clocks import sequence_start
 from perf2x.emitters.perfetto.thread_ids import ThreadIds, thread_ids
 from perf2x.emitters.perfetto.track_schema import TaskState
 from perf2x.emitters.perfetto.tracks.slice_packets import thread_slices
@@ -83,6 +84,7 @@ def state_slice_packets(profile: Profile) -> Iterator[bytes]:
     number[list(_NAMES)] = np.arange(1, len(_NAMES) + 1)
     bounds, name = np.stack([switches.time[rows], ends], axis=1), number[switches.state[rows]]
     texts = list(_NAMES.values())
+    yield sequence_start(profile.meta)
     yield from thread_slices(ids, switches.thread[rows], TrackKind.STATES, "state", texts, bounds, name)
 
 
