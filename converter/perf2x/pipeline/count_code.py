@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from perf2x.base.columnar.unique import unique
-from perf2x.base.errors import OptionError
+from perf2x.base.errors import OptionError, SettingError
 from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.profile.code_counts import (
     EXTERNAL,
@@ -32,7 +32,7 @@ from perf2x.model.recording.sample_batches import select_rows
 from perf2x.stitcher.branch_traces import CodeCounter
 from perf2x.stitcher.history.kernel_mappings import is_kernel_mapping
 from perf2x.stitcher.process_history import build_process_history
-from perf2x.transforms.filters.choice import no_such
+from perf2x.transforms.filters.unmatched_filters import no_such
 
 if TYPE_CHECKING:
     from perf2x.base.columnar.arrays import I64, U64
@@ -123,8 +123,8 @@ def count_code(
             counter.add(select_rows(batch, selection.passing.passing(batch) & np.isin(batch.event, events)))
     branches, samples = counter.result()
     if not (len(branches) or len(samples) or context.options.allow_empty):
-        raise OptionError(
-            f"nothing was recorded in {counted.filename}: no branch and no sample; choose another with --object"
+        raise SettingError(
+            f"nothing was recorded in {counted.filename}: no branch and no sample; choose another with ", "object"
         )
     code = found.code
     assert code is not None
@@ -151,10 +151,10 @@ def _files_of(counted: CountedObject, context: LoadContext) -> ObjectFiles:
     """Find the object's files; OptionError without the one whose program headers tell where its code lies."""
     found = context.finder.find(counted.filename, bytes.fromhex(counted.build_id))
     if found.code is None:
-        raise OptionError(
-            f"{counted.filename}: {found.reason or 'its code is missing'}; this format needs the program itself "
-            "(--symfs, --archive), or --object for another one"
-        )
+        raise SettingError(
+            f"{counted.filename}: {found.reason or 'its code is missing'}; this format needs the program itself (",
+            "symfs", ", ", "archives", "), or ", "object", " for another one",
+        )  # fmt: skip
     return found
 
 

@@ -91,7 +91,7 @@ def _fold_sessions(sessions: Sequence[SessionInput], context: LoadContext) -> Lo
     """Independent sessions as one result, one loaded at a time."""
     from perf2x.pipeline.merge_reports import ResultFold
     from perf2x.symbolizer.known.known_names import KnownNames
-    from perf2x.transforms.filters.choice import UnmatchedFilters
+    from perf2x.transforms.filters.unmatched_filters import UnmatchedFilters
 
     context.known_names = KnownNames()
     context.unmatched = unmatched = UnmatchedFilters(len(sessions))
@@ -177,7 +177,7 @@ def _with_latency_as_value(profile: Profile, options: LoadOptions) -> Profile:
 def _keep_events(profile: Profile, context: LoadContext) -> Profile:
     if not context.options.events:
         return profile
-    from perf2x.transforms.filters.filter_profile import keep_events
+    from perf2x.transforms.filters.choice import keep_events
 
     return keep_events(profile, context.options.events, context.unmatched)
 

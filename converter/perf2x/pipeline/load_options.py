@@ -22,7 +22,7 @@ from perf2x.transforms.filters.choice import Choice, Grouping
 if TYPE_CHECKING:
     from perf2x.binaries.find.object_finder import Finder
     from perf2x.symbolizer.known.known_names import KnownNames
-    from perf2x.transforms.filters.choice import UnmatchedFilters
+    from perf2x.transforms.filters.unmatched_filters import UnmatchedFilters
 
 
 class LoadOptions(Struct, frozen=True):

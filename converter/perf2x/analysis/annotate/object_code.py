@@ -163,7 +163,7 @@ def _up_to(address: U64, bounds: U64, numbers: U64) -> tuple[I64, U64]:
 
 
 IN_MEMORY = "its code was in memory only, and is in no file"
-LEFT_OUT = "it has zeros in place of code, as objects in a bundle of --symbols-only have"
+LEFT_OUT = "it has zeros in place of code, as objects in a bundle of symbols alone have"
 _IN_FILES = (DsoKind.FILE, DsoKind.VDSO)
 
 

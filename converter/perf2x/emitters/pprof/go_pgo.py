@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from perf2x.model.profile.profile import Meta, Profile, Threads, Wait, shown_event
 from perf2x.transforms.drop_unused import compact
-from perf2x.transforms.filters.filter_profile import innermost, keep_samples, without_modes
+from perf2x.transforms.filters.choice import innermost, keep_samples, without_modes
 
 _LOCATIONS = 2
 """Innermost locations that Go looks at: a call, and where it leads to; each with the functions inlined there."""

@@ -6,9 +6,9 @@ tables share are described in events.py.
 
 from collections.abc import Mapping
 
-from msgspec import Struct, field
+from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I32, I64, U8, U64, Bools, ColumnTable, no_rows
+from perf2x.base.columnar.arrays import I32, I64, U8, U64, Bools, ColumnTable
 from perf2x.base.columnar.ragged import Ragged, SharedRows
 
 
@@ -154,10 +154,10 @@ class Sideband(Struct, frozen=True):
     losts: Losts
     ksymbols: Ksymbols
     switches: Switches
+    throttles: Throttles
     cgroups: Cgroups
     namespaces: Namespaces
     record_counts: Mapping[str, int]
     """Kernel name without prefix (``"MMAP2"``, ``"SAMPLE"``, ``"UNKNOWN_99"``) to number of records of the type."""
     stream_end: int
     """One past the last record's position."""
-    throttles: Throttles = field(default_factory=lambda: no_rows(Throttles))

@@ -1,0 +1,62 @@
+"""Filters that no sample matches: an error at once for one recording; for several, once none of them has a match."""
+
+from collections.abc import Callable, Hashable, Sequence
+
+from perf2x.base.errors import OptionError
+
+_SHOWN = 8
+
+
+class UnmatchedFilters:
+    """Filters that recordings match or do not, recording by recording.
+
+    What one recording of several has is what the user asked for: ``--comm web`` over a fleet means its web servers.
+    """
+
+    def __init__(self, recordings: int = 1) -> None:
+        self._recordings = recordings
+        self._matched: set[Hashable] = set()
+        self._missed: dict[Hashable, Callable[[], OptionError]] = {}
+        self._known: dict[Hashable, dict[str, None]] = {}
+
+    def matched(self, kind: str, wanted: Hashable) -> None:
+        """Note that a sample matched a filter."""
+        self._matched.add((kind, wanted))
+
+    def missed(self, kind: str, wanted: Hashable, known: Sequence[str]) -> None:
+        """Note that a recording has none of a kind that is ``wanted``; ``known`` are those that it has."""
+        names = self._known.setdefault((kind, wanted), {})
+        names.update(dict.fromkeys(known))
+        whose = "the file has" if self._recordings == 1 else f"the {self._recordings:,} recordings have"
+        self.failed(kind, wanted, lambda: OptionError(no_such(kind, wanted, list(names), whose)))
+
+    def failed(self, kind: str, wanted: Hashable, error: Callable[[], OptionError]) -> None:
+        """Note that no sample of a recording matched, and what to say about it. OptionError for one recording."""
+        if self._recordings == 1:
+            raise error()
+        self._missed.setdefault((kind, wanted), error)
+
+    def nothing_left(self, words: str) -> None:
+        """Note that no sample matched all filters together. OptionError for one recording; others may have more."""
+        if self._recordings == 1:
+            raise OptionError(words)
+
+    def check(self) -> None:
+        """OptionError for the first filter that no recording matched."""
+        for one, error in self._missed.items():
+            if one not in self._matched:
+                raise error()
+
+
+def no_such(kind: str, wanted: object, known: Sequence[str], whose: str = "the file has") -> str:
+    """``no event 'cycle'; the file has: cycles:P, page-faults``: close names first when there are many."""
+    names = list(dict.fromkeys(known))
+    if len(names) > _SHOWN:
+        from difflib import get_close_matches
+
+        close = get_close_matches(str(wanted), names, _SHOWN // 2)
+        names = [*close, *(name for name in names if name not in close)]
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    shown = ", ".join(names[:_SHOWN]) or "none"
+    quoted = repr(wanted) if isinstance(wanted, str) else str(wanted)
+    return f"no {kind} {quoted}; {whose}: {shown}{more}"
