@@ -9,7 +9,7 @@ from perf2x.binaries.find.object_finder import Finder
 from perf2x.binaries.find.recorded_vdso import find_vdso
 from perf2x.model.recording.build_ids import VDSO, has_64_bits, is_vdso, kernel_build_id
 from perf2x.model.recording.events import Session
-from perf2x.model.recording.mapping_names import is_jitdump, is_real_path
+from perf2x.model.recording.recorded_names import is_jitdump, is_real_path
 from perf2x.model.recording.sideband import Mmaps
 from perf2x.stitcher.process_history import ProcessHistory
 from perf2x.stitcher.unwind.unwinder import Unwinder

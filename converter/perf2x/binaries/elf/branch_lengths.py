@@ -3,7 +3,7 @@
 Those of x86 are decoded; the others have instructions of four bytes.
 """
 
-from perf2x.binaries.elf.code_bytes import CodeBlocks
+from perf2x.binaries.elf.code_blocks import CodeBlocks
 from perf2x.binaries.elf.elf_file import ElfObject
 from perf2x.binaries.elf.x86_instructions import LONGEST, decode
 

@@ -7,7 +7,7 @@ BL, BLR, BLRAA and their like.
 from collections.abc import Callable, Mapping
 
 from perf2x.base.errors import ObjectError
-from perf2x.binaries.elf.code_bytes import CodeBlocks
+from perf2x.binaries.elf.code_blocks import CodeBlocks
 from perf2x.binaries.elf.elf_file import ElfObject
 
 MAX_ANSWERS = 1 << 16

@@ -5,7 +5,7 @@ from bisect import bisect_right
 import numpy as np
 
 from perf2x.base.errors import ObjectError
-from perf2x.binaries.elf.code_bytes import CodeBlocks
+from perf2x.binaries.elf.code_blocks import CodeBlocks
 from perf2x.binaries.elf.elf_file import ElfObject
 from perf2x.binaries.elf.symtab import STT_FUNC, function_symbols
 from perf2x.binaries.elf.x86_instructions import LONGEST, Instruction, decode

@@ -11,12 +11,10 @@ from functools import cache
 from pathlib import Path
 
 from perf2x.base.errors import ObjectError
-from perf2x.base.files.rooted_paths import is_file
-from perf2x.base.files.sysroot import VDSO_PATHS, sysroot
+from perf2x.base.files.sysroot import VDSO_PATHS, is_file, sysroot
 from perf2x.binaries.elf.build_id_notes import same_build_id
 from perf2x.binaries.elf.elf_file import ElfObject, open_elf, open_object
-from perf2x.binaries.find.object_files import ABSENT, OTHER_BUILD, TAKEN, UNREADABLE, ObjectFiles
-from perf2x.binaries.find.object_finder import Finder
+from perf2x.binaries.find.object_finder import ABSENT, OTHER_BUILD, TAKEN, UNREADABLE, Finder, ObjectFiles
 from perf2x.binaries.find.running_kernel import running_host_name, running_kernel_build_id, running_kernel_release
 from perf2x.model.recording.build_ids import VDSO
 from perf2x.model.recording.events import Session

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 from perf2x.cli.render.number_format import plural
 from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.plugin_options import START_TIME, Needs
-from perf2x.model.profile.count_threads import count_threads
+from perf2x.model.printable_text import short
+from perf2x.model.profile.profile import count_threads
 from perf2x.model.recording.build_ids import VDSO_32
-from perf2x.model.terminal_text import short
 from perf2x.stitcher.unwind.unwound_chains import End
 
 if TYPE_CHECKING:
     from perf2x.pipeline.load_result import Loaded
     from perf2x.stitcher.call_graphs import UnwindReport
-    from perf2x.stitcher.deferred.deferred_report import DeferredReport
-    from perf2x.transforms.pairs.pair_report import PairReport
+    from perf2x.stitcher.deferred.deferred_join import DeferredReport
+    from perf2x.transforms.pairs.pair_times import PairReport
     from perf2x.transforms.scheduling.wait_rows import WaitReport
 
 _NAMED_OBJECTS = 3

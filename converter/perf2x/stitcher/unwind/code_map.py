@@ -2,12 +2,17 @@
 
 A code key is (object, file offset) packed into one word, the same in all processes that map the file. Known keys are
 sorted for binary search, in runs of which each is more than twice as long as the next: so a key is sorted again
-only when the number of known keys has doubled. The latest places (`place_rules`) are not asked for again.
+only when the number of known keys has doubled. The latest places (`PlaceRules`) are not asked for again.
 
 ::
 
     63        48 47                              0
     | object    |  file offset                   |
+
+A place is an address in a process image (`MappingFinder`). What was found for it serves all samples since the
+mapping was made, if that one stays to the end::
+
+    image, address  →  | made, 32 bits | rule, 32 bits |
 """
 
 from collections.abc import Callable
@@ -15,7 +20,7 @@ from collections.abc import Callable
 import numpy as np
 
 from perf2x.base.columnar.arrays import I32, I64, U8, U64, Bools
-from perf2x.base.columnar.recent_lookups import RecentLookups
+from perf2x.base.columnar.lookup_cache import RecentLookups
 from perf2x.base.columnar.unique import rows_by, unique, unique_inverse
 from perf2x.base.errors import ObjectError
 from perf2x.binaries.cfi.unwind_rules import NO_RULE, RuleTable
@@ -27,9 +32,33 @@ from perf2x.model.recording.build_ids import is_vdso
 from perf2x.stitcher.unwind.architecture import Architecture
 from perf2x.stitcher.unwind.go_ends import go_ends
 from perf2x.stitcher.unwind.object_rules import ObjectRules
-from perf2x.stitcher.unwind.place_rules import PlaceRules
 from perf2x.stitcher.unwind.plain_steps import PlainRuleTable
-from perf2x.stitcher.unwind.unwound_chains import UserMappings
+from perf2x.stitcher.unwind.unwound_chains import MappingFinder, UserMappings
+
+_BITS = 18
+"""Places of a large compiler: 60,000."""
+_SHIFT = 32
+_RULE = (1 << _SHIFT) - 1
+
+
+class PlaceRules:
+    """Rules by place; forgetful, so that no recording makes it grow."""
+
+    def __init__(self) -> None:
+        self._recent = RecentLookups(columns=2, bits=_BITS)
+
+    def held(self, finder: MappingFinder, rows: I64, address: U64) -> tuple[I32, Bools]:
+        """(n,) rules at the addresses of samples, and for which they are known; the others mean nothing."""
+        found, is_held = self._recent.held(finder.image.take(rows), address.view(np.int64))
+        is_held &= found >> _SHIFT <= finder.moment.take(rows)
+        return (found & _RULE).astype(np.int32), is_held
+
+    def learn(self, finder: MappingFinder, rows: I64, address: U64, mapping: I32, rule: I32) -> None:
+        """Hold the rules of places, found in mappings that stay."""
+        some = np.flatnonzero(rule != NO_RULE)
+        image, made = finder.image.take(rows[some]), finder.made.take(mapping[some])
+        self._recent.learn(made << _SHIFT | rule[some], image, address[some].view(np.int64))
+
 
 OBJECT_SHIFT = np.uint64(48)
 OFFSET_LIMIT = np.uint64(1 << 48)

@@ -13,9 +13,8 @@ from msgspec import Struct, field
 
 from perf2x.base.columnar.arrays import I32, U64
 from perf2x.base.errors import ObjectError
-from perf2x.binaries.cfi.entry_index import FrameIndex
-from perf2x.binaries.cfi.find_sections import code_at, debug_frame_index, eh_frame_index
-from perf2x.binaries.cfi.section_rules import FrameSource
+from perf2x.binaries.cfi.frame_entries import FrameIndex
+from perf2x.binaries.cfi.function_rules import FrameSource, code_at, debug_frame_index, eh_frame_index
 from perf2x.binaries.cfi.unwind_rules import NO_RULE, Rule, RuleTable
 from perf2x.binaries.elf.elf_file import ElfObject
 from perf2x.stitcher.unwind.architecture import Architecture

@@ -8,10 +8,10 @@ from perf2x.base.columnar.arrays import U64
 from perf2x.base.columnar.unique import unique_known
 from perf2x.base.errors import ObjectError
 from perf2x.binaries.elf.elf_file import ElfObject
-from perf2x.binaries.find.object_files import ObjectFiles
+from perf2x.binaries.find.object_finder import ObjectFiles
 from perf2x.binaries.find.split_debug import has_split_debug_info
 from perf2x.binaries.go.go_table import has_go_table
-from perf2x.model.recording.mapping_names import is_injected
+from perf2x.model.recording.recorded_names import is_injected
 from perf2x.symbolizer.source_locations import SourceLocations, source_locations_of, with_replaced
 from perf2x.symbolizer.sources.elf_symbols import ElfNames, count_broken
 from perf2x.symbolizer.sources.jit_names import V8_SHIFT, injected_symbols, is_v8

@@ -73,7 +73,7 @@ class _JitdumpParser(Struct):
     codes: list[JitCode] = field(default_factory=list)
     by_index: dict[bytes, JitCode] = field(default_factory=dict)
     """Code by the eight bytes of its number: hashes of bytes are keyed, those of integers are not
-    (base/columnar/secret_keys.py).
+    (base/columnar/hashing.py).
     """
     lines: dict[bytes, tuple[JitLine, ...]] = field(default_factory=dict)
     """Lines by the eight bytes of the code's address."""

@@ -2,9 +2,9 @@
 
 import pytest
 
-from perf2x.binaries.elf import call_sites, code_bytes
+from perf2x.binaries.elf import call_sites, code_blocks
 from perf2x.binaries.elf.call_sites import CallSites
-from perf2x.binaries.elf.code_bytes import BLOCK
+from perf2x.binaries.elf.code_blocks import BLOCK
 from perf2x.binaries.elf.elf_file import open_elf
 from tests.support.tiny_elf import TinySection, tiny_elf
 
@@ -96,7 +96,7 @@ def test_code_is_read_once_a_block_and_across_blocks(monkeypatch) -> None:
 
 
 def test_what_is_kept_is_bounded(monkeypatch) -> None:
-    monkeypatch.setattr(code_bytes, "MAX_BLOCKS", 1)
+    monkeypatch.setattr(code_blocks, "MAX_BLOCKS", 1)
     monkeypatch.setattr(call_sites, "MAX_ANSWERS", 2)
     code = (b"\x90" * 11 + bytes.fromhex("e810000000")) * (3 * BLOCK // 16)
     sites = CallSites(open_elf(tiny_elf([TinySection(".text", code, TEXT, flags=6)])))

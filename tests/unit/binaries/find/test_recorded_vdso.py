@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from perf2x.binaries.find import recorded_vdso
-from perf2x.binaries.find.object_files import ObjectFiles
-from perf2x.binaries.find.object_finder import Finder
+from perf2x.binaries.find.object_finder import Finder, ObjectFiles
 from perf2x.binaries.find.recorded_vdso import IN_MEMORY, find_vdso
 from perf2x.binaries.find.search_paths import SearchPaths
 from tests.support.profile_builder import make_session

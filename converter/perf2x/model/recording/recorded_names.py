@@ -1,6 +1,8 @@
 """Parses event names: the event that is counted, apart from how it was recorded.
 
 perf names one event in many ways: ``cycles``, ``cycles:P``, ``cycles/freq=99/``, ``cpu_core/cycles/``, ``cycles:u``.
+
+Classifies recorded mapping names.
 """
 
 import re
@@ -63,3 +65,31 @@ def is_tracepoint(name: str) -> bool:
 def _modes(modifiers: str) -> frozenset[str]:
     modes = frozenset(modifiers) & frozenset("ukhG")
     return modes - {"u", "k", "h"} if {"u", "k"} <= modes else modes
+
+
+def is_real_path(recorded: str) -> bool:
+    """Tell paths from other names of mappings: ``[vdso]``, ``//anon``, ``anon_inode:…``, ``/memfd:…``."""
+    if not recorded.startswith("/") or recorded.startswith(("//", "/memfd:", "/SYSV", "/dev/", "/anon_hugepage")):
+        return False
+    return "\0" not in recorded
+
+
+def without_deleted(recorded: str) -> str:
+    """Remove the `` (deleted)`` that the kernel appends for files that were unlinked while mapped."""
+    return recorded.removesuffix(" (deleted)")
+
+
+_INJECTED = re.compile(r"(?:^|/)jitted-\d+-\d+\.so$")
+
+
+def is_injected(filename: str) -> bool:
+    """True for the name of an ELF file that ``perf inject --jit`` wrote for a piece of a dump."""
+    return _INJECTED.search(filename) is not None
+
+
+_DUMP = re.compile(r"(?:^|/)jit-\d+\.dump$")
+
+
+def is_jitdump(filename: str) -> bool:
+    """True for the name of a jitdump file."""
+    return _DUMP.search(filename) is not None
