@@ -102,6 +102,20 @@ def test_where_calls_do_not_return_the_start_of_the_function_tells() -> None:
     assert rule is not None and rule.cfa_value == 24  # so a call has to end where a rule leads
 
 
+def test_arguments_that_functions_take_off_the_stack_themselves() -> None:
+    """What V8's builtins do: the return address is popped and pushed elsewhere, and callees pop their arguments."""
+    # push rbp; mov rbp, rsp; push rax; call; leave; pop rcx; lea rsp, [r15+8]; push rcx; ret
+    code = "554889e550" + "e800000000" + "c959498d670851c3"
+    assert cfas(code, [10, 11, 12, 16], is_exact=False) == [None] * 4
+    sections = [
+        TinySection(".text", bytes.fromhex(code), TEXT, flags=6),
+        *symbol_sections([TinySymbol("f", TEXT, 18)], 2),
+    ]
+    x86, table = X86Code(open_elf(tiny_elf(sections)), None), RuleTable(17)
+    rule = rule_by_code(x86, TEXT + 10, table, is_exact=False)
+    assert rule is not None and (rule.cfa_register, rule.cfa_value) == (6, 16)
+
+
 def test_code_behind_a_threads_function_exits() -> None:
     # mov edi, eax; xor eax, eax; mov al, 60; syscall; hlt
     for text, found in (("89c731c0b03c0f05f4", True), ("89c731c0b03cc3", False), ("06", False)):
