@@ -131,7 +131,7 @@ def _idle(facts: Facts) -> Step | None:
 
 
 def _waiting(facts: Facts) -> Step | None:
-    """A clock counts the time on CPUs; where that is little, the program waited."""
+    """A clock counts the time on CPUs; where that is little, the program waited, or other programs had the CPUs."""
     found, recorded = facts["measured"], facts["recorded"]
     span = recorded["duration_ns"]
     if not found["event"].startswith(("cpu-clock", "task-clock")) or found["unit"] != "nanoseconds" or not span:
@@ -139,8 +139,9 @@ def _waiting(facts: Facts) -> Step | None:
     if found["idle"] or found["value"] >= _WAITING * span:
         return None
     mean = f"{found['value'] / span:.2f} CPUs on average"
-    text = f"Threads ran for {found['value'] / 1e9:.2f} s of {span / 1e9:.2f} s ({mean}), the rest they waited:"
-    return Step("waiting", f"{text} perf record --switch-events, then perf2x convert --off-cpu beside.")
+    text = f"Threads ran for {found['value'] / 1e9:.2f} s of {span / 1e9:.2f} s ({mean})."
+    text += " Samples do not say whether they waited the rest of the time, or others had the CPUs:"
+    return Step("waiting", f"{text} perf record --switch-events does, then perf2x convert --off-cpu beside.")
 
 
 def _kernel(facts: Facts) -> Step | None:
