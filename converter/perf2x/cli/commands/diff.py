@@ -50,7 +50,7 @@ def diff(
     perf2x diff before.data after.data -o diff.html draws it; red grew, blue shrank. ~ marks changes that sampling
     noise explains.
     """
-    from perf2x.base.files.output_file import STDOUT
+    from perf2x.base.files.atomic import STDOUT
     from perf2x.cli.diff.diff_files import format_to_write, write_difference
     from perf2x.cli.diff.diff_pair import load_pair
     from perf2x.cli.render.diff_table import ChangeTable, diff_report, has_moved, sort_changes, unmoved_note

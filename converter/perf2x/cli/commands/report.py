@@ -21,8 +21,7 @@ from perf2x.cli.quality_gates import check_gates, exit_for_failed_gates, failed_
 
 if TYPE_CHECKING:
     from perf2x.cli.diff.diff_pair import RecordingPair
-    from perf2x.pipeline.load_context import Progress
-    from perf2x.pipeline.load_options import LoadOptions
+    from perf2x.pipeline.load_options import LoadOptions, Progress
     from perf2x.pipeline.load_result import Loaded
 
 
