@@ -223,7 +223,7 @@ MOVED = {"value": [1000, 1500], "normalized": False, "significant": True, "moved
          " changed did so by more than noise, first of all 'm' (+30.0 %"),
         ("difference", MOVED | {"significant": False, "rows": []}, "difference", "which sampling noise may explain"),
         ("measured.idle", 150, "idle", "15.0 % are samples of idle CPUs"),
-        ("measured.value", 400, "waiting", "(0.40 CPUs on average)"),
+        ("measured.value", 400, "waiting", "(0.40 CPUs on average). Samples do not say whether they waited the"),
         ("measured.kernel", 350, "kernel", "35.0 % of the cost is in the kernel"),
         ("threads", [{"name": "t", "self": 950}], "threads", "One of 2 threads, 't', takes 95.0 %"),
         ("by_self", [{"name": "f", "self": 150, "total": 200, "callers": [{"name": "g", "value": 50}]}], "hottest",

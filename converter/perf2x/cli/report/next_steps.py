@@ -93,7 +93,7 @@ def _idle(facts: Facts) -> Advice | None:
 
 
 def _waiting(facts: Facts) -> Advice | None:
-    """A clock counts the time on CPUs; where that is little, the program waited."""
+    """A clock counts the time on CPUs; where that is little, the program waited, or other programs had the CPUs."""
     found, recorded = facts["measured"], facts["recorded"]
     span = recorded["duration_ns"]
     if not found["event"].startswith(("cpu-clock", "task-clock")) or found["unit"] != "nanoseconds" or not span:
@@ -101,8 +101,9 @@ def _waiting(facts: Facts) -> Advice | None:
     if found["idle"] or found["value"] >= _WAITING * span:
         return None
     mean = f"{found['value'] / span:.2f} CPUs on average"
-    text = f"Threads ran for {found['value'] / 1e9:.2f} s of {span / 1e9:.2f} s ({mean}), the rest they waited:"
-    return Advice("waiting", f"{text} perf record --switch-events, then perf2x convert --off-cpu beside.")
+    text = f"Threads ran for {found['value'] / 1e9:.2f} s of {span / 1e9:.2f} s ({mean})."
+    text += " Samples do not say whether they waited the rest of the time, or others had the CPUs:"
+    return Advice("waiting", f"{text} perf record --switch-events does, then perf2x convert --off-cpu beside.")
 
 
 def _kernel(facts: Facts) -> Advice | None:
