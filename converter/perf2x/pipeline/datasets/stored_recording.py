@@ -211,7 +211,7 @@ def _with_columns(profile: Profile, options: LoadOptions) -> Profile:
     """
     source, samples = profile.meta.source, profile.samples
     if options.needs_times and samples.time is None:
-        raise OptionError(f"{source}: the dataset has sums without times; parquet's timeline=yes writes timelines")
+        raise OptionError(f"{source}: the dataset has sums without times; fleet ingest --timeline keeps them (parquet: timeline=yes)")
     if options.keeps_cpu and samples.cpu is None:
         raise OptionError(f"{source}: the dataset does not say CPUs; timelines (parquet's timeline=yes) do")
     if options.keeps_cgroup and samples.cgroup is None:
