@@ -150,6 +150,14 @@ def test_links_have_a_text(page: Path) -> None:
     assert not re.findall(r"(?<!!)\[\]\([^)]*\)", page.read_text(encoding="utf-8"))
 
 
+def test_the_tutorial_quotes_its_program() -> None:
+    page = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
+    source = (ROOT / "examples" / "tutorial" / "requests.cpp").read_text(encoding="utf-8").splitlines()
+    quoted = re.findall(r"^[ \d.,a-z%]*  (\d\d)  (\S.*|    .*|})$", page, re.MULTILINE)
+    assert [number for number, _ in quoted] == ["19", "20", "21"]
+    assert [text for _, text in quoted] == [source[int(number) - 1] for number, _ in quoted]
+
+
 def test_the_reference_has_every_command() -> None:
     pytest.importorskip("docutils")
     settings = run_path(str(ROOT / "docs" / "conf.py"))
