@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
+from runpy import run_path
 
 import pytest
 
@@ -141,6 +142,30 @@ def test_links_lead_somewhere(page: Path) -> None:
             assert (ROOT / link[ours.end() :].partition("#")[0]).exists(), link
         elif not link.startswith(("https://", "#")):
             assert (page.parent / link.partition("#")[0]).exists(), link
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_have_a_text(page: Path) -> None:
+    """Sphinx fills in a title; GitHub, where most people read, shows nothing."""
+    assert not re.findall(r"(?<!!)\[\]\([^)]*\)", page.read_text(encoding="utf-8"))
+
+
+def test_the_tutorial_quotes_its_program() -> None:
+    page = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
+    source = (ROOT / "examples" / "tutorial" / "requests.cpp").read_text(encoding="utf-8").splitlines()
+    quoted = re.findall(r"^[ \d.,a-z%]*  (\d\d)  (\S.*|    .*|})$", page, re.MULTILINE)
+    assert [number for number, _ in quoted] == ["19", "20", "21"]
+    assert [text for _, text in quoted] == [source[int(number) - 1] for number, _ in quoted]
+
+
+def test_the_reference_has_every_command() -> None:
+    pytest.importorskip("docutils")
+    settings = run_path(str(ROOT / "docs" / "conf.py"))
+    named = settings["command_names"](settings["_help"]())
+    assert [name for name in named if name.startswith("fleet")] == [
+        f"fleet {name}" for name in ("ingest", "symbolize", "query", "compact", "gc")
+    ]
+    assert {"convert", "top", "diff", "man"} < set(named)
 
 
 def test_architecture_names_files_that_exist() -> None:
