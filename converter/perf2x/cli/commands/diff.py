@@ -23,7 +23,7 @@ from perf2x.cli.render.report_formats import print_report
 
 if TYPE_CHECKING:
     from perf2x.cli.diff.diff_gate import GateVerdict
-    from perf2x.cli.diff.diff_pair import RecordingPair
+    from perf2x.pipeline.recording_pair import RecordingPair
 
 
 @with_groups
@@ -50,8 +50,8 @@ def diff(
     """
     from perf2x.base.files.output_file import STDOUT
     from perf2x.cli.diff.diff_files import format_to_write, write_difference
-    from perf2x.cli.diff.diff_pair import load_pair
     from perf2x.cli.render.diff_table import ChangeTable, diff_report, has_moved, sort_changes, unmoved_note
+    from perf2x.pipeline.recording_pair import load_pair
 
     limits, confidence = parse_limits(compared.fail_above or ()), parse_confidence(compared.confidence)
     gate = DiffGate(limits, rows.sort, confidence, compared.any_change)

@@ -1,6 +1,5 @@
 """``perf2x report``: what a recording says, of a bounded size, for a job summary or a program that reads."""
 
-import sys
 from typing import TYPE_CHECKING, Annotated
 
 from perf2x.base.errors import OptionError
@@ -15,10 +14,10 @@ from perf2x.cli.options.stack_options import StackFlags
 from perf2x.cli.progress import progress_bar
 
 if TYPE_CHECKING:
-    from perf2x.cli.diff.diff_pair import RecordingPair
     from perf2x.pipeline.load_context import Progress
     from perf2x.pipeline.load_options import LoadOptions
     from perf2x.pipeline.load_result import Loaded
+    from perf2x.pipeline.recording_pair import RecordingPair
 
 
 @with_groups
@@ -39,6 +38,8 @@ def report(
     For a job summary, a pull request or a language model; limited in size. With --before, it also says what changed.
     """
     from perf2x.analysis.report.report_tables import report_tables
+    from perf2x.cli.render.report_formats import print_report_text
+    from perf2x.cli.render.screen import is_terminal, standard_output
     from perf2x.cli.render.summary import verbose_lines
     from perf2x.cli.report.fit_bytes import check_size, fitted_report
     from perf2x.cli.report.report_difference import difference_facts
@@ -55,10 +56,8 @@ def report(
         difference = difference_facts(pair, size) if pair is not None else None
         return report_facts(loaded, tables, sources, difference, size)
 
-    text = fitted_report(facts, shown.format, shown.limit, shown.max_bytes)
-    encoding = sys.stdout.encoding or "utf-8"
-    sys.stdout.write(text if text.isascii() else text.encode(encoding, "backslashreplace").decode(encoding))
-    sys.stdout.flush()
+    shape = shown.format or (standard_output() if is_terminal() else "markdown")
+    print_report_text(fitted_report(facts, shape, shown.limit, shown.max_bytes))
     for line in verbose_lines(loaded) if verbose and not quiet else ():
         print_message(line)
 
@@ -76,7 +75,7 @@ def _loaded(
         return load(sources, options, progress), None
     if len(sources) > 1:
         raise OptionError("--before compares one recording with one other; name one INPUT")
-    from perf2x.cli.diff.diff_pair import load_pair
+    from perf2x.pipeline.recording_pair import load_pair
 
     pair = load_pair((recordings([shown.before])[0], sources[0]), options, shown.value, shown.normalize, progress)
     return pair.after, pair

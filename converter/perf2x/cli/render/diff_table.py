@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from perf2x.cli.render.fit_text import wrap_sentence
-from perf2x.cli.render.number_format import format_amount, format_change, plural
 from perf2x.cli.render.report_formats import Report
+from perf2x.cli.render.screen import Screen, change_style
 from perf2x.cli.render.text_table import Column, Layout, name_column, number_column, table_lines
+from perf2x.model.number_format import format_amount, format_change, plural
 from perf2x.model.terminal_text import short
 
 if TYPE_CHECKING:
@@ -60,10 +60,10 @@ def has_moved(row: "Change", whole: int) -> bool:
 def diff_report(table: ChangeTable) -> Report:
     """The comparison in every format."""
 
-    def lines(room: int | None) -> Iterator[str]:
-        yield from wrap_sentence(f"{short(table.before.event, _EVENT)}: {_change_heading(table)}", room)
+    def lines(screen: Screen) -> Iterator[str]:
+        yield from screen.sentence(f"{short(table.before.event, _EVENT)}: {_change_heading(table)}", "bold")
         if table.rows:
-            yield from table_lines(_change_layouts(table), room)
+            yield from table_lines(_change_layouts(table), screen)
         else:
             yield f"no {table.by} changed"
 
@@ -97,15 +97,19 @@ def _change_heading(table: ChangeTable) -> str:
 def _change_layouts(table: ChangeTable) -> list[Layout]:
     """Layouts from wide to narrow: all; without the column not sorted by; without objects; changes only."""
     was, rows = table.before, table.rows
-    own_changes = number_column("change", [_change(row, "self", was.whole) for row in rows])
-    total_changes = number_column("change", [_change(row, "total", was.whole) for row in rows])
+    own_changes, total_changes = (
+        number_column("change", [_change(row, column, was.whole) for row in rows], [_look(row, column) for row in rows])
+        for column in _COLUMNS
+    )
     own = [_amounts(table, "self before", "own_before"), _amounts(table, "after", "own_after"), own_changes]
     total = [_amounts(table, "total before", "total_before"), _amounts(table, "after", "total_after"), total_changes]
     changes = [own_changes.called("self"), total_changes.called("total")]
     narrow = [*own, changes[1]] if table.sort == "self" else [changes[0], *total]
     name = name_column(table.by, [row.name for row in rows])
     thing = (
-        [name_column("object", [row.object or "–" for row in rows])] if table.by in ("function", "data-object") else []
+        [name_column("object", [row.object or "–" for row in rows], "dim")]
+        if table.by in ("function", "data-object")
+        else []
     )
     thing = [*_period_changes(table), *thing]
     return [[*own, *total, *thing, name], [*narrow, *thing, name], [*narrow, name], [*changes, name]]
@@ -135,6 +139,11 @@ def _amounts(table: ChangeTable, head: str, field: str) -> Column:
 def _change(row: "Change", column: str, whole: int) -> str:
     """In percent of the whole before, marked when sampling noise explains it."""
     return ("~" if _uncertain(row, column) else "") + format_change(row.moved(column), whole)
+
+
+def _look(row: "Change", column: str) -> str:
+    """Red grew, green shrank; changes within noise are dimmed."""
+    return change_style(row.moved(column), row.significant(column))
 
 
 def _uncertain(row: "Change", column: str) -> bool:

@@ -1,21 +1,19 @@
 """Reports of commands in the formats of ``--format table|json|markdown|csv``."""
 
-import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from msgspec import Struct
 
-WITHOUT_TERMINAL = 160
-"""Width of a line in a file, a pipe or a log."""
+from perf2x.cli.render.screen import Screen, standard_output
 
 
 class Report(Struct, frozen=True):
     """A report in every format, each made on demand."""
 
-    lines: Callable[[int | None], Iterable[str]]
-    """For people; lines of at most so many cells, None for no limit. Control characters are escaped."""
+    lines: Callable[[Screen], Iterable[str]]
+    """For people; control characters of recorded names are escaped."""
     facts: Callable[[], dict[str, Any]]
     """For JSON."""
     markdown: Callable[[], Iterable[str]]
@@ -34,7 +32,7 @@ def print_report(report: Report, shape: str, *, wide: bool = False) -> None:
 
         text = csv_text(report.rows())
     else:
-        lines = report.markdown() if shape == "markdown" else report.lines(None if wide else line_width())
+        lines = report.markdown() if shape == "markdown" else report.lines(standard_output(wide=wide))
         text = "".join(f"{line}\n" for line in lines)
     print_report_text(text)
 
@@ -44,14 +42,3 @@ def print_report_text(text: str) -> None:
     encoding = sys.stdout.encoding or "utf-8"
     sys.stdout.write(text if text.isascii() else text.encode(encoding, "backslashreplace").decode(encoding))
     sys.stdout.flush()
-
-
-def line_width() -> int:
-    """Cells of a line: ``COLUMNS``, the terminal's width, or 160 without a terminal."""
-    columns = os.environ.get("COLUMNS", "")
-    if columns.isdecimal() and int(columns) > 0:
-        return int(columns)
-    try:
-        return (os.get_terminal_size(sys.stdout.fileno()).columns if sys.stdout.isatty() else 0) or WITHOUT_TERMINAL
-    except (OSError, ValueError):
-        return WITHOUT_TERMINAL

@@ -4,8 +4,8 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from perf2x.cli.render.number_format import plural
 from perf2x.model.diagnostics import Diagnostics, Severity
+from perf2x.model.number_format import plural
 from perf2x.model.plugin_options import START_TIME, Needs
 from perf2x.model.profile.count_threads import count_threads
 from perf2x.model.terminal_text import short

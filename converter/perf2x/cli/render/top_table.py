@@ -3,10 +3,18 @@
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from perf2x.cli.render.fit_text import wrap_sentence
-from perf2x.cli.render.number_format import format_amount, format_percent, plural
 from perf2x.cli.render.report_formats import Report
-from perf2x.cli.render.text_table import Layout, name_column, number_column, table_lines
+from perf2x.cli.render.screen import Screen, heat
+from perf2x.cli.render.text_table import (
+    Column,
+    Layout,
+    bar_column,
+    name_column,
+    number_column,
+    table_lines,
+    without_pictures,
+)
+from perf2x.model.number_format import format_amount, format_percent, plural
 from perf2x.model.terminal_text import short
 
 if TYPE_CHECKING:
@@ -32,9 +40,9 @@ def top_report(
     periods = None if beside is None else Periods(beside)
     heading = _total_heading(found, len(rows), by, duration_ns)
 
-    def lines(room: int | None) -> Iterator[str]:
-        yield from wrap_sentence(f"{short(found.event, _EVENT)}: {heading}", room)
-        yield from table_lines(_total_layouts(found, rows, by, sort, periods), room)
+    def lines(screen: Screen) -> Iterator[str]:
+        yield from screen.sentence(f"{short(found.event, _EVENT)}: {heading}", "bold")
+        yield from table_lines(_total_layouts(found, rows, by, sort, periods), screen)
 
     def markdown() -> Iterator[str]:
         from perf2x.cli.render.markdown_table import Section, code, markdown_document, name_list
@@ -42,7 +50,7 @@ def top_report(
         text = f"{code(found.event, _EVENT)}: {heading}"
         layout = [
             column if column.head else column.called("share")
-            for column in _total_layouts(found, rows, by, sort, periods)[0]
+            for column in without_pictures(_total_layouts(found, rows, by, sort, periods))[0]
         ]
         return markdown_document(f"perf2x top: {name_list(sources)}", [Section(text, layout)])
 
@@ -77,22 +85,29 @@ def _total_heading(found: "Totals", shown: int, by: str, duration_ns: int) -> st
 def _total_layouts(
     found: "Totals", rows: Sequence["Total"], by: str, sort: str, periods: Periods | None
 ) -> list[Layout]:
-    """Layouts from wide to narrow: all; without the amounts not sorted by; without objects; shares only."""
-    own = number_column("self", [format_amount(row.own, found.unit, found.whole) for row in rows])
-    own_share = number_column("", [format_percent(row.own, found.whole) for row in rows])
-    total = number_column("total", [format_amount(row.total, found.unit, found.whole) for row in rows])
-    share = number_column("", [format_percent(row.total, found.whole) for row in rows])
+    """Layouts from wide to narrow: all; without the amounts not sorted by; without objects; shares only.
+
+    Before them those with bars: of all, without the other amounts, without any.
+    """
+
+    def amounts(column: str, costs: Sequence[int]) -> list[Column]:
+        texts = [format_amount(cost, found.unit, found.whole) for cost in costs]
+        shares = [format_percent(cost, found.whole) for cost in costs]
+        hot = [heat(cost, found.whole) for cost in costs] if column == sort else ""
+        return [number_column(column, texts), number_column("", shares, hot)]
+
+    costs = {"self": [row.own for row in rows], "total": [row.total for row in rows]}
+    own, total = (amounts(column, cost) for column, cost in costs.items())
     name = name_column(by, [row.name for row in rows])
-    thing = [name_column("object", [row.object or "–" for row in rows])] if by in ("function", "data-object") else []
-    shares = [own_share.called("self"), share.called("total")]
-    narrow = [own, own_share, shares[1]] if sort == "self" else [shares[0], total, share]
+    objects = [row.object or "–" for row in rows]
+    thing = [name_column("object", objects, "dim")] if by in ("function", "data-object") else []
+    shares = [own[1].called("self"), total[1].called("total")]
+    narrow = [*own, shares[1]] if sort == "self" else [shares[0], *total]
     cpu = [] if periods is None else [number_column(f"{sort} period", periods.shares(rows, sort))]
-    return [
-        [own, own_share, total, share, *cpu, *thing, name],
-        [*narrow, *cpu, *thing, name],
-        [*narrow, *cpu, name],
-        [*shares, name],
-    ]
+    numbers = ([*own, *total, *cpu], [*narrow, *cpu], shares)
+    bar = bar_column(costs[sort])
+    drawn = [[bar, *columns, *thing, name] for columns in numbers]
+    return [*drawn, *([*columns, *thing, name] for columns in numbers[:2]), [*narrow, *cpu, name], [*shares, name]]
 
 
 def _total_facts(found: "Totals", rows: Sequence["Total"], periods: Periods | None) -> dict[str, Any]:

@@ -5,9 +5,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from perf2x.base.errors import OptionError
+from perf2x.cli.render.screen import Screen
 from perf2x.cli.report.next_steps import as_facts, next_steps
 from perf2x.cli.report.report_facts import Limits
-from perf2x.cli.report.report_markdown import report_markdown
+from perf2x.cli.report.report_page import markdown_page, terminal_page
 
 LEAST = 8_000
 """Bytes that any report fits, whatever the names."""
@@ -20,8 +21,8 @@ def check_size(most: int) -> None:
         raise OptionError(f"--max-bytes {most}: not every report fits fewer than {LEAST:,} bytes")
 
 
-def fitted_report(make_facts: Callable[[Limits], dict[str, Any]], shape: str, rows: int, most: int) -> str:
-    """Return the report as ``markdown`` or ``json``, of at most ``most`` bytes of UTF-8 (at least LEAST)."""
+def fitted_report(make_facts: Callable[[Limits], dict[str, Any]], shape: str | Screen, rows: int, most: int) -> str:
+    """Return the report as ``markdown``, ``json`` or for a screen, at most ``most`` bytes of it (at least LEAST)."""
     for size in sizes(rows):
         text = _text(make_facts(size), shape)
         if len(text.encode()) <= most:
@@ -39,8 +40,9 @@ def sizes(rows: int) -> Iterator[Limits]:
         yield size
 
 
-def _text(facts: dict[str, Any], shape: str) -> str:
+def _text(facts: dict[str, Any], shape: str | Screen) -> str:
     steps = [*next_steps(facts)]
     if shape == "json":
         return json.dumps(facts | {"next": as_facts(steps)}, indent=1) + "\n"
-    return "".join(f"{line}\n" for line in report_markdown(facts, steps))
+    lines = terminal_page(facts, steps, shape) if isinstance(shape, Screen) else markdown_page(facts, steps)
+    return "".join(f"{line}\n" for line in lines)

@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from perf2x.cli.render.number_format import format_change, format_percent
+from perf2x.model.number_format import format_change, format_percent
 
 _FEW_SAMPLES = 400
 """With so many samples a share of 10 % is uncertain by a third of itself (two standard deviations)."""

@@ -6,8 +6,8 @@ from perf2x.cli.render.diff_table import has_moved, sort_changes
 
 if TYPE_CHECKING:
     from perf2x.analysis.diff.changes import Change
-    from perf2x.cli.diff.diff_pair import RecordingPair
     from perf2x.cli.report.report_facts import Limits
+    from perf2x.pipeline.recording_pair import RecordingPair
 
 CONFIDENCE = 0.95
 
