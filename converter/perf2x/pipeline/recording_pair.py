@@ -1,11 +1,13 @@
 """The two recordings of ``perf2x diff``, and their tables."""
 
+from collections.abc import Iterable
 from functools import cache
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from perf2x.analysis.diff.changes import Comparison
+from perf2x.analysis.diff.changed_rows import DiffTable, Shown
+from perf2x.analysis.diff.changes import Change, Comparison
 from perf2x.analysis.diff.matching_events import renamed
 from perf2x.analysis.totals import totals
 from perf2x.base.errors import OptionError
@@ -34,6 +36,11 @@ class RecordingPair:
         self.compared = cache(self._compare)
         """The tables of functions, objects or threads (``function``, ``object``, ``thread``), compared once each."""
 
+    def table(self, shown: Shown, changes: Iterable[Change]) -> DiffTable:
+        """The rows of ``changes`` to show."""
+        periods = self.periods.compared(shown.by) if self.periods else None
+        return DiffTable(self.compared(shown.by), changes, shown, self.sources, periods)
+
     def _compare(self, by: str) -> Comparison:
         before = totals(self.before.profile, None, by, self.value)
         try:
@@ -50,6 +57,11 @@ def load_pair(
     from perf2x.pipeline.load import load
 
     before, after = (load(source, options, progress) for source in sources)
+    return pair_of(sources, before, after, value, normalize)
+
+
+def pair_of(sources: tuple[str, str], before: Loaded, after: Loaded, value: str, normalize: bool) -> RecordingPair:
+    """Make the pair of recordings that were read with the same options."""
     if value != "latency":
         return RecordingPair(sources, before, after, value, normalize)
     from perf2x.transforms.scheduling.latency import latency_as_value

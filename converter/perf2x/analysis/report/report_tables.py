@@ -8,6 +8,7 @@ from msgspec import Struct
 from perf2x.analysis.report.call_tree import call_tree
 from perf2x.analysis.report.callers import MOST, Caller, callers_of
 from perf2x.analysis.report.hot_paths import HotPath, hot_paths
+from perf2x.analysis.top_rows import sort_rows
 from perf2x.analysis.totals import Total, Totals, totals, weights
 from perf2x.base.abi.uapi import CpuMode
 from perf2x.base.columnar.arrays import I64
@@ -36,8 +37,8 @@ class ReportTables(Struct, frozen=True):
 def report_tables(profile: Profile, value: str, rows: int) -> ReportTables:
     """Return the first ``rows`` of every table of the event to see first; ``value`` as in ``totals``."""
     found = totals(profile, None, "function", value)
-    by_self, by_total = _first(found.rows, "own", rows), _first(found.rows, "total", rows)
-    objects, threads = (_first(totals(profile, None, kind, value).rows, "own", rows) for kind in ("object", "thread"))
+    by_self, by_total = _first(found.rows, "self", rows), _first(found.rows, "total", rows)
+    objects, threads = (_first(totals(profile, None, kind, value).rows, "self", rows) for kind in ("object", "thread"))
     if not profile.events:
         return ReportTables(found, by_self, by_total, objects, threads, {}, [], 0, 0)
     held = np.flatnonzero(profile.samples.event == find_event(profile, None))
@@ -51,11 +52,9 @@ def report_tables(profile: Profile, value: str, rows: int) -> ReportTables:
     )  # fmt: skip
 
 
-def _first(rows: Sequence[Total], column: str, most: int) -> list[Total]:
-    """The costliest rows by ``own`` or ``total``, then by the other one, then by name."""
-    other = "total" if column == "own" else "own"
-    key = lambda row: (-getattr(row, column), -getattr(row, other), row.name, row.object)  # noqa: E731
-    return sorted((row for row in rows if getattr(row, column)), key=key)[:most]
+def _first(rows: Sequence[Total], sort: str, most: int) -> list[Total]:
+    """The costliest rows by ``self`` or ``total``."""
+    return [row for row in sort_rows(rows, sort) if (row.own if sort == "self" else row.total)][:most]
 
 
 def _in_kernel(profile: Profile, rows: I64) -> I64:

@@ -48,9 +48,10 @@ def diff(
     perf2x diff before.data after.data -o diff.html draws it; red grew, blue shrank. ~ marks changes that sampling
     noise explains.
     """
+    from perf2x.analysis.diff.changed_rows import Shown
     from perf2x.base.files.output_file import STDOUT
     from perf2x.cli.diff.diff_files import format_to_write, write_difference
-    from perf2x.cli.render.diff_table import ChangeTable, diff_report, has_moved, sort_changes, unmoved_note
+    from perf2x.cli.render.diff_table import diff_report
     from perf2x.pipeline.recording_pair import load_pair
 
     limits, confidence = parse_limits(compared.fail_above or ()), parse_confidence(compared.confidence)
@@ -68,17 +69,13 @@ def diff(
     verdict = gate.verdict(rows.by, pair.compared)
     for line in verdict.unmatched:
         print_message(f"perf2x: {line}")
-    comparison, by, sort = pair.compared(rows.by), rows.by, rows.sort
-    changes = sort_changes(verdict.with_intervals(comparison.changes(gate.confidence), by, sort), sort)
-    moved = changes if compared.show_all else [row for row in changes if has_moved(row, comparison.before.whole)]
-    unmoved = len(changes) - len(moved)
+    changes = verdict.with_intervals(pair.compared(rows.by).changes(gate.confidence), rows.by, rows.sort)
+    table = pair.table(Shown(rows.by, rows.sort, rows.limit, compared.show_all), changes)
     written = write_difference(file_format, file.output, pair) if file_format else ""
     if file.output != STDOUT:
-        periods = pair.periods.compared(by) if pair.periods else None
-        shown = ChangeTable(comparison, rows.first(moved), by, sort, gate.confidence, unmoved, pair.sources, periods)
-        print_report(diff_report(shown), form.shape, wide=form.wide)
-        if moved and unmoved and not quiet:
-            print_message(f"{unmoved_note(shown)} (--all shows them)")
+        print_report(diff_report(table, gate.confidence), form.shape, wide=form.wide)
+        if table.rows and table.unmoved and not quiet:
+            print_message(f"{table.unmoved_note} (--all shows them)")
     for line in () if quiet else _remarks(pair, written, verdict, verbose=verbose):
         print_message(line)
     exit_for_failed_gates(verdict.failures)

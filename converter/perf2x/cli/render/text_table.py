@@ -11,7 +11,7 @@ from perf2x.model.terminal_text import plain
 
 _GAP = "  "
 _ENOUGH = 48
-"""Cells for names below which a layout with fewer numbers is better."""
+"""Cells for two columns of names below which a layout with fewer numbers is better."""
 _BAR = 8
 """Cells of the longest bar."""
 _BAR_STYLE = "red"
@@ -103,8 +103,8 @@ def without_pictures(layouts: Sequence[Layout]) -> Sequence[Layout]:
 def _fitting(layouts: Sequence[Layout], room: int) -> Layout:
     for layout in layouts:
         wide = [max(cell_width(column.head), *map(cell_width, column.cells), 0) for column in layout]
-        wanted = sum(size for size, column in zip(wide, layout, strict=True) if column.name)
-        if _room_for_names(layout, wide, room) >= min(wanted, _ENOUGH):
+        wanted = [size for size, column in zip(wide, layout, strict=True) if column.name]
+        if _room_for_names(layout, wide, room) >= min(sum(wanted), max(_ENOUGH, _ENOUGH // 2 * len(wanted))):
             return layout
     return layouts[-1]
 

@@ -14,81 +14,46 @@ from perf2x.cli.render.text_table import (
     table_lines,
     without_pictures,
 )
-from perf2x.model.number_format import format_amount, format_percent, plural
+from perf2x.model.number_format import format_amount, format_percent
 from perf2x.model.terminal_text import short
 
 if TYPE_CHECKING:
-    from perf2x.analysis.totals import Total, Totals
+    from perf2x.analysis.top_rows import TopTable
 
 _EVENT = 60
 """Characters of an event's name in a heading."""
 
 
-def top_report(
-    found: "Totals",
-    rows: Sequence["Total"],
-    by: str,
-    sort: str,
-    duration_ns: int,
-    sources: Sequence[str],
-    beside: "Totals | None" = None,
-) -> Report:
-    """``rows`` of ``found``, in their order; ``sources`` are the recordings, for the Markdown's heading.
-
-    ``beside`` is the same table of periods, for a column that shows what latencies are shares of.
-    """
-    periods = None if beside is None else Periods(beside)
-    heading = _total_heading(found, len(rows), by, duration_ns)
+def top_report(table: "TopTable", sources: Sequence[str]) -> Report:
+    """The table in every format; ``sources`` are the recordings, for the Markdown's heading."""
 
     def lines(screen: Screen) -> Iterator[str]:
-        yield from screen.sentence(f"{short(found.event, _EVENT)}: {heading}", "bold")
-        yield from table_lines(_total_layouts(found, rows, by, sort, periods), screen)
+        yield from screen.sentence(heading(table), "bold")
+        yield from table_lines(_total_layouts(table), screen)
 
     def markdown() -> Iterator[str]:
         from perf2x.cli.render.markdown_table import Section, code, markdown_document, name_list
 
-        text = f"{code(found.event, _EVENT)}: {heading}"
-        layout = [
-            column if column.head else column.called("share")
-            for column in without_pictures(_total_layouts(found, rows, by, sort, periods))[0]
-        ]
+        text = f"{code(table.whole.event, _EVENT)}: {table.measured}"
+        first = without_pictures(_total_layouts(table))[0]
+        layout = [column if column.head else column.called("share") for column in first]
         return markdown_document(f"perf2x top: {name_list(sources)}", [Section(text, layout)])
 
-    return Report(
-        lines, lambda: _total_facts(found, rows, periods), markdown, lambda: _total_rows(found, rows, periods)
-    )
+    return Report(lines, lambda: _total_facts(table), markdown, lambda: _total_rows(table))
 
 
-class Periods:
-    """Costs of the same functions by period, in a table of latencies."""
-
-    def __init__(self, table: "Totals") -> None:
-        self._whole = table.whole
-        self._row_of = {(row.name, row.object): row for row in table.rows}
-
-    def facts(self, row: "Total") -> dict[str, int]:
-        """Period of a row of latencies, by itself and with all that it calls."""
-        same = self._row_of[row.name, row.object]
-        return {"self_period": same.own, "total_period": same.total}
-
-    def shares(self, rows: Sequence["Total"], sort: str) -> list[str]:
-        """Share of the periods of each row, of the column sorted by."""
-        return [format_percent(self.facts(row)[f"{sort}_period"], self._whole) for row in rows]
+def heading(table: "TopTable") -> str:
+    """The line above the table."""
+    return f"{short(table.whole.event, _EVENT)}: {table.measured}"
 
 
-def _total_heading(found: "Totals", shown: int, by: str, duration_ns: int) -> str:
-    time = f" in {duration_ns / 1e9:.3f} s" if duration_ns else ""
-    whole = f"{plural(found.samples, 'sample')}, {format_amount(found.whole, found.unit)}{time}"
-    return f"{whole}; showing {shown:,} of {plural(len(found.rows), by)}"
-
-
-def _total_layouts(
-    found: "Totals", rows: Sequence["Total"], by: str, sort: str, periods: Periods | None
-) -> list[Layout]:
+def _total_layouts(table: "TopTable") -> list[Layout]:
     """Layouts from wide to narrow: all; without the amounts not sorted by; without objects; shares only.
 
     Before them those with bars: of all, without the other amounts, without any.
     """
+
+    found, rows, sort = table.whole, table.rows, table.sort
 
     def amounts(column: str, costs: Sequence[int]) -> list[Column]:
         texts = [format_amount(cost, found.unit, found.whole) for cost in costs]
@@ -98,34 +63,40 @@ def _total_layouts(
 
     costs = {"self": [row.own for row in rows], "total": [row.total for row in rows]}
     own, total = (amounts(column, cost) for column, cost in costs.items())
-    name = name_column(by, [row.name for row in rows])
+    name = name_column(table.by, [row.name for row in rows])
     objects = [row.object or "–" for row in rows]
-    thing = [name_column("object", objects, "dim")] if by in ("function", "data-object") else []
+    thing = [name_column("object", objects, "dim")] if table.by in ("function", "data-object") else []
     shares = [own[1].called("self"), total[1].called("total")]
     narrow = [*own, shares[1]] if sort == "self" else [shares[0], *total]
-    cpu = [] if periods is None else [number_column(f"{sort} period", periods.shares(rows, sort))]
+    cpu = _period_shares(table)
     numbers = ([*own, *total, *cpu], [*narrow, *cpu], shares)
     bar = bar_column(costs[sort])
     drawn = [[bar, *columns, *thing, name] for columns in numbers]
     return [*drawn, *([*columns, *thing, name] for columns in numbers[:2]), [*narrow, *cpu, name], [*shares, name]]
 
 
-def _total_facts(found: "Totals", rows: Sequence["Total"], periods: Periods | None) -> dict[str, Any]:
-    def costs(row: "Total") -> dict[str, int]:
-        return {"self": row.own, "total": row.total} | ({} if periods is None else periods.facts(row))
+def _period_shares(table: "TopTable") -> list[Column]:
+    """Of latencies: shares of the periods, of the column sorted by."""
+    if table.periods is None:
+        return []
+    head, whole = f"{table.sort} period", table.periods.whole
+    return [
+        number_column(head, [format_percent(cost, whole) for cost in table.periods.columns[f"{table.sort}_period"]])
+    ]
 
+
+def _total_facts(table: "TopTable") -> dict[str, Any]:
+    found, columns = table.whole, table.columns
     return {
         "event": found.event,
         "unit": found.unit,
         "samples": found.samples,
         "value": found.whole,
-        "rows": [{"name": row.name, "object": row.object, **costs(row)} for row in rows],
+        "rows": [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)],
     }
 
 
-def _total_rows(found: "Totals", rows: Sequence["Total"], periods: Periods | None) -> Iterator[Sequence[object]]:
-    more = () if periods is None else ("self_period", "total_period")
-    yield "event", "unit", "name", "object", "self", "total", *more
-    for row in rows:
-        extra = () if periods is None else periods.facts(row).values()
-        yield found.event, found.unit, row.name, row.object, row.own, row.total, *extra
+def _total_rows(table: "TopTable") -> Iterator[Sequence[object]]:
+    yield "event", "unit", *table.columns
+    for row in zip(*table.columns.values(), strict=True):
+        yield table.whole.event, table.whole.unit, *row

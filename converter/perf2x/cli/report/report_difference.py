@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from perf2x.cli.render.diff_table import has_moved, sort_changes
+from perf2x.analysis.diff.changed_rows import has_moved, sort_changes
 
 if TYPE_CHECKING:
     from perf2x.analysis.diff.changes import Change
