@@ -29,10 +29,14 @@ class TopTable(ResultTable):
     @property
     def measured(self) -> str:
         """Samples, their sum, and the number of rows."""
+        return f"{self.size}; showing {len(self.rows):,} of {plural(len(self.whole.rows), self.by)}"
+
+    @property
+    def size(self) -> str:
+        """Samples and their sum."""
         found = self.whole
         time = f" in {self._duration_ns / 1e9:.3f} s" if self._duration_ns else ""
-        whole = f"{plural(found.samples, 'sample')}, {format_amount(found.whole, found.unit)}{time}"
-        return f"{whole}; showing {len(self.rows):,} of {plural(len(found.rows), self.by)}"
+        return f"{plural(found.samples, 'sample')}, {format_amount(found.whole, found.unit)}{time}"
 
     @property
     def columns(self) -> Mapping[str, Sequence[object]]:

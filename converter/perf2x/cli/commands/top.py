@@ -2,6 +2,8 @@
 
 from typing import Annotated
 
+from msgspec.structs import replace
+
 from perf2x.cli.messages import print_message
 from perf2x.cli.option_groups import Hidden, load_options, with_groups
 from perf2x.cli.options.filter_options import FilterFlags
@@ -9,7 +11,7 @@ from perf2x.cli.options.grouping_options import GroupingFlags
 from perf2x.cli.options.input_options import Inputs, Quiet, UnpackFlags, Verbose, recordings
 from perf2x.cli.options.name_options import SymbolFlags
 from perf2x.cli.options.stack_options import StackFlags
-from perf2x.cli.options.table_options import PrintFlags, RowFlags
+from perf2x.cli.options.table_options import GraphFlags, PrintFlags
 from perf2x.cli.progress import progress_bar
 from perf2x.cli.render.report_formats import print_report
 
@@ -18,7 +20,7 @@ from perf2x.cli.render.report_formats import print_report
 def top(
     inputs: Inputs = None,
     *,
-    rows: RowFlags,
+    rows: GraphFlags,
     form: PrintFlags,
     chosen: FilterFlags,
     grouping: Annotated[GroupingFlags, Hidden("root")],
@@ -34,11 +36,19 @@ def top(
     from perf2x.cli.render.top_table import top_report
     from perf2x.pipeline.load import load
 
+    rows.check_graph(form.shape, form.wide)
     sources = recordings(inputs)
     with progress_bar(quiet) as progress:
         loaded = load(sources, load_options(rows, chosen, grouping, stacks, symbols, unpacking), progress)
     table = TopTable(loaded.profile, rows.by, rows.sort, rows.value, rows.limit)
-    print_report(top_report(table, sources), form.shape, wide=form.wide)
+    report = top_report(table, sources)
+    if rows.graph:
+        from perf2x.cli.render.flame_lines import graph_lines
+
+        report = replace(
+            report, lines=lambda screen: graph_lines(loaded.profile, table, rows.value, rows.limit, screen)
+        )
+    print_report(report, form.shape, wide=form.wide)
     if quiet:
         return
     others = [

@@ -5,6 +5,8 @@ from typing import Annotated, Any, ClassVar, Literal
 from msgspec import Struct
 from typer import Option
 
+from perf2x.base.errors import SettingError
+
 
 class RowFlags(Struct, frozen=True):
     """Contents of a table of functions, objects or threads."""
@@ -29,6 +31,24 @@ class RowFlags(Struct, frozen=True):
         from perf2x.transforms.sample_values import value_options
 
         return value_options(self.by, self.value)
+
+
+class GraphFlags(RowFlags, frozen=True):
+    """Contents of a table of costs, or of a flame graph."""
+
+    graph: Annotated[bool, Option(help="Draw a flame graph instead; --limit is the number of its levels.")] = False
+
+    def check_graph(self, shape: str, wide: bool) -> None:
+        """Raise SettingError for what a flame graph does not show."""
+        refused = {
+            "by": self.by != "function",
+            "sort": self.sort != "self",
+            "format": shape != "table",
+            "wide": wide,
+        }
+        for setting, given in refused.items() if self.graph else ():
+            if given:
+                raise SettingError("", setting, " is for tables; leave it out with --graph")
 
 
 Json = Annotated[bool, Option("--json", help="Short for --format json.", rich_help_panel=RowFlags.PANEL)]

@@ -28,7 +28,7 @@ def top_report(table: "TopTable", sources: Sequence[str]) -> Report:
     """The table in every format; ``sources`` are the recordings, for the Markdown's heading."""
 
     def lines(screen: Screen) -> Iterator[str]:
-        yield from screen.sentence(heading(table), "bold")
+        yield from screen.sentence(f"{short(table.whole.event, _EVENT)}: {table.measured}", "bold")
         yield from table_lines(_total_layouts(table), screen)
 
     def markdown() -> Iterator[str]:
@@ -40,11 +40,6 @@ def top_report(table: "TopTable", sources: Sequence[str]) -> Report:
         return markdown_document(f"perf2x top: {name_list(sources)}", [Section(text, layout)])
 
     return Report(lines, lambda: _total_facts(table), markdown, lambda: _total_rows(table))
-
-
-def heading(table: "TopTable") -> str:
-    """The line above the table."""
-    return f"{short(table.whole.event, _EVENT)}: {table.measured}"
 
 
 def _total_layouts(table: "TopTable") -> list[Layout]:
