@@ -39,7 +39,7 @@ class RecordingPair:
     def table(self, shown: Shown, changes: Iterable[Change]) -> DiffTable:
         """The rows of ``changes`` to show."""
         periods = self.periods.compared(shown.by) if self.periods else None
-        return DiffTable(self.compared(shown.by), changes, shown, self.sources, periods)
+        return DiffTable(self.compared(shown.by), changes, shown, self.sources, periods, self.renamed_events)
 
     def _compare(self, by: str) -> Comparison:
         before = totals(self.before.profile, None, by, self.value)

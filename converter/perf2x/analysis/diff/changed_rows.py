@@ -35,6 +35,7 @@ class DiffTable(ResultTable):
         shown: Shown,
         sources: tuple[str, str],
         periods: Comparison | None = None,
+        notes: Sequence[str] = (),
     ) -> None:
         found = sort_changes(changes, shown.sort)
         moved = found if shown.all else [row for row in found if has_moved(row, comparison.before.whole)]
@@ -45,6 +46,8 @@ class DiffTable(ResultTable):
         self.unmoved = len(found) - len(moved)
         """Rows left out because they did not change."""
         self.sources = sources
+        self.notes = notes
+        """A sentence for every event that was matched under another name."""
         self.periods = None if periods is None else _same_rows(periods, self.rows)
         """The same rows by period, where the values are latencies."""
         self.period_whole = 0 if periods is None else periods.before.whole

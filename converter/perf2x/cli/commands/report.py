@@ -37,27 +37,18 @@ def report(
 
     For a job summary, a pull request or a language model; limited in size. With --before, it also says what changed.
     """
-    from perf2x.analysis.report.report_tables import report_tables
     from perf2x.cli.render.report_formats import print_report_text
     from perf2x.cli.render.screen import is_terminal, standard_output
     from perf2x.cli.render.summary import verbose_lines
-    from perf2x.cli.report.fit_bytes import check_size, fitted_report
-    from perf2x.cli.report.report_difference import difference_facts
-    from perf2x.cli.report.report_facts import Limits, report_facts
+    from perf2x.cli.report.fit_bytes import check_size, report_text
 
     check_size(shown.max_bytes)
     sources = recordings(inputs)
     options = load_options(chosen, grouping, stacks, symbols, unpacking)
     with progress_bar(quiet) as progress:
         loaded, pair = _loaded(sources, shown, options, progress)
-    tables = report_tables(loaded.profile, shown.value, shown.limit)
-
-    def facts(size: Limits) -> dict[str, object]:
-        difference = difference_facts(pair, size) if pair is not None else None
-        return report_facts(loaded, tables, sources, difference, size)
-
     shape = shown.format or (standard_output() if is_terminal() else "markdown")
-    print_report_text(fitted_report(facts, shape, shown.limit, shown.max_bytes))
+    print_report_text(report_text(loaded, pair, sources, shown.value, shape, shown.limit, shown.max_bytes))
     for line in verbose_lines(loaded) if verbose and not quiet else ():
         print_message(line)
 

@@ -32,8 +32,7 @@ def top(
 ) -> None:
     """Show the hottest functions: what each costs itself, and with all that it calls."""
     from perf2x.analysis.top_rows import TopTable
-    from perf2x.cli.render.summary import quality_lines, verbose_lines
-    from perf2x.cli.render.top_table import top_report
+    from perf2x.cli.render.top_table import remarks, top_report
     from perf2x.pipeline.load import load
 
     rows.check_graph(form.shape, form.wide)
@@ -49,14 +48,5 @@ def top(
             report, lines=lambda screen: graph_lines(loaded.profile, table, rows.value, rows.limit, screen)
         )
     print_report(report, form.shape, wide=form.wide)
-    if quiet:
-        return
-    others = [
-        event.name
-        for event in loaded.events
-        if event.samples and event.name != table.whole.event.removeprefix("latency:")
-    ]
-    if others:
-        print_message(f"left out: {', '.join(others)} (--event NAME chooses)")
-    for line in verbose_lines(loaded) if verbose else quality_lines(loaded):
+    for line in () if quiet else remarks(table, loaded, verbose=verbose):
         print_message(line)

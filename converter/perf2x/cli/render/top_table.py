@@ -19,6 +19,7 @@ from perf2x.model.terminal_text import short
 
 if TYPE_CHECKING:
     from perf2x.analysis.top_rows import TopTable
+    from perf2x.pipeline.load_result import Loaded
 
 _EVENT = 60
 """Characters of an event's name in a heading."""
@@ -40,6 +41,17 @@ def top_report(table: "TopTable", sources: Sequence[str]) -> Report:
         return markdown_document(f"perf2x top: {name_list(sources)}", [Section(text, layout)])
 
     return Report(lines, lambda: _total_facts(table), markdown, lambda: _total_rows(table))
+
+
+def remarks(table: "TopTable", loaded: "Loaded", *, verbose: bool = False) -> Iterator[str]:
+    """Sentences on other events, and on the quality of the recording."""
+    from perf2x.cli.render.summary import quality_lines, verbose_lines
+
+    shown = table.whole.event.removeprefix("latency:")
+    others = [event.name for event in loaded.events if event.samples and event.name != shown]
+    if others:
+        yield f"left out: {', '.join(others)} (--event NAME chooses)"
+    yield from verbose_lines(loaded) if verbose else quality_lines(loaded)
 
 
 def _total_layouts(table: "TopTable") -> list[Layout]:

@@ -1,14 +1,20 @@
 """Makes the report that fits a number of bytes: parts become smaller until it does."""
 
 import json
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
+from perf2x.analysis.report.report_tables import report_tables
 from perf2x.base.errors import OptionError
 from perf2x.cli.render.screen import Screen
 from perf2x.cli.report.next_steps import as_facts, next_steps
-from perf2x.cli.report.report_facts import Limits
+from perf2x.cli.report.report_difference import difference_facts
+from perf2x.cli.report.report_facts import Limits, report_facts
 from perf2x.cli.report.report_page import markdown_page, terminal_page
+
+if TYPE_CHECKING:
+    from perf2x.pipeline.load_result import Loaded
+    from perf2x.pipeline.recording_pair import RecordingPair
 
 LEAST = 8_000
 """Bytes that any report fits, whatever the names."""
@@ -19,6 +25,25 @@ def check_size(most: int) -> None:
     """Raise OptionError for a number of bytes that not every report fits."""
     if most < LEAST:
         raise OptionError(f"--max-bytes {most}: not every report fits fewer than {LEAST:,} bytes")
+
+
+def report_text(
+    loaded: "Loaded",
+    pair: "RecordingPair | None",
+    sources: Sequence[str],
+    value: str,
+    shape: str | Screen,
+    rows: int,
+    most: int,
+) -> str:
+    """Return the report about a recording, with what changed in a ``pair``; the rest is as in ``fitted_report``."""
+    tables = report_tables(loaded.profile, value, rows)
+
+    def facts(size: Limits) -> dict[str, Any]:
+        difference = difference_facts(pair, size) if pair is not None else None
+        return report_facts(loaded, tables, sources, difference, size)
+
+    return fitted_report(facts, shape, rows, most)
 
 
 def fitted_report(make_facts: Callable[[Limits], dict[str, Any]], shape: str | Screen, rows: int, most: int) -> str:
