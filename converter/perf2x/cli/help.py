@@ -29,7 +29,7 @@ EXAMPLES = {
     "top": (
         "perf2x top perf.data",
         "perf2x top perf.data --by object --sort total -n 10",
-        "perf2x top perf.data --pid 1234 --json",
+        "perf2x top perf.data --graph",
     ),
     "annotate": (
         "perf2x annotate main perf.data --source",

@@ -21,7 +21,7 @@ def top(
     inputs: Inputs = None,
     *,
     rows: GraphFlags,
-    form: PrintFlags,
+    form: Annotated[PrintFlags, Hidden("wide")],
     chosen: FilterFlags,
     grouping: Annotated[GroupingFlags, Hidden("root")],
     stacks: StackFlags,
@@ -35,7 +35,7 @@ def top(
     from perf2x.cli.render.top_table import remarks, top_report
     from perf2x.pipeline.load import load
 
-    rows.check_graph(form.shape, form.wide)
+    rows.check_graph(form)
     sources = recordings(inputs)
     with progress_bar(quiet) as progress:
         loaded = load(sources, load_options(rows, chosen, grouping, stacks, symbols, unpacking), progress)

@@ -38,14 +38,12 @@ class GraphFlags(RowFlags, frozen=True):
 
     graph: Annotated[bool, Option(help="Draw a flame graph instead; --limit is the number of its levels.")] = False
 
-    def check_graph(self, shape: str, wide: bool) -> None:
+    def check_graph(self, form: "PrintFlags") -> None:
         """Raise SettingError for what a flame graph does not show."""
         refused = {
-            "by": self.by != "function",
-            "sort": self.sort != "self",
-            "format": shape != "table",
-            "wide": wide,
-        }
+            "by": self.by != "function", "sort": self.sort != "self", "as_json": form.as_json,
+            "format": form.format != "table", "wide": form.wide,
+        }  # fmt: skip
         for setting, given in refused.items() if self.graph else ():
             if given:
                 raise SettingError("", setting, " is for tables; leave it out with --graph")
