@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from perf2x.analysis.totals import Totals
 from perf2x.base.columnar.arrow import ArrowTable, Coded, is_there
 from perf2x.model.printable_text import printable
 from perf2x.model.terminal_text import plain, short
@@ -27,10 +28,15 @@ _ROWS_IN_LINE, _NAME_IN_LINE = 3, 40
 class ResultTable(ABC):
     """Rows of a result; its short form has three lines, and notebooks show the first rows."""
 
+    whole: Totals
+    """The event, and what the rows are parts of."""
+    nothing = ""
+    """Words for no rows, where headings alone would say less."""
+
     @property
     @abstractmethod
-    def heading(self) -> str:
-        """Sentence on what the rows are parts of."""
+    def measured(self) -> str:
+        """Words on the whole."""
 
     @property
     @abstractmethod
@@ -41,6 +47,11 @@ class ResultTable(ABC):
     @abstractmethod
     def shown(self) -> Mapping[str, Sequence[str]]:
         """Headings and cells for people, names last; control characters are not escaped."""
+
+    @property
+    def heading(self) -> str:
+        """The event, and words on the whole."""
+        return f"{self.whole.event}: {self.measured}"
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values())))

@@ -22,11 +22,6 @@ class TopTable(ResultTable):
         self._duration_ns = profile.meta.duration_ns
 
     @property
-    def heading(self) -> str:
-        """Event, samples, their sum, and the number of rows."""
-        return f"{self.whole.event}: {self.measured}"
-
-    @property
     def measured(self) -> str:
         """Samples, their sum, and the number of rows."""
         return f"{self.size}; showing {len(self.rows):,} of {plural(len(self.whole.rows), self.by)}"

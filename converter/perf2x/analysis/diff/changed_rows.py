@@ -40,6 +40,8 @@ class DiffTable(ResultTable):
         found = sort_changes(changes, shown.sort)
         moved = found if shown.all else [row for row in found if has_moved(row, comparison.before.whole)]
         self.comparison = comparison
+        self.whole = comparison.before
+        self.nothing = f"no {shown.by} changed"
         self.rows = moved[: shown.limit or None]
         self.by = shown.by
         self.sort = shown.sort
@@ -51,11 +53,6 @@ class DiffTable(ResultTable):
         self.periods = None if periods is None else _same_rows(periods, self.rows)
         """The same rows by period, where the values are latencies."""
         self.period_whole = 0 if periods is None else periods.before.whole
-
-    @property
-    def heading(self) -> str:
-        """Event, and the wholes on both sides."""
-        return f"{self.comparison.before.event}: {self.measured}"
 
     @property
     def measured(self) -> str:

@@ -1,12 +1,20 @@
 """Reports of commands in the formats of ``--format table|json|markdown|csv``."""
 
 import sys
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
 from perf2x.cli.render.screen import Screen, standard_output
+from perf2x.cli.render.text_table import Layout, table_lines, without_pictures
+from perf2x.model.terminal_text import short
+
+if TYPE_CHECKING:
+    from perf2x.analysis.result_table import ResultTable
+
+_EVENT = 60
+"""Characters of an event's name in a heading."""
 
 
 class Report(Struct, frozen=True):
@@ -19,6 +27,35 @@ class Report(Struct, frozen=True):
     markdown: Callable[[], Iterable[str]]
     rows: Callable[[], Iterable[Sequence[object]]]
     """For CSV, headings first."""
+
+
+def table_report(
+    table: "ResultTable",
+    title: Callable[[], str],
+    layouts: Callable[[], Sequence[Layout]],
+    facts: Callable[[], dict[str, Any]],
+    note: str = "",
+) -> Report:
+    """A report that is one table of an event, with ``title`` and ``note`` in Markdown."""
+
+    def lines(screen: Screen) -> Iterator[str]:
+        yield from screen.sentence(f"{short(table.whole.event, _EVENT)}: {table.measured}", "bold")
+        yield from table_lines(layouts(), screen) if len(table) or not table.nothing else [table.nothing]
+
+    def markdown() -> Iterator[str]:
+        from perf2x.cli.render.markdown_table import Section, code, escape_tildes, markdown_document
+
+        text = f"{code(table.whole.event, _EVENT)}: {escape_tildes(table.measured)}"
+        said = note if len(table) else table.nothing
+        layout = [column if column.head else column.called("share") for column in without_pictures(layouts())[0]]
+        return markdown_document(title(), [Section(text + (f"; {said}" if said else ""), layout)])
+
+    def rows() -> Iterator[Sequence[object]]:
+        yield "event", "unit", *table.columns
+        for row in zip(*table.columns.values(), strict=True):
+            yield table.whole.event, table.whole.unit, *row
+
+    return Report(lines, facts, markdown, rows)
 
 
 def print_report(report: Report, shape: str, *, wide: bool = False) -> None:

@@ -3,44 +3,31 @@
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from perf2x.cli.render.report_formats import Report
-from perf2x.cli.render.screen import Screen, heat
+from perf2x.cli.render.report_formats import Report, table_report
+from perf2x.cli.render.screen import heat
 from perf2x.cli.render.text_table import (
     Column,
     Layout,
     bar_column,
     name_column,
     number_column,
-    table_lines,
-    without_pictures,
 )
 from perf2x.model.number_format import format_amount, format_percent
-from perf2x.model.terminal_text import short
 
 if TYPE_CHECKING:
     from perf2x.analysis.top_rows import TopTable
     from perf2x.pipeline.load_result import Loaded
 
-_EVENT = 60
-"""Characters of an event's name in a heading."""
-
 
 def top_report(table: "TopTable", sources: Sequence[str]) -> Report:
     """The table in every format; ``sources`` are the recordings, for the Markdown's heading."""
 
-    def lines(screen: Screen) -> Iterator[str]:
-        yield from screen.sentence(f"{short(table.whole.event, _EVENT)}: {table.measured}", "bold")
-        yield from table_lines(_total_layouts(table), screen)
+    def title() -> str:
+        from perf2x.cli.render.markdown_table import name_list
 
-    def markdown() -> Iterator[str]:
-        from perf2x.cli.render.markdown_table import Section, code, markdown_document, name_list
+        return f"perf2x top: {name_list(sources)}"
 
-        text = f"{code(table.whole.event, _EVENT)}: {table.measured}"
-        first = without_pictures(_total_layouts(table))[0]
-        layout = [column if column.head else column.called("share") for column in first]
-        return markdown_document(f"perf2x top: {name_list(sources)}", [Section(text, layout)])
-
-    return Report(lines, lambda: _total_facts(table), markdown, lambda: _total_rows(table))
+    return table_report(table, title, lambda: _total_layouts(table), lambda: _total_facts(table))
 
 
 def remarks(table: "TopTable", loaded: "Loaded", *, verbose: bool = False) -> Iterator[str]:
@@ -101,9 +88,3 @@ def _total_facts(table: "TopTable") -> dict[str, Any]:
         "value": found.whole,
         "rows": [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)],
     }
-
-
-def _total_rows(table: "TopTable") -> Iterator[Sequence[object]]:
-    yield "event", "unit", *table.columns
-    for row in zip(*table.columns.values(), strict=True):
-        yield table.whole.event, table.whole.unit, *row

@@ -1,6 +1,6 @@
 """The page of ``perf2x report``, made from its facts: Markdown that no recorded name can break, or for a terminal."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -24,27 +24,24 @@ Facts = dict[str, Any]
 
 
 class Words(Struct, frozen=True):
-    """Ways to write what a page quotes."""
+    """Ways to write names, and sentences that may quote them."""
 
     name: Callable[[str], str]
     prose: Callable[[str], str]
-    """Of a sentence that may quote names."""
-    own: Callable[[str], str]
-    """Of words and numbers of ours."""
 
 
-MARKDOWN = Words(code, prose, escape_tildes)
-TEXT = Words(lambda name: name or "–", str, str)
+MARKDOWN = Words(code, prose)
+TEXT = Words(lambda name: name or "–", str)
 
 
 class Part(Struct, frozen=True):
-    """Part of a page: lines, a table, lines."""
+    """Part of a page: lines, a table, a sentence of ours."""
 
     title: str
     lines: Sequence[str]
     layouts: Sequence[Layout] = ()
-    """From wide to narrow; Markdown has the first."""
-    notes: Sequence[str] = ()
+    """From wide to narrow."""
+    note: str = ""
 
 
 def markdown_page(facts: Facts, steps: Sequence[Step]) -> Iterator[str]:
@@ -52,8 +49,9 @@ def markdown_page(facts: Facts, steps: Sequence[Step]) -> Iterator[str]:
     yield f"### perf2x report: {_recordings(facts, MARKDOWN)}"
     for part in _parts(facts, steps, MARKDOWN):
         yield from ("", f"#### {part.title}") if part.title else ()
-        for block in (part.lines, table_rows(without_pictures(part.layouts)[0]) if part.layouts else (), part.notes):
-            yield from ("", *block) if block else ()
+        yield from ("", *part.lines) if part.lines else ()
+        yield from ("", *table_rows(without_pictures(part.layouts)[0])) if part.layouts else ()
+        yield from ("", escape_tildes(part.note)) if part.note else ()
 
 
 def terminal_page(facts: Facts, steps: Sequence[Step], screen: Screen) -> Iterator[str]:
@@ -61,14 +59,10 @@ def terminal_page(facts: Facts, steps: Sequence[Step], screen: Screen) -> Iterat
     yield from screen.sentence(f"perf2x report: {_recordings(facts, TEXT)}", "bold")
     for part in _parts(facts, steps, TEXT):
         yield from ("", screen.paint(part.title, "bold underline")) if part.title else ()
-        yield from _wrapped(part.lines, screen)
+        for line in part.lines:
+            yield from screen.sentence(line, indent="  ")
         yield from table_lines(part.layouts, screen) if part.layouts else ()
-        yield from _wrapped(part.notes, screen)
-
-
-def _wrapped(lines: Iterable[str], screen: Screen) -> Iterator[str]:
-    for line in lines:
-        yield from screen.sentence(line, indent="  ")
+        yield from screen.sentence(part.note) if part.note else ()
 
 
 def _recordings(facts: Facts, words: Words) -> str:
@@ -78,17 +72,15 @@ def _recordings(facts: Facts, words: Words) -> str:
 
 def _parts(facts: Facts, steps: Sequence[Step], words: Words) -> Iterator[Part]:
     """Parts that say something."""
-    functions = ("Hottest functions by themselves", "Hottest functions with all that they call")
     parts = (
         Part("", list(_recorded(facts, words))),
         Part("Look at next", [f"- {step.with_names(words.name)}" for step in steps]),
         _difference(facts, words),
-        *(
-            Part(title, (), _functions(facts, table, words))
-            for title, table in zip(functions, ("by_self", "by_total"), strict=True)
-        ),
+        Part("Hottest functions by themselves", (), _functions(facts, "by_self", words)),
+        Part("Hottest functions with all that they call", (), _functions(facts, "by_total", words)),
         Part("Hottest paths", list(_paths(facts, words))),
-        *(Part(title, (), _shares(facts, title.lower())) for title in ("Objects", "Threads")),
+        Part("Objects", (), _shares(facts, "objects")),
+        Part("Threads", (), _shares(facts, "threads")),
         Part("Quality", list(_quality(facts, words))),
     )
     return (part for part in parts if part.lines or part.layouts)
@@ -178,8 +170,8 @@ def _difference(facts: Facts, words: Words) -> Part:
     shares = "; shares compared" if found["normalized"] else ""
     since = f"Since {words.name(found['before'])}: {amounts} ({format_change(after - before, before)}{doubt}){shares}."
     if found["rows"]:
-        note = words.own("~ marks changes that sampling noise may explain.")
-        return Part(title, [since], _changes(found["rows"], before, unit), [note])
+        note = "~ marks changes that sampling noise may explain."
+        return Part(title, [since], _changes(found["rows"], before, unit), note)
     nothing = f"{plural(found['moved'], 'function')} changed." if found["moved"] else "No function changed."
     return Part(title, [since, nothing])
 
