@@ -172,7 +172,7 @@ def test_a_file_elsewhere_is_refused(name: str, folder: Path, ask: Ask) -> None:
     ):
         said = ask(tool, **given)
         assert said.startswith("refused: ") and said.count("\n") == 0 and len(said) < 1000, said
-        if name:
+        if name not in ("", "loop"):  # which lead nowhere
             assert "not below" in said, said
 
 
@@ -240,7 +240,8 @@ def test_the_command_speaks_on_its_standard_streams(folder: Path) -> None:
     words = ["-m", "perf2x", "mcp", str(folder), "--symfs", str(DATA)]
 
     async def talk() -> str:
-        async with sdk.Client(sdk.StdioServerParameters(command=sys.executable, args=words)) as asked:
+        server = sdk.StdioServerParameters(command=sys.executable, args=words)
+        async with sdk.Client(sdk.stdio_client(server)) as asked:
             answer = await asked.call_tool("top", {"recording": "calls.data", "limit": 1})
             return str(answer.content[0].text)
 
