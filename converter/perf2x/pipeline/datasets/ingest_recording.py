@@ -74,6 +74,7 @@ def ingest_session(session: SessionInput, context: LoadContext) -> Ingested:
         comments=profile.meta.comments,
         kernel_looked_up=found is not None and found.kernel_looked_up,
         samples_say=_told_by_samples(recording),
+        clock_id=profile.meta.clock_id,
     )
     stored = StoredRecording(
         recording=_id_of(session, profile),

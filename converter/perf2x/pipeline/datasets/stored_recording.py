@@ -71,6 +71,7 @@ class StoredRecording:
             perf_version=meta.perf_version,
             command_line=meta.command_line,
             cpus_online=meta.cpus,
+            clock_id=meta.clock_id,
             wall_clock_offset_ns=meta.wall_start_ns - meta.start_ns if meta.wall_start_ns else None,
             build_ids={KERNEL: bytes.fromhex(kernel)} if kernel else {},
         )
@@ -116,7 +117,7 @@ class StoredRecording:
     def _meta(self) -> Meta:
         from perf2x.storage.dataset.read.restore_profile import restore_meta
 
-        return restore_meta(self._row.row, tuple(self.facts.comments))
+        return restore_meta(self._row.row, tuple(self.facts.comments), self.facts.clock_id)
 
     def stitched(self, selection: Selection, context: LoadContext) -> tuple[Profile, DeferredReport, UnwindReport]:
         """Return what ``stitch_session`` makes of it, with its counts; OptionError for columns that are not kept."""

@@ -112,7 +112,7 @@ def test_units_of_followers_are_told() -> None:
     (follower,) = next(
         packet.trace_packet_defaults.perf_sample_defaults.followers
         for packet in older.packets
-        if packet.HasField("trace_packet_defaults")
+        if packet.trace_packet_defaults.HasField("perf_sample_defaults")
     )
     assert (follower.name, follower.counter) == ("page-faults", 2)
     assert [(sample.weight, sample.followers) for sample in older.samples] == [(7, (("page-faults", 8),))]
