@@ -55,7 +55,7 @@ def ingest_session(session: SessionInput, context: LoadContext) -> Ingested:
     from perf2x.storage.dataset.write.recording_to_store import StoredRecording
     from perf2x.transforms.drop_unused import compact
     from perf2x.transforms.filters.apply_choice import Selection
-    from perf2x.transforms.filters.filter_profile import keep_events
+    from perf2x.transforms.filters.choice import keep_events
 
     options, recording = context.options, session.open()
     selection = Selection(options.choice, recording)
