@@ -65,6 +65,7 @@ import numpy.typing as npt
 from msgspec.structs import replace
 
 from perf2x.analysis.diff.changed_rows import DiffTable, Shown
+from perf2x.analysis.diff.matching_objects import parse_object_names
 from perf2x.analysis.sample_table import columns_of
 from perf2x.analysis.top_rows import TopTable
 from perf2x.base.columnar.arrow import ArrowTable, Coded
@@ -76,7 +77,7 @@ from perf2x.pipeline.for_output import for_output
 from perf2x.pipeline.load import load
 from perf2x.pipeline.load_options import LoadOptions
 from perf2x.pipeline.load_result import EventCount, Loaded
-from perf2x.pipeline.recording_pair import pair_of
+from perf2x.pipeline.recording_pair import PairOptions, pair_of
 from perf2x.plugins.format_settings import FormatName, Settings
 from perf2x.plugins.format_suffix import format_of
 from perf2x.plugins.registry import Emitter, build_emitter
@@ -234,7 +235,8 @@ def top(
       25.6 % 25.6 % compute 1048/1050, 24.8 % 24.8 % read zero 1048/1051
       columns: name, object, self, total
     """
-    return TopTable(_read(inputs, by, value, symbols, options).profile, by, sort, value, limit)
+    wanted = replace(_load_options(symbols, options), **value_options(by, value))
+    return TopTable(_read(inputs, wanted).profile, by, sort, value, limit)
 
 
 def diff(
@@ -246,6 +248,9 @@ def diff(
     value: Value = "period",
     limit: int = 0,
     normalize: bool = False,
+    per: tuple[float, float] | None = None,
+    per_value: str = "",
+    map: Mapping[str, str] | None = None,  # noqa: A002  as the command's option is called
     confidence: float = 0.95,
     unmoved: bool = False,
     symbols: SymbolOptions | None = _BY_DEFAULT,
@@ -253,8 +258,10 @@ def diff(
 ) -> DiffTable:
     """Return the functions, objects or threads that changed most, with the numbers of ``perf2x diff``.
 
-    ``normalize`` compares shares; ``confidence`` is that of all intervals together, between 0 and 1; ``unmoved`` also
-    keeps rows that did not change. The rest is as in ``top``. Raises Perf2xError.
+    ``normalize`` compares shares; ``per`` compares costs per unit of work and has the units done before and after, or
+    ``per_value`` names another event that counts them. ``map`` has names before and after of objects that are one;
+    without it those are matched whose functions tell. ``confidence`` is that of all intervals together, between 0 and
+    1; ``unmoved`` also keeps rows that did not change. The rest is as in ``top``. Raises Perf2xError.
 
     >>> from perf2x import diff
     >>> same = "examples/deferred/perf.data"
@@ -263,18 +270,18 @@ def diff(
     """
     if not 0 < confidence < 1:
         raise OptionError(f"confidence={confidence}: it must be between 0 and 1")
-    loaded = [_read(one, by, value, symbols, options) for one in (before, after)]
+    how = PairOptions(
+        normalize, per, per_value, parse_object_names([f"{old}={new}" for old, new in (map or {}).items()])
+    )
+    wanted = replace(_load_options(symbols, options), **value_options(by, value))
+    loaded = [_read(one, how.to_load(wanted)) for one in (before, after)]
     names = [one.recording.session.source if isinstance(one, Loaded) else fspath(one) for one in (before, after)]
-    pair = pair_of((names[0], names[1]), loaded[0], loaded[1], value, normalize)
+    pair = pair_of((names[0], names[1]), (loaded[0], loaded[1]), value, how, wanted.events)
     return pair.table(Shown(by, sort, limit, unmoved), pair.compared(by).changes(confidence))
 
 
-def _read(
-    inputs: Path | Sequence[Path] | Loaded, by: By, value: Value, symbols: SymbolOptions | None, options: TableOptions
-) -> Loaded:
-    if isinstance(inputs, Loaded):
-        return inputs
-    return load(_input_paths(inputs), replace(_load_options(symbols, options), **value_options(by, value)))
+def _read(inputs: Path | Sequence[Path] | Loaded, options: LoadOptions) -> Loaded:
+    return inputs if isinstance(inputs, Loaded) else load(_input_paths(inputs), options)
 
 
 def _emitter(to: FormatName | Emitter | None, target: str, settings: Settings | None) -> tuple[str, Emitter]:

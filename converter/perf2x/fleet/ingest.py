@@ -20,7 +20,8 @@ class Totals(Struct):
     """Unfinished recordings that may still grow."""
     failed: int = 0
     unfinished: int = 0
-    """Of those that were added."""
+    """Of those that were added; so are the undated."""
+    undated: int = 0
     samples: int = 0
     errors: list[str] = field(default_factory=list)
     """The first few."""
@@ -34,6 +35,7 @@ class Totals(Struct):
         """Count one more."""
         setattr(self, outcome.state, getattr(self, outcome.state) + 1)  # states are called as their numbers
         self.unfinished += outcome.unfinished
+        self.undated += outcome.undated
         self.samples += outcome.samples
         if outcome.error and len(self.errors) < _NAMED:
             self.errors.append(outcome.error)

@@ -48,6 +48,8 @@ class Outcome(Struct, frozen=True):
     state: str
     samples: int = 0
     unfinished: bool = False
+    undated: bool = False
+    """Without the time of day, so that nothing tells its place among others."""
     error: str = ""
 
 
@@ -73,7 +75,10 @@ def ingest_one(source: str, job: Job) -> Outcome:
     if is_last:
         write_recording(job.folder, found.stored, found.names, job.partition)
     _forget(_unread(source), job)
-    return Outcome(source, ADDED, found.stored.samples, found.stored.unfinished) if is_last else Outcome(source, KNOWN)
+    if not is_last:
+        return Outcome(source, KNOWN)
+    undated = not found.stored.profile.meta.wall_start_ns
+    return Outcome(source, ADDED, found.stored.samples, found.stored.unfinished, undated)
 
 
 def note_failure(source: str, error: str, job: Job) -> Outcome:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from perf2x.analysis.recording_advice import ChainReport, advice, chain_report
 from perf2x.base.errors import OptionError
 from perf2x.base.files.remote import is_address
 from perf2x.model.diagnostic_words import comment
@@ -68,7 +69,7 @@ def load(
         _require_samples(sum(part.sample_count for part in parts), parts, context)
         loaded = _load_session(sessions[0], context) if len(sessions) == 1 else _fold_sessions(sessions, context)
         _require_samples(len(loaded.profile.samples), parts, context)
-        loaded = _with_listings(_with_comments(loaded), context)
+        loaded = _with_listings(_with_remarks(loaded), context)
         return replace(loaded, profile=replace(loaded.profile, original=original))
 
 
@@ -131,6 +132,8 @@ def _load_session(session: SessionInput, context: LoadContext) -> Loaded:
         profile, deferred, unwound = recording.stitched(selection, context)
     else:
         profile, deferred, unwound = stitch_session(recording, selection, context)
+    has_others = options.value or options.data_objects or context.diagnostics["hardware_trace"]
+    chains = ChainReport() if has_others else chain_report(profile, recording.session)
     profile, reports = with_times_used(profile, recording, selection, context)
     profile = _count_code(_keep_events(profile, context), recording, selection, context)
     profile = selection.before_symbols(profile)
@@ -154,6 +157,7 @@ def _load_session(session: SessionInput, context: LoadContext) -> Loaded:
         diagnostics=context.diagnostics,
         waits=reports.waits,
         pairs=reports.pairs,
+        chains=chains,
         sources=(recording.session.source,),
         record_counts=recording.sideband.record_counts,
     )
@@ -245,8 +249,8 @@ def _resolve_objects(symbolizer: ProfileSymbolizer, context: LoadContext) -> Ite
     return run_tasks(processes, symbolizer.resolve, costs, context.stages, "symbolize")
 
 
-def _with_comments(loaded: Loaded) -> Loaded:
-    """The result with comments that tell a reader of the output what was joined and what was lost."""
+def _with_remarks(loaded: Loaded) -> Loaded:
+    """The result with advice, and with comments that tell a reader of the output what was joined and what was lost."""
     profile, deferred = loaded.profile, loaded.deferred
     lines = []
     if deferred.samples or deferred.records:
@@ -257,7 +261,8 @@ def _with_comments(loaded: Loaded) -> Loaded:
         )
     counts = sorted(loaded.diagnostics.counts.values(), key=lambda count: count.name)
     lines += [comment(count.name, count.count) for count in counts if count.severity != "info"]
-    meta = replace(profile.meta, comments=(*sorted(set(profile.meta.comments)), *lines))
+    comments = (*sorted(set(profile.meta.comments)), *lines)
+    meta = replace(profile.meta, comments=comments, advice=advice(loaded.chains, profile, loaded.symbols))
     return replace(loaded, profile=replace(profile, meta=meta))
 
 

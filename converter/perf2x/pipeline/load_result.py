@@ -6,6 +6,8 @@ from collections.abc import Mapping
 
 from msgspec import Struct, field
 
+from perf2x.analysis.recording_advice import ChainReport
+from perf2x.model.advice import Advice
 from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.number_format import format_amount, plural
 from perf2x.model.profile.profile import Profile
@@ -49,6 +51,12 @@ class Loaded(Struct, frozen=True):
     """None without ``off_cpu``."""
     pairs: tuple[PairReport, ...] = ()
     """One for each of ``pairs`` that the recording has."""
+    chains: ChainReport = ChainReport()
+
+    @property
+    def advice(self) -> tuple[Advice, ...]:
+        """How to record better; analysis/recording_advice.py decides."""
+        return self.profile.meta.advice
 
     @property
     def samples(self) -> int:

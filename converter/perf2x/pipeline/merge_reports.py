@@ -53,6 +53,7 @@ def _add_reports(old: Loaded, new: Loaded) -> Loaded:
         recorded_samples=old.recorded_samples + new.recorded_samples,
         deferred=sum_reports([old.deferred, new.deferred]),
         unwound=sum_reports([old.unwound, new.unwound]),
+        chains=sum_reports([old.chains, new.chains]),
         symbols=merge_symbol_reports([old.symbols, new.symbols]),
         pairs=_sum_pairs([*old.pairs, *new.pairs]),
         waits=sum_reports(waits) if waits else None,

@@ -157,7 +157,7 @@ def test_version() -> None:
 def test_an_unknown_option_is_a_usage_error() -> None:
     ran = perf2x("convert", "--kernl-suffix")
     assert ran.code == 2
-    assert "No such option" in ran.said and "--kernel-suffix" in ran.said
+    assert "there is no option" in ran.said and "--kernel-suffix" in ran.said
     assert ran.out == ""
 
 

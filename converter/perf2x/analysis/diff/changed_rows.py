@@ -10,6 +10,8 @@ from perf2x.model.number_format import format_amount, format_change, plural
 
 _SMALLEST_PART = 2000
 """A change below 1/2000 of the whole before reads as 0.0 %."""
+Work = tuple[float, float]
+"""Units of work that the program did in either recording."""
 _SIDES = ("before", "after")
 COLUMNS = ("self", "total")
 
@@ -36,6 +38,8 @@ class DiffTable(ResultTable):
         sources: tuple[str, str],
         periods: Comparison | None = None,
         notes: Sequence[str] = (),
+        renamed_objects: Sequence[tuple[str, str]] = (),
+        work: Work | None = None,
     ) -> None:
         found = sort_changes(changes, shown.sort)
         moved = found if shown.all else [row for row in found if has_moved(row, comparison.before.whole)]
@@ -49,7 +53,11 @@ class DiffTable(ResultTable):
         """Rows left out because they did not change."""
         self.sources = sources
         self.notes = notes
-        """A sentence for every event that was matched under another name."""
+        """Sentences on what is compared under different names."""
+        self.renamed_objects = renamed_objects
+        """Names before and after of objects that are one in the table."""
+        self.work = work
+        """Units of work on both sides, by which costs are compared."""
         self.periods = None if periods is None else _same_rows(periods, self.rows)
         """The same rows by period, where the values are latencies."""
         self.period_whole = 0 if periods is None else periods.before.whole
@@ -57,11 +65,11 @@ class DiffTable(ResultTable):
     @property
     def measured(self) -> str:
         """The wholes on both sides, and how to read the changes."""
-        before, after = self.comparison.before, self.comparison.after
-        whole = f"{format_amount(before.whole, before.unit)} before, {format_amount(after.whole, before.unit)} after"
+        before, after = self.comparison.before, self.comparison.whole_after
+        whole = f"{format_amount(before.whole, before.unit)} before, {format_amount(after, before.unit)} after"
         marked = any(uncertain(row, column) for row in self.rows for column in COLUMNS)
-        notes = ("; shares compared" if self.comparison.normalize else "") + ("; ~ may be noise" if marked else "")
-        return f"{whole} ({format_change(after.whole - before.whole, before.whole)}){notes}"
+        notes = compared_note(self.work, self.comparison.normalize) + ("; ~ may be noise" if marked else "")
+        return f"{whole} ({format_change(after - before.whole, before.whole)}){notes}"
 
     @property
     def unmoved_note(self) -> str:
@@ -103,6 +111,14 @@ def sort_changes(rows: Iterable[Change], sort: str) -> list[Change]:
 def has_moved(row: Change, whole: int) -> bool:
     """True when the row changed by at least 0.05 % of the whole before, itself or in total: less reads as 0.0 %."""
     return max(abs(row.own), abs(row.total)) * _SMALLEST_PART >= max(whole, 1)
+
+
+def compared_note(work: Sequence[float] | None, normalized: bool) -> str:
+    """The end of a heading: what costs are scaled by."""
+    if not work:
+        return "; shares compared" if normalized else ""
+    before, after = (f"{units:,.15g}" for units in work)
+    return f"; per unit of work: {before} before, {after} after, scaled to {before}"
 
 
 def uncertain(row: Change, column: str) -> bool:

@@ -10,6 +10,8 @@ from pathlib import Path
 
 from perf2x.base.files.rooted_paths import resolve_in_root
 
+SYSROOT = "PERF2X_SYSROOT"
+"""The variable."""
 DEBUG_DIR = "/usr/lib/debug"
 PERF_MAP_DIR = "/tmp"
 PROC = "/proc"
@@ -29,7 +31,7 @@ VDSO_PATHS = tuple(f"/lib/modules/{{0}}/vdso/{name}.so" for name in ("vdso64", "
 
 def sysroot() -> Path | None:
     """Return the directory used as this machine's ``/``; None: the real one."""
-    text = os.environ.get("PERF2X_SYSROOT", "")
+    text = os.environ.get(SYSROOT, "")
     return Path(text) if text else None
 
 

@@ -1,7 +1,7 @@
 """Questions about recordings, and answers as text: the lines of the commands, of a bounded size."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -25,6 +25,7 @@ MOST = 20_000
 """Bytes of an answer, about 5,000 tokens."""
 MOST_ROWS = 200
 _BYTES_OF_TOKEN = 4
+_CONFIDENCE = 0.95
 _SCREEN = Screen(WITHOUT_TERMINAL)
 
 By = Literal["function", "object", "thread"]
@@ -43,14 +44,16 @@ class AgentTools:
     def report(self, recording: str, before: str = "") -> str:
         """Summarize a perf.data recording: what was recorded, hottest functions with callers, paths, threads, quality,
         what to look at next. Start here. ``before`` names an earlier recording: also say what changed."""
+        from perf2x.cli.diff.diff_gate import GateVerdict
         from perf2x.cli.report.fit_bytes import report_text
-        from perf2x.pipeline.recording_pair import pair_of
+        from perf2x.cli.report.report_difference import difference_facts
+        from perf2x.pipeline.recording_pair import PairOptions, pair_of
 
-        loaded = self._loaded(recording)
-        pair = pair_of((before, recording), self._loaded(before), loaded, "period", False) if before else None
-        return _answer(
-            report_text(pair.after if pair else loaded, pair, (recording,), "period", "markdown", 10, MOST).splitlines()
-        )
+        loaded, difference = self._loaded(recording), None
+        if before:
+            pair = pair_of((before, recording), (self._loaded(before), loaded), "period", PairOptions())
+            loaded, difference = pair.after, partial(difference_facts, pair, GateVerdict([]), _CONFIDENCE)
+        return _answer(report_text(loaded, (recording,), "period", "markdown", 10, MOST, difference).splitlines())
 
     def top(self, recording: str, by: By = "function", sort: Sort = "self", limit: int = 20) -> str:
         """List the hottest functions, objects or threads of a perf.data recording: cost by itself (self), and with all
@@ -92,17 +95,23 @@ class AgentTools:
         by: By = "function",
         sort: Sort = "self",
         normalize: bool = False,
+        per: tuple[float, float] | None = None,
+        per_value: str = "",
+        map: dict[str, str] | None = None,  # noqa: A002  as the command's option is called
         limit: int = 20,
     ) -> str:
         """Compare two perf.data recordings: what changed most. ~ marks changes that sampling noise explains.
-        ``normalize`` compares shares, for recordings of different length."""
+        For recordings of different length: ``normalize`` compares shares; ``per`` has the units of work done before and
+        after, or ``per_value`` names an event that counts them. ``map``: names of objects before and after that are
+        one."""
         from perf2x.cli.render.diff_table import diff_report
 
+        sides = (self._loaded(before), self._loaded(after))
         table = diff(
-            self._loaded(before), self._loaded(after), by=by, sort=sort, normalize=normalize, limit=_rows(limit)
+            *sides, by=by, sort=sort, normalize=normalize, per=per, per_value=per_value, map=map, limit=_rows(limit)
         )
         notes = [*table.notes, *([table.unmoved_note] if table.unmoved else ())]
-        return _answer([*diff_report(table, 0.95).lines(_SCREEN), *notes])
+        return _answer([*diff_report(table, _CONFIDENCE).lines(_SCREEN), *notes])
 
     def explain(self, object_file: str) -> str:
         """Show which symbols, lines and unwinding information an ELF file has, and what would help if names are

@@ -1,4 +1,4 @@
-"""``perf2x convert``: recordings in, one file out, at most five lines on standard error."""
+"""``perf2x convert``: recordings in, one file out, a short summary on standard error."""
 
 import os
 import sys

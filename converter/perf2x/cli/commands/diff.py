@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Annotated
 from msgspec.structs import replace
 
 from perf2x.base.errors import OptionError
-from perf2x.cli.diff.diff_gate import DiffGate, parse_confidence, parse_limits
+from perf2x.cli.diff.diff_gate import DiffGate
+from perf2x.cli.diff.verdict import Verdict
 from perf2x.cli.messages import print_message
 from perf2x.cli.option_groups import Hidden, load_options, with_groups
 from perf2x.cli.options import Rare
-from perf2x.cli.options.diff_options import After, Before, ChangeFlags, ComparisonFlags, DifferenceFlags
+from perf2x.cli.options.diff_options import After, Before, ChangeFlags, ComparisonFlags, DifferenceFlags, MatchFlags
 from perf2x.cli.options.filter_options import FilterFlags
 from perf2x.cli.options.grouping_options import GroupingFlags
 from perf2x.cli.options.input_options import Quiet, UnpackFlags, Verbose
@@ -34,8 +35,9 @@ def diff(
     file: DifferenceFlags,
     rows: ChangeFlags,
     compared: ComparisonFlags,
+    matched: MatchFlags,
     form: Annotated[PrintFlags, Hidden("wide")],
-    chosen: FilterFlags,
+    chosen: Annotated[FilterFlags, Hidden("pids")],
     grouping: Annotated[GroupingFlags, Rare],
     stacks: StackFlags,
     symbols: Annotated[SymbolFlags, Hidden("debug_dirs", "names", "no_symbols")],
@@ -54,8 +56,7 @@ def diff(
     from perf2x.cli.render.diff_table import diff_report
     from perf2x.pipeline.recording_pair import load_pair
 
-    limits, confidence = parse_limits(compared.fail_above or ()), parse_confidence(compared.confidence)
-    gate = DiffGate(limits, rows.sort, confidence, compared.any_change)
+    gate = DiffGate.of(compared, rows.sort)
     file_format = format_to_write(file.to, file.output)
     if file.output == STDOUT and form.shape != "table":
         raise OptionError(f"-o - and --format {form.shape} would both write to standard output; choose one")
@@ -63,17 +64,19 @@ def diff(
     if options.symbols is not None and file_format == "html":
         options = replace(options, symbols=replace(options.symbols, keep_full_names=True))
     with progress_bar(quiet) as progress:
-        pair = load_pair((before, after), options, rows.value, compared.normalize, progress)
-    for line in pair.renamed_events:
+        pair = load_pair((before, after), options, rows.value, compared.pair_options(matched.names()), progress)
+    for line in pair.notes:
         print_message(f"perf2x: {line}")
     verdict = gate.verdict(rows.by, pair.compared)
     for line in verdict.unmatched:
         print_message(f"perf2x: {line}")
-    changes = verdict.with_intervals(pair.compared(rows.by).changes(gate.confidence), rows.by, rows.sort)
-    table = pair.table(Shown(rows.by, rows.sort, rows.limit, compared.show_all), changes)
+    comparison = pair.compared(rows.by)
+    changes = verdict.with_intervals(comparison.changes(gate.confidence), rows.by, rows.sort)
+    table = pair.table(Shown(rows.by, rows.sort, rows.limit, rows.show_all), changes)
     written = write_difference(file_format, file.output, pair) if file_format else ""
     if file.output != STDOUT:
-        print_report(diff_report(table, gate.confidence), form.shape, wide=form.wide)
+        outcome = Verdict.of(compared.fail_above, [], verdict, comparison) if compared.fail_above else None
+        print_report(diff_report(table, gate.confidence, outcome), form.shape, wide=form.wide)
         if table.rows and table.unmoved and not quiet:
             print_message(f"{table.unmoved_note} (--all shows them)")
     for line in () if quiet else _remarks(pair, written, verdict, verbose=verbose):

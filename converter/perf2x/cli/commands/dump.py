@@ -16,7 +16,7 @@ from perf2x.model.terminal_text import plain
 
 Types = Annotated[
     list[str] | None,
-    typer.Option("--type", "-t", metavar="NAME", help="Only records of this type (SAMPLE, MMAP2, …); may be repeated."),
+    typer.Option("--type", metavar="NAME", help="Only records of this type (SAMPLE, MMAP2, …); may be repeated."),
 ]
 Time = Annotated[
     str | None,

@@ -112,6 +112,8 @@ def _job(output: str, options: "LoadOptions", tag: list[str] | None, partition: 
 
 
 def _summarize(output: str, totals: "Totals") -> None:
+    from perf2x.analysis.recording_advice import RECORD_DATES
+
     unfinished = f", {totals.unfinished:,} unfinished" if totals.unfinished else ""
     known = f", {totals.known:,} were there" if totals.known else ""
     print_message(f"{output}: {_count(totals.added)} added with {totals.samples:,} samples{unfinished}{known}")
@@ -119,6 +121,8 @@ def _summarize(output: str, totals: "Totals") -> None:
         print_message(
             f"left for a later run: {_count(totals.left)}, unfinished and changed just now (--leave-unfinished)"
         )
+    if totals.undated:
+        print_message(f"hint: the time of day is not known of {_count(totals.undated)}: {RECORD_DATES}")
     for error in totals.errors:
         print_message(f"not read: {error}")
     if totals.failed > len(totals.errors):

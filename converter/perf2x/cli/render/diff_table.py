@@ -1,6 +1,9 @@
 """The table of ``perf2x diff`` in every format."""
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 from perf2x.analysis.diff.changed_rows import COLUMNS, change_text, rounded
 from perf2x.cli.render.report_formats import Report, table_report
@@ -10,18 +13,37 @@ from perf2x.model.number_format import format_amount, format_change
 
 if TYPE_CHECKING:
     from perf2x.analysis.diff.changed_rows import DiffTable
+    from perf2x.cli.diff.verdict import Verdict
 
 
-def diff_report(table: "DiffTable", confidence: float) -> Report:
-    """The comparison in every format; ``confidence`` is that of its intervals."""
+def diff_report(table: "DiffTable", confidence: float, verdict: "Verdict | None" = None) -> Report:
+    """The comparison in every format; ``confidence`` is that of its intervals, ``verdict`` the outcome of limits."""
 
     def title() -> str:
         from perf2x.cli.render.markdown_table import code
 
         return f"perf2x diff: {' → '.join(map(code, table.sources))}"
 
-    note = table.unmoved_note if table.unmoved else ""
-    return table_report(table, title, lambda: _change_layouts(table), lambda: _change_facts(table, confidence), note)
+    def notes() -> Iterator[str]:
+        from perf2x.cli.render.markdown_table import code
+
+        if table.rows and table.unmoved:
+            yield table.unmoved_note
+        if table.renamed_objects:
+            yield f"takes {', '.join(f'{code(new)} for {code(old)}' for old, new in table.renamed_objects)}"
+
+    def facts() -> dict[str, Any]:
+        return _change_facts(table, confidence) | ({"verdict": verdict.facts()} if verdict else {})
+
+    def markdown() -> Iterator[str]:
+        if verdict:
+            from perf2x.cli.diff.verdict import verdict_markdown
+
+            yield from verdict_markdown(verdict.facts())
+        yield from report.markdown()
+
+    report = table_report(table, title, lambda: _change_layouts(table), facts, notes)
+    return replace(report, markdown=markdown)
 
 
 def _change_layouts(table: "DiffTable") -> list[Layout]:
@@ -67,7 +89,7 @@ def _change_facts(table: "DiffTable", confidence: float) -> dict[str, Any]:
         "event": table.whole.event,
         "unit": table.whole.unit,
         "before": table.whole.whole,
-        "after": table.comparison.after.whole,
+        "after": table.comparison.whole_after,
         "confidence": confidence,
         "rows": [
             {
@@ -82,6 +104,8 @@ def _change_facts(table: "DiffTable", confidence: float) -> dict[str, Any]:
             for row, more in zip(table.rows, _period_facts(table), strict=True)
         ],
         "unmoved": table.unmoved,
+        "renamed_objects": [list(names) for names in table.renamed_objects],
+        **({"work": table.work} if table.work else {}),
     }
 
 

@@ -143,7 +143,7 @@ def _session(loaded: "Loaded", known: dict[str, Any]) -> Iterator[tuple[str, str
 
 
 def _quality(loaded: "Loaded") -> Iterator[str]:
-    """Sentences on deferred user stacks and user stack dumps, names, losses and oddities."""
+    """Sentences on deferred user stacks and user stack dumps, names, losses, oddities, and how to record better."""
     deferred = deferred_line(loaded.deferred)
     if deferred:
         yield f"deferred: {deferred}"
@@ -153,3 +153,4 @@ def _quality(loaded: "Loaded") -> Iterator[str]:
     yield from symbol_lines(loaded, _MOST_OBJECTS)
     for count in loaded.diagnostics.counts.values():
         yield f"{count.severity}: {count.words}; {count.advice}"
+    yield from (f"hint: {one.words()}" for one in loaded.advice)

@@ -34,9 +34,9 @@ def table_report(
     title: Callable[[], str],
     layouts: Callable[[], Sequence[Layout]],
     facts: Callable[[], dict[str, Any]],
-    note: str = "",
+    notes: Callable[[], Iterable[str]] = tuple,
 ) -> Report:
-    """A report that is one table of an event, with ``title`` and ``note`` in Markdown."""
+    """A report that is one table of an event, with ``title`` and ``notes`` in Markdown."""
 
     def lines(screen: Screen) -> Iterator[str]:
         yield from screen.sentence(f"{short(table.whole.event, _EVENT)}: {table.measured}", "bold")
@@ -46,9 +46,9 @@ def table_report(
         from perf2x.cli.render.markdown_table import Section, code, escape_tildes, markdown_document
 
         text = f"{code(table.whole.event, _EVENT)}: {escape_tildes(table.measured)}"
-        said = note if len(table) else table.nothing
+        said = [*([] if len(table) or not table.nothing else [table.nothing]), *notes()]
         layout = [column if column.head else column.called("share") for column in without_pictures(layouts())[0]]
-        return markdown_document(title(), [Section(text + (f"; {said}" if said else ""), layout)])
+        return markdown_document(title(), [Section("; ".join([text, *said]), layout)])
 
     def rows() -> Iterator[Sequence[object]]:
         yield "event", "unit", *table.columns

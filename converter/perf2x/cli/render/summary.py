@@ -1,4 +1,4 @@
-"""The summary of a conversion on standard error: at most five lines."""
+"""The summary of a conversion on standard error: at most five lines, and one for each advice."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from perf2x.transforms.scheduling.wait_rows import WaitReport
 
 _NAMED_OBJECTS = 3
+_TABLE = Needs()
 _UNWIND_ENDS = {
     End.TRUNCATED: "truncated",
     End.NO_UNWIND_INFO: "without unwind info",
@@ -44,8 +45,7 @@ def summary(
 
     ``sent``: the server that the profile was sent to instead.
     """
-    is_dated = loaded.profile.meta.wall_start_ns or START_TIME not in needs.honours
-    yield _contents_line(loaded) + ("" if is_dated else "; time of day not recorded (--start-time)")
+    yield _contents_line(loaded)
     completed = "; ".join(_completed_parts(loaded))
     if completed:
         yield completed
@@ -53,6 +53,7 @@ def summary(
     if troubles:
         yield troubles
     yield from symbol_lines(loaded, _NAMED_OBJECTS)
+    yield from advice_lines(loaded, needs)
     hint = needs.viewer.format(where[0]) if where[0] != "standard output" and not sent else ""
     done = f"sent {name} to {sent}" if sent else f"wrote {name} to {', '.join(where)}"
     written = done + "".join(f"; {text}" for text in notes)
@@ -61,11 +62,20 @@ def summary(
         yield from _detail_lines(loaded)
 
 
+def advice_lines(loaded: "Loaded", needs: Needs = _TABLE) -> Iterator[str]:
+    """How to record better, as far as it shows in an output of ``needs``."""
+    is_dated, has_stacks = START_TIME in needs.honours, needs.code is None
+    for one in loaded.advice:
+        if is_dated if one.for_dates else has_stacks:
+            yield f"hint: {one.words()}"
+
+
 def verbose_lines(loaded: "Loaded") -> Iterator[str]:
     """Lines of --verbose about a recording, for commands that print tables."""
     yield _contents_line(loaded)
     yield from _completed_parts(loaded)
     yield from warning_lines(loaded, 1000)
+    yield from advice_lines(loaded)
     yield from _detail_lines(loaded)
 
 
@@ -76,11 +86,12 @@ def _completed_parts(loaded: "Loaded") -> Iterator[str]:
 
 
 def quality_lines(loaded: "Loaded") -> Iterator[str]:
-    """Losses, and the share of frames with names."""
+    """Losses, the share of frames with names, and how to record better."""
     troubles = loss_line(loaded.diagnostics)
     if troubles:
         yield troubles
     yield from symbol_lines(loaded, _NAMED_OBJECTS)
+    yield from advice_lines(loaded)
 
 
 def warning_lines(loaded: "Loaded", most: int = 1) -> Iterator[str]:

@@ -8,13 +8,12 @@ from perf2x.analysis.report.report_tables import report_tables
 from perf2x.base.errors import OptionError
 from perf2x.cli.render.screen import Screen
 from perf2x.cli.report.next_steps import as_facts, next_steps
-from perf2x.cli.report.report_difference import difference_facts
 from perf2x.cli.report.report_facts import Limits, report_facts
 from perf2x.cli.report.report_page import markdown_page, terminal_page
 
 if TYPE_CHECKING:
+    from perf2x.cli.diff.verdict import Verdict
     from perf2x.pipeline.load_result import Loaded
-    from perf2x.pipeline.recording_pair import RecordingPair
 
 LEAST = 8_000
 """Bytes that any report fits, whatever the names."""
@@ -29,19 +28,20 @@ def check_size(most: int) -> None:
 
 def report_text(
     loaded: "Loaded",
-    pair: "RecordingPair | None",
     sources: Sequence[str],
     value: str,
     shape: str | Screen,
     rows: int,
     most: int,
+    difference: Callable[[Limits], dict[str, Any]] | None = None,
+    verdict: "Verdict | None" = None,
 ) -> str:
-    """Return the report about a recording, with what changed in a ``pair``; the rest is as in ``fitted_report``."""
+    """Return the report about a recording; ``difference`` gives what changed. The rest is as in ``fitted_report``."""
     tables = report_tables(loaded.profile, value, rows)
 
     def facts(size: Limits) -> dict[str, Any]:
-        difference = difference_facts(pair, size) if pair is not None else None
-        return report_facts(loaded, tables, sources, difference, size)
+        changed, judged = difference(size) if difference else None, verdict.facts(size) if verdict else None
+        return report_facts(loaded, tables, sources, changed, size, judged)
 
     return fitted_report(facts, shape, rows, most)
 
@@ -66,7 +66,7 @@ def sizes(rows: int) -> Iterator[Limits]:
 
 
 def _text(facts: dict[str, Any], shape: str | Screen) -> str:
-    steps = [*next_steps(facts)]
+    steps = [*next_steps(facts, facts.pop("advice"))]
     if shape == "json":
         return json.dumps(facts | {"next": as_facts(steps)}, indent=1) + "\n"
     lines = terminal_page(facts, steps, shape) if isinstance(shape, Screen) else markdown_page(facts, steps)

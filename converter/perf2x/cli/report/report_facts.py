@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from perf2x import __version__
 from perf2x.cli.quality_gates import quality_percentages
@@ -53,10 +54,17 @@ class Limits(Struct, frozen=True):
 
 
 def report_facts(
-    loaded: "Loaded", tables: "ReportTables", sources: Sequence[str], difference: dict[str, Any] | None, size: Limits
+    loaded: "Loaded",
+    tables: "ReportTables",
+    sources: Sequence[str],
+    difference: dict[str, Any] | None,
+    size: Limits,
+    verdict: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """All facts but what to look at next, which follows from them."""
+    """All facts but what to look at next, which follows from them; ``advice`` is for those sentences alone."""
     found = tables.whole
+    advice = [replace(one, names=tuple(map(size.name, one.names))) for one in loaded.advice if not one.for_dates]
+    has_paths = all(one.about != "no_stacks" for one in advice)
     return {
         "schema": SCHEMA,
         "perf2x": __version__,
@@ -76,8 +84,10 @@ def report_facts(
         "by_total": _functions(tables.by_total, tables, size),
         "objects": _rows(tables.objects[: size.rows], size),
         "threads": _rows(tables.threads[: size.rows], size),
-        "paths": [_path_facts(path, size) for path in tables.paths[: size.rows]],
+        "paths": [_path_facts(path, size) for path in tables.paths[: size.rows] if has_paths],
         "difference": difference,
+        "verdict": verdict,
+        "advice": advice,
     }
 
 

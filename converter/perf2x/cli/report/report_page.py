@@ -5,6 +5,8 @@ from typing import Any
 
 from msgspec import Struct
 
+from perf2x.analysis.diff.changed_rows import compared_note
+from perf2x.cli.diff.verdict import verdict_lines, verdict_markdown
 from perf2x.cli.render.markdown_table import code, escape_tildes, prose, table_rows
 from perf2x.cli.render.screen import Screen, change_style, heat
 from perf2x.cli.render.text_table import (
@@ -17,7 +19,7 @@ from perf2x.cli.render.text_table import (
     text_column,
     without_pictures,
 )
-from perf2x.cli.report.next_steps import Step
+from perf2x.model.advice import Advice
 from perf2x.model.number_format import format_amount, format_change, format_percent, plural
 
 Facts = dict[str, Any]
@@ -44,8 +46,9 @@ class Part(Struct, frozen=True):
     note: str = ""
 
 
-def markdown_page(facts: Facts, steps: Sequence[Step]) -> Iterator[str]:
+def markdown_page(facts: Facts, steps: Sequence[Advice]) -> Iterator[str]:
     """Lines of the report in Markdown."""
+    yield from verdict_markdown(facts["verdict"]) if facts["verdict"] else ()
     yield f"### perf2x report: {_recordings(facts, MARKDOWN)}"
     for part in _parts(facts, steps, MARKDOWN):
         yield from ("", f"#### {part.title}") if part.title else ()
@@ -54,8 +57,9 @@ def markdown_page(facts: Facts, steps: Sequence[Step]) -> Iterator[str]:
         yield from ("", escape_tildes(part.note)) if part.note else ()
 
 
-def terminal_page(facts: Facts, steps: Sequence[Step], screen: Screen) -> Iterator[str]:
+def terminal_page(facts: Facts, steps: Sequence[Advice], screen: Screen) -> Iterator[str]:
     """Lines of the report for people at a terminal."""
+    yield from verdict_lines(facts["verdict"], screen) if facts["verdict"] else ()
     yield from screen.sentence(f"perf2x report: {_recordings(facts, TEXT)}", "bold")
     for part in _parts(facts, steps, TEXT):
         yield from ("", screen.paint(part.title, "bold underline")) if part.title else ()
@@ -70,7 +74,7 @@ def _recordings(facts: Facts, words: Words) -> str:
     return words.name(found["names"][0]) + (f" and {found['count'] - 1} more" if found["count"] > 1 else "")
 
 
-def _parts(facts: Facts, steps: Sequence[Step], words: Words) -> Iterator[Part]:
+def _parts(facts: Facts, steps: Sequence[Advice], words: Words) -> Iterator[Part]:
     """Parts that say something."""
     parts = (
         Part("", list(_recorded(facts, words))),
@@ -167,17 +171,29 @@ def _difference(facts: Facts, words: Words) -> Part:
     before, after = found["value"]
     amounts = f"{format_amount(before, unit)} before, {format_amount(after, unit)} after"
     doubt = "" if found["significant"] or found["normalized"] else ", may be noise"
-    shares = "; shares compared" if found["normalized"] else ""
-    since = f"Since {words.name(found['before'])}: {amounts} ({format_change(after - before, before)}{doubt}){shares}."
+    note = compared_note(found["work"], found["normalized"])
+    since = f"Since {words.name(found['before'])}: {amounts} ({format_change(after - before, before)}{doubt}){note}."
+    lines = [since, *_renamed(found, words)]
     if found["rows"]:
+        wholes = (before, before if found["normalized"] else after)
         note = "~ marks changes that sampling noise may explain."
-        return Part(title, [since], _changes(found["rows"], before, unit), note)
+        return Part(title, lines, _changes(found["rows"], wholes, unit), note)
     nothing = f"{plural(found['moved'], 'function')} changed." if found["moved"] else "No function changed."
-    return Part(title, [since, nothing])
+    return Part(title, [*lines, nothing])
 
 
-def _changes(rows: Sequence[Facts], whole: int, unit: str) -> list[Layout]:
+def _renamed(found: Facts, words: Words) -> Iterator[str]:
+    pairs = [f"{words.name(new)} for {words.name(old)}" for old, new in found["renamed_objects"]]
+    more = [f"{found['renamed_objects_left_out']:,} more"] if found["renamed_objects_left_out"] else []
+    if pairs or more:
+        yield f"Takes {', '.join([*pairs, *more])}."
+
+
+def _changes(rows: Sequence[Facts], wholes: tuple[int, int], unit: str) -> list[Layout]:
+    """Layouts from wide to narrow: all; without shares; changes only."""
+    whole = wholes[0]
     before, after = ([format_amount(row["self"][at], unit, whole) for row in rows] for at in (0, 1))
+    shares = [[format_percent(row["self"][at], wholes[at]) for row in rows] for at in (0, 1)]
     own, total = (
         (
             [("" if row[real] else "~") + format_change(row[key][1] - row[key][0], whole) for row in rows],
@@ -189,7 +205,8 @@ def _changes(rows: Sequence[Facts], whole: int, unit: str) -> list[Layout]:
     changes = [number_column("change", *own), number_column("total", *total)]
     name = name_column("function", [row["name"] for row in rows])
     thing = name_column("object", [row["object"] for row in rows], "dim")
-    return [[*amounts, *changes, name, thing], [*changes, name]]
+    parts = [number_column("share before", shares[0]), number_column("after", shares[1])]
+    return [[*amounts, *changes, *parts, name, thing], [*amounts, *changes, name, thing], [*changes, name]]
 
 
 def _quality(facts: Facts, words: Words) -> Iterator[str]:

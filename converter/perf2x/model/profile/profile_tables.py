@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct, field
 
 from perf2x.base.columnar.arrays import I32, I64, U8, U64, Bools, ColumnTable
+from perf2x.model.advice import Advice
 from perf2x.model.profile.code_counts import CodeCounts
 from perf2x.model.profile.listings import Listings
 from perf2x.model.profile.tracepoint_fields import TracepointFields
@@ -205,6 +206,8 @@ class Meta(Struct, frozen=True):
     command_line: tuple[str, ...] = ()
     comments: tuple[str, ...] = ()
     """Lines of statistics for formats that have room for them."""
+    advice: tuple[Advice, ...] = ()
+    """How to record better, for what people look at."""
 
 
 class ProfileTables(Struct, frozen=True):

@@ -125,6 +125,15 @@ def test_too_many_samples_leave_sums_by_thread_and_time(builder) -> None:
     assert sum(wanted["waited"]) == 9000 and sum(wanted["ran"]) > 5000
 
 
+def test_bursts_say_their_cpu_where_several_are_known(builder) -> None:
+    main = [builder.function("main")]
+    for time, cpu in ((1, 3), (2, -1), (3, 3)):
+        builder.sample(main, time=time * MS, cpu=cpu)
+    assert "cpu" not in data(page(builder.build(timeline=True)))["bursts"]
+    builder.sample(main, time=4 * MS, cpu=1)
+    assert data(page(builder.build(timeline=True)))["bursts"]["cpu"] == [3, -4, 4, -2]  # differences
+
+
 def test_bursts_stand_thread_by_thread(builder) -> None:
     one, other = builder.thread("app", 7, 7), builder.thread("app", 7, 8)
     for thread, time in ((one, 1 * MS), (other, 2 * MS), (one, 3 * MS), (other, 4 * MS)):

@@ -121,6 +121,19 @@ def test_the_tree_says_who_forked_whom() -> None:
     assert max(counted.values()) >= 1 and not any(pid == parent for pid, parent in parents.items())
 
 
+def test_the_first_process_forks_others() -> None:
+    """Its id is 0."""
+    builder = ProfileBuilder()
+    builder.event()
+    rows = [builder.thread("swapper", 0), builder.thread("init", 1)]
+    for row in rows:
+        builder.sample([builder.function("main")], row, time=1)
+    profile = replace(builder.build(timeline=True), parents=np.array([-1, 0], np.int32))
+    processes = written(profile).processes
+    assert processes[1].HasField("ppid") and processes[1].ppid == 0
+    assert not processes[0].HasField("ppid")
+
+
 @pytest.mark.parametrize("chosen", [["main"], ["other"]])
 def test_parents_follow_their_threads(chosen: list[str]) -> None:
     from perf2x.transforms.drop_unused import compact
