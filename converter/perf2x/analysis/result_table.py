@@ -11,8 +11,7 @@ import numpy as np
 
 from perf2x.analysis.totals import Totals
 from perf2x.base.columnar.arrow import ArrowTable, Coded, is_there
-from perf2x.model.printable_text import printable
-from perf2x.model.terminal_text import plain, short
+from perf2x.model.printable_text import plain, printable, short
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -13,7 +13,7 @@ def close_names(typed: str, known: Iterable[str], most: int = 3, alike: float = 
     return get_close_matches(typed, sorted(known), most, alike)
 
 
-def did_you_mean(typed: str, known: Iterable[str]) -> str:
+def did_you_mean(typed: str, known: Iterable[str], alike: float = _ALIKE) -> str:
     """Return the middle of a sentence, ``; did you mean pprof?``; "" where nothing is close."""
-    close = close_names(typed, known)
+    close = close_names(typed, known, alike=alike)
     return f"; did you mean {' or '.join(close)}?" if close else ""

@@ -24,8 +24,7 @@ from msgspec import Struct
 from perf2x.base.did_you_mean import close_names, did_you_mean
 from perf2x.base.errors import OptionError
 from perf2x.base.files.read_file import read_file
-from perf2x.base.files.rooted_paths import is_file
-from perf2x.base.files.sysroot import SYSROOT
+from perf2x.base.files.sysroot import SYSROOT, is_file
 from perf2x.cli.plain_parameters import NO, YES
 
 if TYPE_CHECKING:

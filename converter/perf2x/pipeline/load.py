@@ -16,11 +16,9 @@ from msgspec.structs import replace
 from perf2x.analysis.recording_advice import ChainReport, advice, chain_report
 from perf2x.base.errors import OptionError
 from perf2x.base.files.remote import is_address
-from perf2x.model.diagnostic_words import comment
-from perf2x.model.diagnostics import Diagnostics
+from perf2x.model.diagnostics import Diagnostics, comment
 from perf2x.pipeline.datasets.stored_sessions import split_stored
-from perf2x.pipeline.load_context import LoadContext, Progress
-from perf2x.pipeline.load_options import LoadOptions
+from perf2x.pipeline.load_options import LoadContext, LoadOptions, Progress
 from perf2x.pipeline.load_result import Loaded, event_counts
 from perf2x.pipeline.open_sessions import Input, SessionInput, SessionPart, find_sessions
 from perf2x.pipeline.stage_timer import Stages
@@ -81,7 +79,7 @@ def _with_listings(loaded: Loaded, context: LoadContext) -> Loaded:
     with context.stages.stage("list"):
         from perf2x.analysis.annotate.make_listings import make_listings
         from perf2x.plugins.registry import load_symbol_sources
-        from perf2x.symbolizer.make_context import make_context
+        from perf2x.symbolizer.make_finder import make_context
 
         profile, recording = loaded.profile, loaded.recording
         session, sideband = recording.session, recording.sideband
@@ -139,7 +137,7 @@ def _load_session(session: SessionInput, context: LoadContext) -> Loaded:
     profile = selection.before_symbols(profile)
     profile, symbols = _symbolize(profile, recording, context)
     if options.off_cpu:
-        from perf2x.transforms.scheduling.scheduler_frames import without_scheduler_frames
+        from perf2x.transforms.scheduling.wait_stacks import without_scheduler_frames
 
         profile = without_scheduler_frames(profile)
     profile, symbols = _anonymize(selection.after_symbols(profile), symbols, context)
@@ -225,7 +223,7 @@ def _symbolize(profile: Profile, recording: Recording, context: LoadContext) -> 
     with context.stages.stage("symbolize"):
         from perf2x.pipeline.datasets.stored_recording import StoredRecording
         from perf2x.plugins.registry import load_symbol_sources
-        from perf2x.symbolizer.make_context import make_context
+        from perf2x.symbolizer.make_finder import make_context
         from perf2x.symbolizer.symbolize import ProfileSymbolizer
 
         if context.options.choice.symbols:
@@ -270,7 +268,7 @@ def local_names(names: Sequence[str]) -> AbstractContextManager[list[str]]:
     """Give names of this machine's files for the inputs: datasets of object stores are copied for as long as that."""
     if not any(map(is_address, names)):
         return contextlib.nullcontext(list(names))
-    from perf2x.storage.dataset.fetched_dataset import fetched
+    from perf2x.storage.dataset.dataset_folder import fetched
 
     return fetched(names)
 

@@ -10,13 +10,13 @@ from perf2x.analysis.recording_advice import ChainReport
 from perf2x.model.advice import Advice
 from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.number_format import format_amount, plural
+from perf2x.model.printable_text import short
 from perf2x.model.profile.profile import Profile
 from perf2x.model.recording.events import Recording
-from perf2x.model.terminal_text import short
 from perf2x.stitcher.call_graphs import UnwindReport
-from perf2x.stitcher.deferred.deferred_report import DeferredReport
+from perf2x.stitcher.deferred.deferred_join import DeferredReport
 from perf2x.symbolizer.symbol_report import SymbolReport
-from perf2x.transforms.pairs.pair_report import PairReport
+from perf2x.transforms.pairs.pair_times import PairReport
 from perf2x.transforms.scheduling.wait_rows import WaitReport
 
 

@@ -14,13 +14,13 @@ from perf2x.analysis.diff.matching_events import renamed
 from perf2x.analysis.diff.matching_objects import match_objects
 from perf2x.analysis.totals import totals
 from perf2x.base.errors import OptionError, SettingError
-from perf2x.model.profile.event_lookup import find_event
+from perf2x.model.profile.profile import find_event
 from perf2x.pipeline.load_options import LoadOptions
 from perf2x.pipeline.load_result import Loaded
 
 if TYPE_CHECKING:
     from perf2x.model.profile.profile import Profile
-    from perf2x.pipeline.load_context import Progress
+    from perf2x.pipeline.load_options import Progress
 
 _NAMED = 8
 """Pairs of objects that a sentence names."""

@@ -142,7 +142,9 @@ def build_options(kind: type[Options], name: str, options: Mapping[str, object] 
         field = key.replace("-", "_")
         if field not in known:
             others = f"it has {', '.join(sorted(known))}" if known else "it has none"
-            raise SettingError(f"{name} has no option ", key, f"{did_you_mean(field, known) or ';'} {others}")
+            raise SettingError(
+                f"{name} has no option ", key, f"{did_you_mean(field, known, alike=0.8) or ';'} {others}"
+            )
         values[field] = _parse_value(field, value, hints[field])
         least = known[field].least
         if isinstance(values[field], int) and values[field] < least:

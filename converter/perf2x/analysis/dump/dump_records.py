@@ -9,8 +9,7 @@ from itertools import islice
 import numpy as np
 from msgspec import Struct, field
 
-from perf2x.analysis.dump.event_text import event_line
-from perf2x.analysis.dump.field_text import header_line, record_fields, sample_fields
+from perf2x.analysis.dump.field_text import event_line, header_line, record_fields, sample_fields
 from perf2x.analysis.dump.kernel_records import record_text
 from perf2x.analysis.dump.sample_text import sample_lines
 from perf2x.analysis.dump.user_records import user_record_text

@@ -6,15 +6,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from perf2x.analysis.annotate.listing_options import ListingOptions
-from perf2x.analysis.report.callers import Caller
+from perf2x.analysis.report.report_tables import Caller
 from perf2x.api import diff, top
 from perf2x.base.errors import OptionError
 from perf2x.cli.agents.below_folders import BelowFolders
 from perf2x.cli.render.screen import WITHOUT_TERMINAL, Screen
 from perf2x.cli.render.text_table import name_column, number_column, table_lines
 from perf2x.model.number_format import format_amount, format_percent, plural
+from perf2x.model.printable_text import plain
 from perf2x.model.profile.profile import Profile
-from perf2x.model.terminal_text import plain
 from perf2x.pipeline.load import load
 from perf2x.pipeline.load_result import Loaded
 

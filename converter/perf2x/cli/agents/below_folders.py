@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from perf2x.base.errors import OptionError
-from perf2x.model.terminal_text import short
+from perf2x.model.printable_text import short
 
 
 class BelowFolders:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from perf2x import __version__
 from perf2x.base.errors import OptionError, Perf2xError
 from perf2x.cli.agents.agent_tools import MOST, AgentTools
-from perf2x.model.terminal_text import message
+from perf2x.model.printable_text import message
 
 if TYPE_CHECKING:
     from mcp.server.mcpserver import MCPServer

@@ -51,7 +51,7 @@ def diff(
     noise explains.
     """
     from perf2x.analysis.diff.changed_rows import Shown
-    from perf2x.base.files.output_file import STDOUT
+    from perf2x.base.files.atomic import STDOUT
     from perf2x.cli.diff.diff_files import format_to_write, write_difference
     from perf2x.cli.render.diff_table import diff_report
     from perf2x.pipeline.recording_pair import load_pair

@@ -21,8 +21,7 @@ from perf2x.cli.options.worker_options import WorkerFlags
 from perf2x.cli.quality_gates import exit_for_failed_gates, parse_percentage
 
 if TYPE_CHECKING:
-    from perf2x.fleet.ingest import Totals
-    from perf2x.fleet.ingest_one import Job
+    from perf2x.fleet.ingest import Job, Totals
     from perf2x.pipeline.load_options import LoadOptions
 
 Recordings = Annotated[
@@ -101,7 +100,7 @@ def fleet_ingest(
 
 
 def _job(output: str, options: "LoadOptions", tag: list[str] | None, partition: str, timeline: bool) -> "Job":
-    from perf2x.fleet.ingest_one import Job
+    from perf2x.fleet.ingest import Job
     from perf2x.pipeline.for_output import for_output
     from perf2x.storage.dataset.parquet_options import FORMAT, Parquet
 

@@ -30,7 +30,7 @@ def perf_to_profile(
     source: Source = "perf.data", target: Target = "profile.pb", overwrite: Overwrite = False, jit: JitMappings = False
 ) -> None:
     """Convert a perf.data recording to a pprof profile (perf2x as a replacement for perf_data_converter)."""
-    from perf2x.base.files.output_file import STDOUT, open_output
+    from perf2x.base.files.atomic import STDOUT, open_output
     from perf2x.pipeline.for_output import for_output
     from perf2x.pipeline.load import load
     from perf2x.pipeline.load_options import LoadOptions

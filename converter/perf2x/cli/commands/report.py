@@ -20,8 +20,7 @@ from perf2x.cli.progress import progress_bar
 from perf2x.cli.quality_gates import check_gates, exit_for_failed_gates, failed_gates
 
 if TYPE_CHECKING:
-    from perf2x.pipeline.load_context import Progress
-    from perf2x.pipeline.load_options import LoadOptions
+    from perf2x.pipeline.load_options import LoadOptions, Progress
     from perf2x.pipeline.load_result import Loaded
     from perf2x.pipeline.recording_pair import RecordingPair
 

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, BinaryIO
 
 from perf2x.base.errors import OptionError
-from perf2x.base.files.output_file import STDOUT, open_output
+from perf2x.base.files.atomic import STDOUT, open_output
 
 if TYPE_CHECKING:
     from perf2x.pipeline.recording_pair import RecordingPair

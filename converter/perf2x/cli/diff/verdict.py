@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from perf2x.model.number_format import format_change
-from perf2x.model.terminal_text import plain
+from perf2x.model.printable_text import plain
 
 if TYPE_CHECKING:
     from perf2x.analysis.diff.changes import Comparison

@@ -10,7 +10,7 @@ from msgspec import to_builtins
 
 from perf2x.cli.render.header_sections import sections_as_json
 from perf2x.cli.render.stats_json import advice_facts, symbol_facts, unwound_facts
-from perf2x.model.profile.count_threads import count_threads
+from perf2x.model.profile.profile import count_threads
 
 if TYPE_CHECKING:
     from perf2x.pipeline.load_result import Loaded

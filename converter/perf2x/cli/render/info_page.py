@@ -12,7 +12,7 @@ from perf2x.cli.render.screen import Screen
 from perf2x.cli.render.summary import deferred_line, symbol_lines, unwound_line
 from perf2x.cli.render.text_table import name_column, number_column, text_column
 from perf2x.model.number_format import plural
-from perf2x.model.terminal_text import plain
+from perf2x.model.printable_text import plain
 
 if TYPE_CHECKING:
     from perf2x.analysis.explain.missing_names import UnnamedObject

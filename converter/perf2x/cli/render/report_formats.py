@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from perf2x.cli.render.screen import Screen, standard_output
 from perf2x.cli.render.text_table import Layout, table_lines, without_pictures
-from perf2x.model.terminal_text import short
+from perf2x.model.printable_text import short
 
 if TYPE_CHECKING:
     from perf2x.analysis.result_table import ResultTable

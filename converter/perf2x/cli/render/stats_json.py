@@ -7,7 +7,7 @@ from msgspec import to_builtins
 
 from perf2x import __version__
 from perf2x.base.errors import OptionError
-from perf2x.base.files.output_file import open_output
+from perf2x.base.files.atomic import open_output
 from perf2x.cli.messages import print_text
 from perf2x.cli.quality_gates import quality_percentages
 

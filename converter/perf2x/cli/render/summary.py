@@ -7,18 +7,20 @@ from typing import TYPE_CHECKING
 from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.number_format import plural
 from perf2x.model.plugin_options import START_TIME, Needs
-from perf2x.model.profile.count_threads import count_threads
-from perf2x.model.terminal_text import short
+from perf2x.model.printable_text import short
+from perf2x.model.profile.profile import count_threads
+from perf2x.model.recording.build_ids import VDSO_32
 from perf2x.stitcher.unwind.unwound_chains import End
 
 if TYPE_CHECKING:
     from perf2x.pipeline.load_result import Loaded
     from perf2x.stitcher.call_graphs import UnwindReport
-    from perf2x.stitcher.deferred.deferred_report import DeferredReport
-    from perf2x.transforms.pairs.pair_report import PairReport
+    from perf2x.stitcher.deferred.deferred_join import DeferredReport
+    from perf2x.transforms.pairs.pair_times import PairReport
     from perf2x.transforms.scheduling.wait_rows import WaitReport
 
 _NAMED_OBJECTS = 3
+_OBJECTS = {VDSO_32: "the 32-bit vDSO"}
 _TABLE = Needs()
 _UNWIND_ENDS = {
     End.TRUNCATED: "truncated",
@@ -203,7 +205,10 @@ def symbol_lines(loaded: "Loaded", most: int) -> Iterator[str]:
     if report is None or not report.total:
         return
     lacking = report.lacking()
-    named = [f"{short(row.name)} {row.unnamed:,}{_reason_text(row.build_id, row.reason)}" for row in lacking[:most]]
+    named = [
+        f"{_OBJECTS.get(row.name) or short(row.name)} {row.unnamed:,}{_reason_text(row.build_id, row.reason)}"
+        for row in lacking[:most]
+    ]
     more = f", and {len(lacking) - most} more" if len(lacking) > most else ""
     share = f"{math.floor(report.share * 1000) / 10:g} % of {report.total:,} frames have names"
     yield share + (f"; without: {', '.join(named)}{more}" if named else "")

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from perf2x.cli.render.fit_text import cell_width, cut, share_width, shorten
 from perf2x.cli.render.screen import Screen
-from perf2x.model.terminal_text import plain
+from perf2x.model.printable_text import plain
 
 _GAP = "  "
 _ENOUGH = 48

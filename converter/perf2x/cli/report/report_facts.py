@@ -14,15 +14,12 @@ from perf2x.cli.quality_gates import quality_percentages
 from perf2x.cli.render.fit_text import shorten
 from perf2x.cli.render.stats_json import unwound_facts
 from perf2x.cli.render.summary import deferred_line, unwound_line
-from perf2x.model.diagnostic_words import ENDS_EARLY
-from perf2x.model.diagnostics import Severity
-from perf2x.model.profile.count_threads import count_threads
-from perf2x.model.terminal_text import plain
+from perf2x.model.diagnostics import ENDS_EARLY, Severity
+from perf2x.model.printable_text import plain
+from perf2x.model.profile.profile import count_threads
 
 if TYPE_CHECKING:
-    from perf2x.analysis.report.callers import Caller
-    from perf2x.analysis.report.hot_paths import HotPath
-    from perf2x.analysis.report.report_tables import ReportTables
+    from perf2x.analysis.report.report_tables import Caller, HotPath, ReportTables
     from perf2x.analysis.totals import Total
     from perf2x.pipeline.load_result import Loaded
 

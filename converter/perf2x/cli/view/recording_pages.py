@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from perf2x.base.errors import Perf2xError
-from perf2x.base.files.output_file import default_output
+from perf2x.base.files.atomic import default_output
 from perf2x.cli.messages import print_message
 from perf2x.model.printable_text import printable
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from perf2x.base.errors import OutputError
-from perf2x.base.files.output_file import open_output
+from perf2x.base.files.atomic import open_output
 from perf2x.cli.messages import print_message
 from perf2x.cli.view.http_server import ADDRESS, PageServer, serve
 from perf2x.cli.view.recording_pages import Page

@@ -16,7 +16,7 @@ from perf2x.emitters.encoding.json_encoder import json_bytes, json_table
 from perf2x.emitters.flame.html import event_table, frame_table, node_table
 from perf2x.emitters.flame.page_file import field, write_page
 from perf2x.emitters.flame.picture_title import facts, heading
-from perf2x.model.diagnostic_words import missing_ends
+from perf2x.model.diagnostics import missing_ends
 from perf2x.model.printable_text import base_name, one_line
 from perf2x.model.profile.frame_tree import expand, merge_stacks
 from perf2x.model.profile.profile import Profile

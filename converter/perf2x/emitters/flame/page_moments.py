@@ -13,8 +13,7 @@ from perf2x.emitters.encoding.json_encoder import json_column, json_table
 from perf2x.emitters.flame.summed_samples import SummedSamples
 from perf2x.emitters.timeline.running_time import since
 from perf2x.emitters.timeline.shown_samples import ShownSamples, in_ticks, origin_of, shown_samples
-from perf2x.model.profile.profile import Profile
-from perf2x.model.profile.waits import Wait, placed_waits, wait_ends
+from perf2x.model.profile.profile import Profile, Wait, placed_waits, wait_ends
 
 _MICROSECOND = 1000
 _MOST_SUMS, _MOST_PARTS, _FEWEST_PARTS = 400_000, 2000, 20

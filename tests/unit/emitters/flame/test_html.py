@@ -8,8 +8,7 @@ from itertools import accumulate
 from msgspec.structs import replace
 
 from perf2x.emitters.flame.html import Html
-from perf2x.model.profile.profile import Meta, Profile
-from perf2x.model.profile.waits import Wait
+from perf2x.model.profile.profile import Meta, Profile, Wait
 from perf2x.plugins.contracts import EmitterContract
 
 MS = 1_000_000

@@ -6,8 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from perf2x.emitters.perfetto.perfetto import Perfetto
-from perf2x.model.profile.profile import Losses, Meta, Profile
-from perf2x.model.profile.waits import Wait
+from perf2x.model.profile.profile import Losses, Meta, Profile, Wait
 from perf2x.pipeline.load import load
 from perf2x.pipeline.load_options import LoadOptions
 from perf2x.plugins.contracts import ProfileBuilder

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from perf2x.binaries.elf.elf_file import open_elf
-from perf2x.binaries.find.object_files import ObjectFiles
-from perf2x.binaries.find.object_finder import Finder
+from perf2x.binaries.find.object_finder import Finder, ObjectFiles
 from perf2x.binaries.find.search_paths import SearchPaths
 from perf2x.model.diagnostics import Diagnostics
 from perf2x.symbolizer.source_locations import DebugFunction, source_locations_of
