@@ -69,6 +69,8 @@ assert_type(top(loaded), TopTable)
 assert_type(hottest.to_arrow(), ArrowTable)
 changes = diff("before.data", loaded, normalize=True, events=("cycles",))
 assert_type(changes, DiffTable)
+diff("before.data", "after.data", per=(1000, 1200.5), map={"app-1.0": "app-1.1"})
+diff("before.data", "after.data", per="1000,1200")  # type: ignore[arg-type]
 assert_type(changes.rows[0].significant("self"), bool)
 
 convert("perf.data", "out", to="pproff")  # type: ignore[arg-type]

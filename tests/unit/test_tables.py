@@ -15,6 +15,7 @@ from perf2x.analysis import result_table
 from tests.support.command import perf2x as run
 from tests.support.command import recording
 from tests.unit.cli.diff_inputs import QUICK, forged
+from tests.unit.cli.test_per_work import with_requests
 
 CALLS = recording("calls")
 EVIL = '<b>&"\x1b[2J\u202e\udc80'
@@ -56,14 +57,42 @@ def test_options_of_the_values_reach_the_recording() -> None:
         perf2x.top(perf2x.read(clocked, symbols=None), value="latency")
 
 
-@pytest.mark.parametrize("options", [{}, {"normalize": True}, {"unmoved": True}, {"by": "object", "sort": "total"}])
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"normalize": True}, {"unmoved": True}, {"by": "object", "sort": "total"}, {"per": (1000, 1600)},
+     {"map": {"o1.so": "o2.so"}}],
+)  # fmt: skip
 def test_diff_is_what_the_command_prints(pair: tuple[Path, Path], options: dict[str, Any]) -> None:
-    names = {"normalize": ["--normalize"], "unmoved": ["--all"]}
+    names = {"normalize": ["--normalize"], "unmoved": ["--all"], "per": ["--per", "1000,1600"],
+             "map": ["--map", "o1.so=o2.so"]}  # fmt: skip
     words = [word for key, value in options.items() for word in names.get(key, [f"--{key}", value])]
     table = perf2x.diff(*pair, symbols=None, **options)
     assert texts(table) == printed("diff", *pair, *QUICK, *words)
     again = perf2x.diff(*(perf2x.read(one, symbols=None) for one in pair), **options)
     assert again.columns == table.columns
+
+
+def test_an_event_can_count_the_work(tmp_path: Path) -> None:
+    pair = with_requests(tmp_path / "a.data", 100, 500), with_requests(tmp_path / "b.data", 210, 1000)
+    for options in ({}, {"events": ("cpu-clock",)}):
+        table = perf2x.diff(*pair, symbols=None, per_value="requests", **options)
+        assert table.work == (500, 1000)
+        assert "+5.0 %); per unit of work: 500 before, 1,000 after, scaled to 500" in repr(table)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"per": (1, 2), "normalize": True}, "^normalize and per are two ways to compare; choose one$"),
+        ({"per": (0, 1)}, "^per 0,1: expected the units of work"),
+        ({"per_value": "requests", "value": "weight"}, "^per_value adds up periods, which value weight replaces"),
+        ({"per_value": "requests"}, "before.data: per_value: event 'requests' is not in this recording"),
+        ({"map": {"o1.so": "none.so"}}, "no object 'none.so'"),
+    ],
+)
+def test_what_cannot_be_compared_is_named(pair: tuple[Path, Path], options: dict[str, Any], words: str) -> None:
+    with pytest.raises(perf2x.Perf2xError, match=words):
+        perf2x.diff(*pair, symbols=None, **options)
 
 
 def test_a_confidence_is_a_probability(pair: tuple[Path, Path]) -> None:

@@ -108,7 +108,8 @@ class RecordingPair:
         try:
             after = totals(self.after.profile, before.event or None, kind, self.value)
         except OptionError as error:
-            raise OptionError(f"{self.sources[1]}: {error}; --event NAME chooses one that both have") from None
+            text = f"{self.sources[1]}: {error}; "
+            raise SettingError(text, "events", " NAME chooses one that both have") from None
         if self.normalize or by == "share":
             return Comparison(before, after, normalize=True)
         return Comparison(before, after, factor=self.factor)

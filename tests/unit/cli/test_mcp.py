@@ -99,6 +99,10 @@ COMMANDS: dict[str, tuple[dict[str, object], tuple[object, ...]]] = {
         {"before": "before.data", "after": "after.data", "normalize": True},
         ("diff", "before.data", "after.data", "--normalize", "-q"),
     ),
+    "diff per unit of work": (
+        {"before": "before.data", "after": "after.data", "per": [1000, 1600], "map": {"o1.so": "o2.so"}},
+        ("diff", "before.data", "after.data", "--per", "1000,1600", "--map", "o1.so=o2.so", "-q"),
+    ),
     "report": ({"recording": "calls.data"}, ("report", "calls.data", "--max-bytes", agent_tools.MOST, "-q")),
     "report of a change": (
         {"recording": "after.data", "before": "before.data"},

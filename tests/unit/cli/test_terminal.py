@@ -112,6 +112,23 @@ def test_growth_is_red_and_shrinking_green(tmp_path: Path, terminal: Any) -> Non
         assert "\x1b[2m~+0.2 %" in rows["o3"] and "\x1b[2mo3.so" in rows["o3"]
 
 
+def test_a_report_on_a_terminal_begins_with_the_verdict(tmp_path: Path, terminal: Any) -> None:
+    names = {1: "app-1.1"}
+    before = forged(tmp_path / "before.data", [0x1010] * 100 + [0x2010] * 300, names={1: "app-1.0"})
+    after = forged(tmp_path / "after.data", [0x1010] * 260 + [0x2010] * 540, names=names)
+    words = ("report", after, "--before", before, *QUICK, "--per", "1000,1600")
+    for limit, verdict in (("total=10", "\x1b[1;31mperf2x: failed"), ("total=90", "\x1b[1;32mperf2x: passed")):
+        for columns in (60, 80, 120, 200):
+            ran = perf2x(*words, "--fail-above", limit, env={"COLUMNS": str(columns)})
+            lines = plain(ran.out).splitlines()
+            assert ran.out.startswith(verdict) and max(map(len, lines)) <= columns
+            said = " ".join(" ".join(lines).split())
+            assert "- the whole grew by +25.0 %" in said or limit == "total=90"
+            assert "per unit of work: 1,000 before, 1,600 after, scaled to 1,000. Takes app-1.1 for app-1.0." in said
+            assert ("share before" in said) == (columns >= 120)
+    assert perf2x(*words, "--fail-above", "total=10", "--fail-if-lost", "0").out.startswith("\x1b[1;31mperf2x: failed")
+
+
 def test_styles_say_how_much() -> None:
     assert [heat(part, 100) for part in (50, 10, 5, 1, 0.05, 0)] == ["bold red", "bold red", "yellow", "", "dim", "dim"]
     assert heat(0, 0) == "dim"
