@@ -14,7 +14,7 @@ from perf2x.analysis.report.report_tables import report_tables
 from perf2x.cli.report.fit_bytes import LEAST, fitted_report, sizes
 from perf2x.cli.report.next_steps import next_steps
 from perf2x.cli.report.report_facts import Limits, report_facts
-from perf2x.cli.report.report_markdown import report_markdown
+from perf2x.cli.report.report_page import markdown_page
 from perf2x.model.advice import Advice
 from perf2x.model.profile.profile import Meta
 from perf2x.pipeline.load import load
@@ -180,7 +180,7 @@ def test_every_text_is_written_as_what_it_is(facts: dict[str, Any], grown: tuple
     findings = [{"name": "x", "severity": "loss", "count": 1, "text": "x", "advice": "x"}]
     worst = evil(facts | {"difference": compared["difference"]})
     worst["quality"] |= evil({"findings": findings, "deferred": "x", "unwound": "x"})
-    lines = [*report_markdown(worst, [Advice("x", "{0} grew", (EVIL,))])]
+    lines = [*markdown_page(worst, [Advice("x", "{0} grew", (EVIL,))])]
     assert len(lines) > 60
     for line in lines:
         bare = re.sub(r"<code>[^<]*</code>|`[^`]*`", "", line)

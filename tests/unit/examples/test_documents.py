@@ -32,8 +32,8 @@ SWITCHES = ROOT / "tests" / "laws" / "schedules" / "switches.data"
 LISTED = ROOT / "tests" / "unit" / "analysis" / "annotate" / "data"
 """A recording, and its program with debug info, which listings need."""
 PROGRAM = ROOT / "tests" / "corpus" / "common" / "symfs" / "demo" / "calls"
-ELSEWHERE = ("--debuginfod", "--install-completion", "--vmlinux", "/srv/", "s3://", "perf2x view")
-"""Commands that need a network, a browser or another machine's files."""
+ELSEWHERE = ("--debuginfod", "--install-completion", "--vmlinux", "/srv/", "s3://", "perf2x view", "perf2x mcp")
+"""Commands that need a network, a browser, a client or another machine's files."""
 OPTIONAL = ("pandas", "polars", "pyarrow")
 
 

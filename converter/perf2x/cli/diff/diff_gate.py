@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from perf2x.base.errors import OptionError
 from perf2x.cli.quality_gates import parse_percentage
-from perf2x.cli.render.number_format import format_change, format_percent
+from perf2x.model.number_format import format_change, format_percent
 from perf2x.transforms.filters.unmatched_filters import no_such
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ Each rule is a function from facts to a sentence or none; its limits are named b
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from perf2x.cli.render.number_format import format_change, format_percent
 from perf2x.model.advice import Advice
+from perf2x.model.number_format import format_change, format_percent
 
 _LOST, _MISSING, _CUT = 1.0, 1.0, 5.0
 """Percent of samples lost, of user stacks missing, of user stack dumps cut short."""
