@@ -70,8 +70,8 @@ class Choice(Struct, frozen=True):
 class Grouping(Struct, frozen=True):
     """Grouping of the chosen samples."""
 
-    root: str = "none"
-    """A frame below every stack that says whose it is; one of ROOTS."""
+    root: str = ""
+    """A frame below every stack that says whose it is; one of ROOTS. Empty: the format decides."""
     merge_threads: bool = False
     fold_recursion: bool = False
 
