@@ -7,7 +7,6 @@ from time import monotonic
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from msgspec.structs import asdict
 
 from perf2x.base.errors import OptionError
 from perf2x.cli.messages import print_message
@@ -84,7 +83,9 @@ def convert(
     target = written.target(sources[0], emitter.suffix)
     if server is None:
         _refuse_terminal(target, name, needs)
-    check_of_command(asdict(formatting) | asdict(gates), name, needs)
+    check_of_command(
+        [*(f"fail_if_{limit}" for limit in gates.limits()), *["per_event"] * formatting.per_event], name, needs
+    )
     options = wanted(**written.part_of(len(sources)), **formatting.part_for(needs))
     check_gates(gates, options.symbols is not None)
     if gates.stats:
