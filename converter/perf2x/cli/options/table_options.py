@@ -65,6 +65,6 @@ class PrintFlags(Struct, frozen=True):
 
 def of_value(value: str | None) -> dict[str, str]:
     """The field of LoadOptions for a kind of numbers that samples have besides their period."""
-    from perf2x.transforms.sample_values import VALUES
+    from perf2x.transforms.weights_and_mispredicts import VALUES
 
     return {"value": value} if value in VALUES else {}
