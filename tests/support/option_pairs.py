@@ -76,6 +76,7 @@ CASES: dict[str, tuple[Case, ...]] = {
     "wall_times": (Case(("--time-wall", f"{_at(0.012)},{_at(0.015)}")),),
     "parallelism": (Case(("--parallelism", "1")),),
     "max_stack": (Case(("--max-stack", "1")),),
+    "frames": (Case(("--frames", "user")), Case(("--frames", "kernel"))),
     "no_kernel": (Case(("--no-kernel",)),),
     "no_user": (Case(("--no-user",)),),
     "no_idle": (Case(("--no-idle",)),),
