@@ -70,10 +70,9 @@ from perf2x.analysis.sample_table import columns_of
 from perf2x.analysis.top_rows import TopTable
 from perf2x.base.columnar.arrow import ArrowTable, Coded
 from perf2x.base.errors import OptionError
-from perf2x.base.files.atomic import open_output, wants_gzip
 from perf2x.library_types import ReadOptions, SampleTable, TableOptions
 from perf2x.model.profile.profile import Profile
-from perf2x.pipeline.for_output import for_output
+from perf2x.pipeline.convert import convert_to, write_file
 from perf2x.pipeline.load import load
 from perf2x.pipeline.load_options import LoadOptions
 from perf2x.pipeline.load_result import EventCount, Loaded
@@ -158,9 +157,9 @@ def convert(
     """
     names, target = _input_paths(inputs), fspath(output)
     name, emitter = _emitter(to, target, settings)
-    loaded = load(names, for_output(_load_options(symbols, options), name, emitter.needs, options.get("timeline")))
-    _write_output(emitter, loaded.profile, target, tuple(names))
-    return loaded
+    wanted = _load_options(symbols, options)
+    timeline = options.get("timeline")
+    return convert_to(lambda whole: [(target, whole)], names, name, emitter, wanted, timeline=timeline)[0]
 
 
 def write(
@@ -183,7 +182,7 @@ def write(
         from perf2x.model.profile.stack_tree import without_times
 
         profile = without_times(profile, keep_cpu="cpu" in emitter.needs.columns)
-    _write_output(emitter, profile, target, ())
+    write_file(emitter, profile, target, ())
 
 
 def sample_table(profile: Profile) -> SampleTable:
@@ -299,11 +298,6 @@ def _load_options(symbols: SymbolOptions | None, options: ReadOptions | TableOpt
     if wanted.deferred_missing not in _MISSING:
         raise OptionError(f"deferred_missing={wanted.deferred_missing!r}: it must be one of {', '.join(_MISSING)}")
     return wanted
-
-
-def _write_output(emitter: Emitter, profile: Profile, target: str, inputs: tuple[str, ...]) -> None:
-    with open_output(target, inputs=inputs, compress=wants_gzip(target, emitter.suffix)) as out:
-        emitter.emit(profile, out)
 
 
 def _decode_texts(column: Coded) -> npt.NDArray[np.object_]:

@@ -64,7 +64,7 @@ IN_THE_LIBRARY = {
     "value": {"value": "weight"},
     "where": {"where": "pid > 1"},
     **{
-        f"choice.{name}": {"choice": Choice(**{name: {(): ("a",), None: 0, False: True}[getattr(Choice(), name)]})}
+        f"choice.{name}": {"choice": Choice(**{name: {(): ("a",), None: 0, False: True, "": "user"}[getattr(Choice(), name)]})}
         for name in FILTERS
     },
 }  # fmt: skip

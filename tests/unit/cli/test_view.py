@@ -53,7 +53,7 @@ def test_the_page_is_opened_and_stays(folder: Path, visited: list[str]) -> None:
 
 def test_the_page_is_that_of_convert(folder: Path, visited: list[str], tmp_path: Path) -> None:
     """Filters and symbol options apply as in convert: the bytes are equal."""
-    filtered = (*QUICK, "--max-stack", "3", "--no-kernel")
+    filtered = (*QUICK, "--max-stack", "3", "--frames", "user")
     listed = (LISTED / "inlines.data", "--symfs", LISTED, "--source-dir", LISTED, "-q")
     for words in (filtered, listed):
         page = Path(perf2x("view", *words, env=SCREEN).out.strip())

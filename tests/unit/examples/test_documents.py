@@ -16,8 +16,8 @@ from tests.support.command import perf2x, recording
 from tests.support.recordings import ROOT
 from tests.unit.cli.test_pairs import recorded
 from tests.unit.transforms.pairs.test_pair_times import begin, end
-from tests.unit.transforms.test_sample_values import recorded as loads
-from tests.unit.transforms.test_sample_values import sample as load
+from tests.unit.transforms.test_weights_and_mispredicts import recorded as loads
+from tests.unit.transforms.test_weights_and_mispredicts import sample as load
 
 ARCHITECTURE = ROOT / "converter" / "ARCHITECTURE.md"
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])

@@ -16,9 +16,9 @@ from collections.abc import Mapping
 from itertools import islice
 
 from perf2x.base.abi.callframe import Operator
-from perf2x.binaries.cfi.code_ways import FRAME, STACK, Ended, Place, Value, Way, ends_of_ways
 from perf2x.binaries.cfi.dwarf_expressions import Operation
 from perf2x.binaries.cfi.unwind_rules import CFA_BY_EXPRESSION, RegisterRule, Rule, RuleKind, RuleTable
+from perf2x.binaries.cfi.x86_paths import FRAME, STACK, Ended, Place, Value, Way, ends_of_ways
 from perf2x.binaries.elf.x86_code import ANYWHERE, X86Code
 
 ENOUGH = 4

@@ -113,7 +113,7 @@ def _kernel(facts: Facts) -> Advice | None:
     if inside < _KERNEL * busy or busy <= 0:
         return None
     text = f"{format_percent(inside, busy)} of the cost is in the kernel, on behalf of what calls it:"
-    return Advice("kernel", text + " --no-kernel shows the callers' own shares.")
+    return Advice("kernel", text + " --frames user shows the callers' own shares.")
 
 
 def _one_thread(facts: Facts) -> Advice | None:
