@@ -83,7 +83,7 @@ from perf2x.plugins.registry import Emitter, build_emitter
 from perf2x.stitcher.call_graphs import CallGraphOptions
 from perf2x.symbolizer.symbol_options import SymbolOptions
 from perf2x.transforms.filters.choice import Choice, Grouping
-from perf2x.transforms.sample_values import value_options
+from perf2x.transforms.weights_and_mispredicts import value_options
 
 __all__ = [
     "ArrowTable",

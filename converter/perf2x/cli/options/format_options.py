@@ -98,7 +98,7 @@ class FormatFlags(Struct, frozen=True):
 
     def part_for(self, needs: "Needs") -> dict[str, Any]:
         """Fields of LoadOptions; the latency is beside the values where the format shows both."""
-        from perf2x.transforms.sample_values import value_option
+        from perf2x.transforms.weights_and_mispredicts import value_option
 
         latency = "beside" if "latency" in needs.columns else "value"
         return {"value": value_option(self.value), "latency": latency if self.value == "latency" else ""}

@@ -28,7 +28,7 @@ class RowFlags(Struct, frozen=True):
 
     def part(self) -> dict[str, Any]:
         """Fields of LoadOptions."""
-        from perf2x.transforms.sample_values import value_options
+        from perf2x.transforms.weights_and_mispredicts import value_options
 
         return value_options(self.by, self.value)
 
