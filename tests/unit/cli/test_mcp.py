@@ -118,7 +118,8 @@ def test_an_answer_is_what_the_command_prints(name: str, folder: Path, ask: Ask,
     ran = perf2x(*words, "--symfs", DATA)
     assert ran.code == 0, ran.err
     said = without_size(ask(name.split()[0], **given))
-    expected = [line for line in (ran.out + ran.err).splitlines() if not line.startswith("left out:")]
+    lines = [line.removeprefix("perf2x: ") for line in (ran.out + ran.err).splitlines()]
+    expected = [line for line in lines if not line.startswith("left out:")]
     found = [line for line in said.splitlines() if not line.startswith("left out:")]
     assert [line.replace(f"{folder}/", "") for line in found if line] == [line for line in expected if line]
     assert len(found) > 3

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from perf2x.symbolizer.symbol_options import SymbolOptions
     from perf2x.transforms.filters.apply_choice import Selection
 
-WITH_TIMES = "fleet ingest --timeline (parquet: --set timeline=yes)"
+WITH_TIMES = "fleet ingest --timeline (parquet: timeline=yes)"
 
 
 class StoredFacts(Struct, frozen=True, omit_defaults=True):
