@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 Texts = list[str] | None
 
 _NUMBERS = ("pids", "tids", "cpus", "parallelism")
-_TIMES = ("times", "wall_times")
+_NAMES = ("comms", "dsos", "symbols")
+_FRAMES = "Frames (RE matches a function, object or source file; in this order)"
 
 
 class FilterFlags(Struct, frozen=True):
@@ -52,6 +53,36 @@ class FilterFlags(Struct, frozen=True):
     ] = None
     parallelism: Annotated[
         Texts, Option(metavar="1-2", help="Taken while this many threads ran; needs context switches."), Rare
+    ] = None
+    ignore: Annotated[
+        Texts, Option(metavar="RE", help="Leave out samples with such a frame.", rich_help_panel=_FRAMES), Rare
+    ] = None
+    focus: Annotated[
+        Texts, Option(metavar="RE", help="Leave out samples without such a frame.", rich_help_panel=_FRAMES), Rare
+    ] = None
+    skip_after: Annotated[
+        Texts, Option(metavar="RE", help="Leave out what called such a frame.", rich_help_panel=_FRAMES), Rare
+    ] = None
+    hide: Annotated[
+        Texts,
+        Option(
+            metavar="RE",
+            help="Leave out such frames, or those of python, node, jvm, go-runtime or scheduler.",
+            rich_help_panel=_FRAMES,
+        ),
+    ] = None
+    keep: Annotated[Texts, Option(metavar="RE", help="Leave out all other frames.", rich_help_panel=_FRAMES), Rare] = (
+        None
+    )
+    collapse: Annotated[
+        Texts,
+        Option(metavar="RE", help="Make such frames that call each other one.", rich_help_panel=_FRAMES),
+        Rare,
+    ] = None
+    rename: Annotated[
+        Texts,
+        Option(metavar="RE=NAME", help="Replace what matches in names of functions.", rich_help_panel=_FRAMES),
+        Rare,
     ] = None
     max_stack: Annotated[int | None, Option(metavar="N", min=0, help="Keep the N innermost frames."), Rare] = None
     no_kernel: Annotated[bool, Option(help="Leave kernel frames out."), Rare] = False
@@ -94,7 +125,7 @@ def _parsed(name: str, value: Any) -> Any:
     """The value of a filter; of texts the numbers or names in them."""
     if not isinstance(value, list):
         return value
-    return split_numbers(name, value) if name in _NUMBERS else tuple(value) if name in _TIMES else split_names(value)
+    return split_numbers(name, value) if name in _NUMBERS else split_names(value) if name in _NAMES else tuple(value)
 
 
 def split_names(texts: Iterable[str]) -> tuple[str, ...]:
