@@ -183,11 +183,10 @@ def _with_frames(profile: Profile, lines: Lines, stays: Bools, unmatched: Unmatc
     if stays.all():
         return profile
     is_left = _any_line(profile, lines, stays)
-    cut = with_lines(profile, _rows(lines, stays), np.arange(len(profile.locations)))
-    cut = rewrite_stacks(cut, lambda rows: select_entries(rows, is_left[rows.values]))
-    gone = cut.samples.stack < 0
-    unmatched.diagnostics.add("samples_without_frames", Severity.INFO, "", int(cut.samples.count[gone].sum()))
-    return _with_samples(cut, ~gone)
+    gone = (profile.samples.stack >= 0) & ~_has_any(profile, is_left)
+    unmatched.diagnostics.add("samples_without_frames", Severity.INFO, "", int(profile.samples.count[gone].sum()))
+    cut = with_lines(_with_samples(profile, ~gone), _rows(lines, stays), np.arange(len(profile.locations)))
+    return rewrite_stacks(cut, lambda rows: select_entries(rows, is_left[rows.values]))
 
 
 def _with_samples(profile: Profile, stays: Bools) -> Profile:
@@ -195,10 +194,14 @@ def _with_samples(profile: Profile, stays: Bools) -> Profile:
 
 
 def _is_touched(profile: Profile, setting: str, texts: Texts, unmatched: UnmatchedFilters) -> Bools:
-    """(samples,) True where a frame of the stack matches; ancestors are asked by pointer doubling."""
-    lines, ancestor = lines_of(profile), profile.stacks.parent.astype(np.int64)
-    hit = _any_line(profile, lines, _hit(profile, lines, setting, texts, unmatched) >= 0)
-    found = np.append(hit[profile.stacks.location], False) if len(ancestor) else np.zeros(1, np.bool_)
+    """(samples,) True where a frame of the stack matches."""
+    lines = lines_of(profile)
+    return _has_any(profile, _any_line(profile, lines, _hit(profile, lines, setting, texts, unmatched) >= 0))
+
+
+def _has_any(profile: Profile, locations: Bools) -> Bools:
+    """(samples,) True where the stack has one of the locations; ancestors are asked by pointer doubling."""
+    found, ancestor = np.append(locations[profile.stacks.location], False), profile.stacks.parent.astype(np.int64)
     while (rows := np.flatnonzero(ancestor >= 0)).size:
         found[rows] |= found[ancestor[rows]]
         ancestor[rows] = ancestor[ancestor[rows]]

@@ -17,8 +17,8 @@ READY_MADE = {
     r"|(pymain|pyrun|run_mod|run_eval|cfunction|vectorcall|method_vectorcall|py_trampoline|clear_thread_frame)(_\w+)?"
     r"|initialize_locals|type_call)(\.|$)",
     "node": r"^(Builtins_|v8::|node::)",
-    "jvm": r"^(Interpreter$|StubRoutines|call_stub|[vi]table stub|I2C/C2I|(Thread)?JavaMain$|jni_(invoke|Call)|Thread::call_run"
-    r"|thread_native_entry|(JavaCalls|JavaThread|InterpreterRuntime|InstanceKlass)::)",
+    "jvm": r"^(Interpreter$|StubRoutines|call_stub|[vi]table stub|I2C/C2I|(Thread)?JavaMain$|jni_(invoke|Call)"
+    r"|Thread::call_run|thread_native_entry|(JavaCalls|JavaThread|InterpreterRuntime|InstanceKlass)::)",
     "go-runtime": r"^runtime[./]|\.runtime_\w+$",
     "scheduler": r"^(__schedule|__schedule_loop|finish_task_switch|io_schedule(_timeout)?|prepare_to_wait_event"
     r"|preempt_schedule(_(common|irq|notrace))?|schedule(_(timeout|hrtimeout(_range(_clock)?)?|preempt_disabled))?)"
