@@ -12,6 +12,7 @@ from typer.core import TyperCommand
 from perf2x.cli.as_typed import as_typed, option_of
 from perf2x.cli.options import Rare
 from perf2x.cli.plain_parameters import take_plain_values
+from perf2x.cli.usage_errors import report_usage_errors
 
 _ALL = "perf2x.help_all"
 
@@ -29,7 +30,7 @@ EXAMPLES = {
     "top": (
         "perf2x top perf.data",
         "perf2x top perf.data --by object --sort total -n 10",
-        "perf2x top perf.data --pid 1234 --json",
+        "perf2x top perf.data --graph",
     ),
     "annotate": (
         "perf2x annotate main perf.data --source",
@@ -73,6 +74,7 @@ EXAMPLES = {
     ),
     "fleet compact": ("perf2x fleet compact profiles/", "perf2x fleet compact profiles/ --older-than 7d"),
     "fleet gc": ("perf2x fleet gc profiles/ --older-than 30d", "perf2x fleet gc profiles/ --older-than 30d --dry-run"),
+    "mcp": ("perf2x mcp recordings/", "perf2x mcp recordings/ build/ --source-dir src"),
     "formats": ("perf2x formats", "perf2x formats -v"),
     "man": ("perf2x man | man -l -", "perf2x man > ~/.local/share/man/man1/perf2x.1"),
 }
@@ -85,7 +87,12 @@ class HelpfulCommand(TyperCommand):
 
     def get_params(self, ctx: Any) -> Any:
         """Return the command's parameters, with that of help."""
-        return take_plain_values(super().get_params(ctx))
+        return take_plain_values(super().get_params(ctx), self.callback)
+
+    def parse_args(self, ctx: Any, args: list[str]) -> Any:
+        """Parse the options."""
+        with report_usage_errors(ctx):
+            return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command; errors name options as they are typed."""

@@ -16,12 +16,11 @@ from perf2x.base.columnar.arrays import I64, AnyArray, row_slices
 from perf2x.base.columnar.ragged import row_numbers
 from perf2x.base.columnar.unique import unique, unique_inverse
 from perf2x.base.errors import OptionError
-from perf2x.emitters.encoding.text_chunks import chunk_array, number_chunks
+from perf2x.emitters.encoding.decimal_text import chunk_array, number_chunks
 from perf2x.model.plugin_options import Needs, check_choices, option
 from perf2x.model.printable_text import one_line
-from perf2x.model.profile.event_lookup import find_event
 from perf2x.model.profile.frame_tree import FrameTree, expand, merge_stacks, reading_order
-from perf2x.model.profile.profile import Profile
+from perf2x.model.profile.profile import Profile, find_event
 from perf2x.model.profile.shown_frames import NO_STACK, LocationFrames, are_jit, location_frames
 from perf2x.model.profile.stack_tree import paths_of_length
 
@@ -80,7 +79,9 @@ class Collapsed:
         rows, weight = self._chosen(profile)
         frames = location_frames(profile)
         texts, key_of_frame = _interned(self._frame_texts(profile, frames))
-        roots, root_of_thread = _interned([self._root_text(profile, row) for row in range(len(profile.threads))])
+        named = self.root and not profile.own_roots
+        threads = range(len(profile.threads))
+        roots, root_of_thread = _interned([self._root_text(profile, row) if named else b"" for row in threads])
         used, group = unique_inverse(root_of_thread[profile.samples.thread[rows]])
         tree, node = merge_stacks(
             expand(profile.stacks, frames.of_location),
@@ -94,9 +95,7 @@ class Collapsed:
         np.add.at(value, node, weight)
         seen = np.zeros(len(tree), np.int64)
         seen[node] = 1
-        yield from _stack_lines(
-            tree, seen, value, [roots[root] for root in used.tolist()], texts, 0 if self.root else 1
-        )
+        yield from _stack_lines(tree, seen, value, [roots[root] for root in used.tolist()], texts, 0 if named else 1)
 
     def _chosen(self, profile: Profile) -> tuple[I64, I64]:
         """Return the rows of the wanted event and the weight of each."""
@@ -108,8 +107,6 @@ class Collapsed:
         return rows, (samples.count if self.value == "samples" else samples.value)[rows]
 
     def _root_text(self, profile: Profile, thread: int) -> bytes:
-        if not self.root:
-            return b""
         comm = one_line(profile.strings[profile.threads.comm[thread]]).replace(" ", "_").replace(";", ":")
         numbers = (int(profile.threads.pid[thread]), int(profile.threads.tid[thread]))
         pid, tid = ("?" if number < 0 else str(number) for number in numbers)

@@ -6,13 +6,17 @@ from collections.abc import Mapping
 
 from msgspec import Struct, field
 
+from perf2x.analysis.recording_advice import ChainReport
+from perf2x.model.advice import Advice
 from perf2x.model.diagnostics import Diagnostics
+from perf2x.model.number_format import format_amount, plural
+from perf2x.model.printable_text import short
 from perf2x.model.profile.profile import Profile
 from perf2x.model.recording.events import Recording
 from perf2x.stitcher.call_graphs import UnwindReport
-from perf2x.stitcher.deferred.deferred_report import DeferredReport
+from perf2x.stitcher.deferred.deferred_join import DeferredReport
 from perf2x.symbolizer.symbol_report import SymbolReport
-from perf2x.transforms.pairs.pair_report import PairReport
+from perf2x.transforms.pairs.pair_times import PairReport
 from perf2x.transforms.scheduling.wait_rows import WaitReport
 
 
@@ -47,11 +51,27 @@ class Loaded(Struct, frozen=True):
     """None without ``off_cpu``."""
     pairs: tuple[PairReport, ...] = ()
     """One for each of ``pairs`` that the recording has."""
+    chains: ChainReport = ChainReport()
+
+    @property
+    def advice(self) -> tuple[Advice, ...]:
+        """How to record better; analysis/recording_advice.py decides."""
+        return self.profile.meta.advice
 
     @property
     def samples(self) -> int:
         """Samples in the profile, after all filters."""
         return sum(event.samples for event in self.events)
+
+    def __repr__(self) -> str:
+        source = short(self.recording.session.source)
+        counts = [event for event in self.events if event.samples]
+        listed = ", ".join(
+            f"{short(one.name)} {one.samples:,} ({format_amount(one.value, one.unit)})" for one in counts[:3]
+        )
+        more = f" and {len(counts) - 3} more" if len(counts) > 3 else ""
+        kept = f"{self.samples:,} of {plural(self.recorded_samples, 'sample')}"
+        return f"Loaded: {source}, {kept}\n  events: {listed or 'none'}{more}\n  profile: {self.profile!r}"
 
 
 def event_counts(profile: Profile) -> tuple[EventCount, ...]:

@@ -55,7 +55,7 @@ def merge_profiles(profiles: Sequence[Profile], tags: Sequence[Tags] | None = No
         strings=strings.table(), events=events, threads=threads, mappings=mappings, functions=functions,
         locations=locations, stacks=stacks, samples=samples, meta=_merged_meta(profiles),
         default_event=min(_default_events(profiles, event_of), default=0),
-        labels=_common_labels(profiles), tag_sets=tag_sets,
+        labels=_common_labels(profiles), tag_sets=tag_sets, own_roots=any(profile.own_roots for profile in profiles),
         fields=tuple(entry for profile in profiles for entry in profile.fields),
         code=merged_code(codes) if (codes := [each.code for each in profiles if each.code]) else None,
         full_names={name: full for each in profiles for name, full in each.full_names.items()},
@@ -232,7 +232,7 @@ def _in_time_order(profile: Profile) -> Profile:
 def _merged_meta(profiles: Sequence[Profile]) -> Meta:
     """The earliest start and, as in google/pprof's merge.go, the sum of durations; texts where all agree."""
     metas = [profile.meta for profile in profiles]
-    agreed = {
+    agreed: dict[str, Any] = {
         name: values.pop() if len(values := {getattr(meta, name) for meta in metas}) == 1 else ""
         for name in ("hostname", "os_release", "arch", "perf_version")
     }

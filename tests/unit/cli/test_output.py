@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from perf2x.base.errors import OptionError, OutputError
-from perf2x.base.files.output_file import open_output
+from perf2x.base.files.atomic import open_output
 from tests.support.command import perf2x, recording
 
 
@@ -79,7 +79,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)  # who runs the tests i
 signal.signal(signal.SIGHUP, signal.SIG_DFL)  # and under nohup this
 from perf2x.cli.error_handling import exit_cleanly_on_signals, report_errors
 exit_cleanly_on_signals()
-from perf2x.base.files.output_file import open_output
+from perf2x.base.files.atomic import open_output
 import typer
 @report_errors()
 def work():
@@ -219,6 +219,7 @@ def test_a_memory_error_is_reported_in_one_sentence(
         raise error
 
     monkeypatch.setattr("perf2x.pipeline.load.load", load)
+    monkeypatch.setattr("perf2x.pipeline.convert.load", load)
     source, target = recording("calls"), tmp_path / "out.folded"
     words = {"convert": ["-o", target], "bundle": ["-o", target], "diff": [source]}.get(command, [])
     ran = perf2x(command, source, *words)

@@ -1,5 +1,10 @@
-"""Source lines and inlined functions of an object's addresses, from the units that hold them."""
+"""Source lines and inlined functions of an object's addresses, from the units that hold them.
 
+``.debug_aranges`` has one table of address ranges per unit (DWARF 5, section 6.1.2), which tells the units that hold
+addresses without reading them.
+"""
+
+import struct
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -9,10 +14,10 @@ from perf2x.base.columnar.arrays import I64, U64
 from perf2x.base.columnar.unique import rows_by
 from perf2x.base.errors import ObjectError
 from perf2x.binaries.dwarf import dwarf_numbers as c
-from perf2x.binaries.dwarf.aranges import unit_ranges
 from perf2x.binaries.dwarf.compilation_units import DebugFile, Unit
+from perf2x.binaries.dwarf.debug_sections import DebugSections
 from perf2x.binaries.dwarf.dwarf_functions import Entry, Scope, scopes
-from perf2x.binaries.dwarf.enclosing_entries import names_around
+from perf2x.binaries.dwarf.enclosing_entries import scopes_around
 from perf2x.binaries.dwarf.line_table import LineTable, LineTables
 
 
@@ -24,7 +29,7 @@ class SourceFrame(Struct, frozen=True):
     line: int
     decl_line: int
     inside: str = ""
-    """Name of the function that a nameless one is nested in; "" for others and if there is none."""
+    """The function that a lambda or a local class's function is nested in; "" for others and with a linkage name."""
 
 
 FindSplitUnit = Callable[[Unit], Unit | None]
@@ -43,7 +48,7 @@ class UnitLines:
     ) -> None:
         """``broken`` is called for each unit that cannot be read; the others are still used.
 
-        Functions whose names are nameless are told apart by the functions that they are nested in.
+        Functions whose names are nameless are lambdas' call operators, told apart by the functions around them.
         """
         self._file, self._split, self.broken, self._is_nameless = file, split, broken, is_nameless
         self._ranges = self._index()
@@ -88,8 +93,9 @@ class UnitLines:
         table, entries = self.opened(unit, tables)
         file, line = table.find(address)
         chains = scopes(entries, address.tolist()) if entries is not None else [[] for _ in address]
-        nested = (scope.origin for chain in chains for scope in chain if self._is_nameless(scope.name))
-        around = names_around((origin for origin in nested if origin is not None), self._is_nameless)
+        is_cxx = entries is not None and entries.root.get(c.AT_LANGUAGE, (0, 0))[1] in c.LANGUAGES_CXX
+        bare = (scope.origin for chain in chains for scope in chain if is_cxx and not scope.name.startswith("_Z"))
+        around = scopes_around((origin for origin in bare if origin is not None), self._is_nameless)
         return [
             _inline_chain(table, chain, int(number), int(at), around)
             for chain, number, at in zip(chains, file, line, strict=True)
@@ -119,14 +125,46 @@ class UnitLines:
 
 
 def _inline_chain(
-    table: LineTable, scopes: list[Scope], file: int, line: int, around: dict[Entry, str]
+    table: LineTable, scopes: list[Scope], file: int, line: int, around: dict[Entry, tuple[str, str]]
 ) -> list[SourceFrame]:
     """Return frames innermost first: the line table has the innermost line, each inlined function its caller's."""
     if not scopes:
         return [SourceFrame("", table.files.path(file), line, 0)] if line else []
     frames = []
     for scope in reversed(scopes):
-        inside = around.get(scope.origin, "") if scope.origin else ""
-        frames.append(SourceFrame(scope.name, table.files.path(file), line, scope.decl_line, inside))
+        space, inside = around.get(scope.origin, ("", "")) if scope.origin else ("", "")
+        name = f"{space}::{scope.name}" if space else scope.name
+        frames.append(SourceFrame(name, table.files.path(file), line, scope.decl_line, inside))
         file, line = scope.call_file, scope.call_line
     return frames
+
+
+def unit_ranges(sections: DebugSections) -> dict[int, list[tuple[int, int]]]:
+    """Return {offset of a unit: [(first address, one past the last)]}, without damaged and empty tables.
+
+    ::
+
+        length, version 2, unit, address size, 0 | aligned to two addresses: (address, length) …, (0, 0)
+    """
+    data, order = sections.aranges, sections.file.byte_order
+    found: dict[int, list[tuple[int, int]]] = {}
+    at = 0
+    while at + 12 <= len(data):
+        (length,) = struct.unpack_from(order + "I", data, at)
+        wide = length == 0xFFFFFFFF
+        if wide:
+            (length,) = struct.unpack_from(order + "Q", data, at + 4)
+        header = at + (12 if wide else 4)
+        end = header + length
+        if end > len(data) or length < 12:
+            break
+        version, unit, size = struct.unpack_from(f"{order}H{'Q' if wide else 'I'}B", data, header)
+        first = at + -(-(header + (12 if wide else 8) - at) // (2 * size or 1)) * (2 * size)
+        if version == 2 and size in (4, 8) and first < end:
+            count = (end - first) // size
+            pairs = np.frombuffer(data, f"{order}u{size}", count // 2 * 2, first).reshape(-1, 2)
+            ranges = [(start, start + length) for start, length in pairs.tolist() if length]
+            if ranges and unit < len(sections.info):  # larger offsets could be chosen to collide as keys
+                found.setdefault(unit, []).extend(ranges)
+        at = end
+    return found

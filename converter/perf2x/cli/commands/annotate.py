@@ -1,5 +1,6 @@
 """``perf2x annotate``: what each source line or instruction of a function costs."""
 
+from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
@@ -9,7 +10,7 @@ from perf2x.cli.messages import print_message
 from perf2x.cli.option_groups import Without, load_options, with_groups
 from perf2x.cli.options.filter_options import FilterFlags
 from perf2x.cli.options.grouping_options import GroupingFlags
-from perf2x.cli.options.input_options import Inputs, Quiet, UnpackFlags, Verbose, recordings
+from perf2x.cli.options.input_options import DEFAULT, Inputs, Quiet, UnpackFlags, Verbose, recordings
 from perf2x.cli.options.name_options import SymbolFlags
 from perf2x.cli.options.source_options import ListingFlags
 from perf2x.cli.options.stack_options import StackFlags
@@ -44,10 +45,13 @@ def annotate(
     """
     from perf2x.cli.render.annotate_json import listing_json
     from perf2x.cli.render.annotate_page import listing_lines
-    from perf2x.cli.render.report_formats import line_width, print_report_text
+    from perf2x.cli.render.report_formats import print_report_text
+    from perf2x.cli.render.screen import standard_output
     from perf2x.cli.render.summary import quality_lines, verbose_lines
     from perf2x.pipeline.load import load
 
+    if not inputs and not Path(DEFAULT).exists() and Path(function).exists():
+        raise OptionError(f"the function comes first: perf2x annotate FUNCTION {function}")
     sources = recordings(inputs)
     wanted = listing.options(function, value)
     options = load_options(chosen, grouping, stacks, symbols, unpacking, listings=wanted)
@@ -56,9 +60,8 @@ def annotate(
     if loaded.profile.listings is None or not loaded.profile.listings.functions:
         raise OptionError(f"no function {function!r}: the recording has no samples")
     profile = loaded.profile
-    print_report_text(
-        listing_json(profile) if form.as_json else listing_lines(profile, None if form.wide else line_width())
-    )
+    screen = standard_output(wide=form.wide)
+    print_report_text(listing_json(profile) if form.as_json else listing_lines(profile, screen))
     if quiet:
         return
     for line in verbose_lines(loaded) if verbose else quality_lines(loaded):

@@ -13,16 +13,16 @@ from perf2x.base.files.remote import is_address
 from perf2x.cli.fleet_progress import FleetProgress
 from perf2x.cli.messages import print_message
 from perf2x.cli.option_groups import Only, load_options, with_groups
+from perf2x.cli.options.gate_options import parse_percentage
 from perf2x.cli.options.input_options import Quiet, UnpackFlags
 from perf2x.cli.options.name_options import SymbolFlags
 from perf2x.cli.options.output_options import parse_tags
 from perf2x.cli.options.upkeep_options import parse_age
 from perf2x.cli.options.worker_options import WorkerFlags
-from perf2x.cli.quality_gates import exit_for_failed_gates, parse_percentage
+from perf2x.cli.quality_gates import exit_for_failed_gates
 
 if TYPE_CHECKING:
-    from perf2x.fleet.ingest import Totals
-    from perf2x.fleet.ingest_one import Job
+    from perf2x.fleet.ingest import Job, Totals
     from perf2x.pipeline.load_options import LoadOptions
 
 Recordings = Annotated[
@@ -80,7 +80,8 @@ def fleet_ingest(
     from perf2x.fleet.ingest import ingest
     from perf2x.fleet.input_names import expanded
 
-    allowed = parse_percentage("fail_above_errors", fail_above_errors)
+    typed = "100" if fail_above_errors is None else fail_above_errors
+    allowed = parse_percentage(f"--fail-above-errors {typed}", typed)
     job = replace(
         _job(output, load_options(symbols, unpacking), tag, partition, timeline),
         leave_ns=parse_age("--leave-unfinished", leave_unfinished, "90s, 5m or 12h"),
@@ -96,12 +97,12 @@ def fleet_ingest(
     if not quiet:
         _summarize(output, totals)
     share = 100 * totals.failed / totals.of
-    if allowed is not None and share > allowed:
+    if share > allowed:
         exit_for_failed_gates([f"{share:.1f} % of the recordings cannot be read, more than {allowed:g} %"])
 
 
 def _job(output: str, options: "LoadOptions", tag: list[str] | None, partition: str, timeline: bool) -> "Job":
-    from perf2x.fleet.ingest_one import Job
+    from perf2x.fleet.ingest import Job
     from perf2x.pipeline.for_output import for_output
     from perf2x.storage.dataset.parquet_options import FORMAT, Parquet
 
@@ -112,6 +113,8 @@ def _job(output: str, options: "LoadOptions", tag: list[str] | None, partition: 
 
 
 def _summarize(output: str, totals: "Totals") -> None:
+    from perf2x.analysis.recording_advice import RECORD_DATES
+
     unfinished = f", {totals.unfinished:,} unfinished" if totals.unfinished else ""
     known = f", {totals.known:,} were there" if totals.known else ""
     print_message(f"{output}: {_count(totals.added)} added with {totals.samples:,} samples{unfinished}{known}")
@@ -119,6 +122,8 @@ def _summarize(output: str, totals: "Totals") -> None:
         print_message(
             f"left for a later run: {_count(totals.left)}, unfinished and changed just now (--leave-unfinished)"
         )
+    if totals.undated:
+        print_message(f"hint: the time of day is not known of {_count(totals.undated)}: {RECORD_DATES}")
     for error in totals.errors:
         print_message(f"not read: {error}")
     if totals.failed > len(totals.errors):

@@ -7,19 +7,21 @@ they refer to in other files. An object without such files is read here only if 
 from functools import cached_property
 
 import numpy as np
+from msgspec.structs import replace
 
 from perf2x.base.columnar.arrays import U64
+from perf2x.base.columnar.ragged import row_numbers
+from perf2x.base.columnar.unique import group_rows
 from perf2x.base.errors import ObjectError
-from perf2x.base.files.rooted_paths import is_file
+from perf2x.base.files.sysroot import is_file
 from perf2x.binaries.dwarf.code_lines import CodeLines
 from perf2x.binaries.dwarf.compilation_units import DebugFile, Unit
 from perf2x.binaries.dwarf.debug_sections import DebugSections
-from perf2x.binaries.dwarf.dwo_files import DwoFiles
-from perf2x.binaries.dwarf.dwp_package import DwarfPackage
+from perf2x.binaries.dwarf.dwp_package import DwarfPackage, DwoFiles
 from perf2x.binaries.dwarf.line_lookup import UnitLines
 from perf2x.binaries.elf.elf_file import ElfObject, open_elf
 from perf2x.binaries.elf.relocate_module import relocate_debug_info
-from perf2x.binaries.find.object_files import ObjectFiles
+from perf2x.binaries.find.object_finder import ObjectFiles
 from perf2x.binaries.find.split_debug import has_supplementary, package_file, split_paths, supplementary_file
 from perf2x.model.diagnostics import Severity
 from perf2x.symbolizer.source_locations import (
@@ -127,3 +129,25 @@ def _link_skeleton(skeleton: Unit, unit: Unit | None) -> Unit | None:
     if unit is not None:
         unit.skeleton = skeleton
     return unit
+
+
+def with_scopes(
+    context: Context, found: ObjectFiles, recorded: str, svma: U64, locations: SourceLocations
+) -> SourceLocations:
+    """Put namespaces and classes before plain names; one address is read for each line of a function that has one."""
+    bare = np.array([function.is_bare for function in locations.functions], np.bool_)
+    rows = np.flatnonzero(bare[locations.function])
+    first, line_of_row = group_rows([locations.function[rows], locations.line[rows]])
+    asked = rows[first]
+    told = locations_from_units(context, found, recorded, svma[row_numbers(np.diff(locations.offsets))[asked]])
+    number: dict[DebugFunction, int] = {}
+    renamed = np.zeros(len(asked), np.int64)
+    for row, at in enumerate(asked.tolist()):
+        function, line = locations.functions[locations.function[at]], locations.line[at]
+        alike = [pair for pair in told.chain(row) if pair[0].symbol.endswith(function.symbol)]
+        better = min(alike, key=lambda pair: pair[1] != line, default=(function, 0))[0]
+        function = replace(function, symbol=better.symbol, inside=better.inside, is_bare=False)
+        renamed[row] = len(locations.functions) + number.setdefault(function, len(number))
+    which = locations.function.copy()
+    which[rows] = renamed[line_of_row]
+    return replace(locations, function=which, functions=[*locations.functions, *number])

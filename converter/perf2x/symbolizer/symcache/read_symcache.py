@@ -17,20 +17,20 @@ import posixpath
 
 import numpy as np
 from msgspec import Struct
-from msgspec.structs import replace
 
 from perf2x.base.columnar.arrays import I64, U8, U32, U64, AnyArray
 from perf2x.base.columnar.ragged import offsets_of
 from perf2x.base.columnar.unique import unique_inverse
 from perf2x.base.errors import ObjectError
 from perf2x.symbolizer.source_locations import DebugFunction, SourceLocations
-from perf2x.symbolizer.symcache.enclosing_functions import enclosing_functions
 from perf2x.symbolizer.symcache.first_lines import NOTHING, first_lines
 
 VERSION = 9
 MAX_INLINE_DEPTH = 256
 """Deeper nesting of inlined functions than compilers produce; a damaged file may contain a cycle."""
 _HEADER_WORDS = 20
+_CXX = 2
+"""symbolic's number of the language."""
 
 
 class Symcache(Struct, frozen=True):
@@ -57,7 +57,7 @@ class Symcache(Struct, frozen=True):
         for depth, level in enumerate(levels):
             rows[offsets[:-1][level >= 0] + depth] = level[level >= 0]
         line = self.locations[rows, 1].astype(np.int64)
-        function, functions = self._inside_others(rows, *self._functions(rows))
+        function, functions = self._functions(rows)
         return SourceLocations(offsets, function, np.where(line == NOTHING, 0, line), functions)
 
     def _location(self, address: U64) -> I64:
@@ -85,27 +85,15 @@ class Symcache(Struct, frozen=True):
         name = self._name_offsets(function)
         start = first_lines((self.files, self.functions, self.locations), name, file)
         paths = {one: self._path(one) for one in set(file.tolist())}
-        columns = zip(self._names(name), file.tolist(), start.tolist(), strict=True)
-        functions = [DebugFunction(name, paths[where], line) for name, where, line in columns]
-        return which, functions
-
-    def _inside_others(self, rows: I64, which: I64, functions: list[DebugFunction]) -> tuple[I64, list[DebugFunction]]:
-        """Tell nameless call operators apart by the functions that their lines stand in."""
-        nameless = [number for number, function in enumerate(functions) if function.is_nameless_call_operator]
-        if not nameless:
-            return which, functions
-        at = np.flatnonzero(np.isin(which, nameless))
-        file, line = self.locations[rows[at], 0].astype(np.int64), self.locations[rows[at], 1].astype(np.int64)
-        tables = self.functions, self.locations, np.frombuffer(self.strings, np.uint8)
-        inside = enclosing_functions(tables, file, line)
-        pairs, place = unique_inverse(which[at].astype(np.uint64) << np.uint64(32) | inside)
-        which = which.copy()
-        which[at] = place + len(functions)
-        more = [
-            replace(functions[pair >> 32], inside=self._string(pair & NOTHING) if pair & NOTHING != NOTHING else "")
-            for pair in pairs.tolist()
+        bare = np.append(self.functions[:, 3] == _CXX, False)[
+            np.minimum(function, len(self.functions)).astype(np.int64)
         ]
-        return which, functions + more
+        columns = zip(self._names(name), file.tolist(), start.tolist(), bare.tolist(), strict=True)
+        functions = [
+            DebugFunction(name, paths[where], line, "", is_cxx and not name.startswith("_Z"))
+            for name, where, line, is_cxx in columns
+        ]
+        return which, functions
 
     def _name_offsets(self, function: AnyArray) -> U64:
         """(n,) where the names of functions begin, by the functions' numbers."""

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perf2x.emitters.timeline.durations import durations_of, typical_interval
+from perf2x.emitters.timeline.sample_durations import durations_of, typical_interval
 from perf2x.emitters.timeline.shown_samples import (
     ShownSamples,
     in_ticks,
@@ -16,8 +16,7 @@ from perf2x.emitters.timeline.shown_samples import (
     thread_runs,
 )
 from perf2x.emitters.timeline.tracks import cpu_tracks_of, tracks_of
-from perf2x.model.profile.profile import Profile
-from perf2x.model.profile.waits import Wait
+from perf2x.model.profile.profile import Profile, Wait
 from perf2x.plugins.contracts import ProfileBuilder
 
 PERIOD = 10

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from perf2x.symbolizer.demangle import demangle
 from perf2x.symbolizer.demangle.demangle import full_name, short_name
-from perf2x.symbolizer.demangle.parameters import find_opening, without_parameters
-from perf2x.symbolizer.demangle.rust_legacy import rust_legacy
-from perf2x.symbolizer.demangle.short_cxx import short_cxx
+from perf2x.symbolizer.demangle.rust_names import rust_legacy
+from perf2x.symbolizer.demangle.short_cxx import find_opening, short_cxx, without_parameters
 from tests.support.examples import examples
 
 # mangled name, c++filt -i, c++filt -i -p (binutils 2.47), from 48 libraries and programs: every kind of name; and the
@@ -292,3 +291,19 @@ def scalar_opening(text, closing) -> int:
 def test_the_opening_parenthesis_agrees_with_a_scan_by_letter(text) -> None:
     text += ")"
     assert find_opening(text, len(text) - 1) == scalar_opening(text, len(text) - 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "readable"),
+    [
+        ("camlStdlib__List.sort_752", "Stdlib.List.sort_752"),  # OCaml 5.4 and 4.13
+        ("camlStdlib__List__sort_572", "Stdlib.List.sort_572"),
+        ("camlStdlib__Printf.k$27_457", "Stdlib.Printf.k'_457"),
+        ("camlO.entry", "O.entry"),
+        ("caml_alloc_string", "caml_alloc_string"),  # the runtime's, in C
+        ("camlCase::run(int)", "camlCase::run(int)"),
+        ("camlA$zz__", "A$zz__"),
+    ],
+)
+def test_ocaml_names_are_perfs(name: str, readable: str) -> None:
+    assert full_name(name) == readable and short_name(name) == readable
