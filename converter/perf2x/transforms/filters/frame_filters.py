@@ -3,8 +3,6 @@
 Patterns are held against each distinct frame once; stacks change in columns. The order is that of FILTERS in choice.py.
 """
 
-from collections.abc import Sequence
-
 import numpy as np
 from msgspec.structs import replace
 
@@ -17,7 +15,7 @@ from perf2x.model.profile.made_up_frames import with_made_up_frames
 from perf2x.model.profile.profile import Locations, Profile
 from perf2x.model.profile.shown_frames import frame_name
 from perf2x.model.profile.stack_tree import rewrite_stacks, select_entries
-from perf2x.transforms.filters.frame_patterns import Pattern, patterns_of, renames_of
+from perf2x.transforms.filters.frame_patterns import Pattern, matching, patterns_of, renames_of
 from perf2x.transforms.filters.unmatched_filters import UnmatchedFilters
 
 Texts = tuple[str, ...]
@@ -80,7 +78,7 @@ def collapse(profile: Profile, texts: Texts, unmatched: UnmatchedFilters) -> Pro
         result               main  [lib]             main2  [lib]
     """
     lines = lines_of(profile)
-    label, found = _matches(profile, lines, patterns_of("collapse", texts), unmatched)
+    label, found = _matches(profile, lines, "collapse", texts, unmatched)
     names = [bracketed(text) for text in found]
     function = np.where(label < 0, lines.function, len(profile.functions) + label)
     lines = Lines(lines.location, function, np.where(label < 0, lines.number, 0))
@@ -118,7 +116,8 @@ def rename(profile: Profile, texts: Texts, unmatched: UnmatchedFilters) -> Profi
     old = [frame_name(profile, *pair) for pair in zip(lines.function[first], mapping[first], strict=True)]
     new = list(old)
     for pattern, name in renames:
-        found = [pattern.regex.subn(name, text) for text in new]
+        with matching("rename", (pattern.text,)):
+            found = [pattern.regex.subn(name, text) for text in new]
         unmatched.looked_for(pattern.text, any(count for _, count in found))
         new = [text for text, _ in found]
     number = {text: len(profile.functions) + row for row, text in enumerate(dict.fromkeys(new))}
@@ -210,11 +209,11 @@ def _has_any(profile: Profile, locations: Bools) -> Bools:
 
 def _hit(profile: Profile, lines: Lines, setting: str, texts: Texts, unmatched: UnmatchedFilters) -> I64:
     """(lines,) −1 where no pattern matches."""
-    return _matches(profile, lines, patterns_of(setting, texts), unmatched)[0]
+    return _matches(profile, lines, setting, texts, unmatched)[0]
 
 
 def _matches(
-    profile: Profile, lines: Lines, patterns: Sequence[Pattern], unmatched: UnmatchedFilters
+    profile: Profile, lines: Lines, setting: str, texts: Texts, unmatched: UnmatchedFilters
 ) -> tuple[I64, list[str]]:
     """(lines,) number of what the first pattern that fits matched, −1: none does; and the texts of these numbers."""
     mapping = profile.locations.mapping[lines.location].astype(np.int64)
@@ -224,11 +223,13 @@ def _matches(
     numbers: dict[str, int] = {}
     label = np.full(len(first), -1, np.int64)
     fitting: set[Pattern] = set()
-    for row, frame in enumerate(zip(*frames, strict=True)):
-        found = {pattern: text for pattern in patterns if (text := pattern.found(profile, *frame))}
-        fitting.update(found)
-        for text in [*found.values()][:1]:
-            label[row] = numbers.setdefault(text, len(numbers))
+    patterns = patterns_of(setting, texts)
+    with matching(setting, texts):
+        for row, frame in enumerate(zip(*frames, strict=True)):
+            found = {pattern: text for pattern in patterns if (text := pattern.found(profile, *frame))}
+            fitting.update(found)
+            for text in [*found.values()][:1]:
+                label[row] = numbers.setdefault(text, len(numbers))
     for pattern in patterns:
         unmatched.looked_for(pattern.text, pattern in fitting or pattern.is_ready_made)
     return label[kind], list(numbers)

@@ -2,29 +2,38 @@
 
 import re
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 
 from msgspec import Struct
 
 from perf2x.base.abi.uapi import CpuMode
 from perf2x.base.errors import SettingError
+from perf2x.base.files.operating_system import processor_time_limited
 from perf2x.model.printable_text import base_name
 from perf2x.model.profile.profile import Profile
 from perf2x.model.profile.shown_frames import frame_name
 
 READY_MADE = {
     "python": r"^(_?Py(Eval|Run|Vectorcall)\w*|_?Py(Object|Function|CFunction|Method|MethodDef)_\w*(Call|Vectorcall)\w*"
-    r"|Py_(RunMain|BytesMain)|_?Py_X?(INCREF|DECREF)|_?Py(Unstable_)?Code_GetExtra|_?PyFrame_Initialize|slot_tp_call"
+    r"|Py_((Run|Bytes)?Main)|_?Py_X?(INCREF|DECREF)|_?Py(Unstable_)?Code_GetExtra|_?PyFrame_Initialize|slot_tp_call"
     r"|(pymain|pyrun|run_mod|run_eval|cfunction|vectorcall|method_vectorcall|py_trampoline|clear_thread_frame)(_\w+)?"
-    r"|initialize_locals|type_call)(\.|$)",
-    "node": r"^(Builtins_|v8::|node::)",
-    "jvm": r"^(Interpreter$|StubRoutines|call_stub|[vi]table stub|I2C/C2I|(Thread)?JavaMain$|jni_(invoke|Call)"
-    r"|Thread::call_run|thread_native_entry|(JavaCalls|JavaThread|InterpreterRuntime|InstanceKlass)::)",
-    "go-runtime": r"^runtime[./]|\.runtime_\w+$",
+    r"|initialize_locals|type_call|_TAIL_CALL_\w+|function_code_fastcall|call_function|do_call_core)(\.|$)",
+    "node": r"^((\w+ )?(v8|node)::|_ZNK?(2v8|4node)|Builtins_|uv_)",
+    "jvm": r"^(_ZL\d+)?(Interpreter$|StubRoutines|call_stub|[vi]table stub|I2C/C2I|(Thread)?JavaMain$|jni_(invoke|Call)"
+    r"|Thread::call_run|_ZN6Thread8call_run|thread_native_entry|(JavaCalls|JavaThread|InterpreterRuntime|InstanceKlass)::"
+    r"|_ZNK?(9JavaCalls|10JavaThread|18InterpreterRuntime|13InstanceKlass))",
+    "go-runtime": r"^(internal/)?runtime[./]|\.runtime_\w+$"
+    r"|^((aeshash|memeq)body|gogo|callRet|_rt0_\w+|gcWriteBarrier\w*)(\.abi0)?$",
     "scheduler": r"^(__schedule|__schedule_loop|finish_task_switch|io_schedule(_timeout)?|prepare_to_wait_event"
     r"|preempt_schedule(_(common|irq|notrace))?|schedule(_(timeout|hrtimeout(_range(_clock)?)?|preempt_disabled))?)"
     r"(\.|$)",
 }
-"""Frames that show how a runtime works, not what the program does, by what the user calls them."""
+"""Frames that show how a runtime works, not what the program does, by what the user calls them.
+
+They fit names of all styles (``--names``).
+"""
+_SECONDS = 20
+"""Processor time that one filter's expressions may take: ``(a+)+!`` would take years on some names."""
 _KERNEL = frozenset({"scheduler"})
 """Those of READY_MADE that are code of the kernel; a program may have functions of the same names.
 
@@ -78,6 +87,12 @@ def renames_of(setting: str, texts: Sequence[str]) -> tuple[tuple[Pattern, str],
             raise SettingError("", setting, f" {text!r}: {error}") from None
         found.append((pattern, name))
     return tuple(found)
+
+
+def matching(setting: str, texts: Sequence[str]) -> AbstractContextManager[None]:
+    """SettingError in the block when expressions take too long (only where ``processor_time_limited`` can)."""
+    words = f" {', '.join(map(repr, texts))}: names take more than {_SECONDS} s to match"
+    return processor_time_limited(_SECONDS, SettingError("", setting, words))
 
 
 def _compiled(setting: str, text: str, expression: str) -> re.Pattern[str]:

@@ -1,5 +1,6 @@
 """Filters of frames: against one stack at a time, and what they keep."""
 
+import signal
 from collections.abc import Sequence
 
 import pytest
@@ -12,6 +13,7 @@ from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.profile.profile import Profile
 from perf2x.plugins.contracts import ProfileBuilder
 from perf2x.transforms.drop_unused import compact
+from perf2x.transforms.filters import frame_patterns
 from perf2x.transforms.filters.choice import FILTERS, Choice
 from perf2x.transforms.filters.unmatched_filters import UnmatchedFilters
 from tests.reference.frame_filters import filtered, stacks_of, summed
@@ -131,3 +133,44 @@ def test_a_pattern_that_no_frame_matches_is_told_once_none_of_the_recordings_has
         assert diagnostics["patterns_without_frame"] == found
     FILTERS["hide"].keep(profile, ("man",), unmatched)
     assert diagnostics.counts["patterns_without_frame"].first == "'man'"
+
+
+OF_RUNTIMES = {
+    "python": ("_PyEval_EvalFrameDefault.cold", "PyEval_EvalFrameEx", "_TAIL_CALL_LOAD_FAST", "Py_RunMain", "Py_Main"),
+    "node": (
+        "v8::internal::Heap::Scavenge", "void node::crypto::Decode<Hash>()", "_ZN2v88internal4Heap8ScavengeEv",
+        "_ZNK4node9inspector5Agent9IsWaitingEv", "Builtins_InterpreterEntryTrampoline", "uv__io_poll", "uv_run",
+    ),
+    "jvm": (
+        "Interpreter", "JavaCalls::call_helper", "_ZN9JavaCalls11call_helperEP9JavaValue", "Thread::call_run()",
+        "_ZN6Thread8call_runEv", "_ZL17jni_invoke_staticP7JNIEnv_", "_ZL19thread_native_entryP6Thread",
+    ),
+    "go-runtime": (
+        "runtime.mallocgc", "runtime/internal/atomic.Xadd", "internal/runtime/maps.(*Map).getWithKey", "gogo.abi0",
+        "sync.runtime_Semacquire", "aeshashbody",
+    ),
+}  # fmt: skip
+OF_PROGRAMS = (
+    "main", "PyList_Sort", "Python_Main", "work w.js:6", "std::vector<v8::Value>::at", "_ZNSt6vectorIN2v85ValueEE2atEm",
+    "node_insert", "uvscale", "Interpreter.run", "InterpreterRuntimes", "com.shop.JavaCalls.call", "main.runtime",
+    "myruntime.start", "gogogo",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", OF_RUNTIMES)
+def test_ready_made_sets_know_names_of_all_styles(kind: str) -> None:
+    names = (*OF_RUNTIMES[kind], *OF_PROGRAMS)
+    profile = profile_of([(0, [(name, "", 3)]) for name in names], [[*range(len(names))]])
+    assert [*summed(stacks_of(applied(profile, Choice(hide=(kind,)))))] == [OF_PROGRAMS]
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="Windows cannot stop an expression")
+@pytest.mark.parametrize(("name", "text"), [("hide", "(a+)+!"), ("collapse", "(a|a)*!"), ("rename", "(a+)+!=b")])
+def test_an_expression_that_takes_too_long_is_refused(name: str, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(frame_patterns, "_SECONDS", 0.02)
+    profile, before = profile_of([(0, [("a" * 64, "", 3)])], [[0]]), signal.getsignal(signal.SIGVTALRM)
+    with pytest.raises(OptionError, match="to match") as refused:
+        applied(profile, Choice(**{name: (text,)}))
+    assert refused.value.args[1] == name and repr(text) in str(refused.value)
+    assert signal.getsignal(signal.SIGVTALRM) is before and signal.getitimer(signal.ITIMER_VIRTUAL) == (0, 0)
+    assert len(applied(profile, Choice(hide=("zz",))).samples) == 1
