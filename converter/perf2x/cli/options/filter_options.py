@@ -17,7 +17,11 @@ Texts = list[str] | None
 
 _NUMBERS = ("pids", "tids", "cpus", "parallelism")
 _NAMES = ("comms", "dsos", "symbols")
-_FRAMES = "Frames (RE matches a function, object or source file; in this order)"
+
+
+def _of_frames(words: str, metavar: str = "RE") -> Any:
+    panel = "Frames (RE matches a function, object or source file; in this order)"
+    return Option(metavar=metavar, help=words, rich_help_panel=panel)
 
 
 class FilterFlags(Struct, frozen=True):
@@ -54,36 +58,15 @@ class FilterFlags(Struct, frozen=True):
     parallelism: Annotated[
         Texts, Option(metavar="1-2", help="Taken while this many threads ran; needs context switches."), Rare
     ] = None
-    ignore: Annotated[
-        Texts, Option(metavar="RE", help="Leave out samples with such a frame.", rich_help_panel=_FRAMES), Rare
-    ] = None
-    focus: Annotated[
-        Texts, Option(metavar="RE", help="Leave out samples without such a frame.", rich_help_panel=_FRAMES), Rare
-    ] = None
-    skip_after: Annotated[
-        Texts, Option(metavar="RE", help="Leave out what called such a frame.", rich_help_panel=_FRAMES), Rare
-    ] = None
+    ignore: Annotated[Texts, _of_frames("Leave out samples with such a frame."), Rare] = None
+    focus: Annotated[Texts, _of_frames("Leave out samples without such a frame."), Rare] = None
+    skip_after: Annotated[Texts, _of_frames("Leave out what called such a frame."), Rare] = None
     hide: Annotated[
-        Texts,
-        Option(
-            metavar="RE",
-            help="Leave out such frames, or those of python, node, jvm, go-runtime or scheduler.",
-            rich_help_panel=_FRAMES,
-        ),
+        Texts, _of_frames("Leave out such frames, or those of python, node, jvm, go-runtime or scheduler.")
     ] = None
-    keep: Annotated[Texts, Option(metavar="RE", help="Leave out all other frames.", rich_help_panel=_FRAMES), Rare] = (
-        None
-    )
-    collapse: Annotated[
-        Texts,
-        Option(metavar="RE", help="Make such frames that call each other one.", rich_help_panel=_FRAMES),
-        Rare,
-    ] = None
-    rename: Annotated[
-        Texts,
-        Option(metavar="RE=NAME", help="Replace what matches in names of functions.", rich_help_panel=_FRAMES),
-        Rare,
-    ] = None
+    keep: Annotated[Texts, _of_frames("Leave out all other frames."), Rare] = None
+    collapse: Annotated[Texts, _of_frames("Make such frames that call each other one."), Rare] = None
+    rename: Annotated[Texts, _of_frames("Replace what matches in names of functions.", "RE=NAME"), Rare] = None
     max_stack: Annotated[int | None, Option(metavar="N", min=0, help="Keep the N innermost frames."), Rare] = None
     frames: Annotated[Literal["user", "kernel"] | None, Option(help="Keep only user or kernel frames."), Rare] = None
     no_kernel: Annotated[bool, Option(hidden=True), Rare] = False

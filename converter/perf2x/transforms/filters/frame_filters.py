@@ -12,7 +12,7 @@ from perf2x.base.columnar.unique import group_rows
 from perf2x.model.diagnostics import Severity
 from perf2x.model.printable_text import bracketed
 from perf2x.model.profile.made_up_frames import with_made_up_frames
-from perf2x.model.profile.profile import Locations, Profile
+from perf2x.model.profile.profile import Profile
 from perf2x.model.profile.shown_frames import frame_name
 from perf2x.model.profile.stack_tree import rewrite_stacks, select_entries
 from perf2x.transforms.filters.frame_patterns import Pattern, matching, patterns_of, renames_of
@@ -33,33 +33,34 @@ class Lines(ColumnTable, frozen=True):
 
 def hide(profile: Profile, texts: Texts, unmatched: UnmatchedFilters) -> Profile:
     """Leave frames out of stacks: their callers have their cost; samples that have no frame left go."""
-    lines = lines_of(profile)
-    return _with_frames(profile, lines, _hit(profile, lines, "hide", texts, unmatched) < 0, unmatched)
+    lines, is_hit = _hit(profile, "hide", texts, unmatched)
+    return _with_frames(profile, lines, ~is_hit, unmatched)
 
 
 def keep(profile: Profile, texts: Texts, unmatched: UnmatchedFilters) -> Profile:
     """Leave all other frames out of stacks; samples that have no frame left go."""
-    lines = lines_of(profile)
-    return _with_frames(profile, lines, _hit(profile, lines, "keep", texts, unmatched) >= 0, unmatched)
+    return _with_frames(profile, *_hit(profile, "keep", texts, unmatched), unmatched)
 
 
 def focus(profile: Profile, texts: Texts, unmatched: UnmatchedFilters) -> Profile:
     """Leave out samples without such a frame."""
-    return _with_samples(profile, _is_touched(profile, "focus", texts, unmatched))
+    touched = _has_any(profile, _any_line(profile, *_hit(profile, "focus", texts, unmatched)))
+    return _with_samples(profile, touched)
 
 
 def ignore(profile: Profile, texts: Texts, unmatched: UnmatchedFilters) -> Profile:
     """Leave out samples with such a frame."""
-    return _with_samples(profile, ~_is_touched(profile, "ignore", texts, unmatched))
+    touched = _has_any(profile, _any_line(profile, *_hit(profile, "ignore", texts, unmatched)))
+    return _with_samples(profile, ~touched)
 
 
 def skip_after(profile: Profile, texts: Texts, unmatched: UnmatchedFilters) -> Profile:
     """Leave out what called such a frame, the innermost of a stack; stacks without one stay whole."""
-    lines = lines_of(profile)
-    is_hit = _hit(profile, lines, "skip_after", texts, unmatched) >= 0
+    lines, is_hit = _hit(profile, "skip_after", texts, unmatched)
     before: I64 = np.cumsum(is_hit) - is_hit  # innermost lines come first
     starts = offsets_of(np.bincount(lines.location, minlength=len(profile.locations)))[:-1]
-    cut = with_lines(profile, _rows(lines, before == before[starts][lines.location]), np.arange(len(profile.locations)))
+    inner_lines = take_rows_of(lines, before == before[starts][lines.location])
+    cut = with_lines(profile, inner_lines, np.arange(len(profile.locations)))
     has_hit = _any_line(profile, lines, is_hit)
 
     def inner(rows: Ragged) -> Ragged:
@@ -84,13 +85,13 @@ def collapse(profile: Profile, texts: Texts, unmatched: UnmatchedFilters) -> Pro
     lines = Lines(lines.location, function, np.where(label < 0, lines.number, 0))
     again = np.zeros(len(lines), np.bool_)
     again[1:] = (label[1:] >= 0) & (label[1:] == label[:-1]) & (lines.location[1:] == lines.location[:-1])
-    lines, label = _rows(lines, ~again), label[~again]
+    lines, label = take_rows_of(lines, ~again), label[~again]
     ends = np.cumsum(np.bincount(lines.location, minlength=len(profile.locations)))
     lengths = np.diff(ends, prepend=0)
     outer, inner = label[ends - 1], label[ends - lengths]
     # where its caller ends with the frame that a location begins with, another location stands for the rest of it
     rest = np.flatnonzero((outer >= 0) & (lengths > 1))
-    of_rest = _rows(lines, ranges((ends - lengths)[rest], lengths[rest] - 1))
+    of_rest = take_rows_of(lines, ranges((ends - lengths)[rest], lengths[rest] - 1))
     of_rest = replace(of_rest, location=row_numbers(lengths[rest] - 1) + len(profile.locations))
     twin = np.full(len(profile.locations), -1, np.int64)
     twin[rest] = len(profile.locations) + np.arange(len(rest))
@@ -144,12 +145,9 @@ def lines_of(profile: Profile) -> Lines:
 def with_lines(profile: Profile, lines: Lines, origin: I64) -> Profile:
     """Return the profile with a location for each of ``origin``, rows of the old ones, that has these frames."""
     old, named = profile.locations, lines.function >= 0
-    locations = Locations(
-        address=old.address[origin],
-        lookup=old.lookup[origin],
-        mapping=old.mapping[origin],
-        mode=old.mode[origin],
-        synthetic=old.synthetic[origin],
+    locations = replace(
+        old,
+        **{name: getattr(old, name)[origin] for name in ("address", "lookup", "mapping", "mode", "synthetic")},
         line_offsets=offsets_of(np.bincount(lines.location[named], minlength=len(origin))),
         line_function=lines.function[named].astype(np.int32),
         line_number=lines.number[named].astype(np.int32),
@@ -159,17 +157,13 @@ def with_lines(profile: Profile, lines: Lines, origin: I64) -> Profile:
 
 def all_match(profile: Profile, text: str) -> Bools:
     """(locations,) True where all frames match."""
-    lines = lines_of(profile)
-    return ~_any_line(profile, lines, _hit(profile, lines, "hide", (text,), UnmatchedFilters()) < 0)
+    lines, is_hit = _hit(profile, "hide", (text,), UnmatchedFilters())
+    return ~_any_line(profile, lines, ~is_hit)
 
 
 def _with_functions(profile: Profile, names: list[str]) -> Profile:
     """The profile with functions of these names behind its own."""
     return replace(with_made_up_frames(profile, names)[0], locations=profile.locations)
-
-
-def _rows(lines: Lines, chosen: I64 | Bools) -> Lines:
-    return Lines(lines.location[chosen], lines.function[chosen], lines.number[chosen])
 
 
 def _any_line(profile: Profile, lines: Lines, is_hit: Bools) -> Bools:
@@ -184,18 +178,12 @@ def _with_frames(profile: Profile, lines: Lines, stays: Bools, unmatched: Unmatc
     is_left = _any_line(profile, lines, stays)
     gone = (profile.samples.stack >= 0) & ~_has_any(profile, is_left)
     unmatched.diagnostics.add("samples_without_frames", Severity.INFO, "", int(profile.samples.count[gone].sum()))
-    cut = with_lines(_with_samples(profile, ~gone), _rows(lines, stays), np.arange(len(profile.locations)))
+    cut = with_lines(_with_samples(profile, ~gone), take_rows_of(lines, stays), np.arange(len(profile.locations)))
     return rewrite_stacks(cut, lambda rows: select_entries(rows, is_left[rows.values]))
 
 
 def _with_samples(profile: Profile, stays: Bools) -> Profile:
     return replace(profile, samples=take_rows_of(profile.samples, np.flatnonzero(stays)))
-
-
-def _is_touched(profile: Profile, setting: str, texts: Texts, unmatched: UnmatchedFilters) -> Bools:
-    """(samples,) True where a frame of the stack matches."""
-    lines = lines_of(profile)
-    return _has_any(profile, _any_line(profile, lines, _hit(profile, lines, setting, texts, unmatched) >= 0))
 
 
 def _has_any(profile: Profile, locations: Bools) -> Bools:
@@ -207,9 +195,10 @@ def _has_any(profile: Profile, locations: Bools) -> Bools:
     return found[profile.samples.stack]
 
 
-def _hit(profile: Profile, lines: Lines, setting: str, texts: Texts, unmatched: UnmatchedFilters) -> I64:
-    """(lines,) −1 where no pattern matches."""
-    return _matches(profile, lines, setting, texts, unmatched)[0]
+def _hit(profile: Profile, setting: str, texts: Texts, unmatched: UnmatchedFilters) -> tuple[Lines, Bools]:
+    """The frames of all locations, and (lines,) True where a pattern matches."""
+    lines = lines_of(profile)
+    return lines, _matches(profile, lines, setting, texts, unmatched)[0] >= 0
 
 
 def _matches(

@@ -1,7 +1,10 @@
 """Filters of frames: against one stack at a time, and what they keep."""
 
+import shutil
 import signal
+import subprocess
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 from hypothesis import example, given
@@ -17,6 +20,8 @@ from perf2x.transforms.filters import frame_patterns
 from perf2x.transforms.filters.choice import FILTERS, Choice
 from perf2x.transforms.filters.unmatched_filters import UnmatchedFilters
 from tests.reference.frame_filters import filtered, stacks_of, summed
+from tests.support.command import perf2x, recording
+from tests.support.recordings import CORPUS
 
 OBJECTS = ("/opt/bin/app", "/lib/libc.so.6", "[kernel.kallsyms]_text")
 LINES = ("main", "std::sort", "std::swap", "less", "malloc", "loop")
@@ -174,3 +179,24 @@ def test_an_expression_that_takes_too_long_is_refused(name: str, text: str, monk
     assert refused.value.args[1] == name and repr(text) in str(refused.value)
     assert signal.getsignal(signal.SIGVTALRM) is before and signal.getitimer(signal.ITIMER_VIRTUAL) == (0, 0)
     assert len(applied(profile, Choice(hide=("zz",))).samples) == 1
+
+
+@pytest.mark.skipif(shutil.which("go") is None, reason="no go tool pprof here")
+@pytest.mark.slow
+@pytest.mark.parametrize("text", ["touch", "^with_", "^run$", "kernel"])
+@pytest.mark.parametrize(("name", "theirs"), [("ignore",) * 2, ("focus",) * 2, ("hide",) * 2, ("keep", "show")])
+def test_go_pprof_filters_the_same(name: str, theirs: str, text: str, tmp_path: Path) -> None:
+    """Rows of ``go tool pprof -top``: its own filter on the whole, none on what was filtered here."""
+    whole, ours = tmp_path / "whole.pb.gz", tmp_path / "ours.pb.gz"
+    words = ("convert", recording("unwind"), "--symfs", CORPUS / "common" / "symfs", "-q", "-o")
+    assert perf2x(*words, whole).code == perf2x(*words, ours, f"--{name}", text).code == 0
+    found = go_top(ours)
+    assert found == go_top(f"-{theirs}={text}", whole) and (found or name == "ignore")
+
+
+def go_top(*words: object) -> list[list[str]]:
+    """Self, total and name of each function."""
+    command = ["go", "tool", "pprof", "-symbolize=none", "-nodefraction=0", "-nodecount=9999", "-top", *map(str, words)]
+    lines = subprocess.run(command, capture_output=True, text=True, check=False).stdout.splitlines()
+    rows = [line.split(maxsplit=5) for line in lines]
+    return sorted([row[0], row[3], row[5]] for row in rows if len(row) == 6 and row[1].endswith("%"))
