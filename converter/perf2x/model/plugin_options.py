@@ -36,6 +36,8 @@ class Needs(Struct, frozen=True):
     """Whether it has a place for full names beside the displayed ones (``Profile.full_names``)."""
     code: CodeRequest | None = None
     """The counts of one object's code that it is made of (``Profile.code``); None: of stacks."""
+    recorded: bool = False
+    """Whether it writes the samples one by one as they were recorded (``Profile.recorded``)."""
     original: int = 0
     """Bytes of the recording itself that it writes at most (``Profile.original``)."""
     honours: frozenset[str] = FINISHED

@@ -12,8 +12,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from perf2x.base.columnar.arrays import I32, I64, U8, Bools
+from perf2x.base.columnar.growable import GrowableColumns
 from perf2x.base.columnar.ragged import Ragged, end_to_end, offsets_of
 from perf2x.model.profile.made_up_frames import RootFrame
+from perf2x.model.profile.recorded_samples import RecordedRows
 from perf2x.model.recording.events import Samples
 from perf2x.model.recording.sample_batches import take_rows
 from perf2x.stitcher.deferred.deferred_join import DeferredJoin
@@ -45,6 +47,8 @@ class StitchOptions(Struct, frozen=True):
     the same file has one address."""
     deferred_missing: str = "mark"
     """``mark``: add a root frame that says so; ``kernel-only``: add none; ``drop``: leave such samples out."""
+    as_recorded: bool = False
+    """Keep thread and stack of each sample, in the order of the file, beside the sums."""
     merge_callchains: bool = True
     """False: join nothing; a root frame marks the samples whose user part is in a record of its own."""
 
@@ -62,6 +66,10 @@ class Stitcher:
         self._interner = StackInterner(options.by_cpu, options.by_cgroup, options.by_data_src)
         self._threads = ThreadEpochs(history, self._interner, by_thread=options.by_thread)
         self._timeline = TimedSamples(options.by_cgroup, options.by_data_src)
+        self._recorded = GrowableColumns(np.int32, 2)
+        """Thread and stack of each sample."""
+        self._recorded_batches = GrowableColumns(np.int64, 2)
+        """End and earliest time of each batch."""
         self._totals = SampleTotals()
 
     def add(self, samples: Samples, root: U8 | None = None) -> None:
@@ -94,9 +102,14 @@ class Stitcher:
             threads=self._interner.threads(),
             samples=self._interner.samples(),
             timeline=self._timeline.rows() if self._options.timeline else None,
+            recorded=self._recorded_rows() if self._options.as_recorded else None,
             totals=self._totals,
             deferred=self._join.tally(),
         )
+
+    def _recorded_rows(self) -> RecordedRows:
+        end, first = self._recorded_batches.columns()
+        return RecordedRows(self._recorded[0], self._recorded[1], end, first.view(np.uint64))
 
     def absorb(self, result: StitchResult) -> None:
         """Add what a stitcher of the same history and options made of other batches."""
@@ -106,6 +119,11 @@ class Stitcher:
         )
         if result.timeline is not None:
             self._timeline.add(renumbering.renumber(result.timeline))
+        if result.recorded is not None:
+            recorded = renumbering.renumber(result.recorded)
+            ends = recorded.batch_end + len(self._recorded)
+            self._recorded.extend(recorded.thread, recorded.stack)
+            self._recorded_batches.extend(ends, recorded.batch_first.view(np.int64))
         self._join.absorb(result.deferred)
         self._totals = self._totals.plus(result.totals)
 
@@ -125,6 +143,10 @@ class Stitcher:
         thread, epoch = self._threads.of(pid, tid, rank)
         stack = self._stacks(samples, chain, record, roots, rank, epoch)
         rows = self._sample_rows(samples, thread, stack)
+        if self._options.as_recorded:
+            first = np.zeros(1, np.int64) if samples.time is None else samples.time.min(keepdims=True).view(np.int64)
+            self._recorded.extend(thread, stack)
+            self._recorded_batches.extend(np.array([len(self._recorded)]), first)
         if self._options.timeline:
             self._timeline.add(_timed_rows(samples, rows))
         else:
