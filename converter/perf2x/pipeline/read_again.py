@@ -24,8 +24,10 @@ def with_reader(profile: Profile, recording: Recording, selection: Selection, co
     def read(want: Want) -> Iterator[Samples]:
         return (batch for batch in selection.batches(recording.samples(want)) if len(batch))
 
+    from perf2x.analysis.dump.traced_text import TracedText
+
     starts = _symbol_starts(profile, recording, context)
-    reader = SampleReader(read, recording.session, recording.sideband, starts)
+    reader = SampleReader(read, TracedText(recording.session).of, recording.session, recording.sideband, starts)
     assert profile.recorded is not None
     return replace(profile, recorded=replace(profile.recorded, reader=reader))
 

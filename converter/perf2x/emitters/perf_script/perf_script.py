@@ -12,12 +12,13 @@ import numpy as np
 
 from perf2x.base.abi.uapi import SampleType
 from perf2x.base.columnar.arrays import AnyArray
+from perf2x.emitters.encoding.text_chunks import chunk_array
 from perf2x.emitters.perf_script.frame_lines import FrameLines
 from perf2x.emitters.perf_script.sample_columns import StartColumns, last_columns, value_columns
 from perf2x.emitters.perf_script.script_fields import event_fields
 from perf2x.emitters.perf_script.time_order import TimeOrder
-from perf2x.emitters.perf_script.traced_text import TracedText
 from perf2x.model.plugin_options import Needs, option
+from perf2x.model.printable_text import printable
 from perf2x.model.profile.profile import Profile
 from perf2x.model.profile.recorded_samples import RecordedRows, SampleReader
 from perf2x.model.recording.events import Samples, Want
@@ -55,7 +56,7 @@ class _Writer:
         self._rows, self._reader = rows, reader
         self._events, self._options = self._reader.session.events, options
         self._fields = event_fields(self._events, options.fields)
-        self._frames, self._traced = FrameLines(profile, self._reader), TracedText(self._reader.session)
+        self._frames = FrameLines(profile, reader)
         self._start = StartColumns(profile, nanoseconds=options.ns)
         width = max((len(event.name) for event in self._events), default=0)
         self._names = [f"{event.name:>{width}}" for event in self._events]
@@ -88,7 +89,8 @@ class _Writer:
         yield from self._start.columns(samples, thread, fields, padded=not chained)
         yield from value_columns(samples, fields, self._names[event])
         if "trace" in fields and samples.raw is not None:
-            yield self._traced.column(self._events[event], samples.raw)
+            texts, row = self._reader.worded(self._events[event], samples.raw)
+            yield chunk_array([printable(text).encode() for text in texts])[row]
         if "ip" in fields:
             unwound = has_chain and bool(self._events[event].sample_type & SampleType.STACK_USER)
             yield (

@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterator
 from msgspec import Struct
 
 from perf2x.base.columnar.arrays import I32, I64, U64, ColumnTable
-from perf2x.model.recording.events import Samples, Session, Want
+from perf2x.base.columnar.ragged import Ragged
+from perf2x.model.recording.events import Event, Samples, Session, Want
 from perf2x.model.recording.sideband import Sideband
 
 
@@ -14,6 +15,8 @@ class SampleReader(Struct, frozen=True):
 
     read: Callable[[Want], Iterator[Samples]]
     """Yields batches of all rows of RecordedRows, in their order."""
+    worded: Callable[[Event, Ragged], tuple[list[str], I64]]
+    """Distinct texts of the raw bytes of a tracepoint's samples, and (n,) the text of each."""
     session: Session
     sideband: Sideband
     symbol_start: U64

@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
-from perf2x.base.columnar.arrays import AnyArray
+import numpy as np
+
+from perf2x.base.columnar.arrays import I64
 from perf2x.base.columnar.interner import RaggedInterner
 from perf2x.base.columnar.ragged import Ragged
-from perf2x.emitters.encoding.text_chunks import chunk_array
-from perf2x.model.printable_text import printable
 from perf2x.model.recording.events import Event, Session
 from perf2x.reader.records.print_format import PrintFormatError, compile_format, field_text
 from perf2x.reader.records.tracepoint_decoder import decode_fields
@@ -24,21 +24,18 @@ class TracedText:
         self._formats, self._order = tracing.get("formats", {}), cast("ByteOrder", session.byte_order)
         self._printers: dict[int, Callable[[Any], str]] = {}
 
-    def column(self, event: Event, raw: Ragged) -> AnyArray:
-        """(n,) text of each sample of an event; nothing where its format was not recorded."""
+    def of(self, event: Event, raw: Ragged) -> tuple[list[str], I64]:
+        """Distinct texts of samples of an event, and (n,) the text of each; "" where its format was not recorded."""
         known = self._formats.get(str(event.config))
-        distinct = RaggedInterner(raw.values.dtype)
-        row = distinct.number_rows(raw)
         if known is None:
-            return chunk_array([b""])[row * 0]
+            return [""], np.zeros(len(raw), np.int64)
+        distinct = RaggedInterner(np.uint8)
+        row = distinct.number_rows(raw)
         if event.config not in self._printers:
             self._printers[event.config] = _printer(known["print"])
         printer = self._printers[event.config]
-        texts = (
-            printable(printer(decode_fields(known["fields"], entry.tobytes(), self._order)))
-            for entry in distinct.table().rows()
-        )
-        return chunk_array([text.encode() for text in texts])[row]
+        entries = distinct.table().rows()
+        return [printer(decode_fields(known["fields"], entry.tobytes(), self._order)) for entry in entries], row
 
 
 def _printer(form: str) -> Callable[[Any], str]:
