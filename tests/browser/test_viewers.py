@@ -99,6 +99,7 @@ BOXES = "layout.lanes.flatMap(({ levels }) => levels.flat())"
 CHOSEN = "[state.shown, state.scale, state.colour]"
 FORMATS = {
     "pprof": ("pprof", {"inline": "frames"}),
+    "pprof of locations": ("pprof", {}),
     "chrome": ("chrome", {}),
     "cpuprofile": ("chrome", {"style": "cpuprofile"}),
     "collapsed": ("collapsed", {}),
@@ -206,6 +207,7 @@ def table(text: str) -> dict[str, tuple[str, str]]:
 
 IMPORTERS = {
     "pprof": "protobuf encoded pprof file",
+    "pprof of locations": "protobuf encoded pprof file",
     "chrome": "Trace Event Format",
     "cpuprofile": "Chrome Timeline",
     "collapsed": "collapsed stack format",
@@ -240,6 +242,14 @@ def test_speedscope_shows_functions_and_weights(shown, kind, total, own) -> None
     assert {"main", "outer_work", "inner_inlined", "sys_read"} <= set(shows)
     assert shows["sys_read"] == (total, total)
     assert shows["inner_inlined"][1] == own
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_speedscope_is_recommended_where_it_shows_inlined_functions(shown, kind) -> None:
+    name, options = FORMATS[kind]
+    viewer = build_emitter(name, options).needs.viewer
+    is_recommended = "speedscope.app" in viewer and "--to speedscope" not in viewer
+    assert is_recommended == ("inner_inlined" in table(shown[kind]["text"]))
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """Reads Perfetto traces with the classes of the ``perfetto`` package, as strictly as its importer's tables demand.
 
 Raises ValueError where the importer would drop something: a sequence that does not begin, a number that nothing
-defines or two things define, an empty stack.
+defines or two things define, an empty stack, a time on another clock than the trace's own one.
 """
 
 from collections import Counter
@@ -94,6 +94,8 @@ class Trace:
     """What a reader keeps of a trace."""
 
     packets: list[Any]
+    clock: int = 0
+    """Number of the clock of all times."""
     samples: list[Sample] = field(default_factory=list)
     processes: dict[int, Any] = field(default_factory=dict)
     threads: dict[tuple[int, int], str] = field(default_factory=dict)
@@ -120,6 +122,8 @@ def read_trace(data: bytes) -> Trace:
     except DecodeError as error:
         raise ValueError(str(error)) from None
     trace, sequences = Trace(list(message.packet)), {}
+    (snapshot,) = trace.of("clock_snapshot")
+    trace.clock = snapshot.clock_snapshot.primary_trace_clock
     for packet in trace.packets:
         require(packet.trusted_packet_sequence_id > 0, "a packet without a sequence")
         require(not len(UnknownFieldSet(packet)), "a packet with an unknown field")
@@ -134,6 +138,9 @@ def _read_packet(trace: Trace, packet: Any, sequences: dict[int, Sequence]) -> N
     sequence = sequences.get(number, Sequence())
     if packet.HasField("trace_packet_defaults"):
         sequence.defaults = packet.trace_packet_defaults
+    if packet.HasField("timestamp") and kind not in ("clock_snapshot", "process_tree", "system_info"):
+        clock = packet.timestamp_clock_id or (sequence.defaults.timestamp_clock_id if sequence.defaults else 0)
+        require(clock == trace.clock, f"a {kind} on the clock {clock}")
     if packet.HasField("interned_data"):
         require(bool(packet.sequence_flags & 2) and number in sequences, "tables of a sequence that has not begun")
         sequence.add(packet.interned_data)

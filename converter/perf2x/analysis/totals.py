@@ -11,7 +11,7 @@ from msgspec import Struct
 from perf2x.base.columnar.arrays import F64, I64, AnyArray
 from perf2x.base.columnar.ragged import Ragged, row_numbers
 from perf2x.base.columnar.unique import unique, unique_inverse
-from perf2x.base.errors import OptionError
+from perf2x.base.errors import SettingError
 from perf2x.model.profile.event_lookup import find_event
 from perf2x.model.profile.profile import Profile
 from perf2x.model.profile.shown_frames import LocationFrames, location_frames
@@ -55,9 +55,9 @@ def totals(profile: Profile, event: str | None = None, by: str = "function", val
     ``event`` as in emitters: None is the profile's default. OptionError for a kind or value that there is not.
     """
     if by not in KINDS:
-        raise OptionError(f"--by {by}: it must be one of {', '.join(KINDS)}")
+        raise SettingError("", "by", f" {by}: it must be one of {', '.join(KINDS)}")
     if value not in VALUES:
-        raise OptionError(f"--value {value}: it must be one of {', '.join(VALUES)}")
+        raise SettingError("", "value", f" {value}: it must be one of {', '.join(VALUES)}")
     if not profile.events:
         return Totals("", "samples", 0, 0, ())
     chosen = find_event(profile, event)
@@ -81,7 +81,7 @@ def weights(profile: Profile, value: str) -> I64:
     if value != "latency":
         return samples.count if value == "samples" else samples.value
     if samples.latency is None:
-        raise OptionError("--value latency: the profile has none; read it with latency='beside'")
+        raise SettingError("the profile has no latency; read it with ", "latency", "='beside'")
     return samples.latency
 
 

@@ -14,7 +14,14 @@ CPython words for a C function that failed without a reason, as extensions do wh
 
 
 class Perf2xError(Exception):
-    """Base of every error that perf2x raises on purpose; its text is one sentence for the user."""
+    """Base of every error that perf2x raises on purpose; its text is one sentence for the user.
+
+    Its arguments, joined, are the text. Every second one is a setting: the library's name for it, in whose place the
+    command line has its own.
+    """
+
+    def __str__(self) -> str:
+        return "".join(map(str, self.args))
 
 
 class FormatError(Perf2xError):
@@ -26,22 +33,7 @@ class OptionError(Perf2xError):
 
 
 class SettingError(OptionError):
-    """A setting that cannot be taken; the text has the library's name for it, and the command line its own.
-
-    The text is ``before``, the name, ``after``.
-    """
-
-    def __init__(self, before: str, setting: str, after: str = "") -> None:
-        super().__init__(before, setting, after)  # all arguments, so that it passes from one process to another
-        self.setting = setting
-
-    def named(self, name: str) -> str:
-        """The text with another name for the setting."""
-        before, _, after = self.args
-        return f"{before}{name}{after}"
-
-    def __str__(self) -> str:
-        return self.named(self.setting)
+    """A setting that cannot be taken."""
 
 
 class ObjectError(Perf2xError):
@@ -50,6 +42,12 @@ class ObjectError(Perf2xError):
 
 class OutputError(Perf2xError):
     """The output cannot be written where it was asked for."""
+
+
+def reason(before: str, error: Exception) -> tuple[str, ...]:
+    """Return the arguments of an error that has another error as its reason."""
+    first, *settings = error.args if isinstance(error, Perf2xError) else (str(error),)
+    return f"{before}: {first}", *settings
 
 
 def is_out_of_memory(error: BaseException | None) -> bool:

@@ -4,24 +4,29 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from perf2x.base.errors import SettingError
+from perf2x.base.errors import Perf2xError
 
-_PARAMETER = {"latency": "value", "listings.as_recorded": "source", "symbols": "no_symbols"}
-"""Parameters that are not called as the setting is."""
+_PARAMETER = {
+    "latency": "value latency",
+    "data_objects": "by data-object",
+    "listings.as_recorded": "source",
+    "symbols": "no_symbols",
+}
+"""Parameters that are not called as the setting is, some with the value that stands for it."""
 
 
 @contextmanager
 def as_typed(option: Callable[[str], str]) -> Iterator[None]:
-    """Name the setting of a SettingError by its option."""
+    """Name the settings of an error by their options."""
     try:
         yield
-    except SettingError as error:
-        before, setting, after = error.args
-        raise SettingError(before, option(setting), after) from None
+    except Perf2xError as error:
+        error.args = tuple(option(part) if at % 2 else part for at, part in enumerate(error.args))
+        raise
 
 
 def option_of(parameters: Iterable[Any], setting: str) -> str:
-    """Return the option of a setting of LoadOptions; of ``pairs=VALUE`` the one for this value.
+    """Return the option of a setting of LoadOptions; of ``pairs=VALUE`` with this value.
 
     ``parameters`` are those of the command; what is an option already stays. Of a switch that is on by default
     it is the name that switches it off.
@@ -29,8 +34,8 @@ def option_of(parameters: Iterable[Any], setting: str) -> str:
     if setting.startswith("--"):
         return setting
     name, _, value = setting.partition("=")
-    if name == "pairs" and ":" not in value:
-        return f"--{value}"
-    wanted = _PARAMETER.get(name) or name.rpartition(".")[2]
+    if name == "pairs" and value:
+        return f"--pair {value}"
+    wanted, space, value = (_PARAMETER.get(name) or name.rpartition(".")[2]).partition(" ")
     named = (parameter for parameter in parameters if parameter.name == wanted)
-    return next(((one.secondary_opts or one.opts)[0] for one in named), setting)
+    return next(((one.secondary_opts or one.opts)[0] + space + value for one in named), setting)

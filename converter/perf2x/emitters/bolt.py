@@ -64,7 +64,8 @@ class Bolt:
         code = profile.code
         what = f"{int(code.branches.count.sum()):,} branches"
         if not len(code.branches):
-            what = f"{int(code.samples.count.sum()):,} samples, as no branches were recorded (perf record -b)"
+            samples = f"{int(code.samples.count.sum()):,} samples"
+            what = f"{samples} for perf2bolt -pa -nl, as no branches were recorded (perf record -b)"
         return (f"of {code.filename}: {what}",)
 
     def _lines(self, code: CodeCounts) -> Iterator[str]:

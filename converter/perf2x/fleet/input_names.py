@@ -78,7 +78,7 @@ def local_copy(name: str) -> Iterator[Path]:
         try:
             yield copy
         except FormatError as error:
-            raise FormatError(str(error).replace(str(copy), name)) from None
+            raise FormatError(*(part.replace(str(copy), name) for part in error.args)) from None
 
 
 def changed_ns(name: str) -> int:
@@ -96,5 +96,5 @@ def _regular(path: Path) -> Path:
     """The path, unless reading it could wait for ever."""
     mode = path.stat().st_mode
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
-        raise FormatError(f"{path}: not a file; pipes and devices are read one by one, by perf2x convert --to parquet")
+        raise FormatError(f"{path}: not a file; pipes and devices are read one by one, by a conversion to parquet")
     return path

@@ -8,7 +8,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from perf2x.base.columnar.unique import unique
-from perf2x.base.errors import OptionError
+from perf2x.base.errors import SettingError
 from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.profile.code_counts import (
     EXTERNAL,
@@ -52,8 +52,8 @@ def count_code(
             counter.add(select_rows(batch, selection.passing.passing(batch) & np.isin(batch.event, events)))
     branches, samples = counter.result()
     if not (len(branches) or len(samples) or context.options.allow_empty):
-        raise OptionError(
-            f"nothing was recorded in {counted.filename}: no branch and no sample; choose another with --object"
+        raise SettingError(
+            f"nothing was recorded in {counted.filename}: no branch and no sample; choose another with ", "object"
         )
     code = found.code
     assert code is not None
@@ -80,10 +80,10 @@ def _files_of(counted: CountedObject, context: LoadContext) -> ObjectFiles:
     """Find the object's files; OptionError without the one whose program headers tell where its code lies."""
     found = context.finder.find(counted.filename, bytes.fromhex(counted.build_id))
     if found.code is None:
-        raise OptionError(
-            f"{counted.filename}: {found.reason or 'its code is missing'}; this format needs the program itself "
-            "(--symfs, --archive), or --object for another one"
-        )
+        raise SettingError(
+            f"{counted.filename}: {found.reason or 'its code is missing'}; this format needs the program itself (",
+            "symfs", ", ", "archives", "), or ", "object", " for another one",
+        )  # fmt: skip
     return found
 
 

@@ -17,18 +17,24 @@ from perf2x.model.profile.code_counts import COUNTS_CODE
 from perf2x.pipeline.load_options import LoadOptions
 from perf2x.stitcher.call_graphs import CallGraphOptions
 from perf2x.symbolizer.symbol_options import SymbolOptions
+from perf2x.transforms.filters.choice import FILTERS
 
 OF_COMMAND = ("per_event", "fail_if_unresolved", "fail_if_missing_user")
 """Settings of the command line alone: a file for each event, and limits of what only finished profiles know."""
 
+
+def _filters(group: str) -> Iterator[str]:
+    """Yield the filters that formats honour which honour the group."""
+    return (f"choice.{name}" for name, one in FILTERS.items() if one.group == group)
+
+
 GROUPS = {
     SAMPLES: (
-        "choice.comms", "deferred_missing", "merge_callchains", "call_graphs.stitch_lbr", "fail_if_missing_user",
+        *_filters(SAMPLES), "deferred_missing", "merge_callchains", "call_graphs.stitch_lbr", "fail_if_missing_user",
     ),
     STACKS: (
-        "choice.dsos", "choice.symbols", "choice.parallelism", "choice.max_stack", "choice.no_kernel", "choice.no_user",
-        "grouping.root", "grouping.merge_threads", "grouping.fold_recursion", "where", "off_cpu", "pairs", "latency",
-        "value", "data_objects", "per_event",
+        *_filters(STACKS), "choice.parallelism", "grouping.root", "grouping.merge_threads", "grouping.fold_recursion",
+        "where", "off_cpu", "pairs", "latency", "value", "data_objects", "per_event",
     ),
     NAMES: ("anonymize", "symbols.names", "symbols.inline", "fail_if_unresolved"),
     TAGS: ("tags",),

@@ -192,7 +192,7 @@ def _with_latency_as_value(profile: Profile, options: LoadOptions) -> Profile:
 def _keep_events(profile: Profile, context: LoadContext) -> Profile:
     if not context.options.events:
         return profile
-    from perf2x.transforms.filters.filter_profile import keep_events
+    from perf2x.transforms.filters.choice import keep_events
 
     return keep_events(profile, context.options.events, context.unmatched)
 

@@ -25,7 +25,7 @@ _DAMAGE: dict[str, Callable[[Count], str]] = {
 def no_samples(sources: Sequence[str], recorded: int, has_events: bool, counts: Mapping[str, Count]) -> FormatError:
     """The error that names the recordings and the reason; for the numbers see ``reason``."""
     why = reason(recorded, has_events, counts)
-    return FormatError(f"{', '.join(sources)}: no samples: {why} (--allow-empty goes on)")
+    return FormatError(f"{', '.join(sources)}: no samples: {why} (", "allow_empty", " goes on)")
 
 
 def damage(counts: Mapping[str, Count]) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from perf2x.base.errors import OptionError
+from perf2x.base.errors import SettingError
 from perf2x.model.value_limits import LAST_TIME, check_total
 from perf2x.transforms.pairs.pair_report import PairReport
 from perf2x.transforms.scheduling.wait_rows import WaitReport
@@ -89,7 +89,8 @@ def _with_pairs(
 ) -> tuple[Profile, TimeReports]:
     options = context.options
     if options.off_cpu:
-        raise OptionError("--pair and --off-cpu show times of different kinds; choose one")
+        words = " show times of different kinds; choose one"
+        raise SettingError("", f"pairs={options.pairs[0]}", " and ", "off_cpu", words)
     from perf2x.transforms.pairs.pair_matching import with_lanes
     from perf2x.transforms.pairs.pair_times import with_pairs
 

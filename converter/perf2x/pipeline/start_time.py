@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from msgspec.structs import replace
 
-from perf2x.base.errors import OptionError
+from perf2x.base.errors import SettingError
 from perf2x.model.profile.profile import Meta
 from perf2x.model.recording.events import Session
 from perf2x.model.value_limits import LAST_TIME
@@ -39,8 +39,8 @@ def parse_start_time(text: str | None) -> StartTime:
     except (ValueError, OverflowError):
         since = timedelta(-1)
     if since < timedelta(0):
-        raise OptionError(
-            f"--start-time: {text!r} is not a time; write 2026-11-21T10:00:05Z, seconds since the epoch, or file"
+        raise SettingError(
+            "", "start_time", f": {text!r} is not a time; write 2026-11-21T10:00:05Z, seconds since the epoch, or file"
         )
     return min(since // timedelta(microseconds=1) * 1000, LAST_TIME)
 
@@ -54,9 +54,9 @@ def date_of(path: str) -> int:
     try:
         status = file.stat() if path != "-" else None
     except OSError as error:
-        raise OptionError(f"--start-time file: {file}: {error.strerror}") from None
+        raise SettingError("", "start_time", f" file: {file}: {error.strerror}") from None
     if status is None or not stat.S_ISREG(status.st_mode):
-        raise OptionError("--start-time file: a pipe has no date; give the time itself")
+        raise SettingError("", "start_time", " file: a pipe has no date; give the time itself")
     return status.st_mtime_ns
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
-from perf2x.base.errors import OptionError
+from perf2x.base.errors import SettingError
 from perf2x.plugins.registry import EMITTERS, Emitter, available, is_built_in
 
 _COMMON_FORMATS = ("pprof", "collapsed")
@@ -17,13 +17,13 @@ def format_of(output: str | None) -> str:
     """
     formats = available(EMITTERS)
     if output is None or output == "-":
-        raise OptionError(f"name a format with --to: {', '.join(formats)}")
+        raise SettingError("name a format with ", "to", f": {', '.join(formats)}")
     matching = _matching_suffixes(_without_gz(output), formats)
     longest = max(map(len, matching.values()), default=0)
     best = [name for name, suffix in matching.items() if len(suffix) == longest]
     if len(best) != 1:
         known = ", ".join(f"{name} ({_suffix(point)})" for name, point in formats.items())
-        raise OptionError(f"the name {output} does not tell the format; name one with --to: {known}")
+        raise SettingError(f"the name {output} does not tell the format; name one with ", "to", f": {known}")
     return best[0]
 
 

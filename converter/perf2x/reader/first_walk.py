@@ -207,8 +207,9 @@ class _SectionWalk:
             on_disk = self._section.file.on_disk
             size, most = format_size(on_disk), record_limit(on_disk)
             raise FormatError(
-                f"{self._section.name}: its {size} unpack to more than {most:,} records, "
-                "as no recording does; --max-unpacked SIZE lets one through for each KiB of SIZE"
+                f"{self._section.name}: its {size} unpack to more than {most:,} records, as no recording does; ",
+                "max_unpacked",
+                " lets one through for each of its KiB",
             )
 
     def _pass_trailing_data(self, kind: int, size: int) -> None:

@@ -10,7 +10,7 @@ from msgspec import Struct, field
 from perf2x.base.abi.hardware_trace import hardware_trace
 from perf2x.base.abi.layouts import ATTR_SIZE_VER0, HEADER_SIZE, ByteOrder
 from perf2x.base.abi.perffile import BUILD_ID_SIZE, MACHINES, MISC_BUILD_ID_SIZE, EventUpdate, Feature, UserRecordType
-from perf2x.base.abi.uapi import EventType
+from perf2x.base.abi.uapi import ClockId, EventType
 from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.recording.build_ids import VDSO
 from perf2x.model.recording.events import Session
@@ -20,7 +20,6 @@ from perf2x.reader.header.event_attributes import parse_attr
 from perf2x.reader.header.feature_sections import DECODERS
 from perf2x.reader.header.section_reader import SectionError, SectionReader, text
 
-CLOCK_REALTIME = 0
 _NAMES = {int(feature): feature.name.lower() for feature in Feature}
 
 
@@ -196,10 +195,13 @@ class SessionBuilder(Struct):
 
 
 def _wall_clock_offset(clock: Mapping[str, int] | None, clock_id: int) -> int | None:
-    """Distance from recorded times to the time of day; CLOCK_REALTIME shows that itself, without CLOCK_DATA."""
-    if clock:
-        return clock["wall_clock_ns"] - clock["clockid_time_ns"]
-    return 0 if clock_id == CLOCK_REALTIME else None
+    """Distance from recorded times to the time of day.
+
+    CLOCK_REALTIME is that itself; CLOCK_DATA says how long perf took from one look at it to the next.
+    """
+    if clock_id == ClockId.REALTIME:
+        return 0
+    return clock["wall_clock_ns"] - clock["clockid_time_ns"] if clock else None
 
 
 _COPY = re.compile(r"/tmp/perf-vdso\.so-.{6}")

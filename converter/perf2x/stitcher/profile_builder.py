@@ -220,6 +220,7 @@ def _profile_meta(session: Session, totals: SampleTotals) -> Meta:
         start_ns=start,
         duration_ns=(totals.last_ns or 0) - start,
         wall_start_ns=min(max(start + offset, 0), LAST_TIME) if offset is not None else 0,
+        clock_id=session.clock_id,
         hostname=session.hostname,
         os_release=session.os_release,
         arch=session.arch,

@@ -68,6 +68,7 @@ def anonymized(profile: Profile, salt: str) -> Profile:
         meta=Meta(
             start_ns=profile.meta.start_ns, duration_ns=profile.meta.duration_ns, arch=profile.meta.arch,
             perf_version=profile.meta.perf_version, cpus=profile.meta.cpus, source="anonymized",
+            clock_id=profile.meta.clock_id,
         ),
     )  # fmt: skip
 

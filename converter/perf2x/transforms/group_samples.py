@@ -10,7 +10,7 @@ from perf2x.base.columnar.arrays import I64
 from perf2x.base.columnar.interner import prefix_tree
 from perf2x.base.columnar.ragged import Ragged, side_by_side
 from perf2x.base.columnar.unique import group_rows, unique_inverse
-from perf2x.base.errors import OptionError
+from perf2x.base.errors import SettingError
 from perf2x.model.profile.made_up_frames import with_made_up_frames
 from perf2x.model.profile.profile import Profile, Threads
 from perf2x.model.profile.stack_tree import location_rows, rewrite_stacks, select_entries, sum_samples, used_stacks
@@ -21,7 +21,7 @@ from perf2x.transforms.filters.choice import ROOTS, Grouping
 def grouped(profile: Profile, grouping: Grouping) -> Profile:
     """Apply all of ``grouping``, recursion first; OptionError for an unknown root."""
     if grouping.root not in ROOTS:
-        raise OptionError(f"--root {grouping.root}: it must be one of {', '.join(ROOTS)}")
+        raise SettingError("", "root", f" {grouping.root}: it must be one of {', '.join(ROOTS)}")
     if grouping.fold_recursion:
         profile = fold_recursion(profile)
     if grouping.merge_threads:
@@ -72,7 +72,7 @@ def with_roots(profile: Profile, root: str) -> Profile:
     samples = profile.samples
     column = {"cpu": samples.cpu, "cgroup": samples.cgroup}.get(root, samples.thread)
     if column is None:
-        raise OptionError(f"--root {root}: the profile does not have the {root} of its samples")
+        raise SettingError("", "root", f" {root}: the profile does not have the {root} of its samples")
     used, kind = unique_inverse(column)
     name = _ROOT_TEXTS[root]
     texts = [name(profile, row) for row in used.tolist()]

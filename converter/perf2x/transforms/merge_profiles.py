@@ -237,11 +237,13 @@ def _merged_meta(profiles: Sequence[Profile]) -> Meta:
         for name in ("hostname", "os_release", "arch", "perf_version")
     }
     commands = {meta.command_line for meta in metas}
+    clocks = {meta.clock_id for meta in metas}
     return Meta(
         source=", ".join(meta.source for meta in metas),
         start_ns=min(meta.start_ns for meta in metas),
         duration_ns=sum(meta.duration_ns for meta in metas),
         wall_start_ns=min(meta.wall_start_ns for meta in metas),
+        clock_id=clocks.pop() if len(clocks) == 1 else -1,
         cpus=max(meta.cpus for meta in metas) if agreed["hostname"] else 0,
         command_line=commands.pop() if len(commands) == 1 else (),
         comments=tuple(dict.fromkeys(line for meta in metas for line in meta.comments)),

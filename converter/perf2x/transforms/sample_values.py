@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from perf2x.base.abi.uapi import CpuMode, SampleType
 from perf2x.base.columnar.arrays import U8, U64
 from perf2x.base.columnar.ragged import Ragged, row_numbers
-from perf2x.base.errors import OptionError
+from perf2x.base.errors import SettingError
 from perf2x.model.profile.profile import Profile
 from perf2x.model.recording.events import Event, Recording, Samples, Want
 from perf2x.model.recording.sample_batches import take_rows
@@ -47,8 +47,8 @@ class SampleValues:
         bits, self.want, words, how = _FIELDS[kind]
         self._has = np.array([has_field(event, bits) for event in events], np.bool_)
         if len(events) and not self._has.any():
-            option = "--by data-object" if kind == DATA else f"--value {kind}"
-            raise OptionError(f"{option}: the recording has no {words}; record with: {how}")
+            setting, given = ("data_objects", "") if kind == DATA else ("value", f" {kind}")
+            raise SettingError("", setting, f"{given}: the recording has no {words}; record with: {how}")
 
     def of(self, samples: Samples) -> Samples:
         """Return the samples of events that have the field, with what is wanted of it."""
@@ -109,6 +109,6 @@ def sample_values(value: str, data_objects: bool, recording: Recording) -> tuple
     ``value`` is one of VALUES, or empty; ``data_objects``: samples stand at the data that they accessed.
     """
     if value == MISPREDICTS and data_objects:
-        raise OptionError("--by data-object: mispredicted branches access no data; choose another --value")
+        raise SettingError("", "data_objects", ": mispredicted branches access no data; choose another ", "value")
     kinds = ((value,) if value else ()) + ((DATA,) if data_objects else ())
     return tuple(SampleValues(kind, recording) for kind in kinds)

@@ -256,11 +256,12 @@ def test_perf_map_files_are_packed(name: str, tmp_path: Path, nowhere: tuple[obj
     assert elsewhere != outputs(tmp_path, LANG / name / "perf.data", *nowhere)
 
 
-@pytest.mark.parametrize("words", [("--no-symbols",), ()])
+@pytest.mark.parametrize("words", [("--no-symbols",), ("--names", "full"), ("--no-inline",), ()])
 def test_usage(words: tuple[str, ...], packed: Path) -> None:
+    """A bundle names nothing, so options for names mean nothing."""
     ran = perf2x("bundle", *((CALLS, *words) if words else (packed,)))
     assert ran.code == 2
-    assert "is the recording itself" in ran.err or "is a bundle already" in ran.err
+    assert ("No such option" if words else "is a bundle already") in ran.err
 
 
 def test_kernel_symbols_of_a_recording_that_names_no_kernel(tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ def test_so_is_an_endless_pipe(command: str) -> None:
 def test_a_pipe_that_begins_well_ends_at_a_limit(tmp_path: Path) -> None:
     ran = piped(f"{CALLS} /dev/zero", "convert", "-", "--max-unpacked", "20M", "-t", "html", "-o", tmp_path / "out")
     assert ran.returncode == 1
-    assert ran.stderr == "perf2x: standard input: it sends more than 20 MiB; --max-unpacked SIZE raises the limit\n"
+    assert ran.stderr == "perf2x: standard input: it sends more than 20 MiB; --max-unpacked raises the limit\n"
 
 
 @pytest.mark.parametrize("option", ["--kallsyms", "--vmlinux", "--archive"])

@@ -17,7 +17,7 @@ from perf2x.plugins.registry import EMITTERS, available, emitter_options, load_e
 from perf2x.stitcher.call_graphs import CallGraphOptions
 from perf2x.symbolizer.demangle.demangle import NameStyle
 from perf2x.symbolizer.symbol_options import SymbolOptions
-from perf2x.transforms.filters.choice import Choice, Grouping
+from perf2x.transforms.filters.choice import FILTERS, Choice, Grouping
 from tests.support.command import perf2x, recording
 from tests.support.option_pairs import CASES, CODE, FORMATS, HARMLESS, NO_PAIRS, Place, pairs
 
@@ -47,7 +47,7 @@ def test_no_option_is_dropped(name: str, place: Place, monkeypatch: pytest.Monke
 IN_THE_LIBRARY = {
     "anonymize": {"anonymize": "s3cret"},
     "call_graphs.stitch_lbr": {"call_graphs": CallGraphOptions(stitch_lbr=True)},
-    "choice.max_stack": {"choice": Choice(max_stack=0)},
+    "choice.parallelism": {"choice": Choice(parallelism=(1,))},
     "data_objects": {"data_objects": True},
     "deferred_missing": {"deferred_missing": "drop"},
     "grouping.fold_recursion": {"grouping": Grouping(fold_recursion=True)},
@@ -64,11 +64,8 @@ IN_THE_LIBRARY = {
     "value": {"value": "weight"},
     "where": {"where": "pid > 1"},
     **{
-        f"choice.{name}": {"choice": Choice(**{name: value})}  # type: ignore[arg-type]
-        for name, value in (
-            ("comms", ("a",)), ("dsos", ("a",)), ("symbols", ("a",)), ("parallelism", (1,)), ("no_kernel", True),
-            ("no_user", True),
-        )
+        f"choice.{name}": {"choice": Choice(**{name: {(): ("a",), None: 0, False: True}[getattr(Choice(), name)]})}
+        for name in FILTERS
     },
 }  # fmt: skip
 
@@ -98,8 +95,8 @@ def test_settings_have_an_option() -> None:
         "data_objects",
         "listings.source",
     }
-    assert {option(setting) for setting in settings} <= spelled
-    assert [option(f"pairs={value}") for value in ("locks", "a:b")] == ["--locks", "--pair"]
+    assert {option(setting).partition(" ")[0] for setting in settings} <= spelled
+    assert [option(f"pairs={value}") for value in ("locks", "a:b")] == ["--pair locks", "--pair a:b"]
 
 
 def lacking() -> list[tuple[str, str, str]]:

@@ -75,7 +75,7 @@ def test_without_branches_it_is_samples() -> None:
     plain = code([])
     assert written(plain) == ["S 1020 4", "S 1044 1"]
     assert Bolt().notes(replace(ProfileBuilder().build(), code=plain)) == (
-        "of /bin/prog: 5 samples, as no branches were recorded (perf record -b)",
+        "of /bin/prog: 5 samples for perf2bolt -pa -nl, as no branches were recorded (perf record -b)",
     )
     assert Bolt().notes(replace(ProfileBuilder().build(), code=code(ROWS))) == ("of /bin/prog: 18 branches",)
 

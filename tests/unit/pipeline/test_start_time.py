@@ -54,7 +54,7 @@ def test_times_in_seconds_and_in_iso_8601(text: str, nanoseconds: int, monkeypat
 
 @pytest.mark.parametrize("text", ["", "soon", "-1", "1e9", "1969-12-31T23:59:59", "0001-01-01T00:00:00+14:00", "FILE"])
 def test_other_texts_are_usage_errors(text: str) -> None:
-    with pytest.raises(OptionError, match=r"--start-time: .* is not a time; write 2026-11-21T10:00:05Z"):
+    with pytest.raises(OptionError, match=r"start_time: .* is not a time; write 2026-11-21T10:00:05Z"):
         parse_start_time(text)
 
 

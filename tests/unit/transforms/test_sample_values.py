@@ -130,9 +130,9 @@ def test_memory_accesses_have_labels(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"value": "weight"}, "--value weight: the recording has no weights; record with: perf record -W"),
-        ({"value": "mispredicts"}, "--value mispredicts: the recording has no branches; record with: perf record -b"),
-        ({"data_objects": True}, "--by data-object: the recording has no data addresses; record with: perf record -d"),
+        ({"value": "weight"}, "value weight: the recording has no weights; record with: perf record -W"),
+        ({"value": "mispredicts"}, "value mispredicts: the recording has no branches; record with: perf record -b"),
+        ({"data_objects": True}, "data_objects: the recording has no data addresses; record with: perf record -d"),
     ],
 )
 def test_what_was_not_recorded_is_said(tmp_path: Path, options: dict[str, object], sentence: str) -> None:

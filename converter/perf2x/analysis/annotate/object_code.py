@@ -22,7 +22,7 @@ from perf2x.symbolizer.sources.symbol_source import Context, DsoKind
 from perf2x.symbolizer.styled_names import FunctionRow
 
 IN_MEMORY = "its code was in memory only, and is in no file"
-LEFT_OUT = "it has zeros in place of code, as objects in a bundle of --symbols-only have"
+LEFT_OUT = "it has zeros in place of code, as objects in a bundle of symbols alone have"
 _IN_FILES = (DsoKind.FILE, DsoKind.VDSO)
 
 

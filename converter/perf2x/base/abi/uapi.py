@@ -143,6 +143,15 @@ ATTR_FLAGS = (
 """Bit fields of struct perf_event_attr after ``read_format``, from bit 0 up; ``precise_ip`` is two bits wide."""
 
 
+class ClockId(IntEnum):
+    """Clocks of include/uapi/linux/time.h that times of recordings may be of."""
+
+    REALTIME = 0
+    MONOTONIC = 1
+    MONOTONIC_RAW = 4
+    BOOTTIME = 7
+
+
 class EventType(IntEnum):
     """enum perf_type_id."""
 

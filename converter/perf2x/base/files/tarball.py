@@ -13,8 +13,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, cast
 
+from perf2x.base.errors import FormatError
 from perf2x.base.files.read_file import open_regular
-from perf2x.base.files.unpack_limit import format_size, too_large, unpacked_limit
+from perf2x.base.files.unpack_limit import HIGHER, format_size, too_large, unpacked_limit
 
 if TYPE_CHECKING:
     import tarfile
@@ -32,8 +33,8 @@ def tarball_errors(*more: type[Exception]) -> tuple[type[Exception], ...]:
     import tarfile
     import zlib
 
-    # RecursionError: tarfile calls itself for a header behind a header
-    return (*more, OSError, EOFError, tarfile.TarError, lzma.LZMAError, zlib.error, ValueError, RecursionError)
+    plain = OSError, EOFError, ValueError, RecursionError  # tarfile calls itself for a header behind a header
+    return (*more, *plain, FormatError, tarfile.TarError, lzma.LZMAError, zlib.error)
 
 
 @contextlib.contextmanager
@@ -68,10 +69,10 @@ class Tarball:
         raise ValueError(f"it has more than {MOST_MEMBERS:,} members")
 
     def chunks(self, member: tarfile.TarInfo, limit: int) -> Iterator[bytes]:
-        """Yield the contents of a regular member; ValueError when its size, with holes, is more than ``limit``."""
+        """Yield the contents of a regular member; FormatError when its size, with holes, is more than ``limit``."""
         if member.size > limit:
             sizes = f"{member.name} is {format_size(member.size)} large, more than {format_size(limit)}"
-            raise ValueError(f"{sizes}; --max-unpacked SIZE raises the limit")
+            raise FormatError(f"{sizes}; ", *HIGHER)
         self._bounded.headers_done()
         stream = self._tar.extractfile(member)
         while stream is not None and (chunk := stream.read(MOST_AT_ONCE)):
@@ -97,7 +98,7 @@ def _unpacked(packed: IO[bytes]) -> IO[bytes]:
 
 
 class BoundedStream(io.RawIOBase):
-    """A bounded file for tarfile; ValueError for a read or a position that no valid tarball needs."""
+    """A bounded file for tarfile; ValueError for a read that no valid tarball needs, FormatError beyond the limit."""
 
     def __init__(self, stream: IO[bytes], packed: int, limit: int | None) -> None:
         super().__init__()
@@ -144,4 +145,4 @@ class BoundedStream(io.RawIOBase):
 
     def _check(self, position: int) -> None:
         if self._limit is not None and position > self._limit:
-            raise ValueError(too_large(self._packed, self._limit))
+            raise FormatError(*too_large("", self._packed, self._limit))

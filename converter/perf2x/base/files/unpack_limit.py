@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
-from perf2x.base.errors import FormatError, OptionError
+from perf2x.base.errors import FormatError, SettingError
 from perf2x.base.files.operating_system import path_of_open_file
 
 FLOOR = 256 << 20
@@ -46,11 +46,11 @@ def limit_unpacking(size: int | None) -> Iterator[None]:
         _max_unpacked.reset(token)
 
 
-def parse_size(text: str, option: str = "--max-unpacked") -> int:
-    """Parse ``20G``, ``1.5 TiB``, ``4096``: bytes, in powers of 1024. OptionError for anything else."""
+def parse_size(text: str, setting: str = "max_unpacked") -> int:
+    """Parse ``20G``, ``1.5 TiB``, ``4096``: bytes, in powers of 1024. SettingError for anything else."""
     match = _SIZE.fullmatch(text.strip())
     if match is None:
-        raise OptionError(f"{option} {text}: expected a size like 500M, 20G or 1.5T")
+        raise SettingError("", setting, f" {text}: expected a size like 500M, 20G or 1.5T")
     return int(float(match[1]) * 1024 ** " KMGT".index(match[2].upper() or " "))
 
 
@@ -83,9 +83,13 @@ def record_limit(on_disk: int) -> int:
     return max(RECORDS + on_disk, (_max_unpacked.get() or 0) // 1024)
 
 
-def too_large(packed: int, limit: int) -> str:
-    """Return the reason of a refusal, to follow the input's name."""
-    return f"its {format_size(packed)} unpack to more than {format_size(limit)}; --max-unpacked SIZE raises the limit"
+HIGHER = "max_unpacked", " raises the limit"
+"""Setting that lets more in, and what it does, to end the arguments of an error."""
+
+
+def too_large(before: str, packed: int, limit: int) -> tuple[str, str, str]:
+    """Return the arguments of the error for an input that is too large, begun with ``before``."""
+    return f"{before}its {format_size(packed)} unpack to more than {format_size(limit)}; ", *HIGHER
 
 
 def format_size(size: int) -> str:

@@ -31,7 +31,7 @@ def inflate(kind: str, data: bytes, limit: int) -> bytes:
     readers = {"zlib": _inflate_zlib, "gzip": _inflate_gzip, "xz": _inflate_xz, "zstd": _inflate_zstd}
     out, whole = readers[kind](data, limit + 1)
     if len(out) > limit:
-        raise ObjectError(f"{kind} data: {too_large(len(data), limit)}")
+        raise ObjectError(*too_large(f"{kind} data: ", len(data), limit))
     if not whole:
         raise ObjectError(f"{kind} data: ends early, after {len(out)} bytes")
     return out

@@ -153,7 +153,7 @@ class ElfObject:
         if kind is None:
             raise ObjectError(f"{self.name}, {section}: compressed in a way that is not known (type {int(words[0])})")
         if size > (limit := memory_limit(len(raw))):
-            raise ObjectError(f"{self.name}, {section}: {too_large(len(raw), limit)}")
+            raise ObjectError(*too_large(f"{self.name}, {section}: ", len(raw), limit))
         return inflate(kind, raw[size_of_header:], size)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from perf2x.base.errors import ObjectError
+from perf2x.base.errors import ObjectError, reason
 from perf2x.base.files.tarball import open_tarball, tarball_errors
 from perf2x.base.files.unpack_limit import memory_limit
 
@@ -44,7 +44,7 @@ class Archive:
                 if found is not None:
                     return f"{self.path}, {found.name}", self._read(found)
         except tarball_errors() as error:
-            raise ObjectError(f"{self.path}: cannot be read as a tarball: {error}") from None
+            raise ObjectError(*reason(f"{self.path}: cannot be read as a tarball", error)) from None
         return None
 
     def _index(self) -> dict[tuple[str, str], tarfile.TarInfo]:

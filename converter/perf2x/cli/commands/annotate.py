@@ -30,7 +30,7 @@ def annotate(
     listing: Annotated[ListingFlags, Without("hottest")],
     value: Value = "period",
     form: Annotated[PrintFlags, Without("format")],
-    chosen: Annotated[FilterFlags, Without("where")],
+    chosen: FilterFlags,
     grouping: Annotated[GroupingFlags, Without("root", "merge_threads", "fold_recursion", "anonymize")],
     stacks: StackFlags,
     symbols: Annotated[SymbolFlags, Without("no_symbols")],

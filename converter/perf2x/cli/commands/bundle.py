@@ -12,7 +12,7 @@ from perf2x.base.errors import FormatError, OptionError
 from perf2x.base.files.temporary import call_copy, private_directory
 from perf2x.base.files.unpack_limit import limit_unpacking, link_or_copy, spool
 from perf2x.cli.messages import print_message
-from perf2x.cli.option_groups import load_options, with_groups
+from perf2x.cli.option_groups import Without, load_options, with_groups
 from perf2x.cli.options import Rare
 from perf2x.cli.options.input_options import DEFAULT, Input, Quiet, UnpackFlags, recordings
 from perf2x.cli.options.name_options import SymbolFlags
@@ -48,7 +48,7 @@ def bundle(
     *,
     output: Output = None,
     symbols_only: SymbolsOnly = False,
-    symbols: SymbolFlags,
+    symbols: Annotated[SymbolFlags, Without("names", "inline", "no_symbols")],
     allow_empty: AllowEmpty = False,
     unpacking: UnpackFlags,
     quiet: Quiet = False,
@@ -66,9 +66,7 @@ def bundle(
     from perf2x.symbolizer.make_finder import make_finder
 
     recordings([source])
-    options = symbols.options()
-    if options is None:
-        raise OptionError("--no-symbols: a bundle without symbols is the recording itself")
+    options = symbols.sources()
     if source != "-" and is_bundle(Path(source)):
         raise OptionError(f"{source} is a bundle already")
     target = output or f"{Path(source).resolve().name if source != '-' else 'perf.data'}.tar.gz"

@@ -79,7 +79,7 @@ def fleet_query(
     if shape == "parquet" and output == "-" and sys.stdout.isatty():
         raise OptionError("parquet is binary; name a file with -o, or redirect the output")
     temporary = Path(temp_directory) if temp_directory else None
-    limits = Limits(parse_size(memory_limit, "--memory-limit") if memory_limit else None, temporary)
+    limits = Limits(parse_size(memory_limit, "memory_limit") if memory_limit else None, temporary)
     if temporary is not None and not temporary.is_dir():
         raise OptionError(f"--temp-directory {temp_directory}: {os.strerror(errno.ENOENT)}")
     asked = _standard_input() if sql == "-" else sql

@@ -1,11 +1,11 @@
 """``perf2x report``: what a recording says, of a bounded size, for a job summary or a program that reads."""
 
 import sys
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 from perf2x.base.errors import OptionError
 from perf2x.cli.messages import print_message
-from perf2x.cli.option_groups import Without, load_options, with_groups
+from perf2x.cli.option_groups import load_options, with_groups
 from perf2x.cli.options.filter_options import FilterFlags
 from perf2x.cli.options.grouping_options import GroupingFlags
 from perf2x.cli.options.input_options import Inputs, Quiet, UnpackFlags, Verbose, recordings
@@ -26,7 +26,7 @@ def report(
     inputs: Inputs = None,
     *,
     shown: ReportFlags,
-    chosen: Annotated[FilterFlags, Without("where")],
+    chosen: FilterFlags,
     grouping: GroupingFlags,
     stacks: StackFlags,
     symbols: SymbolFlags,

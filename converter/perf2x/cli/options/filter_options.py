@@ -1,18 +1,22 @@
 """Options that select samples, with the names and syntax of perf."""
 
-from typing import Annotated, Any, ClassVar
+import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from msgspec import Struct
 from typer import Option
 
-from perf2x.base.errors import OptionError
+from perf2x.base.errors import OptionError, SettingError
 from perf2x.cli.options import Rare
-from perf2x.transforms.filters.choice import Choice, split_names, split_numbers
+
+if TYPE_CHECKING:
+    from perf2x.transforms.filters.choice import Choice
 
 Texts = list[str] | None
 
 _NUMBERS = ("pids", "tids", "cpus", "parallelism")
-_NAMES = ("comms", "dsos", "symbols")
+_TIMES = ("times", "wall_times")
 
 
 class FilterFlags(Struct, frozen=True):
@@ -72,22 +76,50 @@ class FilterFlags(Struct, frozen=True):
             "allow_empty": self.allow_empty,
         }
 
-    def choice(self) -> Choice:
+    def choice(self) -> "Choice":
         """The filters as a Choice; OptionError for a text that is not a number."""
+        from perf2x.transforms.filters.choice import Choice
+
         if self.no_kernel and self.no_user:
             raise OptionError("--no-kernel and --no-user together leave nothing")
-        lists: dict[str, Any] = {name: split_numbers(name, getattr(self, name) or ()) for name in _NUMBERS}
-        lists |= {name: split_names(getattr(self, name) or ()) for name in _NAMES}
-        return Choice(
-            **lists,
-            times=tuple(self.times or ()),
-            wall_times=tuple(self.wall_times or ()),
-            no_idle=self.no_idle,
-            no_kernel=self.no_kernel,
-            no_user=self.no_user,
-            max_stack=self.max_stack,
-        )
+        given: dict[str, Any] = {name: getattr(self, name) for name in Choice.__struct_fields__}
+        return Choice(**{name: _parsed(name, value) for name, value in given.items() if value is not None})
 
     def all_events(self) -> bool:
         """Whether ``--event all`` was given, which the output format handles."""
         return "all" in (self.events or ())
+
+
+def _parsed(name: str, value: Any) -> Any:
+    """The value of a filter; of texts the numbers or names in them."""
+    if not isinstance(value, list):
+        return value
+    return split_numbers(name, value) if name in _NUMBERS else tuple(value) if name in _TIMES else split_names(value)
+
+
+def split_names(texts: Iterable[str]) -> tuple[str, ...]:
+    """``a,b`` and ``a`` then ``b`` mean the same; commas within <>, () and {} belong to a name."""
+    names: list[str] = []
+    for text in texts:
+        depth, begin = 0, 0
+        for at, char in enumerate(text):
+            depth += (char in "<({") - (char in ">)}")
+            if char == "," and depth <= 0:
+                names.append(text[begin:at])
+                begin = at + 1
+        names.append(text[begin:])
+    return tuple(name for name in names if name)
+
+
+def split_numbers(setting: str, texts: Iterable[str]) -> tuple[int, ...]:
+    """Numbers and ranges of them, ``0-3,7``, rising; SettingError for anything else."""
+    numbers: set[int] = set()
+    for part in (part.strip() for text in texts for part in text.split(",")):
+        found = re.fullmatch(r"(-?\d{1,10})(?:-(\d{1,10}))?", part)
+        if not found:
+            raise SettingError("", setting, f" {part!r}: expected numbers such as 7, or 0-3,7")
+        first, last = int(found.group(1)), int(found.group(2) or found.group(1))
+        if not first <= last < first + 1_000_000:
+            raise SettingError("", setting, f" {part!r}: not a range of numbers")
+        numbers.update(range(first, last + 1))
+    return tuple(sorted(numbers))

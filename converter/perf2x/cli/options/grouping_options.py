@@ -6,7 +6,6 @@ from msgspec import Struct
 from typer import Option
 
 from perf2x.cli.options import Rare
-from perf2x.transforms.filters.choice import Grouping
 
 
 class GroupingFlags(Struct, frozen=True):
@@ -29,13 +28,14 @@ class GroupingFlags(Struct, frozen=True):
         Option(
             "--pair",
             metavar="BEGIN:END[/KEY,…]",
-            help="Show the time between two tracepoints with equal keys, with the first stack; repeatable.",
+            help="Show the time between two tracepoints with equal keys, with the first stack, or of locks (contended "
+            "kernel locks), block (disk requests) or irq (interrupt handlers); repeatable.",
         ),
         Rare,
     ] = None
-    locks: Annotated[bool, Option(help="Show how long kernel locks were contended."), Rare] = False
-    block: Annotated[bool, Option(help="Show how long disk requests took."), Rare] = False
-    irq: Annotated[bool, Option(help="Show how long interrupt handlers took."), Rare] = False
+    locks: Annotated[bool, Option(hidden=True), Rare] = False
+    block: Annotated[bool, Option(hidden=True), Rare] = False
+    irq: Annotated[bool, Option(hidden=True), Rare] = False
     anonymize: Annotated[
         str | None,
         Option(
@@ -47,6 +47,8 @@ class GroupingFlags(Struct, frozen=True):
 
     def part(self) -> dict[str, Any]:
         """Fields of LoadOptions."""
+        from perf2x.transforms.filters.choice import Grouping
+
         presets = tuple(name for name in ("locks", "block", "irq") if getattr(self, name))
         return {
             "grouping": Grouping(self.root or "none", self.merge_threads, self.fold_recursion),

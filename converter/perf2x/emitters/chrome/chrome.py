@@ -13,7 +13,7 @@ from typing import BinaryIO, ClassVar, cast
 import numpy as np
 
 from perf2x.base.columnar.arrays import I64
-from perf2x.base.errors import OptionError
+from perf2x.base.errors import SettingError
 from perf2x.base.files.background_writer import BackgroundWriter
 from perf2x.emitters.chrome.chrome_counters import counter_events, running_events
 from perf2x.emitters.chrome.chrome_drawing import Drawing, Style, drawings_of
@@ -77,7 +77,7 @@ class Chrome(_Remembers):
         if self.max_events and self.style == "slices":
             count = sum(drawing.count(self.min_duration) for drawing in drawings)
             if count > self.max_events:
-                raise OptionError(f"{count} slices are more than max_events={self.max_events}; {_WAYS_OUT}")
+                raise SettingError(f"{count} slices are more than ", "max_events", f"={self.max_events}; ", *_WAYS_OUT)
         if len(profile.samples) < _LARGE:
             self._write(profile, drawings, out)
         else:
@@ -148,4 +148,4 @@ class Chrome(_Remembers):
 
 
 _NO_CPUS = "there are no tracks of CPUs: the samples do not say where they were taken (perf record --sample-cpu, or -a)"
-_WAYS_OUT = "--min-duration leaves out the short ones, --chrome-style cpuprofile is ten times smaller"
+_WAYS_OUT = "min_duration", " leaves out the short ones, style=cpuprofile is ten times smaller"

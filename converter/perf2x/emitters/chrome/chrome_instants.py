@@ -1,9 +1,13 @@
-"""Instants of a Chrome trace: samples that stand for no time, such as page faults beside a clock event."""
+"""Instants of a Chrome trace: samples that stand for no time, such as page faults beside a clock event.
+
+They are asynchronous (``n``), and so have tracks of their own, one for each event of a process: Perfetto takes instants
+of threads for calls without a duration, and draws them among the slices.
+"""
 
 from collections.abc import Iterator
 
 from perf2x.base.columnar.arrays import I64, row_slices
-from perf2x.emitters.chrome.trace_times import ids_of, ticks_of, time_chunks
+from perf2x.emitters.chrome.trace_times import ticks_of, time_chunks
 from perf2x.emitters.encoding.json_encoder import json_string
 from perf2x.emitters.encoding.text_chunks import chunk_array, interleaved
 from perf2x.emitters.timeline.durations import durations_of, ran_then
@@ -28,8 +32,9 @@ def marker_events(profile: Profile, tracks: Tracks, wanted: I64) -> Iterator[mem
     track = tracks_of(profile)[1]
     ticks = ticks_of(since(samples.time[rows], origin_of(profile)))
     names = [json_string(one_line(event.name)).encode() for event in profile.events]
-    heads = chunk_array(b'{"ph":"i","s":"t","name":%b,"ts":' % name for name in names)
-    tails = ids_of(tracks.pid, tracks.tid)
+    heads = chunk_array(b'{"ph":"n","cat":%b,"name":%b,"ts":' % (name, name) for name in names)
+    ids = [(pid, tid, tid, tid) for pid, tid in zip(tracks.pid.tolist(), tracks.tid.tolist(), strict=True)]
+    tails = chunk_array(b',"pid":%d,"tid":%d,"id2":{"local":"%d"},"args":{"tid":%d}},\n' % one for one in ids)
     for part in row_slices(len(rows), _EVENTS_PER_WRITE):
         chosen = rows[part]
         columns = heads[samples.event[chosen]], *time_chunks(ticks[part]), tails[track[chosen]]

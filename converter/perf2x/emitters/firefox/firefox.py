@@ -24,7 +24,7 @@ from perf2x.model.plugin_options import FINISHED, START_TIME, Needs, check_choic
 from perf2x.model.profile.event_lookup import find_event
 from perf2x.model.profile.profile import Profile, ProfileEvent
 from perf2x.model.profile.shown_frames import location_frames
-from perf2x.transforms.filters.filter_profile import keep_samples
+from perf2x.transforms.filters.choice import keep_samples
 
 
 @dataclass(frozen=True, slots=True)

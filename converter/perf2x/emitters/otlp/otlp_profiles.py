@@ -6,7 +6,7 @@ from msgspec import Struct
 from perf2x.base.columnar.arrays import U64
 from perf2x.base.columnar.ragged import Ragged, octet_rows
 from perf2x.base.columnar.unique import unique
-from perf2x.base.errors import OptionError
+from perf2x.base.errors import OptionError, SettingError
 from perf2x.emitters.otlp.attributes import Dictionary
 from perf2x.emitters.otlp.otlp_encoding import one_number
 from perf2x.emitters.otlp.otlp_schema import Field, Pieces, ScopeProfiles, ValueType
@@ -75,9 +75,12 @@ def utc_times(profile: Profile) -> U64:
     if time is None:
         raise OptionError("otlp's timestamps need the times of samples; read with timeline=True")
     if not meta.wall_start_ns:
-        raise OptionError(
-            "otlp's timestamps are times of day, which the recording does not tell: "
-            "add --start-time TIME, or --start-time file"
+        raise SettingError(
+            "otlp's timestamps are times of day, which the recording does not tell: add ",
+            "start_time",
+            " TIME, or ",
+            "start_time",
+            " file",
         )
     return time + np.uint64((meta.wall_start_ns - meta.start_ns) % (1 << 64))  # wraps around as the clocks' distance
 

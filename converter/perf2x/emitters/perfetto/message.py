@@ -53,14 +53,12 @@ def packet(payload: bytes, sequence: int = COMMON_SEQUENCE, flags: int = 0) -> b
     return message(TRACE_PACKET, _head(sequence, flags) + payload)
 
 
-def interned_packet(
-    names: Mapping[InternedData, Sequence[str]], sequence: int = COMMON_SEQUENCE, flags: int = STARTS
-) -> bytes:
+def interned_packet(names: Mapping[InternedData, Sequence[str]], sequence: int = COMMON_SEQUENCE) -> bytes:
     """A packet with tables of names, each numbered from 1 on; they must be printable."""
     entries = [
         interned_string(field, iid, name.encode()) for field in names for iid, name in enumerate(names[field], 1)
     ]
-    return packet(message(TracePacket.INTERNED_DATA, b"".join(entries)), sequence, flags)
+    return packet(message(TracePacket.INTERNED_DATA, b"".join(entries)), sequence, GOES_ON)
 
 
 def interned_string(field: InternedData, iid: int, octets: bytes) -> bytes:

@@ -9,10 +9,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import BinaryIO, ClassVar
 
+from perf2x.emitters.perfetto.clocks import clock_snapshot, sequence_start
 from perf2x.emitters.perfetto.message import message, number, packet, text
 from perf2x.emitters.perfetto.samples.sample_packets import sample_packets
 from perf2x.emitters.perfetto.thread_ids import process_tree
-from perf2x.emitters.perfetto.trace_schema import BuiltinClock, Clock, ClockSnapshot, SystemInfo, TracePacket, Utsname
+from perf2x.emitters.perfetto.trace_schema import SystemInfo, TracePacket, Utsname
 from perf2x.emitters.perfetto.tracks.counter_tracks import counter_packets, running_packets
 from perf2x.emitters.perfetto.tracks.instants import loss_packets, tracepoint_packets
 from perf2x.emitters.perfetto.tracks.name_slices import name_packets
@@ -25,18 +26,9 @@ from perf2x.model.profile.profile import Meta, Profile
 
 @dataclass(frozen=True, slots=True)
 class Perfetto:
-    """Perfetto's own trace, samples as samples: for ui.perfetto.dev, the smallest timeline."""
+    """Perfetto's own trace, samples as samples: for ui.perfetto.dev 58 and later, the smallest timeline."""
 
     suffix: ClassVar[str] = ".pftrace"
-    needs: ClassVar[Needs] = Needs(
-        timeline=True,
-        times=True,
-        columns=frozenset({"cpu", "fields"}),
-        honours=FINISHED | {START_TIME},
-        binary=True,
-        viewer="open it: ui.perfetto.dev",
-    )
-
     style: str = option(
         "stack-sample",
         "stack-sample (Perfetto 58 and later), or perf-sample (older readers, too)",
@@ -46,13 +38,26 @@ class Perfetto:
     def __post_init__(self) -> None:
         check_choices(self)
 
+    @property
+    def needs(self) -> Needs:
+        """Samples one by one; says which versions read them."""
+        version = "" if self.style == "perf-sample" else ", version 58 or later; older: --perfetto-style perf-sample"
+        return Needs(
+            timeline=True,
+            times=True,
+            columns=frozenset({"cpu", "fields"}),
+            honours=FINISHED | {START_TIME},
+            binary=True,
+            viewer="open it: ui.perfetto.dev" + version,
+        )
+
     def emit(self, profile: Profile, out: BinaryIO) -> None:
         """Write the trace packet by packet."""
         out.writelines(self.packets(profile))
 
     def packets(self, profile: Profile) -> Iterator[bytes]:
         """Yield the trace, some thousand packets at a time."""
-        yield clock_snapshot(profile.meta)
+        yield clock_snapshot(profile.meta) + sequence_start(profile.meta)
         yield system_info(profile.meta)
         yield process_tree(profile)
         yield from sample_packets(profile, self.style)
@@ -63,18 +68,6 @@ class Perfetto:
         yield from state_slice_packets(profile)
         yield from tracepoint_packets(profile)
         yield from loss_packets(profile)
-
-
-def clock_snapshot(meta: Meta) -> bytes:
-    """Encode the wall-clock time of the recording's start; nothing where the file does not tell."""
-    if not meta.wall_start_ns:
-        return b""
-    clocks = ((BuiltinClock.BOOTTIME, meta.start_ns), (BuiltinClock.REALTIME, meta.wall_start_ns))
-    readings = (number(Clock.CLOCK_ID, clock) + number(Clock.TIMESTAMP, time) for clock, time in clocks)
-    snapshot = b"".join(message(ClockSnapshot.CLOCKS, reading) for reading in readings)
-    snapshot += number(ClockSnapshot.PRIMARY_TRACE_CLOCK, BuiltinClock.BOOTTIME)
-    time = number(TracePacket.TIMESTAMP, meta.start_ns)
-    return packet(time + message(TracePacket.CLOCK_SNAPSHOT, snapshot))
 
 
 def system_info(meta: Meta) -> bytes:

@@ -60,10 +60,11 @@ class Clock(IntEnum):
 class BuiltinClock(IntEnum):
     """Clocks that every reader knows."""
 
-    REALTIME = 1
-    MONOTONIC = 3
-    MONOTONIC_RAW = 5
-    BOOTTIME = 6
+    BUILTIN_CLOCK_REALTIME = 1
+    BUILTIN_CLOCK_MONOTONIC = 3
+    BUILTIN_CLOCK_MONOTONIC_RAW = 5
+    BUILTIN_CLOCK_BOOTTIME = 6
+    BUILTIN_CLOCK_PERF = 10
 
 
 class InternedData(IntEnum):

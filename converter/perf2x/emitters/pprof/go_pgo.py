@@ -11,7 +11,7 @@ from perf2x.model.profile.event_lookup import shown_event
 from perf2x.model.profile.profile import Meta, Profile, Threads
 from perf2x.model.profile.waits import Wait
 from perf2x.transforms.drop_unused import compact
-from perf2x.transforms.filters.filter_profile import innermost, keep_samples, without_modes
+from perf2x.transforms.filters.choice import innermost, keep_samples, without_modes
 
 _LOCATIONS = 2
 """Innermost locations that Go looks at: a call, and where it leads to; each with the functions inlined there."""

@@ -1,4 +1,4 @@
-"""pprof: gzip-compressed protobuf for ``go tool pprof``, Speedscope, Perfetto, Pyroscope and Parca.
+"""pprof: gzip-compressed protobuf for ``go tool pprof``, Perfetto, Pyroscope and Parca.
 
 Schema: proto/profile.proto. Small fields go through the generated classes, tables and samples through
 encoding/protobuf.py (protobuf messages may be written in pieces: concatenated fields are one message).
@@ -53,7 +53,7 @@ _FRAMES_PER_WRITE = 1 << 17
 
 @dataclass(frozen=True, slots=True)
 class Pprof:
-    """pprof protobuf, gzip-compressed: for go tool pprof, Speedscope, Perfetto, Pyroscope, Parca."""
+    """pprof protobuf, gzip-compressed: for go tool pprof, Perfetto, Pyroscope, Parca."""
 
     suffix: ClassVar[str] = ".pb.gz"
 
@@ -83,13 +83,15 @@ class Pprof:
         """Columns that labels are made of; only one with the time keeps samples apart."""
         labels = frozenset(self._labels)
         memory = {"data_src"} if MEMORY_LABELS.keys() & labels else set()
+        # Speedscope shows the last line of each location: the function that others are inlined in
+        speedscope = "for speedscope.app: --to speedscope" if self.inline == "lines" else "or drop it on speedscope.app"
         return Needs(
             timeline="time" in labels,
             columns=labels & {"cpu", "cgroup"} | memory,
             threads=bool({"pid", "tid", "process", "thread"} & labels),
             honours=FINISHED | {TAGS, START_TIME},
             binary=True,
-            viewer="open it: go tool pprof -http=: {0}, or drop it on speedscope.app",
+            viewer="open it: go tool pprof -http=: {0}; " + speedscope,
         )
 
     @property

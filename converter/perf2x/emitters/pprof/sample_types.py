@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from perf2x.base.columnar.arrays import I64
 from perf2x.base.columnar.unique import rows_by, unique
-from perf2x.base.errors import OptionError
+from perf2x.base.errors import SettingError
 from perf2x.model.profile.event_lookup import plain_names, shown_event
 from perf2x.model.profile.profile import Profile
 
@@ -69,9 +69,13 @@ def summed_values(profile: Profile, kinds: list[ValueKind], merged: I64, count: 
     OptionError where many events times many samples would take more memory than a machine may have.
     """
     if len(kinds) > FEW_KINDS and count * len(kinds) > MOST_CELLS:
-        raise OptionError(
+        raise SettingError(
             f"pprof has a number of each of {len(kinds):,} sample types in each of {count:,} samples, too many: "
-            "write a file for each event (--per-event), or choose events (--event)"
+            "choose some (",
+            "events",
+            "), or write a file for each (",
+            "per_event",
+            ")",
         )
     samples = profile.samples
     values = np.zeros((count, len(kinds)), np.int64)

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from perf2x.base.columnar.arrays import I64, U64, ColumnTable
 from perf2x.base.columnar.ragged import join_tables
 from perf2x.base.columnar.unique import group_rows
-from perf2x.base.errors import OptionError
+from perf2x.base.errors import SettingError
 from perf2x.model.profile.line_counts import FunctionCounts
 
 EXTERNAL = np.uint64(2**64 - 1)
@@ -69,7 +69,7 @@ def merged_code(parts: Sequence[CodeCounts]) -> CodeCounts:
     for part in parts[1:]:
         if (part.filename, part.build_id) != (parts[0].filename, parts[0].build_id):
             names = " and ".join(f"{each.filename} {each.build_id}".strip() for each in (parts[0], part))
-            raise OptionError(f"these recordings have different objects, {names}: name one (--object)")
+            raise SettingError(f"these recordings have different objects, {names}: name one (", "object", ")")
     branches, samples = [part.branches for part in parts], [part.samples for part in parts]
     functions: dict[str, FunctionCounts] = {}
     for each in (function for part in parts for function in part.functions):

@@ -195,6 +195,8 @@ class Meta(Struct, frozen=True):
     duration_ns: int = 0
     wall_start_ns: int = 0
     """``start_ns`` as nanoseconds since the epoch; 0 when the file does not tell."""
+    clock_id: int = -1
+    """The kernel's number of the recording's clock (``ClockId``); −1: perf's own, or several that differ."""
     hostname: str = ""
     os_release: str = ""
     arch: str = ""

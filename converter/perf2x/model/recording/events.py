@@ -65,6 +65,7 @@ class Session(Struct, frozen=True):
     cpus_online: int = 0
     cpu_description: str = ""
     clock_id: int = -1
+    """``ClockId`` of recorded times; −1: perf's own clock."""
     wall_clock_offset_ns: int | None = None
     """Add to a recorded time to get nanoseconds since the epoch; None when the recording does not tell.
 

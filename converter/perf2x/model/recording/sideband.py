@@ -6,8 +6,7 @@ tables share are described in events.py.
 
 from collections.abc import Mapping
 
-import numpy as np
-from msgspec import Struct, field
+from msgspec import Struct
 
 from perf2x.base.columnar.arrays import I32, I64, U8, U64, Bools, ColumnTable
 from perf2x.base.columnar.ragged import Ragged, SharedRows
@@ -101,12 +100,6 @@ class Throttles(ColumnTable, frozen=True):
     lifted: Bools
 
 
-def no_throttles() -> Throttles:
-    """An empty table."""
-    none = np.zeros(0, np.int64)
-    return Throttles(none.astype(np.uint64), none, none.astype(np.int32), none.astype(np.int32), none.astype(np.bool_))
-
-
 class Ksymbols(ColumnTable, frozen=True):
     """PERF_RECORD_KSYMBOL: kernel code that came (or went, ``unregister``) at run time: BPF programs, trampolines."""
 
@@ -161,10 +154,10 @@ class Sideband(Struct, frozen=True):
     losts: Losts
     ksymbols: Ksymbols
     switches: Switches
+    throttles: Throttles
     cgroups: Cgroups
     namespaces: Namespaces
     record_counts: Mapping[str, int]
     """Kernel name without prefix (``"MMAP2"``, ``"SAMPLE"``, ``"UNKNOWN_99"``) to number of records of the type."""
     stream_end: int
     """One past the last record's position."""
-    throttles: Throttles = field(default_factory=no_throttles)

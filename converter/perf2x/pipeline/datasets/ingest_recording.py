@@ -55,7 +55,7 @@ def ingest_session(session: SessionInput, context: LoadContext) -> Ingested:
     from perf2x.storage.dataset.write.recording_to_store import StoredRecording
     from perf2x.transforms.drop_unused import compact
     from perf2x.transforms.filters.apply_choice import Selection
-    from perf2x.transforms.filters.filter_profile import keep_events
+    from perf2x.transforms.filters.choice import keep_events
 
     options, recording = context.options, session.open()
     selection = Selection(options.choice, recording)
@@ -74,6 +74,7 @@ def ingest_session(session: SessionInput, context: LoadContext) -> Ingested:
         comments=profile.meta.comments,
         kernel_looked_up=found is not None and found.kernel_looked_up,
         samples_say=_told_by_samples(recording),
+        clock_id=profile.meta.clock_id,
     )
     stored = StoredRecording(
         recording=_id_of(session, profile),

@@ -26,6 +26,8 @@ class StoredFacts(Struct, frozen=True, omit_defaults=True):
     """Whether names of kernel addresses outside all mappings were looked up."""
     samples_say: tuple[str, ...] = ()
     """``cpu`` and ``cgroup`` where samples of some event say them."""
+    clock_id: int = -1
+    """Meta.clock_id."""
 
 
 def facts_text(facts: StoredFacts) -> str:

@@ -71,6 +71,7 @@ class StoredRecording:
             perf_version=meta.perf_version,
             command_line=meta.command_line,
             cpus_online=meta.cpus,
+            clock_id=meta.clock_id,
             wall_clock_offset_ns=meta.wall_start_ns - meta.start_ns if meta.wall_start_ns else None,
             build_ids={KERNEL: bytes.fromhex(kernel)} if kernel else {},
         )
@@ -116,7 +117,7 @@ class StoredRecording:
     def _meta(self) -> Meta:
         from perf2x.storage.dataset.read.restore_profile import restore_meta
 
-        return restore_meta(self._row.row, tuple(self.facts.comments))
+        return restore_meta(self._row.row, tuple(self.facts.comments), self.facts.clock_id)
 
     def stitched(self, selection: Selection, context: LoadContext) -> tuple[Profile, DeferredReport, UnwindReport]:
         """Return what ``stitch_session`` makes of it, with its counts; OptionError for columns that are not kept."""
@@ -128,7 +129,7 @@ class StoredRecording:
     def _selected(self, selection: Selection, options: LoadOptions) -> Profile:
         """The profile of the selected samples with the columns that are wanted."""
         from perf2x.storage.dataset.read.restore_profile import restore_profile
-        from perf2x.transforms.filters.filter_profile import keep_samples
+        from perf2x.transforms.filters.choice import keep_samples
 
         profile = restore_profile(self._rows, self._meta, with_cgroups=options.keeps_cgroup)
         batch = batch_of(profile)
@@ -175,9 +176,9 @@ def _with_columns(profile: Profile, options: LoadOptions) -> Profile:
     """
     source, samples = profile.meta.source, profile.samples
     if options.needs_times and samples.time is None:
-        raise OptionError(f"{source}: the dataset has sums without times; --set timeline=yes writes timelines")
+        raise OptionError(f"{source}: the dataset has sums without times; parquet's timeline=yes writes timelines")
     if options.keeps_cpu and samples.cpu is None:
-        raise OptionError(f"{source}: the dataset does not say CPUs; timelines, --set timeline=yes, do")
+        raise OptionError(f"{source}: the dataset does not say CPUs; timelines (parquet's timeline=yes) do")
     if options.keeps_cgroup and samples.cgroup is None:
         samples = replace(samples, cgroup=np.zeros(len(samples), np.int32))
         profile = replace(profile, samples=samples)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from perf2x.base.errors import OptionError
+from perf2x.base.errors import OptionError, SettingError
 from perf2x.model.diagnostics import Severity
 from perf2x.pipeline.load_context import LoadContext
 from perf2x.pipeline.open_sessions import Input, SessionInput, SessionPart
@@ -25,7 +25,7 @@ def split_stored(inputs: Sequence[Input], context: LoadContext) -> tuple[list[Se
     for one in inputs:
         if not is_dataset(one.path):
             if context.options.where:
-                raise OptionError(f"{one.name} is not a dataset; --where chooses recordings and samples of datasets")
+                raise SettingError(f"{one.name} is not a dataset; ", "where", " chooses samples of datasets")
             others.append(one)
             continue
         for ident, session in _sessions_of(one, context):

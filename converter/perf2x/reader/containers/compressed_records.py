@@ -71,7 +71,7 @@ class Unpacker:
         except TooLargeError:
             if self._room > self._limit:
                 raise
-            raise FormatError(f"compressed records: {unpack_limit.too_large(self._packed, self._most)}") from None
+            raise FormatError(*unpack_limit.too_large("compressed records: ", self._packed, self._most)) from None
         self._room -= len(unpacked)
         return np.frombuffer(self._tail + unpacked, np.uint8)
 

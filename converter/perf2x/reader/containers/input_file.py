@@ -98,7 +98,7 @@ def stream_chunks(file: IO[bytes], name: str) -> Iterator[bytes]:
         total += len(chunk)
         if total > limit:
             size = unpack_limit.format_size(limit)
-            raise FormatError(f"{name}: it sends more than {size}; --max-unpacked SIZE raises the limit")
+            raise FormatError(f"{name}: it sends more than {size}; ", *unpack_limit.HIGHER)
         yield chunk
         chunk = file.read(CHUNK) if is_wanted else b""
 
@@ -153,7 +153,7 @@ def _unpacked_chunks(unpacked: Any, packed_size: int, name: str, diagnostics: Di
             return
         total += len(chunk)
         if total > limit:
-            raise FormatError(f"{name}: {unpack_limit.too_large(packed_size, limit)}")
+            raise FormatError(*unpack_limit.too_large(f"{name}: ", packed_size, limit))
         if total == len(chunk):
             _check_beginning(chunk, name)
         if not chunk:

@@ -122,7 +122,7 @@ class _ContentsCollector:
         """A function that reads an object's bytes; ObjectError for a sparse file much larger than its size on disk."""
         on_disk = _size_on_disk(file)
         if file.size > (limit := memory_limit(on_disk)):
-            raise ObjectError(f"{file.name}: {too_large(on_disk, limit)}")
+            raise ObjectError(*too_large(f"{file.name}: ", on_disk, limit))
         return lambda: keep_symbols_only(file, _KNOWN_CODE) if self._only_symbols else file.read(0, file.size)
 
     def _add_members(self, name: str, build_id: bytes, members: dict[str, Callable[[], bytes]]) -> None:

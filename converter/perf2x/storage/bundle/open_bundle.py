@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from perf2x.base.errors import FormatError
+from perf2x.base.errors import FormatError, reason
 from perf2x.base.files.tarball import Tarball, open_tarball, tarball_errors
 from perf2x.base.files.temporary import call_copy, private_directory, shown_name
 from perf2x.base.files.unpack_limit import link_or_copy, spool, unpacked_limit
@@ -93,7 +93,7 @@ def _unpack(name: str, recording: Path, maps: Path, stack: contextlib.ExitStack)
                     room -= member.size
                     opened_files += 1
     except tarball_errors() as error:
-        raise FormatError(f"{name}: cannot be read as a bundle: {error}") from None
+        raise FormatError(*reason(f"{name}: cannot be read as a bundle", error)) from None
 
 
 def _target(member: tarfile.TarInfo, recording: Path, maps: Path) -> Path | None:

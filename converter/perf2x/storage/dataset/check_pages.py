@@ -45,7 +45,7 @@ def check_pages(path: object, metadata: Any, source: Any, limit: int, groups: It
                 raise FormatError(f"{path}: damaged: {chunk.path_in_schema}: {error}") from None
             unpacked += packed + values * width
             if unpacked > limit:
-                raise FormatError(f"{path}: {too_large(whole, limit)}")
+                raise FormatError(*too_large(f"{path}: ", whole, limit))
     return unpacked
 
 

@@ -52,4 +52,4 @@ def _named(folder: Path, address: str) -> Iterator[None]:
     try:
         yield
     except Perf2xError as error:
-        raise type(error)(str(error).replace(str(folder), address)) from None
+        raise type(error)(*(part.replace(str(folder), address) for part in error.args)) from None

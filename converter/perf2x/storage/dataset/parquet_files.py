@@ -50,7 +50,7 @@ def read_table(path: Path | str, table: str, recording: bytes | None = None, *, 
             rows = _with_later_columns(opened.read_row_group(group, columns=schema.names, use_threads=False), schema)
             taken += sum(_text_bytes(_flat(rows, name)) for name in schema.names)
             if taken > limit:
-                raise FormatError(f"{path}: {too_large(source.size(), limit)}")
+                raise FormatError(*too_large(f"{path}: ", source.size(), limit))
             _check_nulls(path, rows, schema)
             for name in schema.names:
                 pieces[name] += rows[name].chunks

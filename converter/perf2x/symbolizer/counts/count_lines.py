@@ -4,7 +4,7 @@ import numpy as np
 
 from perf2x.base.columnar.arrays import U64
 from perf2x.base.columnar.unique import unique
-from perf2x.base.errors import OptionError
+from perf2x.base.errors import SettingError
 from perf2x.binaries.elf.branch_lengths import BranchLengths
 from perf2x.binaries.elf.symtab import SymbolRows, function_symbols
 from perf2x.binaries.find.object_files import ObjectFiles
@@ -25,10 +25,11 @@ def count_lines(context: Context, found: ObjectFiles, counts: CodeCounts) -> tup
     OptionError when the object has no debug information; units that cannot be read are counted and left out.
     """
     if found.dwarf is None or found.code is None:
-        raise OptionError(
+        raise SettingError(
             f"{counts.filename}: no debug information was found, which says what line code belongs to; compile with "
-            "-gline-tables-only -fdebug-info-for-profiling, or name its debug file (--debug-dir, --debuginfod)"
-        )
+            "-gline-tables-only -fdebug-info-for-profiling, or name its debug file (",
+            "debug_dirs", ", ", "debuginfod_urls", ")",
+        )  # fmt: skip
     symbols = _symbols(found)
     marked = symbols is not None and _FLOW_SENSITIVE in symbols.strings
     profile = LineProfile(code_lines(context, found, counts.filename), Discriminators(marked))

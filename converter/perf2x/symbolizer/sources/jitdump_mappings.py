@@ -16,7 +16,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from perf2x.base.abi.uapi import CpuMode
+from perf2x.base.abi.uapi import ClockId, CpuMode
 from perf2x.base.columnar.arrays import U64, Bools
 from perf2x.base.columnar.secret_keys import secret_key
 from perf2x.base.columnar.unique import rows_by
@@ -32,7 +32,6 @@ from perf2x.symbolizer.symbol_options import SymbolOptions
 if TYPE_CHECKING:
     from perf2x.symbolizer.sources.parse_jitdump import JitCode, JitDump
 
-CLOCK_MONOTONIC = 1
 PROT_READ_EXEC = 5
 MAX_SHARED_CODE = 1 << 18
 """Most pieces of code that further processes may have of a dump that one process has already; forked workers have their
@@ -120,7 +119,7 @@ def _code_mappings(
 ) -> list[_CodeMapping]:
     """A mapping for each piece of code, from its load on, or from the marker on if the clocks cannot be compared."""
     start = int(mmaps.time[marker])
-    comparable = session.clock_id == CLOCK_MONOTONIC and not dump.arch_timestamps
+    comparable = session.clock_id == ClockId.MONOTONIC and not dump.arch_timestamps
     if not comparable and dump.codes:
         advice = (
             "times of compiled code cannot be compared with the recording's; record with -k mono (perf record -k 1)."

@@ -12,12 +12,12 @@ from typing import Any
 from msgspec.structs import replace
 
 from perf2x.base.abi.uapi import SampleType
-from perf2x.base.errors import OptionError
+from perf2x.base.errors import SettingError
 from perf2x.model.profile.profile import Profile
 from perf2x.model.recording.events import Recording, Samples, Want
 from perf2x.model.recording.sample_batches import select_rows
-from perf2x.transforms.filters.choice import Choice
-from perf2x.transforms.filters.filter_batches import SampleFilter, Seen
+from perf2x.transforms.filters.choice import COLUMNS, FILTERS, ROWS, Choice
+from perf2x.transforms.filters.filter_batches import SampleFilter, Seen, not_recorded
 from perf2x.transforms.filters.time_ranges import Range, needs_bounds, parse_times, parse_wall_times
 from perf2x.transforms.filters.unmatched_filters import UnmatchedFilters
 
@@ -39,7 +39,8 @@ class Selection:
     ) -> None:
         self._choice, self.unmatched = choice, unmatched or UnmatchedFilters()
         ranges = _ranges(choice, recording)
-        self.passing = SampleFilter(choice.pids, choice.tids, choice.cpus, ranges, choice.no_idle)
+        asked = {name: value for name, value in choice.given().items() if name in COLUMNS or name in ROWS}
+        self.passing = SampleFilter(asked, ranges)
         self._filter = replace(self.passing, times=()) if late_times else self.passing
         self.seen = Seen()
         self._had_samples = False
@@ -58,44 +59,33 @@ class Selection:
 
     def before_symbols(self, profile: Profile) -> Profile:
         """Choose by what needs no names of functions: threads, modes, objects."""
-        choice = self._choice
         self._had_samples = len(profile.samples) > 0
-        if not choice:
-            return profile
-        from perf2x.transforms.filters import filter_profile
-
-        if choice.comms:
-            profile = filter_profile.keep_comms(profile, choice.comms, self.unmatched)
-        if choice.no_kernel or choice.no_user:
-            profile = filter_profile.without_modes(profile, kernel=choice.no_kernel, user=choice.no_user)
-        if choice.dsos:
-            profile = filter_profile.keep_objects(profile, choice.dsos, self.unmatched)
-        return profile
+        return self._filtered(profile, by_function=False)
 
     def after_symbols(self, profile: Profile) -> Profile:
         """Choose by function, cut stacks, and leave out of the tables what no sample uses any more."""
-        choice = self._choice
-        if not choice:
+        if not self._choice:
             return profile
         from perf2x.transforms.drop_unused import compact
-        from perf2x.transforms.filters import filter_profile
 
-        if choice.symbols:
-            profile = filter_profile.keep_functions(profile, choice.symbols, self.unmatched)
+        profile = self._filtered(profile, by_function=True)
         if self._had_samples and not len(profile.samples):
             self.unmatched.nothing_left("nothing is left: no sample passes all filters")
-        if choice.max_stack is not None:
-            profile = filter_profile.innermost(profile, choice.max_stack)
         return compact(profile)
+
+    def _filtered(self, profile: Profile, *, by_function: bool) -> Profile:
+        asked = self._choice.given()
+        for name, one in FILTERS.items():
+            if name in asked and one.by_function == by_function:
+                profile = one.keep(profile, asked[name], self.unmatched)
+        return profile
 
 
 def check_root(root: str, recording: Recording) -> None:
     """OptionError when samples are to be grouped by what they do not say."""
-    wanted = {"cpu": (SampleType.CPU, "--sample-cpu"), "cgroup": (SampleType.CGROUP, "--all-cgroups")}.get(root)
-    if wanted and not any(event.sample_type & wanted[0] for event in recording.session.events):
-        raise OptionError(
-            f"--root {root}: the recording does not say the {root} of its samples; record with: perf record {wanted[1]}"
-        )
+    wanted = {"cpu": SampleType.CPU, "cgroup": SampleType.CGROUP}.get(root)
+    if wanted and not any(event.sample_type & wanted for event in recording.session.events):
+        raise not_recorded("root", root)
 
 
 def _ranges(choice: Choice, recording: Recording) -> tuple[Range, ...]:
@@ -104,9 +94,8 @@ def _ranges(choice: Choice, recording: Recording) -> tuple[Range, ...]:
     ranges = [span for text in choice.times for span in parse_times(text, first, last)]
     offset = recording.session.wall_clock_offset_ns
     if choice.wall_times and offset is None:
-        raise OptionError(
-            "--time-wall: the recording does not say what time of day it was made; record with: perf record -k 1"
-        )
+        words = ": the recording does not say what time of day it was made; record with: perf record -k 1"
+        raise SettingError("", "wall_times", words)
     for text in choice.wall_times:
         start = datetime.fromtimestamp((_bounds(recording)[0] + (offset or 0)) / 1e9).astimezone()
         ranges += parse_wall_times(text, start, offset or 0)
@@ -124,5 +113,5 @@ def _bounds(recording: Recording) -> tuple[int, int]:
         if batch.time is not None and len(batch)
     ]
     if not bounds:
-        raise OptionError("--time: the recording does not say the time of its samples; record with: perf record -T")
+        raise not_recorded("times")
     return min(first for first, _ in bounds), max(last for _, last in bounds)

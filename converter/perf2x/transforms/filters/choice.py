@@ -1,15 +1,37 @@
-"""The part of a recording that the user asked for: all kinds of filters must match, of one kind any value may."""
+"""The part of a recording that the user asked for: all kinds of filters must match, of one kind any value may.
+
+A filter is a field of Choice and a row of COLUMNS, ROWS or FILTERS; apply_choice.py holds them against a recording.
+Filters on profiles leave tables as they are, only rows of samples and frames of stacks go; drop_unused.py tidies.
+"""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from fnmatch import fnmatchcase
 
+import numpy as np
 from msgspec import Struct, field
+from msgspec.structs import replace
 
-from perf2x.base.errors import SettingError
+from perf2x.base.abi.uapi import CpuMode
+from perf2x.base.columnar.arrays import I64, Bools, take_rows_of
+from perf2x.base.columnar.ragged import Ragged, offsets_of, ranges, row_numbers
+from perf2x.base.columnar.unique import unique
+from perf2x.base.errors import OptionError
+from perf2x.model.plugin_options import SAMPLES, STACKS
+from perf2x.model.profile.profile import Profile
+from perf2x.model.profile.stack_tree import rewrite_stacks, select_entries
+from perf2x.model.recording.event_names import event_name
+from perf2x.model.recording.events import Samples
 from perf2x.transforms.filters.unmatched_filters import UnmatchedFilters
 
 _GLOB = re.compile(r"[*?[]")
+_DECORATION = re.compile(r"/[^/]*/[a-zA-Z]*$|:[ukhIGHpPSDWeb]+$")
+"""Terms and modifiers that perf writes behind an event's name (tools/perf/util/parse-events.l)."""
+
+_ADDRESSES = re.compile(r"(0x[0-9a-fA-F]{1,16})(?:-(0x[0-9a-fA-F]{1,16}))?")
+
+KERNEL_MODES = frozenset({CpuMode.KERNEL, CpuMode.GUEST_KERNEL, CpuMode.HYPERVISOR})
+USER_MODES = frozenset({CpuMode.USER, CpuMode.GUEST_USER})
 
 
 class Choice(Struct, frozen=True):
@@ -36,9 +58,13 @@ class Choice(Struct, frozen=True):
     max_stack: int | None = None
     """Keep this many innermost frames."""
 
+    def given(self) -> dict[str, object]:
+        """Return the filters that were asked for, by field."""
+        said = {name: getattr(self, name) for name in self.__struct_fields__}
+        return {name: value for name, value in said.items() if value not in ((), None) and value is not False}
+
     def __bool__(self) -> bool:
-        said = (getattr(self, entry) for entry in self.__struct_fields__)
-        return any(value is not None and value is not False and value != () for value in said)  # 0 frames is a choice
+        return bool(self.given())
 
 
 class Grouping(Struct, frozen=True):
@@ -51,6 +77,23 @@ class Grouping(Struct, frozen=True):
 
 
 ROOTS = ("comm", "process", "thread", "cpu", "cgroup", "none")
+
+
+COLUMNS = {"pids": "pid", "tids": "tid", "cpus": "cpu"}
+"""Filters on numbers: the column of samples that has them, before anything is looked up."""
+ROWS: dict[str, Callable[[Samples, object], Bools]] = {"no_idle": lambda samples, _: samples.pid != 0}
+"""Other filters on what samples say: the samples that stay, given the field's value."""
+
+
+class Filter(Struct, frozen=True):
+    """A filter on the finished profile."""
+
+    group: str
+    """What formats must honour: SAMPLES or STACKS."""
+    keep: Callable[..., Profile]
+    """Leaves out what is not wanted, given a profile, the field's value and UnmatchedFilters."""
+    by_function: bool = False
+    """Whether it needs the names of functions, or comes after those that do."""
 
 
 class Names(Struct, frozen=True):
@@ -84,29 +127,181 @@ class Names(Struct, frozen=True):
         return (self.known[row], *(self.aliases[row] if self.aliases else ()))
 
 
-def split_names(texts: Iterable[str]) -> tuple[str, ...]:
-    """``a,b`` and ``a`` then ``b`` mean the same; commas within <>, () and {} belong to a name."""
-    names: list[str] = []
-    for text in texts:
-        depth, begin = 0, 0
-        for at, char in enumerate(text):
-            depth += (char in "<({") - (char in ">)}")
-            if char == "," and depth <= 0:
-                names.append(text[begin:at])
-                begin = at + 1
-        names.append(text[begin:])
-    return tuple(name for name in names if name)
+def keep_events(profile: Profile, patterns: tuple[str, ...], unmatched: UnmatchedFilters | None = None) -> Profile:
+    """Only samples of the events whose names match one of the patterns.
+
+    A pattern is a name as recorded, the name without PMU, terms and modifiers (``cycles`` for ``cycles/period=5/P``,
+    ``cpu_core/cycles/`` and ``cycles:P``), or a glob.
+    """
+    unmatched, wanted = unmatched or UnmatchedFilters(), set[int]()
+    for text in patterns:
+        found = {row for row, event in enumerate(profile.events) if _matches(event.name, text)}
+        if found:
+            unmatched.matched("event", text)
+        else:
+            unmatched.missed("event", text, [event.name for event in profile.events])
+        wanted |= found
+    kept = keep_samples(profile, np.flatnonzero(np.isin(profile.samples.event, sorted(wanted))))
+    first = int(kept.samples.event.min()) if len(kept.samples) else min(wanted, default=profile.default_event)
+    return replace(kept, default_event=first)
 
 
-def split_numbers(setting: str, texts: Iterable[str]) -> tuple[int, ...]:
-    """Numbers and ranges of them, ``0-3,7``, rising; SettingError for anything else."""
-    numbers: set[int] = set()
-    for part in (part.strip() for text in texts for part in text.split(",")):
-        found = re.fullmatch(r"(-?\d{1,10})(?:-(\d{1,10}))?", part)
-        if not found:
-            raise SettingError("", setting, f" {part!r}: expected numbers such as 7, or 0-3,7")
-        first, last = int(found.group(1)), int(found.group(2) or found.group(1))
-        if not first <= last < first + 1_000_000:
-            raise SettingError("", setting, f" {part!r}: not a range of numbers")
-        numbers.update(range(first, last + 1))
-    return tuple(sorted(numbers))
+def keep_samples(profile: Profile, rows: I64) -> Profile:
+    """Only the named rows of samples, in the order given."""
+    return replace(profile, samples=take_rows_of(profile.samples, rows))
+
+
+def _matches(name: str, pattern: str) -> bool:
+    return pattern in (name, _DECORATION.sub("", name), event_name(name).event) or fnmatchcase(name, pattern)
+
+
+def keep_comms(profile: Profile, patterns: tuple[str, ...], unmatched: UnmatchedFilters | None = None) -> Profile:
+    """Only samples of threads with these names, as they were called when the sample was taken."""
+    comms = profile.threads.comm
+    used = unique(comms)
+    names = Names("thread called", [profile.strings[row] for row in used.tolist()])
+    wanted = used[sorted(names.matching(patterns, unmatched))]
+    return keep_samples(profile, np.flatnonzero(np.isin(comms, wanted)[profile.samples.thread]))
+
+
+def keep_objects(profile: Profile, patterns: tuple[str, ...], unmatched: UnmatchedFilters | None = None) -> Profile:
+    """Only samples taken in these objects: their innermost frame lies in one. Names with or without folders."""
+    leaf = _leaf_locations(profile)
+    mapping = np.append(profile.locations.mapping, -1)[leaf].astype(np.int64)
+    rows = _heaviest_first(mapping, profile.samples.count)
+    texts = [profile.strings[profile.mappings.filename[row]] for row in rows.tolist()]
+    aliases = [_object_names(text) for text in texts]
+    found = Names("object", [names[0] for names in aliases], aliases).matching(patterns, unmatched)
+    return keep_samples(profile, np.flatnonzero(np.isin(mapping, rows[sorted(found)])))
+
+
+def keep_functions(profile: Profile, patterns: tuple[str, ...], unmatched: UnmatchedFilters | None = None) -> Profile:
+    """Only samples taken in these functions or in code inlined into them; names as shown, as linked or in full.
+
+    Code without a name is called what outputs call it, ``[libc.so.6]``, or by its recorded addresses, ``0x7f01…`` or
+    ``0x7f01…-0x7f02…``, both ends included.
+    """
+    unmatched, leaf = unmatched or UnmatchedFilters(), _leaf_locations(profile)
+    weight = np.zeros(len(profile.locations) + 1, np.int64)
+    np.add.at(weight, leaf, profile.samples.count)
+    chosen = np.zeros(len(profile.locations) + 1, np.bool_)
+    for span in filter(None, map(_address_span, patterns)):
+        chosen |= _at_addresses(profile, span, weight, unmatched)
+    names = tuple(text for text in patterns if _address_span(text) is None)
+    if names:
+        chosen |= _called(profile, names, weight, unmatched)
+    return keep_samples(profile, np.flatnonzero(chosen[leaf]))
+
+
+def _called(profile: Profile, patterns: tuple[str, ...], weight: I64, unmatched: UnmatchedFilters) -> Bools:
+    """(locations + 1,) where one of the names is shown; ``weight`` is how many samples were taken at each."""
+    locations, functions = profile.locations, profile.functions
+    owner = row_numbers(np.diff(locations.line_offsets))  # (lines,)
+    held = weight[owner] > 0
+    total = np.zeros(len(functions), np.int64)
+    np.add.at(total, locations.line_function[held], weight[owner[held]])
+    rows = np.flatnonzero(total)
+    rows = rows[np.argsort(-total[rows], kind="stable")]
+    shown = [profile.strings[functions.name[row]] for row in rows.tolist()]
+    linked = [_other_names(profile, profile.strings[functions.system_name[row]]) for row in rows.tolist()]
+    nameless, places = _nameless(profile, weight)
+    names = Names("function", [*shown, *nameless], [*linked, *([name] for name in nameless)])
+    found = names.matching(patterns, unmatched)
+    wanted = rows[sorted(row for row in found if row < len(rows))]
+    chosen = np.zeros(len(locations) + 1, np.bool_)
+    chosen[owner[np.isin(locations.line_function, wanted)]] = True
+    for row in found:
+        if row >= len(rows):
+            chosen[places[row - len(rows)]] = True
+    return chosen
+
+
+def _other_names(profile: Profile, system_name: str) -> list[str]:
+    """A function's name as linked, and in full if that is known."""
+    full = profile.full_names.get(system_name)
+    return [system_name] if full is None else [system_name, full]
+
+
+def _at_addresses(profile: Profile, span: tuple[int, int], weight: I64, unmatched: UnmatchedFilters) -> Bools:
+    """(locations + 1,) where a recorded address lies within; unmatched when no sample was taken there."""
+    first, last = span
+    address = profile.locations.address
+    within = np.append((address >= np.uint64(first)) & (address <= np.uint64(last)), False)
+    if (weight[within] > 0).any():
+        unmatched.matched("address", span)
+    else:
+        words = f"no sample at {first:#x}" + (f" to {last:#x}" if last > first else "")
+        unmatched.failed("address", span, lambda: OptionError(words))
+    return within
+
+
+def _address_span(text: str) -> tuple[int, int] | None:
+    """``0x1000`` or ``0x1000-0x1fff``; None for names."""
+    found = _ADDRESSES.fullmatch(text)
+    if found is None:
+        return None
+    first = int(found.group(1), 16)
+    return first, int(found.group(2), 16) if found.group(2) else first
+
+
+def _nameless(profile: Profile, weight: I64) -> tuple[list[str], list[I64]]:
+    """Return the names that outputs give to code without symbols, and the sampled locations of each such name."""
+    locations = profile.locations
+    bare = (np.diff(locations.line_offsets) == 0) & ~locations.synthetic & (weight[:-1] > 0)
+    places: dict[str, list[I64]] = {}
+    for mapping in unique(locations.mapping[bare]).tolist():
+        text = profile.strings[profile.mappings.filename[mapping]] if mapping >= 0 else ""
+        plain = _object_names(text)[0] or "unknown"
+        name = plain if plain.startswith("[") else f"[{plain}]"
+        places.setdefault(name, []).append(np.flatnonzero(bare & (locations.mapping == mapping)))
+    return list(places), [np.concatenate(rows) for rows in places.values()]
+
+
+def without_modes(profile: Profile, *, kernel: bool, user: bool) -> Profile:
+    """Leave kernel or user frames out of every stack; samples that have no frame left go."""
+    modes = [mode for mode in CpuMode if (kernel and mode in KERNEL_MODES) or (user and mode in USER_MODES)]
+    keep = ~np.isin(profile.locations.mode, modes)
+    if user:
+        keep &= ~profile.locations.synthetic  # they stand for user frames that are missing
+    cut = rewrite_stacks(profile, lambda rows: select_entries(rows, keep[rows.values]))
+    return keep_samples(cut, np.flatnonzero(cut.samples.stack >= 0))
+
+
+def innermost(profile: Profile, frames: int) -> Profile:
+    """Cut every stack to its innermost frames; 0 leaves none."""
+
+    def cut(rows: Ragged) -> Ragged:
+        lengths = np.minimum(rows.lengths, frames)
+        return Ragged(offsets_of(lengths), rows.values[ranges(rows.offsets[1:] - lengths, lengths)])
+
+    return rewrite_stacks(profile, cut)
+
+
+def _leaf_locations(profile: Profile) -> I64:
+    """Location of each sample's innermost frame, −1 for empty stacks."""
+    return np.append(profile.stacks.location, -1)[profile.samples.stack].astype(np.int64)
+
+
+def _heaviest_first(rows: I64, count: I64) -> I64:
+    """The distinct rows that are not −1, those with most samples first."""
+    held = rows >= 0
+    total = np.bincount(rows[held], weights=count[held]).astype(np.int64)
+    used = np.flatnonzero(total)
+    return used[np.argsort(-total[used], kind="stable")]
+
+
+def _object_names(filename: str) -> list[str]:
+    """List names of an object: libc.so.6 for /lib/libc.so.6, [kernel.kallsyms] for [kernel.kallsyms]_text."""
+    plain = filename.partition("]")[0] + "]" if filename.startswith("[") and "]" in filename else filename
+    return list(dict.fromkeys([plain.rpartition("/")[2] or plain, plain, filename]))
+
+
+FILTERS = {
+    "comms": Filter(SAMPLES, keep_comms),
+    "no_kernel": Filter(STACKS, lambda profile, *_: without_modes(profile, kernel=True, user=False)),
+    "no_user": Filter(STACKS, lambda profile, *_: without_modes(profile, kernel=False, user=True)),
+    "dsos": Filter(STACKS, keep_objects),
+    "symbols": Filter(STACKS, keep_functions, by_function=True),
+    "max_stack": Filter(STACKS, lambda profile, frames, _: innermost(profile, frames), by_function=True),
+}
+"""Filters on the finished profile by the field of Choice, in their order."""

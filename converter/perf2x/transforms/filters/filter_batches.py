@@ -1,12 +1,17 @@
 """Filters on what a sample itself says (pid, tid, CPU, time), applied to batches before anything is looked up."""
 
+from typing import Any
+
 import numpy as np
 from msgspec import Struct, field
 
+from perf2x.base.abi.uapi import SampleType
 from perf2x.base.columnar.arrays import AnyArray, Bools
 from perf2x.base.columnar.unique import unique
-from perf2x.base.errors import OptionError
-from perf2x.model.recording.events import Samples
+from perf2x.base.errors import OptionError, SettingError
+from perf2x.model.profile.profile import Profile
+from perf2x.model.recording.events import Recording, Samples
+from perf2x.transforms.filters.choice import COLUMNS, ROWS
 from perf2x.transforms.filters.time_ranges import Range
 from perf2x.transforms.filters.unmatched_filters import UnmatchedFilters
 
@@ -14,11 +19,9 @@ from perf2x.transforms.filters.unmatched_filters import UnmatchedFilters
 class SampleFilter(Struct, frozen=True):
     """Samples pass that satisfy everything that is set."""
 
-    pids: tuple[int, ...] = ()
-    tids: tuple[int, ...] = ()
-    cpus: tuple[int, ...] = ()
+    asked: dict[str, Any] = {}
+    """Filters of COLUMNS and ROWS, by field of Choice."""
     times: tuple[Range, ...] = ()
-    no_idle: bool = False
 
     def passing(self, samples: Samples) -> Bools:
         """(n,) bool; OptionError when the recording lacks what is asked about."""
@@ -31,14 +34,13 @@ class SampleFilter(Struct, frozen=True):
             for first, last in self.times:
                 within |= (time >= np.uint64(first)) & (time <= np.uint64(last))
             passes &= within
-        if self.no_idle:
-            passes &= samples.pid != 0
+        for name in self.asked.keys() & ROWS:
+            passes &= ROWS[name](samples, self.asked[name])
         return passes
 
     def numbers(self) -> list[tuple[str, tuple[int, ...]]]:
         """Columns with wanted numbers."""
-        asked = (("pid", self.pids), ("tid", self.tids), ("cpu", self.cpus))
-        return [(name, wanted) for name, wanted in asked if wanted]
+        return [(COLUMNS[name], wanted) for name, wanted in self.asked.items() if name in COLUMNS]
 
 
 class Seen(Struct):
@@ -76,7 +78,7 @@ class Seen(Struct):
             return
         for name, numbers in wanted.numbers():
             self._check_numbers(name, numbers, unmatched)
-        only_times = wanted.times and not wanted.numbers() and not wanted.no_idle
+        only_times = wanted.times and not wanted.asked
         if self.passed:
             unmatched.matched("time", wanted.times)
         elif only_times:
@@ -101,9 +103,22 @@ def column_of(samples: Samples, name: str) -> AnyArray:
     """A column that filters need; OptionError says how to record it."""
     column: AnyArray | None = getattr(samples, name)
     if column is None:
-        advice = "perf record -T" if name == "time" else "perf record --sample-cpu"
-        raise OptionError(f"--{name}: the recording does not say the {name} of its samples; record with: {advice}")
+        raise not_recorded(f"{name}s", name)
     return column
+
+
+def check_timed(setting: str, profile: Profile, recording: Recording) -> None:
+    """SettingError when samples have no times."""
+    timed = any(event.sample_type & SampleType.TIME for event in recording.session.events)
+    if profile.samples.time is None or not timed:
+        raise not_recorded(setting)
+
+
+def not_recorded(setting: str, wanted: str = "time") -> SettingError:
+    """Return the error for a setting that asks what samples do not say: their ``time``, ``cpu`` or ``cgroup``."""
+    flag = {"time": "-T", "cpu": "--sample-cpu", "cgroup": "--all-cgroups"}[wanted]
+    words = f": the recording does not say the {wanted} of its samples; record with: perf record {flag}"
+    return SettingError("", setting, words)
 
 
 def seconds(nanoseconds: int) -> str:

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
-from perf2x.base.errors import OptionError
+from perf2x.base.errors import SettingError
 
 Range = tuple[int, int]
 """First and last nanosecond that count."""
@@ -49,7 +49,7 @@ def parse_wall_times(text: str, start: datetime, offset_ns: int) -> tuple[Range,
         since = stamp - datetime(1970, 1, 1, tzinfo=UTC)
         return max(since // timedelta(microseconds=1) * 1000 - offset_ns, 0)
 
-    return (_span(text.strip(), text, clock_time, "--time-wall"),)
+    return (_span(text.strip(), text, clock_time, "wall_times"),)
 
 
 def _wall(part: str, start: datetime) -> datetime:
@@ -60,24 +60,26 @@ def _wall(part: str, start: datetime) -> datetime:
             clock = datetime.strptime(part, "%H:%M:%S.%f" if "." in part else "%H:%M:%S").time()
             stamp = datetime.combine(start.date(), clock)
     except ValueError:
-        raise OptionError(f"--time-wall: {part!r} is not a time; write 2026-11-21T10:00:05.25 or 10:00:05.25") from None
+        words = f": {part!r} is not a time; write 2026-11-21T10:00:05.25 or 10:00:05.25"
+        raise SettingError("", "wall_times", words) from None
     return stamp if stamp.tzinfo else stamp.replace(tzinfo=start.tzinfo)
 
 
-def _span(part: str, text: str, parse: TimeParser, option: str = "--time") -> Range:
+def _span(part: str, text: str, parse: TimeParser, setting: str = "times") -> Range:
     begin, comma, end = part.partition(",")
     if not comma:
-        raise OptionError(f"{option} {text!r}: expected start,stop; either may be left out")
+        raise SettingError("", setting, f" {text!r}: expected start,stop; either may be left out")
     span = parse(begin) if begin else 0, parse(end) if end else END
     if span[0] > span[1]:
-        raise OptionError(f"{option} {text!r}: the start comes after the end")
+        raise SettingError("", setting, f" {text!r}: the start comes after the end")
     return span
 
 
 def _nanoseconds(part: str) -> int:
     found = _SECONDS.fullmatch(part)
     if not found:
-        raise OptionError(f"--time: {part!r} is not a time; write seconds such as 1234.567890123, or 10%/2, or 0%-10%")
+        words = f": {part!r} is not a time; write seconds such as 1234.567890123, or 10%/2, or 0%-10%"
+        raise SettingError("", "times", words)
     return int(found.group(1)) * 10**9 + int((found.group(2) or "").ljust(9, "0"))
 
 
@@ -89,9 +91,9 @@ def _percent(part: str, first: int, last: int, text: str) -> Range:
     elif several:
         begin, end = float(several.group(1)), float(several.group(2))
     else:
-        raise OptionError(f"--time {text!r}: expected slices such as 10%/2 or shares such as 0%-10%,30%-40%")
+        raise SettingError("", "times", f" {text!r}: expected slices such as 10%/2 or shares such as 0%-10%,30%-40%")
     if not 0 <= begin < end <= 100:
-        raise OptionError(f"--time {text!r}: a share lies between 0% and 100%, and its start before its end")
+        raise SettingError("", "times", f" {text!r}: a share lies between 0% and 100%, and its start before its end")
     return _share(begin, end, first, last)
 
 

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from perf2x.base.abi.uapi import SampleType
-from perf2x.base.errors import OptionError
+from perf2x.base.errors import SettingError
 from perf2x.model.recording.events import Recording
+from perf2x.transforms.filters.filter_batches import not_recorded
 from perf2x.transforms.pairs.pair_spec import PRESETS, Pair, is_event, parse_pairs, whole_name
 
 
@@ -27,14 +28,14 @@ def pairs_in(recording: Recording, wanted: Sequence[str]) -> list[PairEvents]:
     for text, choices in zip(dict.fromkeys(wanted), parse_pairs(wanted), strict=True):
         some = [pair for choice in choices if (pair := _events_of(choice, recording))]
         if not some:
-            raise OptionError(_lacking(text, choices, recording))
+            raise SettingError("", f"pairs={text}", f": {_lacking(text, choices, recording)}")
         for pair in some:
             whole = f"{pair.pair.begin}:{pair.pair.end}"
             name = next(name for name in (pair.name, whole, f"{whole}/{','.join(pair.pair.keys)}") if name not in taken)
             taken.add(name)
             found.append(PairEvents(pair.pair, name, pair.begins, pair.ends))
     if not all(recording.session.events[row].sample_type & SampleType.TIME for pair in found for row in pair.ends):
-        raise OptionError("--pair: the recording does not say the time of its samples; record with: perf record -T")
+        raise not_recorded(f"pairs={wanted[0]}")
     return found
 
 
@@ -55,8 +56,7 @@ def _rows(name: str, recording: Recording) -> tuple[int, ...]:
 def _lacking(text: str, choices: Sequence[Pair], recording: Recording) -> str:
     """Say which event is missing, and how to record it."""
     missing = next(name for name in (choices[0].begin, choices[0].end) if not _rows(name, recording))
-    option = f"--{text}" if text in PRESETS else f"--pair {text}"
     there = ", ".join(event.name for event in recording.session.events)
     wanted = " ".join(f"-e {name}" for pair in choices for name in (pair.begin, pair.end))
     how = f"; record with: perf record {wanted} -g -a" if text in PRESETS else ""
-    return f"{option}: the recording has no event {missing!r}; it has {there}{how}"
+    return f"the recording has no event {missing!r}; it has {there}{how}"

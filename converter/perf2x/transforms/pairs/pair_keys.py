@@ -7,7 +7,7 @@ import numpy as np
 
 from perf2x.base.columnar.arrays import I64, Bools
 from perf2x.base.columnar.unique import group_rows
-from perf2x.base.errors import OptionError
+from perf2x.base.errors import SettingError
 from perf2x.model.profile.tracepoint_fields import FieldColumn
 from perf2x.transforms.add_tracepoint_fields import decode_columns
 from perf2x.transforms.pairs.pair_spec import Pair
@@ -30,7 +30,8 @@ def fields_of_keys(pair: Pair, formats: Sequence[Fields]) -> tuple[str, ...]:
     for key in pair.keys:
         if key not in _OF_SAMPLE and any(key not in known for known in kinds):
             there = ", ".join(dict.fromkeys(name for known in kinds for name in known)) or "no fields"
-            raise OptionError(f"--pair {pair.name}: no key {key!r} in both events; they have {there}; or tid, pid, cpu")
+            words = f" {pair.name}: no key {key!r} in both events; they have {there}; or tid, pid, cpu"
+            raise SettingError("", "pairs", words)
     return pair.keys
 
 

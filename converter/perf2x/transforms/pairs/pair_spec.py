@@ -10,7 +10,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from perf2x.base.errors import OptionError
+from perf2x.base.errors import SettingError
 from perf2x.model.recording.event_names import event_name
 
 
@@ -72,12 +72,13 @@ def parse_pair(text: str) -> Pair:
     names, slash, keys = text.partition("/")
     parts = names.split(":")
     if not 2 <= len(parts) <= 4 or not all(parts) or (slash and not keys):
-        raise OptionError(f"--pair {text!r}: expected BEGIN:END or BEGIN:END/KEY,KEY, such as lock:begin:end/addr,tid")
+        words = f" {text!r}: expected BEGIN:END or BEGIN:END/KEY,KEY, such as lock:begin:end/addr,tid"
+        raise SettingError("", "pairs", words)
     if len(parts) == 3:
         parts = [parts[0], parts[1], parts[0], parts[2]]
     begin, end = (":".join(half) for half in (parts[: len(parts) // 2], parts[len(parts) // 2 :]))
     if begin == end:
-        raise OptionError(f"--pair {text!r}: both are the same event")
+        raise SettingError("", "pairs", f" {text!r}: both are the same event")
     found = Pair(begin, end)
     known, rule = _KNOWN.get(found.name, ((), Rule.NESTED))
     return Pair(begin, end, tuple(keys.split(",")) if keys else known, rule)

@@ -9,13 +9,13 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from perf2x.base.abi.uapi import SampleType
 from perf2x.base.columnar.arrays import I32, I64
 from perf2x.base.columnar.unique import rows_by, unique
-from perf2x.base.errors import OptionError
+from perf2x.base.errors import SettingError
 from perf2x.model.profile.profile import Profile
 from perf2x.model.recording.events import Recording
-from perf2x.transforms.filters.filter_profile import keep_samples
+from perf2x.transforms.filters.choice import keep_samples
+from perf2x.transforms.filters.filter_batches import check_timed
 from perf2x.transforms.filters.unmatched_filters import UnmatchedFilters
 from perf2x.transforms.scheduling.running_threads import cpus_of, parallelism_at, running_threads
 from perf2x.transforms.scheduling.schedule import has_samples_only, has_schedule
@@ -50,8 +50,7 @@ def with_latency(
     ``pids`` are the processes whose threads count; empty: all. OptionError when the recording does not tell; no sample
     of a wanted parallelism is an unmatched filter.
     """
-    option = "--parallelism" if not wanted.how else "--value latency"
-    _check_told(profile, recording, option)
+    _check_told(profile, recording, "latency" if wanted.how else "parallelism")
     curve = running_threads(profile, recording, pids)
     time = np.zeros(0, np.uint64) if profile.samples.time is None else profile.samples.time
     found = parallelism_at(curve, time, cpus_of(recording))
@@ -62,21 +61,23 @@ def with_latency(
     return _with_shares(profile, found) if wanted.how else profile
 
 
-def _check_told(profile: Profile, recording: Recording, option: str) -> None:
+def _check_told(profile: Profile, recording: Recording, setting: str) -> None:
     if profile.samples.wait is not None:
-        raise OptionError(f"{option}: it only concerns running threads; leave out --off-cpu and --pair")
-    timed = any(event.sample_type & SampleType.TIME for event in recording.session.events)
-    if profile.samples.time is None or not timed:
-        raise OptionError(f"{option}: the recording does not say the time of its samples; record with: perf record -T")
+        raise SettingError("", setting, ": it only concerns running threads; leave out ", "off_cpu", " and ", "pairs")
+    check_timed(setting, profile, recording)
     if not has_schedule(recording):
-        raise OptionError(
-            f"{option}: the recording does not say how many threads ran; record with: perf record --switch-events"
-            " (perf 6.15 and later: --latency), or -e sched:sched_switch -a"
+        raise SettingError(
+            "",
+            setting,
+            ": the recording does not say how many threads ran; record with: perf record --switch-events"
+            " (perf 6.15 and later: --latency), or -e sched:sched_switch -a",
         )
     if has_samples_only(recording):
-        raise OptionError(
-            f"{option}: the recording has only some of its context switches, as -F samples sched:sched_switch, too; "
-            "record with: perf record --switch-events"
+        raise SettingError(
+            "",
+            setting,
+            ": the recording has only some of its context switches, as -F samples sched:sched_switch, too; "
+            "record with: perf record --switch-events",
         )
 
 
@@ -86,8 +87,8 @@ def _chosen(found: I32, wanted: tuple[int, ...], unmatched: UnmatchedFilters) ->
         unmatched.matched("parallelism", wanted)
     elif len(found):
         there = ", ".join(map(str, unique(found).tolist()[:8]))
-        words = f"--parallelism: no sample was taken while so many threads ran; there are samples of {there}"
-        unmatched.failed("parallelism", wanted, lambda: OptionError(words))
+        words = f": no sample was taken while so many threads ran; there are samples of {there}"
+        unmatched.failed("parallelism", wanted, lambda: SettingError("", "parallelism", words))
     return rows
 
 

@@ -14,16 +14,15 @@ from collections.abc import Sequence
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.abi.uapi import SampleType
 from perf2x.base.columnar.arrays import I64, take_rows_of
 from perf2x.base.columnar.unique import unique
-from perf2x.base.errors import OptionError
+from perf2x.base.errors import OptionError, SettingError
 from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.profile.profile import Profile, ProfileEvent, ProfileSamples
 from perf2x.model.profile.waits import Wait
 from perf2x.model.recording.events import Recording
 from perf2x.model.value_limits import LAST_TIME
-from perf2x.transforms.filters.filter_batches import SampleFilter
+from perf2x.transforms.filters.filter_batches import SampleFilter, check_timed
 from perf2x.transforms.filters.time_ranges import Range
 from perf2x.transforms.scheduling.schedule import has_schedule
 from perf2x.transforms.scheduling.scheduled_waits import scheduled_waits
@@ -46,7 +45,7 @@ HOW = ("apart", "beside", "merged")
 def check_how(how: str) -> None:
     """Raise OptionError for an unknown way."""
     if how not in HOW:
-        raise OptionError(f"--off-cpu {how}: it must be one of {', '.join(HOW)}")
+        raise SettingError("", "off_cpu", f" {how}: it must be one of {', '.join(HOW)}")
 
 
 def off_cpu(
@@ -72,13 +71,13 @@ def off_cpu(
 
 
 def _check_told(profile: Profile, recording: Recording) -> None:
-    timed = any(event.sample_type & SampleType.TIME for event in recording.session.events)
-    if profile.samples.time is None or not timed:
-        raise OptionError("--off-cpu: the recording does not say the time of its samples; record with: perf record -T")
+    check_timed("off_cpu", profile, recording)
     if not has_schedule(recording):
-        raise OptionError(
-            "--off-cpu: the recording does not say when threads waited; record with: perf record --off-cpu,"
-            " or -e sched:sched_switch, or --switch-events"
+        raise SettingError(
+            "",
+            "off_cpu",
+            ": the recording does not say when threads waited; record with: perf record --off-cpu,"
+            " or -e sched:sched_switch, or --switch-events",
         )
 
 
@@ -113,7 +112,7 @@ def _clock(profile: Profile) -> int:
     clocks = [row for row, event in enumerate(profile.events) if event.unit == "nanoseconds" and not event.is_wait]
     sampled = [row for row in clocks if row in unique(profile.samples.event)]
     if not sampled:
-        raise OptionError("--off-cpu merged: no event of the recording counts time; record with: -e cpu-clock")
+        raise SettingError("", "off_cpu", " merged: no event of the recording counts time; record with: -e cpu-clock")
     return sampled[0]
 
 

@@ -69,18 +69,21 @@ def test_how_many_threads_ran_is_a_curve_of_the_first_process(builder) -> None:
     assert all(one["ph"] != "C" for one in trace(replace(profile, running=None))["traceEvents"])
 
 
-def test_samples_of_no_time_are_instants(builder) -> None:
+def test_samples_of_no_time_are_instants_on_tracks_of_their_own(builder) -> None:
     faults = builder.event("page-faults", "count", period=1)
     first, second = stacks(builder, "a", "b")
     builder.sample(first, time=MS)
     builder.sample(second, event=faults, time=2 * MS)
     profile = builder.build(timeline=True)
-    instants = [one for one in trace(profile)["traceEvents"] if one["ph"] == "i"]
-    assert [(one["name"], one["ts"], one["s"], one["pid"], one["tid"]) for one in instants] == [
-        ("page-faults", 2000, "t", 7, 8)
-    ]
+    instants = [one for one in trace(profile)["traceEvents"] if one["ph"] == "n"]
+    assert instants == [
+        {
+            "ph": "n", "cat": "page-faults", "name": "page-faults", "ts": 2000, "pid": 7, "tid": 8,
+            "id2": {"local": "8"}, "args": {"tid": 8},
+        }
+    ]  # fmt: skip
     for options in ({"markers": False}, {"event": "page-faults"}, {"event": "cpu-clock"}):
-        assert all(one["ph"] != "i" for one in trace(profile, **options)["traceEvents"])
+        assert all(one["ph"] != "n" for one in trace(profile, **options)["traceEvents"])
 
 
 def test_counters_of_other_events(builder) -> None:

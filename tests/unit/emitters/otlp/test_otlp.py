@@ -178,7 +178,7 @@ def test_timestamps_need_the_time_of_day() -> None:
     builder = ProfileBuilder()
     builder.event()
     builder.sample([builder.function("main")], builder.thread())
-    with pytest.raises(OptionError, match="--start-time file"):
+    with pytest.raises(OptionError, match="add start_time TIME, or start_time file"):
         written(builder.build(timeline=True), timestamps=True)
     with pytest.raises(OptionError, match="timeline=True"):
         written(builder.build(meta=DATED), timestamps=True)

@@ -14,7 +14,7 @@ from perf2x.model.profile.profile import Profile
 from perf2x.model.recording.events import Event
 from perf2x.plugins.contracts import ProfileBuilder
 from perf2x.stitcher.profile_events import profile_events
-from perf2x.transforms.filters.filter_profile import keep_events
+from perf2x.transforms.filters.choice import keep_events
 from perf2x.transforms.merge_profiles import merge_profiles
 from tests.support import outputs
 from tests.support.perfetto_trace import Trace, read_trace
@@ -112,7 +112,7 @@ def test_units_of_followers_are_told() -> None:
     (follower,) = next(
         packet.trace_packet_defaults.perf_sample_defaults.followers
         for packet in older.packets
-        if packet.HasField("trace_packet_defaults")
+        if packet.trace_packet_defaults.HasField("perf_sample_defaults")
     )
     assert (follower.name, follower.counter) == ("page-faults", 2)
     assert [(sample.weight, sample.followers) for sample in older.samples] == [(7, (("page-faults", 8),))]

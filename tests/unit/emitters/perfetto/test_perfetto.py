@@ -7,7 +7,7 @@ from perf2x.base.abi.uapi import CpuMode
 from perf2x.base.errors import OptionError
 from perf2x.emitters.perfetto.perfetto import Perfetto
 from perf2x.emitters.timeline.tracks import UNKNOWN_ID
-from perf2x.model.profile.profile import Meta, Profile
+from perf2x.model.profile.profile import Profile
 from perf2x.model.profile.shown_frames import NO_STACK
 from perf2x.plugins.contracts import EmitterContract, ProfileBuilder
 from tests.support import outputs
@@ -48,6 +48,11 @@ del Contract
 def test_a_style_that_is_none_is_refused() -> None:
     with pytest.raises(OptionError, match="stack-sample, perf-sample"):
         Perfetto(style="slices")
+
+
+def test_the_version_that_reads_the_file_is_named() -> None:
+    assert "version 58 or later; older: --perfetto-style perf-sample" in Perfetto().needs.viewer
+    assert Perfetto(style="perf-sample").needs.viewer == "open it: ui.perfetto.dev"
 
 
 def expected(profile: Profile) -> list[Sample]:
@@ -155,7 +160,7 @@ def test_each_event_has_a_sequence_of_its_own() -> None:
     counters = [
         packet.trace_packet_defaults.stack_sample_defaults
         for packet in trace.packets
-        if packet.HasField("trace_packet_defaults")
+        if packet.trace_packet_defaults.HasField("stack_sample_defaults")
     ]
     assert [(one.source, one.primary_descriptor.unit, one.primary_descriptor.scope) for one in counters] == [
         ("linux.perf", 2, 1), ("linux.perf", 5, 1), ("linux.perf", 9, 1)
@@ -172,7 +177,7 @@ def test_older_readers_know_the_unit_by_the_counter() -> None:
     timebases = [
         packet.trace_packet_defaults.perf_sample_defaults.timebase
         for packet in trace.packets
-        if packet.HasField("trace_packet_defaults")
+        if packet.trace_packet_defaults.HasField("perf_sample_defaults")
     ]
     assert [one.WhichOneof("event") for one in timebases] == ["counter", "counter", "tracepoint", "counter"]
     assert [one.counter for one in timebases] == [10, 2, 0, 1]
@@ -244,18 +249,6 @@ def test_the_idle_process_keeps_its_number() -> None:
     builder.sample([builder.function("cpu_idle", CpuMode.KERNEL)], builder.thread("swapper", 0, 0), cpu=3)
     (sample,) = written(builder.build(timeline=True)).samples
     assert (sample.pid, sample.tid, sample.cpu, sample.mode) == (0, 0, 3, 1)
-
-
-def test_a_snapshot_tells_the_wall_clock() -> None:
-    builder = ProfileBuilder()
-    builder.event()
-    builder.sample([builder.function("main")], builder.thread(), time=70)
-    assert written(builder.build(timeline=True)).of("clock_snapshot") == []
-    meta = Meta(start_ns=70, wall_start_ns=1_700_000_000_000_000_000)
-    (packet,) = written(builder.build(timeline=True, meta=meta)).of("clock_snapshot")
-    clocks = {clock.clock_id: clock.timestamp for clock in packet.clock_snapshot.clocks}
-    assert clocks == {6: 70, 1: 1_700_000_000_000_000_000}
-    assert packet.clock_snapshot.primary_trace_clock == 6
 
 
 @pytest.mark.parametrize("style", STYLES)

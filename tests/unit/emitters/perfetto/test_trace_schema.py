@@ -11,7 +11,6 @@ from tests.support.perfetto_trace import pb
 
 ELSEWHERE = {
     "Clock": "ClockSnapshot.Clock",
-    "BuiltinClock": "ClockSnapshot.Clock.BuiltinClocks",
     "FrameKind": "Frame.Kind",
     "SequenceFlags": "TracePacket.SequenceFlags",
     "TaskContext": "StackSample.TaskContext",

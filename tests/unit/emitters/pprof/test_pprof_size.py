@@ -21,5 +21,5 @@ def test_events_times_samples_are_limited(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(sample_types, "MOST_CELLS", COUNT * (COUNT + 1))
     assert len(outputs.read_pprof(outputs.emitted(profile, "pprof")).sample) == COUNT
     monkeypatch.setattr(sample_types, "MOST_CELLS", COUNT * (COUNT + 1) - 1)
-    with pytest.raises(OptionError, match=r"81 sample types in each of 80 samples.*--per-event"):
+    with pytest.raises(OptionError, match=r"81 sample types in each of 80 samples.*per_event"):
         outputs.emitted(profile, "pprof")

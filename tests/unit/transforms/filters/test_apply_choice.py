@@ -65,7 +65,7 @@ def test_roots_that_samples_do_not_say(root: str, bit: int, advice: str) -> None
     """One event that says it is enough."""
     check_root(root, recording(sample_type=bit))
     check_root("comm", recording())
-    with pytest.raises(OptionError, match=f"--root {root}: .* the {root} of its samples; .*perf record {advice}"):
+    with pytest.raises(OptionError, match=f"root: .* the {root} of its samples; .*perf record {advice}"):
         check_root(root, recording())
 
 

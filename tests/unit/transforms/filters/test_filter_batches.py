@@ -33,15 +33,15 @@ def batch(**other: Any) -> Any:
     ("wanted", "passes"),
     [
         (SampleFilter(), [1, 1, 1]),
-        (SampleFilter(pids=(7,)), [0, 1, 1]),
-        (SampleFilter(tids=(7, 0)), [1, 1, 0]),
-        (SampleFilter(cpus=(1,)), [1, 0, 1]),
-        (SampleFilter(pids=(7,), cpus=(1,)), [0, 0, 1]),
-        (SampleFilter(no_idle=True), [0, 1, 1]),
+        (SampleFilter({"pids": (7,)}), [0, 1, 1]),
+        (SampleFilter({"tids": (7, 0)}), [1, 1, 0]),
+        (SampleFilter({"cpus": (1,)}), [1, 0, 1]),
+        (SampleFilter({"pids": (7,), "cpus": (1,)}), [0, 0, 1]),
+        (SampleFilter({"no_idle": True}), [0, 1, 1]),
         (SampleFilter(times=((20, 29),)), [0, 1, 0]),
         (SampleFilter(times=((11, 20), (30, 2**64 - 1))), [0, 1, 1]),
         (SampleFilter(times=((10, 10),)), [1, 0, 0]),
-        (SampleFilter(times=((10, 20),), no_idle=True), [0, 1, 0]),
+        (SampleFilter({"no_idle": True}, times=((10, 20),)), [0, 1, 0]),
     ],
 )
 def test_who_passes(wanted: SampleFilter, passes: list[int]) -> None:
@@ -54,7 +54,7 @@ def test_who_passes(wanted: SampleFilter, passes: list[int]) -> None:
 
 @pytest.mark.parametrize(("name", "advice"), [("time", "perf record -T"), ("cpu", "perf record --sample-cpu")])
 def test_what_samples_do_not_say_cannot_be_asked_for(name: str, advice: str) -> None:
-    with pytest.raises(OptionError, match=f"--{name}: .* the {name} of its samples; record with: {advice}$"):
+    with pytest.raises(OptionError, match=f"{name}s: .* the {name} of its samples; record with: {advice}$"):
         column_of(batch(**{name: None}), name)
 
 
@@ -77,15 +77,15 @@ def refusal(wanted: SampleFilter, *batches: Any) -> str:
 @pytest.mark.parametrize(
     ("wanted", "sentence"),
     [
-        (SampleFilter(pids=(7, 9)), "no pid 9; the file has: 0, 7"),  # each process should be there
-        (SampleFilter(tids=(5,)), "no tid 5; the file has: 0, 7, 8"),
-        (SampleFilter(cpus=(0, 1, 2, 3)), ""),  # of a range of CPUs some will do
-        (SampleFilter(cpus=(2, 3)), "no cpu 2; the file has: 0, 1"),
+        (SampleFilter({"pids": (7, 9)}), "no pid 9; the file has: 0, 7"),  # each process should be there
+        (SampleFilter({"tids": (5,)}), "no tid 5; the file has: 0, 7, 8"),
+        (SampleFilter({"cpus": (0, 1, 2, 3)}), ""),  # of a range of CPUs some will do
+        (SampleFilter({"cpus": (2, 3)}), "no cpu 2; the file has: 0, 1"),
         (SampleFilter(times=((40, 50),)), "no sample in that time; the samples go from 0.000000010 to 0.000000030"),
-        (SampleFilter(pids=(0,), no_idle=True), "none of the 3 samples passes all filters"),
-        (SampleFilter(pids=(7,), times=((10, 10),)), "none of the 3 samples passes all filters"),
-        (SampleFilter(times=((10, 10),), no_idle=True), "none of the 3 samples passes all filters"),
-        (SampleFilter(pids=(7,)), ""),
+        (SampleFilter({"pids": (0,), "no_idle": True}), "none of the 3 samples passes all filters"),
+        (SampleFilter({"pids": (7,)}, times=((10, 10),)), "none of the 3 samples passes all filters"),
+        (SampleFilter({"no_idle": True}, times=((10, 10),)), "none of the 3 samples passes all filters"),
+        (SampleFilter({"pids": (7,)}), ""),
     ],
 )
 def test_what_is_said_when_nothing_passes(wanted: SampleFilter, sentence: str) -> None:
@@ -99,8 +99,8 @@ def test_what_is_said_when_nothing_passes(wanted: SampleFilter, sentence: str) -
 
 def test_an_empty_recording_has_nothing_to_say() -> None:
     nothing = Batch(**{name: column[:0] for name, column in vars(batch()).items()})
-    assert refusal(SampleFilter(pids=(9,), times=((1, 2),)), nothing) == ""
-    assert refusal(SampleFilter(pids=(9,))) == ""
+    assert refusal(SampleFilter({"pids": (9,)}, times=((1, 2),)), nothing) == ""
+    assert refusal(SampleFilter({"pids": (9,)})) == ""
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta, timezone
 import pytest
 
 from perf2x.base.errors import OptionError
-from perf2x.transforms.filters.choice import split_names, split_numbers
+from perf2x.cli.options.filter_options import split_names, split_numbers
 from perf2x.transforms.filters.time_ranges import END, needs_bounds, parse_times, parse_wall_times
 
 S = 10**9
@@ -40,9 +40,9 @@ def test_commas_within_brackets_belong_to_names() -> None:
 
 
 def test_number_lists() -> None:
-    assert split_numbers("--cpu", ["0-2,7", "5"]) == (0, 1, 2, 5, 7)
-    with pytest.raises(OptionError, match="--cpu 'x'"):
-        split_numbers("--cpu", ["x"])
+    assert split_numbers("cpus", ["0-2,7", "5"]) == (0, 1, 2, 5, 7)
+    with pytest.raises(OptionError, match="cpus 'x'"):
+        split_numbers("cpus", ["x"])
 
 
 @pytest.mark.parametrize(
@@ -56,13 +56,13 @@ def test_number_lists() -> None:
     ],
 )
 def test_ranges_of_numbers(text: str, numbers: tuple[int, ...]) -> None:
-    assert split_numbers("--cpu", [text]) == numbers
+    assert split_numbers("cpus", [text]) == numbers
 
 
 @pytest.mark.parametrize("text", ["3-2", "0-1000000", "1-", "", "1,,2", "12345678901"])
 def test_what_is_no_range_of_numbers(text: str) -> None:
-    with pytest.raises(OptionError, match="--pid"):
-        split_numbers("--pid", [text])
+    with pytest.raises(OptionError, match="pids"):
+        split_numbers("pids", [text])
 
 
 @pytest.mark.parametrize(
@@ -128,5 +128,5 @@ def test_times_of_the_wall_clock(text: str, since: int, until: int) -> None:
 def test_before_the_clock_began_is_its_beginning() -> None:
     assert parse_wall_times("2020-01-01T00:00:00,12:00:00", NOON, int(NOON.timestamp()) * S) == ((0, 0),)
     for text in ("noon,", "25:00:00,", "12:00:02,12:00:01", "12:00:00"):
-        with pytest.raises(OptionError, match="--time-wall"):
+        with pytest.raises(OptionError, match="wall_times"):
             parse_wall_times(text, NOON, 0)

@@ -236,8 +236,8 @@ def test_samples_of_some_tracepoints_are_a_loss(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("pair", "sentence"),
     [
-        ("block", r"--block: the recording has no event 'block:block_rq_issue'; .*-e block:block_rq_complete -g -a"),
-        ("lock:contention_begin:nothing", "--pair .*: the recording has no event 'lock:nothing'; it has lock:"),
+        ("block", r"pairs=block: the recording has no event 'block:block_rq_issue'; .*-e block:block_rq_complete -g"),
+        ("lock:contention_begin:nothing", "pairs=lock:.*: the recording has no event 'lock:nothing'; it has lock:"),
         ("my_entry:my_exit/flags", "no key 'flags' in both events; they have name, depth; or tid, pid, cpu"),
         ("my_entry", "expected BEGIN:END"),
         ("my_entry:my_exit/", "expected BEGIN:END"),

@@ -162,7 +162,7 @@ def test_sums_of_latencies(tmp_path: Path) -> None:
     ("records", "event", "off_cpu", "sentence"),
     [
         ((ran(7, 5),), CLOCK, "", "does not say how many threads ran; record with: perf record --switch-events"),
-        ((ran(7, 5), switch(7, 6)), CLOCK, "beside", "it only concerns running threads; leave out --off-cpu"),
+        ((ran(7, 5), switch(7, 6)), CLOCK, "beside", "it only concerns running threads; leave out off_cpu and pairs"),
         ((ran(7, 0),), Event(sample_type=CLOCK.sample_type & ~k.TIME), "", "does not say the time of its samples"),
     ],
 )
@@ -170,8 +170,8 @@ def test_what_cannot_be_told(
     records: tuple[Record, ...], event: Event, off_cpu: str, sentence: str, tmp_path: Path
 ) -> None:
     for how, choice, option in (
-        ("value", Choice(), "--value latency"),
-        ("", Choice(parallelism=(1,)), "--parallelism"),
+        ("value", Choice(), "latency"),
+        ("", Choice(parallelism=(1,)), "parallelism"),
     ):
         with pytest.raises(OptionError, match=f"{option}: .*{sentence}"):
             loaded(tmp_path, *records, events=(event,), how=how, choice=choice, off_cpu=off_cpu)

@@ -8,8 +8,9 @@ from msgspec import Struct
 from perf2x.base.abi.uapi import CpuMode
 from perf2x.base.columnar.arrays import I32, I64, U8, U64
 from perf2x.emitters.encoding.protobuf_cells import Cells, beside, nested, numbers, packed
+from perf2x.emitters.perfetto.clocks import sequence_start
 from perf2x.emitters.perfetto.event_descriptions import event_names, perf_sample_defaults, stack_sample_defaults
-from perf2x.emitters.perfetto.message import COMMON_SEQUENCE, GOES_ON, STARTS, message, packet, packet_rows
+from perf2x.emitters.perfetto.message import COMMON_SEQUENCE, GOES_ON, message, packet, packet_rows
 from perf2x.emitters.perfetto.samples.frame_rows import frame_table
 from perf2x.emitters.perfetto.samples.interned_tables import interned_packets
 from perf2x.emitters.perfetto.samples.sample_sequences import Stream, streams_of
@@ -67,7 +68,7 @@ def sample_packets(profile: Profile, style: str) -> Iterator[bytes]:
     for stream in streams_of(profile):
         leaves, samples = _samples_of(profile, stream, paths)
         counters = describe([(profile.events[row], names[row]) for row in stream.events])
-        yield packet(message(TracePacket.TRACE_PACKET_DEFAULTS, counters), samples.sequence, STARTS)
+        yield sequence_start(profile.meta, samples.sequence, counters)
         yield from interned_packets(profile, paths, leaves, samples.sequence)
         yield from encode(samples, threads)
         stacks = samples.callstack if style == "stack-sample" else None

@@ -8,6 +8,7 @@ import numpy as np
 from perf2x.base.columnar.arrays import I64, U64, AnyArray
 from perf2x.base.columnar.unique import rows_by, unique, unique_inverse
 from perf2x.emitters.encoding.protobuf_cells import Cells, beside, nested, numbers
+from perf2x.emitters.perfetto.clocks import sequence_start
 from perf2x.emitters.perfetto.event_descriptions import event_names
 from perf2x.emitters.perfetto.message import COMMON_SEQUENCE, GOES_ON, interned_packet, packet_rows
 from perf2x.emitters.perfetto.thread_ids import thread_ids
@@ -51,7 +52,7 @@ def _of_event(profile: Profile, rows: I64, thread: I64, sequence: int, name: str
             InternedData.EVENT_CATEGORIES: [_CATEGORY],
             InternedData.EVENT_NAMES: [name],
         }
-        yield interned_packet(tables, sequence)
+        yield sequence_start(profile.meta, sequence) + interned_packet(tables, sequence)
         track = track_ids(TrackKind.THREAD, thread[rows[held]])
         yield from packet_rows(
             TracePacket.TRACK_EVENT,
@@ -91,7 +92,7 @@ def loss_packets(profile: Profile) -> Iterator[bytes]:
         return
     yield global_track(TrackKind.LOSSES, "lost")
     names = {InternedData.EVENT_NAMES: _LOSSES, InternedData.DEBUG_ANNOTATION_NAMES: _FACTS_OF_LOSSES}
-    yield interned_packet(names)
+    yield sequence_start(profile.meta) + interned_packet(names)
     track = track_ids(TrackKind.LOSSES, np.zeros(len(losses), np.int64))
 
     def fields(rows: slice) -> list[Cells]:

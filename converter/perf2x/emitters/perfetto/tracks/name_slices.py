@@ -6,6 +6,7 @@ import numpy as np
 
 from perf2x.base.columnar.arrays import I64, begins_run, of_next, of_previous
 from perf2x.base.columnar.unique import argsort_rows, unique_inverse
+from perf2x.emitters.perfetto.clocks import sequence_start
 from perf2x.emitters.perfetto.thread_ids import thread_ids
 from perf2x.emitters.perfetto.tracks.slice_packets import thread_slices
 from perf2x.emitters.perfetto.tracks.track_ids import TrackKind
@@ -34,6 +35,7 @@ def name_packets(profile: Profile) -> Iterator[bytes]:
         return
     names, number = unique_inverse(name)
     texts = [printable(profile.strings[row]) for row in names.tolist()]
+    yield sequence_start(profile.meta)
     yield from thread_slices(ids, thread, TrackKind.NAMES, "name", texts, profile.samples.time[order][runs], number + 1)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from perf2x.base.columnar.arrays import I32, I64, U64
 from perf2x.base.columnar.unique import unique
 from perf2x.emitters.encoding.protobuf_cells import Cells, numbers
-from perf2x.emitters.perfetto.message import COMMON_SEQUENCE, GOES_ON, STARTS, interned_packet, packet_rows
+from perf2x.emitters.perfetto.message import COMMON_SEQUENCE, GOES_ON, interned_packet, packet_rows
 from perf2x.emitters.perfetto.thread_ids import ThreadIds
 from perf2x.emitters.perfetto.trace_schema import InternedData, TracePacket
 from perf2x.emitters.perfetto.track_schema import EventType, TrackEvent
@@ -45,7 +45,7 @@ def slice_packets(
     There is a packet for the beginning and one for the end of each.
     """
     tables = {InternedData.EVENT_CATEGORIES: [category], InternedData.EVENT_NAMES: names}
-    yield interned_packet(tables, sequence, STARTS if sequence == COMMON_SEQUENCE else GOES_ON)
+    yield interned_packet(tables, sequence)
 
     def fields(rows: slice) -> list[Cells]:
         row, end = np.divmod(np.arange(rows.start, rows.stop), 2)

@@ -6,6 +6,7 @@ import numpy as np
 
 from perf2x.base.columnar.arrays import I64, U64, begins_run, of_next, take_rows_of
 from perf2x.base.columnar.unique import argsort_rows
+from perf2x.emitters.perfetto.clocks import sequence_start
 from perf2x.emitters.perfetto.thread_ids import ThreadIds, thread_ids
 from perf2x.emitters.perfetto.track_schema import TaskState
 from perf2x.emitters.perfetto.tracks.slice_packets import thread_slices
@@ -35,6 +36,7 @@ def state_slice_packets(profile: Profile) -> Iterator[bytes]:
     number[list(_NAMES)] = np.arange(1, len(_NAMES) + 1)
     bounds, name = np.stack([switches.time[rows], ends], axis=1), number[switches.state[rows]]
     texts = list(_NAMES.values())
+    yield sequence_start(profile.meta)
     yield from thread_slices(ids, switches.thread[rows], TrackKind.STATES, "state", texts, bounds, name)
 
 

@@ -138,12 +138,12 @@ def _cgroups(table: "pyarrow.Table", strings: StringInterner) -> I32 | None:
     return strings.add_all(known)[code] if len(known) else None
 
 
-def restore_meta(row: dict[str, Any], comments: tuple[str, ...] = ()) -> Meta:
+def restore_meta(row: dict[str, Any], comments: tuple[str, ...] = (), clock_id: int = -1) -> Meta:
     """Facts of a recording's row."""
     text = {name: as_recorded(row[name]) for name in ("source", "host", "kernel", "arch", "perf_version")}
     return Meta(
         source=text["source"], start_ns=row["clock_start_ns"], duration_ns=row["duration_ns"],
         wall_start_ns=row["start_ns"] or 0, hostname=text["host"], os_release=text["kernel"], arch=text["arch"],
         perf_version=text["perf_version"], cpus=row["cpus"],
-        command_line=tuple(as_recorded(word) for word in row["cmdline"]), comments=comments,
+        command_line=tuple(as_recorded(word) for word in row["cmdline"]), comments=comments, clock_id=clock_id,
     )  # fmt: skip

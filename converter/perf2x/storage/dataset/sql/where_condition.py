@@ -5,7 +5,7 @@ import weakref
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from perf2x.base.errors import OptionError
+from perf2x.base.errors import SettingError
 from perf2x.storage.dataset.dataset_schema import arrow, schema_of
 from perf2x.storage.dataset.sql.duckdb_engine import arrow_table, engine, told_apart
 
@@ -39,7 +39,7 @@ class ChosenSamples:
 
     def _choose(self, sql: str, where: str) -> None:
         if len(self._connection.extract_statements(sql)) != 1:
-            raise OptionError(f"--where takes one SQL condition, not {where!r}")
+            raise SettingError("", "where", f" takes one SQL condition, not {where!r}")
         self._connection.execute(sql)
 
     def samples_of(self, recording: bytes) -> "pyarrow.Table":

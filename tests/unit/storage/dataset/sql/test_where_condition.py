@@ -99,7 +99,7 @@ def test_a_recording_without_samples_is_there_unless_one_is_asked_for(dataset: P
 
 @pytest.mark.parametrize(("where", "error", "words"), [
     ("tags['n'] = '9'", FormatError, r"no recording with tags\['n'\] = '9' is in this dataset"),
-    ("true) ; SELECT (1", OptionError, "--where takes one SQL condition"),
+    ("true) ; SELECT (1", OptionError, "where takes one SQL condition"),
     ("nosuch = 1", OptionError, "SQL: .*nosuch"),
     ("pid =", OptionError, "SQL: syntax error"),
     ("pid = 'x'", OptionError, "SQL: "),
@@ -116,7 +116,7 @@ def test_commands_take_it(dataset: Path, tmp_path: Path, monkeypatch: pytest.Mon
     assert perf2x("diff", dataset, dataset, *where).code == 0
     for command in ("convert", "view"):
         assert perf2x(command, dataset, "--where", "nosuch", "-q").err.startswith("perf2x: SQL: ")
-    refused = f"{FORKER} is not a dataset; --where chooses recordings and samples of datasets"
+    refused = f"{FORKER} is not a dataset; --where chooses samples of datasets"
     for words, said in ((("top", FORKER), refused),
                         (("convert", FORKER, "--to", "parquet", "-o", tmp_path / "p"), "parquet cannot take --where: "
                          "it is given when the dataset is read")):  # fmt: skip

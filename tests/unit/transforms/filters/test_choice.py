@@ -9,7 +9,7 @@ from perf2x.base.errors import OptionError
 from perf2x.model.profile.profile import Profile
 from perf2x.model.profile.stack_tree import location_rows
 from perf2x.plugins.contracts import ProfileBuilder
-from perf2x.transforms.filters.filter_profile import (
+from perf2x.transforms.filters.choice import (
     _matches,
     innermost,
     keep_comms,
