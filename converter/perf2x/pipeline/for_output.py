@@ -101,6 +101,8 @@ def check_together(options: LoadOptions) -> None:
     if options.listings is not None and (options.anonymize or options.symbols is None):
         hides = "anonymize" if options.anonymize else "symbols"
         raise SettingError("source lines and instructions tell the names that ", hides, " hides")
+    if options.as_recorded and not options.merge_callchains:
+        raise SettingError("samples as they were recorded cannot take ", "merge_callchains", ": chains are joined")
     if options.original and options.anonymize:
         raise SettingError("the original recording tells the names that ", "anonymize", " hides")
 

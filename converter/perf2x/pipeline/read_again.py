@@ -3,33 +3,50 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 from msgspec.structs import replace
 
 from perf2x.base.columnar.arrays import U64
-from perf2x.model.profile.recorded_samples import SampleReader
+from perf2x.model.profile.recorded_samples import RecordedBatch, SampleReader
+from perf2x.model.recording.sample_batches import take_rows
 
 if TYPE_CHECKING:
     from perf2x.model.profile.profile import Profile
-    from perf2x.model.recording.events import Recording, Samples, Want
+    from perf2x.model.recording.events import Recording, Want
     from perf2x.pipeline.load_context import LoadContext
     from perf2x.transforms.filters.apply_choice import Selection
+
+_NEVER = np.uint64(2**64 - 1)
 
 
 def with_reader(profile: Profile, recording: Recording, selection: Selection, context: LoadContext) -> Profile:
     """Return the profile with what reads its recorded samples again; ``profile`` has names, where they are wanted."""
 
-    def read(want: Want) -> Iterator[Samples]:
-        return (batch for batch in selection.batches(recording.samples(want)) if len(batch))
+    rows = profile.recorded
+    assert rows is not None
+    chosen = np.zeros((len(profile.events), len(profile.threads)), np.bool_)
+    chosen[profile.samples.event, profile.samples.thread] = True
+    earliest = np.append(np.minimum.accumulate(rows.batch_first[::-1])[::-1], _NEVER)
 
+    def read(want: Want) -> Iterator[RecordedBatch]:
+        end = 0
+        for samples in selection.batches(recording.samples(want)):
+            here = slice(end, end := end + len(samples))
+            thread, stack = rows.thread[here], rows.stack[here]
+            kept = np.flatnonzero(chosen[samples.event, thread] & (thread >= 0))
+            behind = int(earliest[np.searchsorted(rows.batch_end, end, "right")])
+            yield RecordedBatch(take_rows(samples, kept), thread[kept], stack[kept], behind)
+
+    from perf2x.analysis.dump.other_records import other_records
     from perf2x.analysis.dump.traced_text import TracedText
 
     starts = _symbol_starts(profile, recording, context)
-    reader = SampleReader(read, TracedText(recording.session).of, recording.session, recording.sideband, starts)
-    assert profile.recorded is not None
-    return replace(profile, recorded=replace(profile.recorded, reader=reader))
+    traced, others = TracedText(recording.session).of, partial(other_records, recording)
+    reader = SampleReader(read, traced, others, recording.session, recording.sideband, starts)
+    return replace(profile, recorded=replace(rows, reader=reader))
 
 
 def _symbol_starts(profile: Profile, recording: Recording, context: LoadContext) -> U64:

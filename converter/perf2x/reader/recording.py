@@ -1,6 +1,6 @@
 """An opened recording: indexed and finished, ready for any number of sample passes."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
 from msgspec import Struct, field
@@ -9,17 +9,21 @@ from msgspec.structs import replace
 from perf2x.base.columnar.arrays import I32, I64, U64, Bools
 from perf2x.base.columnar.unique import rows_by
 from perf2x.model.diagnostics import Diagnostics, Severity
-from perf2x.model.recording.events import ALL, Event, Samples, Session, Shard, Want
+from perf2x.model.recording.events import ALL, Event, Others, Samples, Session, Shard, Want
 from perf2x.model.recording.sample_batches import join_batches, select_rows, take_rows
 from perf2x.model.recording.sideband import Sideband
 from perf2x.reader.block import Block
+from perf2x.reader.event_table import EventTable, trailer_length
 from perf2x.reader.index_pass import Progress, RecordingIndex, is_group_read, run_index_pass
 from perf2x.reader.open_input import open_input
 from perf2x.reader.recording_beginning import beginning_of
 from perf2x.reader.records.clamp_values import clamp_samples, note_implausible
+from perf2x.reader.records.decoders import decode_records
+from perf2x.reader.records.field_cursor import FieldCursor
 from perf2x.reader.records.off_cpu_samples import is_off_cpu, override_off_cpu
 from perf2x.reader.records.read_counters import DeliveredSamples
 from perf2x.reader.records.sample_decoder import SampleLayout, decode_samples, sample_layout
+from perf2x.reader.records.sample_id import read_trailer
 
 
 def open_recording(
@@ -77,6 +81,18 @@ class PerfRecording(Struct, frozen=True, eq=False):
             if len(batch):
                 yield batch
 
+    def others(self, kinds: Collection[int]) -> Iterator[Others]:
+        """Yield the records of these types, which are no samples, block by block; damaged ones are left out."""
+        events = EventTable()
+        for event in self.session.events:
+            events.add(event)
+        for _, block in self._index.stream.blocks([rows[:0] for rows in self._index.others]):
+            chosen = block.only(np.flatnonzero(np.isin(block.types, list(kinds))))
+            owners = events.of_others(chosen)
+            for kind, of_kind in rows_by(chosen.types):
+                for owner, rows in rows_by(owners[of_kind]):
+                    yield _others(chosen.only(of_kind[rows]), kind, owner, events.event(owner))
+
     def _read_block(self, number: int, block: Block, owners: I32, want: Want) -> Samples:
         """Decode the samples of one block, and count its damage unless that was done before."""
         damage = Diagnostics()
@@ -89,6 +105,13 @@ class PerfRecording(Struct, frozen=True, eq=False):
             self._noted_blocks.add(number)
             self.diagnostics.absorb(damage.counts.values())
         return batch
+
+
+def _others(block: Block, kind: int, owner: int, event: Event | None) -> Others:
+    block = block.only(np.flatnonzero(~decode_records(block, kind, event)[1]))
+    columns, _ = decode_records(block, kind, event)
+    trailer = read_trailer(FieldCursor(block, trailer_length(event) if event else 0), event)
+    return Others(kind, columns, owner, trailer.pid, trailer.tid, trailer.cpu, block.misc)
 
 
 def _deliver(batch: Samples, delivered: DeliveredSamples, is_group_read: Bools) -> Samples:

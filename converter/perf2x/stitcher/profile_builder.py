@@ -175,7 +175,7 @@ def _timeline_samples(rows: TimedRows, thread_rank: I32, leaf: I32, cgroups: _Cg
 
     Columns change where they are, one after the other: there is not room for millions of samples twice.
     """
-    rows.thread[:], rows.stack[:] = thread_rank[rows.thread], leaf[rows.stack]
+    rows.thread[:], rows.stack[:] = np.append(thread_rank, -1)[rows.thread], np.append(leaf, -1)[rows.stack]
     order = argsort_rows([rows.time, rows.thread, rows.event, rows.stack, rows.value])
     columns: tuple[AnyArray, ...] = (rows.event, rows.thread, rows.stack, rows.cpu, rows.value, rows.time)
     for column in columns:
@@ -195,7 +195,7 @@ def _timeline_samples(rows: TimedRows, thread_rank: I32, leaf: I32, cgroups: _Cg
 
 def _recorded_rows(rows: RecordedRows, thread_rank: I32, leaf: I32) -> RecordedRows:
     """Rows in the profile's numbers, which replace those that they had."""
-    rows.thread[:], rows.stack[:] = thread_rank[rows.thread], leaf[rows.stack]
+    rows.thread[:], rows.stack[:] = np.append(thread_rank, -1)[rows.thread], np.append(leaf, -1)[rows.stack]
     return rows
 
 

@@ -85,11 +85,22 @@ class Stitcher:
             chain = Ragged(offsets_of(lengths), end_to_end(chain.values, starts, lengths))
         chain = with_lone_addresses(chain, samples.ip, (lengths == 0) & (record < 0))
         self._totals = self._totals.plus(totals_of(samples))
+        kept: I64 | slice = slice(None)
+        whole = samples
         if self._options.deferred_missing == "drop":
-            keep = np.flatnonzero(outcome < JoinOutcome.MISSING)
-            samples, record, roots = take_rows(replace(samples, chain=chain), keep), record[keep], roots[keep]
+            kept = np.flatnonzero(outcome < JoinOutcome.MISSING)
+            samples, record, roots = take_rows(replace(samples, chain=chain), kept), record[kept], roots[kept]
             chain = samples.chain
-        self._add_rows(samples, chain, record, roots)
+        found = self._add_rows(samples, chain, record, roots)
+        if self._options.as_recorded:
+            self._record(whole, kept, found)
+
+    def _record(self, samples: Samples, kept: I64 | slice, found: tuple[I32, I32]) -> None:
+        rows = np.full((2, len(samples)), -1, np.int32)
+        rows[:, kept] = found
+        self._recorded.extend(*rows)
+        first = samples.position[:1] if samples.time is None else samples.time.min(keepdims=True).view(np.int64)
+        self._recorded_batches.extend(np.array([len(self._recorded)]), first)
 
     def result(self) -> StitchResult:
         """Return the result of all batches so far, and clear the cache that speeds up further batches."""
@@ -136,21 +147,18 @@ class Stitcher:
             roots[outcome >= JoinOutcome.MISSING] = RootFrame.USER_MISSING
         return roots
 
-    def _add_rows(self, samples: Samples, chain: Ragged, record: I64, roots: I64) -> None:
-        """Intern threads and stacks of samples, and sum up or keep their rows."""
+    def _add_rows(self, samples: Samples, chain: Ragged, record: I64, roots: I64) -> tuple[I32, I32]:
+        """Intern threads and stacks of samples, which are returned, and sum up or keep their rows."""
         rank = self._history.ranks_of(samples)
         pid, tid = samples.pid.astype(np.int64), samples.tid.astype(np.int64)
         thread, epoch = self._threads.of(pid, tid, rank)
         stack = self._stacks(samples, chain, record, roots, rank, epoch)
         rows = self._sample_rows(samples, thread, stack)
-        if self._options.as_recorded:
-            first = np.zeros(1, np.int64) if samples.time is None else samples.time.min(keepdims=True).view(np.int64)
-            self._recorded.extend(thread, stack)
-            self._recorded_batches.extend(np.array([len(self._recorded)]), first)
         if self._options.timeline:
             self._timeline.add(_timed_rows(samples, rows))
         else:
             self._interner.add(rows)
+        return thread, stack
 
     def _stacks(self, samples: Samples, chain: Ragged, record: I64, roots: I64, rank: I64, epoch: I64) -> I32:
         """(n,) the stack of each sample."""

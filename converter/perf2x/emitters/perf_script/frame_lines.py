@@ -10,14 +10,15 @@ import numpy as np
 from perf2x.base.abi.uapi import CpuMode
 from perf2x.base.columnar.arrays import U64, AnyArray
 from perf2x.base.columnar.unique import unique_inverse
-from perf2x.emitters.encoding.text_chunks import chunk_array
-from perf2x.model.printable_text import base_name, printable
+from perf2x.emitters.encoding.text_chunks import chunk_array, shared_texts
+from perf2x.model.printable_text import base_name, without_controls
 from perf2x.model.profile.profile import Profile
 from perf2x.model.profile.recorded_samples import SampleReader
 from perf2x.model.profile.stack_tree import depths, paths_of_length
 
 PLACE = frozenset({"ip", "sym", "symoff", "dso", "dsoff", "srcline"})
 """Fields that are said of each frame."""
+_UNKNOWN = b" [unknown]"
 _ANONYMOUS = ("//anon", "/anon_hugepage", "/SYSV")
 
 
@@ -27,7 +28,8 @@ class FrameLines:
     def __init__(self, profile: Profile, reader: SampleReader) -> None:
         self._profile, self._starts = profile, reader.symbol_start
         self._depth = np.append(depths(profile.stacks.parent) + 1, 0)
-        self._objects = [_object_name(profile, row) for row in range(len(profile.mappings))]
+        names = (*(_object_name(profile, row) for row in range(len(profile.mappings))), "[unknown]")
+        self._objects = chunk_array([f" ({name}".encode() for name in names])
         self._texts: dict[tuple[frozenset[str], bool], AnyArray] = {}
 
     def chains(self, stack: AnyArray, fields: frozenset[str], *, unwound: bool) -> AnyArray:
@@ -61,43 +63,63 @@ class FrameLines:
 
     def _made(self, address: U64, shown: frozenset[str]) -> AnyArray:
         """(locations,) lines, each with a tab in front; nothing for frames that are made up."""
-        rows = zip(address.tolist(), self._profile.locations.synthetic.tolist(), strict=True)
-        return chunk_array(
-            b"" if is_made_up else f"\t{self._line(row, at, shown)}\n".encode()
-            for row, (at, is_made_up) in enumerate(rows)
-        )
-
-    def _line(self, row: int, address: int, shown: frozenset[str]) -> str:
-        symbol, line = self._symbol(row)
-        mapping = int(self._profile.locations.mapping[row])
-        text = f"{address:16x}" if "ip" in shown else ""
+        locations = self._profile.locations
+        columns = [_hex_cells(address) if "ip" in shown else chunk_array([b"\t"] * len(address))]
         if "sym" in shown:
-            start = int(self._starts[row])
-            text += f" {symbol or '[unknown]'}"
-            text += f"+{address - start:#x}" if "symoff" in shown and symbol and start else ""
+            name, known = self._names(), self._starts != 0
+            columns.append(name)
+            if "symoff" in shown:
+                known &= name != b" [unknown]"
+                columns.append(np.where(known, shared_texts(np.where(known, address - self._starts, 0), "+{:#x}".format), b""))
         if shown & {"dso", "dsoff"}:
-            offset = f"+{self._offset(mapping, address):#x}" if "dsoff" in shown and mapping >= 0 else ""
-            text += f" ({self._objects[mapping] if mapping >= 0 else '[unknown]'}{offset})"
-        return f"{text}\n  {line}" if "srcline" in shown and line else text
+            columns.append(self._objects[locations.mapping])
+            if "dsoff" in shown:
+                offsets = shared_texts(self._offset(address), "+{:#x}".format)
+                columns.append(np.where(locations.mapping >= 0, offsets, b""))
+            columns.append(chunk_array([b")"] * len(address)))
+        if "srcline" in shown:
+            columns.append(self._lines(address))
+        made_up = locations.synthetic.tolist()
+        rows = zip(made_up, *(column.tolist() for column in columns), strict=True)
+        return chunk_array([b"" if row[0] else b"".join((*row[1:], b"\n")) for row in rows])
 
-    def _offset(self, mapping: int, address: int) -> int:
-        """Offset in the file that is mapped; the kernel itself is one place in all files."""
-        mappings = self._profile.mappings
-        if self._objects[mapping].startswith(("[kernel", "[guest.kernel")):
-            return address
-        return (address - int(mappings.start[mapping]) + int(mappings.offset[mapping])) % 2**64
+    def _names(self) -> AnyArray:
+        """(locations,) a blank and the name of the outermost function in full."""
+        functions, strings, full = self._profile.functions, self._profile.strings, self._profile.full_names
+        rows = zip(functions.system_name.tolist(), functions.name.tolist(), strict=True)
+        names = [f" {without_controls(full.get(strings[system]) or strings[name])}".encode() for system, name in rows]
+        return chunk_array([*(name if name != b" " else _UNKNOWN for name in names), _UNKNOWN])[
+            self._outermost(self._profile.locations.line_function)
+        ]
 
-    def _symbol(self, row: int) -> tuple[str, str]:
-        """Name of the outermost function in full, and ``file:line``."""
-        profile, locations = self._profile, self._profile.locations
-        end = int(locations.line_offsets[row + 1])
-        if end == int(locations.line_offsets[row]):
-            return "", ""
-        functions, strings = profile.functions, profile.strings
-        function, number = int(locations.line_function[end - 1]), int(locations.line_number[end - 1])
-        system, file = strings[int(functions.system_name[function])], strings[int(functions.filename[function])]
-        name = profile.full_names.get(system) or strings[int(functions.name[function])]
-        return printable(name), f"{printable(base_name(file))}:{number}" if file and number else ""
+    def _outermost(self, column: AnyArray) -> AnyArray:
+        """(locations,) entry of the last line of each location, −1 without lines."""
+        end = self._profile.locations.line_offsets[1:]
+        return np.where(np.diff(self._profile.locations.line_offsets) > 0, np.append(column, -1)[end - 1], -1)
+
+    def _lines(self, address: U64) -> AnyArray:
+        """(locations,) ``file:line``, the object and offset where it is unknown, each in a line of its own."""
+        files, strings = self._profile.functions.filename.tolist(), self._profile.strings
+        locations = self._profile.locations
+        columns = (self._outermost(locations.line_function), self._outermost(locations.line_number),
+                   locations.mapping, self._offset(address))  # fmt: skip
+
+        def text(function: int, number: int, mapping: int, offset: int) -> str:
+            file = strings[files[function]] if function >= 0 and number > 0 else ""
+            if file:
+                return f"\n  {without_controls(base_name(file))}:{number}"
+            return f"\n  {base_name(self._objects[mapping][2:].decode())}[{offset:x}]" if mapping >= 0 else ""
+
+        rows = zip(*(column.tolist() for column in columns), strict=True)
+        return chunk_array([text(*row).encode() for row in rows])
+
+    def _offset(self, address: U64) -> U64:
+        """(locations,) offset in the file that is mapped; the kernel itself is one place in all files."""
+        mappings, mapping = self._profile.mappings, self._profile.locations.mapping
+        is_kernel = [name.startswith((b" ([kernel", b" ([guest.kernel")) for name in self._objects.tolist()]
+        shift = np.append(np.where(is_kernel[:-1], 0, mappings.start - mappings.offset), 0).astype(np.uint64)
+        offset: U64 = address - shift[mapping]
+        return offset
 
 
 def _object_name(profile: Profile, mapping: int) -> str:
@@ -105,7 +127,17 @@ def _object_name(profile: Profile, mapping: int) -> str:
     mappings = profile.mappings
     name = profile.strings[int(mappings.filename[mapping])]
     if name.startswith(("[kernel", "[guest.kernel")):
-        return printable(name.partition("]")[0] + "]")
+        return without_controls(name.partition("]")[0] + "]")
     if not mappings.is_kernel[mapping] and (name.startswith(_ANONYMOUS) or name in ("[heap]", "")):
         return f"/tmp/perf-{int(mappings.pid[mapping])}.map"
-    return printable(name)
+    return without_controls(name)
+
+
+def _hex_cells(address: U64) -> AnyArray:
+    """(n,) a tab and the address in 16 places, in front of them blanks."""
+    digits = np.frombuffer(address.astype(">u8").tobytes().hex().encode(), np.uint8).reshape(-1, 16)
+    cells = np.empty((len(address), 17), np.uint8)
+    cells[:, 0] = ord("\t")
+    cells[:, 1:] = np.where(np.logical_and.accumulate(digits == ord("0"), axis=1), ord(" "), digits)
+    cells[address == 0, -1] = ord("0")
+    return chunk_array(cells.view("S17")[:, 0].tolist())

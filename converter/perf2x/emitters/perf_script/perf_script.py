@@ -10,19 +10,24 @@ from typing import BinaryIO, ClassVar
 
 import numpy as np
 
-from perf2x.base.abi.uapi import SampleType
-from perf2x.base.columnar.arrays import AnyArray
+from perf2x.base.abi.uapi import RecordType, SampleType
+from perf2x.base.columnar.arrays import U64, AnyArray
 from perf2x.emitters.encoding.text_chunks import chunk_array
 from perf2x.emitters.perf_script.frame_lines import FrameLines
+from perf2x.emitters.perf_script.memory_text import MemoryText
 from perf2x.emitters.perf_script.sample_columns import StartColumns, last_columns, value_columns
 from perf2x.emitters.perf_script.script_fields import event_fields
 from perf2x.emitters.perf_script.time_order import TimeOrder
-from perf2x.model.plugin_options import Needs, option
-from perf2x.model.printable_text import printable
+from perf2x.model.plugin_options import SAMPLES, Needs, option
+from perf2x.model.printable_text import without_controls
 from perf2x.model.profile.profile import Profile
-from perf2x.model.profile.recorded_samples import RecordedRows, SampleReader
+from perf2x.model.profile.recorded_samples import RecordedBatch, SampleReader
 from perf2x.model.recording.events import Samples, Want
 from perf2x.model.recording.sample_batches import take_rows
+
+_MORE = frozenset({"phys_addr", "ins_lat", "retire_lat", "data_page_size", "code_page_size"})
+_WANTED = {"addr": Want.ADDR, "weight": Want.MEMORY, "data_src": Want.MEMORY, "brstack": Want.BRANCHES,
+           "trace": Want.RAW, "cgroup": Want.CGROUP, **dict.fromkeys(_MORE, Want.EXTRA)}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +38,7 @@ class PerfScript:
     needs: ClassVar[Needs] = Needs(
         recorded=True,
         full_names=True,
-        honours=frozenset(),
+        honours=frozenset({SAMPLES}),
         why="it prints samples as they were recorded",
         viewer="read it: less {0}",
     )
@@ -41,73 +46,112 @@ class PerfScript:
     fields: str = option("", "what perf script's -F takes: fields to print, or to +add and -leave out")
     ns: bool = option(False, "times in nanoseconds")
     hide_call_graph: bool = option(False, "leave call chains out: the sampled function alone")
+    show_mmap_events: bool = option(False, "print mappings, too")
+    show_task_events: bool = option(False, "print names, forks and exits of threads, too")
+    show_switch_events: bool = option(False, "print context switches, too")
+    show_namespace_events: bool = option(False, "print namespaces, too")
+    show_cgroup_events: bool = option(False, "print control groups, too")
+    show_lost_events: bool = option(False, "print losses, too")
+    show_bpf_events: bool = option(False, "print BPF programs and other code that the kernel loads, too")
 
     def emit(self, profile: Profile, out: BinaryIO) -> None:
         """Write all samples; nothing of a profile without recorded ones."""
         if profile.recorded is None or profile.recorded.reader is None:
             return
-        for chunk in _Writer(profile, profile.recorded, profile.recorded.reader, self).chunks():
+        for chunk in _Writer(profile, profile.recorded.reader, self).chunks():
             out.write(chunk)
+
+    def shown(self) -> frozenset[RecordType]:
+        """Types of the records that are printed among samples."""
+        asked = {
+            RecordType.MMAP: self.show_mmap_events, RecordType.MMAP2: self.show_mmap_events,
+            RecordType.COMM: self.show_task_events, RecordType.FORK: self.show_task_events,
+            RecordType.EXIT: self.show_task_events, RecordType.SWITCH: self.show_switch_events,
+            RecordType.SWITCH_CPU_WIDE: self.show_switch_events, RecordType.NAMESPACES: self.show_namespace_events,
+            RecordType.CGROUP: self.show_cgroup_events, RecordType.LOST: self.show_lost_events,
+            RecordType.KSYMBOL: self.show_bpf_events,
+        }  # fmt: skip
+        return frozenset(kind for kind, is_asked in asked.items() if is_asked)
 
 
 class _Writer:
-    def __init__(self, profile: Profile, rows: RecordedRows, reader: SampleReader, options: PerfScript) -> None:
-
-        self._rows, self._reader = rows, reader
-        self._events, self._options = self._reader.session.events, options
+    def __init__(self, profile: Profile, reader: SampleReader, options: PerfScript) -> None:
+        self._reader, self._options = reader, options
+        self._events = reader.session.events
         self._fields = event_fields(self._events, options.fields)
         self._frames = FrameLines(profile, reader)
         self._start = StartColumns(profile, nanoseconds=options.ns)
-        width = max((len(event.name) for event in self._events), default=0)
-        self._names = [f"{event.name:>{width}}" for event in self._events]
+        self._memory = MemoryText()
+        cgroups = reader.sideband.cgroups
+        self._cgroups = dict(zip(cgroups.id.tolist(), cgroups.path, strict=True))
+        names = [without_controls(event.name) for event in self._events]
+        width = max(map(len, names), default=0)
+        self._names = [f"{name:>{width}}" for name in names]
 
     def chunks(self) -> Iterator[bytes]:
-        order, at = TimeOrder(self._rows.batch_end, self._rows.batch_first), 0
-        for samples in self._reader.read(self._want()):
-            here = slice(at, at + len(samples))
-            at += len(samples)
-            lines = self._lines(samples, self._rows.thread[here], self._rows.stack[here])
-            time = np.zeros(len(samples), np.uint64) if samples.time is None else samples.time
-            yield from order.add(time, lines, at)
+        order = TimeOrder()
+        yield self._others(order)
+        for batch in self._reader.read(self._want()):
+            samples = batch.samples
+            yield order.add(self._times(samples), samples.position, self._lines(batch), batch.behind)
 
-    def _lines(self, samples: Samples, thread: AnyArray, stack: AnyArray) -> AnyArray:
+    def _times(self, samples: Samples) -> U64:
+        return samples.position.astype(np.uint64) if samples.time is None else samples.time
+
+    def _others(self, order: TimeOrder) -> bytes:
+        """Add records that are no samples."""
+        if not self._options.shown():
+            return b""
+        others = self._reader.others(self._options.shown())
+        lines = np.empty(len(others), np.object_)
+        texts = chunk_array([without_controls(text).encode() + b"\n" for text in others.text])
+        for event in np.unique(others.event).tolist():
+            rows = np.flatnonzero(others.event == event)
+            fields = self._fields[event]
+            columns = self._start.of_others(others.take(rows), fields, padded=not self._is_chained(event))
+            lines[rows] = _joined(len(rows), [*columns, texts[rows]])
+        has_times = any(event.sample_type & SampleType.TIME for event in self._events)
+        return order.add(others.time if has_times else others.position.astype(np.uint64), others.position, lines, 0)
+
+    def _lines(self, batch: RecordedBatch) -> AnyArray:
         """(n,) text of each sample."""
+        samples = batch.samples
         lines = np.empty(len(samples), np.object_)
         for event in np.unique(samples.event).tolist():
             rows = np.flatnonzero(samples.event == event)
-            columns = list(self._columns(event, take_rows(samples, rows), thread[rows], stack[rows]))
-            parts = np.empty((len(rows), len(columns)), np.object_)
-            for place, column in enumerate(columns):
-                parts[:, place] = column
-            lines[rows] = [b"".join(row) for row in parts.tolist()]
+            columns = self._columns(event, take_rows(samples, rows), batch.thread[rows], batch.stack[rows])
+            lines[rows] = _joined(len(rows), list(columns))
         return lines
 
+    def _is_chained(self, event: int) -> bool:
+        has_chain = self._events[event].sample_type & SampleType.CALLCHAIN and not self._options.hide_call_graph
+        return bool(has_chain) and "ip" in self._fields[event]
+
     def _columns(self, event: int, samples: Samples, thread: AnyArray, stack: AnyArray) -> Iterator[AnyArray]:
-        fields = self._fields[event]
-        has_chain = bool(self._events[event].sample_type & SampleType.CALLCHAIN) and not self._options.hide_call_graph
-        chained = has_chain and "ip" in fields
-        yield from self._start.columns(samples, thread, fields, padded=not chained)
-        yield from value_columns(samples, fields, self._names[event])
+        fields, chained = self._fields[event], self._is_chained(event)
+        yield from self._start.of_samples(samples, thread, fields, padded=not chained)
+        yield from value_columns(samples, fields, self._names[event], self._memory, self._cgroups)
         if "trace" in fields and samples.raw is not None:
             texts, row = self._reader.worded(self._events[event], samples.raw)
-            yield chunk_array([printable(text).encode() for text in texts])[row]
-        if "ip" in fields:
-            unwound = has_chain and bool(self._events[event].sample_type & SampleType.STACK_USER)
-            yield (
-                self._frames.chains(stack, fields, unwound=unwound) if chained else self._frames.leaves(stack, fields)
-            )
+            yield chunk_array([without_controls(text).encode() for text in texts])[row]
+        if chained:
+            unwound = bool(self._events[event].sample_type & SampleType.STACK_USER)
+            yield self._frames.chains(stack, fields, unwound=unwound)
+        elif "ip" in fields:
+            yield self._frames.leaves(stack, fields)
         yield from last_columns(samples, fields)
         yield np.full(len(samples), b"\n", np.object_)
 
     def _want(self) -> Want:
-        fields = frozenset().union(*self._fields)
-        wanted = {"addr": Want.ADDR, "weight": Want.MEMORY, "data_src": Want.MEMORY, "brstack": Want.BRANCHES,
-                  "trace": Want.RAW, "cgroup": Want.CGROUP}  # fmt: skip
-        want = (
-            Want.EXTRA
-            if fields & {"phys_addr", "ins_lat", "retire_lat", "data_page_size", "code_page_size"}
-            else Want(0)
-        )
-        for name, one in wanted.items():
-            want |= one if name in fields else Want(0)
+        want = Want(0)
+        for name in frozenset().union(*self._fields) & _WANTED.keys():
+            want |= _WANTED[name]
         return want
+
+
+def _joined(count: int, columns: list[AnyArray]) -> AnyArray:
+    """(count,) the columns' texts end to end."""
+    parts = np.empty((count, len(columns)), np.object_)
+    for place, column in enumerate(columns):
+        parts[:, place] = column
+    return chunk_array([b"".join(row) for row in parts.tolist()])

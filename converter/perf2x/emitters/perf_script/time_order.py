@@ -4,31 +4,27 @@ A line waits until no later batch can have an earlier one. Lines of equal time s
 ordered events do (tools/perf/util/ordered-events.c).
 """
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from perf2x.base.columnar.arrays import I64, U64, AnyArray
 
-_NEVER = np.uint64(2**64 - 1)
+NEVER = 2**64 - 1
 
 
 class TimeOrder:
-    """Holds back lines; ``batch_end`` and ``batch_first`` as RecordedRows has them."""
+    """Holds back lines that earlier ones may come before."""
 
-    def __init__(self, batch_end: I64, batch_first: U64) -> None:
-        self._end = batch_end
-        self._earliest = np.append(np.minimum.accumulate(batch_first[::-1])[::-1], _NEVER)
-        """(batches + 1,) the earliest time in each batch and all behind it."""
+    def __init__(self) -> None:
         self._time: U64 = np.zeros(0, np.uint64)
+        self._position: I64 = np.zeros(0, np.int64)
         self._lines: AnyArray = np.zeros(0, np.object_)
 
-    def add(self, time: U64, lines: AnyArray, end: int) -> Iterator[bytes]:
-        """Add lines of the samples up to row ``end``; yield text that nothing can come before."""
-        time, lines = np.concatenate([self._time, time]), np.concatenate([self._lines, lines])
-        order = np.argsort(time, kind="stable")
-        time, lines = time[order], lines[order]
-        behind = self._earliest[np.searchsorted(self._end, end, "right")]
-        ready = len(time) if behind == _NEVER else int(np.searchsorted(time, behind, "left"))
-        self._time, self._lines = time[ready:], lines[ready:]
-        yield b"".join(lines[:ready].tolist())
+    def add(self, time: U64, position: I64, lines: AnyArray, behind: int) -> bytes:
+        """Add lines; return text of those before ``behind``, the earliest time of what is not added yet."""
+        columns = (self._time, time), (self._position, position), (self._lines, lines)
+        time, position, lines = (np.concatenate(pair) for pair in columns)
+        order = np.lexsort((position, time))
+        time, position, lines = time[order], position[order], lines[order]
+        ready = len(time) if behind == NEVER else int(np.searchsorted(time, np.uint64(behind), "left"))
+        self._time, self._position, self._lines = time[ready:], position[ready:], lines[ready:]
+        return b"".join(lines[:ready].tolist())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,7 @@ from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.profile.profile import Meta, Profile
 from perf2x.model.profile.stack_tree import without_times
 from perf2x.model.recording.build_ids import KERNEL
-from perf2x.model.recording.events import ALL, Event, Samples, Session, Shard, Want
+from perf2x.model.recording.events import ALL, Event, Others, Samples, Session, Shard, Want
 from perf2x.model.recording.sideband import Sideband
 from perf2x.pipeline.datasets.stored_facts import StoredFacts, parse_facts
 from perf2x.pipeline.load_context import LoadContext
@@ -108,6 +108,10 @@ class StoredRecording:
     def samples(self, want: Want, shard: Shard = ALL) -> Iterator[Samples]:
         """Refuse: single samples are not kept."""
         raise OptionError(f"{self.session.source}: a dataset does not keep samples as they were recorded")
+
+    def others(self, kinds: Collection[int]) -> Iterator[Others]:
+        """Yield nothing: no record is kept."""
+        return iter(())
 
     @property
     def _rows(self) -> RecordingRows:

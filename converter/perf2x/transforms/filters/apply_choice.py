@@ -71,7 +71,7 @@ class Selection:
         profile = self._filtered(profile, by_function=True)
         if self._had_samples and not len(profile.samples):
             self.unmatched.nothing_left("nothing is left: no sample passes all filters")
-        return compact(profile)
+        return compact(profile) if profile.recorded is None else profile  # whose rows are numbers of all tables
 
     def _filtered(self, profile: Profile, *, by_function: bool) -> Profile:
         asked = self._choice.given()
