@@ -13,6 +13,7 @@ from perf2x.analysis.dump.kernel_records import record_text
 from perf2x.base.abi.uapi import MISC_CPUMODE_MASK, RecordType
 from perf2x.base.abi.uapi import MISC_SWITCH_OUT as MORE
 from perf2x.base.abi.uapi import MISC_SWITCH_OUT_PREEMPT as PREEMPTED
+from perf2x.model.printable_text import without_controls
 from perf2x.model.profile.recorded_samples import OtherRecords
 from perf2x.model.recording.events import Others, Recording
 from perf2x.reader.records.record_types import RECORD_NAMES
@@ -56,9 +57,11 @@ def _shown(rows: Iterable[Row], kinds: Collection[RecordType]) -> Iterator[tuple
             said = int(table.tid[row]) >= 0 or int(table.pid[row]) >= 0
             who = (int(table.pid[row]), int(table.tid[row])) if said else (pid, tid)
             misc = int(table.misc[row])
-            text = f"PERF_RECORD_{RECORD_NAMES[kind]}{record_text(kind, dict(columns), row, misc)[0]}"
+            text = without_controls(record_text(kind, dict(columns), row, misc)[0])
+            text = text.replace(" [", "\n\t\t[") if kind == RecordType.NAMESPACES else text
+            text = text.partition(":")[2].partition(":")[2] if kind == RecordType.LOST else text
             place = time, position, max(table.event, 0), *who, max(int(table.cpu[row]), 0)
-            yield (*place, misc & MISC_CPUMODE_MASK, comm, _letters(kind, misc), text)
+            yield (*place, misc & MISC_CPUMODE_MASK, comm, _letters(kind, misc), f"PERF_RECORD_{RECORD_NAMES[kind]}{text}")
 
 
 def _letters(kind: int, misc: int) -> str:

@@ -27,7 +27,7 @@ def branch_column(branches: Branches) -> AnyArray:
 
 def flag_text(flags: int) -> str:
     """``/P/-/-/12/COND/-`` of struct perf_branch_entry's bits (include/uapi/linux/perf_event.h)."""
-    predicted = "M" if flags & 1 else "P" if flags & 2 else "-"
+    predicted = "P" if flags & 2 else "M" if flags & 1 else "-"
     not_taken = "N" if flags >> 33 & 1 else ""
     kind, new = flags >> 20 & 0xF, flags >> 26 & 0xF
     names, number = (_NEW_TYPES, new) if kind == _EXTENDED else (_TYPES, kind)

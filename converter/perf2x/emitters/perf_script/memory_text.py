@@ -34,6 +34,8 @@ def _text(word: int) -> str:
     lock = "N/A" if word >> 24 & 1 else "Yes" if word >> 24 & 2 else "No"
     block = word >> 40 & 7
     blocked = " N/A" if not block or block & 1 else " Data" * (block >> 1 & 1) + " Addr" * (block >> 2)
-    how = "|".join(("OP " + operation(word), "LVL " + level(word), "SNP " + snoop(word), "TLB " + translation(word),
+    where = level(word)
+    where += " " * (where != "N/A" and not word >> 5 & 6)
+    how = "|".join(("OP " + operation(word), "LVL " + where, "SNP " + snoop(word), "TLB " + translation(word),
                     "LCK " + lock, "BLK " + blocked))  # fmt: skip
     return f"{word:16x} |{how}"[:_MOST]

@@ -78,7 +78,7 @@ class _Writer:
     def __init__(self, profile: Profile, reader: SampleReader, options: PerfScript) -> None:
         self._reader, self._options = reader, options
         self._events = reader.session.events
-        self._fields = event_fields(self._events, options.fields)
+        self._fields = event_fields(self._events, options.fields, chains=not options.hide_call_graph)
         self._frames = FrameLines(profile, reader)
         self._start = StartColumns(profile, nanoseconds=options.ns)
         self._memory = MemoryText()
@@ -104,7 +104,7 @@ class _Writer:
             return b""
         others = self._reader.others(self._options.shown())
         lines = np.empty(len(others), np.object_)
-        texts = chunk_array([without_controls(text).encode() + b"\n" for text in others.text])
+        texts = chunk_array([text.encode() + b"\n" for text in others.text])
         for event in np.unique(others.event).tolist():
             rows = np.flatnonzero(others.event == event)
             fields = self._fields[event]

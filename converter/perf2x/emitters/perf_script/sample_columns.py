@@ -9,7 +9,6 @@ from functools import cache
 
 import numpy as np
 
-from perf2x.base.abi.uapi import CpuMode
 from perf2x.base.columnar.arrays import I32, U64, AnyArray
 from perf2x.emitters.encoding.text_chunks import chunk_array, shared_texts
 from perf2x.emitters.perf_script.branch_text import branch_column
@@ -21,9 +20,9 @@ from perf2x.model.recording.events import Samples
 
 Fields = frozenset[str]
 _THOUSAND = 1000
-_UNITS = "BKMGTPE"
-_MODES: dict[int, str] = {CpuMode.KERNEL: "K", CpuMode.USER: "U", CpuMode.HYPERVISOR: "H", CpuMode.GUEST_KERNEL: "G",
-          CpuMode.GUEST_USER: "g"}  # fmt: skip
+_UNITS = "BKMG"
+_MODES = "KUHGg"
+"""Letters of PERF_RECORD_MISC_KERNEL and so on, which are numbers; perf asks for their bits."""
 
 
 class StartColumns:
@@ -71,15 +70,18 @@ class StartColumns:
 
 
 def _who(comm: str, pid: int, tid: int, fields: Fields, *, padded: bool) -> str:
-    name = f"{without_controls(comm):>{16 if padded else 0}} " if "comm" in fields else ""
+    comm = without_controls(comm)
+    blanks = 16 - len(comm.encode()) if padded else 0
+    name = f"{' ' * blanks}{comm} " if "comm" in fields else ""
     if {"pid", "tid"} <= fields:
         return f"{name}{pid:7d}/{tid:<7d} "
     return f"{name}{pid:7d} " if "pid" in fields else f"{name}{tid:7d} " if "tid" in fields else name
 
 
 def _mode_text(mode: int, more: str) -> str:
-    """``U     ``: the letter of a CPU mode and more of header.misc, at least a blank behind."""
-    return f"{_MODES.get(mode, '') + more:5} "
+    """``U     ``: letters of a CPU mode and more of header.misc, at least a blank behind."""
+    letters = "".join(letter for number, letter in enumerate(_MODES, 1) if mode & number == number)
+    return f"{letters + more:5} "
 
 
 @cache
@@ -101,7 +103,7 @@ def value_columns(
     if "flags" in fields:
         yield np.full(len(samples), b" " * 24, np.object_)
     if "addr" in fields and samples.addr is not None:
-        yield shared_texts(samples.addr, "{:16x} ".format)
+        yield shared_texts(samples.addr, "{:16x}".format)
     if "data_src" in fields and samples.data_src is not None:
         yield memory.column(samples.data_src)
     columns: tuple[tuple[str, AnyArray | None, Callable[[int], str]], ...] = (
@@ -124,6 +126,8 @@ def last_columns(samples: Samples, fields: Fields) -> Iterator[AnyArray]:
 
 
 def _page_size(size: int) -> str:
-    """`` 4K`` (tools/perf/util/event.c get_page_size_name, unit_number__scnprintf)."""
-    power = min(max(size.bit_length() - 1, 0) // 10, len(_UNITS) - 1)
-    return f" {size >> 10 * power}{_UNITS[power]}" if size else " N/A"
+    """`` 4K``, `` 1024K``, `` 2M`` (tools/perf/util/event.c get_page_size_name, unit_number__scnprintf)."""
+    unit = 0
+    while size >> 10 > 1 and unit < len(_UNITS) - 1:
+        size, unit = size >> 10, unit + 1
+    return f" {size}{_UNITS[unit]}" if size else " N/A"

@@ -15,9 +15,9 @@ NEEDED = {
     "comm": 0, "tid": SampleType.TID, "pid": SampleType.TID, "time": SampleType.TIME, "cpu": SampleType.CPU,
     "misc": 0, "period": 0, "event": 0, "trace": SampleType.RAW, "addr": SampleType.ADDR,
     "data_src": SampleType.DATA_SRC, "weight": _MEMORY, "ins_lat": SampleType.WEIGHT_STRUCT,
-    "retire_lat": SampleType.WEIGHT_STRUCT, "cgroup": SampleType.CGROUP, "ip": SampleType.IP, "sym": SampleType.IP,
+    "retire_lat": SampleType.WEIGHT_STRUCT, "cgroup": SampleType.CGROUP, "flags": 0, "ip": SampleType.IP, "sym": SampleType.IP,
     "symoff": SampleType.IP, "dso": SampleType.IP, "dsoff": SampleType.IP, "srcline": SampleType.IP,
-    "brstack": SampleType.BRANCH_STACK, "brstacksym": SampleType.BRANCH_STACK, "phys_addr": SampleType.PHYS_ADDR,
+    "brstack": SampleType.BRANCH_STACK, "phys_addr": SampleType.PHYS_ADDR,
     "data_page_size": SampleType.DATA_PAGE_SIZE, "code_page_size": SampleType.CODE_PAGE_SIZE,
 }  # fmt: skip
 """Fields, and the bits of sample_type of which samples need one."""
@@ -38,12 +38,13 @@ class Change(IntEnum):
     REMOVE = -1
 
 
-def event_fields(events: Sequence[Event], asked: str) -> list[frozenset[str]]:
+def event_fields(events: Sequence[Event], asked: str, *, chains: bool) -> list[frozenset[str]]:
     """Fields of each event's samples; ``asked`` is what ``-F`` takes: ``ip,sym``, ``+addr,-cpu``, ``trace:comm``.
 
-    SettingError for a field that there is not, and for one that was asked for and samples lack.
+    ``chains``: call chains are printed. SettingError for a field that there is not, and for one that was asked for and
+    samples lack.
     """
-    chosen = [set(_default(event)) for event in events]
+    chosen = [set(_default(event, chains)) for event in events]
     named: set[str] = set()
     kind, colon, names = asked.rpartition(":")
     if colon and kind not in _KINDS:
@@ -60,9 +61,9 @@ def event_fields(events: Sequence[Event], asked: str) -> list[frozenset[str]]:
             enumerate(zip(events, chosen, strict=True))]  # fmt: skip
 
 
-def _default(event: Event) -> tuple[str, ...]:
+def _default(event: Event, chains: bool) -> tuple[str, ...]:
     if event.type == EventType.TRACEPOINT:
-        has_chain = event.sample_type & SampleType.CALLCHAIN
+        has_chain = chains and event.sample_type & SampleType.CALLCHAIN
         return (*_TRACED, "ip", "sym", "symoff", "dso") if has_chain else _TRACED
     return _RAW if event.type == EventType.RAW else _USUAL
 
@@ -91,7 +92,7 @@ def _available(event: Event, fields: set[str], named: set[str], asked: str) -> f
     found = {name for name in fields if not NEEDED[name] or event.sample_type & NEEDED[name]}
     if event.type != EventType.TRACEPOINT:
         found.discard("trace")
-    lacking = sorted(name for name in fields - found if name in named and name != "trace")
+    lacking = sorted(name for name in fields - found if name in named and name not in ("trace", "brstack"))
     if lacking:
         raise _refused(f"={asked}: samples of {event.name} have no {lacking[0]}")
     return frozenset(found)
