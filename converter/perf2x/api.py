@@ -67,7 +67,7 @@ from perf2x.analysis.annotate.listing_options import ListingOptions
 from perf2x.analysis.sample_table import columns_of
 from perf2x.base.columnar.arrow import ArrowTable, Coded
 from perf2x.base.errors import OptionError
-from perf2x.base.files.output_file import open_output, wants_gzip
+from perf2x.base.files.atomic import open_output, wants_gzip
 from perf2x.model.profile.code_counts import CodeRequest
 from perf2x.model.profile.profile import Profile
 from perf2x.pipeline.for_output import for_output

@@ -34,14 +34,41 @@
   };
   const legend = () => textOf("legend") && [...$("legend").children].map((one) => one.textContent);
 
+  /** What the heat map says of its cells one by one, with the time of each; of all of them, and of its rows. */
+  const heatMap = () => {
+    const { range } = state;
+    state.range = null;
+    const filled = [...heat.cells.keys()].filter((cell) => heat.cells[cell]);
+    const single = [0, 0.3, 0.6, 1].map((part) => filled[Math.floor(part * (filled.length - 1))]).map((cell) => {
+      $("heat").focus();
+      heat.cursor = cell;
+      sayRange();
+      return [textOf("range").split(": ")[1], bursts.option(bursts.range(cell, cell))];
+    });
+    const sum = () => heat.cells.reduce((all, one) => all + one, 0);
+    const kept = { cells: { sum: sum(), ends: heat.ends }, single, scale: [...$("heat-scale").children].map((one) => one.textContent), "rows of heat": {} };
+    for (const rows of ["process", ...(bursts.cpu ? ["cpu"] : [])]) {
+      state.rows = rows;
+      showBursts();
+      kept["rows of heat"][rows] = heat.labels.map((label, row) => [label, heat.cells.reduce((all, one, at) => all + (at % heat.labels.length === row ? one : 0), 0)]);
+    }
+    state.rows = "parts";
+    state.range = range;
+    showBursts();
+    return kept;
+  };
+
   Object.assign(state, { ...readFragment("", fields), ...wanted });
   draw();
   const said = { tid: oneThread() === null ? "" : String(profile.threads[oneThread()].tid), event: profile.events[state.event].name, options: state.range ? bursts.option(state.range) : "", chips: [...document.querySelectorAll("#chips .share")].map((one) => one.textContent), detail: textOf("detail"), caption: caption(), boxes: [], rows: {}, matched: {}, legends: {} };
   said.threads = threadList.choices.slice(3).map(({ text, share }) => [text, share]);
   said.events = [...$("event").options].map((one) => one.text);
+  said.names = [...$("event").options].map((one) => profile.events[Number(one.value)].name);
+  said.facts = textOf("facts");
   if (bursts) {
     choose("bursts", "on");
     said.heat = textOf("range");
+    if (!wanted.edits) Object.assign(said, heatMap());
   }
   said.colours = profile.rows.off ? ["object", "mode", "cpu"] : ["object", "mode"];
   for (const colour of said.colours) {

@@ -15,6 +15,9 @@ pytestmark = pytest.mark.browser
 BEFORE = {"parse;copy": 100, "write;copy": 100, "read;copy": 30, "parse": 400, "few": 4}
 AFTER = {"parse;copy": 290, "write;copy": 40, "parse": 410, "write": 60, "few": 7}
 
+WIDTHS = """[document.querySelector('td').offsetWidth, $('side').offsetWidth, $('side').offsetHeight,
+  Number($('grip').getAttribute('aria-valuenow')), painter.width === $('scroll').clientWidth]"""
+
 
 def side(costs: dict[str, int], pid: int) -> Profile:
     builder = ProfileBuilder()
@@ -31,7 +34,7 @@ def asked(folder: Path) -> dict[str, dict]:
     """Steps of the browser, by name."""
     target = folder / "changes.html"
     with target.open("wb") as out:
-        DifferencePage().emit(side(BEFORE, 7), side(AFTER, 9), out)
+        DifferencePage(notes=("takes app2 for app",)).emit(side(BEFORE, 7), side(AFTER, 9), out)
     page = {"viewer": "page", "file": str(target)}
     table = "[...$('rows').rows].map((row) => [...row.cells].map((cell) => cell.innerText.trim()))"
     called = (
@@ -39,11 +42,19 @@ def asked(folder: Path) -> dict[str, dict]:
     )
     opens = [["focus", "#rows button"], ["key", "ArrowDown"], ["key", "Enter"]]
     follow = [*opens, ["focus", ".callers button"], ["key", "Enter"]]
+    drag = [["down", "#grip", 0.5, 0.5], ["move", 400, 300], ["up", "#chart", 0.1, 0.5]]
     return {
         "table": page | {"evaluate": table, "shot": "changes.png"},
+        "note": page | {"evaluate": "$('detail').innerText"},
         "by total": page | {"hash": "#sort=total", "evaluate": table},
         "opened": page | {"steps": opens, "evaluate": f"[nameOf(state.function), {called}]", "axe": True},
         "gone": page | {"hash": "#shown=before&function=copy%0A", "evaluate": called, "axe": True, "scheme": "dark"},
+        "wide": page | {"evaluate": WIDTHS},
+        "wider": page | {"steps": [["focus", "#grip"], ["key", "ArrowLeft"], ["key", "ArrowLeft"]], "evaluate": WIDTHS},
+        "dragged": page | {"steps": drag, "evaluate": WIDTHS},
+        "taller": page
+        | {"steps": [["press", "#toggle"], ["focus", "#grip"], ["key", "End"]], "evaluate": WIDTHS}
+        | {"size": {"width": 390, "height": 760}, "axe": True},
         "followed": page | {"steps": follow, "evaluate": "nameOf(state.function)"},
     }
 
@@ -52,6 +63,19 @@ def asked(folder: Path) -> dict[str, dict]:
 def seen(tmp_path_factory) -> dict[str, dict]:
     folder = tmp_path_factory.mktemp("changes")
     return opened(folder, asked(folder))
+
+
+def test_names_have_room_and_the_panel_can_be_made_wider(seen) -> None:
+    """By keys and by pointer; on a phone it is taller."""
+    name, width, _, share, is_drawn = seen["wide"]["value"]
+    assert name > 300 and width == 560 and share == 44 and is_drawn
+    assert seen["wider"]["value"][3:] == [48, True] and seen["wider"]["value"][0] > name + 40
+    assert seen["dragged"]["value"][1] > 800 and seen["dragged"]["value"][4]
+    assert seen["taller"]["value"][3] == 85 and seen["taller"]["complaints"] == []
+
+
+def test_what_is_taken_for_the_same_is_said(seen) -> None:
+    assert "takes app2 for app" in seen["note"]["value"]
 
 
 def test_nothing_fails_and_axe_finds_nothing(seen) -> None:

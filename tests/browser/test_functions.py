@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from perf2x.emitters.flame.diff_page import DifferencePage
-from perf2x.model.profile.profile import Profile
-from perf2x.model.profile.waits import Wait
+from perf2x.model.profile.profile import Profile, Wait
 from perf2x.plugins.contracts import ProfileBuilder
 from tests.browser.opened import opened
 from tests.browser.test_viewers import MS, changed, write

@@ -19,6 +19,8 @@ CHIPS = "$('chips').innerText.split('\\n').filter(Boolean)"
 HEAT = "heat.cells.some(Boolean), $('heat-scale').innerText"
 MARKED = f"""[state.mark.split('\\n')[0], layout.isTime, {CHIPS}, $('detail').innerText.split('\\n')[0],
   layout.lanes.some(({{ use }}) => use && use.when.some(Boolean))]"""
+HEAT_ROWS = """heat.labels.map((label, row) =>
+  [label, heat.cells.reduce((sum, cell, at) => sum + (at % heat.labels.length === row ? cell : 0), 0)])"""
 INK = "$('overview').getContext('2d').getImageData(0, 0, $('overview').width, $('overview').height).data.some(Boolean)"
 
 
@@ -33,13 +35,17 @@ def turns(timeline: bool, processes: int = 1) -> Profile:
         thread = builder.thread(f"worker-{number % 10}", pid, 100 + number, "crowd")
         for _ in range(20 if number == THREADS - 1 else 2):
             time += 1
-            builder.sample(stack[: 1 + number % 2], thread, value=MS, time=time * MS)
+            builder.sample(stack[: 1 + number % 2], thread, value=MS, time=time * MS, cpu=number % 3)
     return builder.build(timeline=timeline)
 
 
 def asked(folder: Path) -> dict[str, dict]:
     many = {"viewer": "page", "file": str(write(folder, "turns", "html", {}, turns)), "hash": "#order=time"}
     several = many | {"file": str(write(folder, "system", "html", {}, lambda timeline: turns(timeline, 5)))}
+    sums_of_several = several | {
+        "file": str(write(folder, "few", "html", {"max_moments": 1}, lambda timeline: turns(timeline, 5)))
+    }
+    crowd = many | {"file": str(write(folder, "crowd", "html", {}, lambda timeline: turns(timeline, 30)))}
     two = many | {"file": str(write(folder, "two", "html", {}, waiting))}
     press = "[...document.querySelectorAll('#chips button')].find((one) => one.innerText === '{}').click()"
     row = ["run", "document.querySelector('#rows button').click()"]
@@ -73,6 +79,16 @@ def asked(folder: Path) -> dict[str, dict]:
         "unmarked": many | {"steps": [row, row], "evaluate": "[state.mark, layout.isTime]"},
         "dragged": many | {"steps": drag, "evaluate": "[state.range, painter.from, painter.to, profile.duration]"},
         "processes": several | {"evaluate": "layout.lanes.map(({ label }) => label)"},
+        "by process": several | {"hash": "#bursts=on&rows=process", "evaluate": HEAT_ROWS, "shot": "processes.png"},
+        "by process, sums": sums_of_several | {"hash": "#bursts=on&rows=process", "evaluate": HEAT_ROWS},
+        "many processes": crowd | {"hash": "#bursts=on&rows=process", "evaluate": "heat.labels"},
+        "by CPU": several | {"hash": "#bursts=on&rows=cpu", "evaluate": HEAT_ROWS, "axe": True},
+        "by CPU, dragged": several
+        | {"hash": "#bursts=on&rows=cpu", "evaluate": f"[{HEAT_ROWS}, state.range, total, $('range').innerText]"}
+        | {"steps": [["down", "#heat", 0.5, 0.2], ["up", "#heat", 0.75, 0.9]]},
+        "by CPU, keys": several
+        | {"hash": "#bursts=on&rows=cpu", "evaluate": "$('range').innerText"}
+        | {"steps": [["focus", "#heat"], ["key", "ArrowDown"], ["key", "ArrowRight"]]},
         "one": two | {"evaluate": f"[{CLOSED}, layout.lanes.length]"},
     }
 
@@ -132,3 +148,18 @@ def test_threads_stand_below_their_processes(seen) -> None:
     heads = [at for at, label in enumerate(labels) if label.startswith("crowd (")]
     assert len(labels) == 16 + len(heads) and len(set(labels)) == len(labels)
     assert labels[:2] == ["crowd (104)", "worker-9 (104/499)"]
+
+
+def test_rows_of_the_heat_map_are_processes_or_cpus(seen) -> None:
+    """Every sample is in the row of its process, or CPU; columns are time, whatever rows are."""
+    costs = {f"crowd ({100 + first})": (160 + (18 if first == 4 else 0)) * MS for first in range(5)}
+    assert dict(seen["by process"]["value"]) == dict(seen["by process, sums"]["value"]) == costs
+    assert seen["by process"]["value"][0][0] == "crowd (104)"
+    labels = seen["many processes"]["value"]
+    assert len(labels) == 24 and labels[-1] == "7 others"
+    cpus = dict(seen["by CPU"]["value"])
+    assert cpus == {"CPU 0": (2 * 134 + 18) * MS, "CPU 1": 2 * 133 * MS, "CPU 2": 2 * 133 * MS}
+    rows, (start, end), total, said = seen["by CPU, dragged"]["value"]
+    assert dict(rows) == cpus and 0.4 < start / 818_000 < 0.5 and 0.6 < end / 818_000 < 0.8
+    assert total == pytest.approx((end - start) / 1000 * MS, rel=0.01) and "--time" in said
+    assert seen["by CPU, keys"]["value"].startswith("CPU 1 at 2 ms: ")

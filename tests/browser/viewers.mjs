@@ -6,25 +6,13 @@
 // Everything is served from loopback or opened from disk; requests to anywhere else are refused and reported.
 // All jobs of a viewer share one page, which rests on about:blank between them: a page of its own costs a job a process.
 import fs from "node:fs";
-import http from "node:http";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
+import { serve } from "./local_server.mjs";
 
 const [, , executablePath, speedscope, shots] = process.argv;
 const jobs = JSON.parse(fs.readFileSync(0, "utf8"));
 const { chromium } = await import(pathToFileURL(path.resolve("node_modules/playwright-core/index.mjs")));
-const TYPES = { ".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".wasm": "application/wasm" };
-
-function serve(root) {
-  const server = http.createServer((request, response) => {
-    const name = path.normalize(decodeURIComponent(new URL(request.url, "http://x").pathname));
-    const file = path.join(path.resolve(root), name === "/" ? "index.html" : name);
-    if (!file.startsWith(path.resolve(root)) || !fs.existsSync(file)) return response.writeHead(404).end();
-    response.writeHead(200, { "content-type": TYPES[path.extname(file)] || "application/octet-stream" });
-    return response.end(fs.readFileSync(file));
-  });
-  return new Promise((done) => server.listen(0, "127.0.0.1", () => done(server)));
-}
 
 const held = new Set();
 
@@ -52,6 +40,10 @@ async function step(page, [kind, ...words]) {
   if (kind === "release") await page.keyboard.up(words[0]);
   if (kind === "fingers") await fingers(page, words);
   if (kind === "choose") await page.selectOption(words[0], words[1]);
+  if (kind === "leave") {
+    await Promise.all([page.waitForNavigation(), page.selectOption(words[0], words[1])]);
+    await page.waitForFunction(() => layout);
+  }
   if (kind === "press") await page.click(words[0]);
   if (kind === "back") await page.goBack();
   if (kind === "reload") await page.reload();

@@ -12,7 +12,7 @@ from pathlib import Path
 from zlib import crc32
 
 from perf2x.binaries.elf.elf_file import open_elf
-from perf2x.symbolizer.symcache import cache_files
+from perf2x.symbolizer.symcache import build_symcache
 from tests.forge import Container, Session, write_file
 from tests.forge.session import compress, zstd
 from tests.fuzz import datasets
@@ -196,4 +196,4 @@ def _datasets() -> Iterator[Seed]:
 
 
 def _sealed(data: bytes) -> bytes:
-    return data + cache_files.MAGIC + crc32(data).to_bytes(8, "little")
+    return data + build_symcache.MAGIC + crc32(data).to_bytes(8, "little")

@@ -129,7 +129,7 @@ def command(words: list[str]) -> int:
 
 def _ingest_one(recording: str, folder: str) -> int:
     """Add a recording to a dataset; a row with its error is the answer to a bad one."""
-    from perf2x.fleet.ingest_one import FAILED, Job, ingest_one
+    from perf2x.fleet.ingest import FAILED, Job, ingest_one
     from perf2x.pipeline.load_options import LoadOptions
     from perf2x.symbolizer.symbol_options import SymbolOptions
 

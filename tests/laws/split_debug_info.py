@@ -8,8 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from perf2x.binaries.elf.elf_file import SHF_COMPRESSED, open_elf
-from perf2x.binaries.find.object_files import ObjectFiles
-from perf2x.binaries.find.object_finder import Finder
+from perf2x.binaries.find.object_finder import Finder, ObjectFiles
 from perf2x.binaries.find.search_paths import SearchPaths
 from perf2x.model.diagnostics import Diagnostics
 from perf2x.symbolizer.sources.dwarf_units import locations_from_units

@@ -1,6 +1,10 @@
-"""Unwound stacks are what perf 7.2 (libdw) makes of the same recordings, sample by sample; differences are named."""
+"""Unwound stacks are what perf 7.2 (libdw) makes of the same recordings, sample by sample; differences are named.
+
+Without unwind information, perf goes by the frame pointer alone, and skips the caller of a leaf.
+"""
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -73,12 +77,14 @@ def test_unwinds_like_perf(case: Case) -> None:
     ours, placeholders = samples_of(case.data)
     in_handlers = [sample for sample in ours if TRAMPOLINE in [address for address, _ in sample.frames]]
     assert len(in_handlers) == IN_HANDLERS.get(case.name, 0)
+    if case.name == "unwind_frame_pointer":  # every sample is in a leaf, whose frame pointer is that of its caller
+        ours = [replace(sample, frames=[sample.frames[0], *sample.frames[2:]]) for sample in ours]
     outcome = compare(ours, read_blocks(case.script))
     expected = Counter(equal=len(ours) - len(in_handlers), addresses=len(in_handlers))
     assert outcome.verdicts == +expected
     if in_handlers:
         different, _ = outcome.examples["addresses"]
-        assert different in in_handlers
+        assert different.time_ns in [sample.time_ns for sample in in_handlers]
     assert placeholders == PLACEHOLDERS[case.name]
 
 

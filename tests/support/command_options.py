@@ -60,7 +60,11 @@ def verdict(place: Place, name: str, case: Case) -> str:
     for view in VIEWS[name]:
         with_option = run(place, name, source, (*base, *case.base, *view, *case.words), case.on)
         said = f"{with_option.code} {with_option.said}"
-        if with_option.code == 2 and is_named(case, said) and re.search(REFUSED + "|Invalid value|leave nothing", said):
+        if (
+            with_option.code == 2
+            and is_named(case, said)
+            and re.search(REFUSED + "|choose from|must be at|leave nothing", said)
+        ):
             return "refused: " + said.removeprefix("2 perf2x: ")
         before = run(place, name, source, (*base, *case.base, *view), case.on)
         left_out = "no function" in with_option.err and with_option.err != before.err  # annotate has nothing to show

@@ -6,8 +6,7 @@ from typing import Any
 
 from perf2x.model.diagnostics import Diagnostics
 from perf2x.pipeline.datasets.ingest_recording import ingest, ingest_session
-from perf2x.pipeline.load_context import LoadContext
-from perf2x.pipeline.load_options import LoadOptions
+from perf2x.pipeline.load_options import LoadContext, LoadOptions
 from perf2x.pipeline.open_sessions import Input, find_sessions
 from perf2x.pipeline.stage_timer import Stages
 from perf2x.storage.dataset.write.recording_to_store import StoredRecording

@@ -97,8 +97,12 @@ def recording() -> bytes:
         records.append(Sample(event=1, id=2, misc=2, ip=0x401000, pid=100, tid=101, cpu=1, time=5_123_456_789 - row,
                               period=1 << 10 * row, branches=BRANCHES[8 * row : 8 * row + 8]))  # fmt: skip
     chain = (k.CONTEXT_USER, 0x401010, 0x401234, 0x700008, 0x12345)
-    records.append(Sample(event=2, id=3, misc=2, ip=0x401010, pid=100, tid=100, cpu=0, time=3000, period=5, chain=chain))
-    records.append(Sample(event=2, id=3, misc=2, ip=0x401010, pid=100, tid=100, cpu=0, time=2999, period=5, chain=chain[:2]))
+    records.append(
+        Sample(event=2, id=3, misc=2, ip=0x401010, pid=100, tid=100, cpu=0, time=3000, period=5, chain=chain)
+    )
+    records.append(
+        Sample(event=2, id=3, misc=2, ip=0x401010, pid=100, tid=100, cpu=0, time=2999, period=5, chain=chain[:2])
+    )
     features = Features(hostname="host", os_release="6.18.0", version="7.2", arch="x86_64", cpus=(16, 16))
     return write_file(Session(events=EVENTS, features=features), records)
 

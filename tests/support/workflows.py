@@ -4,15 +4,18 @@ Only what the examples use: shell steps, conditions, ids and outputs, a composit
 overwritten (GitHub) or are replaced at the end (GitLab), artifacts.
 """
 
+import json
 import os
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
 Tree = Mapping[str, Any]
@@ -24,6 +27,40 @@ def shell(script: str, folder: Path, env: Mapping[str, str]) -> subprocess.Compl
     return subprocess.run(words, cwd=folder, env=dict(env), capture_output=True, text=True, check=False)
 
 
+BENIGN = "#!/bin/sh\nexit 0\n"
+PYTHON = f"""#!/bin/sh
+[ "$1" = -c ] && exec {sys.executable} "$@"
+[ "$2" = venv ] && mkdir -p "$3/bin" && printf '#!/bin/sh\\n' > "$3/bin/pip" && chmod +x "$3/bin/pip"
+exit 0
+"""
+
+
+class Program:
+    """The recording that the next run of perf copies, and a PATH with stand-ins for what runners have.
+
+    ``runs`` is the folder for a service; ``perf2x`` is the text of a script.
+    """
+
+    def __init__(self, folder: Path, perf2x: str) -> None:
+        if shutil.which("bash") is None:
+            pytest.skip("no bash here")
+        self._recording, tools, self.runs = folder / "recording", folder / "tools", folder / "runs"
+        tools.mkdir()
+        self.runs.mkdir()
+        stubs = {"sudo": BENIGN, "apt-get": BENIGN, "python": PYTHON, "python3": PYTHON, "perf2x": perf2x}
+        stubs["perf"] = f'#!/bin/sh\ncp "{self._recording}" perf.data\n'
+        for name, text in stubs.items():
+            (tools / name).write_text(text)
+            (tools / name).chmod(0o755)
+        service = ("PERF2X_", "GITHUB_", "GITLAB_", "RUNNER_", "CI_", "ACTIONS_")
+        clean = {name: value for name, value in os.environ.items() if not name.startswith(service)}
+        self.env = {**clean, "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}"}
+
+    def becomes(self, recording: bytes) -> None:
+        """Another version of the program, which costs as much as that recording says."""
+        self._recording.write_bytes(recording)
+
+
 @dataclass
 class Run:
     """Outcome of one run."""
@@ -33,8 +70,18 @@ class Run:
     said: str = ""
     artifacts: dict[str, set[str]] = field(default_factory=dict)
     summary: str = ""
-    done: list[str] = field(default_factory=list)
-    """Names of the steps that ran."""
+    outputs: dict[str, str] = field(default_factory=dict)
+    """Of the last step with outputs."""
+    left: set[str] = field(default_factory=set)
+    """Files in the workspace afterwards."""
+
+
+THEIRS = {"bundle/their.txt", "base/their.txt", "profile.html"}
+"""Files of the user's in the workspace, with names that steps could use, too."""
+
+
+def _text(path: Path) -> str:
+    return path.read_text() if path.exists() else ""
 
 
 def evaluated(text: str, contexts: Tree, states: Mapping[str, bool]) -> Any:
@@ -54,6 +101,7 @@ def evaluated(text: str, contexts: Tree, states: Mapping[str, bool]) -> Any:
             return repr(states[word[:-2]])
         return {"&&": " and ", "||": " or ", "!": " not ", "==": "==", "!=": "!="}.get(word) or f"value({word!r})"
 
+    text = re.sub(r"toJSON\((\w+)\)", lambda found: f"'{json.dumps(value(found[1]))}'", text)
     python = re.sub(r"'[^']*'|\w+\(\)|[\w-]+(?:\.[\w-]+)*|&&|\|\||==|!=|!", translated, text)
     return eval(python, {"value": value})  # the repository's own expressions
 
@@ -67,28 +115,35 @@ class GitHub:
     caches: list[tuple[str, str, Path]] = field(default_factory=list)
     """(key, path, contents), oldest first; a cache is known by its path, too."""
 
-    def push(self, workflow: Path, sha: str, before: str) -> Run:
-        """A push to the main branch."""
-        event = {"before": before, "repository": {"default_branch": "main"}}
-        return self._run(workflow, {"sha": sha, "ref": "refs/heads/main", "ref_name": "main", "event": event})
+    image: str = "1"
+    """Version of the runner's image."""
 
-    def pull_request(self, workflow: Path, sha: str, base: str) -> Run:
-        """A pull request to the main branch."""
-        event = {"pull_request": {"base": {"sha": base}}, "repository": {"default_branch": "main"}}
-        return self._run(workflow, {"sha": sha, "ref": "refs/pull/7/merge", "ref_name": "7/merge", "event": event})
+    def push(self, workflow: Path, sha: str, before: str, branch: str = "main") -> Run:
+        """A push to a branch."""
+        github = {"event_name": "push", "ref": f"refs/heads/{branch}", "ref_name": branch, "ref_type": "branch"}
+        return self._run(workflow, {**github, "sha": sha, "event": {"before": before}})
+
+    def pull_request(self, workflow: Path, sha: str, base: str, branch: str = "main") -> Run:
+        """A pull request to a branch; it may not write caches of that, and has no secrets, as from a fork."""
+        github = {"event_name": "pull_request", "ref": "refs/pull/7/merge", "ref_name": "7/merge", "ref_type": "branch"}
+        event = {"pull_request": {"base": {"sha": base}}}
+        return self._run(workflow, {**github, "base_ref": branch, "sha": sha, "event": event})
 
     def _run(self, workflow: Path, github: Tree) -> Run:
-        number = len(list(self.folder.iterdir()))
-        work = self.folder / f"run{number}"
-        temporary = self.folder / f"run{number}.temporary"
+        work, temporary = self.folder / f"run{len(list(self.folder.iterdir()))}", self.folder.parent / "temporary"
+        shutil.rmtree(temporary, ignore_errors=True)
         for made in (work, temporary):
             made.mkdir(parents=True)
-        (temporary / "path").touch()
-        (temporary / "summary").touch()
+        for path in THEIRS:
+            (work / path).parent.mkdir(exist_ok=True)
+            (work / path).write_text("theirs")
         run = Run()
-        (job,) = yaml.safe_load(workflow.read_text())["jobs"].values()
-        _Job(self, work, temporary, run).steps(job["steps"], {"github": github})
-        run.summary = (temporary / "summary").read_text()
+        ((name, job),) = yaml.safe_load(workflow.read_text())["jobs"].items()
+        contexts = {"github": {**github, "job": name}, "runner": {"temp": str(temporary)}, "matrix": None}
+        _Job(self, work, temporary, run).steps(job["steps"], contexts)
+        run.summary = _text(temporary / "summary")
+        run.left = {str(path.relative_to(work)) for path in work.rglob("*") if path.is_file()} - {"perf.data"}
+        assert not _text(temporary / "path"), "what is on the path of later steps is the user's"
         return run
 
 
@@ -101,7 +156,8 @@ class _Job:
     temporary: Path
     run: Run
 
-    def steps(self, steps: Sequence[Tree], contexts: dict[str, Any]) -> None:
+    def steps(self, steps: Sequence[Tree], contexts: Tree) -> Tree:
+        """Run them; return the contexts as the last one left them."""
         contexts = {**contexts, "steps": {}}
         for step in steps:
             states = {"always": True, "cancelled": False, "success": not self.run.code, "failure": bool(self.run.code)}
@@ -111,12 +167,12 @@ class _Job:
             if not evaluated(condition, contexts, states):
                 continue
             filled = self._filled(step, contexts, states)
-            self.run.done.append(filled.get("name") or filled["uses"])
             outputs: dict[str, str] = {}
-            code = self._shell(filled) if "run" in filled else self._used(filled, contexts, outputs)
-            self.run.code = self.run.code or code
+            code = self._shell(filled, contexts, outputs) if "run" in filled else self._used(filled, contexts, outputs)
+            self.run.code, self.run.outputs = self.run.code or code, outputs or self.run.outputs
             if "id" in step:
                 contexts["steps"][step["id"]] = {"outputs": outputs, "outcome": "failure" if code else "success"}
+        return contexts
 
     def _filled(self, value: Any, contexts: Tree, states: Mapping[str, bool]) -> Any:
         """The step with every ``${{ … }}`` replaced."""
@@ -125,15 +181,19 @@ class _Job:
         text: Callable[[re.Match[str]], str] = lambda found: str(evaluated(found[1], contexts, states))  # noqa: E731
         return re.sub(r"\$\{\{(.*?)\}\}", text, value) if isinstance(value, str) else value
 
-    def _shell(self, step: Tree) -> int:
-        added = [line for line in (self.temporary / "path").read_text().splitlines() if line]
+    def _shell(self, step: Tree, contexts: Tree, outputs: dict[str, str]) -> int:
+        said = self.temporary / "output"
+        said.write_text("")
         env = {
             **self.service.env, **step.get("env", {}), "GITHUB_ACTIONS": "true", "RUNNER_TEMP": str(self.temporary),
             "GITHUB_PATH": str(self.temporary / "path"), "GITHUB_STEP_SUMMARY": str(self.temporary / "summary"),
+            "GITHUB_OUTPUT": str(said), "GITHUB_WORKSPACE": str(self.work), "GITHUB_WORKFLOW": "profile",
+            "GITHUB_JOB": contexts["github"]["job"], "RUNNER_OS": "Linux", "RUNNER_ARCH": "X64",
+            "ImageOS": "ubuntu24", "ImageVersion": self.service.image,
         }  # fmt: skip
-        env["PATH"] = os.pathsep.join([*added, env["PATH"]])
         ran = shell(step["run"], self.work, env)
         self.run.said += ran.stdout + ran.stderr
+        outputs |= dict(line.split("=", 1) for line in said.read_text().splitlines())
         return ran.returncode
 
     def _used(self, step: Tree, contexts: Tree, outputs: dict[str, str]) -> int:
@@ -144,21 +204,25 @@ class _Job:
         elif action == "actions/cache/save":
             self._save(given["key"], given["path"])
         elif action == "actions/upload-artifact":
-            names = given["path"].split()
-            self.run.artifacts[given["name"]] = {name for name in names if (self.work / name).exists()}
-        elif action == "perf2x/perf2x":
-            self._composite(given, contexts)
+            names = map(Path, given["path"].split())
+            self.run.artifacts[given["name"]] = {path.name for path in names if (self.work / path).exists()}
+        elif action == "./perf2x":
+            outputs |= self._composite(given, contexts)
+            return self.run.code
         elif action not in ("actions/checkout", "actions/setup-python"):
             raise AssertionError(f"no stand-in for {action}")
         return 0
 
-    def _composite(self, given: Tree, contexts: Tree) -> None:
+    def _composite(self, given: Tree, contexts: Tree) -> Tree:
+        """Run the action of this repository; return its outputs."""
         stated = yaml.safe_load((Path(__file__).parents[2] / "action.yml").read_text())
         assert set(given) <= set(stated["inputs"])
         inputs = {name: str(given.get(name, one["default"])) for name, one in stated["inputs"].items()}
-        self.steps(stated["runs"]["steps"], {**contexts, "inputs": inputs})
+        left = self.steps(stated["runs"]["steps"], {**contexts, "inputs": inputs})
+        return {name: self._filled(one["value"], left, {}) for name, one in stated["outputs"].items()}
 
     def _restore(self, given: Tree, outputs: dict[str, str]) -> None:
+        self._check_key(given["key"])
         held = [cache for cache in self.service.caches if cache[1] == given["path"]]
         exact = [cache for cache in held if cache[0] == given["key"]]
         alike = [cache for cache in held if cache[0].startswith(given["restore-keys"])]
@@ -166,10 +230,15 @@ class _Job:
             shutil.copytree(contents, self.work / path, dirs_exist_ok=True)
             outputs |= {"cache-matched-key": key, "cache-hit": str(bool(exact)).lower()}
 
+    def _check_key(self, key: str) -> None:
+        """As actions/cache does."""
+        assert len(key) <= 512 and "," not in key
+
     def _save(self, key: str, path: str) -> None:
+        self._check_key(key)
         if any((key, path) == cache[:2] for cache in self.service.caches):
             return  # caches are never overwritten
-        contents = self.temporary / "cache"
+        contents = self.service.folder.parent / f"cache{len(self.service.caches)}"
         shutil.copytree(self.work / path, contents)
         self.service.caches.append((key, path, contents))
 
@@ -192,8 +261,9 @@ class GitLab:
     def _run(self, workflow: Path, rule: int) -> Run:
         """``rule``: which of the job's rules this is."""
         (job,) = yaml.safe_load(workflow.read_text()).values()
-        variables = {**job["variables"], **job["rules"][rule]["variables"]}
+        variables = {**job["variables"], **job["rules"][rule]["variables"], "CI_JOB_NAME_SLUG": "profile"}
         policy = re.sub(r"\$(\w+)", lambda name: variables[name[1]], job["cache"]["policy"])
+        self.folder.mkdir(exist_ok=True)
         work, cache = self.folder / f"run{len(list(self.folder.iterdir()))}", self.folder / "cache"
         work.mkdir(parents=True)
         paths = job["cache"]["paths"]
@@ -204,6 +274,9 @@ class GitLab:
         ran = shell(script, work, {**self.env, **variables, "GITLAB_CI": "true"})
         for path in paths if "push" in policy and (ran.returncode == 0 or job["cache"]["when"] == "always") else ():
             shutil.rmtree(cache / path, ignore_errors=True)
-            shutil.copytree(work / path, cache / path)
-        kept = {name for name in job["artifacts"]["paths"] if (work / name).exists()}
-        return Run(ran.returncode, ran.stdout + ran.stderr, {job["artifacts"]["expose_as"]: kept}, ran.stdout)
+            if (work / path).exists():
+                shutil.copytree(work / path, cache / path)
+        kept = {Path(name).name for name in job["artifacts"]["paths"] if (work / name).exists()}
+        summary = _text(work / "perf-profile" / "report.md")
+        assert summary in ran.stdout
+        return Run(ran.returncode, ran.stdout + ran.stderr, {job["artifacts"]["expose_as"]: kept}, summary)

@@ -117,6 +117,39 @@ def run_steps(workflow: dict[str, dict[str, dict[str, list[dict[str, str]]]]]) -
     return [step["run"] for job in workflow["jobs"].values() for step in job["steps"] if "run" in step]
 
 
+USERS = [ROOT / "action.yml", *sorted((ROOT / "examples" / "ci").glob("git*.yml"))]
+
+
+@pytest.mark.parametrize("file", [*WORKFLOWS, *USERS], ids=lambda path: path.name)
+def test_actions_are_pinned_and_keep_no_credentials(file: Path) -> None:
+    """A tag can move; dependabot moves a commit, and the comment that says which version it is."""
+    text = file.read_text()
+    used = re.findall(r"uses: ([^./\s]\S*)(.*)", text)
+    for action, comment in used:
+        assert re.fullmatch(r"[\w-]+/[\w/-]+@[0-9a-f]{40}", action), action
+        assert re.fullmatch(r" # v\d+\.\d+\.\d+", comment), action
+    assert text.count("actions/checkout@") == text.count("persist-credentials: false")
+    assert bool(used) == (file.name != "gitlab.yml")
+
+
+def test_one_commit_for_one_action() -> None:
+    used = {
+        pin for file in (*WORKFLOWS, *USERS) for pin in re.findall(r"uses: ([\w-]+/[\w-]+)\S*@(\w+)", file.read_text())
+    }
+    assert len(used) == len({action for action, _ in used})
+
+
+def test_what_is_published_was_tested() -> None:
+    """Packages are built once; no job that publishes begins before those files passed."""
+    jobs = yaml.safe_load((GITHUB / "workflows" / "release.yml").read_text())["jobs"]
+    assert jobs["test"]["needs"] == "build" and jobs["pypi"]["needs"] == "test"
+    assert {jobs[name]["needs"] for name in ("release", "docs")} == {"pypi"}
+    assert [name for name in jobs if "packaging/build" in str(jobs[name])] == ["build"]
+    for name in ("test", "pypi", "release"):
+        assert jobs[name]["steps"][0]["with"] == {"name": "packages", "path": "packages/"}
+    assert "pytest" in str(jobs["test"]["steps"][-1]["run"])
+
+
 def test_scripts_that_workflows_call_exist() -> None:
     called = {word for path in WORKFLOWS for word in re.findall(r"bash (\S+)", path.read_text())}
     assert called == {".ci/run", "packaging/build"}

@@ -12,8 +12,7 @@ from perf2x.base.columnar.arrays import F64, I64, AnyArray
 from perf2x.base.columnar.ragged import Ragged, row_numbers
 from perf2x.base.columnar.unique import unique, unique_inverse
 from perf2x.base.errors import SettingError
-from perf2x.model.profile.event_lookup import find_event
-from perf2x.model.profile.profile import Profile
+from perf2x.model.profile.profile import Profile, find_event
 from perf2x.model.profile.shown_frames import LocationFrames, location_frames
 from perf2x.model.profile.stack_tree import location_rows
 

@@ -1,22 +1,22 @@
 """The typer application: names of the commands, each imported when it is used."""
 
-import contextlib
 import functools
 import inspect
 import os
-from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
 from perf2x import __version__
-from perf2x.cli.error_handling import report_errors
+from perf2x.base.did_you_mean import did_you_mean
+from perf2x.base.errors import OptionError
+from perf2x.cli.error_handling import DONE, USAGE
 from perf2x.cli.help import HelpfulCommand, examples, paragraphs, rare_options
 from perf2x.cli.plain_parameters import take_plain_values
-from perf2x.model.terminal_text import message
+from perf2x.cli.usage_errors import report_usage_errors
 
 COMMANDS = {
     "convert": "Convert a perf.data recording.",
@@ -41,47 +41,53 @@ COMMANDS = {
 space."""
 
 
-_UsageError: Any = typer.BadParameter.__base__
-"""Base class of usage errors, which typer does not export."""
-
-
-@contextlib.contextmanager
-def _plain_usage_errors() -> Iterator[None]:
-    """Remove control characters from usage errors: they may quote file names that a script passed on."""
-    try:
-        yield
-    except _UsageError as error:
-        error.message = message(error.message)
-        raise
-
-
 class LazyGroup(TyperGroup):
     """Commands that are imported when they are used: making the parameters of all costs more than a conversion."""
 
-    def __init__(self, **settings: Any) -> None:
+    def __init__(self, *, lines: dict[str, str] = COMMANDS, **settings: Any) -> None:
         super().__init__(**settings)
-        self.commands = {name: TyperCommand(name, help=line) for name, line in COMMANDS.items()}
+        self.commands = {name: TyperCommand(name, help=line) for name, line in lines.items()}
 
     def get_params(self, ctx: Any) -> Any:
         """Return the options before the command, with those of completion and help."""
         return take_plain_values(super().get_params(ctx))
 
+    def parse_args(self, ctx: Any, args: list[str]) -> Any:
+        """Parse the options before the command; print the help where nothing was typed."""
+        if not args and not ctx.resilient_parsing:
+            typer.echo(ctx.get_help())
+            ctx.exit(USAGE)
+        with report_usage_errors(ctx):
+            return super().parse_args(ctx, args)
+
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Replace the stub of the command with the command itself; its name may be two words."""
         if " ".join(args[:2]) in COMMANDS:
             args = [" ".join(args[:2]), *args[2:]]
+        elif args[0] not in COMMANDS and not ctx.resilient_parsing:
+            _refuse(ctx, args)
         name, stub, rest = super().resolve_command(ctx, args)
         return name, stub if name is None else command(name), rest
 
-    def make_context(self, *args: Any, **extra: Any) -> Any:
-        """Parse the options before the command."""
-        with _plain_usage_errors():
-            return super().make_context(*args, **extra)
-
     def invoke(self, ctx: Any) -> Any:
         """Run the command; report errors from outside as one sentence and an exit code."""
-        with report_errors(), _plain_usage_errors():
+        with report_usage_errors(ctx):
             return super().invoke(ctx)
+
+
+def _refuse(ctx: Any, args: list[str]) -> NoReturn:
+    """OptionError for what is not a command, with what the user may have meant; the commands of a family as help."""
+    typed, *rest = args
+    family = {name: line for name, line in COMMANDS.items() if name.startswith(f"{typed} ")}
+    if not family and not typed.startswith("-") and (Path(typed).exists() or "." in typed):
+        raise OptionError(f"there is no command {typed}; to convert a recording: perf2x convert {typed}")
+    if not family or (rest and rest[0] not in ("--help", "--help-all", "-h")):
+        words = " ".join(args[: 2 if family else 1])
+        raise OptionError(f"there is no command {words}{did_you_mean(words, COMMANDS)} (perf2x --help)")
+    lines = {name.partition(" ")[2]: line for name, line in family.items()}
+    group = LazyGroup(name=typed, lines=lines, help=f"perf2x {typed} COMMAND --help says more of each.")
+    typer.echo(group.get_help(typer.Context(group, parent=ctx, info_name=typed)))
+    raise typer.Exit(DONE if rest else USAGE)
 
 
 @functools.cache
@@ -105,7 +111,7 @@ app = typer.Typer(
     name="perf2x",
     cls=LazyGroup,
     help="Convert Linux perf.data recordings to pprof, Chrome trace JSON, collapsed stacks and more.",
-    no_args_is_help=True,
+    epilog="perf2x COMMAND --help shows the common options of a command, --help-all all of them.",
     context_settings={"help_option_names": ["--help", "-h"]},
     pretty_exceptions_enable=False,  # a bug report needs the whole traceback as text
 )
@@ -117,12 +123,19 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
+def _show_help(context: typer.Context, wanted: bool) -> None:
+    if wanted and not context.resilient_parsing:
+        typer.echo(context.get_help())
+        raise typer.Exit
+
+
 @app.callback()
 def before_any_command(
     context: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", is_eager=True, callback=_show_version, help="Show the version.")
     ] = False,
+    help_all: Annotated[bool, typer.Option("--help-all", is_eager=True, hidden=True, callback=_show_help)] = False,
 ) -> None:
     """Take defaults from the environment and the configuration file."""
     name = context.invoked_subcommand

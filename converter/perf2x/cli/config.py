@@ -15,16 +15,17 @@ file.
 
 import errno
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
+from perf2x.base.did_you_mean import close_names, did_you_mean
 from perf2x.base.errors import OptionError
 from perf2x.base.files.read_file import read_file
-from perf2x.base.files.rooted_paths import is_file
+from perf2x.base.files.sysroot import SYSROOT, is_file
+from perf2x.cli.plain_parameters import NO, YES
 
 if TYPE_CHECKING:
     from typer.core import TyperCommand, TyperOption
@@ -35,8 +36,8 @@ ENVIRONMENT = "PERF2X_"
 _MOST = 1 << 20
 """Bytes of a file."""
 _NEVER_IN_FILES = frozenset({"send"})
-_YES = frozenset({"1", "true", "t", "yes", "y", "on"})
-_NO = frozenset({"0", "false", "f", "no", "n", "off", ""})
+_LIKE_OURS = 0.8
+"""Likeness of a variable to one of ours, from 0 to 1, that makes it a slip: others are somebody's own."""
 
 
 class Setting(Struct, frozen=True):
@@ -107,7 +108,23 @@ def defaults(
             known = {spelling for other in others for spelling in settings(load(other))}
             if _spelling(key) not in known:
                 raise _unknown(path, key, "there is no option", {*known, *own})
+    _check_variables(environment, own, lambda: (settings(load(other)) for other in others))
     return found | _switched_off(own, environment)
+
+
+def _check_variables(
+    environment: Mapping[str, str], own: dict[str, Setting], others: Callable[[], Iterable[dict[str, Setting]]]
+) -> None:
+    """OptionError for a variable that is nearly one of an option; ``others`` makes the other commands' settings."""
+    ours = {SYSROOT, *map(variable, own)}
+    unknown = [name for name in environment if name.startswith(ENVIRONMENT) and name not in ours]
+    if not unknown:
+        return
+    ours.update(variable(spelling) for known in others() for spelling in known)
+    for name in unknown:
+        close = close_names(name, ours, 1, _LIKE_OURS) if name not in ours else ()
+        if close:
+            raise OptionError(f"{name}: no option has this variable; did you mean {close[0]}?")
 
 
 def _of_command(path: Path, table: dict[str, Any], name: str, others: list[str]) -> Iterator[tuple[str, Any]]:
@@ -125,9 +142,9 @@ def _switched_off(own: dict[str, Setting], environment: Mapping[str, str]) -> di
     for spelling, setting in own.items():
         text = environment.get(variable(spelling)) if setting.negated else None
         if text is not None:
-            if text.lower() not in _YES | _NO:
+            if text.lower() not in YES | NO:
                 raise OptionError(f"{variable(spelling)}={text}: it is a switch; set it to 1 or 0")
-            found[str(setting.option.name)] = text.lower() in _NO
+            found[str(setting.option.name)] = text.lower() in NO
     return found
 
 
@@ -164,9 +181,8 @@ def _config_paths(start: Path) -> Iterator[Path]:
 
 
 def _unknown(path: Path, key: str, problem: str, known: Iterable[str]) -> OptionError:
-    close = get_close_matches(_spelling(key), sorted(known))
-    advice = f"did you mean {' or '.join(close)}?" if close else "perf2x man lists all"
-    return OptionError(f"{path}: {problem} {key!r}; {advice}")
+    advice = did_you_mean(_spelling(key), known) or "; perf2x man lists all"
+    return OptionError(f"{path}: {problem} {key!r}{advice}")
 
 
 def _spelling(key: str) -> str:

@@ -95,7 +95,7 @@ def _flush_stdout() -> None:
 
 
 def _os_error_sentence(error: OSError) -> str:
-    """The sentence for an error of the operating system; base/files/output_file.py words those of output files."""
+    """The sentence for an error of the operating system; base/files/atomic.py words those of output files."""
     reason = error.strerror or str(error)
     if error.filename:
         return f"{error.filename}: {reason}"

@@ -12,6 +12,7 @@ from typer.core import TyperCommand
 from perf2x.cli.as_typed import as_typed, option_of
 from perf2x.cli.options import Rare
 from perf2x.cli.plain_parameters import take_plain_values
+from perf2x.cli.usage_errors import report_usage_errors
 
 _ALL = "perf2x.help_all"
 
@@ -85,7 +86,12 @@ class HelpfulCommand(TyperCommand):
 
     def get_params(self, ctx: Any) -> Any:
         """Return the command's parameters, with that of help."""
-        return take_plain_values(super().get_params(ctx))
+        return take_plain_values(super().get_params(ctx), self.callback)
+
+    def parse_args(self, ctx: Any, args: list[str]) -> Any:
+        """Parse the options."""
+        with report_usage_errors(ctx):
+            return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command; errors name options as they are typed."""

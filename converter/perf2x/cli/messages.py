@@ -4,11 +4,11 @@ import contextlib
 
 import typer
 
-from perf2x.model.terminal_text import message
+from perf2x.model.printable_text import message
 
 
 def print_message(line: str) -> None:
-    """Print one line on standard error, without control characters and of bounded length (model/terminal_text.py)."""
+    """Print one line on standard error, without control characters and of bounded length (model/printable_text.py)."""
     print_text(message(line))
 
 

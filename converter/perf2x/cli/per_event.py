@@ -8,8 +8,7 @@ from msgspec.structs import replace
 
 from perf2x.base.columnar.unique import unique
 from perf2x.base.errors import OptionError
-from perf2x.model.profile.event_lookup import plain_names
-from perf2x.model.profile.profile import Profile
+from perf2x.model.profile.profile import Profile, plain_names
 
 
 def per_event(profile: Profile, target: str, suffix: str) -> Iterator[tuple[str, Profile]]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.progress import Progress as ProgressBar
 
-    from perf2x.pipeline.load_context import Progress
+    from perf2x.pipeline.load_options import Progress
 
 _BAR_AFTER_S = 0.7
 """Seconds before the bar appears, so that it does not flicker during short work."""

@@ -11,7 +11,7 @@ from perf2x.cli.error_handling import GATE
 from perf2x.cli.messages import print_message
 from perf2x.cli.options.gate_options import GateFlags
 from perf2x.model.diagnostics import Severity
-from perf2x.model.terminal_text import message
+from perf2x.model.printable_text import message
 
 if TYPE_CHECKING:
     from perf2x.pipeline.load_result import Loaded

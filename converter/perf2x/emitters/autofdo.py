@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from typing import BinaryIO, ClassVar
 
 from perf2x.model.plugin_options import Needs, check_choices, option
-from perf2x.model.profile.code_counts import COUNTS_CODE, CodeRequest
-from perf2x.model.profile.line_counts import FunctionCounts, LineCount, Place
+from perf2x.model.profile.code_counts import COUNTS_CODE, CodeRequest, FunctionCounts, LineCount, Place
 from perf2x.model.profile.profile import Profile
 
 

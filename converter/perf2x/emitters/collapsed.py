@@ -16,12 +16,11 @@ from perf2x.base.columnar.arrays import I64, AnyArray, row_slices
 from perf2x.base.columnar.ragged import row_numbers
 from perf2x.base.columnar.unique import unique, unique_inverse
 from perf2x.base.errors import OptionError
-from perf2x.emitters.encoding.text_chunks import chunk_array, number_chunks
+from perf2x.emitters.encoding.decimal_text import chunk_array, number_chunks
 from perf2x.model.plugin_options import Needs, check_choices, option
 from perf2x.model.printable_text import one_line
-from perf2x.model.profile.event_lookup import find_event
 from perf2x.model.profile.frame_tree import FrameTree, expand, merge_stacks, reading_order
-from perf2x.model.profile.profile import Profile
+from perf2x.model.profile.profile import Profile, find_event
 from perf2x.model.profile.shown_frames import NO_STACK, LocationFrames, are_jit, location_frames
 from perf2x.model.profile.stack_tree import paths_of_length
 

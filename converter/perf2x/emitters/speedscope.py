@@ -12,16 +12,14 @@ import numpy as np
 
 from perf2x.base.columnar.arrays import I64, AnyArray, row_slices
 from perf2x.base.columnar.unique import rows_by, unique
-from perf2x.emitters.encoding.decimal_text import without_nulls
+from perf2x.emitters.encoding.decimal_text import chunk_array, without_nulls
 from perf2x.emitters.encoding.json_encoder import json_bytes, json_column, json_string
-from perf2x.emitters.encoding.text_chunks import chunk_array
 from perf2x.emitters.flame.picture_title import heading
 from perf2x.emitters.timeline.tracks import Tracks, tracks_of, with_event
 from perf2x.model.plugin_options import Needs, check_choices, option
 from perf2x.model.printable_text import one_line
-from perf2x.model.profile.event_lookup import find_event
 from perf2x.model.profile.frame_tree import FrameRows, expand
-from perf2x.model.profile.profile import Profile
+from perf2x.model.profile.profile import Profile, find_event
 from perf2x.model.profile.shown_frames import LocationFrames, location_frames
 from perf2x.model.profile.stack_tree import depths, paths, used_stacks
 

@@ -1,13 +1,86 @@
-"""Names of a whole dataset: hands out a task per object; rows stay with the workers that write them."""
+"""Names of a whole dataset: hands out a task per object; rows stay with the workers that write them.
+
+One task of symbolizing: the places of one object, wherever a worker runs. Returns a few words alone.
+"""
 
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
+import numpy as np
 from msgspec import Struct, field
 
-from perf2x.fleet.symbolize_object import Named, NamingJob, symbolize_one
-from perf2x.fleet.task_attempt import Failed, Run
+from perf2x.base.columnar.ragged import ranges
+from perf2x.fleet.local_processes import Failed, Run
 from perf2x.model.printable_text import base_name
+from perf2x.storage.dataset.dataset_folder import storage_at
+from perf2x.storage.dataset.names.object_profile import add_lines, object_profile, object_session
 from perf2x.storage.dataset.names.unnamed_places import CodeObject
+from perf2x.storage.dataset.write.recording_to_store import PlaceNames
+from perf2x.symbolizer.symbol_options import SymbolOptions
+
+if TYPE_CHECKING:
+    from perf2x.symbolizer.object_resolver import ResolveResult
+
+
+class NamingJob(Struct, frozen=True):
+    """Facts that all tasks of one run share."""
+
+    folder: str
+    symbols: SymbolOptions
+    max_unpacked: int | None = None
+
+
+class Named(Struct, frozen=True):
+    """End of a task."""
+
+    name: str
+    """Base name of the object."""
+    places: int
+    """Places without names in front of it."""
+    named: int
+    reason: str
+    """The reason why places have none; "" if all have one."""
+
+
+def symbolize_one(code: CodeObject, job: NamingJob) -> Named:
+    """Name the places of an object; those that are found are added to the dataset.
+
+    OutputError when the dataset cannot be written.
+    """
+    from perf2x.base.files.unpack_limit import limit_unpacking
+    from perf2x.model.diagnostics import Diagnostics
+    from perf2x.plugins.registry import load_symbol_sources
+    from perf2x.symbolizer.make_finder import make_context, make_finder
+    from perf2x.symbolizer.mapped_objects import mapped_objects
+    from perf2x.symbolizer.object_resolver import ObjectResolver
+
+    profile, session, diagnostics = object_profile(code), object_session(code), Diagnostics()
+    with limit_unpacking(job.max_unpacked):
+        finder = make_finder(job.symbols, diagnostics)
+        context = make_context(profile, session, job.symbols, diagnostics, finder)
+        (mapped,) = mapped_objects(profile, session)
+        resolver = ObjectResolver(profile, context, [source(context) for source in load_symbol_sources()])
+        found = resolver.resolve(mapped)
+    named = int((found.count > 0).sum())
+    if named:
+        add_lines(storage_at(job.folder), code.id, _place_names(code, found))
+    everything = named == len(code.offset)
+    return Named(base_name(mapped.key.name), len(code.offset), named, "" if everything else found.reason)
+
+
+def _place_names(code: CodeObject, found: "ResolveResult") -> PlaceNames:
+    """Names of the places that have one."""
+    rows = np.flatnonzero(found.count)
+    lines = ranges(found.start[rows], found.count[rows])
+    return PlaceNames(
+        place=code.place[rows],
+        count=found.count[rows],
+        is_exact=found.is_exact[rows],
+        has_inlines=np.full(len(rows), found.has_inlines),
+        function=found.function[lines],
+        line=found.line[lines],
+        functions=found.functions,
+    )
 
 
 class NamingTotals(Struct):

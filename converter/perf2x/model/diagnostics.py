@@ -1,15 +1,16 @@
 """Named counters of everything that was skipped, lost or guessed.
 
 A file that cannot be read raises; a record that cannot be read is counted here and the work goes on.
+
+Diagnostics in plain words: ``file_cut`` of 6,657 is "6,657 bytes missing at the end of the file".
 """
 
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 
 from msgspec import Struct, field
-
-from perf2x.model.diagnostic_words import ENDS_EARLY, in_words
 
 
 class Severity(StrEnum):
@@ -71,3 +72,96 @@ class Diagnostics(Struct):
     def __getitem__(self, name: str) -> int:
         entry = self.counts.get(name)
         return entry.count if entry else 0
+
+
+_WORDS = {
+    "unfinished_file": ("unfinished recording", "unfinished recordings"),
+    "file_cut": ("byte missing at the end of the file", "bytes missing at the end of the file"),
+    "features_cut": ("header section missing at the end of the file", "header sections missing at the end of the file"),
+    "features_malformed": ("damaged header section", "damaged header sections"),
+    "features_unknown": ("header section of a newer perf", "header sections of a newer perf"),
+    "wrapper_damaged": ("damaged compressed file", "damaged compressed files"),
+    "blobs_cut": ("block of trace data cut short", "blocks of trace data cut short"),
+    "bytes_after_last_record": (
+        "unreadable byte after the last whole record",
+        "unreadable bytes after the last whole record",
+    ),
+    "compressed_bytes_after_last_record": (
+        "unreadable byte at the end of the compressed data",
+        "unreadable bytes at the end of the compressed data",
+    ),
+    "compressed_records_broken": (
+        "compressed record that cannot be unpacked",
+        "compressed records that cannot be unpacked",
+    ),
+    "records_malformed": ("damaged record", "damaged records"),
+    "records_of_unknown_type": ("record of unknown type", "records of unknown type"),
+    "samples_malformed": ("damaged sample", "damaged samples"),
+    "samples_of_unknown_event": ("sample of an unknown event", "samples of an unknown event"),
+    "lost_records": ("lost record", "lost records"),
+    "lost_samples": ("lost sample", "lost samples"),
+    "throttled": ("pause of an event that fired too often", "pauses of events that fired too often"),
+    "hardware_trace": ("block of hardware trace", "blocks of hardware trace"),
+    "objects_unreadable": ("unreadable object file", "unreadable object files"),
+    "build_id_mismatch": ("file of another build", "files of another build"),
+    "vmlinux_refused": ("vmlinux of another build", "vmlinux files of another build"),
+    "debuginfod_failed": ("failed debuginfod request", "failed debuginfod requests"),
+    "debuginfod_unusable": ("unusable file from debuginfod", "unusable files from debuginfod"),
+    "debug_info_in_dwo": ("missing .dwo file", "missing .dwo files"),
+    "debug_info_in_dwz": ("missing dwz file", "missing dwz files"),
+    "lines_need_symbolic": ("object read without symbolic", "objects read without symbolic"),
+    "kallsyms_unreadable": ("unreadable copy of the kernel's symbols", "unreadable copies of the kernel's symbols"),
+    "kernel_addresses_hidden": ("kernel symbol table without addresses", "kernel symbol tables without addresses"),
+    "kernel_place_unknown": ("kernel symbol table at an unknown address", "kernel symbol tables at unknown addresses"),
+    "perf_map_of_other_pid": ("perf map of another process id", "perf maps of another process id"),
+    "jitdump_missing": ("missing jitdump file", "missing jitdump files"),
+    "jitdump_lines_outside": ("line outside its compiled code", "lines outside their compiled code"),
+    "jitdump_shared": ("process with a shared jitdump file", "processes with a shared jitdump file"),
+    "jitdump_other_clock": ("jitdump file with another clock", "jitdump files with another clock"),
+    "no_timestamps": ("recording without times", "recordings without times"),
+    "implausible_time": ("implausible time", "implausible times"),
+    "samples_without_time": ("sample at an impossible time", "samples at an impossible time"),
+    "implausible_cpu": ("implausible CPU number", "implausible CPU numbers"),
+    "implausible_period": ("sample with an implausible period", "samples with an implausible period"),
+    "fork_lines_cut": ("chain of forks that is too long", "chains of forks that are too long"),
+    "guessed_frames": ("guessed frame", "guessed frames"),
+    "guessed_jit_frames": ("guessed frame of JIT compiled code", "guessed frames of JIT compiled code"),
+    "damaged_unwind_info": ("object with damaged unwind information", "objects with damaged unwind information"),
+    "stacks_not_unwound": ("user stack dump that was not unwound", "user stack dumps that were not unwound"),
+    "waits_without_stack": ("wait without a stack", "waits without a stack"),
+    "waits_without_end": ("wait without an end", "waits without an end"),
+    "guessed_stacks_of_waits": ("wait with a guessed stack", "waits with a guessed stack"),
+    "switches_not_sampled": ("context switch without a sample", "context switches without a sample"),
+    "begins_without_end": ("beginning without an end", "beginnings without an end"),
+    "ends_without_begin": ("end without a beginning", "ends without a beginning"),
+    "tracepoints_not_sampled": ("tracepoint without a sample", "tracepoints without a sample"),
+    "guessed_ends_of_waits": ("wait with a guessed end", "waits with a guessed end"),
+    "registers_of_unknown_layout": (
+        "sample with registers of an unknown layout",
+        "samples with registers of an unknown layout",
+    ),
+}  # fmt: skip
+
+ENDS_EARLY = frozenset({
+    "unfinished_file", "file_cut", "features_cut", "wrapper_damaged", "blobs_cut", "bytes_after_last_record",
+    "compressed_bytes_after_last_record", "compressed_records_broken",
+})  # fmt: skip
+"""Damage behind which nothing of a recording can be read."""
+_COMMENT = re.compile(r"perf2x-(\w+):(\d+)")
+
+
+def comment(name: str, count: int) -> str:
+    """A diagnostic as profiles carry it in ``Meta.comments``."""
+    return f"perf2x-{name}:{count}"
+
+
+def missing_ends(comments: Iterable[str]) -> list[str]:
+    """What comments of a profile say about ends of recordings that are missing, in words."""
+    found = (match.groups() for text in comments if (match := _COMMENT.fullmatch(text)))
+    return [in_words(name, int(count)) for name, count in found if name in ENDS_EARLY]
+
+
+def in_words(name: str, count: int) -> str:
+    """Describe ``count`` occurrences of a diagnostic; unknown names are split at their underscores."""
+    one, several = _WORDS.get(name, (name.replace("_", " "),) * 2)
+    return f"{count:,} {one if count == 1 else several}"

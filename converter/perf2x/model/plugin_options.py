@@ -54,9 +54,12 @@ class Needs(Struct, frozen=True):
     """What to do with the file ``{0}``: "open it: speedscope.app"."""
 
 
-def option(default: Any, sentence: str, choices: Iterable[str] = ()) -> Any:
-    """Declare a dataclass field with a sentence of help; check_choices refuses values outside ``choices``."""
-    return dataclasses.field(default=default, metadata={"help": sentence, "choices": tuple(choices)})
+def option(default: Any, sentence: str, choices: Iterable[str] = (), least: int = 0) -> Any:
+    """Declare a dataclass field with a sentence of help; check_choices refuses values outside ``choices``.
+
+    Who makes the format by its name refuses numbers below ``least``.
+    """
+    return dataclasses.field(default=default, metadata={"help": sentence, "choices": tuple(choices), "least": least})
 
 
 def check_choices(plugin: Any) -> None:

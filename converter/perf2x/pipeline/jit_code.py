@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from perf2x.base.abi.uapi import SampleType
-from perf2x.pipeline.load_context import LoadContext
+from perf2x.pipeline.load_options import LoadContext
 
 if TYPE_CHECKING:
     from perf2x.binaries.elf.elf_file import ElfObject
@@ -24,7 +24,7 @@ def with_jit_code(recording: Recording, context: LoadContext) -> Sideband:
     sideband, symbols = recording.sideband, context.options.symbols
     if symbols is None:
         return sideband
-    from perf2x.model.recording.mapping_names import is_jitdump
+    from perf2x.model.recording.recorded_names import is_jitdump
 
     if not any(is_jitdump(name) for name in sideband.mmaps.filename):
         return sideband

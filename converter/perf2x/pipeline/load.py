@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from perf2x.analysis.recording_advice import ChainReport, advice, chain_report
 from perf2x.base.errors import OptionError
 from perf2x.base.files.remote import is_address
-from perf2x.model.diagnostic_words import comment
-from perf2x.model.diagnostics import Diagnostics
+from perf2x.model.diagnostics import Diagnostics, comment
 from perf2x.pipeline.datasets.stored_sessions import split_stored
-from perf2x.pipeline.load_context import LoadContext, Progress
-from perf2x.pipeline.load_options import LoadOptions
+from perf2x.pipeline.load_options import LoadContext, LoadOptions, Progress
 from perf2x.pipeline.load_result import Loaded, event_counts
 from perf2x.pipeline.open_sessions import Input, SessionInput, SessionPart, find_sessions
 from perf2x.pipeline.stage_timer import Stages
@@ -70,7 +69,7 @@ def load(
         _require_samples(sum(part.sample_count for part in parts), parts, context)
         loaded = _load_session(sessions[0], context) if len(sessions) == 1 else _fold_sessions(sessions, context)
         _require_samples(len(loaded.profile.samples), parts, context)
-        loaded = _with_listings(_with_comments(loaded), context)
+        loaded = _with_listings(_with_remarks(loaded), context)
         return replace(loaded, profile=replace(loaded.profile, original=original))
 
 
@@ -82,7 +81,7 @@ def _with_listings(loaded: Loaded, context: LoadContext) -> Loaded:
     with context.stages.stage("list"):
         from perf2x.analysis.annotate.make_listings import make_listings
         from perf2x.plugins.registry import load_symbol_sources
-        from perf2x.symbolizer.make_context import make_context
+        from perf2x.symbolizer.make_finder import make_context
 
         profile, recording = loaded.profile, loaded.recording
         session, sideband = recording.session, recording.sideband
@@ -140,12 +139,14 @@ def _load_session(session: SessionInput, context: LoadContext) -> Loaded:
         profile, deferred, unwound = recording.stitched(selection, context)
     else:
         profile, deferred, unwound = stitch_session(recording, selection, context)
+    has_others = options.value or options.data_objects or context.diagnostics["hardware_trace"]
+    chains = ChainReport() if has_others else chain_report(profile, recording.session)
     profile, reports = with_times_used(profile, recording, selection, context)
     profile = _count_code(_keep_events(profile, context), recording, selection, context)
     profile = selection.before_symbols(profile)
     profile, symbols = _symbolize(profile, recording, context)
     if options.off_cpu:
-        from perf2x.transforms.scheduling.scheduler_frames import without_scheduler_frames
+        from perf2x.transforms.scheduling.wait_stacks import without_scheduler_frames
 
         profile = without_scheduler_frames(profile)
     profile, symbols = _anonymize(selection.after_symbols(profile), symbols, context)
@@ -167,6 +168,7 @@ def _load_session(session: SessionInput, context: LoadContext) -> Loaded:
         diagnostics=context.diagnostics,
         waits=reports.waits,
         pairs=reports.pairs,
+        chains=chains,
         sources=(recording.session.source,),
         record_counts=recording.sideband.record_counts,
     )
@@ -234,7 +236,7 @@ def _symbolize(profile: Profile, recording: Recording, context: LoadContext) -> 
     with context.stages.stage("symbolize"):
         from perf2x.pipeline.datasets.stored_recording import StoredRecording
         from perf2x.plugins.registry import load_symbol_sources
-        from perf2x.symbolizer.make_context import make_context
+        from perf2x.symbolizer.make_finder import make_context
         from perf2x.symbolizer.symbolize import ProfileSymbolizer
 
         if context.options.choice.symbols:
@@ -258,8 +260,8 @@ def _resolve_objects(symbolizer: ProfileSymbolizer, context: LoadContext) -> Ite
     return run_tasks(processes, symbolizer.resolve, costs, context.stages, "symbolize")
 
 
-def _with_comments(loaded: Loaded) -> Loaded:
-    """The result with comments that tell a reader of the output what was joined and what was lost."""
+def _with_remarks(loaded: Loaded) -> Loaded:
+    """The result with advice, and with comments that tell a reader of the output what was joined and what was lost."""
     profile, deferred = loaded.profile, loaded.deferred
     lines = []
     if deferred.samples or deferred.records:
@@ -270,7 +272,8 @@ def _with_comments(loaded: Loaded) -> Loaded:
         )
     counts = sorted(loaded.diagnostics.counts.values(), key=lambda count: count.name)
     lines += [comment(count.name, count.count) for count in counts if count.severity != "info"]
-    meta = replace(profile.meta, comments=(*sorted(set(profile.meta.comments)), *lines))
+    comments = (*sorted(set(profile.meta.comments)), *lines)
+    meta = replace(profile.meta, comments=comments, advice=advice(loaded.chains, profile, loaded.symbols))
     return replace(loaded, profile=replace(profile, meta=meta))
 
 
@@ -278,7 +281,7 @@ def local_names(names: Sequence[str]) -> AbstractContextManager[list[str]]:
     """Give names of this machine's files for the inputs: datasets of object stores are copied for as long as that."""
     if not any(map(is_address, names)):
         return contextlib.nullcontext(list(names))
-    from perf2x.storage.dataset.fetched_dataset import fetched
+    from perf2x.storage.dataset.dataset_folder import fetched
 
     return fetched(names)
 

@@ -6,13 +6,15 @@ from collections.abc import Mapping
 
 from msgspec import Struct, field
 
+from perf2x.analysis.recording_advice import ChainReport
+from perf2x.model.advice import Advice
 from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.profile.profile import Profile
 from perf2x.model.recording.events import Recording
 from perf2x.stitcher.call_graphs import UnwindReport
-from perf2x.stitcher.deferred.deferred_report import DeferredReport
+from perf2x.stitcher.deferred.deferred_join import DeferredReport
 from perf2x.symbolizer.symbol_report import SymbolReport
-from perf2x.transforms.pairs.pair_report import PairReport
+from perf2x.transforms.pairs.pair_times import PairReport
 from perf2x.transforms.scheduling.wait_rows import WaitReport
 
 
@@ -47,6 +49,12 @@ class Loaded(Struct, frozen=True):
     """None without ``off_cpu``."""
     pairs: tuple[PairReport, ...] = ()
     """One for each of ``pairs`` that the recording has."""
+    chains: ChainReport = ChainReport()
+
+    @property
+    def advice(self) -> tuple[Advice, ...]:
+        """How to record better; analysis/recording_advice.py decides."""
+        return self.profile.meta.advice
 
     @property
     def samples(self) -> int:

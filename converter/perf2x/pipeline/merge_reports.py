@@ -11,7 +11,7 @@ from perf2x.model.value_limits import check_total
 from perf2x.pipeline.load_result import Loaded, event_counts
 from perf2x.symbolizer.symbol_report import ObjectReport, SymbolReport, sorted_report
 from perf2x.transforms.merge_profiles import with_tags
-from perf2x.transforms.pairs.pair_report import PairReport
+from perf2x.transforms.pairs.pair_times import PairReport
 from perf2x.transforms.profile_fold import ProfileFold
 
 Report = TypeVar("Report", bound=Struct)
@@ -53,6 +53,7 @@ def _add_reports(old: Loaded, new: Loaded) -> Loaded:
         recorded_samples=old.recorded_samples + new.recorded_samples,
         deferred=sum_reports([old.deferred, new.deferred]),
         unwound=sum_reports([old.unwound, new.unwound]),
+        chains=sum_reports([old.chains, new.chains]),
         symbols=merge_symbol_reports([old.symbols, new.symbols]),
         pairs=_sum_pairs([*old.pairs, *new.pairs]),
         waits=sum_reports(waits) if waits else None,

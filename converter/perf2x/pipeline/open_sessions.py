@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from perf2x.base.errors import OptionError
 from perf2x.model.recording.events import Recording, Session
-from perf2x.pipeline.load_context import LoadContext
+from perf2x.pipeline.load_options import LoadContext
 
 MOST_OPEN = 16
 """Inputs that stay open; the index pass over another is done twice, which is a tenth of a conversion's work."""

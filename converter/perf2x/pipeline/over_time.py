@@ -9,13 +9,13 @@ from msgspec.structs import replace
 
 from perf2x.base.errors import SettingError
 from perf2x.model.value_limits import LAST_TIME, check_total
-from perf2x.transforms.pairs.pair_report import PairReport
+from perf2x.transforms.pairs.pair_times import PairReport
 from perf2x.transforms.scheduling.wait_rows import WaitReport
 
 if TYPE_CHECKING:
     from perf2x.model.profile.profile import Profile
     from perf2x.model.recording.events import Recording
-    from perf2x.pipeline.load_context import LoadContext
+    from perf2x.pipeline.load_options import LoadContext
     from perf2x.transforms.filters.apply_choice import Selection
 
 
@@ -67,7 +67,7 @@ def _with_fields(profile: Profile, recording: Recording, context: LoadContext) -
     options = context.options
     if not options.timeline or not options.tracepoint_fields or options.anonymize:
         return profile
-    from perf2x.transforms.add_tracepoint_fields import with_fields
+    from perf2x.transforms.traced_samples import with_fields
 
     return with_fields(profile, recording)
 

@@ -16,7 +16,7 @@ from perf2x.model.recording.sample_batches import take_rows
 if TYPE_CHECKING:
     from perf2x.model.profile.profile import Profile
     from perf2x.model.recording.events import Recording, Want
-    from perf2x.pipeline.load_context import LoadContext
+    from perf2x.pipeline.load_options import LoadContext
     from perf2x.transforms.filters.apply_choice import Selection
 
 _NEVER = np.uint64(2**64 - 1)
@@ -56,7 +56,7 @@ def _symbol_starts(profile: Profile, recording: Recording, context: LoadContext)
     with context.stages.stage("symbolize"):
         from perf2x.analysis.annotate.symbol_starts import symbol_starts
         from perf2x.plugins.registry import load_symbol_sources
-        from perf2x.symbolizer.make_context import make_context
+        from perf2x.symbolizer.make_finder import make_context
 
         facts = make_context(
             profile, recording.session, symbols, context.diagnostics, context.finder, recording.sideband

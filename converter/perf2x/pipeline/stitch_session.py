@@ -6,15 +6,14 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from perf2x.pipeline.load_context import LoadContext
-from perf2x.pipeline.load_options import LoadOptions
+from perf2x.pipeline.load_options import LoadContext, LoadOptions
 
 if TYPE_CHECKING:
     from perf2x.model.profile.profile import Profile
     from perf2x.model.recording.events import Recording, Want
     from perf2x.model.recording.sideband import Sideband
     from perf2x.stitcher.call_graphs import UnwindReport
-    from perf2x.stitcher.deferred.deferred_report import DeferredReport
+    from perf2x.stitcher.deferred.deferred_join import DeferredReport
     from perf2x.stitcher.process_history import ProcessHistory
     from perf2x.stitcher.stitch import StitchOptions
     from perf2x.transforms.filters.apply_choice import Selection
@@ -30,7 +29,7 @@ def stitch_session(
     from perf2x.pipeline.sample_pass import SamplePass
     from perf2x.pipeline.worker_pool import processes_for
     from perf2x.stitcher.call_graphs import CallGraphOptions, CallGraphs, completes_stacks
-    from perf2x.stitcher.deferred.deferred_report import deferred_report
+    from perf2x.stitcher.deferred.deferred_join import deferred_report
     from perf2x.stitcher.profile_builder import build_profile
     from perf2x.stitcher.stitch import Stitcher
     from perf2x.transforms.sample_values import sample_values

@@ -24,8 +24,8 @@ from perf2x.model.profile.profile import (
     Stacks,
     Threads,
     ThreadSwitches,
+    Wait,
 )
-from perf2x.model.profile.waits import Wait
 from perf2x.plugins.registry import Emitter, notes
 from perf2x.plugins.symbol_source_contract import SymbolSourceContract
 

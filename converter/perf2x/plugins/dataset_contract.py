@@ -8,15 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from perf2x.base.columnar.arrays import Bools
-from perf2x.storage.dataset.content_ids import columns_at, distinct_ids
+from perf2x.storage.dataset.content_ids import IdIndex, columns_at, distinct_ids
 from perf2x.storage.dataset.dataset_address import DatasetAddress
 from perf2x.storage.dataset.dataset_folder import Storage, StoredFile, storage_at
 from perf2x.storage.dataset.dataset_schema import PARTITIONED, SORTED_BY, TABLES, arrow, schema_of
-from perf2x.storage.dataset.id_index import IdIndex
 from perf2x.storage.dataset.parquet_files import id_rows, is_known, read_table
 from perf2x.storage.dataset.read.read_dataset import Dataset
 from perf2x.storage.dataset.read.restore_profile import restore_meta, restore_profile
-from perf2x.storage.dataset.sql.stack_views import needed_files
+from perf2x.storage.dataset.sql.table_views import needed_files
 
 if TYPE_CHECKING:
     import pyarrow

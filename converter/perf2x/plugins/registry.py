@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Protocol, TypeVar, ge
 
 from msgspec import Struct
 
+from perf2x.base.did_you_mean import did_you_mean
 from perf2x.base.errors import OptionError, SettingError
 from perf2x.model.plugin_options import Needs, option
 from perf2x.model.profile.profile import Profile
@@ -86,7 +87,8 @@ def load_emitter(name: str) -> type[Emitter]:
     """The emitter class of ``--to NAME``; OptionError when there is none of that name, or it is no emitter."""
     found = available(EMITTERS)
     if name not in found:
-        raise OptionError(f"no output format {name!r}; installed: {', '.join(found)}")
+        meant = did_you_mean(name, found) or ";"
+        raise OptionError(f"no output format {name!r}{meant} installed: {', '.join(found)}")
     emitter: type[Emitter] = found[name].load()
     if not hasattr(emitter, "needs"):
         raise OptionError(f"{name} ({found[name].value}) is a plugin for another version of perf2x: it has no needs")
@@ -101,6 +103,8 @@ class OptionHelp(Struct, frozen=True):
     default: object
     help: str
     choices: tuple[str, ...]
+    least: int = 0
+    """Least value of a number."""
 
 
 def emitter_options(emitter: type) -> tuple[OptionHelp, ...]:
@@ -114,6 +118,7 @@ def emitter_options(emitter: type) -> tuple[OptionHelp, ...]:
             field.default,
             field.metadata.get("help", ""),
             field.metadata.get("choices", ()),
+            field.metadata.get("least", 0),
         )
         for field in dataclasses.fields(emitter)
     )
@@ -130,15 +135,20 @@ def build_emitter(name: str, options: Mapping[str, object] | None = None) -> Emi
 
 def build_options(kind: type[Options], name: str, options: Mapping[str, object] | None = None) -> Options:
     """Make the options of the format ``name``, a dataclass, as ``build_emitter`` does."""
-    known = {entry.name for entry in emitter_options(kind)}
+    known = {entry.name: entry for entry in emitter_options(kind)}
     hints = get_type_hints(kind)
     values: dict[str, Any] = {}
     for key, value in (options or {}).items():
         field = key.replace("-", "_")
         if field not in known:
             others = f"it has {', '.join(sorted(known))}" if known else "it has none"
-            raise SettingError(f"{name} has no option ", key, f"; {others}")
+            raise SettingError(
+                f"{name} has no option ", key, f"{did_you_mean(field, known, alike=0.8) or ';'} {others}"
+            )
         values[field] = _parse_value(field, value, hints[field])
+        least = known[field].least
+        if isinstance(values[field], int) and values[field] < least:
+            raise SettingError("", field, f"={values[field]}: it must be at least {least}")
     return kind(**values)
 
 
@@ -149,6 +159,8 @@ def notes(emitter: Emitter, profile: Profile) -> tuple[str, ...]:
 
 
 _TRUTH = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
+
+_EXPECTED = {bool: "yes or no", int: "a whole number"}
 
 
 def _parse_value(name: str, value: object, hint: Any) -> object:
@@ -162,7 +174,7 @@ def _parse_value(name: str, value: object, hint: Any) -> object:
     try:
         return _TRUTH[value.lower()] if kind is bool else kind(value)
     except (KeyError, ValueError) as error:
-        raise SettingError("", name, f"={value}: expected {kind.__name__}") from error
+        raise SettingError("", name, f"={value}: expected {_EXPECTED.get(kind, kind.__name__)}") from error
 
 
 def load_symbol_sources() -> "list[type[SymbolSource]]":

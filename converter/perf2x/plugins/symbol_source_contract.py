@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from perf2x.binaries.find.object_files import ObjectFiles
+from perf2x.binaries.find.object_finder import ObjectFiles
 from perf2x.symbolizer.sources.symbol_source import Dso, DsoKind, SymbolSource
 
 

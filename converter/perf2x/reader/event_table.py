@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from perf2x.base.abi.uapi import SampleType
 from perf2x.base.columnar.arrays import I32, I64, U64
-from perf2x.base.columnar.secret_keys import numbers_from_keys, secret_key
+from perf2x.base.columnar.hashing import numbers_from_keys, secret_key
 from perf2x.model.recording.events import Event
 from perf2x.reader.block import Block
 
@@ -29,7 +29,7 @@ class EventTable(Struct):
 
     events: list[Event] = field(default_factory=list)
     _owners: dict[bytes, int] = field(default_factory=dict)
-    """The first event that has each id, by the id's key (see base/columnar/secret_keys.py)."""
+    """The first event that has each id, by the id's key (see base/columnar/hashing.py)."""
     _ids: "_Ids | None" = None
 
     def add(self, event: Event) -> None:

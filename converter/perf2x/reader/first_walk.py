@@ -16,10 +16,9 @@ from perf2x.base.columnar.arrays import U8, U64
 from perf2x.base.errors import FormatError
 from perf2x.base.files.unpack_limit import format_size, record_limit
 from perf2x.model.diagnostics import Count, Severity
-from perf2x.reader.block import Block, make_block
+from perf2x.reader.block import Block, BlockPlan, Chunk, DataSection, RecordStream, join_bytes, make_block
 from perf2x.reader.containers.compressed_records import Unpacker
 from perf2x.reader.record_framing import FramedRecords, frame_records
-from perf2x.reader.record_stream import BlockPlan, Chunk, DataSection, RecordStream, join_bytes
 
 SPAN = 2 << 20
 """Bytes of records in a block, about: small enough for the cache, large enough to hide numpy's cost per call."""

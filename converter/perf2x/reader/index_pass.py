@@ -14,18 +14,17 @@ from perf2x.base.columnar.unique import rows_by, unique
 from perf2x.model.diagnostics import Count, Diagnostics, Severity
 from perf2x.model.recording.events import Event, Session
 from perf2x.model.recording.sideband import Sideband
-from perf2x.reader.block import Block
+from perf2x.reader.block import Block, RecordStream
 from perf2x.reader.event_table import EventTable
 from perf2x.reader.file_clock import FileClock
 from perf2x.reader.first_walk import FirstWalk
 from perf2x.reader.lost_records import note_losses
 from perf2x.reader.open_input import OpenedInput
-from perf2x.reader.record_stream import RecordStream
 from perf2x.reader.records.decoders import DECODERS
 from perf2x.reader.records.field_cursor import FieldCursor, as_i32
-from perf2x.reader.records.read_counters import CounterReadings, DeliveredSamples, GroupReadSplitter, read_values
 from perf2x.reader.records.record_types import RECORD_NAMES, SESSION_RECORDS
 from perf2x.reader.records.sample_decoder import SampleLayout, sample_layout, words_before_read
+from perf2x.reader.records.variable_fields import CounterReadings, DeliveredSamples, GroupReadSplitter, read_values
 from perf2x.reader.session_builder import SessionBuilder
 from perf2x.reader.sideband_decoder import SidebandDecoder
 

@@ -20,7 +20,7 @@ from perf2x.base.columnar.unique import unique
 from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.recording.events import ALL, Others, Recording, Samples, Session, Shard, Want
 from perf2x.model.recording.sideband import DeferredChains, Sideband
-from perf2x.reader.sideband_tables import take_rows
+from perf2x.reader.sideband_decoder import take_rows
 
 _SYNTHESIZED = ("mmaps", "comms", "forks", "exits")
 

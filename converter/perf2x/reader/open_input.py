@@ -15,9 +15,9 @@ from msgspec import Struct
 
 from perf2x.base.errors import FormatError
 from perf2x.model.diagnostics import Diagnostics
+from perf2x.reader.block import DataSection
 from perf2x.reader.containers.file_header import open_container
 from perf2x.reader.containers.input_file import input_name, map_input
-from perf2x.reader.record_stream import DataSection
 from perf2x.reader.session_builder import SessionBuilder
 
 

@@ -1,29 +1,40 @@
-"""An opened recording: indexed and finished, ready for any number of sample passes."""
+"""An opened recording: indexed and finished, ready for any number of sample passes.
 
+What a recording and every earlier or cut state of it have in common: events, and the records up to the first sample.
+
+::
+
+    killed, or still running   |header|attrs|records …|SAMPLE|…
+    cut                        |header|attrs|records …|SAMPLE|………
+    whole                      |header|attrs|records …|SAMPLE|………………………|features|
+                                       └───── digest ──────┘
+"""
+
+import hashlib
 from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from perf2x.base.abi.perffile import UserRecordType
+from perf2x.base.abi.uapi import RecordType
 from perf2x.base.columnar.arrays import I32, I64, U64, Bools
 from perf2x.base.columnar.unique import rows_by
 from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.recording.events import ALL, Event, Others, Samples, Session, Shard, Want
 from perf2x.model.recording.sample_batches import join_batches, select_rows, take_rows
 from perf2x.model.recording.sideband import Sideband
-from perf2x.reader.block import Block
+from perf2x.reader.block import Block, RecordStream
 from perf2x.reader.event_table import EventTable, trailer_length
 from perf2x.reader.index_pass import Progress, RecordingIndex, is_group_read, run_index_pass
 from perf2x.reader.open_input import open_input
-from perf2x.reader.recording_beginning import beginning_of
 from perf2x.reader.records.clamp_values import clamp_samples, note_implausible
-from perf2x.reader.records.decoders import decode_records
+from perf2x.reader.records.decoders import decode_records, read_trailer
 from perf2x.reader.records.field_cursor import FieldCursor
 from perf2x.reader.records.off_cpu_samples import is_off_cpu, override_off_cpu
-from perf2x.reader.records.read_counters import DeliveredSamples
 from perf2x.reader.records.sample_decoder import SampleLayout, decode_samples, sample_layout
-from perf2x.reader.records.sample_id import read_trailer
+from perf2x.reader.records.variable_fields import DeliveredSamples
 
 
 def open_recording(
@@ -182,3 +193,27 @@ class _DecodingGroups(Struct, frozen=True):
 
 def _default_period(event: Event) -> int:
     return event.sample_period if event.sample_period and "freq" not in event.flags else 1
+
+
+_WIDTH = 16
+_LAST = (int(RecordType.SAMPLE), int(UserRecordType.FINISHED_INIT))
+
+
+def beginning_of(events: Sequence[Event], stream: RecordStream) -> bytes | None:
+    """Digest of 16 bytes, None where there is no sample: the first one's time, thread and address tell sessions apart.
+
+    Files of a directory grow side by side, so that only the first one counts, which perf ends by FINISHED_INIT.
+    """
+    digest = hashlib.blake2b(digest_size=_WIDTH)
+    digest.update(repr([(event.type, event.config, event.sample_type, event.ids) for event in events]).encode())
+    last = _LAST[: len(stream.sections)]
+    none = [np.zeros(0, np.int32)] * sum(map(len, stream.plans))
+    for number, block in stream.blocks(none):
+        if number >= len(stream.plans[0]):
+            break
+        ends = np.flatnonzero(np.isin(block.types, last))
+        stop = int(block.starts[ends[0]] * 8 + block.sizes[ends[0]]) if len(ends) else len(block.data)
+        digest.update(block.data[:stop].tobytes())
+        if len(ends):
+            return digest.digest()
+    return None

@@ -12,7 +12,6 @@ from perf2x.base.abi.layouts import ATTR_SIZE_VER0, HEADER_SIZE, ByteOrder
 from perf2x.base.abi.perffile import BUILD_ID_SIZE, MACHINES, MISC_BUILD_ID_SIZE, EventUpdate, Feature, UserRecordType
 from perf2x.base.abi.uapi import ClockId, EventType
 from perf2x.model.diagnostics import Diagnostics, Severity
-from perf2x.model.recording.build_ids import VDSO
 from perf2x.model.recording.events import Session
 from perf2x.reader.containers.file_header import Container
 from perf2x.reader.event_table import EventTable
@@ -204,13 +203,23 @@ def _wall_clock_offset(clock: Mapping[str, int] | None, clock_id: int) -> int | 
     return clock["wall_clock_ns"] - clock["clockid_time_ns"] if clock else None
 
 
-_COPY = re.compile(r"/tmp/perf-vdso\.so-.{6}")
+_COPY = re.compile(r"/tmp/perf-(vdso|vdso32|vdsox32)\.so-.{6}")
 
 
 def with_vdso(build_ids: Mapping[str, bytes]) -> dict[str, bytes]:
-    """Name the copy of perf's vDSO ``[vdso]``; copies of several vDSOs (perf-read-vdso32) keep their names."""
-    copies = {build_id for name, build_id in build_ids.items() if _COPY.fullmatch(name)}
-    if len(copies) != 1 or VDSO in build_ids:
-        return dict(build_ids)
-    others = {name: build_id for name, build_id in build_ids.items() if not _COPY.fullmatch(name)}
-    return others | {VDSO: copies.pop()}
+    """Name the copies of vDSOs that perf and perf-read-vdso32 made ``[vdso]``, ``[vdso32]`` and ``[vdsox32]``.
+
+    Several copies of one name that differ keep theirs.
+    """
+    named = dict(build_ids)
+    for kind in ("vdso", "vdso32", "vdsox32"):
+        copies = {name: build_id for name, build_id in build_ids.items() if _copied(name) == kind}
+        if len(set(copies.values())) == 1 and f"[{kind}]" not in build_ids:
+            named = {name: build_id for name, build_id in named.items() if name not in copies}
+            named[f"[{kind}]"] = next(iter(copies.values()))
+    return named
+
+
+def _copied(name: str) -> str:
+    found = _COPY.fullmatch(name)
+    return found[1] if found else ""

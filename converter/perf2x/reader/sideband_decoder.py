@@ -1,18 +1,91 @@
-"""Decodes side-band records (all but samples) of many blocks together, and collects them in tables."""
+"""Decodes side-band records (all but samples) of many blocks together, and collects them in tables.
+
+Builds the side-band tables from decoded columns, block by block.
+"""
+
+from typing import Any, TypeVar
 
 import numpy as np
+from msgspec import Struct, field
 
-from perf2x.base.columnar.arrays import I64
+from perf2x.base.columnar.arrays import I64, Bools, ColumnTable, column_type
+from perf2x.base.columnar.interner import RaggedInterner
+from perf2x.base.columnar.ragged import Ragged, SharedRows, concatenate, join_columns
 from perf2x.base.columnar.unique import rows_by
 from perf2x.model.diagnostics import Diagnostics, Severity
-from perf2x.model.recording.sideband import Sideband
+from perf2x.model.recording.sideband import DeferredChains, Sideband
 from perf2x.reader.block import Block, copy_records, join_blocks
 from perf2x.reader.event_table import EventTable
 from perf2x.reader.file_clock import FileClock, has_trailer
 from perf2x.reader.records.clamp_values import clamp_columns, note_implausible
 from perf2x.reader.records.decoders import DECODERS, decode_records
 from perf2x.reader.records.record_types import RECORD_NAMES
-from perf2x.reader.sideband_tables import TABLES, TableBuilder, build_sideband
+
+Table = TypeVar("Table")
+
+_SHARED = "chain"
+"""Ragged column whose equal rows are stored once: a long system call repeats one user stack a thousand times."""
+_ORDER: dict[type, tuple[str, ...]] = {DeferredChains: ("position", "time", "tid", "cookie")}
+"""Sort columns by table, most significant last (numpy.lexsort); tables that are not listed are in file order."""
+TABLES: dict[str, type[ColumnTable]] = {
+    name: kind
+    for name, kind in Sideband.__annotations__.items()
+    if isinstance(kind, type) and issubclass(kind, ColumnTable)
+}
+
+
+class TableBuilder(Struct):
+    """One table in the making: the decoded parts of each column, in order."""
+
+    row_type: type[Struct]
+    parts: dict[str, list[Any]] = field(default_factory=dict)
+    chains: RaggedInterner = field(default_factory=RaggedInterner)
+
+    def append(self, columns: dict[str, Any], keep: Bools) -> None:
+        """Add the rows of ``columns`` where ``keep`` (n,) holds; columns that the table lacks are dropped."""
+        whole = bool(keep.all())
+        for column in self.row_type.__struct_fields__:
+            value = columns[column] if whole else take_rows(columns[column], np.flatnonzero(keep))
+            if column == _SHARED:
+                value = self.chains.number_rows(value).astype(np.int32)
+            self.parts.setdefault(column, []).append(value)
+
+    def finish(self) -> Any:
+        """Return the table, sorted; empties the builder."""
+        columns = {
+            column: self._joined(column, self.parts.pop(column, [])) for column in self.row_type.__struct_fields__
+        }
+        if _SHARED in columns:
+            columns[_SHARED] = SharedRows(columns[_SHARED], self.chains.table())
+        order = np.lexsort([columns[name] for name in _ORDER.get(self.row_type, ("position",))])
+        if np.all(order[1:] > order[:-1]):
+            return self.row_type(**columns)
+        return self.row_type(**{name: take_rows(columns.pop(name), order) for name in list(columns)})
+
+    def _joined(self, column: str, parts: list[Any]) -> Any:
+        kind = self.row_type.__annotations__[column]
+        if kind is Ragged:
+            return concatenate(parts)
+        if kind in (list[str], list[bytes]):
+            return join_columns([[], *parts])
+        dtype = np.int32 if column == _SHARED else column_type(self.row_type, column)
+        return np.concatenate([np.zeros(0, dtype), *(part.astype(dtype, copy=False) for part in parts)])
+
+
+def take_rows(value: Any, rows: I64) -> Any:
+    """Return the rows of a column, in the order given."""
+    if isinstance(value, Ragged | SharedRows):
+        return value.take(rows)
+    if isinstance(value, list):
+        return [value[row] for row in rows.tolist()]
+    return value[rows]
+
+
+def build_sideband(builders: dict[str, TableBuilder], counts: dict[str, int], end: int) -> Sideband:
+    """Finish all tables, empty ones too."""
+    tables = {name: builders.get(name, TableBuilder(kind)).finish() for name, kind in TABLES.items()}
+    return Sideband(**tables, record_counts=counts, stream_end=end)
+
 
 _MANY = 4096
 """Number of records that are decoded at once: a call costs by the block."""

@@ -10,7 +10,7 @@ to where the next newer one left::
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I64, U64
+from perf2x.base.columnar.arrays import I64, U64, no_rows
 from perf2x.base.columnar.ragged import row_numbers
 from perf2x.model.profile.code_counts import (
     EXTERNAL,
@@ -55,7 +55,7 @@ class CodeCounter:
         """``rows``: the object's rows of ``history.mmaps``."""
         self._history, self._request = history, request
         self._code = ObjectCode(history, rows)
-        self._branches, self._samples = [_no_branches()], [_no_samples()]
+        self._branches, self._samples = [no_rows(BranchCounts)], [no_rows(AddressCounts)]
 
     def add(self, samples: Samples) -> None:
         """Add a batch."""
@@ -99,12 +99,3 @@ def next_branches(source: U64, target: U64, sample: I64) -> U64:
     newer = np.concatenate([[NOT_RECORDED], source[:-1]])[: len(source)].astype(np.uint64)
     same = np.concatenate([[False], sample[1:] == sample[:-1]])[: len(source)]
     return np.where(same & (newer != EXTERNAL) & (target != EXTERNAL), newer, NOT_RECORDED)
-
-
-def _no_branches() -> BranchCounts:
-    nowhere, none = np.zeros(0, np.uint64), np.zeros(0, np.int64)
-    return BranchCounts(nowhere, nowhere, nowhere, none, none)
-
-
-def _no_samples() -> AddressCounts:
-    return AddressCounts(np.zeros(0, np.uint64), np.zeros(0, np.int64))

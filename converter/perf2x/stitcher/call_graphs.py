@@ -16,8 +16,8 @@ from msgspec.structs import replace
 
 from perf2x.base.abi.uapi import BranchSampleType, SampleType
 from perf2x.base.columnar.arrays import I32, I64, U8, U64, Bools
+from perf2x.base.columnar.lookup_cache import RecentLookups
 from perf2x.base.columnar.ragged import Ragged, concatenate
-from perf2x.base.columnar.recent_lookups import RecentLookups
 from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.profile.made_up_frames import RootFrame
 from perf2x.model.recording.events import Branches, Event, Samples, Session, UserStacks, Want

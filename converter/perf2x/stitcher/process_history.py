@@ -1,6 +1,13 @@
 """Every process of a recording over time: what was mapped where, and what threads were called.
 
 Built once from the side-band records and never changed, so that forked workers share it without a copy.
+
+Events of the side-band are in total order: by time, then by position in the file. The *rank* of a record is the number
+of events before it. Times are compared once, here; all other modules compare these small integers, which also serves
+recordings without timestamps (all times are 0: the position alone decides).
+
+A thread is named by its own PERF_RECORD_COMM, else like its parent at the fork (thread__fork in tools/perf), else
+``:TID`` as perf prints unnamed threads; tid 0 is ``swapper``.
 """
 
 import numpy as np
@@ -8,17 +15,98 @@ from msgspec import Struct
 
 from perf2x.base.abi.uapi import SampleType
 from perf2x.base.columnar.arrays import I32, I64, U64
+from perf2x.base.columnar.interner import StringInterner
 from perf2x.model.diagnostics import Diagnostics, Severity
+from perf2x.model.recording.build_ids import with_vdso_names
 from perf2x.model.recording.events import Samples, Session
-from perf2x.model.recording.sideband import Mmaps, Sideband
+from perf2x.model.recording.sideband import Comms, Mmaps, Sideband, Tasks
 from perf2x.model.value_limits import LAST_TIME
 from perf2x.stitcher.deferred.deferred_matching import DeferredRecords
-from perf2x.stitcher.history.address_layout import AddressLayout
 from perf2x.stitcher.history.address_spaces import MAX_FORK_DEPTH, AddressSpaces
-from perf2x.stitcher.history.event_order import EventOrder, order_events
 from perf2x.stitcher.history.kernel_mappings import append_ksymbols, extend_kernel_text
-from perf2x.stitcher.history.profile_mappings import MergedMappings, merge_mappings
-from perf2x.stitcher.history.thread_names import ThreadNames
+from perf2x.stitcher.history.keyed_values import KeyedValues
+from perf2x.stitcher.history.profile_mappings import AddressLayout, MergedMappings, merge_mappings
+
+
+class ThreadNames:
+    """Names by (tid, rank) as indices of ``texts``, and which thread it is that has the tid."""
+
+    def __init__(self, comms: Comms, comm_rank: I64, forks: Tasks, fork_rank: I64) -> None:
+        strings = StringInterner()
+        tids, ranks, names = _changes(comms, comm_rank, forks, fork_rank, strings)
+        self.texts = strings.table()
+        self._names = KeyedValues(np.array(tids, np.int64), np.array(ranks, np.int64), np.array(names, np.int64))
+        self._starts = KeyedValues(forks.tid.astype(np.int64), fork_rank, fork_rank)
+
+    def at(self, tid: I64, rank: I64) -> I64:
+        """(n,) int64: index in ``texts`` of each thread's name at each rank, −1 for unnamed threads."""
+        return self._names.at(tid, rank)
+
+    def start(self, tid: I64, rank: I64) -> I64:
+        """(n,) int64: the rank of the fork of the thread that has each tid at each rank, −1: no fork was recorded."""
+        return self._starts.at(tid, rank)
+
+
+def _changes(
+    comms: Comms, comm_rank: I64, forks: Tasks, fork_rank: I64, strings: StringInterner
+) -> tuple[list[int], list[int], list[int]]:
+    """Walk names and forks in order; a Python step per record of either, not per sample."""
+    steps = [(rank, -1, row) for row, rank in enumerate(comm_rank.tolist())]
+    steps += [(rank, 1, row) for row, rank in enumerate(fork_rank.tolist())]
+    comm_ids = strings.add_all(comms.comm).tolist()
+    comm_tids = comms.tid.tolist()
+    children, parents = forks.tid.tolist(), forks.ptid.tolist()
+    current: dict[int, int] = {}
+    changes: tuple[list[int], list[int], list[int]] = ([], [], [])
+    for rank, is_fork, row in sorted(steps):
+        tid = children[row] if is_fork > 0 else comm_tids[row]
+        if is_fork > 0:
+            current.pop(tid, None)  # another thread had the id before (machine__process_fork_event)
+        name = current.get(parents[row], -1) if is_fork > 0 else comm_ids[row]
+        current[tid] = name
+        for column, value in zip(changes, (tid, rank, name), strict=True):
+            column.append(value)
+    return changes
+
+
+class EventOrder(Struct, frozen=True):
+    """Sorted times and positions of all events; made by ``order_events``."""
+
+    times: U64
+    next_times: U64
+    """(events + 1,) the time of the next event after each rank; the last is a sentinel."""
+    positions: I64
+    """Rising, for ranking."""
+    tie_keys: I64
+    """(time slot, rank of position) of each event packed into one integer, rising."""
+    slots: U64
+    """Distinct times, rising."""
+
+    def rank(self, time: U64 | None, position: I64) -> I64:
+        """(n,) number of events before each (time, position); of events at the same time, those earlier in the file."""
+        if time is None:
+            time = np.zeros(len(position), np.uint64)
+        rank = np.searchsorted(self.times, time, "left")
+        tied = np.flatnonzero(self.next_times.take(rank) == time)
+        if len(tied):
+            rank[tied] = np.searchsorted(self.tie_keys, self._tie_key(time[tied], position[tied]), "left")
+        return rank
+
+    def _tie_key(self, time: U64, position: I64) -> I64:
+        slot = np.searchsorted(self.slots, time)
+        return slot * (len(self.positions) + 1) + np.searchsorted(self.positions, position, "left")
+
+
+def order_events(time: U64, position: I64) -> tuple[EventOrder, I64]:
+    """The order, and (n,) the rank from which each event is in force: the number of events up to and including it."""
+    order = np.lexsort((position, time))
+    in_force = np.empty(len(order), np.int64)
+    in_force[order] = np.arange(1, len(order) + 1)
+    slots, slot = np.unique(time, return_inverse=True)
+    ranks = np.searchsorted(np.sort(position), position)
+    keys = slot.reshape(-1) * (len(order) + 1) + ranks
+    times = time[order]
+    return EventOrder(times, np.append(times, np.uint64(0)), np.sort(position), np.sort(keys), slots), in_force
 
 
 class ProcessHistory(Struct, frozen=True):
@@ -70,7 +158,8 @@ def build_process_history(
     With ``per_process``, mappings of one file in several processes stay apart. Reports processes whose mappings are
     incomplete because there were too many forks to ``diagnostics``.
     """
-    mmaps = append_ksymbols(extend_kernel_text(sideband.mmaps), sideband.ksymbols)
+    mmaps = with_vdso_names(extend_kernel_text(sideband.mmaps), session)
+    mmaps = append_ksymbols(mmaps, sideband.ksymbols)
     tables = (mmaps, sideband.comms, sideband.forks, sideband.ksymbols)
     order, ranks = order_events(
         np.concatenate([table.time for table in tables]), np.concatenate([table.position for table in tables])

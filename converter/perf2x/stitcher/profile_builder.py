@@ -2,40 +2,42 @@
 
 Every table is sorted by content (strings, mappings, locations, threads, samples), so that two files with the same
 records in different order, or one file read in two parts, give the same profile.
+
+Events of the recording become events in the profile's terms.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
 from msgspec.structs import replace
 
+from perf2x.base.abi.uapi import EventType, ReadFormat, SampleType, SoftwareConfig
 from perf2x.base.columnar.arrays import I32, I64, U64, AnyArray
 from perf2x.base.columnar.interner import StringInterner, prefix_tree
 from perf2x.base.columnar.ragged import Ragged, offsets_of
-from perf2x.base.columnar.unique import argsort_rows, group_rows, unique, unique_inverse
-from perf2x.model.profile.made_up_frames import ROOT_FRAME_NAMES, RootFrame
+from perf2x.base.columnar.unique import argsort_rows, group_rows, unique_inverse
+from perf2x.model.profile.made_up_frames import root_functions
 from perf2x.model.profile.profile import (
     Functions,
     Locations,
     Mappings,
     Meta,
     Profile,
+    ProfileEvent,
     ProfileSamples,
     Stacks,
     Threads,
 )
 from perf2x.model.profile.recorded_samples import RecordedRows
 from perf2x.model.profile.stack_tree import sum_sample_rows
-from perf2x.model.recording.events import Session
+from perf2x.model.recording.events import Event, Session
 from perf2x.model.recording.sideband import Cgroups
-from perf2x.model.value_limits import LAST_TIME, MOST_VALUE, too_much
+from perf2x.model.value_limits import LAST_TIME, MOST_PERIOD, MOST_VALUE, too_much
 from perf2x.stitcher.process_history import ProcessHistory
-from perf2x.stitcher.profile_events import profile_events
 from perf2x.stitcher.stacks.frame_keys import decode_keys, distinct_keys
-from perf2x.stitcher.stacks.sample_sums import SampleRows
+from perf2x.stitcher.stacks.sample_sums import SampleRows, TimedRows
 from perf2x.stitcher.stacks.stack_interner import ThreadRows
-from perf2x.stitcher.stacks.timed_samples import TimedRows
 from perf2x.stitcher.stitch_result import SampleTotals, StitchResult
 from perf2x.stitcher.timeline_tables import losses, parents, thread_name, thread_switches
 
@@ -132,7 +134,7 @@ def _locations(
     lookup = frames.address - called.astype(np.uint64)
     order, rank = group_rows([mapping, frames.address, lookup, frames.mode.astype(np.int64), frames.root])
     root = frames.root[order]
-    functions, line_function = _root_functions(root, strings)
+    functions, line_function = root_functions(root, strings)
     locations = Locations(
         address=frames.address[order],
         lookup=lookup[order],
@@ -144,14 +146,6 @@ def _locations(
         line_number=np.zeros(len(line_function), np.int32),
     )
     return mappings, locations, functions, rank.astype(np.int32)
-
-
-def _root_functions(root: I64, strings: StringInterner) -> tuple[Functions, I32]:
-    """One function per kind of root frame, and the function of each such location."""
-    kinds = unique(root[root > 0])
-    names = strings.add_all(ROOT_FRAME_NAMES[RootFrame(kind)] for kind in kinds.tolist())
-    none = np.zeros(len(kinds), np.int32)
-    return Functions(names, names, none, none), np.searchsorted(kinds, root[root > 0]).astype(np.int32)
 
 
 def _sum_rows(rows: SampleRows) -> ProfileSamples:
@@ -228,3 +222,32 @@ def _profile_meta(session: Session, totals: SampleTotals) -> Meta:
         cpus=session.cpus_online,
         command_line=session.command_line,
     )
+
+
+def profile_events(events: Sequence[Event]) -> tuple[ProfileEvent, ...]:
+    """Convert events to the profile's terms, each with the event that reads it."""
+    reads = [_is_read_by_leader(event) and not _is_read_by_leader(events[event.group_leader]) for event in events]
+    leaders = [event.group_leader if read else -1 for event, read in zip(events, reads, strict=True)]
+    return tuple(profile_event(event, leader) for event, leader in zip(events, leaders, strict=True))
+
+
+def profile_event(event: Event, leader: int = -1) -> ProfileEvent:
+    """Convert an event to the profile's terms; clock events count nanoseconds (evsel__unit in tools/perf)."""
+    clocks = (SoftwareConfig.CPU_CLOCK, SoftwareConfig.TASK_CLOCK)
+    is_clock = event.type == EventType.SOFTWARE and event.config in clocks
+    is_wait = event.name.split(":")[0] == "offcpu-time"  # perf record --off-cpu
+    is_freq = "freq" in event.flags
+    return ProfileEvent(
+        name=event.name,
+        unit="nanoseconds" if is_clock or is_wait else "count",
+        period=0 if is_freq else min(event.sample_period, MOST_PERIOD),
+        frequency=event.sample_period if is_freq else 0,
+        is_wait=is_wait,
+        leader=leader,
+    )
+
+
+def _is_read_by_leader(event: Event) -> bool:
+    """Tell members of a group whose leader alone is sampled (``{a,b}:S``); perf gives them no period."""
+    reads = event.sample_type & SampleType.READ and event.read_format & ReadFormat.GROUP
+    return bool(reads) and event.sample_period == 0 and event.group_leader not in (-1, event.index)

@@ -5,14 +5,22 @@ One direction, with values in between::
     Samples ─ split_cookies ─▶ chains, cookies ─ DeferredJoin ─▶ record of each sample
                                                                      │
     StitchResult ◀─ StackInterner ◀─ frame keys ◀─ StackRowBuilder ◀─┴ StackInputs (unless RawStackCache knows them)
+
+Threads and epochs of samples: one lookup for both, as both change only with the records of the side-band.
+
+::
+
+    samples   pid 7  tid 8  rank 3        asked once: the name of 8 and the epoch of 7 at rank 3
+              pid 7  tid 8  rank 3        the same thread and epoch
+              pid 7  tid 8  rank 4        asked again: something was mapped or named in between
 """
 
 import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I32, I64, U8, Bools
-from perf2x.base.columnar.growable import GrowableColumns
+from perf2x.base.columnar.arrays import I32, I64, U8, Bools, GrowableColumns
+from perf2x.base.columnar.lookup_cache import LookupCache
 from perf2x.base.columnar.ragged import Ragged, end_to_end, offsets_of
 from perf2x.model.profile.made_up_frames import RootFrame
 from perf2x.model.profile.recorded_samples import RecordedRows
@@ -24,12 +32,36 @@ from perf2x.stitcher.process_history import ProcessHistory
 from perf2x.stitcher.stacks.callchain import split_cookies, with_lone_addresses
 from perf2x.stitcher.stacks.frame_keys import FrameKeys
 from perf2x.stitcher.stacks.raw_stack_cache import RawStackCache
-from perf2x.stitcher.stacks.sample_sums import SampleRows
+from perf2x.stitcher.stacks.sample_sums import SampleRows, TimedRows, TimedSamples
 from perf2x.stitcher.stacks.stack_interner import StackInterner
 from perf2x.stitcher.stacks.stack_rows import StackInputs, StackRowBuilder
-from perf2x.stitcher.stacks.timed_samples import TimedRows, TimedSamples
 from perf2x.stitcher.stitch_result import SampleTotals, StitchResult, totals_of
-from perf2x.stitcher.thread_epochs import ThreadEpochs
+
+_HALF = np.int64(32)
+_LOW = np.int64(0xFFFFFFFF)
+
+
+class ThreadEpochs:
+    """Numbers of threads in an interner, and epochs of their processes."""
+
+    def __init__(self, history: ProcessHistory, interner: StackInterner, *, by_thread: bool = True) -> None:
+        """Without ``by_thread``, a thread is the first one of its name (``StackInterner.namesakes``)."""
+        self._history, self._interner, self._by_thread = history, interner, by_thread
+        self._recent = LookupCache(columns=2, bits=14)
+        """By rank, and pid and tid; the thread in the upper half of the answer, the epoch in the lower one."""
+
+    def of(self, pid: I64, tid: I64, rank: I64) -> tuple[I32, I64]:
+        """(n,) the thread of each sample and the epoch of its process, −1 for unknown processes."""
+        ids = pid << _HALF | tid & _LOW
+        answers = self._recent.answers(lambda rows: self._find(pid[rows], tid[rows], rank[rows]), rank, ids)
+        return (answers >> _HALF).astype(np.int32), answers.astype(np.int32).astype(np.int64)
+
+    def _find(self, pid: I64, tid: I64, rank: I64) -> I64:
+        names = self._history.names.at(tid, rank)
+        thread = self._interner.intern_threads(pid, tid, names, self._history.names.start(tid, rank), rank)
+        if not self._by_thread:
+            thread = self._interner.namesakes(thread)
+        return thread.astype(np.int64) << _HALF | self._history.spaces.epoch(pid, rank) & _LOW
 
 
 class StitchOptions(Struct, frozen=True):
@@ -183,12 +215,11 @@ class Stitcher:
 
     def _sample_rows(self, samples: Samples, thread: I32, stack: I32) -> SampleRows:
         options, count = self._options, len(samples)
-        unknown = np.full(count, -1, np.int64)
         cpu = cgroup = source = None
         if options.by_cpu:
-            cpu = unknown if samples.cpu is None else samples.cpu.astype(np.int64)
+            cpu = samples.cpus.astype(np.int64)
         if options.by_cgroup:
-            cgroup = unknown if samples.cgroup is None else samples.cgroup.view(np.int64)
+            cgroup = np.full(count, -1, np.int64) if samples.cgroup is None else samples.cgroup.view(np.int64)
         if options.by_data_src:
             source = np.zeros(count, np.int64) if samples.data_src is None else samples.data_src.view(np.int64)
         value = samples.period.astype(np.int64)
@@ -198,7 +229,7 @@ class Stitcher:
 
 def _timed_rows(samples: Samples, rows: SampleRows) -> TimedRows:
     time = samples.position.astype(np.uint64) if samples.time is None else samples.time
-    cpu = np.full(len(samples), -1, np.int32) if samples.cpu is None else samples.cpu.astype(np.int32)
+    cpu = samples.cpus.astype(np.int32)
     return TimedRows(rows.event, rows.thread, rows.stack, cpu, rows.value, time, rows.cgroup, rows.data_src)
 
 

@@ -10,9 +10,8 @@ from perf2x.model.recording.events import Samples
 from perf2x.model.value_limits import LAST_TIME
 from perf2x.stitcher.deferred.deferred_join import DeferredTally
 from perf2x.stitcher.stacks.frame_keys import SideTable
-from perf2x.stitcher.stacks.sample_sums import SampleRows
+from perf2x.stitcher.stacks.sample_sums import SampleRows, TimedRows
 from perf2x.stitcher.stacks.stack_interner import ThreadRows
-from perf2x.stitcher.stacks.timed_samples import TimedRows
 
 
 class SampleTotals(Struct, frozen=True):

@@ -7,9 +7,9 @@ import numpy as np
 from perf2x.binaries.elf.elf_file import ElfObject
 from perf2x.binaries.find.object_finder import Finder
 from perf2x.binaries.find.recorded_vdso import find_vdso
-from perf2x.model.recording.build_ids import VDSO, has_64_bits, kernel_build_id
+from perf2x.model.recording.build_ids import VDSO, has_64_bits, is_vdso, kernel_build_id
 from perf2x.model.recording.events import Session
-from perf2x.model.recording.mapping_names import is_jitdump, is_real_path
+from perf2x.model.recording.recorded_names import is_jitdump, is_real_path
 from perf2x.model.recording.sideband import Mmaps
 from perf2x.stitcher.process_history import ProcessHistory
 from perf2x.stitcher.unwind.unwinder import Unwinder
@@ -47,9 +47,9 @@ def _opener(
     """Return a function that finds the mapped file and the one with its debug info."""
 
     def find(name: str, build_id: bytes) -> tuple[ElfObject | None, ElfObject | None]:
-        if name == VDSO:
+        if is_vdso(name):
             kernel = kernel_build_id(session, mmaps)
-            found = find_vdso(finder, session, build_id, kernel, is_64=has_64_bits(session))
+            found = find_vdso(finder, session, build_id, kernel, is_64=name == VDSO and has_64_bits(session))
         else:
             found = finder.find(name, build_id)
         return found.code, None if found.dwarf is found.code else found.dwarf

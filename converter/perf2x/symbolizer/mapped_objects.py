@@ -8,12 +8,12 @@ from msgspec import Struct
 from perf2x.base.abi.uapi import CpuMode
 from perf2x.base.columnar.arrays import I64, U64, Bools
 from perf2x.binaries.elf.elf_file import PF_X, ElfObject
-from perf2x.binaries.find.object_files import ObjectFiles
+from perf2x.binaries.find.object_finder import ObjectFiles
 from perf2x.binaries.find.recorded_vdso import find_vdso
 from perf2x.model.profile.profile import Profile
 from perf2x.model.recording.build_ids import build_id_by_name
 from perf2x.model.recording.events import Session
-from perf2x.model.recording.mapping_names import is_real_path, without_deleted
+from perf2x.model.recording.recorded_names import is_real_path, without_deleted
 from perf2x.symbolizer.sources.symbol_source import Context, Dso, DsoKind
 
 KERNEL_PREFIXES = ("[kernel", "[guest.kernel")
@@ -98,7 +98,7 @@ def _object_key(profile: Profile, row: int, session: Session) -> ObjectKey:
     mappings, strings = profile.mappings, profile.strings
     name = strings[int(mappings.filename[row])]
     carried = bytes.fromhex(strings[int(mappings.build_id[row])])
-    build_id = carried or build_id_by_name(session, name, int(mappings.start[row]))
+    build_id = carried or build_id_by_name(session, name)
     kind = kind_of(name, bool(mappings.is_kernel[row]))
     if kind is DsoKind.ANONYMOUS:
         return ObjectKey(kind, "", b"", int(mappings.pid[row]))

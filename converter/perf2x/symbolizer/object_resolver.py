@@ -1,4 +1,7 @@
-"""Resolve the addresses of one object with all symbol sources; results can be sent between processes."""
+"""Resolve the addresses of one object with all symbol sources; results can be sent between processes.
+
+Names of functions in the style that was asked for.
+"""
 
 from collections.abc import Sequence
 
@@ -11,15 +14,41 @@ from perf2x.base.columnar.unique import unique_inverse
 from perf2x.base.errors import ObjectError
 from perf2x.binaries.elf.call_sites import CallSites
 from perf2x.binaries.elf.elf_file import ElfObject
-from perf2x.binaries.find.object_files import ObjectFiles
+from perf2x.binaries.find.object_finder import ObjectFiles
 from perf2x.model.diagnostics import Count, Severity
 from perf2x.model.profile.profile import Profile
-from perf2x.model.recording.build_ids import VDSO
+from perf2x.model.recording.build_ids import is_vdso
+from perf2x.symbolizer.demangle.demangle import NameStyle, full_name, short_name
 from perf2x.symbolizer.entry_names import not_called, without_padding
 from perf2x.symbolizer.mapped_objects import MappedObject, addresses_of, dso_of, vdso_files
 from perf2x.symbolizer.sources.elf_symbols import count_broken
 from perf2x.symbolizer.sources.symbol_source import Context, Dso, DsoKind, Function, Symbols, SymbolSource
-from perf2x.symbolizer.styled_names import FunctionRow, full_names, function_row
+
+FunctionRow = tuple[str, str, str, int]
+"""(displayed name, system name, file, start line)."""
+
+
+def function_row(function: Function, style: NameStyle) -> FunctionRow:
+    """A function as the profile has it."""
+    return _displayed(function, style), function.system_name or function.name, function.filename, function.start_line
+
+
+def full_names(functions: Sequence[Function], style: NameStyle) -> dict[str, str]:
+    """Full names by system name, of functions that are displayed under another."""
+    pairs = ((function, _full(function)) for function in functions)
+    return {function.system_name: full for function, full in pairs if full != _displayed(function, style)}
+
+
+def _displayed(function: Function, style: NameStyle) -> str:
+    """The short name is the source's own where it has one."""
+    if style is NameStyle.SHORT:
+        return function.name or short_name(function.system_name)
+    return _full(function) if style is NameStyle.FULL else function.system_name or function.name
+
+
+def _full(function: Function) -> str:
+    return full_name(function.system_name) if function.system_name else function.name
+
 
 _KERNEL = (DsoKind.KERNEL, DsoKind.MODULE)
 
@@ -67,7 +96,7 @@ class ObjectResolver:
             found = find_files(self._context, mapped)
             dso = dso_of(self._profile, mapped, found)
             address, index = unique_inverse(addresses_of(self._profile, mapped, found))
-            is_file = mapped.key.kind is DsoKind.FILE or mapped.key.name == VDSO
+            is_file = mapped.key.kind is DsoKind.FILE or is_vdso(mapped.key.name)
             answers = self._ask_sources(dso, address, found.reason if is_file else "")
             function, used = _shared_functions(answers.parts)
             functions = [function_row(each, options.names) for each in used]
@@ -144,7 +173,7 @@ def find_files(context: Context, mapped: MappedObject) -> ObjectFiles:
     key = mapped.key
     if key.kind in (DsoKind.KERNEL, DsoKind.SYMBOL, DsoKind.ANONYMOUS):
         return ObjectFiles()
-    if key.name == VDSO:
+    if is_vdso(key.name):
         return vdso_files(context, mapped)
     found = context.finder.find(key.name, key.build_id, mapped.pid)
     if found.mismatched:

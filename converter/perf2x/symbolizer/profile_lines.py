@@ -10,8 +10,7 @@ from perf2x.base.columnar.arrays import AnyArray
 from perf2x.base.columnar.ragged import offsets_of, ranges
 from perf2x.model.profile.profile import Functions, Locations, Mappings, Profile
 from perf2x.symbolizer.mapped_objects import MappedObject
-from perf2x.symbolizer.object_resolver import ResolveResult
-from perf2x.symbolizer.styled_names import FunctionRow
+from perf2x.symbolizer.object_resolver import FunctionRow, ResolveResult
 
 
 class ProfileLineBuilder:

@@ -18,11 +18,9 @@ from perf2x.symbolizer.interrupted_frames import (
     settle_interrupted,
     with_exact_twins,
 )
-from perf2x.symbolizer.known.given_names import GivenNames, Named
 from perf2x.symbolizer.known.known_names import KnownNames, KnownShare
-from perf2x.symbolizer.known.place_names import LocationNames
-from perf2x.symbolizer.make_context import make_context
-from perf2x.symbolizer.make_finder import make_finder
+from perf2x.symbolizer.known.place_names import GivenNames, LocationNames, Named
+from perf2x.symbolizer.make_finder import make_context, make_finder
 from perf2x.symbolizer.mapped_objects import MappedObject, mapped_objects
 from perf2x.symbolizer.object_resolver import ObjectResolver, ResolveResult
 from perf2x.symbolizer.profile_lines import ProfileLineBuilder

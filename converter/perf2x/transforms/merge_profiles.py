@@ -232,7 +232,7 @@ def _in_time_order(profile: Profile) -> Profile:
 def _merged_meta(profiles: Sequence[Profile]) -> Meta:
     """The earliest start and, as in google/pprof's merge.go, the sum of durations; texts where all agree."""
     metas = [profile.meta for profile in profiles]
-    agreed = {
+    agreed: dict[str, Any] = {
         name: values.pop() if len(values := {getattr(meta, name) for meta in metas}) == 1 else ""
         for name in ("hostname", "os_release", "arch", "perf_version")
     }

@@ -1,17 +1,30 @@
 """Small recordings for tests of ``perf2x diff``."""
 
+import base64
 import gzip
-from collections.abc import Sequence
+import json
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from perf2x.emitters.pprof.profile_pb2 import Profile as Pprof
 from tests.forge import Comm, Event, Features, Mmap2, Sample, Session, write_file
 
 
-def forged(path: Path, leaves: Sequence[int], comm: str = "app", hostname: str = "", event: str = "cpu-clock") -> Path:
-    """One sample of 1000 at each leaf, called from 0x5000; objects every 0x1000 bytes."""
+def forged(
+    path: Path,
+    leaves: Sequence[int],
+    comm: str = "app",
+    hostname: str = "",
+    event: str = "cpu-clock",
+    names: Mapping[int, str] | None = None,
+) -> Path:
+    """One sample of 1000 at each leaf, called from 0x5000; objects every 0x1000 bytes, by number and maybe name."""
     objects = [
-        Mmap2(pid=1, tid=1, addr=base, len=0x1000, filename=f"/lib/o{base >> 12}.so")
+        Mmap2(
+            pid=1, tid=1, addr=base, len=0x1000, filename=f"/lib/{(names or {}).get(base >> 12, f'o{base >> 12}.so')}"
+        )
         for base in range(0x1000, 0x9000, 0x1000)
     ]
     chains = [(0xFFFFFFFFFFFFFE00, leaf, 0x5001) for leaf in leaves]
@@ -28,6 +41,14 @@ def read_pprof(path: Path) -> Pprof:
     message = Pprof()
     message.ParseFromString(gzip.decompress(path.read_bytes()))
     return message
+
+
+def page_of(path: Path) -> dict[str, Any]:
+    """Data of a page of differences."""
+    held = re.search(r'<script id="data" type="text/plain">(.*?)</script>', path.read_text(), re.DOTALL)
+    assert held is not None
+    found: dict[str, Any] = json.loads(gzip.decompress(base64.b64decode(held.group(1))))
+    return found
 
 
 def labelled(message: Pprof, key: str) -> dict[str, list[int]]:

@@ -106,7 +106,7 @@ def test_lines_fit_the_terminal() -> None:
 
 
 def test_too_many_functions(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("perf2x.analysis.annotate.choose_functions.MOST", 2)
+    monkeypatch.setattr("perf2x.analysis.annotate.make_listings.MOST", 2)
     ran = perf2x("annotate", "*", *RECORDING)
     assert (ran.code, "7 functions have such names; 2 are listed at most" in ran.said) == (2, True)
 

@@ -19,7 +19,7 @@ SECRETS = (
     "21926",
     "2095ab6d9acb",
     "main.c",
-    "perf record",
+    "-F 499",
 )
 
 

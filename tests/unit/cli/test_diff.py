@@ -11,6 +11,7 @@ from perf2x.model.profile.profile import Profile
 from perf2x.plugins.contracts import ProfileBuilder
 from tests.support.command import perf2x
 from tests.unit.cli.diff_inputs import QUICK, forged, labelled, read_pprof
+from tests.unit.emitters.flame.test_html import data as page_data
 
 
 def test_the_table_on_a_terminal(pair: tuple[Path, Path]) -> None:
@@ -112,7 +113,7 @@ def test_scaling_keeps_the_whole_of_many_small_samples() -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("diff", "A", "B", "--to", "svg"), "'svg' is not one of 'html', 'pprof', 'collapsed'"),
+        (("diff", "A", "B", "--to", "svg"), "--to svg: choose from html, pprof, collapsed"),
         (("diff", "A", "B", "-o", "x"), "the name does not tell the format"),
         (("diff", "A", "B", "--fail-above", "thread=5"), "expected 5%, total=5%"),
         (("diff", "A", "B", "--fail-above", "function:=5"), "expected 5%, total=5%"),
@@ -134,3 +135,34 @@ def test_usage(words: tuple[str, ...], sentence: str, pair: tuple[Path, Path]) -
     ran = perf2x(*named, "--no-symbols")
     assert (ran.code, ran.out) == (2, "")
     assert sentence in ran.said
+
+
+def test_renamed_objects_are_compared_and_named(renamed_pair: tuple[Path, Path], tmp_path: Path) -> None:
+    """In every form, by the name before; the gate holds its limits against them, too."""
+    ran = perf2x("diff", *renamed_pair, "--no-symbols", "--fail-above", "object:libz.so.1.2=5%")
+    note = "perf2x: takes libz.so.1.3 for libz.so.1.2 (--map OLD=NEW chooses)\n"
+    assert ran.code == 3 and ran.err.startswith(note) and "libz.so.1.2 grew by +25.0 %" in ran.err
+    assert "libz.so.1.3" not in ran.out and "gone" not in ran.out
+    facts = json.loads(perf2x("diff", *renamed_pair, *QUICK, "--json").out)
+    assert facts["renamed_objects"] == [["libz.so.1.2", "libz.so.1.3"]]
+    assert [row["self"] for row in facts["rows"] if row["object"] == "libz.so.1.2"] == [[100_000, 150_000]]
+    markdown = perf2x("diff", *renamed_pair, *QUICK, "--format", "markdown").out
+    assert "; takes `libz.so.1.3` for `libz.so.1.2`" in markdown
+    report = perf2x("report", renamed_pair[1], "--before", renamed_pair[0], "--no-symbols").out
+    assert "Takes `libz.so.1.3` for `libz.so.1.2`." in report
+    page = tmp_path / "diff.html"
+    assert perf2x("diff", *renamed_pair, *QUICK, "-o", page).code == 0
+    assert note.removeprefix("perf2x: ").strip() in page_data(page.read_text())["facts"]
+
+
+def test_given_names_decide_what_is_compared(renamed_pair: tuple[Path, Path]) -> None:
+    words = ("diff", *renamed_pair, "--no-symbols", "--json", "--all")
+    apart = json.loads(perf2x(*words, "--map", "libz.so.1.2=libz.so.1.2").out)
+    assert apart["renamed_objects"] == [] and len(apart["rows"]) == 4
+    other = json.loads(perf2x(*words, "--map", "app=libz.so.1.3").out)
+    assert other["renamed_objects"] == [["app", "libz.so.1.3"]]
+    for text, said in (("app", "--map app: expected OLD=NEW"), ("ap=app", "no object 'ap'; the recording before has")):
+        ran = perf2x(*words, "--map", text)
+        assert (ran.code, ran.out) == (2, "") and said in ran.said
+    ran = perf2x("report", renamed_pair[0], "--map", "app=app")
+    assert ran.code == 2 and "--map names objects of --before" in ran.said

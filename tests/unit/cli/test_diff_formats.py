@@ -1,21 +1,17 @@
 """Differences as collapsed stacks, pprof and pages."""
 
-import base64
-import gzip
 import io
 import json
-import re
 import shutil
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from perf2x.emitters.flame.diff_page import DifferencePage
 from perf2x.plugins.contracts import ProfileBuilder
 from tests.support.command import folded, perf2x, recording
-from tests.unit.cli.diff_inputs import QUICK, labelled, read_pprof
+from tests.unit.cli.diff_inputs import QUICK, labelled, page_of, read_pprof
 
 
 def test_two_columns_hold_both_recordings(pair: tuple[Path, Path]) -> None:
@@ -58,13 +54,6 @@ def test_go_pprof_sees_the_difference_as_it_would_make_it_itself(
     theirs = top(*(["-normalize"] if normalize else []), "-diff_base", out[1], out[2])
     assert len(theirs) == (4 if normalize else 5)
     assert top(out[0]) == theirs
-
-
-def page_of(path: Path) -> dict[str, Any]:
-    held = re.search(r'<script id="data" type="text/plain">(.*?)</script>', path.read_text(), re.DOTALL)
-    assert held is not None
-    found: dict[str, Any] = json.loads(gzip.decompress(base64.b64decode(held.group(1))))
-    return found
 
 
 def test_the_page_holds_both_recordings(tmp_path: Path) -> None:

@@ -48,10 +48,12 @@ def test_a_pipe_that_begins_well_ends_at_a_limit(tmp_path: Path) -> None:
     assert ran.stderr == "perf2x: standard input: it sends more than 20 MiB; --max-unpacked raises the limit\n"
 
 
-@pytest.mark.parametrize("option", ["--kallsyms", "--vmlinux", "--archive"])
-def test_files_that_options_name_are_no_devices(option: str) -> None:
+@pytest.mark.parametrize(
+    ("option", "what"), [("--kallsyms", "copy of /proc/kallsyms"), ("--vmlinux", "file"), ("--archive", "file")]
+)
+def test_files_that_options_name_are_no_devices(option: str, what: str) -> None:
     ran = perf2x("top", CALLS, option, "/dev/zero")
-    assert (ran.code, ran.err) == (2, f"perf2x: {option} /dev/zero: not a file\n")
+    assert (ran.code, ran.err) == (2, f"perf2x: {option} /dev/zero: not a {what}\n")
 
 
 @pytest.mark.parametrize("option", ["--vmlinux", "--archive"])

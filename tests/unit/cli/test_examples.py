@@ -1,139 +1,136 @@
-"""The CI examples: their services' schemas take them, and they run, push after push, on corpus recordings."""
+"""The CI examples: their services' schemas take them, and their steps run, push after push."""
 
 import importlib.util
-import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
-from tests.support.recordings import CORPUS, ROOT
-from tests.support.workflows import GitHub, GitLab, evaluated
+from tests.support.recordings import ROOT
+from tests.support.workflows import THEIRS, GitHub, GitLab, Program, Run, evaluated
 
 CI = ROOT / "examples" / "ci"
-SYMBOLS = {
-    "PERF2X_SYMFS": str(CORPUS / "common" / "symfs"),
-    "PERF2X_KALLSYMS": str(CORPUS / "calls" / "kallsyms.xz"),
-    "PERF2X_BUILDID_DIR": str(CORPUS),
-}
-BENIGN = "#!/bin/sh\nexit 0\n"
-PYTHON = """#!/bin/sh
-[ "$2" = venv ] && mkdir -p "$3/bin" && printf '#!/bin/sh\\n' > "$3/bin/pip" && chmod +x "$3/bin/pip"
-exit 0
-"""
-REAL = f"#!{sys.executable}\nfrom perf2x.cli import main\nmain()\n"
+FILES = {"report.md", "profile.html", "profile.pb.gz", "stats.json"}
+ALL = FILES | {"diff.html", "diff.pb.gz"}
 QUICK = """#!/bin/sh
-# perf2x in short: a bundle is the recording, and two recordings that differ close the gate
+# perf2x in short: a bundle is the recording, and two recordings that differ exceed the limits
 command=$1; first=$2; second=$3
+[ "$command" = report ] && second=
 for word in "$@"; do
-    case $previous in -o|--stats) echo "$first" > "$word"; [ "$command" = bundle ] && cp "$first" "$word";; esac
-    case $word in --fail-above) gate=yes;; --before) changed=yes;; esac
+    case $previous in
+        -o|--stats) echo "$first" > "$word"; [ "$command" = bundle ] && cp "$first" "$word";;
+        --before) second=$word;;
+        --per) echo "per $word" >&2;;
+    esac
+    [ "$word" = --json ] && echo '{"before": 100, "after": 150}'
     previous=$word
 done
-case $command in
-    top) echo read_zero;;
-    report) echo read_zero; [ -z "$changed" ] || echo "# What changed";;
-    diff) if [ "$gate" = yes ] && ! cmp -s "$first" "$second"; then echo "perf2x: grew" >&2; exit 3; fi;;
-esac
-exit 0
+[ "$command" = report ] || exit 0
+case $UNREADABLE in ?*) echo "perf2x: broken" >&2; exit 1;; esac
+case $UNRELIABLE in ?*) echo "### perf2x: unreliable"; exit 3;; esac
+[ -n "$second" ] || { echo "### perf2x: no baseline"; exit 0; }
+cmp -s "$first" "$second" || { echo "### perf2x: failed"; exit 3; }
+echo "### perf2x: passed"
 """
-FILES = {"profile.html", "profile.pb.gz", "stats.json"}
-ALL = FILES | {"diff.html", "diff.pb.gz"}
-
-
-class Program:
-    """The recording that the next run of perf copies from the corpus."""
-
-    def __init__(self, folder: Path, perf2x: str) -> None:
-        if shutil.which("bash") is None:
-            pytest.skip("no bash here")
-        self._recording, tools = folder / "recording", folder / "tools"
-        tools.mkdir()
-        stubs = {"sudo": BENIGN, "apt-get": BENIGN, "python": PYTHON, "python3": PYTHON, "perf2x": perf2x}
-        stubs["perf"] = f'#!/bin/sh\ncp "{self._recording}" perf.data\n'
-        for name, text in stubs.items():
-            (tools / name).write_text(text)
-            (tools / name).chmod(0o755)
-        clean = {
-            name: value for name, value in os.environ.items() if not name.startswith(("PERF2X_", "GITHUB_", "GITLAB_"))
-        }
-        self.env = {**clean, **SYMBOLS, "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}"}
-
-    def becomes(self, name: str) -> None:
-        """Another version of the program, which costs as much as that recording says."""
-        shutil.copy(CORPUS / name / "perf.data", self._recording)
-
-
 SERVICES = {"github.yml": GitHub, "github-action.yml": GitHub, "gitlab.yml": GitLab}
 
 
+@pytest.fixture
+def program(tmp_path: Path) -> Program:
+    made = Program(tmp_path, QUICK)
+    made.becomes(b"calls")
+    return made
+
+
+def first_line(run: Run) -> str:
+    return run.summary.partition("\n")[0].removeprefix("### perf2x: ")
+
+
 @pytest.mark.parametrize("name", SERVICES)
-def test_push_after_push(tmp_path: Path, name: str) -> None:
-    """Three pushes, pull requests, a slower commit: what one run leaves behind is what the next one finds."""
-    program, workflow = Program(tmp_path, QUICK), CI / name
-    (tmp_path / "runs").mkdir()
-    there = SERVICES[name](tmp_path / "runs", program.env)
-    program.becomes("calls")
+def test_push_after_push(program: Program, name: str) -> None:
+    """Pushes, pull requests, a slower commit: what one run leaves behind is what the next one finds."""
+    there, workflow = SERVICES[name](program.runs, program.env), CI / name
     first = there.push(workflow, "c1", "c0")
-    assert (first.code, first.artifacts) == (0, {"profile": FILES}), first.said
-    assert "read_zero" in first.summary and "What changed" not in first.summary
-    for sha, before in (("c2", "c1"), ("c3", "c2")):
+    assert (first.code, first.artifacts, first_line(first)) == (0, {"profile": FILES}, "no baseline"), first.said
+    for sha, before in (("c2", "c1"), ("c3", "c2"), ("c3", "c2")):
         later = there.push(workflow, sha, before)
-        assert (later.code, later.artifacts) == (0, {"profile": ALL}), later.said
-        assert ("What changed" in later.summary) == isinstance(there, GitHub)
-    again = there.push(workflow, "c3", "c2")
-    assert (again.code, again.artifacts) == (0, {"profile": ALL}), again.said
+        assert (later.code, later.artifacts, first_line(later)) == (0, {"profile": ALL}, "passed"), later.said
     assert there.pull_request(workflow, "p1", "c3").code == 0
-    program.becomes("zstd")
+    program.becomes(b"slow")
     slow = there.pull_request(workflow, "p2", "c3")
-    assert (slow.code, slow.artifacts) == (3, {"profile": ALL}), slow.said
-    assert "grew" in slow.said
-    program.becomes("calls")
+    assert (slow.code, slow.artifacts, first_line(slow)) == (3, {"profile": ALL}, "failed"), slow.said
+    program.becomes(b"calls")
     assert there.pull_request(workflow, "p3", "c3").code == 0  # the slow one left nothing behind
-    program.becomes("zstd")
+    program.becomes(b"slow")
     assert [there.push(workflow, *pair).code for pair in (("c4", "c3"), ("c5", "c4"))] == [3, 0]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["github-action.yml", "gitlab.yml"])  # the action's commands are those of github.yml
-def test_the_commands_are_what_perf2x_takes(tmp_path: Path, name: str) -> None:
-    """With perf2x itself: a push without a bundle to compare with, one with it, and one that the gate stops."""
-    program, workflow = Program(tmp_path, REAL), CI / name
-    (tmp_path / "runs").mkdir()
-    there = SERVICES[name](tmp_path / "runs", program.env)
-    program.becomes("calls")
-    first, later = there.push(workflow, "c1", "c0"), there.push(workflow, "c2", "c1")
-    assert (first.code, first.artifacts) == (0, {"profile": FILES}), first.said
-    assert (later.code, later.artifacts) == (0, {"profile": ALL}), later.said
-    assert "read_zero" in first.summary
-    program.becomes("zstd")
-    slow = there.push(workflow, "c3", "c2")
-    assert (slow.code, slow.artifacts) == (3, {"profile": ALL}), slow.said
-    assert "grew" in slow.said
-    reports = [run.summary.partition("# What changed")[1] for run in (first, later, slow)]
-    assert reports == (["", "# What changed", "# What changed"] if SERVICES[name] is GitHub else ["", "", ""])
+@pytest.mark.parametrize("name", SERVICES)
+def test_a_recording_that_cannot_be_trusted_is_not_remembered(program: Program, name: str) -> None:
+    there, workflow = SERVICES[name](program.runs, {**program.env, "UNRELIABLE": "yes"}), CI / name
+    bad = there.push(workflow, "c1", "c0")
+    assert (bad.code, first_line(bad), bad.artifacts) == (3, "unreliable", {"profile": FILES})
+    there.env = program.env
+    assert first_line(there.push(workflow, "c2", "c1")) == "no baseline"
 
 
-def test_a_pull_request_is_compared_with_the_commit_it_is_based_on(tmp_path: Path) -> None:
-    program = Program(tmp_path, QUICK)
-    (tmp_path / "runs").mkdir()
-    there = GitHub(tmp_path / "runs", program.env)
-    for name, sha, before in (("calls", "c1", "c0"), ("zstd", "c2", "c1")):
-        program.becomes(name)
+def test_the_summary_says_why_a_recording_cannot_be_read(program: Program) -> None:
+    there = GitHub(program.runs, {**program.env, "UNREADABLE": "yes"})
+    run = there.push(CI / "github-action.yml", "c1", "c0")
+    assert (run.code, run.summary) == (1, "### perf2x: error\n    perf2x: broken\n")
+    assert run.outputs["verdict"] == "error" and there.caches == []
+
+
+def test_a_pull_request_is_compared_with_the_commit_it_is_based_on(program: Program) -> None:
+    there = GitHub(program.runs, program.env)
+    for text, sha, before in ((b"calls", "c1", "c0"), (b"slow", "c2", "c1")):
+        program.becomes(text)
         there.push(CI / "github.yml", sha, before)
     assert [there.pull_request(CI / "github.yml", "p1", base).code for base in ("c1", "c2", "lost")] == [3, 0, 0]
 
 
-def test_a_recording_that_convert_refuses_is_not_remembered(tmp_path: Path) -> None:
-    program = Program(tmp_path, '#!/bin/sh\n[ "$1" = convert ] && exit 3\nexit 0\n')
-    program.becomes("calls")
-    (tmp_path / "runs").mkdir()
-    for name in ("github.yml", "github-action.yml"):
-        there = GitHub(tmp_path / "runs", program.env)
-        assert there.push(CI / name, "c1", "c0").code == 3
-        assert there.caches == []
+@pytest.mark.parametrize("name", ["github.yml", "github-action.yml"])
+def test_the_workspace_is_the_users(program: Program, name: str) -> None:
+    """Nothing of theirs is removed, and nothing is added (the stand-in for perf writes perf.data)."""
+    there = GitHub(program.runs, program.env)
+    assert [there.push(CI / name, sha, before).left for sha, before in (("c1", "c0"), ("c2", "c1"))] == [THEIRS] * 2
+
+
+def workflow_with(folder: Path, job: str = "profile", **inputs: str) -> Path:
+    path = folder / f"{len(list(folder.iterdir()))}.yml"
+    steps = [{"run": "perf record"}, {"uses": "./perf2x", "with": inputs}]
+    path.write_text(yaml.safe_dump({"jobs": {job: {"steps": steps}}}))
+    return path
+
+
+def test_a_baseline_is_of_the_same_job_name_image_and_branch(program: Program, tmp_path: Path) -> None:
+    there = GitHub(program.runs, program.env)
+    plain = workflow_with(tmp_path, name="profile")
+    assert first_line(there.push(workflow_with(tmp_path, name="profile-big"), "c1", "c0")) == "no baseline"
+    assert first_line(there.push(plain, "c1", "c0")) == "no baseline"
+    assert first_line(there.push(plain, "c2", "elsewhere")) == "passed"
+    assert first_line(there.push(workflow_with(tmp_path, "other", name="profile"), "c2", "c1")) == "no baseline"
+    assert first_line(there.push(plain, "r2", "c1", branch="release,1")) == "no baseline"
+    assert first_line(there.pull_request(plain, "p1", "r2", branch="release,1")) == "passed"
+    there.image = "2"
+    assert first_line(there.push(plain, "c3", "c2")) == "no baseline"
+    held = len(there.caches)
+    assert first_line(there.pull_request(plain, "p2", "c3")) == "passed"
+    assert len(there.caches) == held
+
+
+def test_the_action_says_what_it_found(program: Program, tmp_path: Path) -> None:
+    there, workflow = GitHub(program.runs, program.env), workflow_with(tmp_path, name="profile", work="1000")
+    assert there.push(workflow, "c1", "c0").outputs["change"] == ""
+    later = there.push(workflow_with(tmp_path, name="profile", work="1200"), "c2", "c1")
+    assert (later.outputs["verdict"], later.outputs["change"]) == ("passed", "50.0")
+    assert "per 1000,1200" in later.said
+    assert [Path(later.outputs[name]).exists() for name in ("profile", "report")] == [True, True]
+    assert Path(later.outputs["profile"]).is_relative_to(tmp_path / "temporary")
+    uncounted = there.push(workflow_with(tmp_path, name="profile"), "c3", "c2")
+    assert first_line(uncounted) == "no baseline"  # a whole is not compared with one per unit of work
 
 
 def test_expressions() -> None:

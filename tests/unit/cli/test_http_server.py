@@ -3,6 +3,8 @@
 import http.client
 import socket
 import threading
+import urllib.error
+import urllib.request
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
@@ -16,7 +18,7 @@ PAGE = "<!doctype html><title>käfer</title>".encode()
 
 @pytest.fixture
 def server() -> Iterator[PageServer]:
-    with PageServer(PAGE) as running:
+    with PageServer({"": PAGE}) as running:
         thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         yield running
@@ -59,7 +61,7 @@ def test_nothing_is_anywhere_else(server: PageServer, path: str) -> None:
 
 
 def test_the_path_is_long_and_new_every_time() -> None:
-    with PageServer(PAGE) as one, PageServer(PAGE) as other:
+    with PageServer({"": PAGE}) as one, PageServer({"": PAGE}) as other:
         assert one.path != other.path and min(len(one.path), len(other.path)) >= 24
 
 
@@ -87,11 +89,11 @@ def test_only_loopback_is_listened_to(server: PageServer) -> None:
 
 def test_a_port_in_use_is_an_error(server: PageServer) -> None:
     with pytest.raises(OutputError, match=f"cannot serve on port {server.server_port} of 127.0.0.1: "):
-        PageServer(PAGE, server.server_port)
+        PageServer({"": PAGE}, server.server_port)
 
 
 def test_a_closed_connection_prints_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    with PageServer(b"x" * (32 << 20)) as running:
+    with PageServer({"": b"x" * (32 << 20)}) as running:
         thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         for _ in range(3):
@@ -104,3 +106,15 @@ def test_a_closed_connection_prints_nothing(capsys: pytest.CaptureFixture[str]) 
             if worker is not threading.current_thread():
                 worker.join(10)
     assert capsys.readouterr() == ("", "")
+
+
+def test_pages_are_served_by_name() -> None:
+    with PageServer({"": b"first", "2-a b.html": b"second"}) as running:
+        threading.Thread(target=running.serve_forever, daemon=True).start()
+        assert [urllib.request.urlopen(running.url + name).read() for name in ("", "2-a%20b.html")] == [
+            b"first",
+            b"second",
+        ]
+        with pytest.raises(urllib.error.HTTPError, match="404"):
+            urllib.request.urlopen(running.url + "other.html")
+        running.shutdown()

@@ -143,7 +143,7 @@ def test_timelines(name: str, tmp_path: Path) -> None:
             "does not say when threads waited; record with: perf",
         ),
         ((recording("per_thread"), "--off-cpu", "apart"), "does not say the time of its samples"),
-        ((CLOCKED, "--off-cpu", "yes"), "'yes' is not one of 'apart', 'beside', 'merged'"),
+        ((CLOCKED, "--off-cpu", "yes"), "--off-cpu yes: choose from apart, beside, merged"),
     ],
 )
 def test_usage(words: tuple[object, ...], sentence: str) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from perf2x.base.errors import OptionError, OutputError
-from perf2x.base.files.output_file import open_output
+from perf2x.base.files.atomic import open_output
 from tests.support.command import perf2x, recording
 
 
@@ -79,7 +79,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)  # who runs the tests i
 signal.signal(signal.SIGHUP, signal.SIG_DFL)  # and under nohup this
 from perf2x.cli.error_handling import exit_cleanly_on_signals, report_errors
 exit_cleanly_on_signals()
-from perf2x.base.files.output_file import open_output
+from perf2x.base.files.atomic import open_output
 import typer
 @report_errors()
 def work():

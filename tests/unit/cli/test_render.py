@@ -19,7 +19,7 @@ from perf2x.cli.render.fit_text import cell_width, share_width, shorten
 from perf2x.cli.render.markdown_table import MOST, Section, code, escape_tildes, markdown_document
 from perf2x.cli.render.report_formats import WITHOUT_TERMINAL, Report, line_width, print_report
 from perf2x.cli.render.text_table import Layout, name_column, number_column, table_lines
-from perf2x.model.terminal_text import plain
+from perf2x.model.printable_text import plain
 
 RUST = "<core::iter::adapters::" + "map::Map<I,F> as " * 30 + "Iterator>::fold"
 HOSTILE = [

@@ -12,9 +12,10 @@ from msgspec.structs import replace
 
 from perf2x.analysis.report.report_tables import report_tables
 from perf2x.cli.report.fit_bytes import LEAST, fitted_report, sizes
-from perf2x.cli.report.next_steps import Step, next_steps
+from perf2x.cli.report.next_steps import next_steps
 from perf2x.cli.report.report_facts import Limits, report_facts
 from perf2x.cli.report.report_markdown import report_markdown
+from perf2x.model.advice import Advice
 from perf2x.model.profile.profile import Meta
 from perf2x.pipeline.load import load
 from perf2x.pipeline.load_options import LoadOptions
@@ -179,7 +180,7 @@ def test_every_text_is_written_as_what_it_is(facts: dict[str, Any], grown: tuple
     findings = [{"name": "x", "severity": "loss", "count": 1, "text": "x", "advice": "x"}]
     worst = evil(facts | {"difference": compared["difference"]})
     worst["quality"] |= evil({"findings": findings, "deferred": "x", "unwound": "x"})
-    lines = [*report_markdown(worst, [Step("x", "{0} grew", (EVIL,))])]
+    lines = [*report_markdown(worst, [Advice("x", "{0} grew", (EVIL,))])]
     assert len(lines) > 60
     for line in lines:
         bare = re.sub(r"<code>[^<]*</code>|`[^`]*`", "", line)
@@ -215,11 +216,9 @@ MOVED = {"value": [1000, 1500], "normalized": False, "significant": True, "moved
 @pytest.mark.parametrize(
     ("place", "value", "about", "words"),
     [
-        ("measured.samples", 90, "samples", "only 90 samples: a share of 10 % is uncertain by ±6 points"),
         ("quality.percent.lost", 3.14, "lost", "3.1 % of the samples were lost"),
         ("quality.percent.missing_user", 2, "missing_user", "2.0 % of the samples miss"),
         ("quality.copied_stacks", {"all": 200, "whole": 150}, "stacks", "25.0 % of the user stack dumps"),
-        ("quality.percent.unresolved", 40, "unnamed", "40 % of the frames have no name."),
         ("difference", MOVED, "difference", "by +50.0 %, more than sampling noise explains; 1 of 5 functions that"
          " changed did so by more than noise, first of all 'm' (+30.0 %"),
         ("difference", MOVED | {"significant": False, "rows": []}, "difference", "which sampling noise may explain"),

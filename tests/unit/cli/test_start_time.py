@@ -8,7 +8,7 @@ import pytest
 from tests.support.command import perf2x, recording
 from tests.unit.cli.diff_inputs import read_pprof
 
-UNKNOWN = "time of day not recorded (--start-time)"
+UNKNOWN = "hint: The time of day is not known"
 CLOCKED = Path(__file__).parent / "data" / "clocked.data"
 
 

@@ -1,6 +1,7 @@
 """``perf2x view``: a page in the browser, from a file or served."""
 
 import os
+import re
 import signal
 import stat
 import subprocess
@@ -14,6 +15,8 @@ import pytest
 
 from tests.support.command import perf2x, recording
 from tests.support.recordings import ROOT
+from tests.unit.cli.diff_inputs import forged
+from tests.unit.emitters.flame.test_html import data as page_data
 
 LISTED = ROOT / "tests" / "unit" / "analysis" / "annotate" / "data"
 QUICK = (recording("calls"), "--no-symbols")
@@ -126,3 +129,36 @@ def test_serving_until_interrupted() -> None:
         server.send_signal(signal.SIGINT)
         assert server.wait(20) == 0
         assert (server.stdout.read(), server.stderr.read()) == ("", "")
+
+
+def test_several_recordings_are_chosen_on_the_page(folder: Path, visited: list[str], tmp_path: Path) -> None:
+    """All together come first; options hold for each alone, and one that they leave nothing of is no choice."""
+    others = [tmp_path / name / "perf.data" for name in ("<b>", "c")]
+    for path in others:
+        path.parent.mkdir()
+    forged(others[0], [0x1010] * 3, comm="app", hostname="one")
+    forged(others[1], [0x1010] * 5, comm="other", hostname="two")
+    ran = perf2x("view", *others, "--no-symbols", "--comm", "app", "--title", "T", env=SCREEN)
+    assert ran.code == 0 and [url.rpartition("/")[2] for url in visited] == ["perf.html"]
+    assert f"{others[1]} is no choice: no thread called 'app'" in ran.err
+    whole = Path(ran.out.strip())
+    alone = whole.parent / "1-perf.html"
+    assert sorted(whole.parent.iterdir()) == [alone, whole]
+    name = str(others[0]).replace("<", "&lt;").replace(">", "&gt;")
+    for page, chosen in ((whole, 0), (alone, 1)):
+        choices = re.search(r'<select id="recording">(.*?)</select>', page.read_text()).group(1)
+        marks = ["", ""]
+        marks[chosen] = " selected"
+        assert choices == (
+            f'<option value="perf.html"{marks[0]}>All together</option>'
+            f'<option value="1-perf.html"{marks[1]}>{name}</option>'
+        )
+    assert page_data(whole.read_text())["title"] == "T" and page_data(alone.read_text())["title"] == f"T: {others[0]}"
+    assert '<select id="recording"></select>' in Path(perf2x("view", *QUICK, env=SCREEN).out.strip()).read_text()
+
+
+def test_many_recordings_are_shown_together(folder: Path, visited: list[str], tmp_path: Path) -> None:
+    several = [forged(tmp_path / f"{number}.data", [0x1010]) for number in range(21)]
+    ran = perf2x("view", *several, "--no-symbols", env=SCREEN)
+    assert "21 recordings are shown together; of at most 20 one can be chosen" in ran.err
+    assert len(list(Path(ran.out.strip()).parent.iterdir())) == 1

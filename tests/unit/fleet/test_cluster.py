@@ -12,7 +12,7 @@ import pytest
 from perf2x.cli.options.worker_options import WorkerFlags
 from perf2x.fleet import cluster
 from perf2x.fleet.cluster import Workers, is_open
-from perf2x.fleet.task_attempt import one_by_one
+from perf2x.fleet.local_processes import one_by_one
 from tests.support.clusters import command, scheduler_address, start_scheduler, start_worker
 from tests.support.fleet_kills import LocalRound, Round, rounds
 from tests.support.fleets import write_fleet

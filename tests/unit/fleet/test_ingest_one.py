@@ -6,9 +6,8 @@ import pytest
 
 from perf2x.base.errors import OutputError
 from perf2x.cli.fleet_progress import progress_line
-from perf2x.fleet.ingest import Totals, ingest
-from perf2x.fleet.ingest_one import Job, ingest_one, note_failure
-from perf2x.fleet.task_attempt import one_by_one
+from perf2x.fleet.ingest import Job, Totals, ingest, ingest_one, note_failure
+from perf2x.fleet.local_processes import one_by_one
 from perf2x.pipeline.load_options import LoadOptions
 from tests.support.command import perf2x
 from tests.support.datasets import rows
@@ -138,7 +137,7 @@ def test_what_perf2x_stumbles_on_is_a_sentence(tmp_path: Path, monkeypatch: pyte
     def stumble(*_: object) -> int:
         raise KeyError("attr")
 
-    monkeypatch.setattr("perf2x.fleet.ingest_one._read", stumble)
+    monkeypatch.setattr("perf2x.fleet.ingest._read", stumble)
     (tmp_path / "a.data").write_bytes(GOOD)
     totals = ingest(one_by_one, [str(tmp_path / "a.data")], job(tmp_path / "profiles"), lambda _: None)
     (row,) = rows(tmp_path / "profiles", "recordings")

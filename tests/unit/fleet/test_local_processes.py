@@ -12,8 +12,7 @@ import pytest
 
 from perf2x.base.errors import OutputError, Perf2xError
 from perf2x.fleet import local_processes as module
-from perf2x.fleet.local_processes import processes
-from perf2x.fleet.task_attempt import Failed, Task
+from perf2x.fleet.local_processes import Failed, Task, processes
 from tests.support import tasks
 from tests.support.sockets import listening
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from perf2x.base.errors import OptionError
-from perf2x.fleet.read_only_sql import check_reads
+from perf2x.fleet.query import check_reads
 from perf2x.fleet.upkeep.compact_files import compact
 from perf2x.storage.dataset.dataset_folder import storage_at
 from perf2x.storage.dataset.sql.duckdb_engine import Limits, engine, told_apart

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from perf2x.base.errors import FormatError, OutputError
-from perf2x.fleet.ingest_one import Job, ingest_one
+from perf2x.fleet.ingest import Job, ingest_one
 from perf2x.fleet.upkeep.compact_files import compact
 from perf2x.fleet.upkeep.remove_recordings import collect
 from perf2x.pipeline.load_options import LoadOptions

@@ -8,8 +8,7 @@ import pytest
 from perf2x.base.errors import FormatError
 from perf2x.pipeline.load import load
 from perf2x.pipeline.load_options import LoadOptions
-from perf2x.storage.dataset.dataset_folder import storage_at
-from perf2x.storage.dataset.fetched_dataset import fetched, fetched_folder
+from perf2x.storage.dataset.dataset_folder import fetched, fetched_folder, storage_at
 from tests.support import outputs
 from tests.support.command import perf2x
 from tests.support.datasets import add_recording

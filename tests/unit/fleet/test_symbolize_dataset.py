@@ -12,8 +12,7 @@ from msgspec.structs import replace
 
 from perf2x.cli.fleet_progress import progress_line
 from perf2x.fleet import local_processes
-from perf2x.fleet.symbolize_dataset import NamingTotals
-from perf2x.fleet.symbolize_object import Named, NamingJob, symbolize_one
+from perf2x.fleet.symbolize_dataset import Named, NamingJob, NamingTotals, symbolize_one
 from perf2x.fleet.upkeep.compact_files import compact
 from perf2x.pipeline.load import load
 from perf2x.pipeline.load_options import LoadOptions

@@ -5,8 +5,8 @@ from concurrent.futures import CancelledError
 import pytest
 
 from perf2x.base.errors import OutputError, Perf2xError
-from perf2x.fleet.task_attempt import Failed
-from perf2x.fleet.tasks_in_turn import end_of
+from perf2x.fleet.cluster import end_of
+from perf2x.fleet.local_processes import Failed
 
 
 class Future:

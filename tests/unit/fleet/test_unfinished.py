@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from perf2x.fleet.ingest import Totals
-from perf2x.fleet.ingest_one import Job, Outcome, ingest_one
+from perf2x.fleet.ingest import Job, Outcome, Totals, ingest_one
 from perf2x.fleet.input_names import changed_ns
 from perf2x.fleet.upkeep.compact_files import compact
 from perf2x.pipeline.load_options import LoadOptions

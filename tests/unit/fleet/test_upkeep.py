@@ -13,7 +13,7 @@ import pytest
 
 from perf2x.base.errors import FormatError, OptionError, OutputError
 from perf2x.cli.options.upkeep_options import parse_before
-from perf2x.fleet.ingest_one import Job, ingest_one
+from perf2x.fleet.ingest import Job, ingest_one
 from perf2x.fleet.upkeep import journal
 from perf2x.fleet.upkeep.compact_files import compact
 from perf2x.fleet.upkeep.remove_recordings import collect

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from perf2x.model.terminal_text import MESSAGE_LENGTH, NAME_LENGTH, message, plain, short
+from perf2x.model.printable_text import MESSAGE_LENGTH, NAME_LENGTH, message, plain, short
 from tests import forge
 from tests.support.command import Ran, perf2x
 

@@ -53,10 +53,10 @@ def test_lists_are_separated_by_commas() -> None:
     ("name", "options", "words"),
     [
         ("pprof", {"colour": "red"}, r"pprof has no option colour; it has compress, inline, label"),
-        ("chrome", {"max_events": "many"}, "max_events=many: expected int"),
-        ("collapsed", {"with_tid": "perhaps"}, "with_tid=perhaps: expected bool"),
+        ("chrome", {"max_events": "many"}, "max_events=many: expected a whole number"),
+        ("collapsed", {"with_tid": "perhaps"}, "with_tid=perhaps: expected yes or no"),
         ("pprof", {"inline": "some"}, "inline=some: choose from lines, frames, off"),
-        ("paper", {}, "no output format .paper.; installed: .*chrome, .*pprof"),
+        ("paper", {}, "no output format .paper.; did you mean pprof. installed: .*chrome, .*pprof"),
     ],
 )
 def test_unknown_options_and_bad_values_are_refused_by_name(name, options, words) -> None:

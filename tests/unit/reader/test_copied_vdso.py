@@ -11,6 +11,11 @@ def test_the_copy_is_named_after_what_it_copies() -> None:
     assert with_vdso({COPY: TWO, OTHER_COPY: TWO}) == {"[vdso]": TWO}
 
 
+def test_copies_for_other_programs_are_named_after_theirs() -> None:
+    copies = {COPY: ONE, "/tmp/perf-vdso32.so-abcdef": TWO, "/tmp/perf-vdsox32.so-abcdef": b"3"}
+    assert with_vdso(copies) == {"[vdso]": ONE, "[vdso32]": TWO, "[vdsox32]": b"3"}
+
+
 def test_other_names_stay() -> None:
     for name in (
         "/tmp/perf-vdso.so-long-name",

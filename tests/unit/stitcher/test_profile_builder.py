@@ -10,7 +10,7 @@ from perf2x.pipeline.load import load
 from perf2x.pipeline.load_options import LoadOptions
 from perf2x.plugins.contracts import ProfileBuilder
 from perf2x.reader import open_recording
-from perf2x.stitcher.profile_events import profile_event
+from perf2x.stitcher.profile_builder import profile_event
 from tests.forge import CallchainDeferred, Comm, Event, Ksymbol, Mmap, Sample, Session, Stamp, write_file
 
 KERNEL, USER, LATER = 2**64 - 128, 2**64 - 512, 2**64 - 640

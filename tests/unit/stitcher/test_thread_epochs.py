@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perf2x.stitcher.stacks.stack_interner import StackInterner
-from perf2x.stitcher.thread_epochs import ThreadEpochs
+from perf2x.stitcher.stitch import ThreadEpochs
 
 IDS = st.sampled_from([-(2**31), -1, 0, 1, 2, 2**31 - 1])
 SAMPLES = st.tuples(IDS, IDS, st.integers(0, 4))

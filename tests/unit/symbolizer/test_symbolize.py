@@ -12,8 +12,7 @@ from perf2x.model.profile.profile import Profile
 from perf2x.plugins.contracts import ProfileBuilder
 from perf2x.plugins.registry import load_symbol_sources
 from perf2x.symbolizer.demangle.demangle import NameStyle
-from perf2x.symbolizer.make_context import make_context
-from perf2x.symbolizer.make_finder import make_finder
+from perf2x.symbolizer.make_finder import make_context, make_finder
 from perf2x.symbolizer.symbol_options import SymbolOptions
 from perf2x.symbolizer.symbol_report import SymbolReport
 from perf2x.symbolizer.symbolize import ProfileSymbolizer, symbolize

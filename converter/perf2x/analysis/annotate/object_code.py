@@ -1,25 +1,166 @@
-"""Code of a profile's objects: where functions begin and end, their bytes, and what stands at an address."""
+"""Code of a profile's objects: where functions begin and end, their bytes, and what stands at an address.
 
-from collections.abc import Sequence
+Code that is in no object file of its own: just-in-time compiled, or of the recorded kernel.
+
+A just-in-time compiler wrote its code to a jitdump: it is found by file offset, shown where it was loaded. Code of the
+kernel is from a copy of its memory (kcore), else from its ELF file (vmlinux). The copy comes first because a kernel
+changes its own code while it boots (alternatives, static keys).
+Source of truth: tools/perf/util/symbol.c dso__load_kernel_sym.
+"""
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
 
 import numpy as np
+from elftools.elf.enums import ENUM_E_MACHINE
 
-from perf2x.analysis.annotate.dumped_code import DumpedCode
-from perf2x.analysis.annotate.kernel_code import KernelCode
 from perf2x.base.columnar.arrays import I64, U64
 from perf2x.base.columnar.ragged import Ragged
 from perf2x.base.errors import ObjectError
-from perf2x.binaries.elf.code_bytes import code_at
-from perf2x.binaries.elf.elf_file import ElfObject
-from perf2x.binaries.find.object_files import ObjectFiles
+from perf2x.base.files.sysroot import KCORE, host_path, is_file
+from perf2x.base.files.temporary import shown_name
+from perf2x.binaries.elf.elf_file import MOST, ElfObject, code_at, open_elf
+from perf2x.binaries.find.object_finder import ObjectFiles
+from perf2x.binaries.find.running_kernel import running_kernel_build_id
 from perf2x.binaries.go.go_table import go_functions, has_go_table
 from perf2x.model.profile.profile import Profile
 from perf2x.symbolizer.mapped_objects import MappedObject, addresses_of, dso_of
-from perf2x.symbolizer.object_resolver import ObjectResolver, find_files
+from perf2x.symbolizer.object_resolver import FunctionRow, ObjectResolver, find_files
 from perf2x.symbolizer.sources.elf_symbols import ElfNames
-from perf2x.symbolizer.sources.jitdump_source import JitdumpSource
-from perf2x.symbolizer.sources.symbol_source import Context, DsoKind
-from perf2x.symbolizer.styled_names import FunctionRow
+from perf2x.symbolizer.sources.jitdump_mappings import JitdumpFiles
+from perf2x.symbolizer.sources.jitdump_source import CodeByOffset, JitdumpSource
+from perf2x.symbolizer.sources.kernel_source import KernelSource
+from perf2x.symbolizer.sources.module_source import VmlinuxSource, kernel_slide
+from perf2x.symbolizer.sources.parse_jitdump import JitCode, JitDump, machine_of
+from perf2x.symbolizer.sources.symbol_source import Context, Dso, DsoKind
+
+MISSING = "no copy of the recorded kernel's code: record with perf record --kcore, or name its ELF file with --vmlinux"
+
+
+class KernelCode:
+    """Code of the kernel, and of modules and programs that a copy of its memory holds; addresses as recorded."""
+
+    def __init__(self, context: Context, dso: Dso) -> None:
+        self._context, self._kallsyms, self._vmlinux = context, KernelSource(context), VmlinuxSource(context)
+        self._has_vmlinux = self._vmlinux.covers(dso)
+        self._is_module = dso.kind is not DsoKind.KERNEL
+
+    def extents(self, address: U64) -> tuple[U64, U64]:
+        """(n,) first byte, and one past the last, of the function at each address; both 0 where unknown."""
+        if self._linked is None or self._is_module:
+            return self._kallsyms.extents(address)
+        file, moved = self._linked
+        slide = np.uint64(moved)
+        start, end = ElfNames(ObjectFiles([file]), self._context.diagnostics).extents(address - slide)
+        return np.where(end > 0, start + slide, start), np.where(end > 0, end + slide, end)
+
+    def read(self, start: int, end: int) -> tuple[str, bytes]:
+        """Machine and bytes at a recorded address; ObjectError if nothing has them."""
+        for core in self._copies():
+            try:
+                return core.machine, code_at(core, start, end - start)
+            except ObjectError:
+                continue
+        if self._linked is None or self._is_module:
+            raise ObjectError(MISSING)
+        file, slide = self._linked
+        return file.machine, code_at(file, start - slide, end - start)
+
+    @cached_property
+    def _linked(self) -> tuple[ElfObject, int] | None:
+        """The kernel's ELF file, and the distance that it was moved."""
+        files = self._vmlinux.files if self._has_vmlinux else None
+        if files is None or files.symbols is None:
+            return None
+        return files.symbols, kernel_slide(files.symbols, self._context.kernel_reference)
+
+    def _copies(self) -> Iterator[ElfObject]:
+        for path in self._copy_paths():
+            if is_file(path):
+                try:
+                    yield open_elf(path)
+                except ObjectError:
+                    continue
+
+    def _copy_paths(self) -> Iterator[Path]:
+        context = self._context
+        if context.session.kcore_dir:
+            yield Path(context.session.kcore_dir) / "kcore"
+        same = context.kernel_build_id and running_kernel_build_id() == context.kernel_build_id
+        if same and context.options.symfs is None:
+            yield host_path(KCORE)
+
+
+_NO_OFFSET = np.uint64(2**64 - 1)
+
+
+class DumpedCode:
+    """Pieces of code of one dump; pieces that replaced one another at an address have offsets of their own."""
+
+    def __init__(self, context: Context, dso: Dso) -> None:
+        self._dso, self._arch = dso, context.session.arch
+        self._files = JitdumpFiles(context.options, context.finder, context.diagnostics)
+
+    def extents(self, offset: U64) -> tuple[U64, U64]:
+        """(n,) first byte, and one past the last, of the piece at each file offset; both 0 where there is none."""
+        row = self._pieces.find(offset)
+        start, size = np.append(self._pieces.start, np.uint64(0)), np.append(self._pieces.size, np.uint64(0))
+        return start[row], start[row] + size[row]
+
+    def read(self, start: int, end: int) -> tuple[str, bytes]:
+        """Machine and bytes between two file offsets; ObjectError if they cannot be read."""
+        if self._dump is None:
+            raise ObjectError(f"{self._dso.name}: the dump was not found")
+        if end - start > MOST:
+            raise ObjectError(f"its code is larger than {MOST >> 20} MiB")
+        number = machine_of(self._dump, self._arch)
+        machine = next((name for name, value in ENUM_E_MACHINE.items() if value == number), f"machine {number}")
+        try:
+            with Path(self._dump.name).open("rb") as file:
+                file.seek(start)
+                data = file.read(end - start)
+        except OSError as error:
+            raise ObjectError(f"{shown_name(self._dump.name)}: {error.strerror}") from None
+        if len(data) < end - start:
+            raise ObjectError(f"{shown_name(self._dump.name)}: it ends within the code")
+        return machine, data
+
+    def displacement(self, start: int) -> int:
+        """Distance from the file offset of a piece to the address that it was loaded at first, modulo 2**64."""
+        code = self._piece_at(start)
+        return (code.first - code.offset) % 2**64 if code is not None else 0
+
+    def offsets_of(self, address: U64) -> U64:
+        """(n,) file offset of the code loaded at each address, 2**64 - 1 where there is none or was more than one."""
+        codes = self._pieces.codes
+        first = np.array([code.first for code in codes], np.uint64)
+        moved = self._pieces.start - first
+        begun, moved_of_begun = _up_to(address, first, moved)
+        ended, moved_of_ended = _up_to(address, first + self._pieces.size, moved)
+        is_one = begun - ended == 1  # what is left of the sum then is its distance alone
+        return np.where(is_one, address + moved_of_begun - moved_of_ended, _NO_OFFSET)
+
+    @cached_property
+    def _dump(self) -> JitDump | None:
+        return self._files.open(self._dso.name, self._dso.pid)
+
+    @cached_property
+    def _pieces(self) -> CodeByOffset:
+        return CodeByOffset(self._dump or JitDump(0, False, (), False))
+
+    def _piece_at(self, offset: int) -> JitCode | None:
+        row = int(self._pieces.find(np.array([offset], np.uint64))[0])
+        return self._pieces.codes[row] if row >= 0 else None
+
+
+def _up_to(address: U64, bounds: U64, numbers: U64) -> tuple[I64, U64]:
+    """(n,) how many bounds are not above each address, and the sum of their numbers modulo 2**64."""
+    order = np.argsort(bounds, kind="stable")
+    count = np.searchsorted(bounds[order], address, "right")
+    sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(numbers[order])])
+    return count, sums[count]
+
 
 IN_MEMORY = "its code was in memory only, and is in no file"
 LEFT_OUT = "it has zeros in place of code, as objects in a bundle of symbols alone have"

@@ -41,6 +41,5 @@ class Sources:
         for mapping in self._profile.locations.mapping[locations[:1]].tolist():
             if mapping >= 0:
                 carried = bytes.fromhex(strings[int(mappings.build_id[mapping])])
-                name, start = strings[int(mappings.filename[mapping])], int(mappings.start[mapping])
-                return carried or build_id_by_name(self._context.session, name, start)
+                return carried or build_id_by_name(self._context.session, strings[int(mappings.filename[mapping])])
         return b""

@@ -1,7 +1,7 @@
 """Before and after: what moved, as a table, and as one profile for pprof."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from msgspec import Struct
@@ -43,9 +43,9 @@ class Change(Struct, frozen=True):
         """The change that ``sort`` (self or total) means."""
         return self.own if sort == "self" else self.total
 
-    def together(self, sort: str) -> int:
-        """The sum of what it costs on both sides."""
-        return self.own_before + self.own_after if sort == "self" else self.total_before + self.total_after
+    def sides(self, sort: str) -> tuple[int, int]:
+        """What it costs before and after."""
+        return (self.own_before, self.own_after) if sort == "self" else (self.total_before, self.total_after)
 
     def with_interval(self, sort: str, limits: Interval) -> "Change":
         """Return this change with other limits."""
@@ -73,11 +73,18 @@ class Comparison(Struct, frozen=True):
     before: Totals
     after: Totals
     normalize: bool = False
+    factor: float = 1.0
+    """Work of ``before`` by that of ``after``: what costs of ``after`` are multiplied by, the whole's, too."""
 
     @property
     def scale(self) -> float:
-        """Factor of every value of ``after``."""
-        return self.before.whole / self.after.whole if self.normalize and self.after.whole else 1.0
+        """Factor of every row of ``after``."""
+        return self.before.whole / self.after.whole if self.normalize and self.after.whole else self.factor
+
+    @property
+    def whole_after(self) -> int:
+        """The whole of ``after`` for the work of ``before``."""
+        return round(self.after.whole * self.factor)
 
     def changes(self, confidence: float = 0.95) -> list[Change]:
         """Every line of either table by name, with intervals that hold for all lines at once."""
@@ -94,7 +101,7 @@ class Comparison(Struct, frozen=True):
     def whole_interval(self, confidence: float, comparisons: int) -> Interval:
         """Limits of the change of the whole; the number of samples of a recording counts as random, too."""
         old, new = self._wholes()
-        return interval(old, new, quantile(confidence, comparisons))
+        return interval(old, new.scaled(self.factor), quantile(confidence, comparisons))
 
     def _wholes(self) -> tuple[Measured, Measured]:
         """The sum of all samples of either side, as recorded."""
@@ -137,16 +144,21 @@ def difference(before: Profile, after: Profile) -> Profile:
 
 
 def normalized(before: Profile, after: Profile, value: str) -> Profile:
-    """``after`` with every event scaled to its whole in ``before``; events that one of them lacks stay as they are.
+    """``after`` with every event scaled to its whole in ``before``; events that one of them lacks stay as they are."""
+    wholes = _wholes(before, value)
+    found = _wholes(after, value).items()
+    return scaled(after, [wholes[event] / whole if whole and wholes.get(event) else 1.0 for event, whole in found])
+
+
+def scaled(after: Profile, factors: Sequence[float]) -> Profile:
+    """``after`` with the samples of each event multiplied by its factor.
 
     Sums are rounded, not samples: a thousand samples of 1 times 0.4 are four hundred.
     """
-    wholes = _wholes(before, value)
     samples = after.samples
     value_column, count = samples.value.copy(), samples.count.copy()
-    for row, (event, whole) in enumerate(_wholes(after, value).items()):
+    for row, factor in enumerate(factors):
         held = np.flatnonzero(samples.event == row)
-        factor = wholes[event] / whole if whole and wholes.get(event) else 1.0
         for column in (value_column, count):
             sums = np.rint(np.cumsum(column[held]) * factor).astype(np.int64)
             column[held] = np.diff(sums, prepend=0)

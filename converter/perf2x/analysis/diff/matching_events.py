@@ -6,7 +6,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from perf2x.model.profile.profile import Profile
-from perf2x.model.recording.event_names import event_name
+from perf2x.model.recording.recorded_names import event_name
 
 
 def renamed(before: Profile, after: Profile) -> tuple[Profile, list[str]]:

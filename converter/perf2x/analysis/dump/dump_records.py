@@ -9,14 +9,14 @@ from itertools import islice
 import numpy as np
 from msgspec import Struct, field
 
-from perf2x.analysis.dump.event_text import event_line
-from perf2x.analysis.dump.field_text import header_line, record_fields, sample_fields
+from perf2x.analysis.dump.field_text import event_line, header_line, record_fields, sample_fields
 from perf2x.analysis.dump.kernel_records import record_text
 from perf2x.analysis.dump.sample_text import sample_lines
 from perf2x.analysis.dump.user_records import user_record_text
 from perf2x.base.abi.uapi import RecordType, SampleType
 from perf2x.base.columnar.arrays import I64, Bools
 from perf2x.base.columnar.unique import rows_by, unique
+from perf2x.base.did_you_mean import did_you_mean
 from perf2x.base.errors import OptionError
 from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.recording.events import Event, Want
@@ -78,7 +78,8 @@ def dump_lines(
     """Yield lines without line ends; ``path`` as for ``open_recording``. OptionError for an unknown type."""
     unknown = sorted(options.types - RECORD_TYPES.keys())
     if unknown:
-        raise OptionError(f"no record type {unknown[0]!r}; there are {', '.join(sorted(RECORD_TYPES))}")
+        meant = did_you_mean(unknown[0], RECORD_TYPES) or ";"
+        raise OptionError(f"no record type {unknown[0]!r}{meant} there are {', '.join(sorted(RECORD_TYPES))}")
     diagnostics = Diagnostics() if diagnostics is None else diagnostics
     opened = open_input(path, "", diagnostics)
     session = opened.builder
@@ -180,7 +181,9 @@ def _sideband_texts(block: Block, session: SessionBuilder, rows: I64, kind: int)
                 text, more = record_text(kind, columns, at, int(misc[row]))
                 more = [*record_fields(columns, at), *more]
                 brief = f" chain: {columns['chain'].lengths[at]}" if "chain" in columns else ""
-                texts[row] = _RecordText(text.rstrip(" "), int(columns["time"][at]), int(columns["cpu"][at]), more, brief)
+                texts[row] = _RecordText(
+                    text.rstrip(" "), int(columns["time"][at]), int(columns["cpu"][at]), more, brief
+                )
     return texts
 
 

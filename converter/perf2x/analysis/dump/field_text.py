@@ -1,11 +1,15 @@
-"""Formats the fields of a record by name for ``perf2x dump -v``, mostly in the kernel's order."""
+"""Formats the fields of a record by name for ``perf2x dump -v``, mostly in the kernel's order.
+
+Formats events as ``perf evlist -v`` does.
+"""
 
 from collections.abc import Iterable, Mapping
+from enum import IntEnum
 from typing import Any
 
 import numpy as np
 
-from perf2x.base.abi.uapi import SampleType
+from perf2x.base.abi.uapi import ATTR_FLAGS, EventType, ReadFormat, SampleType
 from perf2x.base.columnar.ragged import Ragged
 from perf2x.model.recording.events import Event, Samples
 
@@ -59,3 +63,40 @@ def _field_text(name: str, value: Any) -> str:
     if isinstance(value, str):
         return value
     return f"{int(value):#x}" if name in _HEX and value else str(int(np.asarray(value)))
+
+
+def event_line(event: Event) -> str:
+    """Format name, attributes that are not zero, and ids in one line."""
+    attributes = ", ".join(f"{name}: {value}" for name, value in attribute_pairs(event))
+    ids = f", id: {{ {', '.join(map(str, event.ids))} }}" if event.ids else ""
+    return f"# {event.name}: {attributes}{ids}"
+
+
+def attribute_pairs(event: Event) -> list[tuple[str, str]]:
+    """Return names and values of attributes as perf_event_attr__fprintf prints them, as far as Event has them."""
+    kinds = {int(kind): f" (PERF_TYPE_{kind.name})" for kind in EventType}
+    pairs = [
+        ("type", f"{event.type}{kinds.get(event.type, '')}"),
+        ("size", str(event.attr_size)),
+        ("config", f"{event.config:#x}" if event.config else "0"),
+    ]
+    if event.sample_period:
+        pairs.append(("{ sample_period, sample_freq }", str(event.sample_period)))
+    pairs.append(("sample_type", bit_names(event.sample_type, SampleType)))
+    if event.read_format:
+        pairs.append(("read_format", bit_names(event.read_format, ReadFormat)))
+    numbers = {
+        "precise_ip": event.precise_ip, "config1": event.config1, "config2": event.config2,
+        "branch_sample_type": event.branch_sample_type, "sample_regs_user": event.sample_regs_user,
+        "sample_stack_user": event.sample_stack_user, "sample_regs_intr": event.sample_regs_intr,
+    }  # fmt: skip
+    pairs += [(name, "1") for name in ATTR_FLAGS if name in event.flags]
+    pairs += [(name, f"{value:#x}") for name, value in numbers.items() if value]
+    return pairs + ([("clockid", str(event.clockid))] if event.clockid >= 0 else [])
+
+
+def bit_names(value: int, family: type[IntEnum]) -> str:
+    """Format bits as ``IP|TID|TIME``, unnamed ones as a number."""
+    names = [bit.name or "" for bit in family if value & bit]
+    rest = value & ~sum(int(bit) for bit in family)
+    return "|".join([*names, *([f"{rest:#x}"] if rest else [])]) or "0"

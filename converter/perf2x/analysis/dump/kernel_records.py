@@ -1,11 +1,11 @@
 """Formats kernel records behind their names, worded as perf_event__fprintf_* in tools/perf/util/event.c."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from perf2x.base.abi.uapi import MISC_CPUMODE_MASK, MISC_MMAP_BUILD_ID, MISC_MMAP_DATA, CallchainContext, RecordType
 
-Columns = dict[str, Any]
+Columns = Mapping[str, Any]
 RecordFormatter = Callable[[Columns, int, int], str]
 _NAMESPACES = ("net", "uts", "ipc", "pid", "user", "mnt", "cgroup")
 _PROTECTION = ((4, "x"), (2, "w"), (1, "r"))

@@ -1,4 +1,4 @@
-"""Records that are no samples, worded for formats that print them among samples, with names of threads as perf has them.
+"""Records that are no samples, worded for formats that print them among samples, with perf's names of threads.
 
 Source of truth: tools/perf/builtin-script.c print_event_with_time and process_*_event; a thread's name is that behind a
 record, but before an exit.
@@ -19,7 +19,7 @@ from perf2x.model.recording.events import Others, Recording
 from perf2x.reader.records.record_types import RECORD_NAMES
 
 _THREADS = (RecordType.COMM, RecordType.FORK, RecordType.EXIT)
-_LETTERS = {RecordType.MMAP: "M", RecordType.MMAP2: "M", RecordType.COMM: "E", RecordType.SWITCH: "S",
+_LETTERS: dict[int, str] = {RecordType.MMAP: "M", RecordType.MMAP2: "M", RecordType.COMM: "E", RecordType.SWITCH: "S",
             RecordType.SWITCH_CPU_WIDE: "S"}  # fmt: skip
 Row = tuple[int, int, Others, int]
 """Time, position, table, row."""
@@ -30,9 +30,8 @@ def other_records(recording: Recording, kinds: Collection[RecordType]) -> OtherR
     rows = sorted(_rows(recording.others({*kinds, *_THREADS})), key=lambda row: row[:2])
     found = list(_shown(rows, kinds))
     columns: Any = zip(*found, strict=True) if found else ((),) * 10
-    time, position, event, pid, tid, cpu, mode, comm, misc, text = map(list, columns)
-    numbers = (np.array(column, np.int32) for column in (event, pid, tid, cpu, mode))
-    return OtherRecords(np.array(time, np.uint64), np.array(position, np.int64), *numbers, comm, misc, text)
+    kinds_of = (np.uint64, np.int64, *(np.int32,) * 5, *(np.object_,) * 3)
+    return OtherRecords(*map(np.array, columns, kinds_of))
 
 
 def _rows(tables: Iterable[Others]) -> Iterator[Row]:
@@ -57,11 +56,17 @@ def _shown(rows: Iterable[Row], kinds: Collection[RecordType]) -> Iterator[tuple
             said = int(table.tid[row]) >= 0 or int(table.pid[row]) >= 0
             who = (int(table.pid[row]), int(table.tid[row])) if said else (pid, tid)
             misc = int(table.misc[row])
-            text = without_controls(record_text(kind, dict(columns), row, misc)[0])
+            text = without_controls(record_text(kind, columns, row, misc)[0])
             text = text.replace(" [", "\n\t\t[") if kind == RecordType.NAMESPACES else text
             text = text.partition(":")[2].partition(":")[2] if kind == RecordType.LOST else text
             place = time, position, max(table.event, 0), *who, max(int(table.cpu[row]), 0)
-            yield (*place, misc & MISC_CPUMODE_MASK, comm, _letters(kind, misc), f"PERF_RECORD_{RECORD_NAMES[kind]}{text}")
+            yield (
+                *place,
+                misc & MISC_CPUMODE_MASK,
+                comm,
+                _letters(kind, misc),
+                f"PERF_RECORD_{RECORD_NAMES[kind]}{text}",
+            )
 
 
 def _letters(kind: int, misc: int) -> str:

@@ -6,7 +6,7 @@ Source of truth: tools/lib/perf/include/perf/event.h and include/uapi/linux/perf
 import struct
 from collections.abc import Callable
 
-from perf2x.analysis.dump.event_text import attribute_pairs
+from perf2x.analysis.dump.field_text import attribute_pairs
 from perf2x.base.abi.layouts import ByteOrder
 from perf2x.base.abi.perffile import EventUpdate, Feature, UserRecordType
 from perf2x.base.abi.uapi import RecordType

@@ -1,7 +1,8 @@
 """Coverage of call frame information: the functions that can be unwound without frame pointers.
 
 Starts come from the sorted table that linkers write, lengths are read from the entries as a column: an entry costs
-nanoseconds, so that objects with a million functions take milliseconds.
+nanoseconds, so that objects with a million functions take milliseconds. ``.sframe``, a format that the kernel can
+unwind with, has an index of its functions: binutils include/sframe.h, versions 1 to 3 of the format.
 """
 
 from itertools import islice
@@ -9,14 +10,12 @@ from itertools import islice
 import numpy as np
 
 from perf2x.analysis.explain.code_coverage import Code, FunctionTable, broken_table
-from perf2x.analysis.explain.sframe import sframe_ranges
 from perf2x.base.abi.callframe import PointerFormat
 from perf2x.base.columnar.arrays import I64, U64, AnyArray
 from perf2x.base.columnar.unique import rows_by
 from perf2x.base.errors import ObjectError
-from perf2x.binaries.cfi.entry_index import FrameIndex, index_by_walking, index_from_header
-from perf2x.binaries.cfi.find_sections import debug_frame_index, eh_frame_index
-from perf2x.binaries.cfi.frame_entries import FrameSection
+from perf2x.binaries.cfi.frame_entries import FrameIndex, FrameSection, index_by_walking, index_from_header
+from perf2x.binaries.cfi.function_rules import debug_frame_index, eh_frame_index
 from perf2x.binaries.elf.elf_file import ElfObject
 
 LARGEST_WALK = 1 << 22
@@ -109,3 +108,38 @@ def _read_integers(data: AnyArray, at: I64, width: int, byte_order: str) -> U64:
         return np.zeros(len(at), np.uint64)
     parts = np.ascontiguousarray(data[at[:, None] + np.arange(width)])
     return parts.view(f"{byte_order}u{width}").reshape(-1).astype(np.uint64)
+
+
+MAGIC = 0xDEE2
+HEADER_SIZE = 28
+_FROM_THE_FIELD = 0x4
+"""Starts are relative to their own field (SFRAME_F_FDE_FUNC_START_PCREL), not to the section."""
+_ROWS = {1: ("i4", 17), 2: ("i4", 20), 3: ("i8", 16)}
+"""{version: (type of the start, bytes of a row)}; the function's size, 32 bits, follows the start."""
+
+
+def sframe_ranges(elf: ElfObject) -> tuple[U64, U64] | None:
+    """Return (n,) start and end of each function; None without the section, ObjectError when it cannot be read."""
+    section = elf.section(".sframe")
+    if section is None:
+        return None
+    data, order = elf.data(section), elf.byte_order
+    if len(data) < HEADER_SIZE or int(np.frombuffer(data, order + "u2", 1)[0]) != MAGIC:
+        raise ObjectError(f"{elf.name}, .sframe: no SFrame header")
+    version, flags, more = data[2], data[3], data[7]
+    if version not in _ROWS:
+        raise ObjectError(f"{elf.name}, .sframe: version {version} is not known")
+    if elf.type == "ET_REL":
+        raise ObjectError(f"{elf.name}, .sframe: not linked yet, so it has no addresses")
+    count, _, _, first, _ = np.frombuffer(data, order + "u4", 5, 8).tolist()
+    code, step = _ROWS[version]
+    at = HEADER_SIZE + more + first
+    if at + count * step > len(data):
+        raise ObjectError(f"{elf.name}, .sframe: {count} functions do not fit in its {len(data)} bytes")
+    layout = np.dtype({"names": ["start", "size"], "formats": [order + code, order + "u4"],
+                       "offsets": [0, int(code[1])], "itemsize": step})  # fmt: skip
+    rows = np.frombuffer(data, layout, count, at)
+    start = rows["start"].astype(np.int64).view(np.uint64) + np.uint64(section.address)
+    if flags & _FROM_THE_FIELD or version == 3:
+        start = start + np.arange(count).astype(np.uint64) * np.uint64(step) + np.uint64(at)
+    return start, start + rows["size"].astype(np.uint64)

@@ -5,7 +5,7 @@ from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 
-from perf2x.base.files.rooted_paths import is_directory
+from perf2x.base.files.sysroot import is_directory
 from perf2x.binaries.find.object_finder import Finder
 
 DATABASE = "/var/lib/dpkg/info"

@@ -1,4 +1,7 @@
-"""Explains one ELF file: opens it, looks for what belongs to it, measures the tables."""
+"""Explains one ELF file: opens it, looks for what belongs to it, measures the tables.
+
+Some parts of an object are in other files: debug link, supplementary (dwz) file, split units.
+"""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -6,19 +9,25 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from perf2x.analysis.explain import verdict
-from perf2x.analysis.explain.advice import advice
 from perf2x.analysis.explain.call_frames import frame_tables
-from perf2x.analysis.explain.code_coverage import code_of
+from perf2x.analysis.explain.code_coverage import GO_TABLE, code_of, name_tables
 from perf2x.analysis.explain.debian_packages import debug_package
-from perf2x.analysis.explain.debug_info import DebugInfo, debug_info
-from perf2x.analysis.explain.findings import Explanation, SearchResult, Supplementary, Verdict
-from perf2x.analysis.explain.other_files import link_of, recorded_name, split_of, supplementary_of
-from perf2x.analysis.explain.symbol_tables import GO_TABLE, name_tables
+from perf2x.analysis.explain.debug_info import DebugInfo, SplitUnit, debug_info
+from perf2x.analysis.explain.findings import (
+    DebugLink,
+    Explanation,
+    SearchResult,
+    SplitDebugInfo,
+    Supplementary,
+    Verdict,
+)
+from perf2x.analysis.explain.verdict import advice
 from perf2x.base.errors import ObjectError
-from perf2x.binaries.elf.debug_link import mini_debug_info
+from perf2x.base.files.sysroot import is_file
+from perf2x.binaries.elf.debug_link import debug_link, mini_debug_info
 from perf2x.binaries.elf.elf_file import ElfObject, ElfSection, open_object
-from perf2x.binaries.find.object_files import ObjectFiles
-from perf2x.binaries.find.object_finder import Finder
+from perf2x.binaries.find.object_finder import Finder, ObjectFiles
+from perf2x.binaries.find.split_debug import has_supplementary, package_file, split_paths, supplementary_file
 
 
 def explain_file(path: str, finder: Finder) -> Explanation:
@@ -120,3 +129,48 @@ def _stack_verdict(known: Explanation, infos: list[DebugInfo], has_go: bool) -> 
 
 def _package(finder: Finder, recorded: str, known: Explanation) -> str:
     return "" if known.answers["names"].good and known.answers["lines"].good else debug_package(finder, recorded)
+
+
+MAX_DWO_FILES = 100
+"""``.dwo`` files that are searched for."""
+
+
+def recorded_name(finder: Finder, path: Path) -> str:
+    """Return the file's name in a recording: the path without links, below the root of the recorded machine."""
+    whole, symfs = path.resolve(), finder.search_paths.symfs
+    if symfs is not None and whole.is_relative_to(symfs.resolve()):
+        return f"/{whole.relative_to(symfs.resolve()).as_posix()}"
+    return str(whole)
+
+
+def link_of(file: ElfObject) -> DebugLink | None:
+    """Return the debug link of a file."""
+    found = debug_link(file)
+    return None if found is None else DebugLink(found[0], f"{found[1]:08x}")
+
+
+def supplementary_of(finder: Finder, files: list[ElfObject]) -> tuple[Supplementary | None, ElfObject | None]:
+    """Return the first link to a dwz file in ``files``, and that file; ObjectError when the link is broken."""
+    linked = next(filter(has_supplementary, files), None)
+    if linked is None:
+        return None, None
+    found = supplementary_file(finder, linked)
+    section = linked.section(".gnu_debugaltlink")
+    name = linked.data(section).partition(b"\0")[0].decode(errors="surrogateescape") if section is not None else ""
+    return Supplementary(name, found.name if found is not None else ""), found
+
+
+def split_of(
+    finder: Finder, found: ObjectFiles, recorded: str, file: ElfObject, units: tuple[SplitUnit, ...]
+) -> SplitDebugInfo | None:
+    """Return the files with the entries of split units; None without such units."""
+    if not units:
+        return None
+    try:
+        package = package_file(finder, found, recorded)
+    except ObjectError:
+        package = None
+    wanted = units[:MAX_DWO_FILES]
+    lacking = [unit for unit in wanted if not any(map(is_file, split_paths(finder, file, unit.folder, unit.name)))]
+    missing = lacking[0].name if lacking else ""
+    return SplitDebugInfo(len(units), package.name if package else "", len(wanted) - len(lacking), len(wanted), missing)

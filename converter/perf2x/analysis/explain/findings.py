@@ -7,7 +7,7 @@ from perf2x.analysis.explain.debug_info import DebugInfo
 
 
 class SearchResult(Struct, frozen=True):
-    """A path that was searched, and the outcome (binaries/find/object_files.py: TAKEN, ABSENT …)."""
+    """A path that was searched, and the outcome (binaries/find/object_finder.py: TAKEN, ABSENT …)."""
 
     path: str
     result: str

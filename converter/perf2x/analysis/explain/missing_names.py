@@ -5,15 +5,13 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from perf2x.analysis.explain import verdict
-from perf2x.analysis.explain.advice import debuginfod_command
-from perf2x.analysis.explain.code_coverage import code_of
+from perf2x.analysis.explain.code_coverage import code_of, name_tables
 from perf2x.analysis.explain.debian_packages import debug_package
 from perf2x.analysis.explain.findings import Advice, SearchResult
-from perf2x.analysis.explain.symbol_tables import name_tables
-from perf2x.binaries.find.object_files import OTHER_BUILD, ObjectFiles
-from perf2x.binaries.find.object_finder import Finder
-from perf2x.model.recording.build_ids import VDSO
-from perf2x.model.recording.mapping_names import is_real_path, without_deleted
+from perf2x.analysis.explain.verdict import debuginfod_command
+from perf2x.binaries.find.object_finder import OTHER_BUILD, Finder, ObjectFiles
+from perf2x.model.recording.build_ids import is_vdso
+from perf2x.model.recording.recorded_names import is_real_path, without_deleted
 
 _KERNEL = ("[kernel", "[guest.kernel")
 
@@ -50,7 +48,7 @@ def explain_unnamed(name: str, build_id: str, frames: int, said: str, finder: Fi
 def _for_no_file(name: str) -> Iterator[Advice]:
     if name.startswith(_KERNEL):
         yield Advice("copy /proc/kallsyms as root on the recorded machine, before it reboots", "--kallsyms FILE")
-    elif name == VDSO:
+    elif is_vdso(name):
         yield Advice("the kernel has it in memory; on the recorded machine, before it reboots", "perf2x bundle")
         yield Advice("say where files of the recorded machine are, /lib/modules/RELEASE/vdso among them", "--symfs DIR")
     elif name == "[unknown]":

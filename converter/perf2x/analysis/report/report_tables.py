@@ -1,18 +1,132 @@
-"""All tables of a report about one profile: functions, objects, threads, callers, paths, and shares of the whole."""
+"""All tables of a report about one profile: functions, objects, threads, callers, paths, and shares of the whole.
+
+Who calls the hottest functions, and what each caller accounts for.
+
+The hottest paths: chains of calls from the outermost function down to where the cost divides into small parts.
+
+The calls of one event as a tree of functions, with their costs: what callers and hottest paths are read from.
+"""
 
 from collections.abc import Sequence
 
 import numpy as np
 from msgspec import Struct
 
-from perf2x.analysis.report.call_tree import call_tree
-from perf2x.analysis.report.callers import MOST, Caller, callers_of
-from perf2x.analysis.report.hot_paths import HotPath, hot_paths
-from perf2x.analysis.totals import Total, Totals, totals, weights
+from perf2x.analysis.totals import Total, Totals, lines_of_frames, totals, weights
 from perf2x.base.abi.uapi import CpuMode
 from perf2x.base.columnar.arrays import I64
-from perf2x.model.profile.event_lookup import find_event
-from perf2x.model.profile.profile import Profile
+from perf2x.model.profile.frame_tree import expand, folded
+from perf2x.model.profile.profile import Profile, find_event
+from perf2x.model.profile.shown_frames import location_frames
+
+
+class CallTree(Struct, frozen=True):
+    """Rows level by level, callers first; calls of one function by one row are one row."""
+
+    names: list[tuple[str, str]]
+    """Function and base name of its object, of each line of ``line``."""
+    line: I64
+    parent: I64
+    """Row of the caller; −1 of outermost functions."""
+    depth: I64
+    own: I64
+    """Cost of the row by itself, in what ``weight`` counts."""
+    total: I64
+    """Cost with all that it calls."""
+
+
+def call_tree(profile: Profile, rows: I64, weight: I64) -> CallTree:
+    """Merge the stacks of these samples by function and object; ``weight`` is one number for each of ``rows``."""
+    frames = location_frames(profile)
+    names, line_of_frame = lines_of_frames(frames, "function")
+    tree, depth = folded(expand(profile.stacks, frames.of_location), line_of_frame)
+    own = np.zeros(len(depth), np.int64)
+    leaf = tree.innermost(profile.samples.stack[rows].astype(np.int64))
+    np.add.at(own, leaf[leaf >= 0], weight[leaf >= 0])
+    found = CallTree(names, line_of_frame[tree.frame], tree.parent, depth, own, own.copy())
+    for level in levels(found)[:0:-1]:
+        np.add.at(found.total, found.parent[level], found.total[level])
+    return found
+
+
+def levels(tree: CallTree) -> list[slice]:
+    """Return the rows of each depth, outermost first."""
+    ends = np.cumsum(np.bincount(tree.depth)).tolist() if len(tree.depth) else []
+    return [slice(begin, end) for begin, end in zip([0, *ends], ends, strict=False)]
+
+
+class HotPath(Struct, frozen=True):
+    """One chain of calls."""
+
+    names: list[tuple[str, str]]
+    """Function and object, outermost first."""
+    own: int
+    """Cost of the last function by itself, called along this path."""
+    total: int
+    """Cost with all that it calls."""
+
+
+def hot_paths(tree: CallTree, least: float, most: int) -> list[HotPath]:
+    """Return the costliest paths that end where nothing below takes ``least`` of the whole; no two share a sample.
+
+    At most ``most``, the costliest first; of equal ones the one further out, then by its place in the tree.
+    """
+    whole = int(tree.own.sum())
+    is_hot = (tree.total >= least * whole) & (tree.total > 0)
+    goes_on = np.zeros(len(is_hot), np.bool_)
+    inner = tree.parent[is_hot & (tree.parent >= 0)]
+    goes_on[inner] = True
+    ends = np.flatnonzero(is_hot & ~goes_on)
+    ends = ends[np.lexsort((ends, tree.depth[ends], -tree.total[ends]))][:most]
+    return [HotPath(_path(tree, row), int(tree.own[row]), int(tree.total[row])) for row in ends.tolist()]
+
+
+def _path(tree: CallTree, row: int) -> list[tuple[str, str]]:
+    found = []
+    while row >= 0:
+        found.append(tree.names[int(tree.line[row])])
+        row = int(tree.parent[row])
+    return found[::-1]
+
+
+MOST = 63
+"""Functions that can be asked for at once: one bit of a row for each."""
+
+
+class Caller(Struct, frozen=True):
+    """One caller of a function; an empty name where nothing called it."""
+
+    name: str
+    object: str
+    value: int
+    """Cost of the function where this one called it."""
+
+
+def callers_of(tree: CallTree, functions: Sequence[tuple[str, str]]) -> dict[tuple[str, str], list[Caller]]:
+    """Return the callers of each (name, object), the costliest first; their values add up to the function's total.
+
+    Of a function that stands several times in a stack the outermost call counts. ValueError beyond MOST functions.
+    """
+    if len(functions) > MOST:
+        raise ValueError(f"callers of more than {MOST} functions")
+    bit_of_name = {name: 1 << place for place, name in enumerate(functions)}
+    bit_of_line = np.array([bit_of_name.get(name, 0) for name in tree.names], np.int64)
+    bit = bit_of_line[tree.line] if len(tree.line) else tree.line
+    above = np.zeros(len(bit), np.int64)  # wanted functions among the callers of each row
+    for level in levels(tree)[1:]:
+        parent = tree.parent[level]
+        above[level] = above[parent] | bit[parent]
+    outermost = np.flatnonzero((bit != 0) & (bit & above == 0) & (tree.total > 0))
+    sums: dict[tuple[int, int], int] = {}
+    caller = np.where(tree.parent >= 0, tree.line[tree.parent], -1)[outermost]
+    columns = (tree.line[outermost], caller, tree.total[outermost])
+    for line, by, value in zip(*(column.tolist() for column in columns), strict=True):
+        sums[line, by] = sums.get((line, by), 0) + value
+    found: dict[tuple[str, str], list[Caller]] = {name: [] for name in functions}
+    for (line, by), value in sums.items():
+        found[tree.names[line]].append(Caller(*(tree.names[by] if by >= 0 else ("", "")), value))
+    return {name: sorted(rows, key=lambda row: (-row.value, row.name, row.object)) for name, rows in found.items()}
+
 
 _LEAST_OF_PATH = 0.05
 

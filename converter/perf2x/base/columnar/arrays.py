@@ -1,11 +1,14 @@
-"""Names for the array types that every table is made of, and what holds for any table of equally long columns."""
+"""Names for the array types that every table is made of, and what holds for any table of equally long columns.
 
-from collections.abc import Iterator
-from typing import Any, TypeVar
+Growable columns get longer at their end, batch by batch, at a cost that does not depend on how long they are.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeVar, dataclass_transform, get_args
 
 import numpy as np
 import numpy.typing as npt
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 U8 = npt.NDArray[np.uint8]
@@ -18,11 +21,30 @@ Bools = npt.NDArray[np.bool_]
 AnyArray = npt.NDArray[Any]
 
 
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
 class ColumnTable(Struct, frozen=True):
-    """A table of equally long columns; the first one is always there and gives the number of rows."""
+    """A table of equally long columns, never changed; the first one is always there and gives the number of rows."""
 
     def __len__(self) -> int:
         return len(getattr(self, self.__struct_fields__[0]))
+
+
+class SampleTable(ColumnTable):
+    """A table of samples, which may lack the columns ``time`` and ``cpu``."""
+
+    @property
+    def times(self) -> U64:
+        """(n,) times, 0 without the column."""
+        return self._column("time", np.uint64(0))
+
+    @property
+    def cpus(self) -> I32:
+        """(n,) CPUs, −1 without the column."""
+        return self._column("cpu", np.int32(-1))
+
+    def _column(self, name: str, absent: np.generic) -> AnyArray:
+        column = getattr(self, name)
+        return np.full(len(self), absent) if column is None else column
 
 
 Table = TypeVar("Table", bound=Struct)
@@ -33,6 +55,19 @@ def take_rows_of(table: Table, rows: I64 | Bools | slice) -> Table:
     """Return the table with only ``rows`` of every column, in their order; a slice copies nothing, None stays None."""
     columns = {name: getattr(table, name) for name in table.__struct_fields__}
     return replace(table, **{name: column[rows] for name, column in columns.items() if column is not None})
+
+
+def column_type(kind: type[Struct], column: str) -> Any:
+    """Return the numpy type that a table states for a column's numbers; int64 where it leaves that open."""
+    _, dtype = get_args(kind.__annotations__[column])
+    (number,) = get_args(dtype)
+    return np.int64 if number is Any else number
+
+
+def no_rows(kind: type[Table]) -> Table:
+    """Return the empty table of a kind; columns that may be None are."""
+    required = kind.__struct_fields__[: len(kind.__struct_fields__) - len(kind.__struct_defaults__)]
+    return kind(**{column: np.zeros(0, column_type(kind, column)) for column in required})
 
 
 def row_slices(count: int, at_once: int) -> Iterator[slice]:
@@ -77,3 +112,48 @@ def narrow(values: AnyArray) -> AnyArray:
     if values.dtype == np.int32 or (len(values) and not _LEAST <= values.min() <= values.max() <= _GREATEST):
         return values
     return values.astype(np.int32)
+
+
+class GrowableColumns:
+    """Equally long columns of one dtype in one buffer, replaced by one four times as long when it is full."""
+
+    def __init__(self, dtype: npt.DTypeLike, columns: int = 1) -> None:
+        self._buffer = np.zeros((columns, 1024), dtype)
+        self._used = 0
+
+    def __len__(self) -> int:
+        return self._used
+
+    def extend(self, *columns: AnyArray | int) -> None:
+        """Append to every column; a number stands for as many of it as the longest column has rows."""
+        count = max(len(column) for column in columns if not isinstance(column, int))
+        end = self._used + count
+        if end > self._buffer.shape[1]:
+            self._grow(end)
+        for row, column in zip(self._buffer, columns, strict=True):
+            row[self._used : end] = column
+        self._used = end
+
+    def shorten(self, rows: int) -> None:
+        """Drop all rows but the first ``rows``."""
+        self._used = min(self._used, rows)
+
+    def columns(self) -> Sequence[AnyArray]:
+        """Return each column, (rows,): writable views that are valid until the table grows."""
+        return list(self._buffer[:, : self._used])
+
+    def whole(self) -> AnyArray:
+        """Return all columns, (columns, rows), as one view."""
+        view: AnyArray = self._buffer[:, : self._used]
+        return view
+
+    def __getitem__(self, column: int) -> AnyArray:
+        view: AnyArray = self._buffer[column, : self._used]
+        return view
+
+    def _grow(self, needed: int) -> None:
+        capacity = max(needed, 4 * self._buffer.shape[1])
+        # Pages that nothing is written to take no memory, so a large step costs less copying and nothing else.
+        grown = np.empty((len(self._buffer), capacity), self._buffer.dtype)
+        grown[:, : self._used] = self._buffer[:, : self._used]
+        self._buffer = grown

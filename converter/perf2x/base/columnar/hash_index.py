@@ -4,8 +4,7 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I64, U8, U64, Bools
-from perf2x.base.columnar.growable import GrowableColumns
+from perf2x.base.columnar.arrays import I64, U8, U64, Bools, GrowableColumns
 from perf2x.base.columnar.hashing import digests
 
 _HALF = np.uint64(32)

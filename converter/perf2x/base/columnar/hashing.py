@@ -2,6 +2,11 @@
 
 The weights are drawn when a process starts, so that nobody can write a file whose rows collide. Forked processes share
 them; a hash means nothing to any other process, and nothing that is written may depend on one.
+
+Keys for dictionaries of numbers that a file states.
+
+CPython hashes an integer to itself, so that whoever writes a file can choose numbers that all walk the same way through
+a dictionary's slots, and make n lookups take the time of n². The hash of bytes has a secret of the process in it.
 """
 
 import os
@@ -13,6 +18,17 @@ from msgspec import Struct
 
 from perf2x.base.columnar.arrays import I64, U64, AnyArray
 from perf2x.base.columnar.ragged import end_to_end, offsets_of, row_batches
+
+
+def secret_key(number: int) -> bytes:
+    """The eight bytes of an unsigned 64-bit number, lowest first; OverflowError for others."""
+    return number.to_bytes(8, "little")
+
+
+def numbers_from_keys(keys: Iterable[bytes]) -> U64:
+    """(n,) the numbers again, in the order of the keys."""
+    return np.frombuffer(b"".join(keys), "<u8").astype(np.uint64)
+
 
 _ODD = 0x9E3779B97F4A7C15
 _WORDS_AT_ONCE = 1 << 17

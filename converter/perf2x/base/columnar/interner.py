@@ -8,8 +8,7 @@ from itertools import repeat
 import numpy as np
 import numpy.typing as npt
 
-from perf2x.base.columnar.arrays import I32, I64, U64, AnyArray, Bools
-from perf2x.base.columnar.growable import GrowableColumns
+from perf2x.base.columnar.arrays import I32, I64, U64, AnyArray, Bools, GrowableColumns
 from perf2x.base.columnar.hash_index import HashIndex
 from perf2x.base.columnar.hashing import hash_columns, hash_rows
 from perf2x.base.columnar.ragged import Ragged, end_to_end, offsets_of

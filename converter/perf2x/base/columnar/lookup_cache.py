@@ -1,6 +1,16 @@
-"""A cache of recent lookups in a fixed amount of memory."""
+"""Caches of recent lookups in a fixed amount of memory.
+
+`LookupCache` keeps two keys that want one slot, and asks once for equal questions. `RecentLookups` is direct-mapped:
+the smallest and quickest, for questions that are cheap to repeat.
+
+::
+
+    slot      0      1      2             ask 7, whose slot is 1: held, its answer
+    key       ·      7      4             ask 9, whose slot is 2: found, and kept instead of 4
+"""
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -96,11 +106,7 @@ class LookupCache:
         return unlike
 
     def _hashes(self, columns: Sequence[I64]) -> U64:
-        factors = self._factors
-        total: U64 = columns[0].view(np.uint64) * factors[0]
-        for odd, column in zip(factors[1:], columns[1:], strict=False):
-            total += column.view(np.uint64) * odd
-        return total
+        return _weighted(columns, self._factors)
 
     def _once_more(self, hashes: U64) -> U64:
         """Another hash of each."""
@@ -109,3 +115,51 @@ class LookupCache:
 
     def _slots(self, hashes: U64) -> I64:
         return (hashes >> self._shift).view(np.int64)
+
+
+def _weighted(columns: Sequence[I64], factors: Any) -> U64:
+    """(n,) the sum of each row's numbers, each times its column's factor, modulo 2⁶⁴."""
+    total: U64 = columns[0].view(np.uint64) * factors[0]
+    for odd, column in zip(factors[1:], columns[1:], strict=False):
+        total += column.view(np.uint64) * odd
+    return total
+
+
+_MIX = tuple(np.uint64(odd) for odd in (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F))
+"""Odd numbers without pattern: their products are spread over their upper bits (Fibonacci hashing)."""
+_NOBODY = -2
+
+
+class RecentLookups:
+    """Answers by key, a row of one or two int64 columns, in ``2 ** bits`` slots; none is −2 in its first column."""
+
+    def __init__(self, columns: int = 1, bits: int = 16) -> None:
+        self._shift = np.uint64(64 - bits)
+        self._keys = [np.full(1 << bits, _NOBODY, np.int64) for _ in range(columns)]
+        self._answers = np.zeros(1 << bits, np.int64)
+
+    def answers(self, find: Callable[[I64], I64], *columns: I64) -> I64:
+        """(n,) int64: the answer to each row; ``find(rows)`` is asked for those that are not held."""
+        result, is_held = self.held(*columns)
+        missed = np.flatnonzero(~is_held)
+        if len(missed):
+            result[missed] = found = find(missed)
+            self.learn(found, *(column[missed] for column in columns))
+        return result
+
+    def held(self, *columns: I64) -> tuple[I64, Bools]:
+        """(n,) answers, and for which rows they are held; the others mean nothing."""
+        slot = self._slots(columns)
+        is_held: Bools = self._keys[0].take(slot) == columns[0]
+        for held, column in zip(self._keys[1:], columns[1:], strict=True):
+            is_held &= held.take(slot) == column
+        return self._answers.take(slot), is_held
+
+    def learn(self, answers: I64, *columns: I64) -> None:
+        """Hold answers (n,); of rows that want one slot the last stays, in every column."""
+        slot = self._slots(columns)
+        for held, column in zip([*self._keys, self._answers], [*columns, answers], strict=True):
+            held[slot] = column
+
+    def _slots(self, columns: tuple[I64, ...]) -> I64:
+        return (_weighted(columns, _MIX) >> self._shift).view(np.int64)

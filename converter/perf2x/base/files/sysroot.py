@@ -3,13 +3,19 @@
 ``PERF2X_SYSROOT`` names a directory to use as ``/`` for recorded paths, ``/usr/lib/debug``, ``/boot``,
 ``/lib/modules``, ``/proc``, ``/sys`` and ``/tmp``. With an empty directory a conversion depends only on its arguments,
 the home directory and ``DEBUGINFOD_URLS``.
+
+Recorded paths resolved under a root directory, as a process inside that root would see them, never outside of it.
+
+A recording is untrusted data: ``..`` and symbolic links in it, or in a container's file system, must not lead to other
+files of the converting machine.
 """
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
-from perf2x.base.files.rooted_paths import resolve_in_root
-
+SYSROOT = "PERF2X_SYSROOT"
+"""The variable."""
 DEBUG_DIR = "/usr/lib/debug"
 PERF_MAP_DIR = "/tmp"
 PROC = "/proc"
@@ -29,7 +35,7 @@ VDSO_PATHS = tuple(f"/lib/modules/{{0}}/vdso/{name}.so" for name in ("vdso64", "
 
 def sysroot() -> Path | None:
     """Return the directory used as this machine's ``/``; None: the real one."""
-    text = os.environ.get("PERF2X_SYSROOT", "")
+    text = os.environ.get(SYSROOT, "")
     return Path(text) if text else None
 
 
@@ -39,3 +45,58 @@ def host_path(path: str) -> Path:
     if root is None or Path(path).is_relative_to(root):
         return Path(path)
     return resolve_in_root(root, path) or root / path.lstrip("/")
+
+
+MAX_LINKS = 40
+"""The limit of Linux (include/linux/namei.h MAXSYMLINKS)."""
+
+
+def resolve_in_root(root: Path, recorded: str) -> Path | None:
+    """Resolve ``recorded`` under ``root``, following symbolic links inside it; None for a loop of links.
+
+    An absolute link target starts again at ``root`` and ``..`` stops there, as with chroot(2) and openat2(2)
+    RESOLVE_IN_ROOT. The file need not exist.
+    """
+    todo = _parts(recorded)
+    done: list[str] = []
+    links = 0
+    while todo:
+        part = todo.pop()
+        if part == "..":
+            del done[-1:]
+            continue
+        done.append(part)
+        try:
+            target = os.readlink("/".join((str(root), *done)))  # noqa: PTH115 - a Path costs more than the call
+        except FileNotFoundError:
+            if ".." not in todo:  # nothing below a missing directory is a link
+                return root.joinpath(*done, *todo[::-1])
+            continue
+        except (OSError, ValueError):
+            continue
+        links += 1
+        if links > MAX_LINKS:
+            return None
+        done = [] if target.startswith("/") else done[:-1]
+        todo.extend(_parts(target))
+    return root.joinpath(*done)
+
+
+def paths_in_root(root: Path, *recorded: str) -> Iterator[Path]:
+    """Yield recorded paths resolved under ``root``, without loops of links."""
+    return filter(None, (resolve_in_root(root, path) for path in recorded))
+
+
+def _parts(path: str) -> list[str]:
+    """Return the parts of a path without "" and ".", the last one first."""
+    return [part for part in path.split("/")[::-1] if part not in ("", ".")]
+
+
+def is_file(path: Path) -> bool:
+    """Return whether ``path`` is a regular file: no device, no pipe, no name that the file system cannot hold."""
+    return os.path.isfile(path)  # noqa: PTH113 - the same for names with NUL
+
+
+def is_directory(path: Path) -> bool:
+    """Return whether ``path`` is a directory; False for names that the file system cannot hold."""
+    return os.path.isdir(path)  # noqa: PTH112 - the same for names with NUL

@@ -1,21 +1,74 @@
-"""Decodes many functions at once: columns of rule rows (an address, and the rule from there on).
+"""Rules of one section of call frame information by address; functions are decoded when an address falls into them.
 
-The bulk of the functions goes through columns; the few that have something unusual in them, or damage, are decoded one
-by one (`cfi_instructions.rule_rows`), which also words what is wrong. Both ways give the same rows.
+Many are decoded at once, as columns of rule rows (an address, and the rule from there on). The few that have something
+unusual in them, or damage, are decoded one by one (`run_instructions.rule_rows`), which also words what is wrong. Both
+ways give the same rows.
+
+Finds call frame information in an ELF file: by section, or by segment where the section table was stripped.
 """
 
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I32, I64, U64
+from perf2x.base.columnar.arrays import I32, I64, U64, GrowableColumns
 from perf2x.base.columnar.ragged import offsets_of, row_batches
+from perf2x.base.columnar.unique import unique
 from perf2x.base.errors import ObjectError
 from perf2x.binaries.cfi.entry_columns import FdeColumns, fde_columns
-from perf2x.binaries.cfi.frame_entries import FrameSection
+from perf2x.binaries.cfi.frame_entries import FrameIndex, FrameSection, index_by_walking, index_from_header
 from perf2x.binaries.cfi.instruction_columns import Bodies, read_instructions
 from perf2x.binaries.cfi.row_columns import Aligned, RowColumns, row_columns
 from perf2x.binaries.cfi.run_instructions import rule_rows
-from perf2x.binaries.cfi.unwind_rules import RuleTable
+from perf2x.binaries.cfi.unwind_rules import NO_RULE, RuleTable
+from perf2x.binaries.elf.elf_file import ElfObject
+
+
+class FrameSource:
+    """The index of one section, and the rule rows of the functions decoded so far."""
+
+    def __init__(self, index: FrameIndex) -> None:
+        self.index = index
+        count = len(index.start)
+        self._first: I64 = np.full(count, -1, np.int64)
+        """(n,) first row of each function, −1 before it is decoded"""
+        self._stop: I64 = np.zeros(count, np.int64)
+        self._end: U64 = np.zeros(count, np.uint64)
+        """(n,) svma behind each function"""
+        self._start, self._rule = GrowableColumns(np.uint64), GrowableColumns(np.int32)
+
+    def find(self, svma: U64, table: RuleTable, problems: list[str]) -> I32:
+        """(n,) rule numbers of addresses, NO_RULE outside functions."""
+        result = np.full(len(svma), NO_RULE, np.int32)
+        function = self.index.find(svma)
+        rows = np.flatnonzero(function >= 0)
+        function = function[rows]
+        new = unique(function[self._first[function] < 0])
+        for begin in range(0, len(new), MOST):
+            self._decode(new[begin : begin + MOST], table, problems)
+        inside = svma[rows] < self._end[function]
+        rows, function = rows[inside], function[inside]
+        row = self._last_row(function, svma[rows])
+        known = row >= self._first[function]
+        result[rows[known]] = self._rule[0][row[known]]
+        return result
+
+    def _last_row(self, function: I64, svma: U64) -> I64:
+        """(n,) the last row of each function that starts at or before an address; by bisection, all side by side."""
+        low, high, start = self._first[function], self._stop[function], self._start[0]
+        for _ in range(int((high - low).max(initial=0)).bit_length()):
+            middle = (low + high) >> 1
+            goes_on = (low < high) & (start[np.minimum(middle, len(start) - 1)] <= svma)
+            high = np.where(goes_on, high, middle)
+            low = np.where(goes_on, middle + 1, low)
+        return low - 1
+
+    def _decode(self, function: I64, table: RuleTable, problems: list[str]) -> None:
+        found = decode_functions(self.index.section, self.index.offset[function], table, problems)
+        first = len(self._start) + found.offsets
+        self._first[function], self._stop[function], self._end[function] = first[:-1], first[1:], found.end
+        self._start.extend(found.start)
+        self._rule.extend(found.rule)
+
 
 FEW = 10
 """So many functions are decoded one by one in the time that all the numpy calls take."""
@@ -95,3 +148,56 @@ def _joined(parts: list[RowColumns], end: U64) -> Functions:
     order = np.argsort(function, kind="stable")
     offsets = offsets_of(np.bincount(function, minlength=len(end)))
     return Functions(offsets, start[order], rule[order], end)
+
+
+def eh_frame_index(elf: ElfObject) -> FrameIndex | None:
+    """The index of .eh_frame, None without one. Raises ObjectError if it cannot be read."""
+    section, header = elf.section(".eh_frame"), elf.section(".eh_frame_hdr")
+    if section is None:
+        return _index_by_segment(elf)
+    frames = _frame_section(elf, elf.data(section), section.address, True)
+    if header is not None:
+        index = index_from_header(frames, elf.data(header), header.address)
+        if index is not None:
+            return index
+    return index_by_walking(frames)
+
+
+def debug_frame_index(elf: ElfObject) -> FrameIndex | None:
+    """The index of .debug_frame, or of .zdebug_frame as older Go linkers write it; None without one."""
+    section = elf.section(".debug_frame") or elf.section(".zdebug_frame")
+    return index_by_walking(_frame_section(elf, elf.data(section), 0, False)) if section is not None else None
+
+
+def _frame_section(elf: ElfObject, data: bytes, address: int, is_eh: bool) -> FrameSection:
+    return FrameSection(data, address, is_eh, elf.byte_order, 8 if elf.is_64 else 4)
+
+
+def _index_by_segment(elf: ElfObject) -> FrameIndex | None:
+    """PT_GNU_EH_FRAME is .eh_frame_hdr; .eh_frame, which it points to, ends with its PT_LOAD at the latest.
+
+    Without a table the entries are walked up to the terminator; other sections follow it.
+    """
+    header = next((segment for segment in elf.segments if segment.type == "PT_GNU_EH_FRAME"), None)
+    if header is None:
+        return None
+    data = elf.read(header.offset, header.file_size)
+    at = _frame_section(elf, data, header.address, True).cursor(0, len(data))
+    at.position = 4
+    address = at.pointer(data[1], header.address) if len(data) > 4 else None
+    load = elf.load_of(address) if address is not None else None
+    if load is None or address is None:
+        raise ObjectError(f"{elf.name}: its .eh_frame_hdr points nowhere")
+    skip = address - load.address
+    frames = _frame_section(elf, elf.read(load.offset + skip, load.file_size - skip), address, True)
+    index = index_from_header(frames, data, header.address)
+    return index_by_walking(frames, past_terminator=False) if index is None else index
+
+
+def code_at(elf: ElfObject, svma: int, size: int) -> bytes:
+    """Up to ``size`` bytes at a svma; b"" where the file has none."""
+    load = elf.load_of(svma)
+    if load is None:
+        return b""
+    skip = svma - load.address
+    return elf.read(load.offset + skip, min(size, load.file_size - skip))

@@ -27,7 +27,7 @@ _STEP_LEB, _STEP_STRING, _STEP_BLOCK = -1, -2, -3
 _LONGEST_LEB = 16
 _SPARSE = 1 << 16
 """Compilers number abbreviations from 1. Larger codes must not be sparse either: keys of a dictionary can be chosen so
-that all of them collide (see base/columnar/secret_keys.py), which does little harm to so few keys."""
+that all of them collide (see base/columnar/hashing.py), which does little harm to so few keys."""
 
 
 def uleb128(data: bytes, at: int) -> tuple[int, int]:

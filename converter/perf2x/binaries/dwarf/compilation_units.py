@@ -8,7 +8,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from functools import cached_property, partial
 
-from perf2x.base.columnar.secret_keys import secret_key
+from perf2x.base.columnar.hashing import secret_key
 from perf2x.base.errors import ObjectError
 from perf2x.binaries.dwarf import dwarf_numbers as c
 from perf2x.binaries.dwarf.attribute_forms import Abbreviation, AbbreviationTable, UnitEncoding, uleb128

@@ -1,5 +1,10 @@
-"""Source lines and inlined functions of an object's addresses, from the units that hold them."""
+"""Source lines and inlined functions of an object's addresses, from the units that hold them.
 
+``.debug_aranges`` has one table of address ranges per unit (DWARF 5, section 6.1.2), which tells the units that hold
+addresses without reading them.
+"""
+
+import struct
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -9,8 +14,8 @@ from perf2x.base.columnar.arrays import I64, U64
 from perf2x.base.columnar.unique import rows_by
 from perf2x.base.errors import ObjectError
 from perf2x.binaries.dwarf import dwarf_numbers as c
-from perf2x.binaries.dwarf.aranges import unit_ranges
 from perf2x.binaries.dwarf.compilation_units import DebugFile, Unit
+from perf2x.binaries.dwarf.debug_sections import DebugSections
 from perf2x.binaries.dwarf.dwarf_functions import Entry, Scope, scopes
 from perf2x.binaries.dwarf.enclosing_entries import names_around
 from perf2x.binaries.dwarf.line_table import LineTable, LineTables
@@ -130,3 +135,34 @@ def _inline_chain(
         frames.append(SourceFrame(scope.name, table.files.path(file), line, scope.decl_line, inside))
         file, line = scope.call_file, scope.call_line
     return frames
+
+
+def unit_ranges(sections: DebugSections) -> dict[int, list[tuple[int, int]]]:
+    """Return {offset of a unit: [(first address, one past the last)]}, without damaged and empty tables.
+
+    ::
+
+        length, version 2, unit, address size, 0 | aligned to two addresses: (address, length) …, (0, 0)
+    """
+    data, order = sections.aranges, sections.file.byte_order
+    found: dict[int, list[tuple[int, int]]] = {}
+    at = 0
+    while at + 12 <= len(data):
+        (length,) = struct.unpack_from(order + "I", data, at)
+        wide = length == 0xFFFFFFFF
+        if wide:
+            (length,) = struct.unpack_from(order + "Q", data, at + 4)
+        header = at + (12 if wide else 4)
+        end = header + length
+        if end > len(data) or length < 12:
+            break
+        version, unit, size = struct.unpack_from(f"{order}H{'Q' if wide else 'I'}B", data, header)
+        first = at + -(-(header + (12 if wide else 8) - at) // (2 * size or 1)) * (2 * size)
+        if version == 2 and size in (4, 8) and first < end:
+            count = (end - first) // size
+            pairs = np.frombuffer(data, f"{order}u{size}", count // 2 * 2, first).reshape(-1, 2)
+            ranges = [(start, start + length) for start, length in pairs.tolist() if length]
+            if ranges and unit < len(sections.info):  # larger offsets could be chosen to collide as keys
+                found.setdefault(unit, []).extend(ranges)
+        at = end
+    return found

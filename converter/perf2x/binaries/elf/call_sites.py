@@ -7,11 +7,10 @@ BL, BLR, BLRAA and their like.
 from collections.abc import Callable, Mapping
 
 from perf2x.base.errors import ObjectError
+from perf2x.binaries.elf.code_blocks import CodeBlocks
 from perf2x.binaries.elf.elf_file import ElfObject
 
-BLOCK = 1 << 14
-"""Bytes that are read at once: opening the file costs more than reading them."""
-MAX_BLOCKS, MAX_ANSWERS = 256, 1 << 16
+MAX_ANSWERS = 1 << 16
 LONGEST_CALL = 7
 """Bytes of the longest call without prefixes on x86."""
 _CALL_REL32, _GROUP_5 = 0xE8, 0xFF
@@ -19,12 +18,11 @@ _INDIRECT_SIZES = (2, 3, 4, 6, 7)
 
 
 class CallSites:
-    """Calls in one file's code, read in blocks; blocks and answers are kept, and forgotten where they are many."""
+    """Calls in one file's code, read in blocks; answers are kept, and forgotten where they are many."""
 
     def __init__(self, elf: ElfObject) -> None:
-        self._elf = elf
+        self._blocks = CodeBlocks(elf)
         self._ends_with_call = _BY_MACHINE.get(elf.machine)
-        self._blocks: dict[int, bytes] = {}
         self._answers: dict[int, bool] = {}
 
     def may_return_to(self, svma: int) -> bool:
@@ -49,26 +47,10 @@ class CallSites:
 
     def _bytes_before(self, svma: int) -> bytes:
         """Up to LONGEST_CALL bytes in front of an address; b"" where the file has none."""
-        load = self._elf.load_of(svma - 1)
-        if load is None:
-            return b""
-        size = min(LONGEST_CALL, svma - load.address)
-        return self._read(load.offset + svma - load.address - size, size)
-
-    def _read(self, offset: int, size: int) -> bytes:
-        if offset + size > self._elf.size:
-            return b""
-        first, last = offset // BLOCK, (offset + size - 1) // BLOCK
-        found = b"".join(self._block(number) for number in range(first, last + 1))
-        return found[offset - first * BLOCK :][:size]
-
-    def _block(self, number: int) -> bytes:
-        if number not in self._blocks:
-            if len(self._blocks) >= MAX_BLOCKS:
-                self._blocks.clear()
-            start = number * BLOCK
-            self._blocks[number] = self._elf.read(start, min(BLOCK, self._elf.size - start))
-        return self._blocks[number]
+        load = self._blocks.elf.load_of(svma - 1)
+        start = svma if load is None else max(svma - LONGEST_CALL, load.address)
+        found = self._blocks.read(start, svma)
+        return found if len(found) == svma - start else b""
 
 
 def _is_x86_call(before: bytes) -> bool:

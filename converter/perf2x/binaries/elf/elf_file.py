@@ -2,6 +2,8 @@
 
 The headers are plain tuples (binaries/elf/elf_headers.py); tables with a row per symbol are numpy arrays
 (binaries/elf/symtab.py). No file stays open, so five hundred objects cost no descriptors.
+
+Bytes of code by stated address.
 """
 
 import io
@@ -173,3 +175,17 @@ def open_object(path: Path) -> ElfObject:
     if path.suffix not in (".gz", ".xz", ".zst"):
         return open_elf(path)
     return open_elf(inflate_file(read_object_file(path)), str(path))
+
+
+MOST = 1 << 20
+"""Bytes of the largest function that is read."""
+
+
+def code_at(elf: ElfObject, start: int, size: int) -> bytes:
+    """Return the bytes at a stated address; ObjectError where the file has none, or for more than MOST."""
+    if size > MOST:
+        raise ObjectError(f"its code is larger than {MOST >> 20} MiB")
+    for load in elf.segments:
+        if load.type == "PT_LOAD" and load.address <= start and start + size <= load.address + load.file_size:
+            return elf.read(load.offset + start - load.address, size)
+    raise ObjectError(f"{elf.name}: it has no code at {start:#x}")

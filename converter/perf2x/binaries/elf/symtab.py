@@ -25,7 +25,7 @@ LONGEST_TEXT = 1 << 16
 CUT = " [cut after 64 KiB]"
 
 
-class SymbolRows(ColumnTable, frozen=True):
+class SymbolRows(ColumnTable):
     """Symbols of one table, in table order; ``start`` is an svma. Names are decoded one by one, on demand."""
 
     start: U64
@@ -66,7 +66,7 @@ def raw_symbols(elf: ElfObject, section: ElfSection) -> tuple[AnyArray, bytes]:
     return rows.astype(np.dtype(fields), copy=False), elf.data(elf.sections[section.link])
 
 
-class Relocations(ColumnTable, frozen=True):
+class Relocations(ColumnTable):
     """A relocation section's rows, in its order."""
 
     offset: U64

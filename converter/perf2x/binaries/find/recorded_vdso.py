@@ -1,7 +1,8 @@
 """Find the recorded kernel's vDSO: code for user programs that lies in the kernel and has no path.
 
 Source of truth: tools/perf/util/vdso.c. perf copies its own vDSO into the build-id cache; so does every machine that
-installs kernels with ``make vdso_install``, below /lib/modules. The running kernel has its own in memory.
+installs kernels with ``make vdso_install``, below /lib/modules. The running kernel has its own in memory, and shows
+the one of 32 bits only to programs of 32 bits, such as perf-read-vdso32, which comes with perf.
 """
 
 import re
@@ -10,17 +11,17 @@ from functools import cache
 from pathlib import Path
 
 from perf2x.base.errors import ObjectError
-from perf2x.base.files.rooted_paths import is_file
-from perf2x.base.files.sysroot import VDSO_PATHS, sysroot
+from perf2x.base.files.sysroot import VDSO_PATHS, is_file, sysroot
 from perf2x.binaries.elf.build_id_notes import same_build_id
 from perf2x.binaries.elf.elf_file import ElfObject, open_elf, open_object
-from perf2x.binaries.find.object_files import ABSENT, OTHER_BUILD, TAKEN, UNREADABLE, ObjectFiles
-from perf2x.binaries.find.object_finder import Finder
+from perf2x.binaries.find.object_finder import ABSENT, OTHER_BUILD, TAKEN, UNREADABLE, Finder, ObjectFiles
 from perf2x.binaries.find.running_kernel import running_host_name, running_kernel_build_id, running_kernel_release
 from perf2x.model.recording.build_ids import VDSO
 from perf2x.model.recording.events import Session
 
 IN_MEMORY = f"{VDSO} of this machine"
+READERS = ("/usr/lib/perf-core/perf-read-vdso32", "/usr/libexec/perf-core/perf-read-vdso32")
+"""perf's program that writes the vDSO of 32 bits out."""
 
 
 def find_vdso(finder: Finder, session: Session, build_id: bytes, kernel_build_id: bytes, *, is_64: bool) -> ObjectFiles:
@@ -34,14 +35,19 @@ def find_vdso(finder: Finder, session: Session, build_id: bytes, kernel_build_id
         return found
     found = ObjectFiles(refused=[*found.refused], searched=[*found.searched])
     known = bool(build_id) or _is_running(session, kernel_build_id)
-    in_memory = _in_memory(found) if known and finder.search_paths.symfs is None else iter(())
+    in_memory = _in_memory(found, is_64) if known and finder.search_paths.symfs is None else iter(())
     for file in (*_installed(finder, session.os_release, found), *in_memory):
-        right = same_build_id(build_id, file.build_id) if build_id else file.is_64 == is_64
+        right = same_build_id(build_id, file.build_id) if build_id else _serves(file, is_64)
         found.note(file.name, TAKEN if right else OTHER_BUILD)
         if right:
             return ObjectFiles([file], searched=found.searched)
         found.refused.append(f"{file.name} is another build")
     return found
+
+
+def _serves(file: ElfObject, is_64: bool) -> bool:
+    """Whether a vDSO is that of programs of 64 or 32 bits; not the one of 64 bits with short addresses (x32)."""
+    return file.is_64 if is_64 else not file.is_64 and file.machine != "EM_X86_64"
 
 
 def _installed(finder: Finder, release: str, found: ObjectFiles) -> Iterator[ElfObject]:
@@ -59,14 +65,14 @@ def _installed(finder: Finder, release: str, found: ObjectFiles) -> Iterator[Elf
                 found.note(path, UNREADABLE, str(error))
 
 
-def _in_memory(found: ObjectFiles) -> Iterator[ElfObject]:
-    """The vDSO of this very process."""
-    image = running_vdso_image()
+def _in_memory(found: ObjectFiles, is_64: bool) -> Iterator[ElfObject]:
+    """The vDSO of this very process, or of a program of 32 bits."""
+    image, name = (running_vdso_image(), IN_MEMORY) if is_64 else (running_vdso32_image(), f"the 32-bit {IN_MEMORY}")
     if not image:
-        found.note(IN_MEMORY, ABSENT)
+        found.note(name, ABSENT)
         return
     try:
-        yield open_elf(image, IN_MEMORY)
+        yield open_elf(image, name)
     except ObjectError as error:
         found.refused.append(str(error))
 
@@ -85,6 +91,22 @@ _MAPPING = re.compile(r"^([0-9a-f]+)-([0-9a-f]+) r.*\[vdso\]$", re.MULTILINE)
 def running_vdso_image() -> bytes:
     """Return the vDSO's ELF image; b"" when there is none, a sysroot hides it, or it cannot be read."""
     return b"" if sysroot() else _mapped_vdso()
+
+
+def running_vdso32_image() -> bytes:
+    """Return the ELF image of the vDSO of programs of 32 bits, as `running_vdso_image`."""
+    return b"" if sysroot() else _read_vdso32()
+
+
+@cache
+def _read_vdso32() -> bytes:
+    import subprocess  # rarely needed
+
+    program = next((path for path in READERS if Path(path).is_file()), "")
+    try:
+        return subprocess.run([program], capture_output=True, check=False, timeout=5).stdout if program else b""
+    except (OSError, subprocess.SubprocessError):
+        return b""
 
 
 @cache

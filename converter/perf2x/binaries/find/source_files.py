@@ -10,7 +10,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from perf2x.base.files.rooted_paths import is_file, paths_in_root
+from perf2x.base.files.sysroot import is_file, paths_in_root
 from perf2x.binaries.find.search_paths import SearchPaths
 
 MOST = 4 << 20

@@ -98,7 +98,7 @@ class GoFunctions:
         return self._text(self._layout.names + offset)
 
     def inline_trees(self, rows: Sequence[int]) -> list[tuple[int, int]]:
-        """Return (offset, number of calls) of the trees of functions that others were inlined into (func_lines.py)."""
+        """Return (offset, number of calls) of the trees of functions that others were inlined into (go_table.py)."""
         layout, fields = self._layout, np.dtype(self._layout.order + "u4")
         if layout.version != GO_120:
             return []

@@ -1,5 +1,6 @@
 """``perf2x annotate``: what each source line or instruction of a function costs."""
 
+from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
@@ -9,7 +10,7 @@ from perf2x.cli.messages import print_message
 from perf2x.cli.option_groups import Without, load_options, with_groups
 from perf2x.cli.options.filter_options import FilterFlags
 from perf2x.cli.options.grouping_options import GroupingFlags
-from perf2x.cli.options.input_options import Inputs, Quiet, UnpackFlags, Verbose, recordings
+from perf2x.cli.options.input_options import DEFAULT, Inputs, Quiet, UnpackFlags, Verbose, recordings
 from perf2x.cli.options.name_options import SymbolFlags
 from perf2x.cli.options.source_options import ListingFlags
 from perf2x.cli.options.stack_options import StackFlags
@@ -48,6 +49,8 @@ def annotate(
     from perf2x.cli.render.summary import quality_lines, verbose_lines
     from perf2x.pipeline.load import load
 
+    if not inputs and not Path(DEFAULT).exists() and Path(function).exists():
+        raise OptionError(f"the function comes first: perf2x annotate FUNCTION {function}")
     sources = recordings(inputs)
     wanted = listing.options(function, value)
     options = load_options(chosen, grouping, stacks, symbols, unpacking, listings=wanted)

@@ -57,13 +57,12 @@ def bundle(
 
     It contains the recording and the programs themselves: publish it only if you would publish those.
     """
-    from perf2x.base.files.output_file import open_output
+    from perf2x.base.files.atomic import open_output
     from perf2x.pipeline.load import load
     from perf2x.storage.bundle.collect_files import collect_contents
     from perf2x.storage.bundle.open_bundle import is_bundle
     from perf2x.storage.bundle.write_bundle import write_bundle
-    from perf2x.symbolizer.make_context import make_context
-    from perf2x.symbolizer.make_finder import make_finder
+    from perf2x.symbolizer.make_finder import make_context, make_finder
 
     recordings([source])
     options = symbols.sources()

@@ -1,4 +1,4 @@
-"""``perf2x convert``: recordings in, one file out, at most five lines on standard error."""
+"""``perf2x convert``: recordings in, one file out, a short summary on standard error."""
 
 import os
 import sys
@@ -11,7 +11,7 @@ import typer
 from msgspec.structs import asdict
 
 from perf2x.base.errors import OptionError
-from perf2x.base.files.output_file import wants_gzip
+from perf2x.base.files.atomic import wants_gzip
 from perf2x.cli.messages import print_message
 from perf2x.cli.option_groups import load_options, with_groups
 from perf2x.cli.options import Rare
@@ -62,7 +62,7 @@ def convert(
 
     Writes to the current directory unless -o says otherwise; never overwrites its input. With --send it writes no file.
     """
-    from perf2x.base.files.output_file import STDOUT
+    from perf2x.base.files.atomic import STDOUT
     from perf2x.pipeline.for_output import check_of_command, for_output
     from perf2x.pipeline.load import load
     from perf2x.pipeline.stage_timer import Stages
@@ -128,7 +128,7 @@ def convert(
 def _write_files(
     files: Mapping[str, "Profile"], emitter: "Emitter", sources: tuple[str, ...], stages: "Stages"
 ) -> None:
-    from perf2x.base.files.output_file import open_output
+    from perf2x.base.files.atomic import open_output
 
     for file, profile in files.items():
         with open_output(file, inputs=sources, compress=wants_gzip(file, emitter.suffix)) as out, stages.stage("emit"):

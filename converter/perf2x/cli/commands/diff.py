@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Annotated
 from msgspec.structs import replace
 
 from perf2x.base.errors import OptionError
-from perf2x.cli.diff.diff_gate import DiffGate, parse_confidence, parse_limits
+from perf2x.cli.diff.diff_gate import DiffGate
+from perf2x.cli.diff.verdict import Verdict
 from perf2x.cli.messages import print_message
 from perf2x.cli.option_groups import Hidden, load_options, with_groups
 from perf2x.cli.options import Rare
-from perf2x.cli.options.diff_options import After, Before, ChangeFlags, ComparisonFlags, DifferenceFlags
+from perf2x.cli.options.diff_options import After, Before, ChangeFlags, ComparisonFlags, DifferenceFlags, MatchFlags
 from perf2x.cli.options.filter_options import FilterFlags
 from perf2x.cli.options.grouping_options import GroupingFlags
 from perf2x.cli.options.input_options import Quiet, UnpackFlags, Verbose
@@ -34,8 +35,9 @@ def diff(
     file: DifferenceFlags,
     rows: ChangeFlags,
     compared: ComparisonFlags,
+    matched: MatchFlags,
     form: Annotated[PrintFlags, Hidden("wide")],
-    chosen: FilterFlags,
+    chosen: Annotated[FilterFlags, Hidden("pids")],
     grouping: Annotated[GroupingFlags, Rare],
     stacks: StackFlags,
     symbols: Annotated[SymbolFlags, Hidden("debug_dirs", "names", "no_symbols")],
@@ -48,13 +50,12 @@ def diff(
     perf2x diff before.data after.data -o diff.html draws it; red grew, blue shrank. ~ marks changes that sampling
     noise explains.
     """
-    from perf2x.base.files.output_file import STDOUT
+    from perf2x.base.files.atomic import STDOUT
     from perf2x.cli.diff.diff_files import format_to_write, write_difference
     from perf2x.cli.diff.diff_pair import load_pair
     from perf2x.cli.render.diff_table import ChangeTable, diff_report, has_moved, sort_changes, unmoved_note
 
-    limits, confidence = parse_limits(compared.fail_above or ()), parse_confidence(compared.confidence)
-    gate = DiffGate(limits, rows.sort, confidence, compared.any_change)
+    gate = DiffGate.of(compared, rows.sort)
     file_format = format_to_write(file.to, file.output)
     if file.output == STDOUT and form.shape != "table":
         raise OptionError(f"-o - and --format {form.shape} would both write to standard output; choose one")
@@ -62,20 +63,33 @@ def diff(
     if options.symbols is not None and file_format == "html":
         options = replace(options, symbols=replace(options.symbols, keep_full_names=True))
     with progress_bar(quiet) as progress:
-        pair = load_pair((before, after), options, rows.value, compared.normalize, progress)
-    for line in pair.renamed_events:
+        pair = load_pair((before, after), options, rows.value, compared, matched.names(), progress)
+    for line in pair.notes:
         print_message(f"perf2x: {line}")
     verdict = gate.verdict(rows.by, pair.compared)
     for line in verdict.unmatched:
         print_message(f"perf2x: {line}")
     comparison, by, sort = pair.compared(rows.by), rows.by, rows.sort
     changes = sort_changes(verdict.with_intervals(comparison.changes(gate.confidence), by, sort), sort)
-    moved = changes if compared.show_all else [row for row in changes if has_moved(row, comparison.before.whole)]
+    moved = changes if rows.show_all else [row for row in changes if has_moved(row, comparison.before.whole)]
     unmoved = len(changes) - len(moved)
     written = write_difference(file_format, file.output, pair) if file_format else ""
     if file.output != STDOUT:
         periods = pair.periods.compared(by) if pair.periods else None
-        shown = ChangeTable(comparison, rows.first(moved), by, sort, gate.confidence, unmoved, pair.sources, periods)
+        outcome = Verdict.of(compared.fail_above, [], verdict, comparison) if compared.fail_above else None
+        shown = ChangeTable(
+            comparison,
+            rows.first(moved),
+            by,
+            sort,
+            gate.confidence,
+            unmoved,
+            pair.sources,
+            pair.renamed_objects,
+            periods,
+            pair.work,
+            outcome,
+        )
         print_report(diff_report(shown), form.shape, wide=form.wide)
         if moved and unmoved and not quiet:
             print_message(f"{unmoved_note(shown)} (--all shows them)")

@@ -12,11 +12,11 @@ from perf2x.base.files.unpack_limit import limit_unpacking, parse_size
 from perf2x.cli.messages import print_message
 from perf2x.cli.options.input_options import DEFAULT, Input, recordings
 from perf2x.model.diagnostics import Diagnostics
-from perf2x.model.terminal_text import plain
+from perf2x.model.printable_text import plain
 
 Types = Annotated[
     list[str] | None,
-    typer.Option("--type", "-t", metavar="NAME", help="Only records of this type (SAMPLE, MMAP2, …); may be repeated."),
+    typer.Option("--type", metavar="NAME", help="Only records of this type (SAMPLE, MMAP2, …); may be repeated."),
 ]
 Time = Annotated[
     str | None,

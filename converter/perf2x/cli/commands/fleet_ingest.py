@@ -21,8 +21,7 @@ from perf2x.cli.options.worker_options import WorkerFlags
 from perf2x.cli.quality_gates import exit_for_failed_gates, parse_percentage
 
 if TYPE_CHECKING:
-    from perf2x.fleet.ingest import Totals
-    from perf2x.fleet.ingest_one import Job
+    from perf2x.fleet.ingest import Job, Totals
     from perf2x.pipeline.load_options import LoadOptions
 
 Recordings = Annotated[
@@ -101,7 +100,7 @@ def fleet_ingest(
 
 
 def _job(output: str, options: "LoadOptions", tag: list[str] | None, partition: str, timeline: bool) -> "Job":
-    from perf2x.fleet.ingest_one import Job
+    from perf2x.fleet.ingest import Job
     from perf2x.pipeline.for_output import for_output
     from perf2x.storage.dataset.parquet_options import FORMAT, Parquet
 
@@ -112,6 +111,8 @@ def _job(output: str, options: "LoadOptions", tag: list[str] | None, partition: 
 
 
 def _summarize(output: str, totals: "Totals") -> None:
+    from perf2x.analysis.recording_advice import RECORD_DATES
+
     unfinished = f", {totals.unfinished:,} unfinished" if totals.unfinished else ""
     known = f", {totals.known:,} were there" if totals.known else ""
     print_message(f"{output}: {_count(totals.added)} added with {totals.samples:,} samples{unfinished}{known}")
@@ -119,6 +120,8 @@ def _summarize(output: str, totals: "Totals") -> None:
         print_message(
             f"left for a later run: {_count(totals.left)}, unfinished and changed just now (--leave-unfinished)"
         )
+    if totals.undated:
+        print_message(f"hint: the time of day is not known of {_count(totals.undated)}: {RECORD_DATES}")
     for error in totals.errors:
         print_message(f"not read: {error}")
     if totals.failed > len(totals.errors):

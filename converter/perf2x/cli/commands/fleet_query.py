@@ -102,7 +102,7 @@ def _standard_input() -> str:
 
 def _write(answer: "Answer", shape: Shape, output: str, limit: int, wide: bool) -> int:
     """Write the answer; returns the number of rows that a table leaves out."""
-    from perf2x.base.files.output_file import STDOUT, open_output
+    from perf2x.base.files.atomic import STDOUT, open_output
     from perf2x.cli.render.query_result import WRITERS, first_rows, markdown_lines, text_lines
     from perf2x.cli.render.report_formats import line_width, print_report_text
 

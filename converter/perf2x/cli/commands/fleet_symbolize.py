@@ -15,8 +15,7 @@ from perf2x.cli.options.upkeep_options import Folder
 from perf2x.cli.options.worker_options import WorkerFlags
 
 if TYPE_CHECKING:
-    from perf2x.fleet.symbolize_dataset import NamingTotals
-    from perf2x.fleet.symbolize_object import NamingJob
+    from perf2x.fleet.symbolize_dataset import NamingJob, NamingTotals
     from perf2x.storage.dataset.names.unnamed_places import Unnamed
 
 _SHOWN = 10
@@ -40,7 +39,7 @@ def fleet_symbolize(
     Only what has no name yet is looked up, so that later runs with more debug files fill in what is missing. What
     could be named only where it was recorded (just-in-time compiled code) was named when it was added.
     """
-    from perf2x.storage.dataset.fetched_dataset import fetched_folder
+    from perf2x.storage.dataset.dataset_folder import fetched_folder
     from perf2x.storage.dataset.names.unnamed_places import ASKED, unnamed_objects
     from perf2x.storage.dataset.sql.duckdb_engine import engine
 
@@ -73,7 +72,7 @@ def _name(
 
 
 def _job(dataset: str, symbols: SymbolFlags, unpacking: UnpackFlags) -> "NamingJob":
-    from perf2x.fleet.symbolize_object import NamingJob
+    from perf2x.fleet.symbolize_dataset import NamingJob
 
     folder = dataset if is_address(dataset) else str(Path(dataset).absolute())
     return NamingJob(folder, symbols.sources(), unpacking.most())

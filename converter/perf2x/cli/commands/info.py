@@ -15,7 +15,7 @@ from perf2x.cli.render.report_formats import print_report
 
 if TYPE_CHECKING:
     from perf2x.analysis.explain.missing_names import UnnamedObject
-    from perf2x.pipeline.load_context import Progress
+    from perf2x.pipeline.load_options import Progress
     from perf2x.pipeline.load_result import Loaded
     from perf2x.symbolizer.symbol_options import SymbolOptions
 

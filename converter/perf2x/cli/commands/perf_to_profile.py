@@ -13,6 +13,7 @@ import typer
 from perf2x.base.errors import OptionError, OutputError
 from perf2x.cli import disable_blas_threads, reduce_garbage_collection
 from perf2x.cli.error_handling import exit_cleanly_on_signals, report_errors
+from perf2x.cli.help import HelpfulCommand
 from perf2x.cli.standard_streams import open_standard_streams
 
 Source = Annotated[str, typer.Option("-i", "--input", metavar="FILE", help="The recording.")]
@@ -23,13 +24,13 @@ JitMappings = Annotated[bool, typer.Option("-j", "--jit", help="Accepted; always
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
-@app.command()
+@app.command(cls=HelpfulCommand)
 @report_errors()
 def perf_to_profile(
     source: Source = "perf.data", target: Target = "profile.pb", overwrite: Overwrite = False, jit: JitMappings = False
 ) -> None:
     """Convert a perf.data recording to a pprof profile (perf2x as a replacement for perf_data_converter)."""
-    from perf2x.base.files.output_file import STDOUT, open_output
+    from perf2x.base.files.atomic import STDOUT, open_output
     from perf2x.pipeline.for_output import for_output
     from perf2x.pipeline.load import load
     from perf2x.pipeline.load_options import LoadOptions

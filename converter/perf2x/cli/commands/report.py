@@ -1,23 +1,27 @@
 """``perf2x report``: what a recording says, of a bounded size, for a job summary or a program that reads."""
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from perf2x.base.errors import OptionError
+from perf2x.cli.diff.diff_gate import DiffGate
+from perf2x.cli.diff.verdict import Verdict
 from perf2x.cli.messages import print_message
-from perf2x.cli.option_groups import load_options, with_groups
+from perf2x.cli.option_groups import Hidden, Without, load_options, with_groups
+from perf2x.cli.options.diff_options import ComparisonFlags, MatchFlags
 from perf2x.cli.options.filter_options import FilterFlags
+from perf2x.cli.options.gate_options import GateFlags
 from perf2x.cli.options.grouping_options import GroupingFlags
 from perf2x.cli.options.input_options import Inputs, Quiet, UnpackFlags, Verbose, recordings
 from perf2x.cli.options.name_options import SymbolFlags
 from perf2x.cli.options.report_options import ReportFlags
 from perf2x.cli.options.stack_options import StackFlags
 from perf2x.cli.progress import progress_bar
+from perf2x.cli.quality_gates import check_gates, exit_for_failed_gates, failed_gates
 
 if TYPE_CHECKING:
     from perf2x.cli.diff.diff_pair import RecordingPair
-    from perf2x.pipeline.load_context import Progress
-    from perf2x.pipeline.load_options import LoadOptions
+    from perf2x.pipeline.load_options import LoadOptions, Progress
     from perf2x.pipeline.load_result import Loaded
 
 
@@ -26,6 +30,9 @@ def report(
     inputs: Inputs = None,
     *,
     shown: ReportFlags,
+    compared: Annotated[ComparisonFlags, Hidden("normalize", "per")],
+    matched: MatchFlags,
+    gates: Annotated[GateFlags, Without("stats")],
     chosen: FilterFlags,
     grouping: GroupingFlags,
     stacks: StackFlags,
@@ -37,6 +44,7 @@ def report(
     """Summarize a recording on one page: what it cost, where, and what to look at next.
 
     For a job summary, a pull request or a language model; limited in size. With --before, it also says what changed.
+    With limits, it begins with the verdict.
     """
     from perf2x.analysis.report.report_tables import report_tables
     from perf2x.cli.render.summary import verbose_lines
@@ -45,15 +53,21 @@ def report(
     from perf2x.cli.report.report_facts import Limits, report_facts
 
     check_size(shown.max_bytes)
-    sources = recordings(inputs)
+    sources, gate = recordings(inputs), DiffGate.of(compared)
     options = load_options(chosen, grouping, stacks, symbols, unpacking)
+    check_gates(gates, options.symbols is not None)
     with progress_bar(quiet) as progress:
-        loaded, pair = _loaded(sources, shown, options, progress)
+        loaded, pair = _loaded(sources, shown, compared, matched, options, progress)
     tables = report_tables(loaded.profile, shown.value, shown.limit)
+    growth = gate.verdict("function", pair.compared) if pair is not None else None
+    quality, whole = [*failed_gates(gates, loaded)], pair.compared("function") if pair is not None else None
+    limited = compared.fail_above or gates != GateFlags()
+    verdict = Verdict.of(compared.fail_above or (), quality, growth, whole) if limited else None
 
     def facts(size: Limits) -> dict[str, object]:
-        difference = difference_facts(pair, size) if pair is not None else None
-        return report_facts(loaded, tables, sources, difference, size)
+        judged = verdict.facts(size) if verdict else None
+        difference = difference_facts(pair, gate, growth, size) if pair is not None and growth is not None else None
+        return report_facts(loaded, tables, sources, difference, size, judged)
 
     text = fitted_report(facts, shown.format, shown.limit, shown.max_bytes)
     encoding = sys.stdout.encoding or "utf-8"
@@ -61,22 +75,29 @@ def report(
     sys.stdout.flush()
     for line in verbose_lines(loaded) if verbose and not quiet else ():
         print_message(line)
+    exit_for_failed_gates([*quality, *(growth.failures if growth else ())])
 
 
 def _loaded(
     sources: tuple[str, ...],
     shown: ReportFlags,
+    compared: ComparisonFlags,
+    matched: MatchFlags,
     options: "LoadOptions",
     progress: "Progress | None",
 ) -> "tuple[Loaded, RecordingPair | None]":
     """The recording, and the pair with the one before."""
     if shown.before is None:
+        if matched.map:
+            raise OptionError("--map names objects of --before; add --before")
         from perf2x.pipeline.load import load
 
+        compared.refuse_without_before()
         return load(sources, options, progress), None
     if len(sources) > 1:
         raise OptionError("--before compares one recording with one other; name one INPUT")
     from perf2x.cli.diff.diff_pair import load_pair
 
-    pair = load_pair((recordings([shown.before])[0], sources[0]), options, shown.value, shown.normalize, progress)
+    both = (recordings([shown.before])[0], sources[0])
+    pair = load_pair(both, options, shown.value, compared, matched.names(), progress)
     return pair.after, pair

@@ -5,7 +5,6 @@ from typing import Annotated
 import typer
 
 from perf2x.base.errors import OptionError
-from perf2x.base.files.output_file import default_output
 from perf2x.cli.messages import print_message
 from perf2x.cli.option_groups import Only, load_options, with_groups
 from perf2x.cli.options import Rare
@@ -60,11 +59,12 @@ def view(
 ) -> None:
     """Open a recording as a flame graph in the browser.
 
-    The page goes to a temporary file, whose path is printed; nothing leaves the machine. On a remote machine, --serve
-    prints a URL to open through ssh -L.
+    Several are shown together, or one of them, as chosen on the page. The page goes to a temporary file, whose path is
+    printed; nothing leaves the machine. On a remote machine, --serve prints a URL to open through ssh -L.
     """
     from perf2x.cli.render.summary import quality_lines, verbose_lines
-    from perf2x.cli.view.view_page import open_page, serve_page
+    from perf2x.cli.view.recording_pages import Page, file_name, make_page, with_each_alone
+    from perf2x.cli.view.view_page import open_pages, serve_pages
     from perf2x.pipeline.for_output import for_output
     from perf2x.pipeline.load import load
     from perf2x.plugins.registry import build_emitter, notes
@@ -80,8 +80,15 @@ def view(
     lines = (*(verbose_lines(loaded) if verbose else quality_lines(loaded)), *notes(emitter, loaded.profile))
     for line in () if quiet else lines:
         print_message(line)
+
+    def alone(source: str, name: str) -> Page:
+        titled = {"title": f"{formatting.title}: {source}"} if formatting.title else {}
+        with progress_bar(quiet) as progress:
+            return make_page(source, name, load(source, options, progress), build_emitter("html", titled))
+
+    together = make_page("", file_name(sources[0]), loaded, emitter)
+    pages = with_each_alone(together, sources, alone, quiet=quiet)
     if serve:
-        serve_page(lambda out: emitter.emit(loaded.profile, out), port or 0, quiet=quiet)
+        serve_pages(pages, port or 0, quiet=quiet)
     else:
-        name = default_output(sources[0], emitter.suffix)
-        open_page(lambda out: emitter.emit(loaded.profile, out), name, quiet=quiet)
+        open_pages(pages, quiet=quiet)

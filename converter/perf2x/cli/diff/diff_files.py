@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, BinaryIO
 
 from perf2x.base.errors import OptionError
-from perf2x.base.files.output_file import STDOUT, open_output
+from perf2x.base.files.atomic import STDOUT, open_output
 
 if TYPE_CHECKING:
     from perf2x.cli.diff.diff_pair import RecordingPair
@@ -37,8 +37,10 @@ def write_difference(to: str, output: str | None, pair: "RecordingPair") -> str:
         if to == "html":
             from perf2x.emitters.flame.diff_page import DifferencePage
 
-            page = DifferencePage(normalize=pair.normalize, samples=pair.value == "samples")
-            page.emit(pair.before.profile, pair.after.profile, out)
+            page = DifferencePage(
+                normalize=pair.normalize, samples=pair.value == "samples", work=pair.work, notes=pair.notes
+            )
+            page.emit(pair.before.profile, pair.scaled_after(), out)
         else:
             _write_scaled(to, pair, out)
     return "" if target == STDOUT else f"wrote {to} to {target} ({_HINTS[to].format(target)})"
@@ -50,7 +52,7 @@ def _write_scaled(to: str, pair: "RecordingPair", out: BinaryIO) -> None:
     from perf2x.emitters.collapsed import Collapsed, two_columns
     from perf2x.emitters.pprof.pprof import Pprof
 
-    before, after = pair.before.profile, pair.after.profile
+    before, after = pair.before.profile, pair.scaled_after()
     if pair.normalize:
         after = normalized(before, after, pair.value)
     if to == "collapsed":

@@ -5,7 +5,8 @@
     5%                  every line of the table, and the whole
     total=5%            the whole alone
     function=2%         any function; object=2% any object
-    function:parse*=1%  functions by name or glob; object:libc.so.6=1%
+    share=2%            the share of any function in the whole, so that a slower machine is no slower program
+    function:parse*=1%  functions by name or glob; object:libc.so.6=1%, share:parse*=1%
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -17,12 +18,13 @@ from msgspec.structs import replace
 
 from perf2x.base.errors import OptionError
 from perf2x.cli.quality_gates import parse_percentage
-from perf2x.cli.render.number_format import format_change
+from perf2x.cli.render.number_format import format_change, format_percent
 from perf2x.transforms.filters.unmatched_filters import no_such
 
 if TYPE_CHECKING:
     from perf2x.analysis.diff.changes import Change, Comparison
     from perf2x.analysis.diff.noise import Interval
+    from perf2x.cli.options.diff_options import ComparisonFlags
 
 
 class GrowthLimit(Struct, frozen=True):
@@ -30,7 +32,7 @@ class GrowthLimit(Struct, frozen=True):
 
     percent: float
     kind: str = ""
-    """function or object; "" for the lines of the table that is shown."""
+    """function, object or share; "" for the lines of the table that is shown."""
     pattern: str = "*"
     whole: bool = True
     lines: bool = True
@@ -49,9 +51,10 @@ def _parse_limit(text: str) -> GrowthLimit:
     if what == "total":
         return GrowthLimit(percent, lines=False)
     kind, colon, pattern = what.partition(":")
-    if kind not in ("function", "object") or (colon and not pattern):
+    if kind not in ("function", "object", "share") or (colon and not pattern):
         raise OptionError(
-            f"--fail-above {text}: expected 5%, total=5%, function=5%, object=5%, function:NAME=5% or object:NAME=5%"
+            f"--fail-above {text}: expected 5%, total=5%, function=5%, object=5%, share=5%, function:NAME=5%, "
+            "object:NAME=5% or share:NAME=5%"
         )
     return GrowthLimit(percent, kind, pattern or "*", whole=False)
 
@@ -77,8 +80,19 @@ class DiffGate(Struct, frozen=True):
     any_change: bool = False
     """Count changes that sampling noise explains, too."""
 
+    @classmethod
+    def of(cls, flags: "ComparisonFlags", sort: str = "self") -> "DiffGate":
+        """The gate that the options describe; OptionError for a limit that could never be exceeded."""
+        limits = parse_limits(flags.fail_above or ())
+        if flags.normalize and any(not limit.lines for limit in limits):
+            raise OptionError(
+                "--fail-above total=… with --normalize could never fail: scaled totals are equal; "
+                "without --normalize, share=5% limits the shares of functions beside the total"
+            )
+        return cls(limits, sort, parse_confidence(flags.confidence), flags.any_change)
+
     def verdict(self, by: str, compared: Callable[[str], "Comparison"]) -> "GateVerdict":
-        """Check every limit against the tables that ``compared`` gives for ``function``, ``object`` and ``thread``.
+        """Check every limit against the tables that ``compared`` gives, as RecordingPair has them.
 
         ``by`` is the table of a limit that names none.
         """
@@ -95,7 +109,9 @@ class DiffGate(Struct, frozen=True):
         judged = check.comparison.judged(check.rows, self.confidence, comparisons)
         for row in judged:
             verdict.intervals[check.kind, row.name, row.object] = row.interval(self.sort)
-        growths = [*check.whole_growth(self.confidence, comparisons), *_row_growths(judged, self.sort)]
+        if check.whole:
+            verdict.intervals[WHOLE] = check.comparison.whole_interval(self.confidence, comparisons)
+        growths = [*check.whole_growth(self.confidence, comparisons), *_row_growths(judged, self.sort, check)]
         noise = []
         for growth in (growth for growth in growths if growth.change > check.allowed):
             if not self.any_change and growth.interval[0] <= 0:
@@ -116,6 +132,8 @@ class DiffGate(Struct, frozen=True):
         return f"{grew}, more than {check.limit.percent:g} % (--fail-above)"
 
 
+WHOLE = ("total", "", "")
+"""Key of the whole among intervals of rows."""
 _NAMED = 3
 """Number of changes within noise that are named."""
 
@@ -130,7 +148,7 @@ class GateVerdict(Struct, frozen=True):
     notes: list[str] = field(default_factory=list)
     """Sentences on changes that would be too large if noise did not explain them."""
     intervals: dict[tuple[str, str, str], "Interval"] = field(default_factory=dict)
-    """Interval of every row (kind, name, object) that a limit was held against."""
+    """Interval of every row (kind, name, object), and of WHOLE, that a limit was held against."""
 
     def with_intervals(self, rows: Iterable["Change"], kind: str, sort: str) -> Iterator["Change"]:
         """The rows, those that a limit was held against with its interval, so that table and gate agree."""
@@ -148,11 +166,15 @@ class _Growth(Struct, frozen=True):
     interval: "Interval"
 
 
-def _row_growths(rows: Iterable["Change"], sort: str) -> Iterator[_Growth]:
-    """Changes of rows, the largest first."""
+def _row_growths(rows: Iterable["Change"], sort: str, check: "_Check") -> Iterator[_Growth]:
+    """Changes of rows, the largest first; of shares also what they were and are."""
+    whole = check.comparison.before.whole
     for row in sorted(rows, key=lambda row: (-row.moved(sort), row.name, row.object)):
-        name = f"{row.name} in {row.object}" if row.object else row.name
-        yield _Growth(name, " of the whole", row.moved(sort), row.interval(sort))
+        name, of = f"{row.name} in {row.object}" if row.object else row.name, " of the whole"
+        if check.kind == "share":
+            was, now = (format_percent(value, whole) for value in row.sides(sort))
+            name, of = f"the share of {name}", f" of the whole, from {was} to {now}"
+        yield _Growth(name, of, row.moved(sort), row.interval(sort))
 
 
 class _Check(Struct, frozen=True):
@@ -183,12 +205,13 @@ class _Check(Struct, frozen=True):
         matching = [row for row in changes if row.name == limit.pattern or fnmatchcase(row.name, limit.pattern)]
         unmatched = ""
         if limit.lines and not matching and limit.pattern != "*":
-            unmatched = f"--fail-above: {no_such(limit.kind, limit.pattern, [row.name for row in changes])}"
-        rows = [row for row in matching if row.together(sort) > check.allowed]
+            what = "function" if limit.kind == "share" else limit.kind
+            unmatched = f"--fail-above: {no_such(what, limit.pattern, [row.name for row in changes])}"
+        rows = [row for row in matching if sum(row.sides(sort)) > check.allowed]
         return replace(check, rows=rows, whole=limit.whole and not comparison.normalize, unmatched=unmatched)
 
     def whole_growth(self, confidence: float, comparisons: int) -> Iterator[_Growth]:
         """The change of the whole, if the limit holds for it."""
         if self.whole:
-            change = self.comparison.after.whole - self.comparison.before.whole
+            change = self.comparison.whole_after - self.comparison.before.whole
             yield _Growth("the whole", "", change, self.comparison.whole_interval(confidence, comparisons))

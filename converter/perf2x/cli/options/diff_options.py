@@ -6,6 +6,7 @@ import typer
 from msgspec import Struct
 from typer import Option
 
+from perf2x.base.errors import OptionError
 from perf2x.cli.options import Rare
 from perf2x.cli.options.table_options import RowFlags
 
@@ -39,10 +40,33 @@ class DifferenceFlags(Struct, frozen=True):
     ] = None
 
 
+class MatchFlags(Struct, frozen=True):
+    """Names that differ between the compared recordings."""
+
+    PANEL: ClassVar[str] = RowFlags.PANEL
+
+    map: Annotated[
+        list[str] | None,
+        Option(
+            metavar="OLD=NEW",
+            help="Compare the object OLD of BEFORE with NEW of AFTER; repeatable. Without it, objects that differ only "
+            "in name or version are matched by their functions; OLD=OLD keeps one out of that.",
+        ),
+        Rare,
+    ] = None
+
+    def names(self) -> dict[str, str]:
+        """Names of objects of BEFORE by those of AFTER."""
+        from perf2x.analysis.diff.matching_objects import parse_object_names
+
+        return parse_object_names(self.map or ())
+
+
 class ChangeFlags(RowFlags, frozen=True):
     """Contents of a table of changes."""
 
     sort: Annotated[Literal["self", "total"], Option(help="Column to sort by and to apply --fail-above to.")] = "self"
+    show_all: Annotated[bool, Option("--all", help="Also show rows that did not change.")] = False
 
 
 class ComparisonFlags(Struct, frozen=True):
@@ -53,12 +77,30 @@ class ComparisonFlags(Struct, frozen=True):
     normalize: Annotated[
         bool, Option(help="Compare shares: scale AFTER to the total of BEFORE.", rich_help_panel=RowFlags.PANEL)
     ] = False
+    per: Annotated[
+        str | None,
+        Option(
+            metavar="COUNT,COUNT",
+            help="Compare costs per unit of work: how many units BEFORE and AFTER did. AFTER is scaled to BEFORE.",
+            rich_help_panel=RowFlags.PANEL,
+        ),
+    ] = None
+    per_value: Annotated[
+        str | None,
+        Option(
+            metavar="EVENT",
+            help="Likewise, per count of another event that both recorded, such as a tracepoint of requests.",
+            rich_help_panel=RowFlags.PANEL,
+        ),
+        Rare,
+    ] = None
     fail_above: Annotated[
         list[str] | None,
         Option(
             metavar="[WHAT=]PCT",
             help="Exit with 3 if a row, or the total, grew by more than PCT % of BEFORE's total and sampling noise "
-            "does not explain it. WHAT: total, function, object, or some of them by name, function:parse*; repeatable.",
+            "does not explain it. WHAT: total, function, object, share (of a function in the total), or some of them "
+            "by name, function:parse*; repeatable.",
         ),
     ] = None
     confidence: Annotated[
@@ -70,6 +112,17 @@ class ComparisonFlags(Struct, frozen=True):
         Rare,
     ] = "0.95"
     any_change: Annotated[bool, Option(help="Let --fail-above fail even for changes that may be noise."), Rare] = False
-    show_all: Annotated[
-        bool, Option("--all", help="Also show rows that did not change.", rich_help_panel=RowFlags.PANEL)
-    ] = False
+
+    def __post_init__(self) -> None:
+        """Refuse options that contradict each other."""
+        if len(chosen := self._ways()) > 1:
+            raise OptionError(f"{chosen[0]} and {chosen[1]} are two ways to compare; choose one")
+
+    def refuse_without_before(self) -> None:
+        """Raise OptionError for what says how to compare, where there is nothing to compare with."""
+        for name in [*self._ways(), *(["--any-change"] if self.any_change else ())]:
+            raise OptionError(f"{name} says how to compare: name the earlier recording with --before")
+
+    def _ways(self) -> list[str]:
+        given = {"--normalize": self.normalize, "--per": self.per, "--per-value": self.per_value}
+        return [name for name, value in given.items() if value]

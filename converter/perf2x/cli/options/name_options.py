@@ -1,7 +1,8 @@
 """Options for the sources of names."""
 
 import os
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
@@ -13,6 +14,9 @@ from perf2x.cli.options import ON, Rare
 
 if TYPE_CHECKING:
     from perf2x.symbolizer.symbol_options import SymbolOptions
+
+_KALLSYMS = re.compile(rb"[0-9a-f]{1,16} \w |\x1f\x8b|\xfd7zXZ|\x28\xb5\x2f\xfd|BZh")
+"""First line of the file, or of what gzip, xz, zstd and bzip2 make of it."""
 
 
 class SymbolFlags(Struct, frozen=True):
@@ -84,13 +88,15 @@ class SymbolFlags(Struct, frozen=True):
         return SymbolOptions(
             symfs=_path("symfs", root or None, Path.is_dir, "directory"),
             symfs_flat=layout == "flat",
-            kallsyms=_path("kallsyms", self.kallsyms, _is_file_or_pipe, "file"),
+            kallsyms=_path("kallsyms", self.kallsyms, _is_kallsyms, "copy of /proc/kallsyms"),
             vmlinux=_path("vmlinux", self.vmlinux, Path.is_file, "file"),
-            debug_dirs=tuple(Path(directory) for directory in self.debug_dirs or ()),
+            debug_dirs=tuple(_paths("debug_dirs", self.debug_dirs, Path.is_dir, "directory")),
             buildid_dir=_path("buildid_dir", self.buildid_dir, Path.is_dir, "directory"),
             perf_map_dir=_path("perf_map_dir", self.perf_map_dir, Path.is_dir, "directory"),
-            debuginfod_urls=tuple(self.debuginfod_urls or os.environ.get("DEBUGINFOD_URLS", "").split()),
-            archives=tuple(filter(None, (_path("archives", one, Path.is_file, "file") for one in self.archives or ()))),
+            debuginfod_urls=tuple(
+                [*map(_server, self.debuginfod_urls or ())] or os.environ.get("DEBUGINFOD_URLS", "").split()
+            ),
+            archives=tuple(_paths("archives", self.archives, Path.is_file, "file")),
             allow_mismatch=self.allow_mismatch,
             names=NameStyle(self.names),
             inline=self.inline,
@@ -109,6 +115,24 @@ def _path(option: str, text: str | None, fits: Callable[[Path], bool], kind: str
     return path
 
 
-def _is_file_or_pipe(path: Path) -> bool:
-    """``<(zcat kallsyms.gz)`` is a pipe; it is read once, from its beginning to its end."""
-    return path.is_file() or path.is_fifo()
+def _paths(option: str, texts: list[str] | None, fits: Callable[[Path], bool], kind: str) -> Iterator[Path]:
+    """The paths that a repeatable option names; SettingError as for one."""
+    return filter(None, (_path(option, text, fits, kind) for text in texts or ()))
+
+
+def _server(url: str) -> str:
+    """The address of a server; SettingError for what cannot be asked."""
+    if not url.startswith(("http://", "https://")):
+        raise SettingError("", "debuginfod_urls", f" {url}: it must begin with https:// or http://")
+    return url
+
+
+def _is_kallsyms(path: Path) -> bool:
+    """Tell whether a file begins as a kallsyms file, or is compressed.
+
+    ``<(zcat kallsyms.gz)`` is a pipe; it is read once, from its beginning to its end.
+    """
+    if not path.is_file():
+        return path.is_fifo()
+    with path.open("rb") as file:
+        return _KALLSYMS.match(file.read(20)) is not None

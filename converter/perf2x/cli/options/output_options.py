@@ -7,7 +7,7 @@ from msgspec import Struct
 from typer import Option
 
 from perf2x.base.errors import OptionError
-from perf2x.base.files.output_file import default_output
+from perf2x.base.files.atomic import default_output
 from perf2x.cli.options import Rare
 
 if TYPE_CHECKING:

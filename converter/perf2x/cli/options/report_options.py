@@ -20,6 +20,3 @@ class ReportFlags(Struct, frozen=True):
         int, Option(metavar="N", min=1, help="Maximum size of the report; tables and names become shorter to fit.")
     ] = 60_000
     value: Annotated[Literal["period", "samples"], Option(help="What to count.")] = "period"
-    normalize: Annotated[
-        bool, Option(help="Compare shares: scale AFTER to the whole of BEFORE.", rich_help_panel="Table")
-    ] = False

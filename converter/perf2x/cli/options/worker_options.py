@@ -10,7 +10,7 @@ from typer import Option
 from perf2x.cli.messages import print_message
 
 if TYPE_CHECKING:
-    from perf2x.fleet.task_attempt import Run
+    from perf2x.fleet.local_processes import Run
 
 
 class WorkerFlags(Struct, frozen=True):

@@ -6,10 +6,9 @@ from msgspec import Struct
 
 from perf2x.cli.render.fit_text import cell_width, wrap_sentence
 from perf2x.cli.render.number_format import format_amount, format_percent
-from perf2x.model.printable_text import base_name
+from perf2x.model.printable_text import base_name, plain
 from perf2x.model.profile.listings import CodeListing, FunctionListing, InstructionCost, Listings, SourceListing
 from perf2x.model.profile.profile import Profile
-from perf2x.model.terminal_text import plain
 
 GAP = "⋮"
 

@@ -9,7 +9,7 @@ import io
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from perf2x.model.terminal_text import plain
+from perf2x.model.printable_text import plain
 
 _FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
 """East Asian versions of spreadsheets accept the wide ones, too."""

@@ -9,11 +9,12 @@ from perf2x.cli.render.fit_text import wrap_sentence
 from perf2x.cli.render.number_format import format_amount, format_change, plural
 from perf2x.cli.render.report_formats import Report
 from perf2x.cli.render.text_table import Column, Layout, name_column, number_column, table_lines
-from perf2x.model.terminal_text import short
+from perf2x.model.printable_text import short
 
 if TYPE_CHECKING:
     from perf2x.analysis.diff.changes import Change, Comparison
     from perf2x.analysis.totals import Totals
+    from perf2x.cli.diff.verdict import Verdict
 
 _EVENT = 60
 """Characters of an event's name in a heading."""
@@ -33,18 +34,19 @@ class ChangeTable(Struct, frozen=True):
     unmoved: int
     """Rows left out because they did not change."""
     sources: tuple[str, str]
+    renamed_objects: Sequence[tuple[str, str]]
+    """Names before and after of objects that are one in the table."""
     periods: "Comparison | None" = None
     """The same lines by period, where the values are latencies."""
+    work: tuple[float, float] | None = None
+    """Units of work on both sides, by which costs are compared."""
+    verdict: "Verdict | None" = None
+    """Outcome of the limits, if there are any."""
 
     @property
     def before(self) -> "Totals":
         """The table before."""
         return self.comparison.before
-
-    @property
-    def after(self) -> "Totals":
-        """The table after."""
-        return self.comparison.after
 
 
 def sort_changes(rows: Iterable["Change"], sort: str) -> list["Change"]:
@@ -68,15 +70,21 @@ def diff_report(table: ChangeTable) -> Report:
             yield f"no {table.by} changed"
 
     def markdown() -> Iterator[str]:
+        from perf2x.cli.diff.verdict import verdict_markdown
         from perf2x.cli.render.markdown_table import Section, code, escape_tildes, markdown_document
 
+        if table.verdict:
+            yield from verdict_markdown(table.verdict.facts())
         text = f"{code(table.before.event, _EVENT)}: {escape_tildes(_change_heading(table))}"
         if not table.rows:
             text += f"; no {table.by} changed"
         elif table.unmoved:
             text += f"; {unmoved_note(table)}"
+        if table.renamed_objects:
+            pairs = (f"{code(new)} for {code(old)}" for old, new in table.renamed_objects)
+            text += f"; takes {', '.join(pairs)}"
         before, after = map(code, table.sources)
-        return markdown_document(f"perf2x diff: {before} → {after}", [Section(text, _change_layouts(table)[0])])
+        yield from markdown_document(f"perf2x diff: {before} → {after}", [Section(text, _change_layouts(table)[0])])
 
     return Report(lines, lambda: _change_facts(table), markdown, lambda: _change_rows(table))
 
@@ -87,11 +95,17 @@ def unmoved_note(table: ChangeTable) -> str:
 
 
 def _change_heading(table: ChangeTable) -> str:
-    before, after = table.before, table.after
-    whole = f"{format_amount(before.whole, before.unit)} before, {format_amount(after.whole, before.unit)} after"
+    before, after = table.before, table.comparison.whole_after
+    whole = f"{format_amount(before.whole, before.unit)} before, {format_amount(after, before.unit)} after"
     marked = any(_uncertain(row, column) for row in table.rows for column in _COLUMNS)
-    notes = ("; shares compared" if table.comparison.normalize else "") + ("; ~ may be noise" if marked else "")
-    return f"{whole} ({format_change(after.whole - before.whole, before.whole)}){notes}"
+    compared = work_note(table.work) if table.work else "; shares compared" if table.comparison.normalize else ""
+    return f"{whole} ({format_change(after - before.whole, before.whole)}){compared}" + "; ~ may be noise" * marked
+
+
+def work_note(work: Sequence[float]) -> str:
+    """The end of a heading: what costs are scaled by."""
+    before, after = (f"{units:,.15g}" for units in work)
+    return f"; per unit of work: {before} before, {after} after, scaled to {before}"
 
 
 def _change_layouts(table: ChangeTable) -> list[Layout]:
@@ -146,7 +160,7 @@ def _change_facts(table: ChangeTable) -> dict[str, Any]:
         "event": table.before.event,
         "unit": table.before.unit,
         "before": table.before.whole,
-        "after": table.after.whole,
+        "after": table.comparison.whole_after,
         "confidence": table.confidence,
         "rows": [
             {
@@ -161,6 +175,9 @@ def _change_facts(table: ChangeTable) -> dict[str, Any]:
             for row, more in zip(table.rows, _period_facts(table), strict=True)
         ],
         "unmoved": table.unmoved,
+        "renamed_objects": [list(names) for names in table.renamed_objects],
+        **({"work": table.work} if table.work else {}),
+        **({"verdict": table.verdict.facts()} if table.verdict else {}),
     }
 
 

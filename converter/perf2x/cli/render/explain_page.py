@@ -9,7 +9,7 @@ from perf2x.analysis.explain.verdict import format_share
 from perf2x.cli.render.number_format import plural
 from perf2x.cli.render.report_formats import Report
 from perf2x.cli.render.text_table import name_column, text_column
-from perf2x.model.terminal_text import plain
+from perf2x.model.printable_text import plain
 
 if TYPE_CHECKING:
     from perf2x.analysis.explain.code_coverage import FunctionTable

@@ -1,7 +1,7 @@
 """Facts of ``perf2x info`` about a recording, as plain JSON values.
 
 The top level is stable: ``samples``, ``events``, ``threads``, ``duration_ns``, ``records``, ``deferred``, ``unwound``,
-``symbols``, ``lost``, ``session``; later versions only add. The schema is in docs/scripts.md.
+``symbols``, ``lost``, ``advice``, ``session``; later versions only add. The schema is in docs/scripts.md.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from msgspec import to_builtins
 
 from perf2x.cli.render.header_sections import sections_as_json
-from perf2x.cli.render.stats_json import symbol_facts, unwound_facts
-from perf2x.model.profile.count_threads import count_threads
+from perf2x.cli.render.stats_json import advice_facts, symbol_facts, unwound_facts
+from perf2x.model.profile.profile import count_threads
 
 if TYPE_CHECKING:
     from perf2x.pipeline.load_result import Loaded
@@ -31,6 +31,7 @@ def info_facts(loaded: "Loaded") -> dict[str, Any]:
         "start_ns": meta.start_ns,
         "wall_start_ns": meta.wall_start_ns,
         "diagnostics": [to_builtins(count) for count in loaded.diagnostics.counts.values()],
+        "advice": advice_facts(loaded),
         "session": {
             "source": session.source,
             "pipe": session.is_pipe,

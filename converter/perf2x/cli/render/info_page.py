@@ -11,7 +11,7 @@ from perf2x.cli.render.number_format import plural
 from perf2x.cli.render.report_formats import Report
 from perf2x.cli.render.summary import deferred_line, symbol_lines, unwound_line
 from perf2x.cli.render.text_table import name_column, number_column, text_column
-from perf2x.model.terminal_text import plain
+from perf2x.model.printable_text import plain
 
 if TYPE_CHECKING:
     from perf2x.analysis.explain.missing_names import UnnamedObject
@@ -141,7 +141,7 @@ def _session(loaded: "Loaded", known: dict[str, Any]) -> Iterator[tuple[str, str
 
 
 def _quality(loaded: "Loaded") -> Iterator[str]:
-    """Sentences on deferred user stacks and user stack dumps, names, losses and oddities."""
+    """Sentences on deferred user stacks and user stack dumps, names, losses, oddities, and how to record better."""
     deferred = deferred_line(loaded.deferred)
     if deferred:
         yield f"deferred: {deferred}"
@@ -151,3 +151,4 @@ def _quality(loaded: "Loaded") -> Iterator[str]:
     yield from symbol_lines(loaded, _MOST_OBJECTS)
     for count in loaded.diagnostics.counts.values():
         yield f"{count.severity}: {count.words}; {count.advice}"
+    yield from (f"hint: {one.words()}" for one in loaded.advice)

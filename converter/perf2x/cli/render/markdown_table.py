@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from perf2x.cli.render.fit_text import shorten
 from perf2x.cli.render.text_table import Layout
-from perf2x.model.terminal_text import plain
+from perf2x.model.printable_text import plain
 
 MOST = 60_000
 """Bytes of UTF-8 in a document."""

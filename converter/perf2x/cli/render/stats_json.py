@@ -7,7 +7,7 @@ from msgspec import to_builtins
 
 from perf2x import __version__
 from perf2x.base.errors import OptionError
-from perf2x.base.files.output_file import open_output
+from perf2x.base.files.atomic import open_output
 from perf2x.cli.messages import print_text
 from perf2x.cli.quality_gates import quality_percentages
 
@@ -50,10 +50,16 @@ def stats_of(loaded: "Loaded", output: dict[str, str], seconds: dict[str, float]
         "pairs": [to_builtins(pair) for pair in loaded.pairs],
         "records": dict(sorted(loaded.record_counts.items())),
         "diagnostics": [to_builtins(count) for count in counts],
+        "advice": advice_facts(loaded),
         "output": output,
         "seconds": {name: round(value, 3) for name, value in seconds.items()},
         "gates": gates,
     }
+
+
+def advice_facts(loaded: "Loaded") -> list[dict[str, str]]:
+    """How to record better: what each sentence is about, and the sentence."""
+    return [{"about": one.about, "text": one.words()} for one in loaded.advice]
 
 
 def symbol_facts(loaded: "Loaded") -> dict[str, Any] | None:

@@ -1,4 +1,4 @@
-"""The summary of a conversion on standard error: at most five lines."""
+"""The summary of a conversion on standard error: at most five lines, and one for each advice."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -7,18 +7,21 @@ from typing import TYPE_CHECKING
 from perf2x.cli.render.number_format import plural
 from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.plugin_options import START_TIME, Needs
-from perf2x.model.profile.count_threads import count_threads
-from perf2x.model.terminal_text import short
+from perf2x.model.printable_text import short
+from perf2x.model.profile.profile import count_threads
+from perf2x.model.recording.build_ids import VDSO_32
 from perf2x.stitcher.unwind.unwound_chains import End
 
 if TYPE_CHECKING:
     from perf2x.pipeline.load_result import Loaded
     from perf2x.stitcher.call_graphs import UnwindReport
-    from perf2x.stitcher.deferred.deferred_report import DeferredReport
-    from perf2x.transforms.pairs.pair_report import PairReport
+    from perf2x.stitcher.deferred.deferred_join import DeferredReport
+    from perf2x.transforms.pairs.pair_times import PairReport
     from perf2x.transforms.scheduling.wait_rows import WaitReport
 
 _NAMED_OBJECTS = 3
+_OBJECTS = {VDSO_32: "the 32-bit vDSO"}
+_TABLE = Needs()
 _UNWIND_ENDS = {
     End.TRUNCATED: "truncated",
     End.NO_UNWIND_INFO: "without unwind info",
@@ -44,8 +47,7 @@ def summary(
 
     ``sent``: the server that the profile was sent to instead.
     """
-    is_dated = loaded.profile.meta.wall_start_ns or START_TIME not in needs.honours
-    yield _contents_line(loaded) + ("" if is_dated else "; time of day not recorded (--start-time)")
+    yield _contents_line(loaded)
     completed = "; ".join(_completed_parts(loaded))
     if completed:
         yield completed
@@ -53,6 +55,7 @@ def summary(
     if troubles:
         yield troubles
     yield from symbol_lines(loaded, _NAMED_OBJECTS)
+    yield from advice_lines(loaded, needs)
     hint = needs.viewer.format(where[0]) if where[0] != "standard output" and not sent else ""
     done = f"sent {name} to {sent}" if sent else f"wrote {name} to {', '.join(where)}"
     written = done + "".join(f"; {text}" for text in notes)
@@ -61,11 +64,20 @@ def summary(
         yield from _detail_lines(loaded)
 
 
+def advice_lines(loaded: "Loaded", needs: Needs = _TABLE) -> Iterator[str]:
+    """How to record better, as far as it shows in an output of ``needs``."""
+    is_dated, has_stacks = START_TIME in needs.honours, needs.code is None
+    for one in loaded.advice:
+        if is_dated if one.for_dates else has_stacks:
+            yield f"hint: {one.words()}"
+
+
 def verbose_lines(loaded: "Loaded") -> Iterator[str]:
     """Lines of --verbose about a recording, for commands that print tables."""
     yield _contents_line(loaded)
     yield from _completed_parts(loaded)
     yield from warning_lines(loaded, 1000)
+    yield from advice_lines(loaded)
     yield from _detail_lines(loaded)
 
 
@@ -76,11 +88,12 @@ def _completed_parts(loaded: "Loaded") -> Iterator[str]:
 
 
 def quality_lines(loaded: "Loaded") -> Iterator[str]:
-    """Losses, and the share of frames with names."""
+    """Losses, the share of frames with names, and how to record better."""
     troubles = loss_line(loaded.diagnostics)
     if troubles:
         yield troubles
     yield from symbol_lines(loaded, _NAMED_OBJECTS)
+    yield from advice_lines(loaded)
 
 
 def warning_lines(loaded: "Loaded", most: int = 1) -> Iterator[str]:
@@ -192,7 +205,10 @@ def symbol_lines(loaded: "Loaded", most: int) -> Iterator[str]:
     if report is None or not report.total:
         return
     lacking = report.lacking()
-    named = [f"{short(row.name)} {row.unnamed:,}{_reason_text(row.build_id, row.reason)}" for row in lacking[:most]]
+    named = [
+        f"{_OBJECTS.get(row.name) or short(row.name)} {row.unnamed:,}{_reason_text(row.build_id, row.reason)}"
+        for row in lacking[:most]
+    ]
     more = f", and {len(lacking) - most} more" if len(lacking) > most else ""
     share = f"{math.floor(report.share * 1000) / 10:g} % of {report.total:,} frames have names"
     yield share + (f"; without: {', '.join(named)}{more}" if named else "")

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 
 from perf2x.cli.render.fit_text import cell_width, share_width, shorten
-from perf2x.model.terminal_text import plain
+from perf2x.model.printable_text import plain
 
 _GAP = "  "
 _ENOUGH = 48

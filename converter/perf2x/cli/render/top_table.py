@@ -7,7 +7,7 @@ from perf2x.cli.render.fit_text import wrap_sentence
 from perf2x.cli.render.number_format import format_amount, format_percent, plural
 from perf2x.cli.render.report_formats import Report
 from perf2x.cli.render.text_table import Layout, name_column, number_column, table_lines
-from perf2x.model.terminal_text import short
+from perf2x.model.printable_text import short
 
 if TYPE_CHECKING:
     from perf2x.analysis.totals import Total, Totals

@@ -40,7 +40,7 @@ def sizes(rows: int) -> Iterator[Limits]:
 
 
 def _text(facts: dict[str, Any], shape: str) -> str:
-    steps = [*next_steps(facts)]
+    steps = [*next_steps(facts, facts.pop("advice"))]
     if shape == "json":
         return json.dumps(facts | {"next": as_facts(steps)}, indent=1) + "\n"
     return "".join(f"{line}\n" for line in report_markdown(facts, steps))

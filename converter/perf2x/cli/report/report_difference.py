@@ -6,25 +6,28 @@ from perf2x.cli.render.diff_table import has_moved, sort_changes
 
 if TYPE_CHECKING:
     from perf2x.analysis.diff.changes import Change
+    from perf2x.cli.diff.diff_gate import DiffGate, GateVerdict
     from perf2x.cli.diff.diff_pair import RecordingPair
     from perf2x.cli.report.report_facts import Limits
 
-CONFIDENCE = 0.95
 
-
-def difference_facts(pair: "RecordingPair", size: "Limits") -> dict[str, Any]:
+def difference_facts(pair: "RecordingPair", gate: "DiffGate", verdict: "GateVerdict", size: "Limits") -> dict[str, Any]:
     """Wholes of both sides, how many functions moved, and those that moved most by themselves."""
     from perf2x.analysis.diff.changes import excludes_zero
+    from perf2x.cli.diff.diff_gate import WHOLE
 
     compared = pair.compared("function")
-    changes = sort_changes(compared.changes(CONFIDENCE), "self")
+    changes = sort_changes(verdict.with_intervals(compared.changes(gate.confidence), "function", "self"), "self")
     moved = [row for row in changes if has_moved(row, compared.before.whole)]
-    limits = compared.whole_interval(CONFIDENCE, 1)
+    limits = verdict.intervals.get(WHOLE) or compared.whole_interval(gate.confidence, 1)
     return {
         "before": size.name(pair.sources[0]),
-        "confidence": CONFIDENCE,
+        "confidence": gate.confidence,
         "normalized": compared.normalize,
-        "value": [compared.before.whole, compared.after.whole],
+        "work": pair.work,
+        "renamed_objects": [[*map(size.name, names)] for names in pair.renamed_objects[: size.rows]],
+        "renamed_objects_left_out": max(len(pair.renamed_objects) - size.rows, 0),
+        "value": [compared.before.whole, compared.whole_after],
         "samples": [compared.before.samples, compared.after.samples],
         "significant": excludes_zero(limits),
         "moved": len(moved),

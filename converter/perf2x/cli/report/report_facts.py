@@ -7,21 +7,19 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from perf2x import __version__
 from perf2x.cli.quality_gates import quality_percentages
 from perf2x.cli.render.fit_text import shorten
 from perf2x.cli.render.stats_json import unwound_facts
 from perf2x.cli.render.summary import deferred_line, unwound_line
-from perf2x.model.diagnostic_words import ENDS_EARLY
-from perf2x.model.diagnostics import Severity
-from perf2x.model.profile.count_threads import count_threads
-from perf2x.model.terminal_text import plain
+from perf2x.model.diagnostics import ENDS_EARLY, Severity
+from perf2x.model.printable_text import plain
+from perf2x.model.profile.profile import count_threads
 
 if TYPE_CHECKING:
-    from perf2x.analysis.report.callers import Caller
-    from perf2x.analysis.report.hot_paths import HotPath
-    from perf2x.analysis.report.report_tables import ReportTables
+    from perf2x.analysis.report.report_tables import Caller, HotPath, ReportTables
     from perf2x.analysis.totals import Total
     from perf2x.pipeline.load_result import Loaded
 
@@ -53,10 +51,17 @@ class Limits(Struct, frozen=True):
 
 
 def report_facts(
-    loaded: "Loaded", tables: "ReportTables", sources: Sequence[str], difference: dict[str, Any] | None, size: Limits
+    loaded: "Loaded",
+    tables: "ReportTables",
+    sources: Sequence[str],
+    difference: dict[str, Any] | None,
+    size: Limits,
+    verdict: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """All facts but what to look at next, which follows from them."""
+    """All facts but what to look at next, which follows from them; ``advice`` is for those sentences alone."""
     found = tables.whole
+    advice = [replace(one, names=tuple(map(size.name, one.names))) for one in loaded.advice if not one.for_dates]
+    has_paths = all(one.about != "no_stacks" for one in advice)
     return {
         "schema": SCHEMA,
         "perf2x": __version__,
@@ -76,8 +81,10 @@ def report_facts(
         "by_total": _functions(tables.by_total, tables, size),
         "objects": _rows(tables.objects[: size.rows], size),
         "threads": _rows(tables.threads[: size.rows], size),
-        "paths": [_path_facts(path, size) for path in tables.paths[: size.rows]],
+        "paths": [_path_facts(path, size) for path in tables.paths[: size.rows] if has_paths],
         "difference": difference,
+        "verdict": verdict,
+        "advice": advice,
     }
 
 

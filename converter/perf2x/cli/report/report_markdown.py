@@ -3,15 +3,19 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from perf2x.cli.diff.verdict import verdict_markdown
+from perf2x.cli.render.diff_table import work_note
 from perf2x.cli.render.markdown_table import code, escape_tildes, prose, table_row
 from perf2x.cli.render.number_format import format_amount, format_change, format_percent, plural
-from perf2x.cli.report.next_steps import Step
+from perf2x.model.advice import Advice
 
 Facts = dict[str, Any]
 
 
-def report_markdown(facts: Facts, steps: Sequence[Step]) -> Iterator[str]:
+def report_markdown(facts: Facts, steps: Sequence[Advice]) -> Iterator[str]:
     """Lines of the whole report."""
+    if facts["verdict"]:
+        yield from verdict_markdown(facts["verdict"])
     recordings = facts["recordings"]
     more = f" and {recordings['count'] - 1} more" if recordings["count"] > 1 else ""
     yield f"### perf2x report: {code(recordings['names'][0])}{more}"
@@ -101,25 +105,31 @@ def _difference(facts: Facts) -> Iterator[str]:
     before, after = found["value"]
     amounts = f"{format_amount(before, unit)} before, {format_amount(after, unit)} after"
     doubt = "" if found["significant"] or found["normalized"] else ", may be noise"
-    shares = "; shares compared" if found["normalized"] else ""
-    yield f"Since {code(found['before'])}: {amounts} ({format_change(after - before, before)}{doubt}){shares}."
+    compared = work_note(found["work"]) if found["work"] else "; shares compared" if found["normalized"] else ""
+    yield f"Since {code(found['before'])}: {amounts} ({format_change(after - before, before)}{doubt}){compared}."
+    if found["renamed_objects"]:
+        pairs = [f"{code(new)} for {code(old)}" for old, new in found["renamed_objects"]]
+        more = [f"{found['renamed_objects_left_out']:,} more"] if found["renamed_objects_left_out"] else []
+        yield f"Takes {', '.join([*pairs, *more])}."
     if not found["rows"]:
         yield "No function changed." if not found["moved"] else f"{plural(found['moved'], 'function')} changed."
         return
     yield ""
-    yield table_row(["self before", "after", "change", "total", "function", "object"])
-    yield table_row(["--:", "--:", "--:", "--:", ":--", ":--"])
+    yield table_row(["self before", "after", "change", "total", "share before", "after", "function", "object"])
+    yield table_row(["--:"] * 6 + [":--", ":--"])
     for row in found["rows"]:
-        yield table_row(_change_cells(row, before, unit))
+        yield table_row(_change_cells(row, [before, before if found["normalized"] else after], unit))
     yield ""
     yield escape_tildes("~ marks changes that sampling noise may explain.")
 
 
-def _change_cells(row: Facts, whole: int, unit: str) -> list[str]:
+def _change_cells(row: Facts, wholes: list[int], unit: str) -> list[str]:
+    whole = wholes[0]
+    shares = [format_percent(*sides) for sides in zip(row["self"], wholes, strict=True)]
     amounts = [format_amount(value, unit, whole) for value in row["self"]]
     own, total = (format_change(row[key][1] - row[key][0], whole) for key in ("self", "total"))
     marked = [own if row["significant"] else f"~{own}", total if row["total_significant"] else f"~{total}"]
-    return [*amounts, *map(escape_tildes, marked), code(row["name"]), code(row["object"])]
+    return [*amounts, *map(escape_tildes, marked), *shares, code(row["name"]), code(row["object"])]
 
 
 def _quality(facts: Facts) -> Iterator[str]:

@@ -27,6 +27,8 @@ MOST_SENT = 64 << 20
 """Bytes of a profile before compression, which servers take by default."""
 _MOST_READ = 4 << 20
 _RETRIED = frozenset({429, 502, 503, 504})
+_REFUSALS = 2
+"""Attempts after one that nobody listened to: servers start in seconds, or the address is wrong."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 30.0
 
 
@@ -47,6 +49,8 @@ class _Answer(Struct, frozen=True):
     content_type: str = ""
     retry_after: str = ""
     trouble: str = ""
+    refused: bool = False
+    """Nobody listens at the address."""
     final: bool = False
     """Another attempt would end as this one did."""
 
@@ -115,7 +119,9 @@ def _exchange(opener: urllib.request.OpenerDirector, request: urllib.request.Req
             return _answer(error.code, error.headers, error)
     except (OSError, HTTPException, ValueError) as error:
         cause = getattr(error, "reason", error)
-        return _Answer(0, trouble=str(cause) or type(cause).__name__, final=isinstance(cause, ssl.SSLError))
+        trouble = str(cause) or type(cause).__name__
+        refused, final = isinstance(cause, ConnectionRefusedError), isinstance(cause, ssl.SSLError)
+        return _Answer(0, trouble=trouble, refused=refused, final=final)
 
 
 def _answer(status: int, headers: Message, body: IO[bytes]) -> _Answer:
@@ -130,6 +136,8 @@ def _answer(status: int, headers: Message, body: IO[bytes]) -> _Answer:
 def _pause(answer: _Answer, attempt: int, clock: Clock) -> float | None:
     """Return the seconds to wait before the next attempt; None where there must be none."""
     if answer.final or (answer.status and answer.status not in _RETRIED):
+        return None
+    if answer.refused and attempt == _REFUSALS:
         return None
     if answer.retry_after:
         asked = _seconds(answer.retry_after, clock)

@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterator
 from typing import TypeVar
 
-from perf2x.model.terminal_text import short
+from perf2x.model.printable_text import short
 
 _LONGEST = 300
 _Value = TypeVar("_Value", int, bytes)

@@ -1,6 +1,6 @@
-"""One page over HTTP, for a browser on this machine or at the other end of ``ssh -L``.
+"""Pages over HTTP, for a browser on this machine or at the other end of ``ssh -L``.
 
-The server listens on the loopback address only, and the page has a random path that other users of the machine cannot
+The server listens on the loopback address only, and the pages have a random path that other users of the machine cannot
 guess. Requests for a host other than localhost are refused, so that no web page can read this one by pointing its own
 name at 127.0.0.1 (DNS rebinding).
 """
@@ -11,10 +11,11 @@ import os
 import secrets
 import socketserver
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, cast
+from urllib.parse import quote
 
 from perf2x.base.errors import OutputError
 
@@ -31,13 +32,17 @@ _HEADERS = {
 
 
 class PageServer(ThreadingHTTPServer):
-    """Server of one page at ``url``; OutputError when the port cannot be opened. Port 0 takes a free one."""
+    """Server of pages by name below ``url``; the page without a name is there.
+
+    OutputError when the port cannot be opened. Port 0 takes a free one.
+    """
 
     daemon_threads = True
     allow_reuse_address = os.name != "nt"  # Windows would let another program take the port over
 
-    def __init__(self, page: bytes, port: int = 0) -> None:
-        self.page, self.path = page, f"/{secrets.token_urlsafe(16)}/"
+    def __init__(self, pages: Mapping[str, bytes], port: int = 0) -> None:
+        self.path = f"/{secrets.token_urlsafe(16)}/"
+        self.pages = {f"{self.path}{quote(name)}".encode(): page for name, page in pages.items()}
         try:
             super().__init__((ADDRESS, port), _Handler)
         except OSError as error:
@@ -59,9 +64,9 @@ class PageServer(ThreadingHTTPServer):
             super().handle_error(request, client_address)
 
 
-def serve(page: bytes, port: int, started: Callable[[PageServer], None]) -> None:
-    """Serve the page until Ctrl-C; ``started`` is called when the port is open."""
-    with PageServer(page, port) as server, contextlib.suppress(KeyboardInterrupt):
+def serve(pages: Mapping[str, bytes], port: int, started: Callable[[PageServer], None]) -> None:
+    """Serve pages until Ctrl-C; ``started`` is called when the port is open."""
+    with PageServer(pages, port) as server, contextlib.suppress(KeyboardInterrupt):
         started(server)
         server.serve_forever()
 
@@ -73,7 +78,7 @@ class _Handler(BaseHTTPRequestHandler):
     sys_version = ""
 
     def do_GET(self) -> None:
-        """Send the page."""
+        """Send a page."""
         self._answer(with_body=True)
 
     def do_HEAD(self) -> None:
@@ -87,17 +92,18 @@ class _Handler(BaseHTTPRequestHandler):
         if not _is_local_host(self.headers.get("Host", "")):
             self.send_error(HTTPStatus.FORBIDDEN, "This page is served to localhost only")
             return
-        asked = self.path.partition("?")[0]
-        if not hmac.compare_digest(asked.encode(errors="replace"), self.server.path.encode()):
+        asked = self.path.partition("?")[0].encode(errors="replace")
+        page = next((page for path, page in self.server.pages.items() if hmac.compare_digest(asked, path)), None)
+        if page is None:
             self.send_error(HTTPStatus.NOT_FOUND)
             return
         self.send_response(HTTPStatus.OK)
         for name, value in _HEADERS.items():
             self.send_header(name, value)
-        self.send_header("Content-Length", str(len(self.server.page)))
+        self.send_header("Content-Length", str(len(page)))
         self.end_headers()
         if with_body:
-            self.wfile.write(self.server.page)
+            self.wfile.write(page)
 
 
 def _is_local_host(host: str) -> bool:

@@ -1,28 +1,25 @@
-"""The page of ``perf2x view``: a temporary file for the local browser, or served to one on another machine."""
+"""Pages of ``perf2x view``: temporary files for the local browser, or served to one on another machine."""
 
-import io
 import os
-import re
+import shutil
 import socket
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Sequence
 from pathlib import Path
-from typing import BinaryIO
 
 from perf2x.base.errors import OutputError
-from perf2x.base.files.output_file import open_output
+from perf2x.base.files.atomic import open_output
 from perf2x.cli.messages import print_message
 from perf2x.cli.view.http_server import ADDRESS, PageServer, serve
-
-Emit = Callable[[BinaryIO], None]
+from perf2x.cli.view.recording_pages import Page
 
 _DISPLAYS = ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY")
 
 
-def open_page(emit: Emit, name: str, *, quiet: bool) -> None:
-    """Write the page to a temporary file, print its path, and open it in the user's browser."""
-    page = _write_temporary_page(emit, name)
+def open_pages(pages: Sequence[Page], *, quiet: bool) -> None:
+    """Write pages to temporary files, print the path of the first, and open it in the user's browser."""
+    page = _write_temporary_pages(pages)
     print(page, flush=True)
     if _open_in_browser(page):
         return
@@ -30,10 +27,8 @@ def open_page(emit: Emit, name: str, *, quiet: bool) -> None:
         print_message("no browser can be opened here; open the file in one, or serve it with perf2x view --serve")
 
 
-def serve_page(emit: Emit, port: int, *, quiet: bool) -> None:
-    """Serve the page until Ctrl-C; print its URL on standard output and the ssh command on standard error."""
-    page = io.BytesIO()
-    emit(page)
+def serve_pages(pages: Sequence[Page], port: int, *, quiet: bool) -> None:
+    """Serve pages until Ctrl-C; print the URL of the first on standard output and the ssh command on standard error."""
 
     def announce(server: PageServer) -> None:
         print(server.url, flush=True)
@@ -42,26 +37,27 @@ def serve_page(emit: Emit, port: int, *, quiet: bool) -> None:
             print_message(f"to open it on another machine, run there: {tunnel}")
             print_message("serving until Ctrl-C")
 
-    serve(page.getvalue(), port, announce)
+    served = {page.name: page.content for page in pages}
+    serve({"": pages[0].content, **served}, port, announce)
 
 
-def _write_temporary_page(emit: Emit, name: str) -> Path:
-    """Write the page to a new file of that name in a private temporary directory; remove both on failure.
+def _write_temporary_pages(pages: Sequence[Page]) -> Path:
+    """Write pages to new files in a private temporary directory and return the first; remove all on failure.
 
-    The file stays when the command ends, since a browser may read it later; the system cleans its temporary directory.
+    The files stay when the command ends, since a browser may read it later; the system cleans its temporary directory.
     """
     try:
         folder = Path(tempfile.mkdtemp(prefix="perf2x-"))
     except OSError as error:
         raise OutputError(f"cannot write to {tempfile.gettempdir()}: {error.strerror}") from None
-    page = folder / re.sub(r"[^\w.+-]+", "_", name)
     try:
-        with open_output(str(page), inputs=()) as out:
-            emit(out)
+        for page in pages:
+            with open_output(str(folder / page.name), inputs=()) as out:
+                out.write(page.content)
     except BaseException:
-        folder.rmdir()
+        shutil.rmtree(folder, ignore_errors=True)
         raise
-    return page
+    return folder / pages[0].name
 
 
 def _open_in_browser(page: Path) -> bool:

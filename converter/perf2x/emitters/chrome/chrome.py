@@ -26,8 +26,7 @@ from perf2x.emitters.chrome.trace_times import TICK_NS
 from perf2x.emitters.encoding.json_encoder import json_bytes
 from perf2x.emitters.timeline.tracks import knows_cpus
 from perf2x.model.plugin_options import Needs, check_choices, option
-from perf2x.model.profile.event_lookup import find_event
-from perf2x.model.profile.profile import Profile
+from perf2x.model.profile.profile import Profile, find_event
 
 _MICROSECOND = 1000
 _MANY = 1_000_000

@@ -7,8 +7,8 @@ import numpy as np
 from perf2x.base.columnar.arrays import row_slices
 from perf2x.base.columnar.unique import rows_by
 from perf2x.emitters.chrome.trace_times import TICK_NS, time_chunks
+from perf2x.emitters.encoding.decimal_text import chunk_array, interleaved, number_chunks
 from perf2x.emitters.encoding.json_encoder import json_bytes
-from perf2x.emitters.encoding.text_chunks import chunk_array, interleaved, number_chunks
 from perf2x.emitters.timeline.running_counter import TITLE, running_steps
 from perf2x.emitters.timeline.running_time import since
 from perf2x.emitters.timeline.shown_samples import origin_of

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 from perf2x.base.columnar.arrays import I64, row_slices
 from perf2x.emitters.chrome.trace_times import ticks_of, time_chunks
+from perf2x.emitters.encoding.decimal_text import chunk_array, interleaved
 from perf2x.emitters.encoding.json_encoder import json_string
-from perf2x.emitters.encoding.text_chunks import chunk_array, interleaved
 from perf2x.emitters.timeline.durations import durations_of, ran_then
 from perf2x.emitters.timeline.running_time import since
 from perf2x.emitters.timeline.shown_samples import origin_of

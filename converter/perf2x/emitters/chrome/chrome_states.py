@@ -10,7 +10,7 @@ import numpy as np
 
 from perf2x.base.columnar.arrays import I64, AnyArray, row_slices
 from perf2x.emitters.chrome.trace_times import ids_of, ticks_of, time_chunks
-from perf2x.emitters.encoding.text_chunks import chunk_array, interleaved
+from perf2x.emitters.encoding.decimal_text import chunk_array, interleaved
 from perf2x.emitters.timeline.running_spans import Runs
 from perf2x.emitters.timeline.shown_samples import thread_runs
 from perf2x.emitters.timeline.tracks import Tracks

@@ -12,8 +12,8 @@ from msgspec import Struct
 
 from perf2x.base.columnar.arrays import I64, AnyArray
 from perf2x.emitters.chrome.chrome_drawing import Drawing
+from perf2x.emitters.encoding.decimal_text import chunk_array, interleaved
 from perf2x.emitters.encoding.json_encoder import json_numbers
-from perf2x.emitters.encoding.text_chunks import chunk_array, interleaved
 from perf2x.emitters.timeline.shown_samples import ShownSamples
 from perf2x.model.profile.frame_tree import closure
 

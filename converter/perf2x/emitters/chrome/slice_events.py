@@ -13,8 +13,8 @@ from perf2x.base.columnar.unique import unique_inverse
 from perf2x.emitters.chrome.box_labels import OFF_CPU, Labels
 from perf2x.emitters.chrome.chrome_drawing import Drawing
 from perf2x.emitters.chrome.trace_times import ids_of, time_chunks
-from perf2x.emitters.encoding.text_chunks import chunk_array, interleaved
-from perf2x.model.profile.waits import Wait
+from perf2x.emitters.encoding.decimal_text import chunk_array, interleaved
+from perf2x.model.profile.profile import Wait
 
 _SLICES_PER_WRITE = 1 << 12
 _COLOURS = {

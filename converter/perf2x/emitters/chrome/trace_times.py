@@ -1,7 +1,7 @@
 """Times of a Chrome trace: microseconds with at most three decimals."""
 
 from perf2x.base.columnar.arrays import I64, AnyArray
-from perf2x.emitters.encoding.text_chunks import chunk_array, number_chunks
+from perf2x.emitters.encoding.decimal_text import chunk_array, number_chunks
 
 TICK_NS = 125
 """Times are whole eighths of a microsecond: exact in binary, so that the ends of parents and children meet wherever a

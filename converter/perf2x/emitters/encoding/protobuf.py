@@ -13,8 +13,7 @@ from msgspec import Struct
 from perf2x.base.columnar.arrays import I64, U8, U64, AnyArray, Bools
 from perf2x.base.columnar.ragged import Ragged, offsets_of, side_by_side
 from perf2x.base.columnar.unique import unique_inverse
-from perf2x.emitters.encoding.decimal_text import without_nulls
-from perf2x.emitters.encoding.text_chunks import chunk_array, interleaved
+from perf2x.emitters.encoding.decimal_text import chunk_array, interleaved, without_nulls
 
 VARINT, FIXED64, LENGTH = 0, 1, 2
 """Wire types: a number; eight bytes; bytes behind their length."""

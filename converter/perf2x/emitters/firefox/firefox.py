@@ -3,6 +3,8 @@
 Source of truth: firefox-devtools/profiler, docs-developer/CHANGELOG-formats.md, src/types/profile.ts and the
 upgraders. Perfetto reads it too, if "meta" is the first key, samples carry ``time`` (with ``timeDeltas`` it finds none)
 and no marker's ``endTime`` is null.
+
+``meta`` holds facts about the recording, and how its numbers are to be read.
 """
 
 from collections.abc import Iterable
@@ -13,16 +15,14 @@ import numpy as np
 
 from perf2x.base.columnar.unique import unique
 from perf2x.emitters.encoding.json_encoder import json_bytes
-from perf2x.emitters.firefox.categories import category_list
 from perf2x.emitters.firefox.libraries import libraries_of
-from perf2x.emitters.firefox.marker_fields import events_with_fields
-from perf2x.emitters.firefox.markers import marker_schemas
-from perf2x.emitters.firefox.profile_meta import meta_object
-from perf2x.emitters.firefox.shared_tables import TextTable, shared_tables
+from perf2x.emitters.firefox.markers import events_with_fields, marker_schemas
+from perf2x.emitters.firefox.shared_tables import TextTable, category_list, shared_tables
 from perf2x.emitters.firefox.thread_drawing import drawing_of
+from perf2x.emitters.flame.picture_title import heading
 from perf2x.model.plugin_options import FINISHED, START_TIME, Needs, check_choices, option
-from perf2x.model.profile.event_lookup import find_event
-from perf2x.model.profile.profile import Profile, ProfileEvent
+from perf2x.model.printable_text import one_line
+from perf2x.model.profile.profile import Profile, ProfileEvent, find_event
 from perf2x.model.profile.shown_frames import location_frames
 from perf2x.transforms.filters.choice import keep_samples
 
@@ -114,3 +114,49 @@ def _are_time(one: ProfileEvent, other: ProfileEvent) -> bool:
 def _write_list(out: BinaryIO, pieces: Iterable[bytes]) -> None:
     for at, piece in enumerate(pieces):
         out.write((b",\n" if at else b"\n") + piece)
+
+
+VERSION = 65
+"""Of the processed format: tables are shared (60), counters say how they look (63); the viewer upgrades to its own.
+
+Perfetto (56 and later) reads stacks of 60 to 65; 66 writes callers in another way.
+"""
+
+
+def meta_object(
+    profile: Profile,
+    event: ProfileEvent | None,
+    categories: list[dict[str, object]],
+    schemas: list[dict[str, object]],
+) -> dict[str, object]:
+    """Return ``meta``; ``event`` makes the samples."""
+    meta = profile.meta
+    return {
+        "version": 33,
+        "preprocessedProfileVersion": VERSION,
+        "product": heading(profile),
+        "importedFrom": "perf2x",
+        "interval": _interval(event),
+        "startTime": meta.wall_start_ns / 1_000_000,
+        "processType": 0,
+        "debug": False,
+        "stackwalk": 1,
+        "symbolicated": True,
+        "oscpu": " ".join(text for text in ("Linux", one_line(meta.os_release), one_line(meta.arch)) if text),
+        "categories": categories,
+        "extensions": {"length": 0, "baseURL": [], "id": [], "name": []},
+        "pausedRanges": [],
+        "markerSchema": schemas,
+        "sampleUnits": {"time": "ms", "eventDelay": "ms", "threadCPUDelta": "ns"},
+        "usesOnlyOneStackType": True,
+        "sourceCodeIsNotOnSearchfox": True,
+    }
+
+
+def _interval(event: ProfileEvent | None) -> float:
+    """Milliseconds between two samples of a busy thread, as far as the recording tells."""
+    if event is not None and event.frequency:
+        return 1000 / event.frequency
+    if event is not None and event.period and event.unit == "nanoseconds":
+        return event.period / 1e6
+    return 1.0

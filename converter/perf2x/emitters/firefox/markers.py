@@ -1,30 +1,84 @@
 """Markers of Firefox Profiler's format: samples of the other events, and context switches.
 
 Each event has a schema and a category. Instants end where they begin: Perfetto drops all markers for one null.
+
+Fields of tracepoints in the payloads of markers, and in their schemas.
 """
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I64, AnyArray, ColumnTable, ends_run, of_next, take_rows_of
+from perf2x.base.columnar.arrays import I64, AnyArray, ColumnTable, ends_run, no_rows, of_next, take_rows_of
 from perf2x.base.columnar.ragged import join_tables
 from perf2x.base.columnar.unique import argsort_rows, unique
+from perf2x.emitters.encoding.decimal_text import chunk_array, interleaved, number_chunks
 from perf2x.emitters.encoding.json_encoder import json_bytes, json_milliseconds, json_numbers
-from perf2x.emitters.encoding.text_chunks import chunk_array, interleaved
-from perf2x.emitters.firefox.categories import SCHEDULER
 from perf2x.emitters.firefox.lanes import Timeline
-from perf2x.emitters.firefox.marker_fields import field_chunks, field_formats
-from perf2x.emitters.firefox.shared_tables import TextTable
+from perf2x.emitters.firefox.shared_tables import SCHEDULER, TextTable
+from perf2x.emitters.timeline.field_rows import field_tables
 from perf2x.emitters.timeline.running_time import Spans, since
 from perf2x.emitters.timeline.tracks import switch_tracks
-from perf2x.model.printable_text import one_line
-from perf2x.model.profile.profile import Profile
-from perf2x.model.profile.waits import placed_waits
+from perf2x.model.printable_text import one_line, printable
+from perf2x.model.profile.profile import Profile, placed_waits
+from perf2x.model.profile.tracepoint_fields import FieldColumn, TracepointFields
+
+_TAKEN = frozenset({"type", "cause", "stack", "category", "innerWindowID"})
+"""Members of a payload that mean something to the viewer."""
+
+_FORMATS = {"integer": "integer", "text": "string"}
+
+
+def field_chunks(profile: Profile, rows: I64) -> AnyArray:
+    """(rows,) the fields of each of these samples as members of a JSON object, each with a comma in front."""
+    chunks = chunk_array([b""] * len(rows))
+    for entry, held, local in field_tables(profile, rows):
+        if entry.columns:
+            chunks[held] = _members(entry, local)
+    return chunks
+
+
+def _members(entry: TracepointFields, rows: I64) -> AnyArray:
+    pieces = []
+    for column in entry.columns:
+        pieces.append(chunk_array([b",%b:" % json_bytes(_key(column))] * len(rows)))
+        pieces.append(_values(column, rows))
+    whole = interleaved(*pieces, chunk_array([b"\n"] * len(rows)))
+    return chunk_array(whole.split(b"\n")[:-1])
+
+
+def _values(column: FieldColumn, rows: I64) -> AnyArray:
+    if column.kind == "integer":
+        return number_chunks(column.values[rows])
+    used = unique(column.values[rows])
+    texts = chunk_array([b""] * len(column.texts))
+    texts[used] = chunk_array(json_bytes(printable(column.texts[row])) for row in used.tolist())
+    return texts[column.values[rows]]
+
+
+def _key(column: FieldColumn) -> str:
+    name = printable(column.name)
+    return f"{name}_" if name in _TAKEN else name
+
+
+def events_with_fields(profile: Profile) -> list[int]:
+    """Return the events whose samples have fields."""
+    if profile.samples.fields is None:
+        return []
+    return [int(row) for row in unique(profile.samples.event[profile.samples.fields >= 0])]
+
+
+def field_formats(profile: Profile, kind: int) -> dict[str, str]:
+    """Return the fields of an event, with the viewer's format of each."""
+    rows = np.flatnonzero(profile.samples.event == kind)
+    return {
+        _key(column): _FORMATS[column.kind] for entry, _, _ in field_tables(profile, rows) for column in entry.columns
+    }
+
 
 SWITCH = "context switch"
 _INSTANT, _INTERVAL = 0, 1
 
 
-class Markers(ColumnTable, frozen=True):
+class Markers(ColumnTable):
     """Rows by track, then start; times in nanoseconds since the first sample."""
 
     track: I64
@@ -42,7 +96,7 @@ def event_markers(
     """Return a marker for each of these samples; ``stack`` (samples,) and ``category`` (events,) are all of theirs."""
     samples = profile.samples
     if not len(rows):
-        return no_markers()
+        return no_rows(Markers)
     kinds = unique(samples.event[rows]).tolist()
     name, head = np.zeros(len(profile.events), np.int64), chunk_array([b""] * len(profile.events))
     for kind in kinds:
@@ -71,16 +125,10 @@ def switch_markers(spans: Spans, texts: TextTable) -> Markers:
     """Return a marker for each time that a thread spent without a CPU."""
     count = len(spans)
     if not count:
-        return no_markers()
+        return no_rows(Markers)
     name, category = np.full(count, texts.row(SWITCH)), np.full(count, SCHEDULER)
     data = chunk_array([b'{"type":%b}' % json_bytes(SWITCH)] * count)
     return Markers(spans.track, spans.start, spans.end, name, category, data)
-
-
-def no_markers() -> Markers:
-    """Return the empty table."""
-    none = np.zeros(0, np.int64)
-    return Markers(none, none, none, none, none, np.zeros(0, np.object_))
 
 
 def in_order(parts: list[Markers]) -> Markers:
@@ -137,8 +185,7 @@ def switch_spans(profile: Profile, timeline: Timeline) -> Spans:
     """
     switches = profile.switches
     if switches is None or not len(switches.time):
-        none = np.zeros(0, np.int64)
-        return Spans(none, none, none)
+        return no_rows(Spans)
     track = switch_tracks(profile, switches)
     is_idle = np.append(timeline.tracks.cpu, -1)[track] >= 0
     held = np.flatnonzero((track >= 0) & ~is_idle & (switches.time >= timeline.origin))

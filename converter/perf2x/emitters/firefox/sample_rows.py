@@ -21,6 +21,7 @@ from perf2x.base.columnar.arrays import (
     begins_run,
     ends_run,
     narrow,
+    no_rows,
     of_next,
     of_previous,
     take_rows_of,
@@ -30,8 +31,7 @@ from perf2x.base.columnar.unique import argsort_rows
 from perf2x.emitters.firefox.lanes import Timeline
 from perf2x.emitters.timeline.running_time import rows_until
 from perf2x.emitters.timeline.shown_samples import ShownSamples, origin_of, shown_samples
-from perf2x.model.profile.profile import Profile
-from perf2x.model.profile.waits import placed_waits
+from perf2x.model.profile.profile import Profile, placed_waits
 
 _JITTER = 0.5
 """A pause of at most this part of a sample's time is none: sampling is not exact."""
@@ -40,7 +40,7 @@ _SHORTEST_NS = 1000
 """A stack that stands for no time is shown so long, so that it can be seen."""
 
 
-class SampleRows(ColumnTable, frozen=True):
+class SampleRows(ColumnTable):
     """Rows of all threads' samples, by track, then time."""
 
     track: I64
@@ -79,8 +79,7 @@ class Moments(Struct, frozen=True):
         """Return the rows of tracks from ``first`` to before ``end``."""
         own = self.order[self.ends[first] : self.ends[end]]
         if not len(own):
-            none = np.zeros(0, np.int64)
-            return SampleRows(none, none, none, none)
+            return no_rows(SampleRows)
         shown = take_rows_of(self.shown, slice(*np.searchsorted(self.shown.track, [first, end]).tolist()))
         points = _in_order([
             _Points(self.timeline.track[own], self.timeline.times(own), own),

@@ -1,4 +1,7 @@
-"""Everything that the threads of a Firefox profile show, computed for all of them together and written one by one."""
+"""Everything that the threads of a Firefox profile show, computed for all of them together and written one by one.
+
+Counter tracks are the other events of each process, and threads that ran at once.
+"""
 
 from collections.abc import Callable, Iterator
 from itertools import zip_longest
@@ -6,25 +9,25 @@ from itertools import zip_longest
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, Bools, take_rows_of
+from perf2x.base.columnar.arrays import I64, Bools, no_rows, take_rows_of
+from perf2x.base.columnar.unique import rows_by
 from perf2x.emitters.encoding.json_encoder import json_bytes, json_milliseconds, json_nullable, json_numbers
-from perf2x.emitters.firefox.categories import category_list
-from perf2x.emitters.firefox.counter_rows import counters_of, running_counter
 from perf2x.emitters.firefox.lanes import Lane, Timeline, lanes_of, thread_head, timeline_of
 from perf2x.emitters.firefox.markers import (
     Markers,
     event_markers,
     in_order,
     marker_table,
-    no_markers,
     switch_markers,
     switch_spans,
 )
 from perf2x.emitters.firefox.sample_rows import Moments, SampleRows, Weights, moments_of, rows_of_track, weights_of
-from perf2x.emitters.firefox.shared_tables import SharedStacks, TextTable, shared_stacks
-from perf2x.emitters.timeline.running_counter import running_steps
+from perf2x.emitters.firefox.shared_tables import SharedStacks, TextTable, category_list, shared_stacks
+from perf2x.emitters.timeline.running_counter import TITLE, Steps, running_steps
+from perf2x.model.printable_text import one_line
 from perf2x.model.profile.profile import Profile
 from perf2x.model.profile.shown_frames import LocationFrames
+from perf2x.model.recording.recorded_names import is_tracepoint
 
 _ROWS_PER_PIECE = 1 << 16
 _ROWS_AT_ONCE = 1 << 17
@@ -101,7 +104,7 @@ def drawing_of(
     stacks = shared_stacks(profile, frames)
     has_fields = False if profile.samples.fields is None else profile.samples.fields >= 0  # only markers show them
     rows = np.flatnonzero(~is_sample | has_fields)
-    markers = _markers(profile, timeline, stacks, rows, texts) if with_markers else no_markers()
+    markers = _markers(profile, timeline, stacks, rows, texts) if with_markers else no_rows(Markers)
     numbers = np.arange(len(timeline.tracks) + 1)
     return Drawing(
         profile,
@@ -127,3 +130,71 @@ def _column(name: str, encode: Callable[[I64], bytes], values: I64) -> Iterator[
     for start in range(0, len(values), _ROWS_PER_PIECE):
         yield (b"," if start else b"") + encode(values[start : start + _ROWS_PER_PIECE])
     yield b"]"
+
+
+_COLOURS = ("blue", "green", "magenta", "orange", "purple", "red", "teal", "yellow")
+
+
+def counters_of(profile: Profile, rows: I64, timeline: Timeline, main: dict[int, int]) -> Iterator[dict[str, object]]:
+    """Yield a counter for each event and process among these samples, tracepoints left out.
+
+    ``main`` is the number of each process's first thread.
+    """
+    samples, process = profile.samples, timeline.tracks.pid[timeline.track[rows]]
+    for kind, of_kind in rows_by(samples.event[rows]):
+        event = profile.events[kind]
+        if event.is_wait or is_tracepoint(event.name):
+            continue
+        for pid, among in rows_by(process[of_kind]):
+            held = rows[of_kind[among]]
+            counts = samples.value[held].tolist()
+            table = {"length": len(held), "time": (timeline.times(held) / 1e6).tolist(), "count": counts}
+            yield _counter(one_line(event.name), event.unit, kind, pid, main[pid]) | {"samples": table}
+
+
+def running_counter(steps: Steps, pid: int) -> dict[str, object]:
+    """Return the counter of threads that ran at once, of all processes, below the first thread (of ``pid``).
+
+    The viewer draws straight lines between changes: each change has a row of none in front of it.
+    """
+    changes = np.zeros(2 * len(steps), np.int64)
+    changes[1::2] = np.diff(steps.threads, prepend=0)
+    counter = _counter(TITLE, "count", 0, pid, 0)
+    counter["description"] = f"{TITLE} at once, of the whole recording"
+    counter["display"] = {
+        "graphType": "line-accumulated",
+        "unit": "",
+        "color": _COLOURS[0],
+        "markerSchemaLocation": None,
+        "sortWeight": 10,
+        "label": TITLE,
+        "tooltipRows": [_tooltip("accumulated", TITLE)],
+    }
+    time = np.repeat(steps.time, 2) / 1e6
+    return counter | {"samples": {"length": len(time), "time": time.tolist(), "count": changes.tolist()}}
+
+
+def _counter(name: str, unit: str, kind: int, pid: int, thread: int) -> dict[str, object]:
+    return {
+        "name": name,
+        "category": "perf",
+        "description": f"{name} of the process" + (f" in {unit}" if unit != "count" else ""),
+        "pid": str(pid),
+        "mainThreadIndex": thread,
+        "display": {
+            "graphType": "line-rate",
+            "unit": "",
+            "color": _COLOURS[kind % len(_COLOURS)],
+            "markerSchemaLocation": None,
+            "sortWeight": 50,
+            "label": name,
+            "tooltipRows": [
+                _tooltip("count", f"{name} since the sample before"),
+                _tooltip("selection-total", f"{name} in the selection") | {"requiresPreviewSelection": True},
+            ],
+        },
+    }
+
+
+def _tooltip(source: str, label: str) -> dict[str, object]:
+    return {"type": "value", "source": source, "format": {"unit": "number"}, "label": label}

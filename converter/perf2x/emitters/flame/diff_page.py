@@ -4,7 +4,7 @@ The page is that of html.py; its data has, for every row of samples, what it was
 Threads of two recordings are the same when their names are: ids never come back.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import BinaryIO
 
 import numpy as np
@@ -16,7 +16,7 @@ from perf2x.emitters.encoding.json_encoder import json_bytes, json_table
 from perf2x.emitters.flame.html import event_table, frame_table, node_table
 from perf2x.emitters.flame.page_file import field, write_page
 from perf2x.emitters.flame.picture_title import facts, heading
-from perf2x.model.diagnostic_words import missing_ends
+from perf2x.model.diagnostics import missing_ends
 from perf2x.model.printable_text import base_name, one_line
 from perf2x.model.profile.frame_tree import expand, merge_stacks
 from perf2x.model.profile.profile import Profile
@@ -34,6 +34,10 @@ class DifferencePage(Struct, frozen=True):
     """Scale ``after`` to the whole of ``before``, so that shares compare."""
     samples: bool = False
     """Show numbers of samples instead of periods."""
+    work: tuple[float, float] | None = None
+    """Units of work before and after, which ``after`` is scaled by already."""
+    notes: Sequence[str] = ()
+    """Sentences on what is compared, which the page shows beside its heading."""
     compress: bool = True
 
     def emit(self, before: Profile, after: Profile, out: BinaryIO) -> None:
@@ -52,7 +56,8 @@ class DifferencePage(Struct, frozen=True):
         names, thread = _thread_names(profile)
         old = _is_before(profile)
         strings: dict[str, int] = {}
-        yield b"{" + field("title", self.title or heading(after)) + field("facts", _facts(before, after))
+        facts = [*self._facts(before, after), *self.notes]
+        yield b"{" + field("title", self.title or heading(after)) + field("facts", facts)
         yield field("direction", "icicle") + field("defaultEvent", profile.default_event)
         yield field("compare", {"normalize": self.normalize, "samples": self.samples})
         yield field("events", event_table(profile))
@@ -62,6 +67,15 @@ class DifferencePage(Struct, frozen=True):
         yield b'"rows":' + b"".join(_compared_rows(profile, thread, node - 1, old)) + b","
         yield field("noMoments", "A difference has no time.") + b'"moments":null,'
         yield b'"strings":' + json_bytes(list(strings)) + b"}"
+
+    def _facts(self, before: Profile, after: Profile) -> list[str]:
+        said = []
+        for row, (word, profile) in enumerate((("before", before), ("after", after))):
+            source = one_line(base_name(profile.meta.source))
+            parts = [f"{word}: {source}", facts(profile)[0], *missing_ends(profile.meta.comments)]
+            parts += [f"{self.work[row]:,.15g} units of work"] if self.work else []
+            said.append(", ".join(parts))
+        return [*said, "costs after are for the work done before"] if self.work else said
 
 
 def _shown_alike(frames: LocationFrames) -> tuple[I64, I64]:
@@ -108,11 +122,3 @@ def _compared_rows(profile: Profile, thread: I64, node: I64, old: Bools) -> Iter
         np.add.at(total, kind[side], column[side])
         columns.append((name, total))
     yield from json_table(columns)
-
-
-def _facts(before: Profile, after: Profile) -> list[str]:
-    said = []
-    for word, profile in (("before", before), ("after", after)):
-        source = one_line(base_name(profile.meta.source))
-        said.append(", ".join([f"{word}: {source}", facts(profile)[0], *missing_ends(profile.meta.comments)]))
-    return said

@@ -70,6 +70,7 @@ class Html:
         tracks, track = tracks_of(profile)
         strings: dict[str, int] = {}
         yield b"{" + field("title", self._title(profile)) + field("facts", facts(profile))
+        yield field("advice", [one_line(one.words()) for one in profile.meta.advice if not one.for_dates])
         yield field("direction", self.direction) + field("defaultEvent", profile.default_event)
         yield field("events", event_table(profile)) + field("threads", _thread_rows(profile, tracks))
         yield b'"frames":' + b"".join(frame_table(profile, frames, strings, np.arange(len(frames)))) + b","

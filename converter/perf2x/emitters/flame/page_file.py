@@ -44,11 +44,15 @@ _SCRIPTS = (
     "input.js",
 )
 _COMMENT = re.compile(
-    r'^"use strict";\n|^ *//.*\n|^ */\*\*(?:[^*]|\*(?!/))*\*/ *\n?|(?<=[;,{}\[]) // [^"`\n]*$|^ +', re.MULTILINE
+    r'^"use strict";\n|^ *//.*\n|/\*\* @type .*?\*/ |^ */\*\*(?:[^*]|\*(?!/))*\*/ *\n?|(?<=[;,{}\[]) // [^"`\n]*$|^ +',
+    re.MULTILINE,
 )
 """Comments and indentation: types and reasons are for those who work on the page. No text in it spans lines."""
-_TOKENS = re.compile(r" ?(=>|[=!]==|[<>+*-]=|&&|\|\||\?\?|[=<>?:,;{}*]) ?")
-"""Signs that need no space around them; + and - may, beside another one."""
+_TOKENS = re.compile(
+    r" ?(?:=>|[=!]==|[<>+*-]=|&&|\|\||\?\?|[=<>?:,;{}*]) ?| / |(?<![+-]) [+-] (?![+-])|"
+    r"\b(?:if|for|while|return|const|of) (?=[(\[])"
+)
+"""Signs that need no space around them; / only where it divides, + and - not beside another one."""
 _TEXT = re.compile(r'("(?:[^"\\]|\\.)*"|`[^`]*`)')
 _GOES_ON = re.compile(r"(?<=[;,{}(\[])\n|;(?=\n?\})|\n(?=\})")
 """Ends of lines that end no statement, or one that says so, and the sign that ends a block's last statement."""
@@ -76,10 +80,10 @@ def _page(title: str) -> tuple[bytes, bytes]:
     folder = files("perf2x.emitters.flame") / "page"
     parts = {
         "TITLE": html.escape(printable(title)),
-        "STYLE": _SPACE.sub(r"\1", (folder / "page.css").read_text("utf-8")),
+        "STYLE": _SPACE.sub(r"\1", (folder / "page.css").read_text("utf-8")).replace(";}", "}"),
         "SCRIPT": '"use strict";' + "".join(_light((folder / name).read_text("utf-8")) for name in _SCRIPTS),
     }
-    page = (folder / "page.html").read_text("utf-8")
+    page = re.sub(r"\n +", "\n", (folder / "page.html").read_text("utf-8"))
     head, tail = page.split("{{DATA}}")
     fill = re.compile(r"\{\{(\w+)\}\}")
     return (
@@ -97,11 +101,13 @@ def _light(script: str) -> str:
 def _tight(line: str) -> str:
     """A line without spaces around signs; one with a pattern, a tick or a template inside another is left alone."""
     parts = _TEXT.split(line)  # every other part is a text
-    if any(sign in part for part in parts[::2] for sign in "`'/") or any(
+    if any(sign in part.replace(" / ", "") for part in parts[::2] for sign in "`'/") or any(
         part.count("${") > part.count("}") for part in parts
     ):
         return line
-    return "".join(part if at % 2 else _TOKENS.sub(r"\1", part) for at, part in enumerate(parts))
+    return "".join(
+        part if at % 2 else _TOKENS.sub(lambda found: found.group().strip(), part) for at, part in enumerate(parts)
+    )
 
 
 def _packed(pieces: Iterator[bytes]) -> Iterator[bytes]:

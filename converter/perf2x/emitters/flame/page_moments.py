@@ -8,13 +8,12 @@ from collections.abc import Iterator
 import numpy as np
 
 from perf2x.base.columnar.arrays import I64, U64, AnyArray, Bools
-from perf2x.base.columnar.unique import argsort_rows
+from perf2x.base.columnar.unique import argsort_rows, unique
 from perf2x.emitters.encoding.json_encoder import json_column, json_table
 from perf2x.emitters.flame.summed_samples import SummedSamples
 from perf2x.emitters.timeline.running_time import since
 from perf2x.emitters.timeline.shown_samples import ShownSamples, in_ticks, origin_of, shown_samples
-from perf2x.model.profile.profile import Profile
-from perf2x.model.profile.waits import Wait, placed_waits, wait_ends
+from perf2x.model.profile.profile import Profile, Wait, placed_waits, wait_ends
 
 _MICROSECOND = 1000
 _MOST_SUMS, _MOST_PARTS, _FEWEST_PARTS = 400_000, 2000, 20
@@ -78,8 +77,8 @@ def burst_table(profile: Profile, track: I64, summed: SummedSamples) -> Iterator
 
     ``time`` and ``row`` hold differences, of time in whole microseconds, rounded down; ``origin`` is its zero on the
     recording's clock, in nanoseconds, as text: JavaScript's numbers are too short for it. ``value`` is left out where
-    all samples of a row have the same, ``latency`` where the profile has none. ``lasts`` are the microseconds of waits
-    that begin then, left out where there are none.
+    all samples of a row have the same, ``latency`` where the profile has none, ``cpu`` (differences) where it is one.
+    ``lasts`` are the microseconds of waits that begin then, left out where there are none.
 
     ``--time`` takes the parts of waits that lie in it, and of ``offcpu-time`` whole waits that end in it: these have
     their end as their moment and last 0. Waits without a place in time are left out.
@@ -99,6 +98,9 @@ def burst_table(profile: Profile, track: I64, summed: SummedSamples) -> Iterator
     if samples.latency is not None:
         yield b',"latency":'
         yield from json_column(samples.latency[rows])
+    if samples.cpu is not None and len(unique(samples.cpu[samples.cpu >= 0])) > 1:
+        yield b',"cpu":'
+        yield from json_column(np.diff(samples.cpu[rows], prepend=0))
     if lasts.any():
         yield b',"lasts":'
         yield from json_column(lasts[rows])

@@ -2,10 +2,9 @@
 
 import numpy as np
 
-from perf2x.model.diagnostic_words import missing_ends
+from perf2x.model.diagnostics import missing_ends
 from perf2x.model.printable_text import base_name, one_line
-from perf2x.model.profile.count_threads import count_threads
-from perf2x.model.profile.profile import Profile
+from perf2x.model.profile.profile import Profile, count_threads
 
 
 def heading(profile: Profile) -> str:

@@ -8,8 +8,7 @@ from msgspec import Struct
 from perf2x.base.columnar.arrays import I64, AnyArray
 from perf2x.base.columnar.unique import group_rows
 from perf2x.emitters.encoding.json_encoder import json_table
-from perf2x.model.profile.profile import Profile
-from perf2x.model.profile.waits import Wait
+from perf2x.model.profile.profile import Profile, Wait
 
 
 class SummedSamples(Struct, frozen=True):

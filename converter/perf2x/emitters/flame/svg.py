@@ -17,8 +17,7 @@ from perf2x.emitters.flame.picture_title import facts, heading
 from perf2x.emitters.flame.svg_text import fitted, shown_name, xml
 from perf2x.emitters.flame.svg_tree import Boxes, boxes_of
 from perf2x.model.plugin_options import Needs, check_choices, option
-from perf2x.model.profile.event_lookup import find_event
-from perf2x.model.profile.profile import Profile
+from perf2x.model.profile.profile import Profile, find_event
 from perf2x.model.profile.shown_frames import LocationFrames, full_names, location_frames
 
 _LEVEL, _TOP, _SIDE = 17, 46, 10  # picture.js has the same

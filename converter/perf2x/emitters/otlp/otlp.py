@@ -2,6 +2,8 @@
 
 Schema: proto/profiles_v1development.proto, which is alpha. A file is one ProfilesData message, as the collector's file
 receiver and exporter have it; the body of an export request has the same bytes.
+
+Attributes of samples, by the names that users choose them by: those of pprof's labels.
 """
 
 from collections.abc import Mapping
@@ -11,14 +13,14 @@ from typing import BinaryIO, ClassVar
 
 import numpy as np
 
+from perf2x.base.abi.uapi import CpuMode
 from perf2x.base.columnar.arrays import I64
 from perf2x.base.columnar.ragged import Ragged, octet_rows
-from perf2x.base.columnar.unique import unique
+from perf2x.base.columnar.unique import unique, unique_inverse
 from perf2x.base.errors import OptionError
-from perf2x.emitters.otlp.attributes import Dictionary, key_values, referring_key_values
-from perf2x.emitters.otlp.json_text import JsonText
-from perf2x.emitters.otlp.otlp_encoding import Encoding
-from perf2x.emitters.otlp.otlp_profiles import ProfileEncoder, utc_times
+from perf2x.emitters.otlp.attributes import Attributes, Dictionary, Value, key_values, referring_key_values
+from perf2x.emitters.otlp.otlp_encoding import Encoding, JsonText, Wire
+from perf2x.emitters.otlp.otlp_profiles import ProfileEncoder, SampleGroups, grouped, utc_times
 from perf2x.emitters.otlp.otlp_schema import (
     VERSION,
     InstrumentationScope,
@@ -29,11 +31,41 @@ from perf2x.emitters.otlp.otlp_schema import (
     ScopeProfiles,
 )
 from perf2x.emitters.otlp.otlp_tables import StackTables, numbered
-from perf2x.emitters.otlp.protobuf_columns import Wire
-from perf2x.emitters.otlp.sample_attributes import KEYS, attribute_columns
-from perf2x.emitters.otlp.stack_samples import SampleGroups, grouped
+from perf2x.emitters.pprof.pprof_tables import StringTable
+from perf2x.emitters.pprof.sample_labels import LABELS, MODE_NAMES
 from perf2x.model.plugin_options import FINISHED, START_TIME, TAGS, Needs, check_choices, option
 from perf2x.model.profile.profile import Meta, Profile
+
+KEYS = {
+    "pid": "process.pid",
+    "tid": "thread.id",
+    "comm": "thread.name",
+    "process": "process.executable.name",
+    "cpu": "cpu.logical_number",
+    "cgroup": "process.linux.cgroup",
+    "mode": "cpu.mode",
+}
+"""Keys in OpenTelemetry's semantic conventions. ``process`` is the name of the process's first thread."""
+
+
+def attribute_columns(profile: Profile, wanted: tuple[str, ...], attributes: Attributes) -> list[I64]:
+    """Return a column (samples,) of numbers of attributes for each wanted name; 0 where it is not known."""
+    strings = StringTable(profile)
+    columns = []
+    for name, key in KEYS.items():
+        label = LABELS[name](profile, strings.add) if name in wanted else None
+        if label is None:
+            continue
+        used, place = unique_inverse(label.of_samples(profile))
+        if label.unit:
+            values: list[Value | None] = [number if number >= 0 else None for number in used.tolist()]
+        else:
+            nothing = ("", MODE_NAMES[CpuMode.UNKNOWN] if name == "mode" else "")
+            texts = (strings.texts[row] for row in used.tolist())
+            values = [None if text in nothing else text for text in texts]
+        columns.append(attributes.add_column(key, values, place))
+    return columns
+
 
 _MOST_PAYLOAD = 1024
 """MiB; messages of protobuf end at 2 GiB, and lists of samples need their share."""

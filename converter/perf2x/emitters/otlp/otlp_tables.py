@@ -1,22 +1,27 @@
 """Tables of stacks, locations, functions and files; entry 0 of each is empty.
 
 Only what samples use stands in them: the protocol wants no entries that nothing refers to.
+
+A frame's type is the kernel, or the language that a location's code was written in: ``profile.frame.type`` in
+OpenTelemetry's semantic conventions, which want the most precise value.
 """
 
+import re
 from collections.abc import Iterator
 
 import numpy as np
 from msgspec import Struct
 
+from perf2x.base.abi.uapi import CpuMode
 from perf2x.base.columnar.arrays import I64, AnyArray, row_slices
 from perf2x.base.columnar.ragged import Ragged, row_batches
 from perf2x.base.columnar.unique import unique
 from perf2x.emitters.otlp.attributes import Dictionary, number_rows
-from perf2x.emitters.otlp.frame_types import FRAME_TYPES, frame_types
 from perf2x.emitters.otlp.otlp_encoding import Encoding, encoded_rows
 from perf2x.emitters.otlp.otlp_schema import Function, Line, Location, Mapping, Pieces, ProfilesDictionary, Stack
 from perf2x.emitters.pprof.pprof_tables import LocationLines, StringTable, lines_as_recorded, lines_with_placeholders
 from perf2x.model.profile.profile import Profile
+from perf2x.model.profile.shown_frames import in_memory
 from perf2x.model.profile.stack_tree import depths, paths
 
 BUILD_ID, FRAME_TYPE = "process.executable.build_id.gnu", "profile.frame.type"
@@ -157,3 +162,60 @@ def _behind_zero(values: AnyArray) -> AnyArray:
 def _entry_0(encoding: Encoding) -> Ragged:
     """Return a table of one message without fields."""
     return encoding.joined([Ragged(np.zeros(2, np.int64), np.zeros(0, np.uint8))])
+
+
+FRAME_TYPES = (None, "native", "kernel", "go", "rust", "cpython", "v8js", "jvm")
+"""Values by number; None where nothing is known."""
+_UNKNOWN, _NATIVE, _KERNEL, _GO, _RUST, _CPYTHON, _V8JS, _JVM = range(len(FRAME_TYPES))
+
+_KERNEL_MODES = (CpuMode.KERNEL, CpuMode.HYPERVISOR, CpuMode.GUEST_KERNEL)
+_OF_SOURCE = {"go": _GO, "rs": _RUST}
+_RUST_NAME = re.compile(r"_R[A-Za-z]|_ZN.*17h[0-9a-f]{16}E")
+_OF_COMPILED_NAME = (
+    (re.compile(r"py::"), _CPYTHON),
+    (re.compile(r"(JS|LazyCompile|Function|Eval|Script|Builtin|BytecodeHandler|RegExp|Stub):"), _V8JS),
+    (re.compile(r"L[^;\s().]+;|[\w.$\[\]+/]+ [\w.$+/]+\.[\w$<>]+\([^()]*\)$"), _JVM),
+)
+"""Names that runtimes give to code of their just-in-time compilers, as symbolizer/sources/jit_names.py reads them."""
+
+
+def frame_types(profile: Profile) -> I64:
+    """(locations,) numbers of types; frames that perf2x made up have none.
+
+    The outermost function of a location decides, since the others were inlined into it.
+    """
+    locations = profile.locations
+    outermost = _outermost_functions(profile)
+    is_compiled = in_memory(profile)[locations.mapping]
+    compiled, other = (np.array([*_languages(profile, is_jit), _NATIVE]) for is_jit in (True, False))
+    types = np.where(is_compiled, compiled[outermost], other[outermost])
+    types[np.isin(locations.mode, _KERNEL_MODES)] = _KERNEL
+    types[(locations.mode == CpuMode.UNKNOWN) | locations.synthetic] = _UNKNOWN
+    return types.astype(np.int64)
+
+
+def _outermost_functions(profile: Profile) -> I64:
+    """(locations,) the last function of each, −1 where there is none."""
+    offsets = profile.locations.line_offsets
+    functions = np.append(profile.locations.line_function.astype(np.int64), -1)
+    has_lines = np.diff(offsets) > 0
+    return functions[np.where(has_lines, offsets[1:] - 1, len(functions) - 1)]
+
+
+def _languages(profile: Profile, is_jit: bool) -> list[int]:
+    """(functions,) the type of each, were it code of a just-in-time compiler, or of a file."""
+    strings, functions = profile.strings, profile.functions
+    names = (strings[row] for row in functions.system_name.tolist())
+    if is_jit:
+        return [_compiled_language(name) for name in names]
+    sources = (strings[row] for row in functions.filename.tolist())
+    return [_language(name, source) for name, source in zip(names, sources, strict=True)]
+
+
+def _compiled_language(name: str) -> int:
+    return next((kind for pattern, kind in _OF_COMPILED_NAME if pattern.match(name)), _NATIVE)
+
+
+def _language(name: str, source: str) -> int:
+    by_name = _RUST if _RUST_NAME.match(name) else _NATIVE
+    return _OF_SOURCE.get(source.rpartition(".")[2], by_name)

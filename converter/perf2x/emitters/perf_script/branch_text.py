@@ -6,7 +6,7 @@ Source of truth: tools/perf/builtin-script.c print_bstack_flags and perf_sample_
 from perf2x.base.columnar.arrays import AnyArray
 from perf2x.base.columnar.ragged import Ragged
 from perf2x.base.columnar.unique import group_rows
-from perf2x.emitters.encoding.text_chunks import chunk_array
+from perf2x.emitters.encoding.decimal_text import chunk_array
 from perf2x.model.recording.events import Branches
 
 _TYPES = ("", "COND", "UNCOND", "IND", "CALL", "IND_CALL", "RET", "SYSCALL", "SYSRET", "COND_CALL", "COND_RET", "ERET",

@@ -10,7 +10,7 @@ import numpy as np
 from perf2x.base.abi.uapi import CpuMode
 from perf2x.base.columnar.arrays import U64, AnyArray
 from perf2x.base.columnar.unique import unique_inverse
-from perf2x.emitters.encoding.text_chunks import chunk_array, shared_texts
+from perf2x.emitters.encoding.decimal_text import chunk_array, shared_texts
 from perf2x.model.printable_text import base_name, without_controls
 from perf2x.model.profile.profile import Profile
 from perf2x.model.profile.recorded_samples import SampleReader
@@ -69,8 +69,10 @@ class FrameLines:
             name, known = self._names(), self._starts != 0
             columns.append(name)
             if "symoff" in shown:
-                known &= name != b" [unknown]"
-                columns.append(np.where(known, shared_texts(np.where(known, address - self._starts, 0), "+{:#x}".format), b""))
+                known &= name != _UNKNOWN
+                columns.append(
+                    np.where(known, shared_texts(np.where(known, address - self._starts, 0), "+{:#x}".format), b"")
+                )
         if shown & {"dso", "dsoff"}:
             columns.append(self._objects[locations.mapping])
             if "dsoff" in shown:

@@ -8,7 +8,7 @@ import numpy as np
 from perf2x.base.abi.data_source import level, operation, snoop, translation
 from perf2x.base.columnar.arrays import U64, AnyArray
 from perf2x.base.columnar.unique import unique_inverse
-from perf2x.emitters.encoding.text_chunks import chunk_array
+from perf2x.emitters.encoding.decimal_text import chunk_array
 
 _MOST = 99
 

@@ -11,8 +11,8 @@ from typing import BinaryIO, ClassVar
 import numpy as np
 
 from perf2x.base.abi.uapi import RecordType, SampleType
-from perf2x.base.columnar.arrays import U64, AnyArray
-from perf2x.emitters.encoding.text_chunks import chunk_array
+from perf2x.base.columnar.arrays import U64, AnyArray, take_rows_of
+from perf2x.emitters.encoding.decimal_text import chunk_array
 from perf2x.emitters.perf_script.frame_lines import FrameLines
 from perf2x.emitters.perf_script.memory_text import MemoryText
 from perf2x.emitters.perf_script.sample_columns import StartColumns, last_columns, value_columns
@@ -104,11 +104,11 @@ class _Writer:
             return b""
         others = self._reader.others(self._options.shown())
         lines = np.empty(len(others), np.object_)
-        texts = chunk_array([text.encode() + b"\n" for text in others.text])
+        texts = chunk_array([text.encode() + b"\n" for text in others.text.tolist()])
         for event in np.unique(others.event).tolist():
             rows = np.flatnonzero(others.event == event)
             fields = self._fields[event]
-            columns = self._start.of_others(others.take(rows), fields, padded=not self._is_chained(event))
+            columns = self._start.of_others(take_rows_of(others, rows), fields, padded=not self._is_chained(event))
             lines[rows] = _joined(len(rows), [*columns, texts[rows]])
         has_times = any(event.sample_type & SampleType.TIME for event in self._events)
         return order.add(others.time if has_times else others.position.astype(np.uint64), others.position, lines, 0)

@@ -10,7 +10,7 @@ from functools import cache
 import numpy as np
 
 from perf2x.base.columnar.arrays import I32, U64, AnyArray
-from perf2x.emitters.encoding.text_chunks import chunk_array, shared_texts
+from perf2x.emitters.encoding.decimal_text import chunk_array, shared_texts
 from perf2x.emitters.perf_script.branch_text import branch_column
 from perf2x.emitters.perf_script.memory_text import MemoryText
 from perf2x.model.printable_text import without_controls

@@ -15,8 +15,9 @@ NEEDED = {
     "comm": 0, "tid": SampleType.TID, "pid": SampleType.TID, "time": SampleType.TIME, "cpu": SampleType.CPU,
     "misc": 0, "period": 0, "event": 0, "trace": SampleType.RAW, "addr": SampleType.ADDR,
     "data_src": SampleType.DATA_SRC, "weight": _MEMORY, "ins_lat": SampleType.WEIGHT_STRUCT,
-    "retire_lat": SampleType.WEIGHT_STRUCT, "cgroup": SampleType.CGROUP, "flags": 0, "ip": SampleType.IP, "sym": SampleType.IP,
-    "symoff": SampleType.IP, "dso": SampleType.IP, "dsoff": SampleType.IP, "srcline": SampleType.IP,
+    "retire_lat": SampleType.WEIGHT_STRUCT, "cgroup": SampleType.CGROUP, "flags": 0, "ip": SampleType.IP,
+    "sym": SampleType.IP, "symoff": SampleType.IP, "dso": SampleType.IP, "dsoff": SampleType.IP,
+    "srcline": SampleType.IP,
     "brstack": SampleType.BRANCH_STACK, "phys_addr": SampleType.PHYS_ADDR,
     "data_page_size": SampleType.DATA_PAGE_SIZE, "code_page_size": SampleType.CODE_PAGE_SIZE,
 }  # fmt: skip

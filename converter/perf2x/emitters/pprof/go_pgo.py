@@ -7,9 +7,7 @@ Go's compiler counts samples by (caller, line in it, callee), of the two innermo
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.model.profile.event_lookup import shown_event
-from perf2x.model.profile.profile import Meta, Profile, Threads
-from perf2x.model.profile.waits import Wait
+from perf2x.model.profile.profile import Meta, Profile, Threads, Wait, shown_event
 from perf2x.transforms.drop_unused import compact
 from perf2x.transforms.filters.choice import innermost, keep_samples, without_modes
 

@@ -14,7 +14,7 @@ from perf2x.base.columnar.unique import unique_inverse
 from perf2x.emitters.encoding.protobuf import nested_field, number_field, number_fields, top_level
 from perf2x.model.printable_text import bracketed, printable
 from perf2x.model.profile.profile import Functions, Locations, Mappings, Meta, Profile
-from perf2x.model.recording.mapping_names import is_real_path, without_deleted
+from perf2x.model.recording.recorded_names import is_real_path, without_deleted
 
 _LOCATIONS_PER_WRITE = 1 << 16
 REST = "[other stacks]"

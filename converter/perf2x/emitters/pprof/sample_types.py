@@ -10,8 +10,7 @@ from msgspec import Struct
 from perf2x.base.columnar.arrays import I64
 from perf2x.base.columnar.unique import rows_by, unique
 from perf2x.base.errors import SettingError
-from perf2x.model.profile.event_lookup import plain_names, shown_event
-from perf2x.model.profile.profile import Profile
+from perf2x.model.profile.profile import Profile, plain_names, shown_event
 
 FEW_KINDS, MOST_CELLS = 64, 1 << 27
 """Beyond so many sample types the numbers of all samples may take 1 GiB: a small file can state thousands of events."""

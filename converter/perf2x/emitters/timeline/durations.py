@@ -13,8 +13,7 @@ from perf2x.base.columnar.arrays import I64, Bools
 from perf2x.base.columnar.ragged import argsort_small
 from perf2x.base.columnar.unique import unique
 from perf2x.emitters.timeline.tracks import tracks_of
-from perf2x.model.profile.profile import Profile, ProfileSamples
-from perf2x.model.profile.waits import Wait, placed_waits
+from perf2x.model.profile.profile import Profile, ProfileSamples, Wait, placed_waits
 
 _LONGEST_GUESS_NS = 10_000_000
 _SHORTEST_GUESS_NS = 1000
@@ -74,7 +73,6 @@ def typical_interval(profile: Profile, track: I64, rows: I64) -> int:
 def _steps(profile: Profile, track: I64, rows: I64) -> I64:
     """Nanoseconds from each sample to the next one of its track."""
     order = rows[argsort_small(track[rows])]
-    time = np.zeros(len(order), np.uint64) if profile.samples.time is None else profile.samples.time[order]
     lane = track[order]
-    steps: I64 = np.diff(time)[lane[1:] == lane[:-1]].astype(np.int64)
+    steps: I64 = np.diff(profile.samples.times[order])[lane[1:] == lane[:-1]].astype(np.int64)
     return steps

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I64, ColumnTable
+from perf2x.base.columnar.arrays import I64, ColumnTable, no_rows
 from perf2x.emitters.timeline.running_time import since
 from perf2x.model.profile.profile import Profile
 
@@ -10,7 +10,7 @@ TITLE = "threads running"
 """Name of the curve, in every viewer."""
 
 
-class Steps(ColumnTable, frozen=True):
+class Steps(ColumnTable):
     """A step curve: ``threads`` (n,) from ``time`` (n,), rising, to the next row's."""
 
     time: I64
@@ -25,7 +25,7 @@ def running_steps(profile: Profile, origin: int, tick: int = 1) -> Steps:
     """
     curve = profile.running
     if curve is None:
-        return Steps(np.zeros(0, np.int64), np.zeros(0, np.int64))
+        return no_rows(Steps)
     time = since(curve.time, origin)
     held = np.append(np.diff(time) > 1, True)[: len(time)]
     time, threads = (time[held] + tick // 2) // tick, curve.threads[held].astype(np.int64)

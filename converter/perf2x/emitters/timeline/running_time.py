@@ -31,7 +31,7 @@ FAR = 1 << 61
 """Nanoseconds that no time reaches."""
 
 
-class Spans(ColumnTable, frozen=True):
+class Spans(ColumnTable):
     """Stretches of time, by track, then start; those of a track do not overlap."""
 
     track: AnyArray

@@ -8,7 +8,7 @@ happened. So a stack is drawn for the CPU time that its sample stands for (durat
   is drawn with the next stack, if its period reaches back so far.
 - Elsewhere boxes of known lengths are placed before their moments (placement.py). Where samples tell their CPUs, boxes
   of one CPU do not overlap either: another thread's sample ends a box, and no more threads run at once than CPUs
-  (unwatched.py).
+  (running_spans.py).
 - A wait begins at its sample and lasts as long as it says. No box of its thread lies in it.
 
 So per track the boxes sum to the periods of the clock event, or to samples × typical interval for other events. With
@@ -18,21 +18,30 @@ context switches they sum to the time between the switches, which is that to a p
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I64, AnyArray, Bools, ColumnTable, ends_run, narrow, of_previous, take_rows_of
+from perf2x.base.columnar.arrays import (
+    I64,
+    AnyArray,
+    Bools,
+    ColumnTable,
+    ends_run,
+    narrow,
+    no_rows,
+    of_previous,
+    take_rows_of,
+)
 from perf2x.base.columnar.ragged import argsort_small
 from perf2x.emitters.timeline.durations import Durations, durations_of, ran_then
 from perf2x.emitters.timeline.placement import order_of
-from perf2x.emitters.timeline.running_spans import Runs, no_runs, runs_of
+from perf2x.emitters.timeline.running_spans import Boxes, Runs, pieces_without_switches, runs_of
 from perf2x.emitters.timeline.running_time import FAR, RunningTime, Spans, gaps_between, last_until, since, union_of
 from perf2x.emitters.timeline.tracks import cpu_tracks_of, tracks_of
-from perf2x.emitters.timeline.unwatched import Boxes, pieces_without_switches
 from perf2x.model.profile.profile import Profile
 
 _REACH = 2
 """Periods before a sample that are drawn with its stack where switches say that its thread ran."""
 
 
-class ShownSamples(ColumnTable, frozen=True):
+class ShownSamples(ColumnTable):
     """One row per stretch of time, by track, then start. Times are nanoseconds since ``origin_of(profile)``.
 
     Rows of a track never overlap; ``joined`` says that row i ends where row i + 1 of the same track begins. A sample
@@ -52,11 +61,10 @@ def thread_runs(profile: Profile) -> Runs:
     """When the threads of all tracks (``tracks_of``) had a CPU, as context switches say; empty without them."""
     samples = profile.samples
     if profile.switches is None or not len(profile.switches.time):
-        return no_runs()
+        return no_rows(Runs)
     everything, track = np.arange(len(samples)), tracks_of(profile)[1]
-    time = np.zeros(len(samples), np.uint64) if samples.time is None else samples.time
     origin = origin_of(profile)
-    boxes = _boxes(track, everything, since(time, origin), durations_of(profile, everything, track))
+    boxes = _boxes(track, everything, since(samples.times, origin), durations_of(profile, everything, track))
     return runs_of(profile, origin, Spans(boxes.track, boxes.moment, boxes.length))
 
 
@@ -76,8 +84,7 @@ def origin_of(profile: Profile) -> int:
 def shown_samples(profile: Profile, track: AnyArray, wanted: AnyArray) -> ShownSamples:
     """Return when each wanted sample (rows, ascending) is drawn; ``track`` (samples,) is the one of its thread."""
     if profile.samples.time is None or not len(wanted):
-        none = np.zeros(0, np.int64)
-        return ShownSamples(none, none, none, none, np.zeros(0, np.bool_))
+        return no_rows(ShownSamples)
     origin = origin_of(profile)
     boxes, waits, waiting = _boxes_and_waits(
         track, wanted, since(profile.samples.time, origin), durations_of(profile, wanted, track)
@@ -115,7 +122,7 @@ def in_ticks(shown: ShownSamples, tick: int) -> ShownSamples:
 def on_cpus(profile: Profile, shown: ShownSamples) -> ShownSamples:
     """Return what ran on each CPU that is known, on the tracks of ``cpu_tracks_of``; waits lie on none."""
     samples = profile.samples
-    cpu = np.full(len(shown), -1) if samples.cpu is None else samples.cpu[shown.sample].astype(np.int64)
+    cpu = samples.cpus[shown.sample].astype(np.int64)
     known = np.flatnonzero((cpu >= 0) & ran_then(samples, shown.sample))
     track = np.searchsorted(cpu_tracks_of(profile).cpu, cpu[known])
     return _in_order([(shown.sample[known], Spans(track, shown.start[known], shown.end[known]))])

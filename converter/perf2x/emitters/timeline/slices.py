@@ -22,7 +22,7 @@ from perf2x.model.profile.frame_tree import FrameTree
 from perf2x.model.profile.stack_tree import ancestors, paths_of_length
 
 
-class Slices(ColumnTable, frozen=True):
+class Slices(ColumnTable):
     """Boxes of a timeline; by track, start, depth, so parents stand before their children."""
 
     row: I64

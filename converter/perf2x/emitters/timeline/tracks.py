@@ -18,7 +18,7 @@ LANES_ID = 1 << 23
 """Below the tids of lanes besides threads' own ones, which are numbered from 1."""
 
 
-class Tracks(ColumnTable, frozen=True):
+class Tracks(ColumnTable):
     """One row per horizontal lane of a viewer, by pid, then tid."""
 
     pid: I64
@@ -89,7 +89,7 @@ def knows_cpus(profile: Profile) -> bool:
 
 def cpu_tracks_of(profile: Profile) -> Tracks:
     """Return one track per CPU that samples know."""
-    cpu = np.zeros(0, np.int32) if profile.samples.cpu is None else profile.samples.cpu
+    cpu = profile.samples.cpus
     cpus = unique(cpu[cpu >= 0]).astype(np.int64)
     return Tracks(CPUS_ID + cpus, CPUS_ID + cpus, np.zeros(len(cpus), np.int64), cpus, np.full(len(cpus), -1))
 

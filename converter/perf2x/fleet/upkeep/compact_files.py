@@ -6,9 +6,8 @@ from itertools import groupby
 from msgspec import Struct
 
 from perf2x.fleet.upkeep.journal import Changes, alone, carry_out, finish
-from perf2x.fleet.upkeep.merge_rows import Taken, merge_rows, replaced
+from perf2x.fleet.upkeep.merge_rows import SHARED, Taken, fold, merge_rows, replaced, shared_names, write_shared
 from perf2x.fleet.upkeep.row_files import RecordingRow, RowFile, row_files
-from perf2x.fleet.upkeep.shared_rows import SHARED, fold, shared_names, write_shared
 from perf2x.storage.dataset.dataset_folder import Storage
 from perf2x.storage.dataset.write.write_recording import MERGED
 

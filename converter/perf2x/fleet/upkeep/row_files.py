@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from perf2x.storage.dataset.dataset_folder import Storage, StoredFile
+from perf2x.storage.dataset.listed_files import states_of, superseded
 from perf2x.storage.dataset.parquet_files import read_stored
-from perf2x.storage.dataset.superseded import states_of, superseded
 
 if TYPE_CHECKING:
     import pyarrow

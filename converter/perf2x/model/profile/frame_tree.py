@@ -27,7 +27,7 @@ class FrameRows(Struct, frozen=True):
         return np.append(self.row_of_stack, -1)[stack]
 
 
-class FrameTree(ColumnTable, frozen=True):
+class FrameTree(ColumnTable):
     """Merged frames. Rows 0 … groups − 1 are the groups themselves (key −1, parent −1, depth 0)."""
 
     parent: I64

@@ -5,7 +5,10 @@ from enum import IntEnum
 import numpy as np
 from msgspec.structs import replace
 
+from perf2x.base.columnar.arrays import I32, I64
+from perf2x.base.columnar.interner import StringInterner
 from perf2x.base.columnar.ragged import join_tables, offsets_of
+from perf2x.base.columnar.unique import unique
 from perf2x.model.profile.profile import Functions, Locations, Profile
 
 
@@ -61,3 +64,11 @@ ROOT_FRAME_NAMES = {
     RootFrame.CALLER_UNKNOWN: "[unknown caller]",
     RootFrame.USER_DEFERRED: "[user stack deferred]",
 }
+
+
+def root_functions(root: I64, strings: StringInterner) -> tuple[Functions, I32]:
+    """One function per kind of root frame, and the function of each such location."""
+    kinds = unique(root[root > 0])
+    names = strings.add_all(ROOT_FRAME_NAMES[RootFrame(kind)] for kind in kinds.tolist())
+    none = np.zeros(len(kinds), np.int32)
+    return Functions(names, names, none, none), np.searchsorted(kinds, root[root > 0]).astype(np.int32)

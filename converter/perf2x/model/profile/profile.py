@@ -1,5 +1,27 @@
-"""A finished profile, from the stitcher to symbolizer and emitters; its tables are importable from here, too."""
+"""A finished profile, from the stitcher to symbolizer and emitters; its tables are importable from here, too.
 
+Kinds of waits, and when a row of samples waited: what ``--off-cpu`` leaves in ``Profile.samples.wait``.
+
+A wait is a row of samples with ``count`` 1 and its length in nanoseconds as ``value``; in a timeline ``time`` is the
+moment its thread left the CPU, so that it lasts from ``time`` to ``time + value``. Waits of one thread never overlap,
+except ``UNPLACED`` ones, which have no place in time, and ``TRACED`` ones on different lanes. Its thread, stack and CPU
+(the one that it left, −1: unknown) are in the other columns.
+
+Look events up by the names that users write; shorten names for places without room.
+
+The number of threads: one definition for every command and format.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from enum import IntEnum
+
+import numpy as np
+
+from perf2x.base.columnar.arrays import U64, Bools
+from perf2x.base.columnar.unique import unique, unique_inverse
+from perf2x.base.errors import OptionError
 from perf2x.model.profile.check_profile import check_profile
 from perf2x.model.profile.profile_tables import (
     Functions,
@@ -15,6 +37,7 @@ from perf2x.model.profile.profile_tables import (
     Threads,
     ThreadSwitches,
 )
+from perf2x.model.recording.recorded_names import RECORDING_TERMS, is_tracepoint
 
 __all__ = [
     "Functions",
@@ -38,3 +61,90 @@ class Profile(ProfileTables, frozen=True):
     def check(self) -> None:
         """Check every invariant; ValueError names the first that does not hold."""
         check_profile(self)
+
+
+class Wait(IntEnum):
+    """Values of ``Profile.samples.wait``."""
+
+    RAN = 0
+    """No wait: the thread was sampled on a CPU."""
+    BLOCKED = 1
+    """It slept until something happened."""
+    PREEMPTED = 2
+    """It could have run; the CPU was given to another thread."""
+    UNTOLD = 3
+    """The recording does not tell which of the two."""
+    UNPLACED = 4
+    """A sum of waits, or a wait whose beginning is unknown: nothing to draw a slice of. ``time`` means nothing."""
+    TRACED = 5
+    """The time between two tracepoints (``--pair``), in which the thread may have run."""
+
+
+def placed_waits(samples: ProfileSamples) -> Bools:
+    """(samples,) where a row is a wait with a beginning and an end, and so a slice of a timeline."""
+    if samples.wait is None or samples.time is None:
+        return np.zeros(len(samples), np.bool_)
+    placed: Bools = (samples.wait != Wait.RAN) & (samples.wait != Wait.UNPLACED)
+    return placed
+
+
+def wait_ends(samples: ProfileSamples) -> U64:
+    """(samples,) the moment a wait ends; of rows that are no placed waits, and of aggregated profiles, their time."""
+    return samples.times + np.where(placed_waits(samples), samples.value, 0).astype(np.uint64)
+
+
+def find_event(profile: Profile, name: str | None) -> int:
+    """Row in profile.events of the event the user named, the profile's default for None.
+
+    A name without modifiers or terms (``cycles``) finds ``cycles:P`` and ``cycles/freq=99/`` when it is the only such
+    event. OptionError lists what there is.
+    """
+    names = [event.name for event in profile.events]
+    if name is None:
+        return profile.default_event
+    found = [row for row, known in enumerate(names) if known == name]
+    found = found or [row for row, known in enumerate(plain_names(profile.events)) if known == name]
+    found = found or [row for row, known in enumerate(names) if re.split("[:/]", known)[0] == name]
+    if len(found) == 1:
+        return found[0]
+    what = "is not in this recording" if not found else "names several events"
+    raise OptionError(f"event {name!r} {what}; it has {', '.join(names) or 'none'}")
+
+
+def shown_event(profile: Profile) -> int:
+    """Return the event that viewers show first, whose period the file states: the default one.
+
+    Waits have no period; beside other events they are one event more, and the first of the others stays in front. Times
+    between tracepoints were asked for instead of what else there is.
+    """
+    chosen = profile.default_event
+    if not profile.events or not profile.events[chosen].is_wait or is_tracepoint(profile.events[chosen].name):
+        return chosen
+    others = [row for row in unique(profile.samples.event).tolist() if not profile.events[row].is_wait]
+    return others[0] if others else chosen
+
+
+def plain_names(events: Sequence[ProfileEvent]) -> list[str]:
+    """Names without the terms that only say how was recorded: ``cpu-clock`` for ``cpu-clock/freq=499/``.
+
+    Slashes would make ``cpu-clock/freq=499//nanoseconds`` of pprof's sample types. Where two events would get one name,
+    both keep the long one.
+    """
+    short = [_without_terms(event.name) for event in events]
+    times = Counter(short)
+    return [name if times[name] == 1 else event.name for name, event in zip(short, events, strict=True)]
+
+
+def _without_terms(name: str) -> str:
+    parts = re.fullmatch(r"([^/]+)/([^/]*)/(\w*)", name)
+    if not parts or any(term.partition("=")[0] not in RECORDING_TERMS for term in parts[2].split(",")):
+        return name
+    return f"{parts[1]}:{parts[3]}" if parts[3] else parts[1]
+
+
+def count_threads(threads: Threads) -> int:
+    """Number of distinct (pid, tid), and of starts where ids were used again; a thread that was renamed is one."""
+    ids, row = unique_inverse(threads.pid.astype(np.int64) << 32 | threads.tid.astype(np.int64) & 0xFFFFFFFF)
+    starts = np.zeros(len(ids), np.int64)
+    np.add.at(starts, row, 0 if threads.starts is None else threads.starts)
+    return int(np.maximum(starts, 1).sum())

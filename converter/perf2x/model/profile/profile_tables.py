@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct, field
 
-from perf2x.base.columnar.arrays import I32, I64, U8, U64, Bools, ColumnTable
+from perf2x.base.columnar.arrays import I32, I64, U8, U64, Bools, ColumnTable, SampleTable
+from perf2x.model.advice import Advice
 from perf2x.model.profile.code_counts import CodeCounts
 from perf2x.model.profile.listings import Listings
 from perf2x.model.profile.recorded_samples import RecordedRows
@@ -32,7 +33,7 @@ class ProfileEvent(Struct, frozen=True):
     """Row of the event whose samples read this one's counter (``{a,b}:S``); −1: it is sampled by itself."""
 
 
-class Threads(ColumnTable, frozen=True):
+class Threads(ColumnTable):
     """Unique (pid, tid, comm): a thread that was renamed has several rows, ``count_threads`` counts it once.
 
     ``comm`` and ``process`` (the leader's comm) index strings; −1 pid: unknown.
@@ -46,7 +47,7 @@ class Threads(ColumnTable, frozen=True):
     """Number of threads that had the ids, one after the other, and this name first; None: where it is not known."""
 
 
-class Mappings(ColumnTable, frozen=True):
+class Mappings(ColumnTable):
     """Unique (start, limit, offset, file, build id), and pid where the file name means nothing outside its process."""
 
     start: U64
@@ -67,7 +68,7 @@ class Mappings(ColumnTable, frozen=True):
     has_inline_frames: Bools
 
 
-class Functions(ColumnTable, frozen=True):
+class Functions(ColumnTable):
     """Unique (name, system_name, filename, start_line); the first three index strings.
 
     ``name`` is displayed, in the style that was asked for. Several functions may have one: instances of a template,
@@ -80,7 +81,7 @@ class Functions(ColumnTable, frozen=True):
     start_line: I32
 
 
-class Locations(ColumnTable, frozen=True):
+class Locations(ColumnTable):
     """Unique (mapping, address, lookup, mode).
 
     ``address`` is the avma as recorded. ``lookup`` equals it for instruction pointers and is one less for
@@ -102,7 +103,7 @@ class Locations(ColumnTable, frozen=True):
     """0 where unknown."""
 
 
-class Stacks(ColumnTable, frozen=True):
+class Stacks(ColumnTable):
     """A prefix tree, root first: row i is ``location[i]`` called from row ``parent[i]``, −1 for outermost frames.
 
     A parent always stands in an earlier row, so one pass from the front (or the back) folds anything. An empty stack is
@@ -113,7 +114,7 @@ class Stacks(ColumnTable, frozen=True):
     location: I32
 
 
-class ProfileSamples(ColumnTable, frozen=True):
+class ProfileSamples(SampleTable):
     """Rows of samples.
 
     Aggregated profiles: unique (event, thread, stack) and whatever extra label columns were asked for, summed; ``time``
@@ -163,7 +164,7 @@ class ThreadSwitches(Struct, frozen=True):
     """prev_state of threads that left, where sched_switch tells it, and EXIT_DEAD of exits; else −1."""
 
 
-class RunningThreads(ColumnTable, frozen=True):
+class RunningThreads(ColumnTable):
     """Parallelism over time, as a step curve: ``threads`` (n,) ran from ``time`` (n,) to the next row's.
 
     Threads are all of the recording, or those of the processes that were asked for, without the idle task; none ran
@@ -174,7 +175,7 @@ class RunningThreads(ColumnTable, frozen=True):
     threads: I32
 
 
-class Losses(ColumnTable, frozen=True):
+class Losses(ColumnTable):
     """What the kernel had no room for, in time order, for timeline emitters."""
 
     time: U64
@@ -206,6 +207,8 @@ class Meta(Struct, frozen=True):
     command_line: tuple[str, ...] = ()
     comments: tuple[str, ...] = ()
     """Lines of statistics for formats that have room for them."""
+    advice: tuple[Advice, ...] = ()
+    """How to record better, for what people look at."""
 
 
 class ProfileTables(Struct, frozen=True):

@@ -5,14 +5,14 @@ from collections.abc import Callable, Collection, Iterator
 from msgspec import Struct
 
 from perf2x.base.abi.uapi import RecordType
-from perf2x.base.columnar.arrays import I32, I64, U64, ColumnTable
+from perf2x.base.columnar.arrays import I32, I64, U64, AnyArray, ColumnTable
 from perf2x.base.columnar.ragged import Ragged
 from perf2x.model.recording.events import Event, Samples, Session, Want
 from perf2x.model.recording.sideband import Sideband
 
 
 class OtherRecords(ColumnTable, frozen=True):
-    """Records that are no samples, as text; in order of time, then of the file."""
+    """Records that are no samples, as text; in order of time, then of the file. Texts are arrays of objects."""
 
     time: U64
     position: I64
@@ -22,18 +22,12 @@ class OtherRecords(ColumnTable, frozen=True):
     tid: I32
     cpu: I32
     mode: I32
-    comm: list[str]
+    comm: AnyArray
     """Name of the thread that the record is about, as it is behind the record."""
-    misc: list[str]
+    misc: AnyArray
     """Letters for what ``header.misc`` tells besides the mode: M, E, S, Sp."""
-    text: list[str]
+    text: AnyArray
     """Name and contents."""
-
-    def take(self, rows: I64) -> "OtherRecords":
-        """Select rows."""
-        lists = {name: [getattr(self, name)[row] for row in rows.tolist()] for name in ("comm", "misc", "text")}
-        columns = {name: getattr(self, name)[rows] for name in self.__struct_fields__ if name not in lists}
-        return OtherRecords(**columns, **lists)
 
 
 class RecordedBatch(Struct, frozen=True):

@@ -20,7 +20,7 @@ NO_STACK = "[no stack]"
 _JIT_OBJECT = re.compile(r"//anon|\[anon:|/memfd:|.*/?(perf-\d+\.map|jitted-\d+-\d+\.so)$")
 
 
-class LocationFrames(ColumnTable, frozen=True):
+class LocationFrames(ColumnTable):
     """Unique (name, object, source file, mode, inlined); all columns have one row per frame."""
 
     name: Sequence[str]

@@ -1,13 +1,22 @@
 """Build ids that a recording holds by name, in a table at its end, for mappings that carry none."""
 
+import numpy as np
+from msgspec.structs import replace
+
 from perf2x.model.recording.events import Session
 from perf2x.model.recording.sideband import Mmaps
 
 KERNEL = "[kernel.kallsyms]"
 """Name of the kernel; that of its mapping has the reference symbol behind it (``[kernel.kallsyms]_text``)."""
-VDSO = "[vdso]"
-"""Name of the mapping of the kernel's code for user programs."""
+VDSO, VDSO_32, VDSO_X32 = "[vdso]", "[vdso32]", "[vdsox32]"
+"""Names of the kernel's code for user programs. On machines of 64 bits it has another copy for programs of 32 bits, and
+one for those of 64 bits with short addresses. The kernel calls all three [vdso]; these are perf's names."""
 _OF_64_BITS = frozenset({"x86_64", "aarch64", "ppc64le", "s390x", "riscv64", "sparc64", "loongarch64", "mips64"})
+
+
+def is_vdso(name: str) -> bool:
+    """True for a mapping's name of a vDSO."""
+    return name in (VDSO, VDSO_32, VDSO_X32)
 
 
 def has_64_bits(session: Session) -> bool:
@@ -18,15 +27,30 @@ def has_64_bits(session: Session) -> bool:
 def kernel_build_id(session: Session, mmaps: Mmaps) -> bytes:
     """Build id of the recorded kernel, which its mapping carries or the recording's table has; b"" if neither does."""
     row = next((row for row, name in enumerate(mmaps.filename) if name.startswith(KERNEL)), -1)
-    return (mmaps.build_id[row] if row >= 0 else b"") or build_id_by_name(session, KERNEL, 0)
+    return (mmaps.build_id[row] if row >= 0 else b"") or build_id_by_name(session, KERNEL)
 
 
-def build_id_by_name(session: Session, name: str, start: int) -> bytes:
-    """Build id of the object ``name`` that is mapped at ``start``; b"" if the recording's table does not have it.
+def with_vdso_names(mmaps: Mmaps, session: Session) -> Mmaps:
+    """Name the vDSO of programs that live below 4 GiB on a machine of 64 bits; the table has perf's name for it.
 
-    The table names the kernel without the reference symbol of its mapping. Its vDSO is that of perf itself: on machines
-    of 64 bits, programs of 32 bits have another one, below 4 GiB.
+    If it has both names, they cannot be told apart by their addresses: `build_id_by_name` knows neither then.
     """
-    if name == VDSO and start < 2**32 and has_64_bits(session):
+    low = mmaps.start < np.uint64(2**32)
+    rows = [row for row in np.flatnonzero(low).tolist() if mmaps.filename[row] == VDSO]
+    if not rows or not has_64_bits(session):
+        return mmaps
+    known = [name for name in (VDSO_32, VDSO_X32) if name in session.build_ids]
+    filename = list(mmaps.filename)
+    for row in rows:
+        filename[row] = known[0] if len(known) == 1 else VDSO_32
+    return replace(mmaps, filename=filename)
+
+
+def build_id_by_name(session: Session, name: str) -> bytes:
+    """Build id of an object; b"" if the recording's table does not have it, or not for sure.
+
+    The table names the kernel without the reference symbol of its mapping.
+    """
+    if name == VDSO_32 and VDSO_X32 in session.build_ids:
         return b""
     return session.build_ids.get(name) or session.build_ids.get(name.partition("]")[0] + "]", b"")

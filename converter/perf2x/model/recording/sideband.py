@@ -12,7 +12,7 @@ from perf2x.base.columnar.arrays import I32, I64, U8, U64, Bools, ColumnTable
 from perf2x.base.columnar.ragged import Ragged, SharedRows
 
 
-class Mmaps(ColumnTable, frozen=True):
+class Mmaps(ColumnTable):
     """PERF_RECORD_MMAP and MMAP2."""
 
     time: U64
@@ -36,7 +36,7 @@ class Mmaps(ColumnTable, frozen=True):
     record carries a build id instead, or neither."""
 
 
-class Comms(ColumnTable, frozen=True):
+class Comms(ColumnTable):
     """PERF_RECORD_COMM; ``is_exec`` is MISC_COMM_EXEC."""
 
     time: U64
@@ -47,7 +47,7 @@ class Comms(ColumnTable, frozen=True):
     is_exec: Bools
 
 
-class Tasks(ColumnTable, frozen=True):
+class Tasks(ColumnTable):
     """PERF_RECORD_FORK or EXIT (one table each); ``is_exec`` is MISC_FORK_EXEC: do not copy the parent's maps."""
 
     time: U64
@@ -59,7 +59,7 @@ class Tasks(ColumnTable, frozen=True):
     is_exec: Bools
 
 
-class DeferredChains(ColumnTable, frozen=True):
+class DeferredChains(ColumnTable):
     """PERF_RECORD_CALLCHAIN_DEFERRED: user chains that complete samples with the same cookie.
 
     Unlike the other tables sorted by (cookie, tid, time, position), so that the join needs no other index.
@@ -75,7 +75,7 @@ class DeferredChains(ColumnTable, frozen=True):
     """uint64; as recorded, innermost first; equal chains are kept once."""
 
 
-class Losts(ColumnTable, frozen=True):
+class Losts(ColumnTable):
     """PERF_RECORD_LOST and LOST_SAMPLES: ``lost`` records or samples that the ring buffer had no room for."""
 
     time: U64
@@ -89,7 +89,7 @@ class Losts(ColumnTable, frozen=True):
     """True for LOST_SAMPLES, which counts samples; LOST counts records of any type."""
 
 
-class Throttles(ColumnTable, frozen=True):
+class Throttles(ColumnTable):
     """PERF_RECORD_THROTTLE, and UNTHROTTLE (``lifted``): the kernel stopped an event that fired too often."""
 
     time: U64
@@ -100,7 +100,7 @@ class Throttles(ColumnTable, frozen=True):
     lifted: Bools
 
 
-class Ksymbols(ColumnTable, frozen=True):
+class Ksymbols(ColumnTable):
     """PERF_RECORD_KSYMBOL: kernel code that came (or went, ``unregister``) at run time: BPF programs, trampolines."""
 
     time: U64
@@ -112,7 +112,7 @@ class Ksymbols(ColumnTable, frozen=True):
     name: list[str]
 
 
-class Switches(ColumnTable, frozen=True):
+class Switches(ColumnTable):
     """PERF_RECORD_SWITCH and SWITCH_CPU_WIDE: ``tid`` left (``is_out``) or entered a CPU."""
 
     time: U64
@@ -124,7 +124,7 @@ class Switches(ColumnTable, frozen=True):
     preempted: Bools
 
 
-class Cgroups(ColumnTable, frozen=True):
+class Cgroups(ColumnTable):
     """PERF_RECORD_CGROUP: names of the ids in the samples' cgroup column."""
 
     time: U64
@@ -133,7 +133,7 @@ class Cgroups(ColumnTable, frozen=True):
     path: list[str]
 
 
-class Namespaces(ColumnTable, frozen=True):
+class Namespaces(ColumnTable):
     """PERF_RECORD_NAMESPACES; ``links`` rows are (dev, inode) pairs, flattened, indexed by namespace kind."""
 
     time: U64

@@ -14,9 +14,8 @@ from msgspec.structs import replace
 
 from perf2x.base.errors import OptionError
 from perf2x.model.diagnostics import Diagnostics
-from perf2x.pipeline.datasets.stored_facts import StoredFacts, facts_text
-from perf2x.pipeline.load_context import LoadContext, Progress
-from perf2x.pipeline.load_options import LoadOptions
+from perf2x.pipeline.datasets.stored_recording import StoredFacts, facts_text
+from perf2x.pipeline.load_options import LoadContext, LoadOptions, Progress
 from perf2x.pipeline.open_sessions import Input, SessionInput, find_sessions
 from perf2x.pipeline.stage_timer import Stages
 
@@ -131,7 +130,7 @@ def _location_names(profile: Profile, recording: Recording, context: LoadContext
     from perf2x.plugins.registry import load_symbol_sources
     from perf2x.symbolizer.demangle.demangle import NameStyle
     from perf2x.symbolizer.known.place_names import everything, location_names, only_where_recorded
-    from perf2x.symbolizer.make_context import make_context
+    from perf2x.symbolizer.make_finder import make_context
 
     symbols = replace(symbols, names=NameStyle.SHORT, inline=True, keep_full_names=False)  # the reader's choice
     wanted = everything if symbols.archives else only_where_recorded

@@ -1,36 +1,71 @@
-"""A recording out of a dataset, in the place of one that is read: its samples were stitched when it was added."""
+"""A recording out of a dataset, in the place of one that is read: its samples were stitched when it was added.
+
+Facts of a stored recording that only perf2x reads again: JSON in a column of the table of recordings.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import DecodeError, Struct, field, json
 from msgspec.structs import replace
 
 from perf2x.base.abi.uapi import SampleType
 from perf2x.base.columnar.ragged import Ragged
-from perf2x.base.errors import OptionError
-from perf2x.model.diagnostics import Diagnostics
+from perf2x.base.errors import FormatError, OptionError
+from perf2x.model.diagnostics import Count, Diagnostics
 from perf2x.model.profile.profile import Meta, Profile
 from perf2x.model.profile.stack_tree import without_times
 from perf2x.model.recording.build_ids import KERNEL
 from perf2x.model.recording.events import ALL, Event, Others, Samples, Session, Shard, Want
 from perf2x.model.recording.sideband import Sideband
-from perf2x.pipeline.datasets.stored_facts import StoredFacts, parse_facts
-from perf2x.pipeline.load_context import LoadContext
-from perf2x.pipeline.load_options import LoadOptions
+from perf2x.pipeline.load_options import LoadContext, LoadOptions
+from perf2x.stitcher.call_graphs import UnwindReport
+from perf2x.stitcher.deferred.deferred_join import DeferredReport
 from perf2x.transforms.drop_unused import compact
 
 if TYPE_CHECKING:
     from perf2x.stitcher.call_graphs import UnwindReport
-    from perf2x.stitcher.deferred.deferred_report import DeferredReport
+    from perf2x.stitcher.deferred.deferred_join import DeferredReport
     from perf2x.storage.dataset.read.read_dataset import Dataset, RecordingRow
-    from perf2x.storage.dataset.read.recording_rows import RecordingRows
+    from perf2x.storage.dataset.read.restore_stacks import RecordingRows
     from perf2x.symbolizer.known.place_names import LocationNames
     from perf2x.symbolizer.symbol_options import SymbolOptions
     from perf2x.transforms.filters.apply_choice import Selection
+
+
+class StoredFacts(Struct, frozen=True, omit_defaults=True):
+    """Reports on reading, stitching and unwinding; missing ones have their defaults."""
+
+    deferred: DeferredReport = field(default_factory=DeferredReport)
+    unwound: UnwindReport = field(default_factory=lambda: UnwindReport({}))
+    record_counts: Mapping[str, int] = field(default_factory=dict)
+    counts: tuple[Count, ...] = ()
+    """Diagnostics, also of names that were looked up on the way."""
+    comments: tuple[str, ...] = ()
+    """Meta.comments, without those that are made of ``deferred`` and ``counts``."""
+    kernel_looked_up: bool = False
+    """Whether names of kernel addresses outside all mappings were looked up."""
+    samples_say: tuple[str, ...] = ()
+    """``cpu`` and ``cgroup`` where samples of some event say them."""
+    clock_id: int = -1
+    """Meta.clock_id."""
+
+
+def facts_text(facts: StoredFacts) -> str:
+    """Encode facts as JSON."""
+    return json.encode(facts).decode()
+
+
+def parse_facts(text: str, source: str) -> StoredFacts:
+    """Decode facts; FormatError when they are damaged."""
+    try:
+        return json.decode(text, type=StoredFacts)
+    except (DecodeError, ValueError) as error:
+        raise FormatError(f"{source}: damaged: its column facts cannot be read ({error})") from None
 
 
 class StoredRecording:
@@ -90,7 +125,7 @@ class StoredRecording:
     @property
     def sideband(self) -> Sideband:
         """No records but their counts."""
-        from perf2x.reader.sideband_tables import build_sideband
+        from perf2x.reader.sideband_decoder import build_sideband
 
         return build_sideband({}, dict(self.facts.record_counts), 0)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from perf2x.base.errors import OptionError, SettingError
 from perf2x.model.diagnostics import Severity
-from perf2x.pipeline.load_context import LoadContext
+from perf2x.pipeline.load_options import LoadContext
 from perf2x.pipeline.open_sessions import Input, SessionInput, SessionPart
 
 if TYPE_CHECKING:

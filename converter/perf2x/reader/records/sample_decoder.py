@@ -16,8 +16,14 @@ from perf2x.base.columnar.ragged import Ragged
 from perf2x.model.recording.events import Event, Samples, Want
 from perf2x.reader.block import Block
 from perf2x.reader.records.field_cursor import FieldCursor
-from perf2x.reader.records.read_counters import read_values
-from perf2x.reader.records.variable_fields import branch_stack, bytes_with_size, raw_bytes, registers, user_stacks
+from perf2x.reader.records.variable_fields import (
+    branch_stack,
+    bytes_with_size,
+    raw_bytes,
+    read_values,
+    registers,
+    user_stacks,
+)
 
 _ALL_TAILS = Want.RAW | Want.BRANCHES | Want.STACKS | Want.MEMORY | Want.CGROUP | Want.EXTRA
 Columns = dict[str, Any]

@@ -14,7 +14,7 @@ from perf2x.base.columnar.arrays import I32, I64, U64, Bools
 from perf2x.base.columnar.unique import group_rows, unique
 from perf2x.model.recording.sideband import Losts, Sideband
 from perf2x.stitcher.deferred.deferred_matching import DeferredRecords
-from perf2x.stitcher.history.keyed_times import FOREVER, KeyedTimes
+from perf2x.stitcher.history.keyed_values import FOREVER, KeyedTimes
 
 
 class MissingReason(StrEnum):

@@ -1,4 +1,4 @@
-"""Looks up the mapping that holds an address of a process at a given rank (see ``event_order``).
+"""Looks up the mapping that holds an address of a process at a given rank (see ``process_history``).
 
 An address *space* is one life of a process image. It begins when the process is first seen, is forked (then the
 parent's space as of the fork shows through wherever the child mapped nothing itself) or calls exec (then it is empty).

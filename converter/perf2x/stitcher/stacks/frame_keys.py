@@ -19,11 +19,9 @@ from perf2x.base.abi.uapi import CpuMode
 from perf2x.base.columnar.arrays import I32, I64, U8, U64, Bools
 from perf2x.base.columnar.interner import RowInterner
 from perf2x.base.columnar.unique import unique, unique_inverse
-from perf2x.stitcher.history.address_layout import AddressLayout
 from perf2x.stitcher.history.address_spaces import AddressSpaces
-from perf2x.stitcher.history.kernel_text import kernel_text_of
-from perf2x.stitcher.history.mapping_lookup import MappingLookup
-from perf2x.stitcher.history.profile_mappings import MergedMappings
+from perf2x.stitcher.history.mapping_lookup import MappingLookup, kernel_text_of
+from perf2x.stitcher.history.profile_mappings import AddressLayout, MergedMappings
 
 _ROOT, _RETURN, _SIDE = np.uint64(1 << 63), np.uint64(1 << 59), np.uint64(1 << 58)
 _MODE_AT, _MODE_BITS = np.uint64(60), np.uint64(7)

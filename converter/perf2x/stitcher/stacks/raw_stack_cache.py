@@ -5,8 +5,7 @@ To build a stack takes several lookups per frame; to find that it was built befo
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I32, I64
-from perf2x.base.columnar.growable import GrowableColumns
+from perf2x.base.columnar.arrays import I32, I64, GrowableColumns
 from perf2x.base.columnar.interner import RaggedInterner
 from perf2x.stitcher.stacks.stack_rows import StackInputs
 

@@ -1,16 +1,18 @@
-"""Sums of samples that are alike: equal event, thread and stack (and cpu, cgroup and data source where requested)."""
+"""Sums of samples that are alike: equal event, thread and stack (and cpu, cgroup and data source where requested).
+
+Samples of a timeline: one row each, in columns that grow batch by batch.
+"""
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I32, I64, ColumnTable
-from perf2x.base.columnar.growable import GrowableColumns
+from perf2x.base.columnar.arrays import I32, I64, U64, ColumnTable, GrowableColumns
 from perf2x.base.columnar.unique import sorted_runs, sum_runs
 
 _MIN_PENDING = 1 << 18
 """Rows are summed up when at least this many are new, and as many as are summed up already."""
 
 
-class SampleRows(ColumnTable, frozen=True):
+class SampleRows(ColumnTable):
     """Rows of samples as columns (n,); those that do not tell samples apart are None."""
 
     event: I32
@@ -68,3 +70,44 @@ class SampleSums:
         self._keys.shorten(len(first))
         self._values.shorten(len(first))
         self._settled = len(first)
+
+
+class TimedRows(ColumnTable):
+    """Samples as columns (n,); they are writable, and views of whatever collected them."""
+
+    event: I32
+    thread: I32
+    stack: I32
+    cpu: I32
+    """−1 where samples do not say."""
+    value: I64
+    """The period."""
+    time: U64
+    """Nanoseconds; the position in the file where samples carry no time."""
+    cgroup: I64 | None
+    """The id's bits; None where it is not asked for."""
+    data_src: I64 | None = None
+    """The word's bits, likewise."""
+
+
+class TimedSamples:
+    """Collects the samples of a timeline; there is not room for millions of them twice."""
+
+    def __init__(self, by_cgroup: bool = False, by_data_src: bool = False) -> None:
+        self._extra = [name for name, wanted in (("cgroup", by_cgroup), ("data_src", by_data_src)) if wanted]
+        self._small = GrowableColumns(np.int32, 4)
+        self._large = GrowableColumns(np.int64, 2 + len(self._extra))
+
+    def add(self, rows: TimedRows) -> None:
+        """Append rows."""
+        self._small.extend(rows.event, rows.thread, rows.stack, rows.cpu)
+        self._large.extend(rows.value, rows.time.view(np.int64), *(getattr(rows, name) for name in self._extra))
+
+    def rows(self) -> TimedRows:
+        """All rows so far, as views that the next ``add`` may invalidate."""
+        event, thread, stack, cpu = self._small.columns()
+        value, time, *extra = self._large.columns()
+        named = dict(zip(self._extra, extra, strict=True))
+        return TimedRows(
+            event, thread, stack, cpu, value, time.view(np.uint64), named.get("cgroup"), named.get("data_src")
+        )

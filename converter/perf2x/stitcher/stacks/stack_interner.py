@@ -6,14 +6,12 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I32, I64, U64
-from perf2x.base.columnar.growable import GrowableColumns
+from perf2x.base.columnar.arrays import I32, I64, U64, GrowableColumns
 from perf2x.base.columnar.interner import RaggedInterner, RowInterner
 from perf2x.base.columnar.ragged import Ragged, row_batches
 from perf2x.model.profile.recorded_samples import RecordedRows
 from perf2x.stitcher.stacks.frame_keys import renumber_keys
-from perf2x.stitcher.stacks.sample_sums import SampleRows, SampleSums
-from perf2x.stitcher.stacks.timed_samples import TimedRows
+from perf2x.stitcher.stacks.sample_sums import SampleRows, SampleSums, TimedRows
 
 _NEVER = np.iinfo(np.int64).max
 _WORDS_AT_ONCE = 1 << 18

@@ -2,12 +2,17 @@
 
 A code key is (object, file offset) packed into one word, the same in all processes that map the file. Known keys are
 sorted for binary search, in runs of which each is more than twice as long as the next: so a key is sorted again
-only when the number of known keys has doubled. The latest places (`place_rules`) are not asked for again.
+only when the number of known keys has doubled. The latest places (`PlaceRules`) are not asked for again.
 
 ::
 
     63        48 47                              0
     | object    |  file offset                   |
+
+A place is an address in a process image (`MappingFinder`). What was found for it serves all samples since the
+mapping was made, if that one stays to the end::
+
+    image, address  →  | made, 32 bits | rule, 32 bits |
 """
 
 from collections.abc import Callable
@@ -15,7 +20,7 @@ from collections.abc import Callable
 import numpy as np
 
 from perf2x.base.columnar.arrays import I32, I64, U8, U64, Bools
-from perf2x.base.columnar.recent_lookups import RecentLookups
+from perf2x.base.columnar.lookup_cache import RecentLookups
 from perf2x.base.columnar.unique import rows_by, unique, unique_inverse
 from perf2x.base.errors import ObjectError
 from perf2x.binaries.cfi.unwind_rules import NO_RULE, RuleTable
@@ -23,12 +28,37 @@ from perf2x.binaries.elf.call_sites import CallSites
 from perf2x.binaries.elf.elf_file import ElfObject
 from perf2x.binaries.go.go_functions import GoFunctions
 from perf2x.binaries.go.go_table import go_functions, has_go_table
+from perf2x.model.recording.build_ids import is_vdso
 from perf2x.stitcher.unwind.architecture import Architecture
 from perf2x.stitcher.unwind.go_ends import go_ends
 from perf2x.stitcher.unwind.object_rules import ObjectRules
-from perf2x.stitcher.unwind.place_rules import PlaceRules
 from perf2x.stitcher.unwind.plain_steps import PlainRuleTable
-from perf2x.stitcher.unwind.unwound_chains import UserMappings
+from perf2x.stitcher.unwind.unwound_chains import MappingFinder, UserMappings
+
+_BITS = 18
+"""Places of a large compiler: 60,000."""
+_SHIFT = 32
+_RULE = (1 << _SHIFT) - 1
+
+
+class PlaceRules:
+    """Rules by place; forgetful, so that no recording makes it grow."""
+
+    def __init__(self) -> None:
+        self._recent = RecentLookups(columns=2, bits=_BITS)
+
+    def held(self, finder: MappingFinder, rows: I64, address: U64) -> tuple[I32, Bools]:
+        """(n,) rules at the addresses of samples, and for which they are known; the others mean nothing."""
+        found, is_held = self._recent.held(finder.image.take(rows), address.view(np.int64))
+        is_held &= found >> _SHIFT <= finder.moment.take(rows)
+        return (found & _RULE).astype(np.int32), is_held
+
+    def learn(self, finder: MappingFinder, rows: I64, address: U64, mapping: I32, rule: I32) -> None:
+        """Hold the rules of places, found in mappings that stay."""
+        some = np.flatnonzero(rule != NO_RULE)
+        image, made = finder.image.take(rows[some]), finder.made.take(mapping[some])
+        self._recent.learn(made << _SHIFT | rule[some], image, address[some].view(np.int64))
+
 
 OBJECT_SHIFT = np.uint64(48)
 OFFSET_LIMIT = np.uint64(1 << 48)
@@ -73,6 +103,12 @@ class CodeMap:
         """(n,) bool: whether mappings hold just-in-time compiled code; −1 does not."""
         return np.append(self.mappings.is_jit, False)[mapping]
 
+    def is_vdso(self, mapping: I32) -> Bools:
+        """(n,) bool: whether mappings are a vDSO, which uses the frame pointer for other things; −1 is not."""
+        rows, index = unique_inverse(mapping)
+        names = [self.mappings.filename[row] if row >= 0 else "" for row in rows.tolist()]
+        return np.array([is_vdso(name) for name in names], np.bool_)[index]
+
     def rules(self, mapping: I32, address: U64) -> I32:
         """(n,) rule numbers of addresses in their mappings (−1: none); NO_RULE without unwind information."""
         result = np.full(len(address), NO_RULE, np.int32)
@@ -84,6 +120,19 @@ class CodeMap:
         usable = (number >= 0) & (offset < OFFSET_LIMIT)
         key = number[usable].astype(np.uint64) << OBJECT_SHIFT | offset[usable]
         result[mapped[usable]] = self._search(key)
+        return result
+
+    def rules_by_code(self, mapping: I32, address: U64, exact: Bools) -> I32:
+        """(n,) rule numbers that code without call frame information tells itself; NO_RULE or RETURNS where not."""
+        result = np.full(len(address), NO_RULE, np.int32)
+        rows = np.flatnonzero(mapping >= 0)
+        number = self._objects(mapping[rows])
+        for one, part in rows_by(number[number >= 0].astype(np.int64)):
+            rules, at = self.objects[one], rows[number >= 0][part]
+            svma, found = rules.elf.svma(address[at] - (~exact[at]).astype(np.uint64) + self._shift[mapping[at]])
+            places, index = unique_inverse((svma << np.uint64(1) | exact[at].astype(np.uint64))[found])
+            answers = [rules.by_code((each >> 1) + (~each & 1), is_exact=bool(each & 1)) for each in places.tolist()]
+            result[at[found]] = np.array(answers, np.int32)[index]
         return result
 
     def may_return_to(self, mapping: I32, address: U64) -> Bools:

@@ -12,8 +12,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from perf2x.base.errors import ObjectError
-from perf2x.binaries.cfi.entry_index import fde_offsets
-from perf2x.binaries.cfi.frame_entries import Cie, FrameSection
+from perf2x.binaries.cfi.frame_entries import Cie, FrameSection, fde_offsets
 from perf2x.binaries.elf.elf_file import ElfObject, open_elf
 
 _PROGBITS, _STRTAB, _ALLOC, _CODE = 1, 3, 2, 6

@@ -6,19 +6,26 @@ elfutils, libdwfl.
 """
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 from msgspec import Struct, field
 
 from perf2x.base.columnar.arrays import I32, U64
 from perf2x.base.errors import ObjectError
-from perf2x.binaries.cfi.entry_index import FrameIndex
-from perf2x.binaries.cfi.find_sections import code_at, debug_frame_index, eh_frame_index
-from perf2x.binaries.cfi.section_rules import FrameSource
+from perf2x.binaries.cfi.frame_entries import FrameIndex
+from perf2x.binaries.cfi.function_rules import FrameSource, code_at, debug_frame_index, eh_frame_index
 from perf2x.binaries.cfi.unwind_rules import NO_RULE, Rule, RuleTable
 from perf2x.binaries.elf.elf_file import ElfObject
 from perf2x.stitcher.unwind.architecture import Architecture
 
+if TYPE_CHECKING:
+    from perf2x.binaries.elf.x86_code import X86Code
+
+RETURNS = -2
+"""In place of a rule: none, but the function returns to a caller."""
+START = 64
+"""Bytes of a program's first function, which nothing called."""
 LAZY_ENTRY = 16
 """Bytes of a .plt entry: an indirect jump of 6, a push of 5, a jump to the first entry of 5."""
 
@@ -33,6 +40,8 @@ class ObjectRules(Struct):
     problems: list[str] = field(default_factory=list)
     _sources: list[FrameSource] = field(default_factory=list)
     _not_loaded: list[Callable[[], FrameIndex | None]] = field(default_factory=list)
+    _code: "X86Code | None" = None
+    _by_code: dict[tuple[int, bool], int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         files = [self.elf] if self.debug is None else [self.elf, self.debug]
@@ -51,6 +60,27 @@ class ObjectRules(Struct):
         for row in missing.tolist():
             result[row] = self._known_code(int(svma[row]))
         return result
+
+    def by_code(self, svma: int, *, is_exact: bool) -> int:
+        """The rule number that the code itself tells, at an instruction or a return address.
+
+        NO_RULE where it does not, RETURNS if there must be a caller. A source of last resort: make sure that a
+        call ends where it leads.
+        """
+        is_start = not is_exact and self._is_started and 0 < svma - self.elf.entry <= START
+        if is_start or self.elf.machine not in ("EM_X86_64", "EM_386"):
+            return NO_RULE
+        if (svma, is_exact) not in self._by_code:
+            from perf2x.binaries.cfi.code_rules import rule_by_code  # few objects need it
+            from perf2x.binaries.cfi.code_ways import exits
+            from perf2x.binaries.elf.x86_code import X86Code
+
+            if self._code is None:
+                self._code = X86Code(self.elf, self.debug)
+            rule = rule_by_code(self._code, svma, self.table, is_exact=is_exact)
+            number = NO_RULE if not is_exact and exits(self._code, svma) else RETURNS
+            self._by_code[svma, is_exact] = number if rule is None else self.table.number(rule)
+        return self._by_code[svma, is_exact]
 
     def _source(self, number: int) -> FrameSource | None:
         """The sources in order; each is read only when an earlier one misses an address (.debug_frame may be large)."""
@@ -75,15 +105,20 @@ class ObjectRules(Struct):
         """The rule at, or one byte before (where a return address is looked up), the first byte of known code."""
         if self.elf.machine != self.architecture.machine:
             return None
-        if svma and svma == self.elf.entry:  # the kernel starts programs there, ld.so among them
+        if svma and svma == self.elf.entry and self._is_started:
             return self.architecture.outermost
         for known in self.architecture.known_code:
-            found = self._code(svma, known.size + 1)
+            found = self._bytes(svma, known.size + 1)
             if known.pattern.match(found) or known.pattern.match(found, 1):
                 return known.rule
         return None
 
-    def _code(self, svma: int, size: int) -> bytes:
+    @property
+    def _is_started(self) -> bool:
+        """Whether the kernel starts it at its entry: programs and loaders, but not what perf inject --jit wrote."""
+        return self.elf.type == "ET_EXEC" or any(one.type == "PT_DYNAMIC" for one in self.elf.segments)
+
+    def _bytes(self, svma: int, size: int) -> bytes:
         try:
             return code_at(self.elf, svma, size)
         except ObjectError:

@@ -17,6 +17,7 @@ from perf2x.stitcher.unwind.aarch64 import AARCH64
 from perf2x.stitcher.unwind.architecture import Architecture
 from perf2x.stitcher.unwind.code_map import CodeMap, FindObject
 from perf2x.stitcher.unwind.go_ends import may_be_settled
+from perf2x.stitcher.unwind.object_rules import RETURNS
 from perf2x.stitcher.unwind.plain_steps import NOT_TAKEN, step_plainly
 from perf2x.stitcher.unwind.register_file import UNFINISHED, SampleView, initial_registers
 from perf2x.stitcher.unwind.stack_memory import stack_memory
@@ -205,8 +206,13 @@ class _BatchUnwinder(Struct):
         rows, mapping, stays, look = view.rows[here], mapping[here], stays[here], look[here]
         rule = self.code.rules(mapping, look)
         self.code.places.learn(self.finder, rows[stays], look[stays], mapping[stays], rule[stays])
-        visit = FrameVisit(rows, address[here], exact[here] | self._is_trampoline(rule))
-        return visit, self._step(replace(view, rows=rows), rule, mapping)
+        address, exact, signal = address[here], exact[here], self._is_trampoline(rule)
+        called = np.flatnonzero(signal & ~exact)
+        called = called[self.code.may_return_to(mapping[called], address[called])]
+        signal[called] = False
+        going = self._step(replace(view, rows=rows), rule, mapping)
+        view.frames.is_exact[rows[called]] = False
+        return FrameVisit(rows, address, exact | signal), going
 
     def _code_mapping(self, rows: I64, address: U64) -> tuple[I32, Bools]:
         """(n,) mappings that may hold code, −1 for none, and whether they stay to the ends of the images."""
@@ -214,7 +220,10 @@ class _BatchUnwinder(Struct):
         return np.where(self.code.is_code(mapping), mapping, np.int32(-1)), stays
 
     def _is_trampoline(self, rule: I32) -> Bools:
-        """(n,) bool: whether each frame is a signal trampoline or its like, returned to without having called."""
+        """(n,) bool: whether each frame is a signal trampoline or its like, returned to without having called.
+
+        Some runtimes describe changes of the stack so, behind a call (OCaml's caml_start_program).
+        """
         signal = self.code.table.columns().is_signal_frame
         if not signal.any():
             return np.zeros(len(rule), np.bool_)
@@ -241,7 +250,17 @@ class _BatchUnwinder(Struct):
         return end
 
     def _guess(self, view: SampleView, mapping: I32) -> U8:
-        end, address = step_by_frame_pointer(view)
+        """Leave code without call frame information: as the code tells, else by frame pointer, which no vDSO keeps."""
+        address, exact, _ = _where(view)
+        rule = self.code.rules_by_code(mapping, address, exact)
+        ruled, others = np.flatnonzero(rule >= 0), np.flatnonzero(rule < 0)
+        end = np.empty(len(rule), np.uint8)
+        end[ruled] = step_by_rules(view.part(ruled), self.code.table, rule[ruled])
+        end[others] = step_by_frame_pointer(view.part(others))
+        lost = (end == End.BROKEN) | ((rule < 0) & self.code.is_vdso(mapping))
+        lost |= (end == End.COMPLETE) & ((rule == RETURNS) | ((rule >= 0) & exact))
+        end[lost] = End.NO_UNWIND_INFO
+        address, _, _ = _where(view)
         going = np.flatnonzero(end == UNFINISHED)
         end[going[~self._may_return_to(view.rows[going], address[going])]] = End.NO_UNWIND_INFO
         goes_on = end == UNFINISHED

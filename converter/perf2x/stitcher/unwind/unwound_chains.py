@@ -38,7 +38,7 @@ class End(IntEnum):
     """The sample has no user registers: there is no chain (a kernel thread, an exiting task)."""
 
 
-class UserMappings(ColumnTable, frozen=True):
+class UserMappings(ColumnTable):
     """Mappings by the ids that FindMapping returns."""
 
     start: U64

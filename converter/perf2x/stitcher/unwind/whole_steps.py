@@ -17,6 +17,7 @@ from perf2x.base.columnar.unique import unique
 from perf2x.binaries.cfi.dwarf_expressions import evaluate
 from perf2x.binaries.cfi.unwind_rules import CFA_BY_EXPRESSION, RuleColumns, RuleKind, RuleTable
 from perf2x.stitcher.unwind.register_file import UNFINISHED, RestoredRegister, SampleView
+from perf2x.stitcher.unwind.stack_memory import MAX_STACK_DISTANCE
 from perf2x.stitcher.unwind.unwound_chains import End
 
 
@@ -133,23 +134,28 @@ def _set_program_counters(
 
 
 def _end_reasons(view: SampleView, columns: RuleColumns, rule: I32, cfa: U64, sound: Bools, bad: I64) -> U8:
-    """The reasons why the samples ``bad`` have no return address."""
+    """The reasons why the samples ``bad`` have no return address.
+
+    Code that keeps its caller's stack pointer in a register of its own has changed to another stack (OCaml's runtime).
+    """
     rows, word = view.rows[bad], np.uint64(view.architecture.word)
-    elsewhere = view.frames.crossed_signal[rows] | (view.memory.count[rows] == 0)
+    register = columns.cfa_register[rule[bad]]
+    switched = (register >= 0) & ~np.isin(register, [view.architecture.stack_pointer, view.architecture.frame_pointer])
+    switched &= cfa[bad] - view.memory.base[rows] >= np.uint64(MAX_STACK_DISTANCE)
+    elsewhere = view.frames.crossed_signal[rows] | (view.memory.count[rows] == 0) | switched
     end = np.where(elsewhere, End.OTHER_STACK, End.BROKEN).astype(np.uint8)
     end[view.memory.is_unread(rows, cfa[bad] - word)] = End.OTHER_STACK
     end[view.memory.is_beyond(rows, cfa[bad] - word)] = End.TRUNCATED
-    register = columns.cfa_register[rule[bad]]
     needed = np.where(register == CFA_BY_EXPRESSION, view.architecture.stack_pointer, register)
     end[view.frames.recorded >> needed.astype(np.uint64) & np.uint64(1) == 0] = End.REGISTERS_MISSING
     return end
 
 
-def step_by_frame_pointer(view: SampleView) -> tuple[U8, U64]:
+def step_by_frame_pointer(view: SampleView) -> U8:
     """Unwind by the frame pointer, where compilers save the caller's frame pointer and the return address.
 
     Source of truth: elfutils, backends/x86_64_unwind.c and aarch64_unwind.c. Samples that cannot
-    continue stay unchanged. Returns (n,) ends and return addresses; an address in no mapping is no return address.
+    continue stay unchanged. Returns (n,) ends; a return address may lie in no mapping, and is none then.
     A return address of 0 is an end only behind a call: in hand-written code the register holds what it likes.
     """
     frames, rows, word = view.frames, view.rows, np.uint64(view.architecture.word)
@@ -169,4 +175,4 @@ def step_by_frame_pointer(view: SampleView) -> tuple[U8, U64]:
     end[plausible & read & (address == 0) & called] = End.COMPLETE
     going = np.flatnonzero(end == UNFINISHED)
     view.part(going).cross(caller[going], pointer[going] + word + word, address[going])
-    return end, address
+    return end

@@ -6,22 +6,22 @@ from pathlib import Path
 from msgspec import Struct, field
 
 from perf2x.base.errors import ObjectError
-from perf2x.base.files.rooted_paths import is_file
+from perf2x.base.files.sysroot import is_file
 from perf2x.base.files.tarball import tarball_errors
 from perf2x.base.files.unpack_limit import memory_limit, too_large
 from perf2x.binaries.elf.elf_file import ElfObject
-from perf2x.binaries.find.object_files import ObjectFiles
+from perf2x.binaries.find.object_finder import ObjectFiles
 from perf2x.binaries.find.perf_archive import name_key
 from perf2x.binaries.find.split_debug import has_supplementary, supplementary_file
 from perf2x.model.profile.profile import Profile
-from perf2x.model.recording.build_ids import VDSO
-from perf2x.model.recording.mapping_names import is_jitdump
+from perf2x.model.recording.build_ids import is_vdso
+from perf2x.model.recording.recorded_names import is_jitdump
 from perf2x.stitcher.unwind.aarch64 import AARCH64
 from perf2x.stitcher.unwind.x86_64 import I386, X86_64
-from perf2x.storage.bundle.bundle_layout import MAPS
 from perf2x.storage.bundle.keep_symbols import keep_symbols_only
+from perf2x.storage.bundle.open_bundle import MAPS
 from perf2x.symbolizer.mapped_objects import MappedObject, dso_of, mapped_objects, vdso_files
-from perf2x.symbolizer.sources.jitdump_files import dump_paths
+from perf2x.symbolizer.sources.jitdump_mappings import dump_paths
 from perf2x.symbolizer.sources.kernel_source import KernelSource
 from perf2x.symbolizer.sources.module_source import ModuleSource, VmlinuxSource
 from perf2x.symbolizer.sources.perf_map_source import PerfMapSource
@@ -91,7 +91,7 @@ class _ContentsCollector:
 
     def _find_files(self, mapped: MappedObject) -> ObjectFiles:
         key, context = mapped.key, self._context
-        if key.name == VDSO:
+        if is_vdso(key.name):
             return vdso_files(context, mapped)
         found = context.finder.find(key.name, key.build_id, mapped.pid)
         if key.kind is DsoKind.MODULE:

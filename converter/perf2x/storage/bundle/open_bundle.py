@@ -1,7 +1,22 @@
 """Open bundles: unpack the recording to a temporary directory and read objects in place (perf_archive.py).
 
-See bundle_layout.py for the members. Only the recording and the files of just-in-time compilers are unpacked, and
-their names are checked first: a bundle is foreign data.
+Only the recording and the files of just-in-time compilers are unpacked, and their names are checked first: a bundle is
+foreign data.
+
+Layout of a bundle: a recording and what names its samples in one tarball, to be converted on any machine.
+
+::
+
+    perf.data                    the recording, byte for byte; perf.data/data … if it is a directory
+    objects/BUILDID/elf          a mapped file (or vdso: the kernel's vDSO)
+    objects/BUILDID/debug        its debug info or symbols, if they are in another file; what dwz moved out of them
+    objects/BUILDID/kallsyms     the kernel's symbols
+    maps/perf-PID.map            code of just-in-time compilers; maps/jit-PID.dump
+    bundle.json                  list of all members, and of what is missing
+
+BUILDID is a hash of the recorded name if no build id was recorded. Names of members are plain ASCII and differ by more
+than case, whatever was recorded; the list has the recorded names. A bundle is also a tarball of ``perf archive``
+(binaries/find/perf_archive.py).
 """
 
 from __future__ import annotations
@@ -18,11 +33,17 @@ from perf2x.base.errors import FormatError, reason
 from perf2x.base.files.tarball import Tarball, open_tarball, tarball_errors
 from perf2x.base.files.temporary import call_copy, private_directory, shown_name
 from perf2x.base.files.unpack_limit import link_or_copy, spool, unpacked_limit
-from perf2x.storage.bundle.bundle_layout import MAPS, RECORDING
 from perf2x.symbolizer.symbol_options import SymbolOptions
 
 if TYPE_CHECKING:
     import tarfile
+
+RECORDING = "perf.data"
+MAPS = "maps"
+LIST = "bundle.json"
+SCHEMA = 1
+"""Version of ``LIST``."""
+
 
 MAX_OPEN = 50
 """Number of members that are kept open as files without a name."""

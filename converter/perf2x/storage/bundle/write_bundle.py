@@ -1,4 +1,4 @@
-"""Write a bundle: the recording and the collected contents, as bundle_layout.py describes."""
+"""Write a bundle: the recording and the collected contents, as open_bundle.py describes."""
 
 import gzip
 import io
@@ -11,9 +11,9 @@ from typing import BinaryIO
 
 from msgspec import to_builtins
 
-from perf2x.base.files.rooted_paths import is_file
-from perf2x.storage.bundle.bundle_layout import LIST, RECORDING, SCHEMA
+from perf2x.base.files.sysroot import is_file
 from perf2x.storage.bundle.collect_files import BundleContents
+from perf2x.storage.bundle.open_bundle import LIST, RECORDING, SCHEMA
 
 _FILES = re.compile(r"data(\.\d{1,9})?|kcore_dir/(kallsyms|modules)")
 

@@ -71,7 +71,7 @@ def short_name(name: str) -> str:
     if not _MANGLED.match(name):
         return _without_shapes(name)
     if _is_rust(name):
-        from perf2x.symbolizer.demangle.short_rust import short_rust  # C programs do not need it
+        from perf2x.symbolizer.demangle.rust_names import short_rust  # C programs do not need it
 
         return short_rust(full_name(name))
     if not name.lstrip("_").startswith("Z"):
@@ -121,7 +121,7 @@ def _readable(name: str) -> str:
     """A mangled name in GNU's spelling, "" if it cannot be read."""
     if not _RUST_LEGACY.match(name):
         return _native(name) or _import_portable()(name)
-    from perf2x.symbolizer.demangle.rust_legacy import rust_legacy  # C programs do not need it
+    from perf2x.symbolizer.demangle.rust_names import rust_legacy  # C programs do not need it
 
     return rust_legacy(name) or _import_portable()(name)
 

@@ -10,17 +10,15 @@ from collections.abc import Sequence
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I64, U64
-from perf2x.base.columnar.growable import GrowableColumns
+from perf2x.base.columnar.arrays import I64, U64, GrowableColumns
 from perf2x.base.columnar.interner import RowInterner
 from perf2x.base.columnar.ragged import ranges
 from perf2x.base.columnar.unique import unique_known
 from perf2x.model.profile.profile import Profile
-from perf2x.model.recording.mapping_names import is_jitdump
+from perf2x.model.recording.recorded_names import is_jitdump
 from perf2x.symbolizer.mapped_objects import MappedObject
-from perf2x.symbolizer.object_resolver import ResolveResult
+from perf2x.symbolizer.object_resolver import FunctionRow, ResolveResult
 from perf2x.symbolizer.sources.symbol_source import Context, DsoKind
-from perf2x.symbolizer.styled_names import FunctionRow
 
 ObjectFacts = tuple[object, ...]
 """All that decides the names of an object's addresses; equal facts, equal names."""

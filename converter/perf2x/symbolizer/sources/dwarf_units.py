@@ -10,16 +10,15 @@ import numpy as np
 
 from perf2x.base.columnar.arrays import U64
 from perf2x.base.errors import ObjectError
-from perf2x.base.files.rooted_paths import is_file
+from perf2x.base.files.sysroot import is_file
 from perf2x.binaries.dwarf.code_lines import CodeLines
 from perf2x.binaries.dwarf.compilation_units import DebugFile, Unit
 from perf2x.binaries.dwarf.debug_sections import DebugSections
-from perf2x.binaries.dwarf.dwo_files import DwoFiles
-from perf2x.binaries.dwarf.dwp_package import DwarfPackage
+from perf2x.binaries.dwarf.dwp_package import DwarfPackage, DwoFiles
 from perf2x.binaries.dwarf.line_lookup import UnitLines
 from perf2x.binaries.elf.elf_file import ElfObject, open_elf
 from perf2x.binaries.elf.relocate_module import relocate_debug_info
-from perf2x.binaries.find.object_files import ObjectFiles
+from perf2x.binaries.find.object_finder import ObjectFiles
 from perf2x.binaries.find.split_debug import has_supplementary, package_file, split_paths, supplementary_file
 from perf2x.model.diagnostics import Severity
 from perf2x.symbolizer.source_locations import (

@@ -8,11 +8,13 @@ from perf2x.base.columnar.arrays import U64
 from perf2x.base.columnar.unique import unique_known
 from perf2x.base.errors import ObjectError
 from perf2x.binaries.elf.elf_file import ElfObject
-from perf2x.binaries.find.object_files import ObjectFiles
+from perf2x.binaries.find.object_finder import ObjectFiles
 from perf2x.binaries.find.split_debug import has_split_debug_info
 from perf2x.binaries.go.go_table import has_go_table
+from perf2x.model.recording.recorded_names import is_injected
 from perf2x.symbolizer.source_locations import SourceLocations, source_locations_of, with_replaced
 from perf2x.symbolizer.sources.elf_symbols import ElfNames, count_broken
+from perf2x.symbolizer.sources.jit_names import V8_SHIFT, injected_symbols, is_v8
 from perf2x.symbolizer.sources.merge_debug_info import merge_debug_info
 from perf2x.symbolizer.sources.symbol_source import (
     BuiltInSource,
@@ -40,18 +42,25 @@ class ElfSource(BuiltInSource):
     def lookup(self, dso: Dso, address: U64) -> Symbols:
         """Functions by svma, with lines if there is debug info."""
         names = ElfNames(dso.found, self._context.diagnostics)
-        return symbols_of(self._context, dso.found, names, address, dso.name)
+        if not is_injected(dso.name):
+            return symbols_of(self._context, dso.found, names, address, dso.name)
+        rows = unique_known(names.find(address))[0]
+        shift = V8_SHIFT if any(is_v8(names.name(row)) for row in rows.tolist()) else 0
+        return injected_symbols(symbols_of(self._context, dso.found, names, address, dso.name, shift))
 
 
-def symbols_of(context: Context, found: ObjectFiles, names: ElfNames, svma: U64, recorded: str = "") -> Symbols:
+def symbols_of(
+    context: Context, found: ObjectFiles, names: ElfNames, svma: U64, recorded: str = "", shift: int = 0
+) -> Symbols:
     """Functions by svma from ``names``, with lines and inlined frames if a file of ``found`` has debug info.
 
-    ``recorded`` is the object's recorded path; the rest of split debug info may lie beside it.
+    ``recorded`` is the object's recorded path; the rest of split debug info may lie beside it. Lines are
+    those of the addresses ``shift`` bytes further on.
     """
     row = names.find(svma)
     missing = "" if names.has_symtab else STRIPPED
     if found.dwarf is not None:
-        locations = _source_locations(context, found, found.dwarf, recorded, svma)
+        locations = _source_locations(context, found, found.dwarf, recorded, svma + np.uint64(shift))
         if found.code is not None and has_go_table(found.code):
             locations = _with_go_start_lines(context, found, locations, svma)
         return merge_debug_info(names, row, locations, context.options.inline, missing)

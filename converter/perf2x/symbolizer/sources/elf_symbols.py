@@ -11,7 +11,7 @@ from perf2x.base.errors import ObjectError
 from perf2x.binaries.elf.elf_file import ElfObject
 from perf2x.binaries.elf.plt import LinkageTable
 from perf2x.binaries.elf.symtab import STB_GLOBAL, STT_FUNC, SymbolRows, function_symbols
-from perf2x.binaries.find.object_files import ObjectFiles
+from perf2x.binaries.find.object_finder import ObjectFiles
 from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.symbolizer.demangle.demangle import full_name
 from perf2x.symbolizer.symbol_index import SymbolColumns, SymbolIndex

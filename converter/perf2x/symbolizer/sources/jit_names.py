@@ -6,12 +6,16 @@ descriptors as libperf-jvmti.so writes them; ``Method::external_name`` in OpenJD
 
 import re
 
-from perf2x.symbolizer.sources.symbol_source import Function
+from msgspec.structs import replace
+
+from perf2x.symbolizer.sources.symbol_source import Function, Symbols
 
 _PYTHON = re.compile(r"^py::(?P<name>.+?):(?P<file>/.*|<[^<>]*>|[^:]*\.py)$")
 _V8 = re.compile(
     r"^(?P<kind>JS|LazyCompile|Function|Eval|Script):[~^*+]?(?P<name>\S*) (?P<file>\S.*?):(?P<line>\d+)(?::\d+)?$"
 )
+V8_SHIFT = 64
+"""Bytes that V8 adds to the addresses of lines, for the ELF header that perf inject puts before the code."""
 _ANONYMOUS = {"Eval": "(eval)", "Script": "(script)"}
 _JAVA_CLASS = r"L(?P<class>[^;\s().]+);"
 _JAVA_DESCRIPTOR = re.compile(rf"^{_JAVA_CLASS}(?:::|\.)?(?P<name>[^;\s():/]+)(?:\(\S*)?$")
@@ -35,6 +39,21 @@ def jit_function(name: str) -> Function:
         file, line = match["file"].removeprefix("file://"), match["line"]
         return Function(name, _v8_name(match), file, min(int(line), 2**31 - 1))
     return Function(name, _java_name(name))
+
+
+def is_v8(name: str) -> bool:
+    """Whether V8 names a script's function so."""
+    return _V8.match(name) is not None
+
+
+def injected_symbols(found: Symbols) -> Symbols:
+    """The symbols of an ELF file that ``perf inject --jit`` wrote, named as in the dump that it was made from."""
+    return replace(found, functions=[_injected(function) for function in found.functions])
+
+
+def _injected(function: Function) -> Function:
+    named = jit_function(function.system_name)
+    return replace(named, filename=named.filename or function.filename)
 
 
 def _python_name(match: re.Match[str]) -> str:

@@ -4,12 +4,15 @@ Each piece of code becomes a mapping of the dump file itself, at the file offset
 on. Code that is replaced at the same address then needs no special case: a sample finds the mapping of its time, and
 the file offset names the function. Programs announce a dump by mapping its first page executable
 (tools/perf/util/jitdump.c jit_detect), which perf records.
+
+Find and open the jitdump files that a recording names.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,19 +21,67 @@ from msgspec.structs import replace
 
 from perf2x.base.abi.uapi import ClockId, CpuMode
 from perf2x.base.columnar.arrays import U64, Bools
-from perf2x.base.columnar.secret_keys import secret_key
+from perf2x.base.columnar.hashing import secret_key
 from perf2x.base.columnar.unique import rows_by
+from perf2x.base.errors import ObjectError
+from perf2x.base.files.sysroot import is_file, paths_in_root
 from perf2x.binaries.find.object_finder import Finder
 from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.recording.events import Session
-from perf2x.model.recording.mapping_names import is_jitdump
+from perf2x.model.recording.recorded_names import is_jitdump
 from perf2x.model.recording.sideband import Mmaps, Sideband
 from perf2x.symbolizer.make_finder import make_finder
-from perf2x.symbolizer.sources.jitdump_files import JitdumpFiles
+from perf2x.symbolizer.sources.elf_symbols import count_broken
 from perf2x.symbolizer.symbol_options import SymbolOptions
 
 if TYPE_CHECKING:
     from perf2x.symbolizer.sources.parse_jitdump import JitCode, JitDump
+
+
+def dump_paths(filename: str, pid: int, options: SymbolOptions, finder: Finder) -> Iterator[Path]:
+    """Candidate paths of a dump, best first.
+
+    They are the directory that the user named, the root of the process while it lives, and the recorded path.
+    """
+    if options.perf_map_dir is not None:
+        yield options.perf_map_dir / filename.rpartition("/")[2]
+    if options.symfs is None and finder.search_paths.proc is not None and pid > 0:
+        yield from paths_in_root(finder.search_paths.proc / str(pid) / "root", filename)
+    if filename.startswith("/"):
+        yield from finder.search_paths.on_disk(filename)
+
+
+class JitdumpFiles:
+    """Opens dumps and reads each file once: any number of processes and names may lead to one."""
+
+    def __init__(self, options: SymbolOptions, finder: Finder, diagnostics: Diagnostics) -> None:
+        self._options, self._finder, self._diagnostics = options, finder, diagnostics
+        self._by_inode: dict[tuple[int, int], JitDump | None] = {}
+
+    def open(self, filename: str, pid: int) -> JitDump | None:
+        """The dump recorded as ``filename``; None if it is missing or unreadable (which is counted)."""
+        for path in dump_paths(filename, pid, self._options, self._finder):
+            dump = self._read(path) if is_file(path) else None
+            if dump is not None:
+                return dump
+        return None
+
+    def _read(self, path: Path) -> JitDump | None:
+        from perf2x.symbolizer.sources.parse_jitdump import read_jitdump
+
+        try:
+            status = path.stat()
+        except OSError:
+            return None
+        key = status.st_dev, status.st_ino
+        if key not in self._by_inode:
+            self._by_inode[key] = None
+            try:
+                self._by_inode[key] = read_jitdump(path)
+            except ObjectError as error:
+                count_broken(self._diagnostics, error)
+        return self._by_inode[key]
+
 
 PROT_READ_EXEC = 5
 MAX_SHARED_CODE = 1 << 18
@@ -110,6 +161,9 @@ def _open_dumps(
                 advice = "many processes name one dump of compiled code; in some of them its functions have no names."
                 diagnostics.add("jitdump_shared", Severity.LOSS, advice, where=filename)
                 continue
+        if dump.name not in opened:
+            advice = "lines of compiled code outside that code were left out, and others stand for them."
+            diagnostics.add("jitdump_lines_outside", Severity.GUESS, advice, dump.outside, filename)
         opened.add(dump.name)
         yield row, dump
 

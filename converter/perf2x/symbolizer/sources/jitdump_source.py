@@ -14,9 +14,9 @@ from msgspec.structs import replace
 
 from perf2x.base.columnar.arrays import I64, U64
 from perf2x.base.columnar.ragged import offsets_of
-from perf2x.model.recording.mapping_names import is_jitdump
+from perf2x.model.recording.recorded_names import is_jitdump
 from perf2x.symbolizer.sources.jit_names import jit_function
-from perf2x.symbolizer.sources.jitdump_files import JitdumpFiles
+from perf2x.symbolizer.sources.jitdump_mappings import JitdumpFiles
 from perf2x.symbolizer.sources.symbol_source import Context, Dso, DsoKind, Function, Symbols, no_symbols
 
 if TYPE_CHECKING:

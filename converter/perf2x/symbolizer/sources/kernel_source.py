@@ -15,8 +15,7 @@ from msgspec import Struct
 from perf2x.base.columnar.arrays import U64
 from perf2x.base.columnar.unique import unique_known
 from perf2x.base.errors import ObjectError
-from perf2x.base.files.rooted_paths import is_file
-from perf2x.base.files.sysroot import KALLSYMS, host_path
+from perf2x.base.files.sysroot import KALLSYMS, host_path, is_file
 from perf2x.base.files.temporary import shown_name
 from perf2x.binaries.find.perf_archive import name_key
 from perf2x.binaries.find.running_kernel import running_kernel_build_id, running_kernel_release

@@ -12,12 +12,11 @@ import numpy as np
 
 from perf2x.base.columnar.arrays import U64
 from perf2x.base.errors import ObjectError, SettingError
-from perf2x.base.files.rooted_paths import is_file
-from perf2x.base.files.sysroot import VMLINUX_PATHS
+from perf2x.base.files.sysroot import VMLINUX_PATHS, is_file
 from perf2x.binaries.elf.elf_file import ElfObject, open_object
 from perf2x.binaries.elf.relocate_module import MODULE_BASE, section_addresses
 from perf2x.binaries.elf.symtab import raw_symbols
-from perf2x.binaries.find.object_files import ObjectFiles
+from perf2x.binaries.find.object_finder import ObjectFiles
 from perf2x.model.diagnostics import Severity
 from perf2x.symbolizer.sources.elf_source import symbols_of
 from perf2x.symbolizer.sources.elf_symbols import ElfNames

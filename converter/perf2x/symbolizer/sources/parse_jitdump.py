@@ -14,6 +14,7 @@ from perf2x.base.abi.perffile import MACHINES
 from perf2x.base.errors import ObjectError
 from perf2x.base.files.read_file import read_object_file
 from perf2x.base.files.temporary import shown_name
+from perf2x.symbolizer.sources.jit_names import V8_SHIFT, is_v8
 
 MAGIC = 0x4A695444
 CODE_LOAD, CODE_MOVE, DEBUG_INFO, UNWINDING_INFO = 0, 1, 2, 4
@@ -60,6 +61,8 @@ class JitDump(Struct, frozen=True):
     """ELF machine number."""
     name: str = ""
     """Path of the file."""
+    outside: int = 0
+    """Lines that were left out because they are outside their piece of code."""
 
 
 class _JitdumpParser(Struct):
@@ -70,12 +73,13 @@ class _JitdumpParser(Struct):
     codes: list[JitCode] = field(default_factory=list)
     by_index: dict[bytes, JitCode] = field(default_factory=dict)
     """Code by the eight bytes of its number: hashes of bytes are keyed, those of integers are not
-    (base/columnar/secret_keys.py).
+    (base/columnar/hashing.py).
     """
     lines: dict[bytes, tuple[JitLine, ...]] = field(default_factory=dict)
     """Lines by the eight bytes of the code's address."""
     unwinding: bytes = b""
     """The .eh_frame for the next load."""
+    outside: int = 0
 
     def take(self, kind: int, start: int, end: int, time: int) -> None:
         """Parse a record's body; skip it if it is too short for its kind."""
@@ -96,7 +100,11 @@ class _JitdumpParser(Struct):
             return
         name = self.data[start + 40 : name_end].decode(errors="surrogateescape")
         lines = self.lines.pop(self.data[start + 16 : start + 24], ())
-        code = JitCode(time, address, size, name_end + 1, name, lines, address, self.unwinding)
+        if is_v8(name):
+            lines = tuple(replace(line, address=line.address - V8_SHIFT) for line in lines)
+        inside = tuple(line for line in lines if address <= line.address < address + size)
+        self.outside += len(lines) - len(inside)
+        code = JitCode(time, address, size, name_end + 1, name, inside, address, self.unwinding)
         self.unwinding = b""
         self.codes.append(code)
         self.by_index[self.data[start + 32 : start + 40]] = code
@@ -147,7 +155,9 @@ def parse_jitdump(data: bytes, name: str) -> JitDump:
     end = size
     for kind, start, end, time in _jitdump_records(data, order, size):
         reader.take(kind, start, end, time)
-    return JitDump(pid, bool(flags & ARCH_TIMESTAMP), tuple(reader.codes), end != len(data), machine, name)
+    return JitDump(
+        pid, bool(flags & ARCH_TIMESTAMP), tuple(reader.codes), end != len(data), machine, name, reader.outside
+    )
 
 
 def _byte_order(data: bytes, name: str) -> str:

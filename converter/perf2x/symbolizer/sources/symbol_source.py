@@ -14,8 +14,7 @@ from msgspec import Struct
 
 from perf2x.base.columnar.arrays import I32, I64, U64
 from perf2x.base.columnar.ragged import offsets_of
-from perf2x.binaries.find.object_files import ObjectFiles
-from perf2x.binaries.find.object_finder import Finder
+from perf2x.binaries.find.object_finder import Finder, ObjectFiles
 from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.recording.events import Session
 from perf2x.model.recording.sideband import Namespaces

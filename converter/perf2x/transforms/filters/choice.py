@@ -20,8 +20,8 @@ from perf2x.base.errors import OptionError
 from perf2x.model.plugin_options import SAMPLES, STACKS
 from perf2x.model.profile.profile import Profile
 from perf2x.model.profile.stack_tree import rewrite_stacks, select_entries
-from perf2x.model.recording.event_names import event_name
 from perf2x.model.recording.events import Samples
+from perf2x.model.recording.recorded_names import event_name
 from perf2x.transforms.filters.unmatched_filters import UnmatchedFilters
 
 _GLOB = re.compile(r"[*?[]")

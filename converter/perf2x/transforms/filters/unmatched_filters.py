@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Hashable, Sequence
 
+from perf2x.base.did_you_mean import close_names
 from perf2x.base.errors import OptionError
 
 _SHOWN = 8
@@ -52,9 +53,7 @@ def no_such(kind: str, wanted: object, known: Sequence[str], whose: str = "the f
     """``no event 'cycle'; the file has: cycles:P, page-faults``: close names first when there are many."""
     names = list(dict.fromkeys(known))
     if len(names) > _SHOWN:
-        from difflib import get_close_matches
-
-        close = get_close_matches(str(wanted), names, _SHOWN // 2)
+        close = close_names(str(wanted), names, _SHOWN // 2)
         names = [*close, *(name for name in names if name not in close)]
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     shown = ", ".join(names[:_SHOWN]) or "none"

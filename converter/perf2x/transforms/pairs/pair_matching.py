@@ -5,8 +5,7 @@ from msgspec.structs import replace
 
 from perf2x.base.columnar.arrays import I64, Bools, begins_run, of_previous
 from perf2x.base.columnar.unique import argsort_rows, group_rows, unique_inverse
-from perf2x.model.profile.profile import Profile
-from perf2x.model.profile.waits import Wait
+from perf2x.model.profile.profile import Profile, Wait
 from perf2x.transforms.pairs.pair_spec import Rule
 
 

@@ -11,7 +11,7 @@ from enum import StrEnum
 from msgspec import Struct
 
 from perf2x.base.errors import SettingError
-from perf2x.model.recording.event_names import event_name
+from perf2x.model.recording.recorded_names import event_name
 
 
 class Rule(StrEnum):

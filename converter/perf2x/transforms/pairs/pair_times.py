@@ -10,24 +10,33 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I64, U64, Bools, take_rows_of
+from perf2x.base.columnar.arrays import I64, U64, Bools, no_rows, take_rows_of
 from perf2x.base.columnar.ragged import join_tables
 from perf2x.base.columnar.unique import argsort_rows
 from perf2x.base.errors import OptionError
 from perf2x.model.diagnostics import Diagnostics, Severity
-from perf2x.model.profile.profile import Profile, ProfileEvent
-from perf2x.model.profile.waits import Wait
+from perf2x.model.profile.profile import Profile, ProfileEvent, Wait
 from perf2x.model.recording.events import Recording
 from perf2x.transforms.filters.filter_batches import SampleFilter
 from perf2x.transforms.filters.time_ranges import Range
-from perf2x.transforms.pairs.pair_events import PairEvents, pairs_in
-from perf2x.transforms.pairs.pair_keys import fields_of_keys, key_numbers
+from perf2x.transforms.pairs.pair_keys import PairEvents, fields_of_keys, key_numbers, pairs_in
 from perf2x.transforms.pairs.pair_matching import matched, repeated
-from perf2x.transforms.pairs.pair_report import PairReport
 from perf2x.transforms.pairs.pair_spec import Rule
-from perf2x.transforms.scheduling.wait_rows import Waits, joined_samples, within
-from perf2x.transforms.scheduling.wait_spans import Spans, clipped
+from perf2x.transforms.scheduling.wait_rows import Spans, Waits, clipped, joined_samples, within
 from perf2x.transforms.traced_samples import Traced, recorded_rows, traced_samples, tracepoint_formats
+
+
+class PairReport(Struct, frozen=True):
+    """Durations that one pair has, before filters by name."""
+
+    name: str
+    pairs: int
+    paired_ns: int
+    begins: int
+    """Beginnings without an end."""
+    ends: int
+    """Ends without a beginning."""
+
 
 _SAMPLED = "-F samples tracepoints, too; give the frequency to the clock alone: -e cpu-clock/freq=999/"
 
@@ -86,8 +95,7 @@ def _rows_of(pair: PairEvents, recording: Recording, traced: dict[int, Traced], 
     events = [row for row in (*pair.begins, *pair.ends) if row in traced]
     keys = fields_of_keys(pair.pair, [formats.get(row, []) for row in (*pair.begins, *pair.ends)])
     if not events:
-        none = np.zeros(0, np.int64)
-        return Rows(none, none.astype(np.uint64), none > 0, none)
+        return no_rows(Rows)
     parts = [(formats.get(row, []), traced[row]) for row in events]
     key, is_whole = key_numbers(keys, parts, recording.session.byte_order)
     key[~is_whole] = key.max(initial=0) + 1 + np.arange(len(key))[~is_whole]  # equal to no other
@@ -139,7 +147,7 @@ def _waits(profile: Profile, found: Matches, times: Sequence[Range]) -> Waits:
         sample=sample,
         thread=samples.thread[sample],
         stack=samples.stack[sample],
-        cpu=np.full(len(sample), -1, np.int32) if samples.cpu is None else samples.cpu[sample],
+        cpu=samples.cpus[sample],
         since=spans.since,
         duration=spans.duration,
         kind=np.full(len(sample), Wait.TRACED, np.uint8),

@@ -52,8 +52,7 @@ def with_latency(
     """
     _check_told(profile, recording, "latency" if wanted.how else "parallelism")
     curve = running_threads(profile, recording, pids)
-    time = np.zeros(0, np.uint64) if profile.samples.time is None else profile.samples.time
-    found = parallelism_at(curve, time, cpus_of(recording))
+    found = parallelism_at(curve, profile.samples.times, cpus_of(recording))
     profile = replace(profile, running=curve)
     if wanted.parallelism:
         rows = _chosen(found, wanted.parallelism, unmatched or UnmatchedFilters())

@@ -6,6 +6,8 @@ Two kinds of records tell it; where a recording has both, threads leave by the f
 - context-switch records (``--switch-events``): a thread leaves, preempted or not, or comes.
 
 The idle task, thread 0, is left out: a CPU without work is no thread that waits or runs.
+
+Time between two samples of a thread that runs all the time, by event.
 """
 
 from typing import Any
@@ -15,7 +17,8 @@ from msgspec import Struct
 
 from perf2x.base.columnar.arrays import I32, I64, U8, U64, Bools, ColumnTable, take_rows_of
 from perf2x.base.columnar.ragged import join_tables
-from perf2x.model.profile.waits import Wait
+from perf2x.base.columnar.unique import argsort_rows, rows_by
+from perf2x.model.profile.profile import Profile, ProfileEvent, Wait
 from perf2x.model.recording.events import Event, Recording, Session
 from perf2x.model.recording.sideband import Sideband, Switches, Tasks
 from perf2x.model.value_limits import LAST_TIME
@@ -28,13 +31,46 @@ from perf2x.transforms.scheduling.switch_samples import (
 )
 from perf2x.transforms.scheduling.thread_times import ThreadTimes, last_at_or_before
 
+LONGEST_NS = 10_000_000
+"""Intervals that are only estimated are no longer: rare events say nothing about when a thread ran."""
+
+
+def sampling_intervals(profile: Profile) -> I64:
+    """(events,) nanoseconds; 0 for events without samples, or with a single one in every thread.
+
+    Events with a frequency, and clocks, were asked for one. For others it is the median distance between two samples
+    of a thread, at most 10 ms.
+    """
+    samples = profile.samples
+    intervals = np.zeros(len(profile.events), np.int64)
+    for event, rows in rows_by(samples.event):
+        asked = _asked(profile.events[event])
+        intervals[event] = asked or _median_step(profile, rows)
+    return intervals
+
+
+def _asked(event: ProfileEvent) -> int:
+    if event.frequency:
+        return 1_000_000_000 // event.frequency
+    return event.period if event.unit == "nanoseconds" and not event.is_wait else 0
+
+
+def _median_step(profile: Profile, rows: I64) -> int:
+    if profile.samples.time is None:
+        return 0
+    thread, time = profile.samples.thread[rows], profile.samples.time[rows].astype(np.int64)
+    order = argsort_rows([thread, time])
+    steps = np.diff(time[order])[np.diff(thread[order]) == 0]
+    return min(int(np.median(steps)), LONGEST_NS) if len(steps) else 0
+
+
 _NEVER_BACK = 0x30
 """EXIT_DEAD and EXIT_ZOMBIE of prev_state (include/linux/sched.h); TASK_RUNNING is 0, in the bits below 0x100."""
 _STATES = 0x2FF
 """Bits that say why a thread sleeps; the bit that says preempted is 0x100 (Linux 4.14), 0x400 or above before."""
 
 
-class Departures(ColumnTable, frozen=True):
+class Departures(ColumnTable):
     """Threads that left a CPU, in order of time: ``kind`` is a Wait, ``cpu`` −1 where unknown, ``pid`` −1 likewise."""
 
     tid: I64

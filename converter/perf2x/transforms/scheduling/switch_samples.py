@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I32, I64, U64, ColumnTable
+from perf2x.base.columnar.arrays import I32, I64, U64, ColumnTable, no_rows
 from perf2x.base.columnar.ragged import Ragged, join_tables
 from perf2x.base.columnar.unique import argsort_rows
 from perf2x.model.recording.events import Recording, Samples, Want
@@ -21,7 +21,7 @@ Fields = Mapping[str, tuple[int, int]]
 """Offset and size of the fields of one event's format."""
 
 
-class SwitchSamples(ColumnTable, frozen=True):
+class SwitchSamples(ColumnTable):
     """One row per sample, in file order: the thread that left."""
 
     tid: I64
@@ -53,7 +53,7 @@ def switch_samples(recording: Recording) -> tuple[SwitchSamples, int, int]:
     """
     rows = [row for row, event in enumerate(recording.session.events) if base_name(event.name) == SWITCH]
     fields = [_fields(recording, row) for row in rows]
-    parts, last, missed = [_none()], 0, 0
+    parts, last, missed = [no_rows(SwitchSamples)], 0, 0
     for batch in recording.samples(Want.RAW):
         if batch.time is None:
             continue
@@ -84,12 +84,6 @@ def unseen_departures(traced: SwitchSamples, told: ThreadTimes) -> ThreadTimes:
     return ThreadTimes(came, traced.time[other]).where(following > traced.time[other])
 
 
-def _none() -> SwitchSamples:
-    none = np.zeros(0, np.int64)
-    narrow, time = none.astype(np.int32), none.astype(np.uint64)
-    return SwitchSamples(none, narrow, time, narrow, none, none)
-
-
 def _fields(recording: Recording, row: int) -> Fields:
     traced: Any = recording.session.features.get("tracing_data", {})
     entry = traced.get("formats", {}).get(str(recording.session.events[row].config))
@@ -97,7 +91,6 @@ def _fields(recording: Recording, row: int) -> Fields:
 
 
 def _of_batch(batch: Samples, rows: I64, fields: Fields, order: str) -> SwitchSamples:
-    time = np.zeros(len(batch), np.uint64) if batch.time is None else batch.time
     came, states = (np.full(len(batch), -1, np.int64) for _ in range(2))
     for name, column in (("next_pid", came), ("prev_state", states)):
         told, numbers = _numbers(batch.raw, rows, fields.get(name), order)
@@ -105,8 +98,8 @@ def _of_batch(batch: Samples, rows: I64, fields: Fields, order: str) -> SwitchSa
     return SwitchSamples(
         tid=batch.tid[rows].astype(np.int64),
         pid=batch.pid[rows].astype(np.int32),
-        time=time[rows].copy(),
-        cpu=np.full(len(rows), -1, np.int32) if batch.cpu is None else batch.cpu[rows].astype(np.int32),
+        time=batch.times[rows],
+        cpu=batch.cpus[rows].astype(np.int32),
         state=states[rows],
         next_tid=came[rows],
     )

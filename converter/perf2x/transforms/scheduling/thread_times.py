@@ -6,7 +6,7 @@ from perf2x.base.columnar.arrays import I64, U64, Bools, ColumnTable
 from perf2x.base.columnar.unique import argsort_rows
 
 
-class ThreadTimes(ColumnTable, frozen=True):
+class ThreadTimes(ColumnTable):
     """Moments of threads, in any order: ``tid`` (n,), ``time`` (n,) on the samples' clock."""
 
     tid: I64

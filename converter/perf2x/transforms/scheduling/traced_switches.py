@@ -10,8 +10,7 @@ from msgspec.structs import replace
 
 from perf2x.base.columnar.arrays import I64, Bools, take_rows_of
 from perf2x.base.columnar.unique import argsort_rows, group_rows
-from perf2x.model.profile.profile import Profile, Threads, ThreadSwitches
-from perf2x.model.profile.waits import Wait
+from perf2x.model.profile.profile import Profile, Threads, ThreadSwitches, Wait
 from perf2x.model.recording.events import Recording
 from perf2x.transforms.scheduling.schedule import kinds_of_states
 from perf2x.transforms.scheduling.switch_samples import SWITCH, SwitchSamples, base_name, switch_samples

@@ -11,8 +11,7 @@ from perf2x.model.recording.events import Session
 from perf2x.pipeline.load import load
 from perf2x.pipeline.load_options import LoadOptions
 from perf2x.plugins.registry import load_symbol_sources
-from perf2x.symbolizer.make_context import make_context
-from perf2x.symbolizer.make_finder import make_finder
+from perf2x.symbolizer.make_finder import make_context, make_finder
 from perf2x.symbolizer.symbol_options import SymbolOptions
 from perf2x.symbolizer.symbolize import symbolize
 

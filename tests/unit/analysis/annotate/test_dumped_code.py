@@ -7,14 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perf2x.analysis.annotate.dumped_code import DumpedCode
 from perf2x.analysis.annotate.listing_options import ListingOptions
+from perf2x.analysis.annotate.object_code import DumpedCode
 from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.profile.listings import CodeListing
 from perf2x.pipeline.load import load
 from perf2x.pipeline.load_options import LoadOptions
-from perf2x.symbolizer.make_context import make_context
-from perf2x.symbolizer.make_finder import make_finder
+from perf2x.symbolizer.make_finder import make_context, make_finder
 from perf2x.symbolizer.sources.parse_jitdump import parse_jitdump
 from perf2x.symbolizer.sources.symbol_source import Dso, DsoKind
 from perf2x.symbolizer.symbol_options import SymbolOptions

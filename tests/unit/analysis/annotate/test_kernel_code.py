@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from perf2x.analysis.annotate.kernel_code import MISSING
+from perf2x.analysis.annotate.object_code import MISSING
 from perf2x.model.profile.listings import CodeListing
 from perf2x.symbolizer.symbol_options import SymbolOptions
 from tests.support.profile_builder import make_profile, make_session

@@ -5,9 +5,8 @@ from collections import Counter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perf2x.analysis.annotate.choose_functions import function_of_frame, measures_of
-from perf2x.analysis.annotate.line_costs import entries_of, function_totals, line_sums
-from perf2x.analysis.annotate.stack_costs import stack_weights
+from perf2x.analysis.annotate.line_costs import entries_of, function_totals, line_sums, stack_weights
+from perf2x.analysis.annotate.make_listings import function_of_frame, measures_of
 from perf2x.model.profile.profile import Profile
 from perf2x.model.profile.shown_frames import location_frames
 from perf2x.plugins.contracts import ProfileBuilder

@@ -106,7 +106,7 @@ def test_the_command_prints_the_dump(tmp_path: Path) -> None:
     path = _path(
         tmp_path, forge.Comm(pid=1, tid=1, comm="a\x1b[31m\nb", stamp=STAMP), forge.Comm(pid=1, tid=1, comm="x")
     )
-    shown = CliRunner().invoke(app, ["dump", path, "-t", "comm", "--time", "2.5,", "--no-events"])
+    shown = CliRunner().invoke(app, ["dump", path, "--type", "comm", "--time", "2.5,", "--no-events"])
     assert shown.exit_code == 0 and shown.stdout.count("\n") == 1
     assert r"a\x1b[31m\nb:1/1" in shown.stdout
     wrong = CliRunner().invoke(app, ["dump", path, "--time", "soon"])

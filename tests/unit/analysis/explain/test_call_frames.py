@@ -12,8 +12,7 @@ from elftools.elf.elffile import ELFFile
 
 from perf2x.analysis.explain import call_frames
 from perf2x.analysis.explain.call_frames import frame_tables
-from perf2x.analysis.explain.code_coverage import code_of
-from perf2x.analysis.explain.symbol_tables import name_tables
+from perf2x.analysis.explain.code_coverage import code_of, name_tables
 from perf2x.binaries.elf.elf_file import open_elf
 from tests.support.frame_writer import EH_FRAME, EH_FRAME_HDR, Frame, FrameFile
 from tests.support.recordings import CORPUS

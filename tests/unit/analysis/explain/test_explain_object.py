@@ -14,7 +14,7 @@ import pytest
 from elftools.common.exceptions import ELFError
 from elftools.elf.elffile import ELFFile
 
-from perf2x.analysis.explain import debian_packages, debug_info, other_files
+from perf2x.analysis.explain import debian_packages, debug_info, explain_object
 from perf2x.analysis.explain.debian_packages import debug_package
 from perf2x.analysis.explain.explain_object import explain_file
 from perf2x.analysis.explain.missing_names import explain_unnamed
@@ -160,7 +160,7 @@ def test_missing_split_files_are_reported(tmp_path) -> None:
 
 
 def test_the_number_of_searched_split_files_is_bounded(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(other_files, "MAX_DWO_FILES", 1)
+    monkeypatch.setattr(explain_object, "MAX_DWO_FILES", 1)
     info, table = split("one.dwo")
     written(tmp_path, with_symbols(TEXT, SYMBOLS, debug_sections(info * 2, table)), "bin/prog")
     written(tmp_path, b"no package", "bin/prog.dwp")

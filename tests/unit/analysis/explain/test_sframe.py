@@ -2,7 +2,7 @@
 
 import pytest
 
-from perf2x.analysis.explain.sframe import sframe_ranges
+from perf2x.analysis.explain.call_frames import sframe_ranges
 from perf2x.binaries.elf.elf_file import open_elf
 from tests.support.tiny_elf import TinySection, tiny_elf
 from tests.unit.analysis.explain.forged import TEXT, sframe

@@ -2,8 +2,7 @@
 
 import pytest
 
-from perf2x.analysis.explain.code_coverage import code_of
-from perf2x.analysis.explain.symbol_tables import name_tables
+from perf2x.analysis.explain.code_coverage import code_of, name_tables
 from perf2x.binaries.elf.elf_file import open_elf
 from tests.support.tiny_elf import TinySection, TinySymbol, symbol_sections, tiny_elf
 from tests.unit.analysis.explain.forged import TEXT, with_symbols

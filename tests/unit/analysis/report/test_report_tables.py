@@ -7,10 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from perf2x.analysis.report.call_tree import CallTree, call_tree
-from perf2x.analysis.report.callers import MOST, callers_of
-from perf2x.analysis.report.hot_paths import hot_paths
-from perf2x.analysis.report.report_tables import report_tables
+from perf2x.analysis.report.report_tables import MOST, CallTree, call_tree, callers_of, hot_paths, report_tables
 from perf2x.analysis.totals import totals
 from perf2x.base.abi.uapi import CpuMode
 from perf2x.model.profile.profile import Profile

@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perf2x.base.columnar.growable import GrowableColumns
+from perf2x.base.columnar.arrays import GrowableColumns
 
 
 @given(st.lists(st.lists(st.tuples(st.integers(0, 9), st.integers(-9, 9)), max_size=700), max_size=8))

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perf2x.base.columnar import hashing
-from perf2x.base.columnar.growable import GrowableColumns
+from perf2x.base.columnar.arrays import GrowableColumns
 from perf2x.base.columnar.hash_index import HashIndex
 from perf2x.base.columnar.hashing import hash_columns, hash_rows, mix
 from perf2x.base.columnar.interner import RaggedInterner, RowInterner

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from perf2x.base.columnar.recent_lookups import RecentLookups
+from perf2x.base.columnar.lookup_cache import RecentLookups
 
 
 @pytest.mark.parametrize("columns", [1, 2])

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from perf2x.base.columnar.secret_keys import numbers_from_keys, secret_key
+from perf2x.base.columnar.hashing import numbers_from_keys, secret_key
 from perf2x.base.errors import ObjectError
 from perf2x.binaries.dwarf.attribute_forms import AbbreviationTable, UnitEncoding
 from perf2x.binaries.dwarf.read_budget import ReadBudget

@@ -1,6 +1,6 @@
 import pytest
 
-from perf2x.base.files.output_file import default_output, wants_gzip
+from perf2x.base.files.atomic import default_output, wants_gzip
 
 
 @pytest.mark.parametrize("source", ["run.data", "run.data.gz", "run.data.tar.gz", "some/where/run.data.zst", "run"])

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from perf2x.base.files.rooted_paths import resolve_in_root
+from perf2x.base.files.sysroot import resolve_in_root
 
 
 @pytest.mark.parametrize(

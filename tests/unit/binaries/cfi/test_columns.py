@@ -11,11 +11,9 @@ from hypothesis import strategies as st
 
 from perf2x.base.errors import ObjectError
 from perf2x.binaries.cfi import function_rules
-from perf2x.binaries.cfi.find_sections import eh_frame_index
 from perf2x.binaries.cfi.frame_entries import FrameSection
-from perf2x.binaries.cfi.function_rules import decode_functions
+from perf2x.binaries.cfi.function_rules import FrameSource, decode_functions, eh_frame_index
 from perf2x.binaries.cfi.run_instructions import rule_rows
-from perf2x.binaries.cfi.section_rules import FrameSource
 from perf2x.binaries.cfi.unwind_rules import NO_RULE, RuleTable
 from perf2x.binaries.elf.elf_file import open_elf
 from tests.support.frame_writer import TEXT, Frame, FrameFile, advance, def_cfa, offset, sleb, uleb, undefined
@@ -279,7 +277,7 @@ def test_sections_of_the_other_byte_order_and_few_functions_are_decoded_one_by_o
 
 
 def test_a_source_remembers_functions_and_finds_rows_by_bisection(monkeypatch) -> None:
-    monkeypatch.setattr("perf2x.binaries.cfi.section_rules.MOST", 4)
+    monkeypatch.setattr("perf2x.binaries.cfi.function_rules.MOST", 4)
     frames = [Frame(TEXT + 64 * row, 40, (STEP + uleb(8 * row + 8)) * row) for row in range(30)]
     index = eh_frame_index(open_elf(FrameFile(frames, initial=INITIAL).bytes()))
     source, table, problems = FrameSource(index), RuleTable(17), []

@@ -5,7 +5,7 @@ import struct
 import pytest
 
 from perf2x.base.errors import ObjectError
-from perf2x.binaries.cfi.find_sections import code_at, eh_frame_index
+from perf2x.binaries.cfi.function_rules import code_at, eh_frame_index
 from perf2x.binaries.elf.elf_file import ElfObject, open_elf
 from tests.support.frame_writer import EH_FRAME, EH_FRAME_HDR, TEXT, Frame, FrameFile, def_cfa
 from tests.support.tiny_elf import TinySection, tiny_elf

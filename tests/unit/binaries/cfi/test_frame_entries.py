@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 
 from perf2x.base.errors import ObjectError
 from perf2x.binaries.cfi.byte_cursor import CfiCursor
-from perf2x.binaries.cfi.entry_index import fde_offsets, index_by_walking, index_from_header
-from perf2x.binaries.cfi.find_sections import debug_frame_index, eh_frame_index
-from perf2x.binaries.cfi.frame_entries import FrameSection
+from perf2x.binaries.cfi.frame_entries import FrameSection, fde_offsets, index_by_walking, index_from_header
+from perf2x.binaries.cfi.function_rules import debug_frame_index, eh_frame_index
 from perf2x.binaries.cfi.run_instructions import rule_rows
 from perf2x.binaries.cfi.unwind_rules import CFA_BY_EXPRESSION, RuleKind, RuleTable
 from perf2x.binaries.elf.elf_file import open_elf

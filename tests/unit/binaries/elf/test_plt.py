@@ -14,7 +14,7 @@ from perf2x.base.errors import ObjectError
 from perf2x.binaries.elf.elf_file import ElfObject, open_elf
 from perf2x.binaries.elf.plt import LinkageTable
 from perf2x.binaries.elf.symtab import function_symbols
-from perf2x.binaries.find.object_files import ObjectFiles
+from perf2x.binaries.find.object_finder import ObjectFiles
 from perf2x.model.diagnostics import Diagnostics
 from perf2x.symbolizer.sources.elf_symbols import ElfNames
 from tests.support.tiny_elf import TinySection, TinySymbol, symbol_sections, tiny_elf

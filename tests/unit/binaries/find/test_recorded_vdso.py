@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from perf2x.binaries.find import recorded_vdso
-from perf2x.binaries.find.object_files import ObjectFiles
-from perf2x.binaries.find.object_finder import Finder
+from perf2x.binaries.find.object_finder import Finder, ObjectFiles
 from perf2x.binaries.find.recorded_vdso import IN_MEMORY, find_vdso
 from perf2x.binaries.find.search_paths import SearchPaths
 from tests.support.profile_builder import make_session
@@ -77,6 +76,16 @@ def test_the_running_vdso_is_not_asked_under_a_symfs(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("running")
 def test_the_vdso_of_other_programs_is_not_taken_without_a_build_id() -> None:
     assert not found(kernel=KERNEL, is_64=False).files
+
+
+@pytest.mark.usefixtures("running")
+@pytest.mark.parametrize(("machine", "serves"), [(3, True), (62, False)], ids=["32 bits", "x32"])
+def test_programs_of_32_bits_have_the_one_that_perf_reads(monkeypatch: pytest.MonkeyPatch, machine, serves) -> None:
+    small = tiny_elf([TinySection(".text", b"\x90" * 32, 0x1000, flags=6), note(TWO)], is_64=False, machine=machine)
+    monkeypatch.setattr(recorded_vdso, "running_vdso32_image", lambda: small)
+    assert name_of(found(kernel=KERNEL)) == IN_MEMORY
+    assert bool(found(kernel=KERNEL, is_64=False).files) is serves
+    assert bool(found(TWO, is_64=False).files) and not found(ONE, is_64=False).files
 
 
 def test_the_vdso_that_came_with_the_recorded_release_is_found(tmp_path: Path) -> None:

@@ -3,8 +3,7 @@
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.model.profile.profile import RunningThreads
-from perf2x.model.profile.waits import Wait
+from perf2x.model.profile.profile import RunningThreads, Wait
 from tests.support.chrome_traces import MS, stacks, trace
 
 

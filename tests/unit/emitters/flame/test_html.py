@@ -8,8 +8,7 @@ from itertools import accumulate
 from msgspec.structs import replace
 
 from perf2x.emitters.flame.html import Html
-from perf2x.model.profile.profile import Meta, Profile
-from perf2x.model.profile.waits import Wait
+from perf2x.model.profile.profile import Meta, Profile, Wait
 from perf2x.plugins.contracts import EmitterContract
 
 MS = 1_000_000
@@ -123,6 +122,15 @@ def test_too_many_samples_leave_sums_by_thread_and_time(builder) -> None:
             wanted["waited" if wait else "ran"][track * parts + time // length] += 1
     assert {name: held["lanes"][name] for name in wanted} == wanted
     assert sum(wanted["waited"]) == 9000 and sum(wanted["ran"]) > 5000
+
+
+def test_bursts_say_their_cpu_where_several_are_known(builder) -> None:
+    main = [builder.function("main")]
+    for time, cpu in ((1, 3), (2, -1), (3, 3)):
+        builder.sample(main, time=time * MS, cpu=cpu)
+    assert "cpu" not in data(page(builder.build(timeline=True)))["bursts"]
+    builder.sample(main, time=4 * MS, cpu=1)
+    assert data(page(builder.build(timeline=True)))["bursts"]["cpu"] == [3, -4, 4, -2]  # differences
 
 
 def test_bursts_stand_thread_by_thread(builder) -> None:

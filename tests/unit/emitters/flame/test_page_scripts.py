@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from perf2x.model.profile.waits import Wait
+from perf2x.model.profile.profile import Wait
 from perf2x.transforms.filters.time_ranges import parse_times
 from tests.support.page_scripts import answers
 

@@ -14,10 +14,8 @@ from msgspec.structs import replace
 from perf2x import read
 from perf2x.base.errors import OptionError
 from perf2x.emitters.otlp.otlp import Otlp, OtlpJson
-from perf2x.emitters.otlp.stack_samples import grouped
-from perf2x.model.profile.event_lookup import plain_names
-from perf2x.model.profile.profile import Meta, Profile
-from perf2x.model.profile.waits import Wait
+from perf2x.emitters.otlp.otlp_profiles import grouped
+from perf2x.model.profile.profile import Meta, Profile, Wait, plain_names
 from perf2x.plugins.contracts import EmitterContract, ProfileBuilder
 from tests.support import outputs
 from tests.support.otlp_profiles import Profile as Read

@@ -6,8 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from perf2x.emitters.perfetto.perfetto import Perfetto
-from perf2x.model.profile.profile import Losses, Meta, Profile
-from perf2x.model.profile.waits import Wait
+from perf2x.model.profile.profile import Losses, Meta, Profile, Wait
 from perf2x.pipeline.load import load
 from perf2x.pipeline.load_options import LoadOptions
 from perf2x.plugins.contracts import ProfileBuilder
@@ -119,6 +118,19 @@ def test_the_tree_says_who_forked_whom() -> None:
     assert parents and set(parents) | set(parents.values()) <= pids
     counted = Counter(parents.values())
     assert max(counted.values()) >= 1 and not any(pid == parent for pid, parent in parents.items())
+
+
+def test_the_first_process_forks_others() -> None:
+    """Its id is 0."""
+    builder = ProfileBuilder()
+    builder.event()
+    rows = [builder.thread("swapper", 0), builder.thread("init", 1)]
+    for row in rows:
+        builder.sample([builder.function("main")], row, time=1)
+    profile = replace(builder.build(timeline=True), parents=np.array([-1, 0], np.int32))
+    processes = written(profile).processes
+    assert processes[1].HasField("ppid") and processes[1].ppid == 0
+    assert not processes[0].HasField("ppid")
 
 
 @pytest.mark.parametrize("chosen", [["main"], ["other"]])

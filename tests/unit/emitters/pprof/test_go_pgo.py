@@ -12,8 +12,7 @@ from msgspec.structs import replace
 from perf2x.base.abi.uapi import CpuMode
 from perf2x.emitters.pprof import profile_pb2
 from perf2x.emitters.pprof.pprof import Pprof
-from perf2x.model.profile.profile import Meta, Profile
-from perf2x.model.profile.waits import Wait
+from perf2x.model.profile.profile import Meta, Profile, Wait
 from perf2x.plugins.contracts import ProfileBuilder
 
 Frame = tuple[str, int]

@@ -16,8 +16,7 @@ from perf2x.emitters.timeline.shown_samples import (
     thread_runs,
 )
 from perf2x.emitters.timeline.tracks import cpu_tracks_of, tracks_of
-from perf2x.model.profile.profile import Profile
-from perf2x.model.profile.waits import Wait
+from perf2x.model.profile.profile import Profile, Wait
 from perf2x.plugins.contracts import ProfileBuilder
 
 PERIOD = 10

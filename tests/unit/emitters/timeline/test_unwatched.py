@@ -8,11 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from perf2x.emitters.timeline.running_spans import most_at_once
 from perf2x.emitters.timeline.running_time import Spans
 from perf2x.emitters.timeline.shown_samples import ShownSamples, origin_of, thread_runs
-from perf2x.emitters.timeline.unwatched import most_at_once
-from perf2x.model.profile.profile import Profile
-from perf2x.model.profile.waits import Wait
+from perf2x.model.profile.profile import Profile, Wait
 from tests.unit.emitters.timeline.test_shown_samples import PERIOD, ROWS, WAITS, builder_of, rows, shown
 
 STRETCHES = st.lists(st.tuples(st.integers(0, 30), st.integers(1, 9)), max_size=12)

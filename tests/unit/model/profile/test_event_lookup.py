@@ -3,8 +3,7 @@
 import pytest
 
 from perf2x.base.errors import OptionError
-from perf2x.model.profile.event_lookup import find_event, plain_names
-from perf2x.model.profile.profile import Profile
+from perf2x.model.profile.profile import Profile, find_event, plain_names
 from perf2x.plugins.contracts import ProfileBuilder
 
 

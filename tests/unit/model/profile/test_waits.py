@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from perf2x.model.profile.profile import Profile, ProfileSamples
+from perf2x.model.profile.profile import Profile, ProfileSamples, Wait, placed_waits, wait_ends
 from perf2x.model.profile.stack_tree import without_times
-from perf2x.model.profile.waits import Wait, placed_waits, wait_ends
 from perf2x.plugins.contracts import ProfileBuilder
 
 

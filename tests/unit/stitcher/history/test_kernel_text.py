@@ -7,7 +7,7 @@ import pytest
 
 from perf2x.pipeline.load import load
 from perf2x.pipeline.load_options import LoadOptions
-from perf2x.stitcher.history.kernel_text import UNTOLD, KernelText
+from perf2x.stitcher.history.mapping_lookup import UNTOLD, KernelText
 from perf2x.stitcher.stacks import frame_keys
 from tests import forge
 from tests.forge import kernel as k

@@ -7,11 +7,10 @@ from hypothesis import strategies as st
 
 from perf2x.base.abi.uapi import CpuMode
 from perf2x.model.recording.sideband import Mmaps
-from perf2x.stitcher.history.address_layout import AddressLayout
 from perf2x.stitcher.history.kernel_mappings import end_addresses
 from perf2x.stitcher.history.mapping_lookup import MappingLookup, lookup_contexts
 from perf2x.stitcher.history.overlapping_mappings import OverlappingRanges
-from perf2x.stitcher.history.profile_mappings import MergedMappings, merge_mappings
+from perf2x.stitcher.history.profile_mappings import AddressLayout, MergedMappings, merge_mappings
 from perf2x.stitcher.stacks.frame_keys import (
     FrameKeys,
     decode_keys,

@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perf2x.stitcher.stacks.timed_samples import TimedRows, TimedSamples
+from perf2x.stitcher.stacks.sample_sums import TimedRows, TimedSamples
 
 ROW = st.tuples(*[st.integers(-1, 2**31 - 1)] * 4, st.integers(-(2**63), 2**63 - 1), st.integers(0, 2**64 - 1))
 BATCHES = st.lists(st.lists(ROW, max_size=4), max_size=6)

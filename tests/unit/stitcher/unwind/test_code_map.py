@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from perf2x.base.columnar.recent_lookups import RecentLookups
+from perf2x.base.columnar.lookup_cache import RecentLookups
 from perf2x.binaries.cfi.unwind_rules import RuleTable
 from perf2x.binaries.elf.call_sites import CallSites
 from perf2x.binaries.elf.elf_file import open_elf

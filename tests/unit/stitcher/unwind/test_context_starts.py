@@ -52,13 +52,19 @@ def test_code_that_only_looks_like_a_start_is_none(arch, code) -> None:
     assert (chain, exact, end) == ([START], [False], End.NO_UNWIND_INFO)
 
 
-@pytest.mark.parametrize(("distance", "end"), [(0, End.COMPLETE), (4, End.NO_UNWIND_INFO)])
-def test_a_program_is_complete_at_its_entry_point(distance, end) -> None:
-    """The kernel starts a program, or ld.so, at an instruction that often nothing describes."""
+@pytest.mark.parametrize(
+    ("distance", "kind", "end"), [(0, 2, End.COMPLETE), (4, 2, End.NO_UNWIND_INFO), (0, 3, End.NO_UNWIND_INFO)]
+)
+def test_a_program_is_complete_at_its_entry_point(distance, kind, end) -> None:
+    """The kernel starts a program, or ld.so, at an instruction that often nothing describes.
+
+    What perf inject --jit writes is neither, and its entry point is its one function.
+    """
     program = Program("x86_64", [Function(False, [], 3, has_entry=False)])
     machine, _ = program.run([0], Random(1))
     machine.registers[machine.frame] = 0x1234
     data = bytearray(program.file().bytes())
+    struct.pack_into("<H", data, 16, kind)  # ET_EXEC or ET_DYN, without PT_DYNAMIC
     struct.pack_into("<Q", data, 24, TEXT + SITE + 4 - distance)  # e_entry
     unwinder, finder = unwinder_of(open_elf(bytes(data)), "x86_64")
     result = unwinder.unwind(stacks_of([machine], 1 << 15), finder)

@@ -80,3 +80,26 @@ def test_signal_frames_are_unwound(how, alternate) -> None:
     # the sampled instruction, the trampoline's first, and the interrupted one; the rest are return addresses
     assert result.is_exact.tolist()[:3] == [True, True, True]
     assert not result.is_exact[3:].any()
+
+
+def test_a_change_of_stacks_that_is_described_as_a_signal_frame_was_called() -> None:
+    """OCaml's caml_start_program: a call ends there, so it and its caller have return addresses."""
+    text = b"\x90" * 0xFFB + bytes.fromhex("e810000000") + b"\x90" * 64
+    frames = [Frame(TEXT + 0xFF0, 32, saved_by_expression(), signal=True)]
+    result, chain = signalled("x86_64", text, frames, X86_CONTEXT)
+    assert result.chain.row(0).tolist()[:3] == chain[:3]
+    assert result.is_exact.tolist()[:3] == [True, False, False]
+
+
+def test_a_caller_on_another_stack_that_a_register_keeps_was_not_copied() -> None:
+    """OCaml's calls of C: the CFA is in rbx, far from the copied stack; that of a frame pointer would be damage."""
+    for register, end in ((3, End.OTHER_STACK), (6, End.BROKEN)):
+        frames = [Frame(TEXT, 64, bytes([0x0C, register, 16, 0x90, 1]))]  # DW_CFA_def_cfa, the return address below it
+        program = Program("x86_64", [Function(False, [], 1, has_entry=False)])
+        machine, chain = program.run([0], Random(1))
+        machine.registers[register] = 0x5555_0000_0000
+        file = program.file()
+        file.frames += frames
+        unwinder, finder = unwinder_of(open_elf(file.bytes()), "x86_64")
+        result = unwinder.unwind(stacks_of([machine], 1 << 15), finder)
+        assert (result.chain.row(0).tolist(), result.end.tolist()) == (chain[:1], [end])

@@ -92,7 +92,7 @@ def test_a_frame_pointer_that_points_nowhere_ends_the_chain() -> None:
 @pytest.mark.parametrize(("inner", "end"), [(1, End.COMPLETE), (0, End.NO_UNWIND_INFO)])
 def test_a_return_address_of_0_ends_a_chain_of_frame_pointers_behind_a_call(inner, end) -> None:
     """In the sampled function it is no thread's start: x264's assembly points anywhere with that register."""
-    program = Program("x86_64", [Function(True, [], 1, has_entry=False)])
+    program = Program("aarch64", [Function(True, [], 1, has_entry=False)])
     machine, chain = program.run([0] * (1 + inner), Random(1))
     machine.memory[STACK_TOP - 8] = 0
     result = unwound(program, [machine])

@@ -12,9 +12,9 @@ from perf2x.base.errors import FormatError
 from perf2x.base.files.unpack_limit import limit_unpacking
 from perf2x.pipeline.load import load
 from perf2x.pipeline.load_options import LoadOptions
+from perf2x.storage.dataset.check_pages import pages
 from perf2x.storage.dataset.dataset_schema import schema_of
-from perf2x.storage.dataset.page_headers import pages
-from perf2x.storage.dataset.write.recording_row import recording_table
+from perf2x.storage.dataset.write.table_rows import recording_table
 from tests.support.command import perf2x
 from tests.support.datasets import add_recording, stored
 from tests.support.recordings import CORPUS

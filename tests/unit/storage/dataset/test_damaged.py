@@ -227,7 +227,7 @@ def test_other_folders_are_no_datasets(tmp_path: Path) -> None:
 
 
 def test_recordings_that_failed_are_counted(dataset: Path) -> None:
-    from perf2x.storage.dataset.write.empty_profile import failed_recording
+    from perf2x.storage.dataset.write.recording_to_store import failed_recording
 
     write_recording(dataset, failed_recording(b"1" * 16, "x.data", "x.data: no recording", {}))
     loaded = load([str(dataset)], LoadOptions())

@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perf2x.storage.dataset.content_ids import as_rows
-from perf2x.storage.dataset.id_index import IdIndex
+from perf2x.storage.dataset.content_ids import IdIndex, as_rows
 
 pa = pytest.importorskip("pyarrow")
 
@@ -28,7 +27,7 @@ def test_the_first_of_equal_ids_is_found(known: list[bytes], others: list[bytes]
 @given(st.lists(an_id), st.lists(an_id))
 def test_lines_of_places_stay_in_order(named: list[bytes], places: list[bytes]) -> None:
     from perf2x.storage.dataset.arrow_columns import ids
-    from perf2x.storage.dataset.read.lines_index import LinesIndex
+    from perf2x.storage.dataset.read.read_dataset import LinesIndex
 
     places += named[::2]
     lines = pa.table({"place_id": ids(rows(named)), "line": list(range(len(named)))})

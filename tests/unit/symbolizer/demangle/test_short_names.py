@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from perf2x.symbolizer.demangle.brackets import abbreviate, abbreviate_by_token
 from perf2x.symbolizer.demangle.demangle import _printed_by_llvm, full_name, short_name
+from perf2x.symbolizer.demangle.rust_names import short_rust
 from perf2x.symbolizer.demangle.short_cxx import short_by_llvm, short_cxx
-from perf2x.symbolizer.demangle.short_rust import short_rust
 
 STORED = [line.split("\t") for line in (Path(__file__).parents[1] / "data/names.tsv").read_text("utf-8").splitlines()]
 

@@ -10,14 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perf2x.base.errors import ObjectError
-from perf2x.binaries.dwarf.aranges import unit_ranges
 from perf2x.binaries.dwarf.attribute_forms import AbbreviationTable, UnitEncoding
 from perf2x.binaries.dwarf.compilation_units import DebugFile, Unit
 from perf2x.binaries.dwarf.debug_sections import DebugSections
 from perf2x.binaries.dwarf.dwarf_functions import MAX_REFERENCES, scopes
-from perf2x.binaries.dwarf.dwo_files import DwoFiles
-from perf2x.binaries.dwarf.dwp_package import package_contributions
-from perf2x.binaries.dwarf.line_lookup import UnitLines
+from perf2x.binaries.dwarf.dwp_package import DwoFiles, package_contributions
+from perf2x.binaries.dwarf.line_lookup import UnitLines, unit_ranges
 from perf2x.binaries.dwarf.line_table import LineTables
 from perf2x.binaries.dwarf.read_budget import ReadBudget
 from perf2x.binaries.elf.elf_file import open_elf

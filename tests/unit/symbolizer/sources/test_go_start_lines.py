@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from perf2x.binaries.elf.elf_file import open_elf
-from perf2x.binaries.find.object_files import ObjectFiles
-from perf2x.binaries.find.object_finder import Finder
+from perf2x.binaries.find.object_finder import Finder, ObjectFiles
 from perf2x.binaries.find.search_paths import SearchPaths
 from perf2x.model.diagnostics import Diagnostics
 from perf2x.symbolizer.source_locations import DebugFunction, source_locations_of
@@ -45,6 +44,7 @@ def test_generic_functions_go_by_their_name_without_types() -> None:
 
 @pytest.mark.parametrize(("broken", "start"), [(False, 7), (True, 21)])
 def test_the_table_tells_where_debug_info_lies_beside_it(broken: bool, start: int, tmp_path: Path) -> None:
+    pytest.importorskip("symbolic", reason="the dwarf extra is not installed")
     debug = open_elf(DATA / "inlines.so")
     diagnostics = Diagnostics()
     options = SymbolOptions(cache_dir=tmp_path)

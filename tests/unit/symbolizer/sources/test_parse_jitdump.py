@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perf2x.base.errors import ObjectError
+from perf2x.binaries.elf.elf_file import open_elf
 from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.profile.profile import Profile
 from perf2x.model.recording.events import Want
@@ -24,6 +25,7 @@ from tests.forge.samples import Sample
 from tests.forge.session import Session, write_file
 from tests.support.jitdump_writer import code_load, debug, header, move
 from tests.support.profile_builder import lines_of
+from tests.support.tiny_elf import TinySection, TinySymbol, symbol_sections, tiny_elf
 
 CODE = 0x7F0000001000
 MONOTONIC = Event(flags=frozenset({"sample_id_all", "use_clockid"}), clockid=1)
@@ -72,6 +74,30 @@ def test_moved_code_keeps_its_name_and_lines(tmp_path) -> None:
         tmp_path, dump, [sample(250, CODE + 9), sample(350, CODE + 0x1001), sample(351, CODE + 0x1008)]
     )
     assert leaves(profile) == [[("f", "/a.js", 9)], [("f", "/a.js", 7)], [("f", "/a.js", 9)]]
+
+
+def test_lines_outside_their_code_are_left_out_and_counted(tmp_path) -> None:
+    """V8 adds the size of an ELF header to addresses; what it did not fill in is anywhere."""
+    name = "JS:^work /w.js:3:14"
+    lines = [(CODE + 64, 3, b"/w.js"), (CODE + 64 + 8, 4, b"/w.js"), (CODE - 9, 12032, b"x"), (CODE + 64 + 16, 9, b"x")]
+    dump = header() + debug(CODE, *lines) + code_load(50, CODE, name, 1) + debug(CODE, (CODE + 16, 5, b"/a.py"))
+    dump += code_load(60, CODE + 32, "f", 2)
+    profile, diagnostics = convert(tmp_path, dump, [sample(200, CODE), sample(201, CODE + 9)])
+    assert [line for ((*_, line),) in leaves(profile)] == [3, 4]
+    assert diagnostics["jitdump_lines_outside"] == 2
+    assert parse_jitdump(header() + debug(CODE, (CODE + 16, 5, b"a")) + code_load(1, CODE, "f", 2), "x").outside == 1
+
+
+def test_injected_code_is_named_as_in_its_dump(tmp_path) -> None:
+    name, text = "JS:*work /tmp/w.js:3:14", TinySection(".text", b"\x90" * 64, 0x80, flags=6)
+    file = tiny_elf([text, *symbol_sections([TinySymbol(name, 0x80, 64)], 2)])
+    (tmp_path / "tmp").mkdir()
+    (tmp_path / "tmp" / "jitted-5-1.so").write_bytes(file)
+    offset = open_elf(file).segments[0].offset
+    mapped = Mmap2(pid=5, tid=5, addr=CODE, len=64, pgoff=offset, filename="/tmp/jitted-5-1.so", stamp=Stamp(5, 5, 100))
+    injected, _ = convert(tmp_path, header(), [mapped, sample(200, CODE + 9)])
+    raw, _ = convert(tmp_path, header() + code_load(150, CODE, name, 1), [sample(200, CODE + 9)])
+    assert leaves(injected) == leaves(raw) and leaves(raw)[0][0][0] == "work w.js:3"
 
 
 def test_memory_mapped_after_the_load_does_not_hide_the_code(tmp_path) -> None:

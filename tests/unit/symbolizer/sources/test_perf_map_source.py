@@ -15,8 +15,13 @@ from perf2x.model.recording.sideband import Sideband
 from perf2x.plugins.registry import load_symbol_sources
 from perf2x.reader import open_recording
 from perf2x.symbolizer.sources.jit_names import jit_function
-from perf2x.symbolizer.sources.perf_map_paths import FIRST_PID_NAMESPACE, ProcessNamespaces
-from perf2x.symbolizer.sources.perf_map_source import PerfMap, PerfMapSource, read_perf_map
+from perf2x.symbolizer.sources.perf_map_source import (
+    FIRST_PID_NAMESPACE,
+    PerfMap,
+    PerfMapSource,
+    ProcessNamespaces,
+    read_perf_map,
+)
 from perf2x.symbolizer.symbol_options import SymbolOptions
 from perf2x.symbolizer.symbol_report import SymbolReport
 from perf2x.symbolizer.symbolize import symbolize

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from perf2x.binaries.find.object_files import ObjectFiles
-from perf2x.binaries.find.object_finder import Finder
+from perf2x.binaries.find.object_finder import Finder, ObjectFiles
 from perf2x.binaries.find.search_paths import SearchPaths
 from perf2x.model.diagnostics import Diagnostics
 from perf2x.plugins.contracts import SymbolSourceContract

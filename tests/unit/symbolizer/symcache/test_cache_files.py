@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perf2x.symbolizer.symcache.cache_files import read_checksummed, write_checksummed
+from perf2x.symbolizer.symcache.build_symcache import read_checksummed, write_checksummed
 
 
 @given(data=st.binary(max_size=80), more=st.data())

@@ -5,9 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perf2x.symbolizer.symcache.enclosing_functions import MAX_STEPS, enclosing_functions
 from perf2x.symbolizer.symcache.first_lines import NOTHING
-from perf2x.symbolizer.symcache.read_symcache import Symcache
+from perf2x.symbolizer.symcache.read_symcache import MAX_STEPS, Symcache, enclosing_functions
 from tests.support.examples import examples
 
 NAMES = ["", "work", "main", "operator()", "operator()<int>", "operator()" * 20, "_ZN" + "x" * 200, "operator(", "f"]

@@ -10,7 +10,7 @@ import pytest
 
 from perf2x.base.errors import OptionError
 from perf2x.model.diagnostics import Severity
-from perf2x.model.profile.waits import Wait
+from perf2x.model.profile.profile import Wait
 from perf2x.pipeline.load import load
 from perf2x.pipeline.load_options import LoadOptions
 from perf2x.pipeline.load_result import Loaded

@@ -6,8 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from perf2x.model.profile.profile import Profile
-from perf2x.model.profile.waits import Wait, placed_waits, wait_ends
+from perf2x.model.profile.profile import Profile, Wait, placed_waits, wait_ends
 from perf2x.pipeline.load import load
 from perf2x.pipeline.load_options import LoadOptions
 

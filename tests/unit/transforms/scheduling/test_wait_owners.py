@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from perf2x.model.profile.waits import Wait
+from perf2x.model.profile.profile import Wait
 from perf2x.model.recording.sideband import Sideband
 from perf2x.plugins.contracts import ProfileBuilder
 from perf2x.transforms.scheduling.schedule import Departures, has_ended

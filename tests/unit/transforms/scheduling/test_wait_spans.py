@@ -4,10 +4,10 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perf2x.model.profile.waits import Wait
+from perf2x.model.profile.profile import Wait
 from perf2x.transforms.scheduling.schedule import Departures, Schedule, kinds_of_states
 from perf2x.transforms.scheduling.thread_times import ThreadTimes
-from perf2x.transforms.scheduling.wait_spans import clipped, spans_of
+from perf2x.transforms.scheduling.wait_rows import clipped, spans_of
 
 END = 40
 Moments = list[tuple[int, int]]

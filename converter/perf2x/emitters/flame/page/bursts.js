@@ -7,7 +7,7 @@ const FEWEST_COLUMNS = 8;
 const MOST_COLUMNS = 600;
 
 class Bursts {
-  /** data: {origin, time, row, value?, latency?, lasts?} in any order, rows: the profile's {value, count}, duration: microseconds. */
+  /** data: {origin, time, row, value?, latency?, lasts?, cpu?} in any order, rows: the profile's {value, count, thread?}, duration: microseconds. */
   constructor(data, rows, duration) {
     this.origin = BigInt(data.origin);
     this.row = data.row.map(addedUp());
@@ -16,6 +16,8 @@ class Bursts {
     this.value = data.value || this.row.map((row) => rows.value[row] / rows.count[row]);
     this.latency = data.latency || null;
     this.lasts = data.lasts || [];
+    this.cpu = data.cpu ? data.cpu.map(addedUp()) : null;
+    this.thread = rows.thread || [];
     this.waits = [...this.lasts.keys()].filter((at) => this.lasts[at]);
     this.duration = Math.max(duration, this.time.reduce((most, time, at) => Math.max(most, time + (this.lasts[at] || 1)), 1));
     this.column = columnLength(this.duration);
@@ -23,36 +25,44 @@ class Bursts {
     this.columns = Math.ceil(this.duration / this.column);
   }
 
-  /** Sums of all cells, column by column, of the samples whose rows are wanted (a set of row numbers): of what ran, or of waits. */
-  grid(wanted, kind, ofWaits = false) {
+  /** Cells of a group, and one that stays empty. */
+  get size() {
+    return this.columns * BURST_ROWS + 1;
+  }
+
+  /**
+   * Sums of all cells, group by group, column by column, of the samples whose rows are wanted (a set of row numbers): of what ran, or of waits.
+   * `groupOf` tells the group of a thread and sample.
+   */
+  grid(wanted, kind, ofWaits = false, groups = 1, groupOf = (_thread, _at) => 0) {
     const waits = ofWaits ? this.waits.filter((at) => wanted.has(this.row[at])) : [];
-    if (ofWaits) return (kind === "count" ? this.covering(waits) : this.waited(waits)).subarray(0, -1);
-    const cells = new Float64Array(this.columns * BURST_ROWS + 1);
+    const cells = new Float64Array(this.size * groups);
+    const first = (at) => this.size * groupOf(this.thread[this.row[at]], at);
+    if (ofWaits) return (kind === "count" ? this.covering(waits, first, cells) : this.waited(waits, first, cells)).subarray(0, -1);
     for (let at = 0; at < this.time.length; at += 1) {
       if (this.lasts[at] || !wanted.has(this.row[at])) continue;
-      cells[Math.floor(this.time[at] / this.cell)] += kind === "count" ? 1 : this[kind][at];
+      cells[first(at) + Math.floor(this.time[at] / this.cell)] += kind === "count" ? 1 : this[kind][at];
     }
     return cells.subarray(0, -1);
   }
 
   /** How many waits each cell has a part in. */
-  covering(waits) {
-    const steps = new Float64Array(this.columns * BURST_ROWS + 1);
+  covering(waits, first, steps) {
     for (const at of waits) {
-      steps[Math.floor(this.time[at] / this.cell)] += 1;
-      steps[Math.ceil((this.time[at] + this.lasts[at]) / this.cell)] -= 1;
+      steps[first(at) + Math.floor(this.time[at] / this.cell)] += 1;
+      steps[first(at) + Math.ceil((this.time[at] + this.lasts[at]) / this.cell)] -= 1;
     }
     return steps.map(addedUp());
   }
 
   /** Nanoseconds of waits in each cell: whole microseconds, so that sums are exact and nothing is left where nothing is. */
-  waited(waits) {
-    const cells = this.covering(waits);
+  waited(waits, first, steps) {
+    const cells = this.covering(waits, first, steps);
     const missing = new Float64Array(cells.length);
     for (const at of waits) {
       const [from, to] = [this.time[at], this.time[at] + this.lasts[at]];
-      missing[Math.floor(from / this.cell)] += from % this.cell;
-      missing[Math.ceil(to / this.cell) - 1] += Math.ceil(to / this.cell) * this.cell - to;
+      missing[first(at) + Math.floor(from / this.cell)] += from % this.cell;
+      missing[first(at) + Math.ceil(to / this.cell) - 1] += Math.ceil(to / this.cell) * this.cell - to;
     }
     return cells.map((count, cell) => 1000 * (count * this.cell - missing[cell]));
   }
@@ -104,19 +114,19 @@ class Bursts {
 class LaneBursts extends Bursts {
   /** @param {LaneSums} lanes @param {number[]} thread of each row */
   constructor(lanes, thread) {
-    super({ origin: lanes.origin, time: [], row: [] }, { value: [], count: [] }, lanes.parts * lanes.length);
+    super({ origin: lanes.origin, time: [], row: [] }, { value: [], count: [], thread }, lanes.parts * lanes.length);
     this.lanes = lanes;
-    this.thread = thread;
     Object.assign(this, { cell: lanes.length, column: lanes.length * BURST_ROWS, columns: Math.ceil(lanes.parts / BURST_ROWS) });
   }
 
-  grid(wanted, _, ofWaits = false) {
+  grid(wanted, _, ofWaits = false, groups = 1, groupOf = (_thread, _at) => 0) {
     const { parts, ran, waited } = this.lanes;
-    const cells = new Float64Array(this.columns * BURST_ROWS);
+    const cells = new Float64Array(this.size * groups);
     for (const thread of new Set([...wanted].map((row) => this.thread[row]))) {
-      for (let at = 0; at < parts; at += 1) cells[at] += 1000 * (ofWaits ? waited : ran)[thread * parts + at];
+      const first = this.size * groupOf(thread, -1);
+      for (let at = 0; at < parts; at += 1) cells[first + at] += 1000 * (ofWaits ? waited : ran)[thread * parts + at];
     }
-    return cells;
+    return cells.subarray(0, -1);
   }
 }
 

@@ -5,23 +5,38 @@ const WHOLE = new Set(["merged", "split", "process"]); // choices of threads tha
 const MOST_CHOICES = 300; // what one can look through; typing finds the others
 const threadList = { choices: [], shown: [], active: -1 };
 
+const processLabel = ({ process, pid }) => `${process || "?"} (${pid})`;
+
+/** What rows cost by process. */
+function costsByProcess(rows = profile.rowsOf(profile.defaultEvent, null)) {
+  const costs = new Map();
+  for (const row of rows) {
+    const process = processLabel(profile.threads[profile.rows.thread[row]]);
+    costs.set(process, (costs.get(process) || 0) + profile.rows.value[row]);
+  }
+  return costs;
+}
+
 /** Whether many processes share the costs, as in a recording of a whole system: merged stacks would be nobody's. */
 function isManyProcesses() {
-  const costs = new Map();
   if (profile.compare) return false;
-  for (const row of profile.rowsOf(profile.defaultEvent, null)) {
-    const { pid } = profile.threads[profile.rows.thread[row]];
-    costs.set(pid, (costs.get(pid) || 0) + profile.rows.value[row]);
-  }
-  const all = [...costs.values()];
+  const all = [...costsByProcess().values()];
   return all.length > 3 && Math.max(...all) < 0.8 * all.reduce((a, b) => a + b, 0);
 }
 
 function fillHeader() {
   $("title").textContent = $("title").title = profile.title;
   $("facts").textContent = $("facts").title = profile.facts.join("  ·  ");
+  for (const line of profile.advice || []) $("advice").append(Object.assign(document.createElement("p"), { textContent: line }));
+  $("advice").hidden = !profile.advice?.length;
   profile.events.forEach((event, row) => isSampled(row) && $("event").add(new Option(`${event.name}  (${samplesOf(row)})`, String(row))));
-  $("event").parentElement.hidden = $("event").options.length < 2;
+  for (const choice of [$("event"), $("recording")]) choice.parentElement.hidden = choice.options.length < 2;
+}
+
+/** What the view says that is true of another recording, too: numbers of threads and events are not. */
+function sharedFragment() {
+  const { event, thread, range, zoom, box, open } = readFragment("", fields);
+  return writeFragment({ ...state, event, thread, range, zoom, box, open }, fields);
 }
 
 /** Events without samples are no choice; an empty recording has its default event all the same. */
@@ -159,5 +174,6 @@ function listenToThreads() {
   field.oninput = () => openThreads(field.value);
   field.onblur = closeThreads;
   field.onkeydown = onThreadKey;
+  $("recording").onchange = () => location.assign(`${$("recording").value}#${sharedFragment()}`);
   $("event").onchange = () => choose("event", Number($("event").value));
 }

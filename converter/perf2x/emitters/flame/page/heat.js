@@ -1,9 +1,11 @@
 "use strict";
 // The heat map of bursts: draws it, and lets pointer and keys choose a part of the time.
 
-const HEAT = { left: 46, top: 4, foot: 16 };
+const HEAT = { top: 4, foot: 16, row: 10 };
+const MOST_HEAT_ROWS = 24; // processes; those beyond are one row
 let bursts = null;
-const heat = { cells: null, cursor: 0, anchor: -1, ends: [], ofWaits: false };
+/** labels: of rows that are processes or CPUs, and step: how many cells of a grid one of theirs is; of fractions of a column neither. */
+const heat = { cells: null, cursor: 0, anchor: -1, ends: [], ofWaits: false, labels: [], step: 0 };
 
 function prepareBursts() {
   if (profile.lanes) bursts = new LaneBursts(profile.lanes, profile.rows.thread);
@@ -11,7 +13,7 @@ function prepareBursts() {
 }
 
 /** The parts of the view that need times. */
-const burstFields = () => (bursts ? { bursts: oneOf("off", "on", "off"), heat: oneOf("ran", "ran", "waits"), range: { initial: null, read: readRange, write: (range) => (range ? range.join("-") : "") } } : {});
+const burstFields = () => (bursts ? { bursts: oneOf("off", "on", "off"), heat: oneOf("ran", "ran", "waits"), rows: oneOf("parts", "parts", "process", ...(bursts.cpu ? ["cpu"] : [])), range: { initial: null, read: readRange, write: (range) => (range ? range.join("-") : "") } } : {});
 
 function readRange(text) {
   const [from, to] = text.split("-").map(Number);
@@ -40,25 +42,63 @@ function showBursts() {
   $("bursts").hidden = !bursts || state.bursts !== "on";
   if ($("bursts").hidden) return;
   const wanted = new Set(profile.rowsOf(state.event, oneThread()));
-  const [ran, waits] = [false, true].map((ofWaits) => bursts.grid(wanted, state.weight, ofWaits));
+  const { labels, of } = heatRows(wanted);
+  const [ran, waits] = [false, true].map((ofWaits) => bursts.grid(wanted, state.weight, ofWaits, labels.length || 1, of));
   heat.ofWaits = isFilled(waits) && (state.heat === "waits" || !isFilled(ran));
-  heat.cells = heat.ofWaits ? waits : ran;
+  heat.labels = labels;
+  heat.cells = arranged(heat.ofWaits ? waits : ran);
+  heat.cursor = clamp(heat.cursor, heat.cells.length - 1);
   heat.ends = heatClasses(heat.cells);
+  $("heat").style.height = labels.length ? `${Math.max(60, Math.min(labels.length * HEAT.row + HEAT.top + HEAT.foot, innerHeight / 3))}px` : "";
+  $("heat-rows").hidden = !bursts.cpu && costsByProcess().size < 2;
+  $("cpu-rows").hidden = !bursts.cpu;
   $("heat-kind").hidden = !isFilled(waits) || !isFilled(ran);
   showHeatScale();
   sayRange();
   paintBursts();
 }
 
+/** What rows are called that are processes, dearest first, or CPUs, and the row of a thread and sample; no names where rows are fractions of a column. */
+function heatRows(wanted) {
+  if (state.rows === "parts") return { labels: [], of: () => 0 };
+  if (state.rows === "cpu") {
+    const cpus = [...new Set(bursts.cpu)].sort((a, b) => a - b);
+    const place = new Map(cpus.map((cpu, at) => [cpu, at]));
+    return { labels: cpus.map((cpu) => (cpu < 0 ? "no CPU" : `CPU ${cpu}`)), of: (_, at) => place.get(bursts.cpu[at]) };
+  }
+  const costs = costsByProcess([...wanted]);
+  const order = [...costs.keys()].sort((a, b) => costs.get(b) - costs.get(a));
+  const place = new Map(order.map((process, at) => [process, Math.min(at, MOST_HEAT_ROWS - 1)]));
+  const left = order.length - MOST_HEAT_ROWS + 1;
+  return { labels: left > 1 ? [...order.slice(0, MOST_HEAT_ROWS - 1), `${left} others`] : order, of: (thread) => place.get(processLabel(profile.threads[thread])) };
+}
+
+/** Cells as they are drawn, column by column: of rows with names as many columns as are told apart. */
+function arranged(grid) {
+  heat.step = heat.labels.length && [1, 2, 5, 10, 25, 50].find((step) => grid.length <= heat.labels.length * step * MOST_COLUMNS + 1 || step === 50);
+  if (!heat.step) return grid;
+  const cells = new Float64Array((heat.labels.length * bursts.columns * BURST_ROWS) / heat.step);
+  grid.forEach((sum, at) => sum && (cells[Math.floor((at % bursts.size) / heat.step) * heat.labels.length + Math.floor(at / bursts.size)] += sum));
+  return cells;
+}
+
+const rowCount = () => heat.labels.length || BURST_ROWS;
+const columnLasts = () => (heat.step ? heat.step * bursts.cell : bursts.column);
+
+/** The cell of the grid that one begins with. */
+const gridCell = (cell) => (heat.step ? Math.floor(cell / rowCount()) * heat.step : cell);
+
 function heatPlace() {
   const canvas = $("heat");
-  const width = canvas.clientWidth - HEAT.left - 4;
-  return { canvas, wide: Math.min(width / bursts.columns, 64), tall: (canvas.clientHeight - HEAT.top - HEAT.foot) / BURST_ROWS };
+  const left = heat.step ? Math.min(150, canvas.clientWidth / 3) : 46;
+  const columns = heat.cells.length / rowCount();
+  return { canvas, left, columns, wide: Math.min((canvas.clientWidth - left - 4) / columns, 64), tall: (canvas.clientHeight - HEAT.top - HEAT.foot) / rowCount() };
 }
 
 function paintBursts() {
   if ($("bursts").hidden) return;
-  const { canvas, wide, tall } = heatPlace();
+  const place = heatPlace();
+  const { canvas, left, columns, wide, tall } = place;
   const ratio = devicePixelRatio || 1;
   [canvas.width, canvas.height] = [Math.round(canvas.clientWidth * ratio), Math.round(canvas.clientHeight * ratio)];
   const pen = canvas.getContext("2d");
@@ -66,21 +106,21 @@ function paintBursts() {
   const dark = document.documentElement.dataset.theme === "dark";
   const style = getComputedStyle(document.documentElement);
   pen.fillStyle = style.getPropertyValue("--ground");
-  pen.fillRect(HEAT.left, HEAT.top, wide * bursts.columns, tall * BURST_ROWS);
-  const [first, last] = state.range ? bursts.cells(state.range) : [0, heat.cells.length];
+  pen.fillRect(left, HEAT.top, wide * columns, tall * rowCount());
+  const [first, last] = state.range ? bursts.cells(state.range) : [0, Infinity];
   heat.cells.forEach((sum, cell) => {
     if (!sum) return;
-    pen.globalAlpha = cell < first || cell > last ? 0.25 : 1;
+    pen.globalAlpha = gridCell(cell) + Math.max(heat.step - 1, 0) < first || gridCell(cell) > last ? 0.25 : 1;
     pen.fillStyle = heatColour(heat.ends.findIndex((end) => sum <= end), dark);
-    const [x, y] = cellPlace(cell, wide, tall);
+    const [x, y] = cellPlace(cell, place);
     pen.fillRect(x, y, Math.max(wide - (wide > 4 ? 0.5 : 0), 0.5), tall);
   });
   pen.globalAlpha = 1;
-  paintAxes(pen, style, wide, tall);
-  if (document.activeElement === canvas) outlineCell(pen, heat.cursor, wide, tall, style.getPropertyValue("--ink"));
+  paintAxes(pen, style, place);
+  if (document.activeElement === canvas) outlineCell(pen, heat.cursor, place, style.getPropertyValue("--ink"));
 }
 
-const cellPlace = (cell, wide, tall) => [HEAT.left + Math.floor(cell / BURST_ROWS) * wide, HEAT.top + (cell % BURST_ROWS) * tall];
+const cellPlace = (cell, { left, wide, tall }) => [left + Math.floor(cell / rowCount()) * wide, HEAT.top + (cell % rowCount()) * tall];
 
 /** From pale to red, or from dark to bright where the page is dark; waits from pale to blue. */
 function heatColour(at, dark) {
@@ -99,22 +139,26 @@ function showHeatScale() {
   }));
 }
 
-function paintAxes(pen, style, wide, tall) {
+function paintAxes(pen, style, { left, columns, wide, tall }) {
   pen.fillStyle = style.getPropertyValue("--soft");
   pen.font = "10px system-ui, sans-serif";
   pen.textBaseline = "middle";
   pen.textAlign = "right";
-  [0, 0.5, 1].forEach((part) => pen.fillText(part ? spoken(part * bursts.column * 1000, "nanoseconds") : "0", HEAT.left - 4, HEAT.top + 4 + part * (tall * BURST_ROWS - 8)));
+  const every = Math.ceil((HEAT.row - 1) / tall);
+  heat.labels.forEach((label, row) => row % every || pen.fillText(shortened(label, Math.floor(left / 6)), left - 4, HEAT.top + (row + 0.5) * tall));
+  if (!heat.step) [0, 0.5, 1].forEach((part) => pen.fillText(part ? spoken(part * bursts.column * 1000, "nanoseconds") : "0", left - 4, HEAT.top + 4 + part * (tall * BURST_ROWS - 8)));
   pen.textAlign = "left";
   const step = niceStep(Math.max(1, 90 / wide));
-  for (let column = 0; column < bursts.columns; column += step) {
-    pen.fillText(tickText(column * bursts.column * 1000, step * bursts.column * 1000, bursts.duration * 1000, "nanoseconds"), HEAT.left + column * wide, HEAT.top + tall * BURST_ROWS + 9);
+  const lasts = columnLasts() * 1000;
+  for (let column = 0; column < columns; column += step) {
+    pen.fillText(tickText(column * lasts, step * lasts, bursts.duration * 1000, "nanoseconds"), left + column * wide, HEAT.top + tall * rowCount() + 9);
   }
 }
 
 /** A line around the cell that keys move. */
-function outlineCell(pen, cell, wide, tall, colour) {
-  const [x, y] = cellPlace(cell, wide, tall);
+function outlineCell(pen, cell, place, colour) {
+  const [x, y] = cellPlace(cell, place);
+  const { wide, tall } = place;
   pen.strokeStyle = colour;
   pen.lineWidth = 1.5;
   pen.strokeRect(x - 1, y - 1, Math.max(wide, 2) + 1.5, tall + 2);
@@ -122,17 +166,18 @@ function outlineCell(pen, cell, wide, tall, colour) {
 
 /** The cell at a place on screen, the nearest one outside of the grid. */
 function cellAt(event) {
-  const { canvas, wide, tall } = heatPlace();
+  const { canvas, left, columns, wide, tall } = heatPlace();
   const place = canvas.getBoundingClientRect();
-  const column = Math.floor((event.clientX - place.left - HEAT.left) / wide);
+  const column = Math.floor((event.clientX - place.left - left) / wide);
   const row = Math.floor((event.clientY - place.top - HEAT.top) / tall);
-  return clamp(column, bursts.columns - 1) * BURST_ROWS + clamp(row, BURST_ROWS - 1);
+  return clamp(column, columns - 1) * rowCount() + clamp(row, rowCount() - 1);
 }
 
 const clamp = (value, most) => Math.max(0, Math.min(value, most));
 
 function chooseCells(one, other) {
-  state.range = bursts.range(one, other);
+  const [first, last] = [one, other].map(gridCell).sort((a, b) => a - b);
+  state.range = bursts.range(first, last + Math.max(heat.step - 1, 0));
   sayRange();
   paintBursts();
 }
@@ -143,7 +188,7 @@ function sayRange() {
   const { range } = state;
   if (!range) {
     const cell = heat.cells[heat.cursor];
-    $("range").textContent = document.activeElement === $("heat") ? `at ${cellWords(heat.cursor)}: ${burstSize(cell)}` : "Drag over bursts to see only them; columns are time, rows fractions of a column.";
+    $("range").textContent = document.activeElement === $("heat") ? `${heat.step ? `${heat.labels[heat.cursor % rowCount()]} ` : ""}at ${cellWords(gridCell(heat.cursor))}: ${burstSize(cell)}` : `Drag over bursts to see only them; columns are time${heat.step ? "" : ", rows fractions of a column"}.`;
     return;
   }
   if (!profile.bursts) {
@@ -158,14 +203,14 @@ function sayRange() {
 const cellWords = (cell) => (cell ? spoken(Math.min(cell * bursts.cell, bursts.duration) * 1000, "nanoseconds") : "0");
 const burstSize = (sum) => spoken(Math.round(sum), profile.bursts ? chosenUnit() : "nanoseconds");
 
-const HEAT_STEPS = { ArrowLeft: -BURST_ROWS, ArrowRight: BURST_ROWS, ArrowUp: -1, ArrowDown: 1 };
+const HEAT_STEPS = { ArrowLeft: () => -rowCount(), ArrowRight: rowCount, ArrowUp: () => -1, ArrowDown: () => 1 };
 
 function onHeatKey(event) {
   if (event.ctrlKey || event.metaKey || event.altKey) return;
   const step = HEAT_STEPS[event.key];
   if (step) {
     if (event.shiftKey && heat.anchor < 0) heat.anchor = heat.cursor;
-    heat.cursor = clamp(heat.cursor + step, heat.cells.length - 1);
+    heat.cursor = clamp(heat.cursor + step(), heat.cells.length - 1);
     if (event.shiftKey) chooseCells(heat.anchor, heat.cursor);
     else heat.anchor = -1;
     sayRange();

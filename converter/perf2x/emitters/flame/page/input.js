@@ -77,10 +77,42 @@ function listen() {
   listenToPointer($("canvas"));
   listenToBursts();
   listenToOverview();
+  listenToGrip();
   listenToSharing();
   listenToRuler($("ruler"));
   addEventListener("keydown", onKey);
   addEventListener("keyup", onRangeKeyUp);
+}
+
+/** Arrows, or a pointer, make the panel wider, on phones taller. */
+function listenToGrip() {
+  const [grip, side] = [$("grip"), $("side")];
+  const place = (event) => {
+    const { right, bottom, width, height } = side.parentElement.getBoundingClientRect();
+    return 100 * (isSheet() ? (bottom - event.clientY) / height : (right - event.clientX) / width);
+  };
+  const size = (share) => {
+    side.style.flexBasis = `${Math.max(10, Math.min(share, 85))}%`;
+    resize();
+  };
+  grip.onpointerdown = (event) => grip.setPointerCapture(event.pointerId);
+  grip.onpointermove = (event) => grip.hasPointerCapture(event.pointerId) && size(place(event));
+  grip.onkeydown = (event) => {
+    const step = { ArrowLeft: 2, ArrowUp: 2, ArrowRight: -2, ArrowDown: -2, Home: -100, End: 100 }[event.key];
+    if (!step) return;
+    size(panelShare() + step);
+    event.preventDefault();
+    event.stopPropagation();
+  };
+}
+
+const isSheet = () => $("side").offsetLeft === 0;
+
+/** Percent of the window that the panel has. */
+function panelShare() {
+  const side = $("side");
+  const { clientWidth, clientHeight } = side.parentElement;
+  return Math.round(isSheet() ? (100 * side.offsetHeight) / clientHeight : (100 * side.offsetWidth) / clientWidth);
 }
 
 function togglePanel() {

@@ -209,7 +209,7 @@ function groupsOf() {
   const groups = new Map();
   for (const row of rows) {
     const thread = profile.threads[profile.rows.thread[row]];
-    const label = state.thread === "split" ? thread.label : `${thread.process || "?"} (${thread.pid})`;
+    const label = state.thread === "split" ? thread.label : processLabel(thread);
     if (!groups.has(label)) groups.set(label, { label, rows: [] });
     groups.get(label).rows.push(row);
   }
@@ -255,6 +255,7 @@ function repaint() {
 function resize() {
   const { clientWidth, clientHeight } = $("scroll");
   painter.fit(clientWidth, clientHeight);
+  $("grip").setAttribute("aria-valuenow", String(panelShare()));
   paintBursts();
   const tall = layout.height() * LEVEL + 8;
   $("room").style.height = `${tall}px`;

@@ -43,7 +43,7 @@ function showMatched() {
 
 // ---- panels
 
-const CHOICES = "nav .group button, #heat-kind button";
+const CHOICES = ":is(nav, #bursts) .group button";
 
 function showButtons() {
   for (const button of document.querySelectorAll(CHOICES)) {
@@ -189,7 +189,7 @@ function showDetail() {
   if (selected < 0 && marked < 0) {
     const event = profile.events[state.event];
     const line = event ? `${comparison ? samplesOf(state.event) : rows.reduce((sum, row) => sum + sums.count[row], 0).toLocaleString("en")} samples of ${event.name}` : "";
-    detail.replaceChildren(make("h2", {}, profile.title), make("p", {}, line), make("p", {}, `Click a box to look closer, a function below to see ${layout.isTime && profile.moments ? "when it ran" : "its callers and callees"}.`));
+    detail.replaceChildren(make("h2", {}, profile.title), make("p", {}, line), ...(comparison ? profile.facts.slice(2).map((fact) => make("p", {}, fact)) : []), make("p", {}, `Click a box to look closer, a function below to see ${layout.isTime && profile.moments ? "when it ran" : "its callers and callees"}.`));
     showCode(-1);
     return;
   }

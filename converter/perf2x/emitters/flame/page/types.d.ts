@@ -25,6 +25,7 @@ interface BurstData {
   value?: number[];
   latency?: number[];
   lasts?: number[];
+  cpu?: number[]; // differences
 }
 
 /** Samples summed by thread, event and node. */
@@ -80,6 +81,7 @@ interface Listings {
 interface PageData {
   title: string;
   facts: string[];
+  advice?: string[];
   direction: "icicle" | "flame";
   defaultEvent: number;
   compare?: { normalize: boolean; samples: boolean };
@@ -183,6 +185,7 @@ interface Elements {
   heat: HTMLCanvasElement;
   overview: HTMLCanvasElement;
   event: HTMLSelectElement;
+  recording: HTMLSelectElement;
   thread: HTMLInputElement;
   search: HTMLInputElement;
   keys: HTMLDialogElement;

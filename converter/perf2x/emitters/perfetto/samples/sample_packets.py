@@ -1,4 +1,8 @@
-"""Samples as packets, each behind the stacks, threads and CPUs that it refers to by number."""
+"""Samples as packets, each behind the stacks, threads and CPUs that it refers to by number.
+
+Waits and times between tracepoints are slices on tracks below their thread's, each with the stack where it begins.
+Readers before version 58 do not know stacks of slices, and warn of data that is lost: for them ``callstack`` is None.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -7,6 +11,7 @@ from msgspec import Struct
 
 from perf2x.base.abi.uapi import CpuMode
 from perf2x.base.columnar.arrays import I32, I64, U8, U64
+from perf2x.base.columnar.unique import unique_inverse
 from perf2x.emitters.encoding.protobuf_cells import Cells, beside, nested, numbers, packed
 from perf2x.emitters.perfetto.clocks import sequence_start
 from perf2x.emitters.perfetto.event_descriptions import event_names, perf_sample_defaults, stack_sample_defaults
@@ -14,7 +19,6 @@ from perf2x.emitters.perfetto.message import COMMON_SEQUENCE, GOES_ON, message, 
 from perf2x.emitters.perfetto.samples.frame_rows import frame_table
 from perf2x.emitters.perfetto.samples.interned_tables import interned_packets
 from perf2x.emitters.perfetto.samples.sample_sequences import Stream, streams_of
-from perf2x.emitters.perfetto.samples.span_slices import pair_packets, wait_packets
 from perf2x.emitters.perfetto.samples.stack_numbers import StackPaths, by_frequency, stack_paths
 from perf2x.emitters.perfetto.thread_ids import ThreadIds, thread_ids
 from perf2x.emitters.perfetto.trace_schema import (
@@ -26,7 +30,10 @@ from perf2x.emitters.perfetto.trace_schema import (
     TaskContext,
     TracePacket,
 )
-from perf2x.model.profile.profile import Profile, ProfileEvent
+from perf2x.emitters.perfetto.tracks.slice_packets import slice_packets, thread_slices
+from perf2x.emitters.perfetto.tracks.track_ids import TrackKind, child_track, lane_track_ids, thread_track
+from perf2x.model.printable_text import printable
+from perf2x.model.profile.profile import Profile, ProfileEvent, ProfileSamples, Wait, placed_waits, wait_ends
 
 _MODES = {
     CpuMode.KERNEL: Mode.MODE_KERNEL,
@@ -83,9 +90,9 @@ def _samples_of(profile: Profile, stream: Stream, paths: StackPaths) -> tuple[I6
     mode = np.append(np.where(profile.locations.synthetic, 0, profile.locations.mode), 0).astype(np.uint8)
     return leaves, EventSamples(
         sequence=COMMON_SEQUENCE + 1 + stream.events[0],
-        time=np.zeros(len(rows), np.uint64) if samples.time is None else samples.time[rows],
+        time=samples.times[rows],
         thread=samples.thread[rows],
-        cpu=np.full(len(rows), -1, np.int32) if samples.cpu is None else samples.cpu[rows],
+        cpu=samples.cpus[rows],
         mode=np.append(np.uint8(0), mode[paths.location[leaves]])[callstack],
         callstack=callstack,
         weights=stream.weights,
@@ -155,3 +162,49 @@ _STYLES: dict[str, tuple[Describer, Encoder]] = {
     "stack-sample": (stack_sample_defaults, _stack_samples),
     "perf-sample": (perf_sample_defaults, _perf_samples),
 }
+
+
+_NAMES = {Wait.BLOCKED: "blocked", Wait.PREEMPTED: "preempted", Wait.UNTOLD: "waiting"}
+
+
+def wait_packets(profile: Profile, rows: I64, callstack: I32 | None, ids: ThreadIds, sequence: int) -> Iterator[bytes]:
+    """Yield the waits among ``rows`` of Profile.samples; ``callstack`` (rows,) are numbers on this sequence."""
+    samples = profile.samples
+    if samples.wait is None or samples.time is None:
+        return
+    held = np.flatnonzero(placed_waits(samples)[rows] & (samples.wait[rows] != Wait.TRACED))
+    if not len(held):
+        return
+    rows, stacks = rows[held], None if callstack is None else callstack[held]
+    thread, name = ids.number[samples.thread[rows]].astype(np.int64), samples.wait[rows].astype(np.int64)
+    texts, bounds = list(_NAMES.values()), _bounds(samples, samples.time, rows)
+    yield from thread_slices(ids, thread, TrackKind.WAITS, "off-cpu", texts, bounds, name, sequence, stacks)
+
+
+def pair_packets(profile: Profile, rows: I64, callstack: I32 | None, ids: ThreadIds, sequence: int) -> Iterator[bytes]:
+    """Yield the times between tracepoints among ``rows`` of Profile.samples, which are of one event.
+
+    Those that overlap have tracks of their own: one for each lane.
+    """
+    samples = profile.samples
+    if samples.lane is None or samples.time is None:
+        return
+    held = np.flatnonzero(samples.lane[rows] > 0)
+    if not len(held):
+        return
+    rows, stacks = rows[held], None if callstack is None else callstack[held]
+    name = printable(profile.events[int(samples.event[rows[0]])].name)
+    lanes, first = np.unique(samples.lane[rows], return_index=True)
+    threads, place = unique_inverse(ids.number[samples.thread[rows[first]]].astype(np.int64))
+    yield from (thread_track(ids, row) for row in threads.tolist())
+    for lane, thread in zip(lanes.tolist(), threads[place].tolist(), strict=True):
+        yield child_track(lane_track_ids(lane), thread, name)
+    track, names = lane_track_ids(samples.lane[rows].astype(np.int64)), np.ones(len(rows), np.int64)
+    yield from slice_packets(
+        "tracepoints", [name], _bounds(samples, samples.time, rows), track, names, sequence, stacks
+    )
+
+
+def _bounds(samples: ProfileSamples, time: U64, rows: I64) -> U64:
+    bounds: U64 = np.stack([time[rows], wait_ends(samples)[rows]], axis=1)
+    return bounds

@@ -22,7 +22,7 @@ from perf2x.emitters.perfetto.tracks.track_ids import (
 )
 from perf2x.emitters.timeline.running_counter import TITLE, running_steps
 from perf2x.model.profile.profile import Profile
-from perf2x.model.recording.event_names import is_tracepoint
+from perf2x.model.recording.recorded_names import is_tracepoint
 
 _STEPS = 10_000
 _SHORTEST_STEP_NS = 1_000_000

@@ -9,13 +9,13 @@ from perf2x.base.columnar.ragged import ranges
 from perf2x.base.columnar.unique import group_rows
 from perf2x.model.profile.profile import Profile
 from perf2x.storage.dataset.parquet_files import numbers, texts
-from perf2x.storage.dataset.read.lines_index import LinesIndex
-from perf2x.storage.dataset.read.recording_rows import RecordingRows
+from perf2x.storage.dataset.read.read_dataset import LinesIndex
+from perf2x.storage.dataset.read.restore_stacks import RecordingRows
 from perf2x.storage.dataset.write.profile_places import profile_places
 from perf2x.symbolizer.demangle.demangle import NameStyle
 from perf2x.symbolizer.known.place_names import LocationNames
+from perf2x.symbolizer.object_resolver import function_row
 from perf2x.symbolizer.sources.symbol_source import Function
-from perf2x.symbolizer.styled_names import function_row
 
 if TYPE_CHECKING:
     import pyarrow

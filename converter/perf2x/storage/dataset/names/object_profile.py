@@ -1,4 +1,9 @@
-"""One object as a profile of its places, which is what names are looked up for."""
+"""One object as a profile of its places, which is what names are looked up for.
+
+The file of names of one object, which grows as more of its places get names.
+"""
+
+from typing import TYPE_CHECKING
 
 import numpy as np
 from msgspec.structs import replace
@@ -8,9 +13,17 @@ from perf2x.model.printable_text import as_recorded
 from perf2x.model.profile.profile import Locations, Mappings, Profile
 from perf2x.model.recording.build_ids import KERNEL
 from perf2x.model.recording.events import Session
+from perf2x.storage.dataset.dataset_folder import Storage
+from perf2x.storage.dataset.dataset_schema import SUFFIX, arrow
 from perf2x.storage.dataset.names.unnamed_places import CodeObject
-from perf2x.storage.dataset.write.code_objects import code_objects
-from perf2x.storage.dataset.write.empty_profile import empty_profile
+from perf2x.storage.dataset.parquet_files import id_rows, numbers, places_in, read_stored
+from perf2x.storage.dataset.write.profile_places import code_objects
+from perf2x.storage.dataset.write.recording_to_store import PlaceNames, empty_profile
+from perf2x.storage.dataset.write.table_rows import lines_table
+from perf2x.storage.dataset.write.write_recording import write_file
+
+if TYPE_CHECKING:
+    import pyarrow
 
 
 def object_profile(code: CodeObject) -> Profile:
@@ -68,3 +81,21 @@ def _mappings(code: CodeObject, strings: StringInterner) -> Mappings:
         is_kernel=np.array([row["is_kernel"] for row in rows], np.bool_),
         has_functions=no, has_filenames=no, has_line_numbers=no, has_inline_frames=no,
     )  # fmt: skip
+
+
+def add_lines(storage: Storage, code_object: bytes, names: PlaceNames) -> None:
+    """Add names of places to those that the object has in the dataset; a place that comes again has the new ones.
+
+    FormatError when its file is damaged, OutputError when it cannot be written.
+    """
+    name, lines = f"lines/object-{code_object.hex()}{SUFFIX}", lines_table(names)
+    if storage.exists(name):
+        known = read_stored(storage, name, "lines")
+        kept = places_in(known["place_id"].combine_chunks(), lines["place_id"].combine_chunks()) < 0
+        lines = arrow().concat_tables([known.filter(arrow().array(kept)), lines]).combine_chunks()
+    write_file(storage, name, "lines", [_sorted(lines)])
+
+
+def _sorted(lines: "pyarrow.Table") -> "pyarrow.Table":
+    words = np.ascontiguousarray(id_rows(lines, "place_id")).view(">u8").reshape(-1, 2).T
+    return lines.take(np.lexsort((numbers(lines, "depth"), words[1], words[0])))

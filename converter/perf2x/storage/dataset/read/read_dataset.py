@@ -3,6 +3,8 @@
 The rows of a recording in ``samples`` and ``mappings`` lie in files of the same name and folder as its row in
 ``recordings``. Those of nodes, places and lines lie in files named after it or, where files were put together since, in
 any file.
+
+Finds the lines of some places among those of a whole dataset.
 """
 
 from collections.abc import Iterable, Iterator
@@ -13,24 +15,44 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from msgspec import Struct
 
+from perf2x.base.columnar.arrays import I64, U8
+from perf2x.base.columnar.ragged import ranges
 from perf2x.base.errors import FormatError
 from perf2x.model.printable_text import as_recorded
+from perf2x.storage.dataset.content_ids import IdIndex, distinct_ids, id_order
 from perf2x.storage.dataset.dataset_address import DatasetAddress
 from perf2x.storage.dataset.dataset_schema import SUFFIX, schema_of
-from perf2x.storage.dataset.listed_files import until_whole
+from perf2x.storage.dataset.listed_files import State, superseded, until_whole
 from perf2x.storage.dataset.parquet_files import ReplacedError, files_of, id_rows, read_table, read_tables
-from perf2x.storage.dataset.read.check_row import check_row
-from perf2x.storage.dataset.read.lines_index import LinesIndex
-from perf2x.storage.dataset.read.recording_rows import NodeTable, PlaceTable, RecordingRows
-from perf2x.storage.dataset.read.restore_locations import place_table
-from perf2x.storage.dataset.read.restore_stacks import node_table
-from perf2x.storage.dataset.superseded import State, superseded
+from perf2x.storage.dataset.read.restore_profile import check_row
+from perf2x.storage.dataset.read.restore_stacks import NodeTable, PlaceTable, RecordingRows, node_table, place_table
 from perf2x.storage.dataset.write.write_recording import date_of
 
 if TYPE_CHECKING:
     import pyarrow
 
     from perf2x.storage.dataset.sql.where_condition import ChosenSamples
+
+
+class LinesIndex:
+    """The table of lines, ordered once: each recording asks for its own places."""
+
+    def __init__(self, lines: "pyarrow.Table") -> None:
+        self._lines = lines
+        ids = id_rows(lines, "place_id")
+        self._order, starts = id_order(ids)
+        self._first = np.flatnonzero(starts)
+        self._count = np.diff(np.append(self._first, len(self._order)))
+        self._places = IdIndex(ids[self._order[self._first]])
+
+    def of(self, places: U8) -> tuple["pyarrow.Table", I64]:
+        """Lines of places (n, 16) in the table's order, and (lines,) the place of each; of equal ones the first."""
+        distinct = distinct_ids(places)
+        run = self._places.find(places[distinct])
+        place, run = distinct[run >= 0], run[run >= 0]
+        rows = self._order[ranges(self._first[run], self._count[run])]
+        order = np.argsort(rows)
+        return self._lines.take(rows[order]), np.repeat(place, self._count[run])[order]
 
 
 class RecordingRow(Struct, frozen=True):

@@ -1,8 +1,11 @@
 """Rows of a dataset → the profile of a recording as it was stitched, table by table and in the stitcher's order.
 
 Names are not among it: what is known of them is looked up by place (``known_lines.py``) when the profile is named.
+
+Checks what columns' types do not say: values of a recording's row, and ids of its objects.
 """
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,10 +25,7 @@ from perf2x.model.profile.profile import (
     Threads,
 )
 from perf2x.storage.dataset.parquet_files import id_rows, is_known, numbers, texts
-from perf2x.storage.dataset.read.check_row import check_build_ids
-from perf2x.storage.dataset.read.recording_rows import RecordingRows
-from perf2x.storage.dataset.read.restore_locations import restore_locations
-from perf2x.storage.dataset.read.restore_stacks import build_stacks, used_nodes
+from perf2x.storage.dataset.read.restore_stacks import RecordingRows, build_stacks, restore_locations, used_nodes
 
 if TYPE_CHECKING:
     import pyarrow
@@ -147,3 +147,23 @@ def restore_meta(row: dict[str, Any], comments: tuple[str, ...] = (), clock_id: 
         perf_version=text["perf_version"], cpus=row["cpus"],
         command_line=tuple(as_recorded(word) for word in row["cmdline"]), comments=comments, clock_id=clock_id,
     )  # fmt: skip
+
+
+def check_row(row: dict[str, Any], source: str) -> None:
+    """FormatError for values that no recording has."""
+    for name in ("samples", "lost", "duration_ns", "clock_start_ns", "cpus", "missing_bytes"):
+        if (row[name] or 0) < 0:
+            raise FormatError(f"{source}: damaged: {name} is {row[name]}")
+    events = max(1, len(row["events"]))
+    if not 0 <= row["default_event"] < events:
+        raise FormatError(f"{source}: damaged: default_event is {row['default_event']} of {events} events")
+    check_build_ids([row["kernel_build_id"]], source)
+
+
+def check_build_ids(texts: Iterable[str], source: str) -> None:
+    """FormatError for a build id that is not hexadecimal."""
+    for text in texts:
+        try:
+            bytes.fromhex(text)
+        except ValueError:
+            raise FormatError(f"{source}: damaged: not a build id: {text[:64]!r}") from None

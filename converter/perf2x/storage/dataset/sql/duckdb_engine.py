@@ -2,6 +2,8 @@
 
 It reads nothing but the dataset and writes no file but its own temporary ones: files of others, addresses, extensions
 and settings are out of reach of the SQL that runs in it.
+
+Signals while DuckDB works end its query at once, and what their handlers raise is not lost.
 """
 
 import atexit
@@ -10,6 +12,9 @@ import errno
 import gc
 import os
 import re
+import signal
+import socket
+import threading
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -25,9 +30,7 @@ from perf2x.base.files.unpack_limit import free_space, parse_size
 from perf2x.storage.dataset.dataset_schema import SUFFIX, TABLES
 from perf2x.storage.dataset.listed_files import Listing
 from perf2x.storage.dataset.parquet_files import ReplacedError, check_file
-from perf2x.storage.dataset.sql.interrupts import ended_by_signals
-from perf2x.storage.dataset.sql.stack_views import define_stack_views
-from perf2x.storage.dataset.sql.table_views import as_pattern, quoted, view_statements
+from perf2x.storage.dataset.sql.table_views import as_pattern, define_stack_views, quoted, view_statements
 
 if TYPE_CHECKING:
     import pyarrow
@@ -174,3 +177,51 @@ def _checked(folder: Path, asked: str) -> Listing:
         if _NAMED[table].search(asked):
             files.check(table)
     return files
+
+
+@contextlib.contextmanager
+def ended_by_signals(connection: Any) -> Iterator[None]:
+    """Let signals end the queries of a connection: what their handlers raise leaves the block.
+
+    DuckDB looks for signals between steps, which may take minutes, and has an error of its own for what a handler
+    raised. So a thread waits for signals, which Python writes to a socket as they come.
+    """
+    if threading.current_thread() is not threading.main_thread():  # signals are the main thread's
+        yield
+        return
+    seen: list[int] = []
+    try:
+        with _watched(connection, seen):
+            yield
+    except Exception:
+        if seen:  # its handler raised, or would have
+            signal.raise_signal(seen[0])
+        raise
+
+
+@contextlib.contextmanager
+def _watched(connection: Any, seen: list[int]) -> Iterator[None]:
+    ours, told = socket.socketpair()
+    told.setblocking(False)
+
+    def watch() -> None:
+        with ours:
+            while number := ours.recv(1):
+                seen.append(number[0])
+                connection.interrupt()
+
+    thread = threading.Thread(target=watch, daemon=True)
+    thread.start()
+    with contextlib.ExitStack() as stack:
+        stack.callback(thread.join)
+        stack.callback(told.close)  # which ends the thread
+        before = signal.set_wakeup_fd(told.fileno(), warn_on_full_buffer=False)
+        stack.callback(_listen_again, told.fileno(), before)
+        yield
+
+
+def _listen_again(ours: int, before: int) -> None:
+    """Tell whoever was told before of signals, unless another one is told by now: blocks end in any order."""
+    now = signal.set_wakeup_fd(-1)
+    with contextlib.suppress(OSError, ValueError):  # that block has ended
+        signal.set_wakeup_fd(before if now == ours else now)

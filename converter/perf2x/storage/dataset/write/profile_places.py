@@ -1,19 +1,108 @@
-"""Places of a profile's locations, and nodes of its stacks, by id."""
+"""Places of a profile's locations, and nodes of its stacks, by id.
+
+Objects of a recording's code, as all hosts know them: by build id, else by path, else by the recording alone.
+
+Places in an object count from its ``base``, which is where the recording had it: equal code has equal offsets although
+programs, modules and (by KASLR) kernels lie elsewhere on every host and after every boot::
+
+    file, vDSO         build id, or path of a file     base = start − offset in the file
+    module             build id                        base = start
+    kernel             build id                        base = the recorded address of its reference symbol (_text)
+    all other memory   this recording, name, process   base = 0
+"""
+
+from collections.abc import Sequence
 
 import numpy as np
 from msgspec import Struct
 
 from perf2x.base.abi.uapi import CpuMode
 from perf2x.base.columnar.arrays import I32, I64, U8, U64, AnyArray, Bools
-from perf2x.model.profile.profile import Locations, Profile
-from perf2x.storage.dataset.content_ids import WIDTH, as_rows, node_ids, place_ids
-from perf2x.storage.dataset.write.code_objects import (
-    UNMAPPED,
-    CodeObjects,
-    code_objects,
-    made_up_object,
-    unmapped_kernel,
-)
+from perf2x.model.printable_text import printable
+from perf2x.model.profile.profile import Locations, Mappings, Profile
+from perf2x.model.recording.build_ids import KERNEL
+from perf2x.model.recording.recorded_names import is_real_path, without_deleted
+from perf2x.storage.dataset.content_ids import WIDTH, as_rows, node_ids, place_ids, text_id
+
+
+class CodeObjects(Struct, frozen=True):
+    """Object of each mapping of a profile, and the offsets in it that the mapping shows: ``first`` to ``limit``."""
+
+    ids: tuple[bytes, ...]
+    """(mappings,) two mappings of one object have the same."""
+    base: U64
+    """(mappings,) the recorded address of the object's offset 0, modulo 2⁶⁴."""
+    first: U64
+    limit: U64
+    is_local: Bools
+    """(mappings,) the object means nothing outside its recording."""
+    variant: I64
+    """(mappings,) 0; numbers, from 0, tell mappings of one object apart that overlap, or touch one that does.
+
+    Code that was mapped in pieces does, and copies of one build under two names.
+    """
+
+
+def code_objects(mappings: Mappings, strings: Sequence[str], recording: bytes) -> CodeObjects:
+    """Find the object of every mapping of a recording."""
+    rows = [_code_object(mappings, strings, row, recording) for row in range(len(mappings))]
+    base = np.array([one[1] % 2**64 for one in rows], np.uint64)
+    ids, first, limit = tuple(one[0] for one in rows), mappings.start - base, mappings.limit - base
+    is_local = np.array([one[2] for one in rows], np.bool_)
+    return CodeObjects(ids, base, first, limit, is_local, _variants(ids, first.tolist(), limit.tolist()))
+
+
+def _code_object(mappings: Mappings, strings: Sequence[str], row: int, recording: bytes) -> tuple[bytes, int, bool]:
+    """(id, base, whether it is the recording's own) of one mapping."""
+    name, build_id = (printable(strings[int(column[row])]) for column in (mappings.filename, mappings.build_id))
+    start, limit, offset = (int(column[row]) for column in (mappings.start, mappings.limit, mappings.offset))
+    shared = _shared_object(name, build_id, bool(mappings.is_kernel[row]), start, offset)
+    if shared is None or start < shared[1] or limit - shared[1] >= 2**64:  # damaged: offsets would not fit
+        return text_id("own", recording, name, int(mappings.pid[row])), 0, True
+    return (*shared, False)
+
+
+def _shared_object(name: str, build_id: str, is_kernel: bool, start: int, offset: int) -> tuple[bytes, int] | None:
+    """Id and base of an object that other recordings may have, too; None for one that they cannot have."""
+    if is_kernel:
+        if build_id and name.startswith(KERNEL) and name != KERNEL and offset:
+            return text_id("kernel", build_id, name), offset
+        is_module = name.startswith(("/", "[")) and not name.startswith(("[kernel", "[guest"))
+        return (text_id("module", build_id), start) if build_id and is_module else None
+    if name.startswith("[vdso") and build_id:
+        return text_id("file", build_id), start - offset
+    if is_real_path(without_deleted(name)) and not name.endswith(".dump"):
+        return text_id("file", build_id or name), start - offset
+    return None
+
+
+def _variants(ids: Sequence[bytes], first: Sequence[int], limit: Sequence[int]) -> I64:
+    """(mappings,) the place of each among those of its object that form one run of overlapping ones."""
+    variant = np.zeros(len(ids), np.int64)
+    run: list[int] = []
+    end = 0
+    for row in sorted(range(len(ids)), key=lambda row: (ids[row], first[row], row)):
+        if not run or ids[row] != ids[run[0]] or first[row] >= end:
+            run, end = [], 0
+        run.append(row)
+        end = max(end, limit[row])
+        variant[row] = len(run) - 1
+    return variant
+
+
+UNMAPPED = text_id("unmapped")
+"""Object of addresses of programs that no mapping holds."""
+
+
+def unmapped_kernel(recording: bytes) -> bytes:
+    """Object of kernel addresses that no mapping holds: they hold for one boot."""
+    return text_id("own", recording, "", "kernel")
+
+
+def made_up_object(name: str) -> bytes:
+    """Object of a frame that stands for no code, such as ``[truncated stack]``."""
+    return text_id("made up", name)
+
 
 _AT_ONCE = 1 << 15
 """Places that are hashed together."""

@@ -1,12 +1,16 @@
-"""A recording on its way into a dataset: its profile before names were looked up, and facts about it."""
+"""A recording on its way into a dataset: its profile before names were looked up, and facts about it.
+
+A profile of nothing is for recordings that could not be read, and for places that only names are wanted of.
+"""
 
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 from msgspec import Struct, field
+from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I32, I64, U8, Bools
-from perf2x.model.profile.profile import Profile
+from perf2x.base.columnar.arrays import I32, I64, U8, Bools, no_rows
+from perf2x.model.profile.profile import Functions, Locations, Mappings, Meta, Profile, ProfileSamples, Stacks, Threads
 from perf2x.storage.dataset.content_ids import WIDTH
 
 FunctionRow = tuple[str, str, str, int]
@@ -71,3 +75,23 @@ class StoredRecording(Struct, frozen=True):
         """(mappings,) ``looked_up`` for each mapping."""
         none = np.zeros(len(self.profile.mappings), np.bool_)
         return none if self.looked_up is None else self.looked_up
+
+
+def empty_profile(source: str) -> Profile:
+    """Make a profile without events, samples and code."""
+    return Profile(
+        strings=("",),
+        events=(),
+        threads=no_rows(Threads),
+        mappings=no_rows(Mappings),
+        functions=no_rows(Functions),
+        locations=replace(no_rows(Locations), line_offsets=np.zeros(1, np.int64)),
+        stacks=no_rows(Stacks),
+        samples=no_rows(ProfileSamples),
+        meta=Meta(source=source),
+    )
+
+
+def failed_recording(recording: bytes, source: str, error: str, tags: Mapping[str, str]) -> StoredRecording:
+    """Make a recording without samples that says why it has none."""
+    return StoredRecording(recording, empty_profile(source), tags, error=error)

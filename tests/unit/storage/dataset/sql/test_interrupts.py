@@ -6,7 +6,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from perf2x.storage.dataset.sql.interrupts import ended_by_signals
+from perf2x.storage.dataset.sql.duckdb_engine import ended_by_signals
 
 
 class Connection:

@@ -15,7 +15,7 @@ from perf2x.pipeline.load import load
 from perf2x.pipeline.load_options import LoadOptions
 from perf2x.storage.dataset.content_ids import as_rows
 from perf2x.storage.dataset.sql.duckdb_engine import engine
-from perf2x.storage.dataset.sql.stack_views import needed_files
+from perf2x.storage.dataset.sql.table_views import needed_files
 from perf2x.storage.dataset.write.recording_to_store import FunctionRow, PlaceNames
 from perf2x.storage.dataset.write.table_rows import lines_table
 from perf2x.storage.dataset.write.write_recording import write_table

@@ -106,7 +106,7 @@ def test_a_file_that_cannot_be_written_leaves_nothing_half(tmp_path: Path) -> No
 
 
 def test_a_recording_that_could_not_be_read_is_a_row(tmp_path: Path) -> None:
-    from perf2x.storage.dataset.write.empty_profile import failed_recording
+    from perf2x.storage.dataset.write.recording_to_store import failed_recording
 
     write_recording(tmp_path, failed_recording(b"1" * 16, "x.data", "x.data: no recording", {"service": "web"}))
     (row,) = rows(tmp_path, "recordings")

@@ -1,0 +1,194 @@
+"""Advice on a recording that was made in a way that beginners regret: the only place that decides which it gets."""
+
+import math
+import re
+from collections.abc import Iterator
+
+import numpy as np
+from msgspec import Struct
+
+from perf2x.base.abi.uapi import CpuMode, EventType, SampleType
+from perf2x.base.columnar.arrays import Bools
+from perf2x.model.advice import Advice
+from perf2x.model.printable_text import base_name
+from perf2x.model.profile.profile import Profile
+from perf2x.model.recording.events import Event, Session
+from perf2x.symbolizer.symbol_report import SymbolReport
+
+RECORD_DATES = "perf record -k mono records it"
+_FEW_SAMPLES = 400
+"""With so many samples a share of 10 % is uncertain by a third of itself (two standard deviations)."""
+_UNNAMED, _CUT = 0.1, 0.5
+"""Shares of frames without names, and of user stacks that frame pointers do not lead through."""
+_FEW_STACKS = 20
+"""Fewer user stacks show nothing of how programs were built."""
+_ASKS_FOR_USER = re.compile(r":[a-zA-Z]*u[a-zA-Z]*\b|^--all-user$")
+_OF_NO_ONE = re.compile(r":[a-zA-Z]*(P|ppp)[a-zA-Z]*$")
+"""Modifiers of perf's own event, for commands that name none."""
+_OTHER_CHAINS = SampleType.BRANCH_STACK | SampleType.DATA_SRC
+"""Samples of branches and of memory accesses say what they are for without a stack."""
+
+
+class ChainReport(Struct, frozen=True):
+    """How the samples of a recording got their stacks; numbers of samples, which add up over recordings."""
+
+    samples: int = 0
+    """All samples, of recordings that tell."""
+    without: int = 0
+    """Those of events that record no stack, although nothing else is asked for."""
+    kernel_alone: int = 0
+    """Those of events that record the kernel's part of the stack alone."""
+    kernel_refused: int = 0
+    """Those of events that leave the kernel out, although the command does not say so."""
+    by_pointer: int = 0
+    """User stacks that the kernel walked by frame pointer."""
+    cut: int = 0
+    """Those of them that have one or two frames, and no caller in a mapped file."""
+
+
+def chain_report(profile: Profile, session: Session) -> ChainReport:
+    """Tell how samples got their stacks; ``profile`` is as stitched, its first events are those of the session."""
+    events, samples = session.events, profile.samples
+    if any(event.type < 0 for event in events):  # of a dataset, which does not tell
+        return ChainReport()
+    count = np.bincount(samples.event, samples.count, len(profile.events)).astype(np.int64)
+
+    def of_those(kind: list[bool]) -> int:
+        return int(count[np.flatnonzero(kind)].sum())
+
+    by_pointer = np.array([_is_by_pointer(event) for event in events] + [False] * (len(count) - len(events)), np.bool_)
+    walked, cut = _user_stacks(profile)
+    weight = samples.count * by_pointer[samples.event]
+    return ChainReport(
+        samples=int(count.sum()),
+        without=of_those([_is_without(event, session) for event in events]),
+        kernel_alone=of_those([_is_kernel_alone(event) for event in events]),
+        kernel_refused=of_those([_is_kernel_refused(event, session) for event in events]),
+        by_pointer=int(weight[walked].sum()),
+        cut=int(weight[cut].sum()),
+    )
+
+
+def advice(chains: ChainReport, profile: Profile, symbols: SymbolReport | None) -> tuple[Advice, ...]:
+    """All advice that a finished profile deserves, that on stacks first."""
+    return (*_on_stacks(chains), *_on_names(symbols), *_on_samples(profile), *_on_dates(profile))
+
+
+def _on_stacks(chains: ChainReport) -> Iterator[Advice]:
+    if chains.samples and chains.without == chains.samples:
+        text = "No call stacks were recorded, each sample is one frame: perf record -g records them."
+        yield Advice("no_stacks", text)
+    if chains.samples and chains.kernel_alone == chains.samples:
+        text = (
+            "Only the kernel's part of the stacks was recorded: perf record -g records the callers in user code, too."
+        )
+        yield Advice("kernel_stacks", text)
+    if chains.samples and chains.kernel_refused == chains.samples:
+        text = "Only user code was recorded, as perf_event_paranoid allows no more: sudo perf record"
+        yield Advice("no_kernel", f"{text}, or sudo sysctl kernel.perf_event_paranoid=1, records the kernel, too.")
+    if chains.by_pointer >= _FEW_STACKS and chains.cut >= _CUT * chains.by_pointer:
+        share = f"{math.floor(100 * chains.cut / chains.by_pointer)} % of the user stacks end after one or two frames"
+        text = "as in programs built without frame pointers: perf record --call-graph dwarf records them whole."
+        yield Advice("cut_stacks", f"{share}, {text}")
+
+
+def _on_names(symbols: SymbolReport | None) -> Iterator[Advice]:
+    """Objects without names; those that addresses outside all mappings lie in are none."""
+    lacking = [row for row in symbols.lacking() if row.name != "[unknown]"] if symbols is not None else []
+    if symbols is None or not lacking:
+        return
+    unnamed, worst = sum(row.unnamed for row in lacking), lacking[0]
+    files = [row for row in symbols.objects if not row.name.startswith("[")]  # neither [kernel.kallsyms] nor [vdso]
+    missing = max((row.unnamed for row in files), default=0)
+    if unnamed < _UNNAMED * symbols.total and missing <= _UNNAMED * sum(row.named + row.unnamed for row in files):
+        return
+    some = f"{100 * unnamed / symbols.total:.0f} % of the frames have no name, {worst.unnamed:,} of {symbols.total:,}"
+    text = f"{some} in {{0}}: perf2x info --symbols -v says for each object what would help."
+    yield Advice("unnamed", text, (worst.name,))
+
+
+def _on_samples(profile: Profile) -> Iterator[Advice]:
+    if not profile.events:
+        return
+    event = profile.events[profile.default_event]
+    samples = int(profile.samples.count[profile.samples.event == profile.default_event].sum())
+    is_exact = event.is_wait or not (event.frequency or event.period > 1)
+    if is_exact or not 0 < samples < _FEW_SAMPLES:
+        return
+    spread = 100 * min(2 * math.sqrt(0.1 * 0.9 / samples), 0.9)
+    names = (event.name,) if samples < profile.samples.count.sum() else ()
+    text = f"There are only {samples:,} samples{' of {0}' if names else ''}: a share of 10 % is uncertain by"
+    text += f" ±{spread:.0f} points. Record for longer, or at a higher frequency (perf record -F)."
+    yield Advice("samples", text, names)
+
+
+def _on_dates(profile: Profile) -> Iterator[Advice]:
+    if len(profile.samples) and not profile.meta.wall_start_ns:
+        yield Advice("undated", f"The time of day is not known: {RECORD_DATES}, --start-time gives it.", for_dates=True)
+
+
+def _is_without(event: Event, session: Session) -> bool:
+    """Tell whether an event lacks stacks; perf's other commands (sched, lock, mem …) record what they need.
+
+    Some versions of perf write no more than the first word of the command.
+    """
+    command = session.command_line
+    is_perf = bool(command) and base_name(command[0]).startswith("perf")
+    is_of_other = command[1] != "record" if is_perf and len(command) > 1 else event.type == EventType.TRACEPOINT
+    return not event.sample_type & (SampleType.CALLCHAIN | _OTHER_CHAINS) and not is_of_other
+
+
+def _is_kernel_alone(event: Event) -> bool:
+    return bool(
+        event.sample_type & SampleType.CALLCHAIN
+        and "exclude_callchain_user" in event.flags
+        and not event.sample_type & SampleType.STACK_USER
+        and not event.flags & {"defer_callchain", "exclude_user"}
+    )
+
+
+def _is_kernel_refused(event: Event, session: Session) -> bool:
+    is_of_cpu = event.type != EventType.TRACEPOINT and "exclude_kernel" in event.flags
+    words = session.command_line[1:]
+    is_asked = any(map(_ASKS_FOR_USER.search, words)) if words else not _OF_NO_ONE.search(event.name)
+    return is_of_cpu and not is_asked
+
+
+def _is_by_pointer(event: Event) -> bool:
+    """Tell whether the kernel walked the user stacks; the unwinder says itself what became of copied ones."""
+    whole = not event.sample_type & (SampleType.STACK_USER | SampleType.BRANCH_STACK)
+    return bool(event.sample_type & SampleType.CALLCHAIN) and whole and "exclude_callchain_user" not in event.flags
+
+
+def _user_stacks(profile: Profile) -> tuple[Bools, Bools]:
+    """Return (samples,) which have user frames, and which of those are cut.
+
+    That is without a caller in a mapped file, in one or two frames: a function that is alone, or called from an address
+    that is not code. A whole stack of two frames, as of work in ``main``, has a caller.
+    """
+    parent, stack = profile.stacks.parent.astype(np.int64), profile.samples.stack.astype(np.int64)
+    if not len(parent):
+        return np.zeros(len(stack), np.bool_), np.zeros(len(stack), np.bool_)
+    user, mapped = _kinds(profile)
+    own = np.arange(len(parent))
+    second = (parent >= 0) & (parent[parent] < 0)
+    third = (parent >= 0) & second[parent]
+    top = np.where((parent < 0) | second | third, own, parent)  # the third frame from the root, or the last before it
+    while not np.array_equal(up := top[top], top):
+        top = up
+    at = top[stack]
+    has_third = third[at]
+    two = np.where(has_third, parent[at], at)
+    has_second = second[two]
+    root = np.where(has_second, parent[two], two)
+    walked = (stack >= 0) & user[root]
+    is_deep = has_third & user[at]
+    is_alone = ~has_second | ~user[two]
+    return walked, walked & ~is_deep & (is_alone | ~mapped[root])
+
+
+def _kinds(profile: Profile) -> tuple[Bools, Bools]:
+    """Return (stacks,) which rows are user code, and which lie in a mapping."""
+    locations, row = profile.locations, profile.stacks.location
+    is_user = (locations.mode == CpuMode.USER) & ~locations.synthetic
+    return is_user[row], (locations.mapping >= 0)[row]

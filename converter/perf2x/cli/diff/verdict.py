@@ -1,0 +1,68 @@
+"""The outcome of all limits of a command, first in every summary: one of four words, and why."""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from perf2x.cli.render.number_format import format_change
+
+if TYPE_CHECKING:
+    from perf2x.analysis.diff.changes import Comparison
+    from perf2x.cli.diff.diff_gate import GateVerdict
+    from perf2x.cli.report.report_facts import Limits
+
+_SIGN = re.compile(r"&#(43|61);(?=\d)")
+"""A sign before a number, which is no markup; people read this Markdown in logs, too."""
+
+
+class Verdict(Struct, frozen=True):
+    """What a job is told."""
+
+    outcome: str
+    """``passed``; ``failed``; ``unreliable``: the recording exceeds a limit of quality; or ``no baseline``."""
+    reasons: list[str]
+    """Sentences; at least one."""
+    notes: list[str]
+    """Sentences on limits that matched nothing, and on changes that noise explains."""
+
+    @classmethod
+    def of(
+        cls, limits: Sequence[str], quality: list[str], growth: "GateVerdict | None", whole: "Comparison | None"
+    ) -> "Verdict":
+        """Sum up what both kinds of gates found; without another recording, ``growth`` and ``whole`` are None.
+
+        ``limits`` are those of --fail-above.
+        """
+        failed = [*quality, *(growth.failures if growth else ())]
+        notes = [*growth.unmatched, *growth.notes] if growth else []
+        if failed:
+            return cls("unreliable" if quality else "failed", failed, notes)
+        if limits and whole is None:
+            return cls("no baseline", ["there is no earlier recording to compare with"], notes)
+        text = "nothing exceeds its limit" + (f" ({', '.join(limits)})" if limits else "")
+        if whole is not None and not whole.normalize:
+            change = format_change(whole.whole_after - whole.before.whole, whole.before.whole)
+            text += f"; the whole changed by {change}"
+        return cls("passed", [text], notes)
+
+    def facts(self, size: "Limits | None" = None) -> dict[str, Any]:
+        """For JSON; within the bounds of a report."""
+        facts: dict[str, Any] = {"outcome": self.outcome}
+        for key, sentences in (("reasons", self.reasons), ("notes", self.notes)):
+            shown = sentences[: max(size.rows, 1)] if size else sentences
+            more = [f"and {len(sentences) - len(shown)} more"] if len(sentences) > len(shown) else []
+            facts[key] = [*(size.sentence(text, 4) if size else text for text in shown), *more]
+        return facts
+
+
+def verdict_markdown(facts: dict[str, Any]) -> Iterator[str]:
+    """Lines of Markdown, the word alone in the first; scripts read it there."""
+    from perf2x.cli.render.markdown_table import prose
+
+    yield f"### perf2x: {facts['outcome']}"
+    yield ""
+    for sentence in (*facts["reasons"], *facts["notes"]):
+        yield "- " + _SIGN.sub(lambda found: chr(int(found[1])), prose(sentence))
+    yield ""

@@ -1,0 +1,61 @@
+"""Usage errors in our own words, with what the user may have meant: typer's differ from version to version."""
+
+import contextlib
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import typer
+
+from perf2x.base.did_you_mean import did_you_mean
+from perf2x.base.errors import OptionError
+from perf2x.cli.error_handling import report_errors
+
+_UsageError: Any = typer.BadParameter.__base__
+"""Base class of usage errors, which typer does not export."""
+
+_OTHER_WORDS = {
+    "--format": ("--to",),
+    "--to": ("--format",),
+    "--out": ("--output",),
+    "-f": ("--to", "--format"),
+    "-t": ("--to", "--type", "--format"),
+    "-n": ("--limit",),
+    "-p": ("--pid",),
+    "-C": ("--cpu",),
+}
+"""Words of other commands, and of perf, for what an option does."""
+
+
+@contextlib.contextmanager
+def report_usage_errors(context: Any) -> Iterator[None]:
+    """Run the body; print a sentence and raise SystemExit when it, or what was typed for ``context``, fails."""
+    with report_errors():
+        try:
+            yield
+        except _UsageError as error:
+            raise OptionError(_sentence(error, error.ctx or context)) from None
+
+
+def _sentence(error: Any, context: Any) -> str:
+    """One sentence, and the command whose help has more."""
+    option = getattr(error, "option_name", "")
+    if hasattr(error, "possibilities"):
+        text = f"there is no option {option}{_meant(option, context)}"
+    elif option:
+        text = f"{option} {'takes no' if 'not take' in error.message else 'needs a'} value"
+    else:
+        extra = re.fullmatch(r"Got unexpected extra .*\((.*)\)", error.message)
+        text = f"too many arguments: {extra[1]}" if extra else error.message[:1].lower() + error.message[1:].rstrip(".")
+    return f"{text} ({context.command_path} --help)"
+
+
+def _meant(option: str, context: Any) -> str:
+    """The option that was meant: by another word for it, else one that looks like it."""
+    command = context.command
+    known = [name for parameter in command.get_params(context) for name in (*parameter.opts, *parameter.secondary_opts)]
+    words = [name for name in _OTHER_WORDS.get(option, ()) if name in known]
+    if words:
+        return f"; did you mean {' or '.join(words)}?"
+    spelled = {name.lstrip("-"): name for name in known if name.startswith("--")}
+    return did_you_mean(option.lstrip("-"), spelled).replace("mean ", "mean --").replace(" or ", " or --")

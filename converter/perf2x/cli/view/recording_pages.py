@@ -1,0 +1,74 @@
+"""Pages of ``perf2x view``: of one recording, or of several together and each alone, with a choice on every page."""
+
+import html
+import io
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from perf2x.base.errors import Perf2xError
+from perf2x.base.files.atomic import default_output
+from perf2x.cli.messages import print_message
+from perf2x.model.printable_text import printable
+
+if TYPE_CHECKING:
+    from perf2x.pipeline.load_result import Loaded
+    from perf2x.plugins.registry import Emitter
+
+MOST_ALONE = 20
+"""Recordings that have a page of their own: each is read a second time."""
+_CHOICE = b'<select id="recording">'
+_TOGETHER = "All together"
+
+
+class Page(Struct, frozen=True):
+    """A page, what the choice calls it, and its file name, by which the others lead to it."""
+
+    title: str
+    name: str
+    content: bytes
+
+
+def file_name(source: str) -> str:
+    """A name for the page of a source in any folder and address."""
+    return re.sub(r"[^\w.+-]+", "_", default_output(source, ".html"))
+
+
+def make_page(title: str, name: str, loaded: "Loaded", emitter: "Emitter") -> Page:
+    """Return the page of what was loaded."""
+    out = io.BytesIO()
+    emitter.emit(loaded.profile, out)
+    return Page(title, name, out.getvalue())
+
+
+def with_each_alone(
+    together: Page, sources: Sequence[str], alone: Callable[[str, str], Page], *, quiet: bool
+) -> list[Page]:
+    """Return the page of all recordings and, of several, those that ``alone`` makes of a source and a file name.
+
+    A recording that cannot be shown alone, as when a filter leaves none of its samples, is not among the choices, and
+    a message says why.
+    """
+    if len(sources) > MOST_ALONE and not quiet:
+        print_message(f"{len(sources):,} recordings are shown together; of at most {MOST_ALONE} one can be chosen")
+    if not 1 < len(sources) <= MOST_ALONE:
+        return [together]
+    pages = [Page(_TOGETHER, together.name, together.content)]
+    for number, source in enumerate(sources, 1):
+        try:
+            pages.append(alone(source, f"{number}-{file_name(source)}"))
+        except Perf2xError as error:
+            print_message(f"{source} is no choice: {error}")
+    return list(_with_choices(pages))
+
+
+def _with_choices(pages: Sequence[Page]) -> Iterator[Page]:
+    for page in pages:
+        options = "".join(
+            f'<option value="{html.escape(one.name)}"{" selected" * (one is page)}>{html.escape(printable(one.title))}'
+            "</option>"
+            for one in pages
+        )
+        yield Page(page.title, page.name, page.content.replace(_CHOICE, _CHOICE + options.encode(), 1))

@@ -1,0 +1,95 @@
+"""Parses event names: the event that is counted, apart from how it was recorded.
+
+perf names one event in many ways: ``cycles``, ``cycles:P``, ``cycles/freq=99/``, ``cpu_core/cycles/``, ``cycles:u``.
+
+Classifies recorded mapping names.
+"""
+
+import re
+
+from msgspec import Struct
+
+RECORDING_TERMS = {
+    "aux-action", "aux-output", "aux-sample-size", "branch_type", "call-graph", "freq", "inherit", "max-events",
+    "max-stack", "no-inherit", "no-overwrite", "overwrite", "percore", "period", "stack-size", "time",
+}  # fmt: skip
+"""Terms between slashes that say how an event was recorded, not which one (tools/perf/util/parse-events.l)."""
+
+_MODIFIERS = "ukhIGHpPSDWebR"
+_BETWEEN_SLASHES = re.compile(rf"([^/]+)/([^/]*)/:?([{_MODIFIERS}]*)")
+_BEHIND_A_COLON = re.compile(rf"(.+):([{_MODIFIERS}]+)")
+_CORE = re.compile(r"cpu(_\w+)?|arm\w+|apple_\w+")
+"""PMUs of CPU cores: cpu, cpu_core, cpu_atom, armv8_cortex_a72, apple_firestorm_pmu."""
+
+
+class EventName(Struct, frozen=True):
+    """A parsed event name."""
+
+    event: str
+    """The event alone: ``cycles``, ``sched:sched_switch``; with its PMU where it is only a code."""
+    pmu: str
+    """``cpu_core``; empty where the name does not say."""
+    modes: frozenset[str]
+    """Modes that are counted exclusively, of u, k, h and G (user, kernel, hypervisor, guest); empty: all but guests.
+
+    The other modifiers say how precisely samples are placed and how events are scheduled. H excludes guests, as perf
+    does without it.
+    """
+
+    def counts_like(self, other: "EventName") -> bool:
+        """Tell whether both count the same event, perhaps in different modes."""
+        cores = _CORE.fullmatch(self.pmu) and _CORE.fullmatch(other.pmu)
+        return self.event == other.event and bool(self.pmu in ("", other.pmu) or not other.pmu or cores)
+
+
+def event_name(text: str) -> EventName:
+    """Parse a name as perf writes it."""
+    if parts := _BETWEEN_SLASHES.fullmatch(text):
+        pmu, listed, modifiers = parts.groups()
+        terms = [term for term in listed.split(",") if term and term.partition("=")[0] not in RECORDING_TERMS]
+        if not terms:
+            return EventName(pmu, "", _modes(modifiers))
+        if len(terms) == 1 and "=" not in terms[0]:
+            return EventName(terms[0], pmu, _modes(modifiers))
+        return EventName(f"{pmu}/{','.join(terms)}/", "", _modes(modifiers))
+    if parts := _BEHIND_A_COLON.fullmatch(text):
+        return EventName(parts[1], "", _modes(parts[2]))
+    return EventName(text, "", frozenset())
+
+
+def is_tracepoint(name: str) -> bool:
+    """Tell a tracepoint, ``sched:sched_switch``, from a counter with modifiers, ``cycles:u``."""
+    return ":" in event_name(name).event and "/" not in name
+
+
+def _modes(modifiers: str) -> frozenset[str]:
+    modes = frozenset(modifiers) & frozenset("ukhG")
+    return modes - {"u", "k", "h"} if {"u", "k"} <= modes else modes
+
+
+def is_real_path(recorded: str) -> bool:
+    """Tell paths from other names of mappings: ``[vdso]``, ``//anon``, ``anon_inode:…``, ``/memfd:…``."""
+    if not recorded.startswith("/") or recorded.startswith(("//", "/memfd:", "/SYSV", "/dev/", "/anon_hugepage")):
+        return False
+    return "\0" not in recorded
+
+
+def without_deleted(recorded: str) -> str:
+    """Remove the `` (deleted)`` that the kernel appends for files that were unlinked while mapped."""
+    return recorded.removesuffix(" (deleted)")
+
+
+_INJECTED = re.compile(r"(?:^|/)jitted-\d+-\d+\.so$")
+
+
+def is_injected(filename: str) -> bool:
+    """True for the name of an ELF file that ``perf inject --jit`` wrote for a piece of a dump."""
+    return _INJECTED.search(filename) is not None
+
+
+_DUMP = re.compile(r"(?:^|/)jit-\d+\.dump$")
+
+
+def is_jitdump(filename: str) -> bool:
+    """True for the name of a jitdump file."""
+    return _DUMP.search(filename) is not None

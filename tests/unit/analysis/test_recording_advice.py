@@ -1,0 +1,143 @@
+"""Advice on recordings: each mistake of beginners by a recording of it, none on a good one, and everywhere the same."""
+
+import base64
+import gzip
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from msgspec.structs import replace
+
+from perf2x import Choice, Loaded, SymbolOptions, read
+from perf2x.analysis.recording_advice import ChainReport, advice, chain_report
+from perf2x.base.abi.uapi import CpuMode
+from perf2x.model.profile.profile import Profile
+from tests.support.command import perf2x
+from tests.support.recordings import CORPUS
+
+BEGINNERS = Path(__file__).parent / "data" / "beginners"
+SYMFS = SymbolOptions(symfs=BEGINNERS / "symfs")
+
+MISTAKES = {
+    "no_stacks": ("no_stacks", "each sample is one frame: perf record -g"),
+    "no_pointers": ("cut_stacks", "100 % of the user stacks end after one or two frames"),
+    "stripped": ("unnamed", "100 % of the frames have no name, 2,060 of 2,102 in '/tmp/beginner/stripped'"),
+    "few": ("samples", "only 49 samples: a share of 10 % is uncertain by ±9 points"),
+    "no_kernel": ("no_kernel", "as perf_event_paranoid allows no more: sudo perf record"),
+    "kernel_stacks": ("kernel_stacks", "Only the kernel's part of the stacks was recorded: perf record -g"),
+}
+
+
+def source(name: str) -> str:
+    return str(BEGINNERS / f"{name}.data")
+
+
+def said(loaded: Loaded) -> dict[str, str]:
+    return {one.about: one.words() for one in loaded.advice}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_each_mistake_gets_one_advice(name: str) -> None:
+    found = said(read(source(name), symbols=SYMFS))
+    about, words = MISTAKES[name]
+    assert list(found) == [about, "undated"]
+    assert words in found[about]
+
+
+def test_good_recordings_get_none() -> None:
+    assert said(read(source("good"), symbols=SYMFS)) == {}  # user code, as asked, with -k mono
+    good = [recording for recording in CORPUS.glob("unwind*/perf.data") if recording.parent.name != "unwind_jit"]
+    for recording in [*good, CORPUS / "ends" / "perf.data"]:  # perf 7.2 writes the first word of its command alone
+        found = said(read(recording, symbols=SymbolOptions(symfs=CORPUS / "common" / "symfs")))
+        assert set(found) <= {"samples", "undated", "unnamed"}, recording
+
+
+@pytest.mark.parametrize("name", ["top", "convert", "info", "report"])
+def test_commands_say_it_once_and_quiet_says_nothing(name: str, tmp_path: Path) -> None:
+    output = ["-t", "collapsed", "-o", tmp_path / "out"] if name == "convert" else []
+    ran = perf2x(name, source("no_pointers"), *output)
+    assert (ran.out + ran.err).count("100 % of the user stacks end") == (name != "info")  # it reads no stacks
+    assert (ran.code, perf2x(name, source("no_stacks"), *output, "--quiet").err) == (0, "")
+    ran = perf2x(name, source("no_stacks"), *output)
+    assert (ran.out + ran.err).count("No call stacks were recorded") == 1
+    assert ("time of day" in ran.out + ran.err) == (name == "info")
+
+
+def test_dates_are_missed_where_they_are_shown(tmp_path: Path) -> None:
+    ran = perf2x("convert", source("no_stacks"), "-o", tmp_path / "out.pb.gz")
+    assert "hint: The time of day is not known: perf record -k mono records it" in ran.err
+    ran = perf2x("convert", source("no_stacks"), "-o", tmp_path / "out.pb.gz", "--start-time", "2026-11-02T10:00:00Z")
+    assert "time of day" not in ran.err
+
+
+def test_programs_read_it(tmp_path: Path) -> None:
+    ran = perf2x("convert", source("few"), "-t", "collapsed", "-o", tmp_path / "out", "--stats", "json")
+    assert [one["about"] for one in json.loads(ran.err)["advice"]][-2:] == ["samples", "undated"]
+    assert [one["about"] for one in json.loads(perf2x("info", source("few"), "--json").out)["advice"]] == [
+        "samples",
+        "undated",
+    ]
+    facts = json.loads(perf2x("report", source("no_stacks"), "--format", "json").out)
+    assert facts["next"][0]["about"] == "no_stacks"
+    assert facts["paths"] == []  # of one frame
+
+
+def test_the_page_has_it(tmp_path: Path) -> None:
+    perf2x("convert", source("no_stacks"), "-o", tmp_path / "out.html")
+    text = (tmp_path / "out.html").read_text()
+    data = re.search(r'type="text/plain">(.*?)</script>', text, re.DOTALL)
+    assert data
+    assert '<details id="advice" open hidden>' in text
+    (first, *_) = json.loads(gzip.decompress(base64.b64decode(data[1])))["advice"]
+    assert first.startswith("No call stacks")
+
+
+def test_several_recordings_are_judged_together() -> None:
+    loaded = read([source("no_stacks"), source("good")], symbols=SYMFS)
+    assert list(said(loaded)) == ["undated"]  # half of the samples have stacks
+    assert loaded.chains.without == read(source("no_stacks"), symbols=None).chains.samples
+    assert list(said(read([source("few"), source("no_pointers")], symbols=SYMFS))) == ["cut_stacks", "undated"]
+
+
+def test_filters_of_frames_do_not_count_as_cut_stacks() -> None:
+    assert "cut_stacks" not in said(read(source("good"), symbols=SYMFS, choice=Choice(max_stack=1)))
+
+
+def test_few_exact_counts_are_no_mistake() -> None:
+    profile = read(source("few"), symbols=None).profile
+    (event,) = profile.events
+    for change in ({"frequency": 0, "period": 1}, {"is_wait": True}):
+        exact = _with_event(profile, event, change)
+        assert [one.about for one in advice(ChainReport(), exact, None)] == ["undated"]
+
+
+def _with_event(profile: Profile, event, change) -> Profile:
+    return replace(profile, events=(replace(event, **change),))
+
+
+@pytest.mark.parametrize("path", [CORPUS / "zstd" / "perf.data", CORPUS / "task_end" / "perf.data", source("good")])
+def test_cut_stacks_are_those_found_one_by_one(path: Path) -> None:
+    loaded = read(path, symbols=None)
+    profile = loaded.profile
+    walked = cut = 0
+    for row, count in zip(profile.samples.stack.tolist(), profile.samples.count.tolist(), strict=True):
+        frames = []
+        while row >= 0:
+            frames.insert(0, int(profile.stacks.location[row]))
+            row = int(profile.stacks.parent[row])
+        user = [
+            at for at in frames if profile.locations.mode[at] == CpuMode.USER and not profile.locations.synthetic[at]
+        ]
+        if user and user[0] == frames[0]:
+            walked += count
+            cut += count * (len(user) == 1 or (len(user) == 2 and bool(profile.locations.mapping[user[0]] < 0)))
+    assert (loaded.chains.by_pointer, loaded.chains.cut) == (walked, cut)
+    assert chain_report(profile, loaded.recording.session) == loaded.chains
+
+
+def test_no_stacks_at_all_are_no_cut_ones() -> None:
+    loaded = read(source("good"), symbols=None, stacks=False)
+    assert loaded.chains.by_pointer == 0
+    assert np.all(loaded.profile.samples.stack == -1)
