@@ -44,7 +44,7 @@ class PerfScript:
     )
 
     fields: str = option("", "what perf script's -F takes: fields to print, or to +add and -leave out")
-    ns: bool = option(False, "times in nanoseconds")
+    ns: bool = option(False, "print times in nanoseconds")
     hide_call_graph: bool = option(False, "leave call chains out: the sampled function alone")
     show_mmap_events: bool = option(False, "print mappings, too")
     show_task_events: bool = option(False, "print names, forks and exits of threads, too")
