@@ -33,14 +33,18 @@ class CommandHelp(Directive):
     def run(self) -> list[nodes.Node]:
         """Make a section for each command that ``perf2x --help`` lists."""
         overview = _help()
-        names = re.findall(r"^(?:│| ) ([a-z][a-z-]*) {2,}\S", overview, re.MULTILINE)
-        return [nodes.literal_block(overview, overview, language="text"), *map(_section, names)]
+        return [nodes.literal_block(overview, overview, language="text"), *map(_section, command_names(overview))]
+
+
+def command_names(overview: str) -> list[str]:
+    """Commands that ``perf2x --help`` lists, some of two words (``fleet ingest``)."""
+    return re.findall(r"^(?:│| ) ([a-z][a-z-]*(?: [a-z-]+)?) {2,}\S", overview, re.MULTILINE)
 
 
 def _section(name: str) -> nodes.section:
-    text = _help(name)
+    text = _help(*name.split())
     if "--help-all" in text:
-        text = _help(name, every_option=True)
+        text = _help(*name.split(), every_option=True)
     title = f"perf2x {name}"
     section = nodes.section(ids=[nodes.make_id(title)], names=[title])
     section += [nodes.title(title, title), nodes.literal_block(text, text, language="text")]

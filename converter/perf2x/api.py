@@ -58,35 +58,38 @@ README.md
 
 from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike, fspath
-from typing import Literal, NotRequired, TypedDict, Unpack, cast
+from typing import Literal, Unpack, cast
 
 import numpy as np
 import numpy.typing as npt
+from msgspec.structs import replace
 
-from perf2x.analysis.annotate.listing_options import ListingOptions
+from perf2x.analysis.diff.changed_rows import DiffTable, Shown
+from perf2x.analysis.diff.matching_objects import parse_object_names
 from perf2x.analysis.sample_table import columns_of
+from perf2x.analysis.top_rows import TopTable
 from perf2x.base.columnar.arrow import ArrowTable, Coded
 from perf2x.base.errors import OptionError
-from perf2x.base.files.atomic import open_output, wants_gzip
-from perf2x.model.profile.code_counts import CodeRequest
+from perf2x.library_types import ReadOptions, SampleTable, TableOptions
 from perf2x.model.profile.profile import Profile
-from perf2x.pipeline.for_output import for_output
+from perf2x.pipeline.convert import convert_to, write_file
 from perf2x.pipeline.load import load
 from perf2x.pipeline.load_options import LoadOptions
 from perf2x.pipeline.load_result import EventCount, Loaded
+from perf2x.pipeline.recording_pair import PairOptions, pair_of
+from perf2x.plugins.format_settings import FormatName, Settings
 from perf2x.plugins.format_suffix import format_of
-from perf2x.plugins.registry import (
-    Emitter,
-    build_emitter,
-)
+from perf2x.plugins.registry import Emitter, build_emitter
 from perf2x.stitcher.call_graphs import CallGraphOptions
 from perf2x.symbolizer.symbol_options import SymbolOptions
 from perf2x.transforms.filters.choice import Choice, Grouping
+from perf2x.transforms.weights_and_mispredicts import value_options
 
 __all__ = [
     "ArrowTable",
     "CallGraphOptions",
     "Choice",
+    "DiffTable",
     "EventCount",
     "Grouping",
     "LoadOptions",
@@ -95,106 +98,23 @@ __all__ = [
     "ReadOptions",
     "SampleTable",
     "SymbolOptions",
+    "TableOptions",
+    "TopTable",
     "convert",
+    "diff",
     "read",
     "sample_table",
     "to_arrow",
+    "top",
     "write",
 ]
 
 Path = str | PathLike[str]
+By = Literal["function", "object", "thread", "data-object"]
+Sort = Literal["self", "total"]
+Value = Literal["period", "samples", "latency", "weight", "mispredicts"]
 _BY_DEFAULT = SymbolOptions()
 _MISSING = ("mark", "kernel-only", "drop")
-
-
-class ReadOptions(TypedDict, total=False):
-    """Keyword arguments of ``read`` and ``convert``; left out, each is as in LoadOptions."""
-
-    timeline: bool
-    """Keep one row per sample in order of time, not one per distinct stack."""
-    by_thread: bool
-    """False: sum samples of threads that have one name; all threads are listed."""
-    by_cpu: bool
-    """Keep samples of different CPUs apart."""
-    by_cgroup: bool
-    """Keep samples of different control groups apart."""
-    by_data_src: bool
-    """Keep memory accesses of different kinds and levels apart."""
-    tracepoint_fields: bool
-    """Keep the fields of tracepoints, in timelines."""
-    stacks: bool
-    """False: count samples by event and thread only."""
-    deferred_missing: Literal["mark", "kernel-only", "drop"]
-    """Treatment of samples whose deferred user stack is not in the file."""
-    merge_callchains: bool
-    """False: leave deferred user stacks out."""
-    events: tuple[str, ...]
-    """Names or globs of the events to keep; empty: all."""
-    choice: Choice
-    """The part of the recording to take."""
-    grouping: Grouping
-    """Grouping of the samples of that part."""
-    where: str
-    """Condition of SQL on the recordings and samples of datasets; empty: none."""
-    off_cpu: Literal["", "apart", "beside", "merged"]
-    """Way to show the time that threads waited; empty: not at all."""
-    value: Literal["", "weight", "mispredicts"]
-    """Value of samples other than their period; empty: the period."""
-    data_objects: bool
-    """Let samples stand at the data that they accessed, without a stack."""
-    pairs: tuple[str, ...]
-    """Tracepoints whose distance in time is the value, ``BEGIN:END``, or ``locks``, ``block``, ``irq``; empty: none."""
-    latency: Literal["", "value", "beside"]
-    """Divide values by the number of threads that ran meanwhile: instead of them, or beside them; empty: not at all."""
-    anonymize: str
-    """Secret to hash names with; empty: leave them."""
-    tags: tuple[Mapping[str, str], ...]
-    """Labels of each input; empty: none."""
-    start_time: int | Literal["file"] | None
-    """Time of the first sample in nanoseconds since the epoch; ``file``: by the recording's date; None: as recorded."""
-    max_unpacked: int | None
-    """Bytes that each compressed input may unpack to (None: 200 times its size, and never less than 256 MiB), or a pipe
-    may send (None: 64 GiB)."""
-    allow_empty: bool
-    """False: a recording without a single sample is an error that says why."""
-    look_up: bool
-    """False: look for objects only to unwind stacks; name nothing."""
-    jobs: int
-    """Processes to read with (Linux), 0: as many as are worth it. The default is 1: a library does not fork unasked."""
-    code: CodeRequest | None
-    """Count branches and samples of one object's code; None: do not."""
-    listings: ListingOptions | None
-    """Functions to list with costs of lines and instructions; None: none."""
-    original: int
-    """Bytes of the recording that may be kept as they are, in Profile.original; 0: none."""
-    call_graphs: CallGraphOptions | None
-    """Unwinding of user stack dumps and branch records; None: as usual."""
-
-
-class SampleTable(TypedDict):
-    """Columns of equal length; texts are object arrays of str."""
-
-    time: NotRequired[npt.NDArray[np.uint64]]
-    """Nanoseconds of the recording's clock; in a timeline only."""
-    event: npt.NDArray[np.object_]
-    pid: npt.NDArray[np.int32]
-    """−1: unknown."""
-    tid: npt.NDArray[np.int32]
-    comm: npt.NDArray[np.object_]
-    """Name of the thread."""
-    function: npt.NDArray[np.object_]
-    """Innermost function, inlined ones included; ``[libc.so.6]`` for code without a name; "" without a stack."""
-    object: npt.NDArray[np.object_]
-    """Base name of the file that the innermost function lies in; "" for none."""
-    stack: npt.NDArray[np.object_]
-    """All functions, outermost first, joined by semicolons."""
-    value: npt.NDArray[np.int64]
-    """Sum of periods, in the event's unit."""
-    count: npt.NDArray[np.int64]
-    """Number of samples."""
-    cpu: NotRequired[npt.NDArray[np.int32]]
-    cgroup: NotRequired[npt.NDArray[np.object_]]
-    """Path of the control group."""
 
 
 def read(
@@ -215,15 +135,16 @@ def convert(
     inputs: Path | Sequence[Path],
     output: Path,
     *,
-    to: str | None = None,
-    settings: Mapping[str, object] | None = None,
+    to: FormatName | Emitter | None = None,
+    settings: Settings | None = None,
     symbols: SymbolOptions | None = _BY_DEFAULT,
     **options: Unpack[ReadOptions],
 ) -> Loaded:
     """Convert to a file, whole or not at all, and return what was converted.
 
     ``to`` names the format; left out, the suffix of the output does. ``settings`` are the format's options
-    (``perf2x formats -v`` lists them), the others are those of ``read``. Raises Perf2xError.
+    (``perf2x formats -v`` lists them), the others are those of ``read``. A plugin's format, whose names no type checker
+    knows, is ``to=perf2x.plugins.build_emitter(name, settings)``. Raises Perf2xError.
 
     >>> import tempfile
     >>> from perf2x import convert
@@ -235,15 +156,14 @@ def convert(
     1799
     """
     names, target = _input_paths(inputs), fspath(output)
-    name = to or format_of(target)
-    emitter = build_emitter(name, settings)
-    loaded = load(names, for_output(_load_options(symbols, options), name, emitter.needs, options.get("timeline")))
-    _write_output(emitter, loaded.profile, target, tuple(names))
-    return loaded
+    name, emitter = _emitter(to, target, settings)
+    wanted = _load_options(symbols, options)
+    timeline = options.get("timeline")
+    return convert_to(lambda whole: [(target, whole)], names, name, emitter, wanted, timeline=timeline)[0]
 
 
 def write(
-    profile: Profile, output: Path, *, to: str | None = None, settings: Mapping[str, object] | None = None
+    profile: Profile, output: Path, *, to: FormatName | Emitter | None = None, settings: Settings | None = None
 ) -> None:
     """Write a profile to a file, whole or not at all; ``to`` and ``settings`` are those of ``convert``.
 
@@ -252,7 +172,7 @@ def write(
     ValueError when the tables of a profile made by hand contradict each other.
     """
     target = fspath(output)
-    emitter = build_emitter(to or format_of(target), settings)
+    _, emitter = _emitter(to, target, settings)
     profile.check()
     if profile.samples.time is None and emitter.needs.times:
         raise OptionError(
@@ -262,7 +182,7 @@ def write(
         from perf2x.model.profile.stack_tree import without_times
 
         profile = without_times(profile, keep_cpu="cpu" in emitter.needs.columns)
-    _write_output(emitter, profile, target, ())
+    write_file(emitter, profile, target, ())
 
 
 def sample_table(profile: Profile) -> SampleTable:
@@ -293,16 +213,91 @@ def to_arrow(profile: Profile) -> ArrowTable:
     return ArrowTable(columns_of(profile))
 
 
-def _load_options(symbols: SymbolOptions | None, options: ReadOptions) -> LoadOptions:
+def top(
+    inputs: Path | Sequence[Path] | Loaded,
+    *,
+    by: By = "function",
+    sort: Sort = "self",
+    value: Value = "period",
+    limit: int = 0,
+    symbols: SymbolOptions | None = _BY_DEFAULT,
+    **options: Unpack[TableOptions],
+) -> TopTable:
+    """Return the hottest functions, objects or threads, with the numbers of ``perf2x top``.
+
+    ``limit`` is the number of rows, 0: all. A recording that was read already is taken as it is: latencies, weights,
+    mispredicts and data objects must have been asked for when it was read. Raises Perf2xError.
+
+    >>> from perf2x import top
+    >>> print(top("examples/deferred/perf.data", symbols=None, by="thread", limit=2))
+    TopTable: cpu-clock: 1,799 samples, 1.80 s in 1.556 s; showing 2 of 6 threads
+      25.6 % 25.6 % compute 1048/1050, 24.8 % 24.8 % read zero 1048/1051
+      columns: name, object, self, total
+    """
+    wanted = replace(_load_options(symbols, options), **value_options(by, value))
+    return TopTable(_read(inputs, wanted).profile, by, sort, value, limit)
+
+
+def diff(
+    before: Path | Loaded,
+    after: Path | Loaded,
+    *,
+    by: By = "function",
+    sort: Sort = "self",
+    value: Value = "period",
+    limit: int = 0,
+    normalize: bool = False,
+    per: tuple[float, float] | None = None,
+    per_value: str = "",
+    map: Mapping[str, str] | None = None,  # noqa: A002  as the command's option is called
+    confidence: float = 0.95,
+    unmoved: bool = False,
+    symbols: SymbolOptions | None = _BY_DEFAULT,
+    **options: Unpack[TableOptions],
+) -> DiffTable:
+    """Return the functions, objects or threads that changed most, with the numbers of ``perf2x diff``.
+
+    ``normalize`` compares shares; ``per`` compares costs per unit of work and has the units done before and after, or
+    ``per_value`` names another event that counts them. ``map`` has names before and after of objects that are one;
+    without it those are matched whose functions tell. ``confidence`` is that of all intervals together, between 0 and
+    1; ``unmoved`` also keeps rows that did not change. The rest is as in ``top``. Raises Perf2xError.
+
+    >>> from perf2x import diff
+    >>> same = "examples/deferred/perf.data"
+    >>> len(diff(same, same, symbols=None))
+    0
+    """
+    if not 0 < confidence < 1:
+        raise OptionError(f"confidence={confidence}: it must be between 0 and 1")
+    how = PairOptions(
+        normalize, per, per_value, parse_object_names([f"{old}={new}" for old, new in (map or {}).items()])
+    )
+    wanted = replace(_load_options(symbols, options), **value_options(by, value))
+    loaded = [_read(one, how.to_load(wanted)) for one in (before, after)]
+    names = [one.recording.session.source if isinstance(one, Loaded) else fspath(one) for one in (before, after)]
+    pair = pair_of((names[0], names[1]), (loaded[0], loaded[1]), value, how, wanted.events)
+    return pair.table(Shown(by, sort, limit, unmoved), pair.compared(by).changes(confidence))
+
+
+def _read(inputs: Path | Sequence[Path] | Loaded, options: LoadOptions) -> Loaded:
+    return inputs if isinstance(inputs, Loaded) else load(_input_paths(inputs), options)
+
+
+def _emitter(to: FormatName | Emitter | None, target: str, settings: Settings | None) -> tuple[str, Emitter]:
+    """The name of a format, for messages, and its emitter."""
+    if to is None or isinstance(to, str):
+        name = to or format_of(target)
+        return name, build_emitter(name, cast(Mapping[str, object] | None, settings))
+    if settings:
+        raise OptionError("settings are for the name of a format; an emitter has its own")
+    return type(to).__name__.lower(), to
+
+
+def _load_options(symbols: SymbolOptions | None, options: ReadOptions | TableOptions) -> LoadOptions:
     wanted = LoadOptions(symbols=symbols, **options)
     if wanted.deferred_missing not in _MISSING:
         raise OptionError(f"deferred_missing={wanted.deferred_missing!r}: it must be one of {', '.join(_MISSING)}")
     return wanted
-
-
-def _write_output(emitter: Emitter, profile: Profile, target: str, inputs: tuple[str, ...]) -> None:
-    with open_output(target, inputs=inputs, compress=wants_gzip(target, emitter.suffix)) as out:
-        emitter.emit(profile, out)
 
 
 def _decode_texts(column: Coded) -> npt.NDArray[np.object_]:

@@ -1,7 +1,12 @@
-"""Pictures of the page for the documentation, made by the page itself in headless Chromium.
+"""Pictures of the page for the documentation, made by the page itself in headless Chromium, two pixels for one.
 
-python -m tests.browser.screenshots           # all of examples/screenshots/html*.png and diff.png
-python -m tests.browser.screenshots html-dark # one of them
+python -m tests.browser.screenshots FOLDER           # all of examples/screenshots/html*.png and diff.png
+python -m tests.browser.screenshots FOLDER html-dark # one of them
+
+The folder has recordings that are too large for the repository. rustc.data is the Rust compiler at a crate of forty
+modules, each examples/tutorial/requests.rs: perf record -m 16M -F 499 --call-graph dwarf,65528 -e cpu-clock:u -o
+rustc.data rustc -O -g many.rs. before.data and after.data are examples/screenshots/orders.cpp, built with g++ -O2 -g,
+and again with -DCOPY, which copies each order: perf record -F 999 --call-graph dwarf,16384 -o before.data ./orders.
 """
 
 import subprocess
@@ -9,73 +14,68 @@ import sys
 import tempfile
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
-from perf2x import Choice, SymbolOptions, read
-from perf2x.emitters.flame.diff_page import DifferencePage
 from tests.browser.opened import opened
 
-ROOT = Path(__file__).parent.parent.parent
-SHOTS = ROOT / "examples/screenshots"
-DEFERRED = ROOT / "examples/deferred"
-LISTED = ROOT / "tests/unit/analysis/annotate/data"
-WIDE, PHONE = {"width": 1280, "height": 720}, {"width": 390, "height": 760}
-SELECT_WALK = (
-    "select([...Array(layout.next).keys()].find((box) => layout.frameOf(box) >= 0 && frameName(box) === 'walk'))"
-)
+SHOTS = Path(__file__).parent.parent.parent / "examples/screenshots"
+WIDE, TALL, PHONE = ({"width": width, "height": height} for width, height in ((1200, 640), (1200, 900), (390, 760)))
+LISTINGS = ("--source", "--assembly", "--hottest", "300")
+OPTIMIZING = "llvm::FPPassManager::runOnFunction\nlibLLVM.so.22.1-rust-1.95.0-stable"
 
 
 def main() -> None:
+    recordings, *names = sys.argv[1:]
     with tempfile.TemporaryDirectory() as place:
-        asked = {name: job for name, job in jobs(Path(place)).items() if not sys.argv[1:] or name in sys.argv[1:]}
-        told = opened(SHOTS, asked)
+        views = jobs(Path(recordings), Path(place))
+        told = opened(SHOTS, {name: job for name, job in views.items() if not names or name in names}, scale=2)
     for name, one in told.items():
+        smaller(SHOTS / f"{name}.png")
         print(name, *one["errors"])
 
 
-def jobs(folder: Path) -> dict[str, dict[str, Any]]:
+def jobs(recordings: Path, folder: Path) -> dict[str, dict[str, Any]]:
     """Views by the name of their picture."""
-    symbols = ["--symfs", DEFERRED / "symfs", "--kallsyms", DEFERRED / "kallsyms.xz"]
-    page = {"viewer": "page", "size": WIDE, "file": converted(folder / "page.html", DEFERRED / "perf.data", *symbols)}
-    code = page | {"file": listed(folder / "code.html")}
+    page = {"viewer": "page", "size": WIDE}
+    rustc = page | {"file": written(folder / "rustc.html", "convert", recordings / "rustc.data")}
+    orders = page | {"file": written(folder / "orders.html", "convert", recordings / "after.data", *LISTINGS)}
+    compared = written(folder / "diff.html", "diff", recordings / "before.data", recordings / "after.data")
     views = {
-        "html": page | {"steps": [["move", 520, 330]]},
-        "html-dark": page | {"scheme": "dark", "hash": "#order=bottom&direction=flame"},
-        "html-time": page | {"hash": "#order=time&range=400000-900000&open=2&mark=vfs_read%0A%5Bkernel.kallsyms%5D"},
-        "html-bursts": page | {"steps": [["key", "h"]], "hash": "#range=400000-900000"},
-        "html-callers": page | {"steps": [["run", f"openFunction({key('do_syscall_64')})"]]},
-        "html-phone": page | {"size": PHONE, "scheme": "dark"},
-        "html-code": code | {"steps": [["run", SELECT_WALK], ["run", "code.kind = 'code'; showCode(code.frame)"]]},
-        "html-source": code | {"steps": [["run", SELECT_WALK]]},
-        "diff": page | {"file": difference(folder / "diff.html")},
+        "html": rustc | {"steps": [["move", 300, 330]]},
+        "html-dark": orders | {"scheme": "dark", "hash": "#order=bottom&direction=flame"},
+        "html-time": rustc | {"hash": f"#order=time&open=&mark={quote(OPTIMIZING)}"},
+        "html-bursts": rustc | {"steps": [["key", "h"]], "hash": "#range=1000000-1600000"},
+        "html-callers": rustc | {"steps": [opening("llvm::InstCombinePass::run")]},
+        "html-phone": rustc | {"size": PHONE, "scheme": "dark"},
+        "html-source": orders | {"size": TALL, "steps": [selecting("revenue")]},
+        "html-code": orders
+        | {"size": TALL, "steps": [selecting("revenue"), ["press", "#code button:text('Instructions')"]]},
+        "diff": page | {"file": compared},
     }
     return {name: view | {"shot": f"{name}.png"} for name, view in views.items()}
 
 
-def key(name: str) -> str:
-    """The function's text in addresses, by its name."""
-    return f"[...profile.functionNamed.keys()].find((one) => one.startsWith('{name}\\n'))"
+def opening(name: str) -> list[str]:
+    """The step to a function's callers and callees."""
+    return ["run", f"openFunction([...profile.functionNamed.keys()].find((one) => one.startsWith('{name}\\n')))"]
 
 
-def converted(page: Path, recording: Path, *options: object) -> str:
-    command = [sys.executable, "-m", "perf2x", "convert", "-q", str(recording), "--to", "html", "-o", str(page)]
-    subprocess.run([*command, *map(str, options)], check=True)
+def selecting(name: str) -> list[str]:
+    """The step to the first box of a function."""
+    boxes = "[...Array(layout.next).keys()]"
+    return ["run", f"select({boxes}.find((box) => layout.frameOf(box) >= 0 && frameName(box) === '{name}'))"]
+
+
+def written(page: Path, command: str, *words: object) -> str:
+    """The page that a command writes."""
+    run = [sys.executable, "-m", "perf2x", command, "-q", *map(str, words), "--to", "html", "-o", str(page)]
+    subprocess.run(run, check=True, stdout=subprocess.DEVNULL)
     return str(page)
 
 
-def listed(page: Path) -> str:
-    """The page of a program with its sources and instructions."""
-    return converted(page, LISTED / "inlines.data", "--symfs", LISTED, "--source-dir", LISTED, "--assembly", "--source")
-
-
-def difference(page: Path) -> str:
-    """The first and the second half of a recording as before and after."""
-    symbols = SymbolOptions(symfs=DEFERRED / "symfs", kallsyms=DEFERRED / "kallsyms.xz")
-    before, after = (
-        read(DEFERRED / "perf.data", symbols=symbols, choice=Choice(times=(f"50%/{half}",))).profile for half in (1, 2)
-    )
-    with page.open("wb") as out:
-        DifferencePage().emit(before, after, out)
-    return str(page)
+def smaller(picture: Path) -> None:
+    """Fewer colours: a page has few, and pictures of two pixels for one are large."""
+    subprocess.run(["pngquant", "--force", "--skip-if-larger", "--ext", ".png", "64", str(picture)], check=False)
 
 
 if __name__ == "__main__":

@@ -32,7 +32,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict]:
     jobs = {
         "lines": page | {"evaluate": f"{SELECT}('walk'); [{ROWS}, $('code').hidden, document.title]"},
         "instructions": page | {"evaluate": f"{both}; {ROWS}"},
-        "samples": page | {"hash": "#weight=count", "evaluate": f"{SELECT}('scramble'); {ROWS}"},
+        "samples": page | {"hash": "#weight=count", "evaluate": f"{SELECT}('(anonymous namespace)::scramble'); {ROWS}"},
         "none": page | {"evaluate": f"{SELECT}('walk'); {SELECT}('main'); $('code').hidden"},
         "closed": page
         | {
@@ -64,7 +64,7 @@ def test_instructions(told: dict[str, dict]) -> None:
     rows = told["instructions"]["value"]
     assert rows[1][2:] == ["401150", "testl %edi, %edi"]
     assert ["▸40119c", "addl %ecx, %eax"] in [row[2:] for row in rows]
-    assert any(row[3].startswith("inlines.cpp:6 scramble") for row in rows)
+    assert any(row[3].startswith("inlines.cpp:6 (anonymous namespace)::scramble") for row in rows)
 
 
 def test_numbers_follow_the_page(told: dict[str, dict]) -> None:

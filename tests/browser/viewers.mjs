@@ -1,6 +1,6 @@
 // Opens files in real viewers and tells, as JSON on standard output, what they show.
 //
-//   node viewers.mjs CHROMIUM SPEEDSCOPE_RELEASE_DIR SHOTS_DIR < jobs.json
+//   node viewers.mjs CHROMIUM SPEEDSCOPE_RELEASE_DIR SHOTS_DIR [PIXELS_PER_PIXEL] < jobs.json
 //
 // A job is {"viewer": "page" | "speedscope", "file": …, "steps": [["key", "o"], ["click", x, y], ["down", selector, share of width, of height], …], "shot": name}.
 // Everything is served from loopback or opened from disk; requests to anywhere else are refused and reported.
@@ -10,7 +10,7 @@ import path from "node:path";
 import { pathToFileURL } from "node:url";
 import { serve } from "./local_server.mjs";
 
-const [, , executablePath, speedscope, shots] = process.argv;
+const [, , executablePath, speedscope, shots, scale] = process.argv;
 const jobs = JSON.parse(fs.readFileSync(0, "utf8"));
 const { chromium } = await import(pathToFileURL(path.resolve("node_modules/playwright-core/index.mjs")));
 
@@ -79,7 +79,7 @@ async function complaints(page) {
 /** A browser with one page; what the page says and asks for goes to the job that is on. */
 async function launch(origin, args) {
   const browser = await chromium.launch({ executablePath, args: [...ARGUMENTS, ...args] });
-  const view = { browser, page: await browser.newPage(), told: null };
+  const view = { browser, page: await browser.newPage({ deviceScaleFactor: Number(scale || 1) }), told: null };
   view.page.on("console", (message) => view.told.console.push(message.text()));
   view.page.on("pageerror", (error) => view.told.errors.push(String(error)));
   await view.page.route("**/*", (route) => {

@@ -34,8 +34,8 @@ def assert_told(content: bytes, place: Path) -> None:
     assert ran.code == 0, len(content)
     assert "lost: " in ran.err, len(content)
     assert strict.code == 3
-    lost = perf2x(*words, "--fail-if-lost", "99", "-q", "--stats", stats)
-    assert (lost.code, "is not known (--fail-if-lost)" in lost.err) == (3, True)
+    lost = perf2x(*words, "--fail-if", "lost=99", "-q", "--stats", stats)
+    assert (lost.code, "is not known (--fail-if lost)" in lost.err) == (3, True)
     assert any(f'"name": "{name}"' in stats.read_text() for name in ENDS_EARLY)
 
 
@@ -58,5 +58,5 @@ def test_a_whole_one_passes(tmp_path: Path) -> None:
     for kind in ("plain", "compressed", "perf"):
         (tmp_path / "whole.data").write_bytes(KINDS[kind])
         words = ("convert", tmp_path / "whole.data", "--to", "collapsed", "-o", tmp_path / "out", "--no-symbols")
-        ran = perf2x(*words, "--fail-if-lost", "0")
+        ran = perf2x(*words, "--fail-if", "lost=0")
         assert (ran.code, "lost: " in ran.err) == (0, False), kind

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from perf2x.emitters.timeline.durations import durations_of
+from perf2x.emitters.timeline.sample_durations import durations_of
 from perf2x.emitters.timeline.shown_samples import origin_of
 from perf2x.emitters.timeline.tracks import CPUS_ID, tracks_of
 from perf2x.model.profile.profile import Profile

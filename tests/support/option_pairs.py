@@ -76,6 +76,7 @@ CASES: dict[str, tuple[Case, ...]] = {
     "wall_times": (Case(("--time-wall", f"{_at(0.012)},{_at(0.015)}")),),
     "parallelism": (Case(("--parallelism", "1")),),
     "max_stack": (Case(("--max-stack", "1")),),
+    "frames": (Case(("--frames", "user")), Case(("--frames", "kernel"))),
     "no_kernel": (Case(("--no-kernel",)),),
     "no_user": (Case(("--no-user",)),),
     "no_idle": (Case(("--no-idle",)),),
@@ -141,9 +142,12 @@ CASES: dict[str, tuple[Case, ...]] = {
         ("--no-symbols",), on="perf_map", base=("--perf-map-dir", str(CORPUS / "perf_map"))
     )}),),
     "max_unpacked": (Case(("--max-unpacked", "1K"), on="packed", says=True),),
-    "fail_if_unresolved": (Case(("--fail-if-unresolved", "0"), says=True),),
-    "fail_if_lost": (Case(("--fail-if-lost", "0"), says=True),),
-    "fail_if_missing_user": (Case(("--fail-if-missing-user", "0"), on="missing", says=True),),
+    "fail_if": (Case(("--fail-if", "lost=0"), says=True),),
+    "fail_if_unresolved": (Case(("--fail-if", "unresolved=0"), says=True),),
+    "fail_if_lost": (Case(("--fail-if-lost", "0"), says=True, instead={
+        FORMAT: Case(("--fail-if", "lost=0")),
+    }),),
+    "fail_if_missing_user": (Case(("--fail-if", "missing-user=0"), on="missing", says=True),),
     "strict": (Case(("--strict",), says=True),),
     "stats": (Case(("--stats", "json"), says=True),),
     "profile_stages": (Case(("--profile-stages",), says=True),),

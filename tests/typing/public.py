@@ -15,17 +15,22 @@ import perf2x
 from perf2x import (
     ArrowTable,
     Choice,
+    DiffTable,
     Grouping,
     Loaded,
     Profile,
     SampleTable,
     SymbolOptions,
+    TopTable,
     convert,
+    diff,
     read,
     sample_table,
     to_arrow,
+    top,
     write,
 )
+from perf2x.plugins import build_emitter
 
 loaded = read("perf.data", timeline=True, events=("cycles",), choice=Choice(comms=("nginx*",)), jobs=0)
 assert_type(loaded, Loaded)
@@ -54,6 +59,30 @@ assert_type(
     convert("perf.data", "out.html", symbols=SymbolOptions(inline=False), grouping=Grouping(root="comm")), Loaded
 )
 
+convert("perf.data", "out", to=build_emitter("of-a-plugin", {"its": "own"}))
+convert("perf.data", "out.pb.gz", settings={"label": ("pid", "cpu"), "compress": False})
+
+hottest = top("perf.data", by="object", sort="total", value="latency", choice=Choice(comms=("nginx*",)))
+assert_type(hottest, TopTable)
+assert_type(hottest.rows[0].own, int)
+assert_type(top(loaded), TopTable)
+assert_type(hottest.to_arrow(), ArrowTable)
+changes = diff("before.data", loaded, normalize=True, events=("cycles",))
+assert_type(changes, DiffTable)
+diff("before.data", "after.data", per=(1000, 1200.5), map={"app-1.0": "app-1.1"})
+diff("before.data", "after.data", per="1000,1200")  # type: ignore[arg-type]
+assert_type(changes.rows[0].significant("self"), bool)
+
+convert("perf.data", "out", to="pproff")  # type: ignore[arg-type]
+write(changed, "out", to="pproff")  # type: ignore[arg-type]
+convert("perf.data", "out", settings={"compres": False})  # type: ignore[arg-type]
+convert("perf.data", "out", settings={"compress": "maybe"})  # type: ignore[arg-type]
+write(changed, "out", settings={"style": "slice"})  # type: ignore[arg-type]
+convert("perf.data", "out", settings={"label": ("pidd",)})  # type: ignore[arg-type]
+top("perf.data", by="functions")  # type: ignore[arg-type]
+top("perf.data", value="cycles")  # type: ignore[arg-type]
+top("perf.data", latency="beside")  # type: ignore[call-arg]
+diff("before.data", "after.data", limits=3)  # type: ignore[call-arg]
 read("perf.data", timelime=True)  # type: ignore[call-arg]
 convert("perf.data", "out.html", timelime=True)  # type: ignore[call-arg]
 read("perf.data", timeline="yes")  # type: ignore[arg-type]

@@ -35,6 +35,7 @@ COMMANDS = {
     "fleet query": "Run SQL on a dataset with DuckDB.",
     "fleet compact": "Merge small files of a dataset, and sum its old timelines.",
     "fleet gc": "Remove old recordings from a dataset, and what only they need.",
+    "mcp": "Answer questions about recordings, by the Model Context Protocol on standard input and output.",
     "formats": "List the output formats, plugins included.",
     "man": "Print the manual page: perf2x man | man -l -.",
 }

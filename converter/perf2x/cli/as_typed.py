@@ -11,6 +11,8 @@ _PARAMETER = {
     "data_objects": "by data-object",
     "listings.as_recorded": "source",
     "symbols": "no_symbols",
+    "fail_if_unresolved": "fail_if unresolved",
+    "fail_if_missing_user": "fail_if missing-user",
 }
 """Parameters that are not called as the setting is, some with the value that stands for it."""
 

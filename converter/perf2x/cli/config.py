@@ -6,7 +6,7 @@
     symfs = "sysroot"
     [tool.perf2x.convert]       # for one command
     to = "pprof"
-    fail-if-lost = 1
+    fail-if = "lost=1"
 
 A key is the option as the command line spells it, without the dashes in front. The nearest such file counts, from the
 current directory upwards to the repository's root. The command line wins over PERF2X_* variables, they win over the
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from typer.core import TyperCommand, TyperOption
 
 ENVIRONMENT = "PERF2X_"
-"""Prefix of environment variables: ``PERF2X_FAIL_IF_LOST=5`` is ``--fail-if-lost 5`` of any command."""
+"""Prefix of environment variables: ``PERF2X_STATS=json`` is ``--stats json`` of any command."""
 
 _MOST = 1 << 20
 """Bytes of a file."""
@@ -81,7 +81,7 @@ def name_variables(command: "TyperCommand") -> None:
 
 
 def variable(spelling: str) -> str:
-    """``PERF2X_FAIL_IF_LOST`` for ``fail-if-lost``."""
+    """``PERF2X_FAIL_IF`` for ``fail-if``."""
     return ENVIRONMENT + spelling.replace("-", "_").upper()
 
 

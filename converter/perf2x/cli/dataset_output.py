@@ -41,7 +41,7 @@ def write_dataset(
     given = next((name for name, value in asdict(gates).items() if value not in (None, False)), None)
     if given is not None:
         raise SettingError(f"{FORMAT} cannot take ", given, f": {chosen.needs.why}")
-    check_of_command(asdict(formatting) | asdict(gates), FORMAT, chosen.needs)
+    check_of_command(["per_event"] * formatting.per_event, FORMAT, chosen.needs)
     if written.send:
         raise OptionError(f"{FORMAT} is a folder of many files, so --send cannot post it")
     if written.output in (None, "-"):

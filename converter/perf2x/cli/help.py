@@ -30,7 +30,7 @@ EXAMPLES = {
     "top": (
         "perf2x top perf.data",
         "perf2x top perf.data --by object --sort total -n 10",
-        "perf2x top perf.data --pid 1234 --json",
+        "perf2x top perf.data --graph",
     ),
     "annotate": (
         "perf2x annotate main perf.data --source",
@@ -79,6 +79,7 @@ EXAMPLES = {
     ),
     "fleet compact": ("perf2x fleet compact profiles/", "perf2x fleet compact profiles/ --older-than 7d"),
     "fleet gc": ("perf2x fleet gc profiles/ --older-than 30d", "perf2x fleet gc profiles/ --older-than 30d --dry-run"),
+    "mcp": ("perf2x mcp recordings/", "perf2x mcp recordings/ build/ --source-dir src"),
     "formats": ("perf2x formats", "perf2x formats -v"),
     "man": ("perf2x man | man -l -", "perf2x man > ~/.local/share/man/man1/perf2x.1"),
 }

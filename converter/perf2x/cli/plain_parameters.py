@@ -6,7 +6,6 @@ is a fifth of what a small recording costs.
 
 import inspect
 from collections.abc import Callable
-from copy import copy
 from functools import partial
 from typing import Any, Literal, get_args, get_origin
 
@@ -46,9 +45,6 @@ def _describe(parameter: Any, kind: Any) -> None:
         shown = name if parameter.required else f"[{name}]"
         parameter.get_usage_pieces = lambda _: [shown + "..." * (kind is list)]
         parameter.display_type_rich = lambda ctx: ""
-        if hasattr(parameter, "type"):  # typer before 0.29
-            parameter.type = copy(parameter.type)
-            parameter.type.get_metavar = lambda **_: ""
     elif kind is bool:
         parameter.metavar = ""
     elif parameter.metavar is None:

@@ -9,7 +9,7 @@ import typer
 from perf2x.base.errors import OptionError
 from perf2x.cli.error_handling import GATE
 from perf2x.cli.messages import print_message
-from perf2x.cli.options.gate_options import GateFlags
+from perf2x.cli.options.gate_options import LIMITS, GateFlags
 from perf2x.model.diagnostics import Severity
 from perf2x.model.printable_text import message
 
@@ -19,27 +19,20 @@ if TYPE_CHECKING:
 
 def check_gates(gates: GateFlags, has_symbols: bool) -> None:
     """Raise OptionError for limits that are no percentages, before any work is done."""
-    for name in ("fail_if_unresolved", "fail_if_lost", "fail_if_missing_user"):
-        parse_percentage(name, getattr(gates, name))
-    if gates.fail_if_unresolved is not None and not has_symbols:
-        raise OptionError("--fail-if-unresolved needs names, and --no-symbols looks up none")
+    if "unresolved" in gates.limits() and not has_symbols:
+        raise OptionError("--fail-if unresolved needs names, and --no-symbols looks up none")
 
 
 def failed_gates(gates: GateFlags, loaded: "Loaded") -> Iterator[str]:
     """A sentence for every gate that the recording fails."""
-    measured = quality_percentages(loaded)
-    for name, what in (
-        ("fail_if_unresolved", "of the frames have no name"),
-        ("fail_if_lost", "of the samples were lost"),
-        ("fail_if_missing_user", "of the samples miss their user stack"),
-    ):
-        allowed, share = parse_percentage(name, getattr(gates, name)), measured[name.removeprefix("fail_if_")]
-        if allowed is not None and share > allowed:
-            yield f"{share:.2f} % {what}, more than {allowed:g} % (--{name.replace('_', '-')})"
+    measured, limits = quality_percentages(loaded), gates.limits()
+    for name, what in LIMITS.items():
+        if measured[name] > limits.get(name, 100):
+            typed = f"--fail-if {name.replace('_', '-')}"
+            yield f"{measured[name]:.2f} % {what}, more than {limits[name]:g} % ({typed})"
     missing = ", ".join(count.words for count in loaded.diagnostics.missing_ends())
-    allowed = parse_percentage("fail_if_lost", gates.fail_if_lost)
-    if missing and allowed is not None and allowed < 100:
-        yield f"{missing}: how many samples that cost is not known (--fail-if-lost)"
+    if missing and limits.get("lost", 100) < 100:
+        yield f"{missing}: how many samples that cost is not known (--fail-if lost)"
     losses = [count for count in loaded.diagnostics.counts.values() if count.severity is Severity.LOSS]
     for count in losses if gates.strict else ():
         yield f"{count.words} (--strict); {count.advice}"
@@ -54,19 +47,6 @@ def quality_percentages(loaded: "Loaded") -> dict[str, float]:
         "lost": 100 * lost / (loaded.recorded_samples + lost) if lost else 0.0,
         "missing_user": 100 * missing / loaded.recorded_samples if missing else 0.0,
     }
-
-
-def parse_percentage(name: str, text: str | None) -> float | None:
-    """Parse ``5`` or ``5%``; OptionError for a value outside 0 to 100."""
-    if text is None:
-        return None
-    try:
-        value = float(text.strip().removesuffix("%"))
-    except ValueError:
-        value = -1.0
-    if not 0 <= value <= 100:
-        raise OptionError(f"--{name.replace('_', '-')} {text}: expected a percentage such as 5 or 0.5")
-    return value
 
 
 def exit_for_failed_gates(sentences: list[str]) -> None:

@@ -79,7 +79,9 @@ class Collapsed:
         rows, weight = self._chosen(profile)
         frames = location_frames(profile)
         texts, key_of_frame = _interned(self._frame_texts(profile, frames))
-        roots, root_of_thread = _interned([self._root_text(profile, row) for row in range(len(profile.threads))])
+        named = self.root and not profile.own_roots
+        threads = range(len(profile.threads))
+        roots, root_of_thread = _interned([self._root_text(profile, row) if named else b"" for row in threads])
         used, group = unique_inverse(root_of_thread[profile.samples.thread[rows]])
         tree, node = merge_stacks(
             expand(profile.stacks, frames.of_location),
@@ -93,9 +95,7 @@ class Collapsed:
         np.add.at(value, node, weight)
         seen = np.zeros(len(tree), np.int64)
         seen[node] = 1
-        yield from _stack_lines(
-            tree, seen, value, [roots[root] for root in used.tolist()], texts, 0 if self.root else 1
-        )
+        yield from _stack_lines(tree, seen, value, [roots[root] for root in used.tolist()], texts, 0 if named else 1)
 
     def _chosen(self, profile: Profile) -> tuple[I64, I64]:
         """Return the rows of the wanted event and the weight of each."""
@@ -107,8 +107,6 @@ class Collapsed:
         return rows, (samples.count if self.value == "samples" else samples.value)[rows]
 
     def _root_text(self, profile: Profile, thread: int) -> bytes:
-        if not self.root:
-            return b""
         comm = one_line(profile.strings[profile.threads.comm[thread]]).replace(" ", "_").replace(";", ":")
         numbers = (int(profile.threads.pid[thread]), int(profile.threads.tid[thread]))
         pid, tid = ("?" if number < 0 else str(number) for number in numbers)

@@ -114,6 +114,7 @@ _WORDS = {
     "kernel_addresses_hidden": ("kernel symbol table without addresses", "kernel symbol tables without addresses"),
     "kernel_place_unknown": ("kernel symbol table at an unknown address", "kernel symbol tables at unknown addresses"),
     "perf_map_of_other_pid": ("perf map of another process id", "perf maps of another process id"),
+    "perf_map_replaced": ("address whose code was replaced", "addresses whose code was replaced"),
     "jitdump_missing": ("missing jitdump file", "missing jitdump files"),
     "jitdump_lines_outside": ("line outside its compiled code", "lines outside their compiled code"),
     "jitdump_shared": ("process with a shared jitdump file", "processes with a shared jitdump file"),

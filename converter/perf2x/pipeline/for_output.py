@@ -5,7 +5,7 @@ The only place that knows which options need what of a format.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator
 from operator import attrgetter
 
 from msgspec.structs import replace
@@ -76,10 +76,10 @@ def for_output(options: LoadOptions, name: str, needs: Needs, timeline: bool | N
     )
 
 
-def check_of_command(given: Mapping[str, object], name: str, needs: Needs) -> None:
+def check_of_command(given: Container[str], name: str, needs: Needs) -> None:
     """Raise SettingError for the first of OF_COMMAND in ``given`` that the format ``name`` does not honour."""
     for setting in OF_COMMAND:
-        if given[setting] not in (None, False):
+        if setting in given:
             refuse_unless_honoured(setting, name, needs)
 
 

@@ -9,6 +9,8 @@ from msgspec import Struct, field
 from perf2x.analysis.recording_advice import ChainReport
 from perf2x.model.advice import Advice
 from perf2x.model.diagnostics import Diagnostics
+from perf2x.model.number_format import format_amount, plural
+from perf2x.model.printable_text import short
 from perf2x.model.profile.profile import Profile
 from perf2x.model.recording.events import Recording
 from perf2x.stitcher.call_graphs import UnwindReport
@@ -60,6 +62,16 @@ class Loaded(Struct, frozen=True):
     def samples(self) -> int:
         """Samples in the profile, after all filters."""
         return sum(event.samples for event in self.events)
+
+    def __repr__(self) -> str:
+        source = short(self.recording.session.source)
+        counts = [event for event in self.events if event.samples]
+        listed = ", ".join(
+            f"{short(one.name)} {one.samples:,} ({format_amount(one.value, one.unit)})" for one in counts[:3]
+        )
+        more = f" and {len(counts) - 3} more" if len(counts) > 3 else ""
+        kept = f"{self.samples:,} of {plural(self.recorded_samples, 'sample')}"
+        return f"Loaded: {source}, {kept}\n  events: {listed or 'none'}{more}\n  profile: {self.profile!r}"
 
 
 def event_counts(profile: Profile) -> tuple[EventCount, ...]:

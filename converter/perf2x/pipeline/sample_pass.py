@@ -15,7 +15,7 @@ from perf2x.stitcher.stitch import Stitcher
 from perf2x.stitcher.stitch_result import StitchResult
 from perf2x.transforms.filters.apply_choice import Selection
 from perf2x.transforms.filters.filter_batches import Seen
-from perf2x.transforms.sample_values import SampleValues
+from perf2x.transforms.weights_and_mispredicts import SampleValues
 
 Progress = Callable[[int, int], None]
 """Called with the number of samples done and of all samples."""

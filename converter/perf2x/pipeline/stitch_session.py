@@ -32,7 +32,7 @@ def stitch_session(
     from perf2x.stitcher.deferred.deferred_join import deferred_report
     from perf2x.stitcher.profile_builder import build_profile
     from perf2x.stitcher.stitch import Stitcher
-    from perf2x.transforms.sample_values import sample_values
+    from perf2x.transforms.weights_and_mispredicts import sample_values
 
     options, diagnostics, stages = context.options, context.diagnostics, context.stages
     stacks = options.stacks or completes_stacks(recording.session) or _has_deferred_chains(recording)

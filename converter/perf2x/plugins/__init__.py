@@ -23,7 +23,7 @@ from perf2x.model.profile.profile import (
     Threads,
     ThreadSwitches,
 )
-from perf2x.plugins.registry import Emitter
+from perf2x.plugins.registry import Emitter, build_emitter
 
 if TYPE_CHECKING:
     from perf2x.symbolizer.sources.symbol_source import Context, Dso, DsoKind, Function, Symbols, SymbolSource
@@ -54,6 +54,7 @@ __all__ = [
     "Symbols",
     "ThreadSwitches",
     "Threads",
+    "build_emitter",
     "option",
 ]
 

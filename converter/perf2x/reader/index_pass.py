@@ -18,7 +18,7 @@ from perf2x.reader.block import Block, RecordStream
 from perf2x.reader.event_table import EventTable
 from perf2x.reader.file_clock import FileClock
 from perf2x.reader.first_walk import FirstWalk
-from perf2x.reader.lost_records import note_losses
+from perf2x.reader.loss_notes import note_losses
 from perf2x.reader.open_input import OpenedInput
 from perf2x.reader.records.decoders import DECODERS
 from perf2x.reader.records.field_cursor import FieldCursor, as_i32

@@ -15,7 +15,7 @@ class DebugFunction(Struct, frozen=True):
     """A function as debug info describes it."""
 
     symbol: str
-    """Linkage name if debug info has one, else its plain name; "" for a function without a name."""
+    """Linkage name if debug info has one, else the plain name behind its namespaces and classes, "" without a name."""
     path: str
     start_line: int = 0
     """The declared line if debug info was read unit by unit; from a symcache, which does not keep it, the lowest line
@@ -23,7 +23,11 @@ class DebugFunction(Struct, frozen=True):
     from a symcache if the function is inlined wherever it is used.
     """
     inside: str = ""
-    """Symbol of the function that the lines of a nameless call operator stand in; "" for others and if unknown."""
+    """Symbol of the function that a nameless call operator or the function's class stands in; "" for others and if
+    unknown.
+    """
+    is_bare: bool = False
+    """True for a plain name without its namespaces and classes, which a symcache does not keep."""
 
     @property
     def is_nameless_call_operator(self) -> bool:

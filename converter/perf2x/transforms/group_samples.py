@@ -20,13 +20,15 @@ from perf2x.transforms.filters.choice import ROOTS, Grouping
 
 def grouped(profile: Profile, grouping: Grouping) -> Profile:
     """Apply all of ``grouping``, recursion first; OptionError for an unknown root."""
-    if grouping.root not in ROOTS:
+    if grouping.root not in ("", *ROOTS):
         raise SettingError("", "root", f" {grouping.root}: it must be one of {', '.join(ROOTS)}")
     if grouping.fold_recursion:
         profile = fold_recursion(profile)
     if grouping.merge_threads:
         profile = merge_threads(profile)
-    return with_roots(profile, grouping.root) if grouping.root != "none" else profile
+    if grouping.root not in ("", "none"):
+        profile = with_roots(profile, grouping.root)
+    return replace(profile, own_roots=grouping.root != "")
 
 
 def fold_recursion(profile: Profile) -> Profile:

@@ -55,7 +55,7 @@ def merge_profiles(profiles: Sequence[Profile], tags: Sequence[Tags] | None = No
         strings=strings.table(), events=events, threads=threads, mappings=mappings, functions=functions,
         locations=locations, stacks=stacks, samples=samples, meta=_merged_meta(profiles),
         default_event=min(_default_events(profiles, event_of), default=0),
-        labels=_common_labels(profiles), tag_sets=tag_sets,
+        labels=_common_labels(profiles), tag_sets=tag_sets, own_roots=any(profile.own_roots for profile in profiles),
         fields=tuple(entry for profile in profiles for entry in profile.fields),
         code=merged_code(codes) if (codes := [each.code for each in profiles if each.code]) else None,
         full_names={name: full for each in profiles for name, full in each.full_names.items()},

@@ -28,7 +28,7 @@ def test_instructions_between_lines() -> None:
     lines = [line.rstrip() for line in ran.out.splitlines()]
     heads = [line.strip() for line in lines if "inlines.cpp:" in line]
     assert "inlines.cpp:20  if (state & 1)" in heads
-    assert "inlines.cpp:6 scramble  value ^= value << 13;" in heads
+    assert "inlines.cpp:6 (anonymous namespace)::scramble  value ^= value << 13;" in heads
     assert not [line for line in lines if line.startswith("/demo/inlines.cpp")]  # instructions alone
     (marked,) = [line for line in lines if "▸40119c" in line]
     assert marked.endswith("addl %ecx, %eax")
@@ -124,7 +124,7 @@ def test_pages_embed_the_hottest_functions(tmp_path: Path) -> None:
     pytest.importorskip("capstone")
     assert embedded(tmp_path) == {}
     held = embedded(tmp_path, "--source-dir", DATA, "--assembly")
-    assert [one["name"] for one in held["functions"]] == ["walk", "scramble"]
+    assert [one["name"] for one in held["functions"]] == ["walk", "(anonymous namespace)::scramble"]
     assert held["measures"] == [[0, "period"], [0, "samples"]]
     walk = held["functions"][0]
     assert [21, "            odd += state % 7;"] in [row[:2] for row in walk["sources"][0]["rows"]]

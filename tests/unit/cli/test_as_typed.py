@@ -17,8 +17,8 @@ from perf2x.cli.help import EXAMPLES
 
 ROOT = Path(perf2x.__file__).parent
 MODULES = {path: ast.parse(path.read_text()) for path in ROOT.rglob("*.py") if path.relative_to(ROOT).parts[0] != "cli"}
-OF_OTHERS = re.compile(r"\b(perf (record|inject|mem)|node|python)\b[^;()]*")
-"""Commands of other programs, whose options are theirs."""
+OF_OTHERS = re.compile(r"\b(perf (record|inject|mem)|node|python|fleet ingest)\b[^;()]*")
+"""Commands, of other programs too, named with options of their own."""
 
 
 def test_settings_of_an_error_are_named_as_typed() -> None:

@@ -36,7 +36,7 @@ printf '%%s\\n' "${COMPREPLY[@]}"
     ("typed", "offered"),
     [
         ("perf2x con", ["convert"]),
-        ("perf2x convert --fail-if-l", ["--fail-if-lost"]),
+        ("perf2x convert --fail-i", ["--fail-if"]),
         ("perf2x convert --to spe", ["speedscope"]),
         ("perf2x diff --by o", ["object"]),
         ("perf2x top --off-cpu ''", ["apart", "beside", "merged"]),
@@ -54,12 +54,12 @@ def test_bash_really_completes(typed: str, offered: list[str], path: str) -> Non
 
 @pytest.mark.parametrize("shell", ["zsh", "fish", "powershell"])
 def test_other_shells_are_answered(shell: str, path: str) -> None:
-    words = {"_PERF2X_COMPLETE": f"complete_{shell}", "_TYPER_COMPLETE_ARGS": "perf2x convert --fail-if-l"}
-    action = {"_TYPER_COMPLETE_FISH_ACTION": "get-args", "_TYPER_COMPLETE_WORD_TO_COMPLETE": "--fail-if-l"}
+    words = {"_PERF2X_COMPLETE": f"complete_{shell}", "_TYPER_COMPLETE_ARGS": "perf2x convert --fail-i"}
+    action = {"_TYPER_COMPLETE_FISH_ACTION": "get-args", "_TYPER_COMPLETE_WORD_TO_COMPLETE": "--fail-i"}
     env = {**os.environ, "PATH": path, **words, **action}
     out = subprocess.run(["perf2x"], env=env, capture_output=True, text=True, check=True).stdout
-    assert "--fail-if-lost" in out
-    assert "--fail-if-unresolved" not in out
+    assert "--fail-if" in out
+    assert "--fail-above" not in out
 
 
 def test_where_only_the_user_knows_shells_offer_files(path: str) -> None:

@@ -108,7 +108,7 @@ def test_wall_clock_times_choose_as_recorded_times_do() -> None:
         (("--tid", "15982", "--no-idle", "--time", "1,2"), "none of the 228 samples passes all filters"),
         (("--pid", "x"), "--pid 'x': expected numbers"),
         (("--root", "cgroup"), "the recording does not say the cgroup"),
-        (("--no-user", "--no-kernel"), "leave nothing"),
+        (("--no-user", "--frames", "user"), "leave nothing"),
     ],
 )
 def test_what_is_not_there_is_a_usage_error_that_says_what_there_is(words: tuple[str, ...], sentence: str) -> None:
@@ -149,10 +149,10 @@ def frames(stack: str) -> list[str]:
     return stack.split(";")[1:]
 
 
-def test_no_kernel_and_no_user_share_the_stack_between_them() -> None:
+def test_frames_of_the_user_and_of_the_kernel_share_the_stack_between_them() -> None:
     with_names = (recording("calls"), "--symfs", CORPUS / "common/symfs", "--kallsyms", CORPUS / "calls/kallsyms.xz")
     whole = folded(*with_names, "--kernel-suffix", symbols=True)
-    user = folded(*with_names, "--kernel-suffix", "--no-kernel", symbols=True)
+    user = folded(*with_names, "--kernel-suffix", "--frames", "user", symbols=True)
     kernel = folded(*with_names, "--kernel-suffix", "--no-user", symbols=True)
 
     def expected(keep_kernel: bool) -> dict[str, int]:

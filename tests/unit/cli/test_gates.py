@@ -27,11 +27,12 @@ def lossy(tmp_path: Path) -> Path:
 
 def test_a_gate_fails_above_its_limit_and_not_at_it(lossy: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.folded"
-    ran = convert(lossy, "--no-symbols", "-o", out, "--fail-if-lost", "24.9%")
+    ran = convert(lossy, "--no-symbols", "-o", out, "--fail-if", "lost=24.9%")
     assert ran.code == 3
-    assert ran.err == "perf2x: 25.00 % of the samples were lost, more than 24.9 % (--fail-if-lost)\n"
+    assert ran.err == "perf2x: 25.00 % of the samples were lost, more than 24.9 % (--fail-if lost)\n"
     assert out.exists(), "the output is written all the same: it is what people look at next"
-    assert convert(lossy, "--no-symbols", "-o", out, "--fail-if-lost", "25").code == 0
+    assert convert(lossy, "--no-symbols", "-o", out, "--fail-if", "lost=25").code == 0
+    assert convert(lossy, "--no-symbols", "-o", out, "--fail-if-lost", "24").code == 3, "the name it had before"
 
 
 def test_lost_records_are_lost_samples_too(tmp_path: Path) -> None:
@@ -39,9 +40,9 @@ def test_lost_records_are_lost_samples_too(tmp_path: Path) -> None:
     path = tmp_path / "lossy.data"
     samples = [Sample(ip=0x1000, time=t) for t in (1, 2, 3)]
     path.write_bytes(write_file(Session(events=(Event(),)), [*samples, Lost(lost=2), LostSamples(lost=1)]))
-    ran = convert(path, "--no-symbols", "-o", "-", "--fail-if-lost", "49")
+    ran = convert(path, "--no-symbols", "-o", "-", "--fail-if", "lost=49")
     assert "50.00 % of the samples were lost" in ran.err
-    assert convert(path, "--no-symbols", "-o", "-", "--fail-if-lost", "50").code == 0
+    assert convert(path, "--no-symbols", "-o", "-", "--fail-if", "lost=50").code == 0
 
 
 def test_strict_fails_for_every_loss(lossy: Path) -> None:
@@ -52,10 +53,10 @@ def test_strict_fails_for_every_loss(lossy: Path) -> None:
 
 
 def test_names_and_user_stacks_have_gates_too() -> None:
-    assert convert(recording("calls"), "-o", "-", "--fail-if-unresolved", "0").code == 3
-    assert convert(recording("calls"), "-o", "-", "--fail-if-unresolved", "100").code == 0
-    assert convert(recording("forker"), "--no-symbols", "-o", "-", "--fail-if-missing-user", "100").code == 0
-    ran = convert(recording("delay_and_control"), "--no-symbols", "-o", "-", "--fail-if-missing-user", "0")
+    assert convert(recording("calls"), "-o", "-", "--fail-if", "unresolved=0").code == 3
+    assert convert(recording("calls"), "-o", "-", "--fail-if", "unresolved=100").code == 0
+    assert convert(recording("forker"), "--no-symbols", "-o", "-", "--fail-if", "missing-user=100").code == 0
+    ran = convert(recording("delay_and_control"), "--no-symbols", "-o", "-", "--fail-if", "missing-user=0")
     assert "miss their user stack" in ran.err
 
 
@@ -75,18 +76,20 @@ def test_a_user_stack_that_only_another_thread_has_is_missing_too(tmp_path: Path
         CallchainDeferred(cookie=6, ips=(2**64 - 512, 0x1000), stamp=Stamp(pid=1, tid=2, time=22)),
     ]
     path.write_bytes(write_file(Session(events=(event,)), records))
-    ran = convert(path, "--no-symbols", "-o", "-", "--fail-if-missing-user", "49")
+    ran = convert(path, "--no-symbols", "-o", "-", "--fail-if", "missing-user=49")
     assert ran.code == 3
     assert "50.00 % of the samples miss their user stack" in ran.err
-    assert convert(path, "--no-symbols", "-o", "-", "--fail-if-missing-user", "50").code == 0
+    assert convert(path, "--no-symbols", "-o", "-", "--fail-if", "missing-user=50").code == 0
 
 
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("--fail-if-lost", "many"), "--fail-if-lost many: expected a percentage"),
-        (("--fail-if-lost", "101"), "expected a percentage"),
-        (("--fail-if-unresolved", "5", "--no-symbols"), "needs names, and --no-symbols"),
+        (("--fail-if", "lost=many"), "--fail-if lost=many: expected a percentage"),
+        (("--fail-if", "found=5"), "--fail-if found=5: expected lost=PCT, missing-user=PCT or unresolved=PCT"),
+        (("--fail-if-lost", "101"), "--fail-if lost=101: expected a percentage"),
+        (("--fail-if", "lost=101"), "expected a percentage"),
+        (("--fail-if", "unresolved=5", "--no-symbols"), "needs names, and --no-symbols"),
         (("--stats", "yaml"), "say json for standard error"),
     ],
 )
@@ -98,9 +101,9 @@ def test_usage(words: tuple[str, ...], sentence: str, tmp_path: Path) -> None:
 
 
 def test_failures_are_shown_in_the_form_of_github_and_gitlab(lossy: Path) -> None:
-    words = (lossy, "--no-symbols", "-o", "-", "--fail-if-lost", "0")
+    words = (lossy, "--no-symbols", "-o", "-", "--fail-if", "lost=0")
     github = convert(*words, env={"GITHUB_ACTIONS": "true"}).err
-    assert github == "::error title=perf2x::25.00 %25 of the samples were lost, more than 0 %25 (--fail-if-lost)\n"
+    assert github == "::error title=perf2x::25.00 %25 of the samples were lost, more than 0 %25 (--fail-if lost)\n"
     assert convert(*words, env={"GITLAB_CI": "true", "NO_COLOR": ""}).err.startswith("\x1b[1;31mperf2x: 25.00 %")
     assert "\x1b" not in convert(*words, env={"GITLAB_CI": "true", "NO_COLOR": "1"}).err
 
@@ -120,7 +123,7 @@ def stats(*words: object) -> dict[str, object]:
 
 
 def test_stats_count_kept_and_lost_samples(lossy: Path) -> None:
-    found = stats(lossy, "--no-symbols", "--fail-if-lost", "1", "--time", "0.000000002,")
+    found = stats(lossy, "--no-symbols", "--fail-if", "lost=1", "--time", "0.000000002,")
     assert found["samples"] == {"recorded": 3, "kept": 2}
     assert found["lost"] == {"samples": 1, "records": 0}
     assert found["percent"] == {"unresolved": 0.0, "lost": 25.0, "missing_user": 0.0}
@@ -153,7 +156,7 @@ def documented_paths() -> list[str]:
 def test_every_documented_key_exists(tmp_path: Path) -> None:
     cut = tmp_path / "cut.data"
     cut.write_bytes(Path(recording("calls")).read_bytes()[:-100])
-    found = stats(cut, "--fail-if-unresolved", "0")
+    found = stats(cut, "--fail-if", "unresolved=0")
     assert found["gates"] and found["diagnostics"]
     assert len(documented_paths()) > 20
     for path in documented_paths():

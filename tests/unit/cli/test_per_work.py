@@ -158,7 +158,7 @@ def test_shares_do_not_mind_a_slower_machine(tmp_path: Path) -> None:
             "passed",
             "- nothing exceeds its limit (share=20); the whole changed by +100",
         ),
-        (("--fail-if-lost", "0"), 0, "passed", "- nothing exceeds its limit; the whole changed by +100.0 %"),
+        (("--fail-if", "lost=0"), 0, "passed", "- nothing exceeds its limit; the whole changed by +100.0 %"),
     ],
 )
 def test_a_report_begins_with_the_verdict(
@@ -176,7 +176,7 @@ def test_a_report_begins_with_the_verdict(
 
 
 def test_a_bad_recording_is_unreliable_whatever_grew(longer: tuple[Path, Path]) -> None:
-    words = ("-q", "--fail-if-unresolved", "5", "--fail-above", "total=10")
+    words = ("-q", "--fail-if", "unresolved=5", "--fail-above", "total=10")
     ran = perf2x("report", longer[1], "--before", longer[0], *words, env=PLAIN)
     assert ran.code == 3
     assert ran.out.startswith("### perf2x: unreliable\n\n- 100.00 % of the frames have no name")

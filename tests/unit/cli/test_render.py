@@ -17,7 +17,8 @@ from rich.cells import cell_len
 from perf2x.cli.render.csv_table import csv_text, flattened
 from perf2x.cli.render.fit_text import cell_width, share_width, shorten
 from perf2x.cli.render.markdown_table import MOST, Section, code, escape_tildes, markdown_document
-from perf2x.cli.render.report_formats import WITHOUT_TERMINAL, Report, line_width, print_report
+from perf2x.cli.render.report_formats import Report, print_report
+from perf2x.cli.render.screen import WITHOUT_TERMINAL, Screen, line_width
 from perf2x.cli.render.text_table import Layout, name_column, number_column, table_lines
 from perf2x.model.printable_text import plain
 
@@ -76,13 +77,13 @@ def test_columns_share_the_width(wanted: list[int], cells: int) -> None:
 
 @given(st.lists(TEXTS, min_size=1, max_size=5), st.integers(40, 120))
 def test_a_table_fits(cells: list[str], most: int) -> None:
-    lines = list(table_lines([layout(cells)], most))
+    lines = list(table_lines([layout(cells)], Screen(most)))
     assert len(lines) == len(cells) + 1
     assert all(cell_len(line) <= most for line in lines)
 
 
 def test_columns_are_aligned() -> None:
-    lines = list(table_lines([layout(["名前", "ab"])], 80))
+    lines = list(table_lines([layout(["名前", "ab"])], Screen(80)))
     assert lines == [
         "       self  object  function",
         "1,234.56 ms  名前    ab",
@@ -96,9 +97,9 @@ def test_the_widest_layout_with_room_for_names_is_taken() -> None:
         [number_column("before", ["1" * 20]), number_column("after", ["2" * 20]), name],
         [number_column("after", ["2" * 20]), name],
     )
-    assert "before" in next(table_lines([wide, slim], 100))
-    assert "before" not in next(table_lines([wide, slim], 80))
-    assert list(table_lines([wide, slim], None))[1].endswith(RUST)
+    assert "before" in next(table_lines([wide, slim], Screen(100)))
+    assert "before" not in next(table_lines([wide, slim], Screen(80)))
+    assert list(table_lines([wide, slim], Screen()))[1].endswith(RUST)
 
 
 def test_markdown_holds_every_name() -> None:
@@ -183,7 +184,7 @@ def test_flattened_values_have_their_path() -> None:
 def report(name: str) -> Report:
     rows = [number_column("self", ["1 ms"]), name_column("function", [name])]
     return Report(
-        lambda cells: table_lines([rows], cells),
+        lambda screen: table_lines([rows], screen),
         lambda: {"name": name},
         lambda: markdown_document("x", [Section("", rows)]),
         lambda: [("name",), (name,)],

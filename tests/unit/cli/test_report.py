@@ -14,7 +14,7 @@ from perf2x.analysis.report.report_tables import report_tables
 from perf2x.cli.report.fit_bytes import LEAST, fitted_report, sizes
 from perf2x.cli.report.next_steps import next_steps
 from perf2x.cli.report.report_facts import Limits, report_facts
-from perf2x.cli.report.report_markdown import report_markdown
+from perf2x.cli.report.report_page import markdown_page
 from perf2x.model.advice import Advice
 from perf2x.model.profile.profile import Meta
 from perf2x.pipeline.load import load
@@ -180,7 +180,7 @@ def test_every_text_is_written_as_what_it_is(facts: dict[str, Any], grown: tuple
     findings = [{"name": "x", "severity": "loss", "count": 1, "text": "x", "advice": "x"}]
     worst = evil(facts | {"difference": compared["difference"]})
     worst["quality"] |= evil({"findings": findings, "deferred": "x", "unwound": "x"})
-    lines = [*report_markdown(worst, [Advice("x", "{0} grew", (EVIL,))])]
+    lines = [*markdown_page(worst, [Advice("x", "{0} grew", (EVIL,))])]
     assert len(lines) > 60
     for line in lines:
         bare = re.sub(r"<code>[^<]*</code>|`[^`]*`", "", line)
@@ -223,7 +223,7 @@ MOVED = {"value": [1000, 1500], "normalized": False, "significant": True, "moved
          " changed did so by more than noise, first of all 'm' (+30.0 %"),
         ("difference", MOVED | {"significant": False, "rows": []}, "difference", "which sampling noise may explain"),
         ("measured.idle", 150, "idle", "15.0 % are samples of idle CPUs"),
-        ("measured.value", 400, "waiting", "(0.40 CPUs on average)"),
+        ("measured.value", 400, "waiting", "(0.40 CPUs on average). Samples do not say whether they waited the"),
         ("measured.kernel", 350, "kernel", "35.0 % of the cost is in the kernel"),
         ("threads", [{"name": "t", "self": 950}], "threads", "One of 2 threads, 't', takes 95.0 %"),
         ("by_self", [{"name": "f", "self": 150, "total": 200, "callers": [{"name": "g", "value": 50}]}], "hottest",

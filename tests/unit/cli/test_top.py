@@ -111,6 +111,6 @@ def test_json_has_the_keys_that_the_readme_names() -> None:
         ["event", "unit", "samples", "value", "rows"],
         ["name", "object", "self", "total"],
     )
-    assert list(diff) == ["event", "unit", "before", "after", "confidence", "rows", "unmoved"]
+    assert list(diff) == ["event", "unit", "before", "after", "confidence", "rows", "unmoved", "renamed_objects"]
     assert list(diff["rows"][0]) == [*top["rows"][0], "interval", "significant"]
     assert len(diff["rows"][0]["self"]) == 2

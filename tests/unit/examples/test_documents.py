@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
+from runpy import run_path
 
 import pytest
 
@@ -15,8 +16,8 @@ from tests.support.command import perf2x, recording
 from tests.support.recordings import ROOT
 from tests.unit.cli.test_pairs import recorded
 from tests.unit.transforms.pairs.test_pair_times import begin, end
-from tests.unit.transforms.test_sample_values import recorded as loads
-from tests.unit.transforms.test_sample_values import sample as load
+from tests.unit.transforms.test_weights_and_mispredicts import recorded as loads
+from tests.unit.transforms.test_weights_and_mispredicts import sample as load
 
 ARCHITECTURE = ROOT / "converter" / "ARCHITECTURE.md"
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
@@ -31,8 +32,8 @@ SWITCHES = ROOT / "tests" / "laws" / "schedules" / "switches.data"
 LISTED = ROOT / "tests" / "unit" / "analysis" / "annotate" / "data"
 """A recording, and its program with debug info, which listings need."""
 PROGRAM = ROOT / "tests" / "corpus" / "common" / "symfs" / "demo" / "calls"
-ELSEWHERE = ("--debuginfod", "--install-completion", "--vmlinux", "/srv/", "s3://", "perf2x view")
-"""Commands that need a network, a browser or another machine's files."""
+ELSEWHERE = ("--debuginfod", "--install-completion", "--vmlinux", "/srv/", "s3://", "perf2x view", "perf2x mcp")
+"""Commands that need a network, a browser, a client or another machine's files."""
 OPTIONAL = ("pandas", "polars", "pyarrow")
 
 
@@ -141,6 +142,30 @@ def test_links_lead_somewhere(page: Path) -> None:
             assert (ROOT / link[ours.end() :].partition("#")[0]).exists(), link
         elif not link.startswith(("https://", "#")):
             assert (page.parent / link.partition("#")[0]).exists(), link
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_have_a_text(page: Path) -> None:
+    """Sphinx fills in a title; GitHub, where most people read, shows nothing."""
+    assert not re.findall(r"(?<!!)\[\]\([^)]*\)", page.read_text(encoding="utf-8"))
+
+
+def test_the_tutorial_quotes_its_program() -> None:
+    page = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
+    source = (ROOT / "examples" / "tutorial" / "requests.cpp").read_text(encoding="utf-8").splitlines()
+    quoted = re.findall(r"^[ \d.,a-z%]*  (\d\d)  (\S.*|    .*|})$", page, re.MULTILINE)
+    assert [number for number, _ in quoted] == ["19", "20", "21"]
+    assert [text for _, text in quoted] == [source[int(number) - 1] for number, _ in quoted]
+
+
+def test_the_reference_has_every_command() -> None:
+    pytest.importorskip("docutils")
+    settings = run_path(str(ROOT / "docs" / "conf.py"))
+    named = settings["command_names"](settings["_help"]())
+    assert [name for name in named if name.startswith("fleet")] == [
+        f"fleet {name}" for name in ("ingest", "symbolize", "query", "compact", "gc")
+    ]
+    assert {"convert", "top", "diff", "man"} < set(named)
 
 
 def test_architecture_names_files_that_exist() -> None:

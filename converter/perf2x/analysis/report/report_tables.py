@@ -12,9 +12,13 @@ from collections.abc import Sequence
 import numpy as np
 from msgspec import Struct
 
+from perf2x.analysis.annotate.listing_options import ListingOptions
+from perf2x.analysis.annotate.make_listings import choose_functions
+from perf2x.analysis.top_rows import sort_rows
 from perf2x.analysis.totals import Total, Totals, lines_of_frames, totals, weights
 from perf2x.base.abi.uapi import CpuMode
 from perf2x.base.columnar.arrays import I64
+from perf2x.base.errors import OptionError
 from perf2x.model.profile.frame_tree import expand, folded
 from perf2x.model.profile.profile import Profile, find_event
 from perf2x.model.profile.shown_frames import location_frames
@@ -150,12 +154,11 @@ class ReportTables(Struct, frozen=True):
 def report_tables(profile: Profile, value: str, rows: int) -> ReportTables:
     """Return the first ``rows`` of every table of the event to see first; ``value`` as in ``totals``."""
     found = totals(profile, None, "function", value)
-    by_self, by_total = _first(found.rows, "own", rows), _first(found.rows, "total", rows)
-    objects, threads = (_first(totals(profile, None, kind, value).rows, "own", rows) for kind in ("object", "thread"))
+    by_self, by_total = _first(found.rows, "self", rows), _first(found.rows, "total", rows)
+    objects, threads = (_first(totals(profile, None, kind, value).rows, "self", rows) for kind in ("object", "thread"))
     if not profile.events:
         return ReportTables(found, by_self, by_total, objects, threads, {}, [], 0, 0)
-    held = np.flatnonzero(profile.samples.event == find_event(profile, None))
-    weight = weights(profile, value)[held]
+    held, weight = _samples(profile, value)
     tree = call_tree(profile, held, weight)
     wanted = list(dict.fromkeys((row.name, row.object) for row in [*by_self, *by_total]))[:MOST]
     return ReportTables(
@@ -165,11 +168,23 @@ def report_tables(profile: Profile, value: str, rows: int) -> ReportTables:
     )  # fmt: skip
 
 
-def _first(rows: Sequence[Total], column: str, most: int) -> list[Total]:
-    """The costliest rows by ``own`` or ``total``, then by the other one, then by name."""
-    other = "total" if column == "own" else "own"
-    key = lambda row: (-getattr(row, column), -getattr(row, other), row.name, row.object)  # noqa: E731
-    return sorted((row for row in rows if getattr(row, column)), key=key)[:most]
+def callers_by_name(profile: Profile, function: str) -> dict[tuple[str, str], list[Caller]]:
+    """Return the callers of each function of that name or glob, by period; OptionError where there is none."""
+    found = choose_functions(profile, ListingOptions(function, value="period"))
+    if len(found) > MOST:
+        raise OptionError(f"{function}: {len(found):,} functions have such names; callers of {MOST} are shown at most")
+    return callers_of(call_tree(profile, *_samples(profile, "period")), found) if found else {}
+
+
+def _samples(profile: Profile, value: str) -> tuple[I64, I64]:
+    """Rows of the event to see first, and their weights."""
+    held = np.flatnonzero(profile.samples.event == find_event(profile, None))
+    return held, weights(profile, value)[held]
+
+
+def _first(rows: Sequence[Total], sort: str, most: int) -> list[Total]:
+    """The costliest rows by ``self`` or ``total``."""
+    return [row for row in sort_rows(rows, sort) if (row.own if sort == "self" else row.total)][:most]
 
 
 def _in_kernel(profile: Profile, rows: I64) -> I64:

@@ -19,7 +19,13 @@ from perf2x.base.columnar.arrays import I32, I64
 _MANY_CHARACTERS = 2**29
 """More than these may take more bytes than 32-bit offsets reach."""
 
-Numbers = npt.NDArray[np.int32] | npt.NDArray[np.int64] | npt.NDArray[np.uint64]
+Numbers = (
+    npt.NDArray[np.int32]
+    | npt.NDArray[np.int64]
+    | npt.NDArray[np.uint64]
+    | npt.NDArray[np.float64]
+    | npt.NDArray[np.bool_]
+)
 
 
 class Coded(Struct, frozen=True):
@@ -56,11 +62,12 @@ class ArrowTable:
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """Return a PyCapsule named ``arrow_array_stream``."""
-        make = _in_pyarrow if _is_there("pyarrow") else _in_polars
+        make = _in_pyarrow if is_there("pyarrow") else _in_polars
         return make(self._columns).__arrow_c_stream__(requested_schema)
 
 
-def _is_there(module: str) -> bool:
+def is_there(module: str) -> bool:
+    """Whether a package is installed."""
     return find_spec(module) is not None
 
 
@@ -80,7 +87,7 @@ def _in_pyarrow(columns: Mapping[str, Numbers | Coded]) -> Any:
 
 def _in_polars(columns: Mapping[str, Numbers | Coded]) -> Any:
     """Make a polars.DataFrame."""
-    if not _is_there("polars"):
+    if not is_there("polars"):
         raise ImportError("Arrow tables need pyarrow or polars; neither is installed: pip install 'perf2x[arrow]'")
     polars = import_module("polars")
 

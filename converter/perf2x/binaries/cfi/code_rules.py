@@ -16,9 +16,9 @@ from collections.abc import Mapping
 from itertools import islice
 
 from perf2x.base.abi.callframe import Operator
-from perf2x.binaries.cfi.code_ways import FRAME, STACK, Ended, Value, Way, ends_of_ways
 from perf2x.binaries.cfi.dwarf_expressions import Operation
 from perf2x.binaries.cfi.unwind_rules import CFA_BY_EXPRESSION, RegisterRule, Rule, RuleKind, RuleTable
+from perf2x.binaries.cfi.x86_paths import FRAME, STACK, Ended, Place, Value, Way, ends_of_ways
 from perf2x.binaries.elf.x86_code import ANYWHERE, X86Code
 
 ENOUGH = 4
@@ -33,9 +33,9 @@ def rule_by_code(code: X86Code, svma: int, table: RuleTable, *, is_exact: bool) 
     """The rule at an instruction, or behind a call that has yet to return; None where the code does not tell."""
     within = code.function(svma if is_exact else svma - 1)
     ends = list(islice(ends_of_ways(code, svma, within), ENOUGH))
-    frames = {(ended.way.address(STACK, ended.popped), ended.popped) for ended in ends}
-    if len(frames) == 1:
-        ((frame, popped),) = frames
+    frames = {(ended.frame, ended.popped) for ended in ends}
+    frame, popped = frames.pop() if len(frames) == 1 else (None, 0)
+    if frame is not None:
         return _rule(code.is_64, frame, popped, _kept_on_all(code.is_64, ends), table)
     return _rule_from_start(code, within, svma, table) if within != ANYWHERE and within[0] <= svma else None
 
@@ -49,7 +49,7 @@ def _kept_on_all(is_64: bool, ends: list[Ended]) -> dict[int, Value]:
 def _rule_from_start(code: X86Code, within: tuple[int, int], svma: int, table: RuleTable) -> Rule | None:
     """The rule by a way that leads from the function's start to an address."""
     for ended in ends_of_ways(code, within[0], within, until=svma):
-        for register in () if ended.popped else (STACK, FRAME):
+        for register in () if ended.popped else (FRAME, STACK):  # callees may pop their arguments
             now = ended.way.registers[register]
             if now is not None and now[0] == STACK and now[1] <= 0:
                 frame = (register, ended.way.word - now[1])
@@ -69,10 +69,8 @@ def _saved_so_far(is_64: bool, way: Way, frame: tuple[int, int]) -> dict[int, Va
     return found
 
 
-def _rule(is_64: bool, frame: Value, popped: int, saved: Mapping[int, Value], table: RuleTable) -> Rule | None:
+def _rule(is_64: bool, frame: Place, popped: int, saved: Mapping[int, Value], table: RuleTable) -> Rule | None:
     """The rule for a canonical frame address; registers without a value are lost."""
-    if frame is None:
-        return None
     base, distance = frame
     counter = 16 if is_64 else 8
     registers = [(counter, RegisterRule(RuleKind.OFFSET, -popped))]

@@ -36,7 +36,7 @@ class Scope(Struct, frozen=True):
     call_discriminator: int = 0
     """The discriminator of the call."""
     origin: Entry | None = None
-    """The entry of the function itself, where this is an instance of it."""
+    """The function's declaration, or the entry of the function itself, where this is an instance of it."""
 
 
 def scopes(unit: Unit, addresses: Sequence[int]) -> list[list[Scope]]:
@@ -177,7 +177,7 @@ class _Chains:
 
 
 def describe(unit: Unit, entry: Attributes) -> tuple[str, int, Entry | None]:
-    """Return (name, declared line, first entry referred to) of a function.
+    """Return (name, declared line, last entry referred to) of a function.
 
     References to its abstract origin and its declaration are followed.
     """
@@ -194,8 +194,7 @@ def describe(unit: Unit, entry: Attributes) -> tuple[str, int, Entry | None]:
         found = resolve_reference(unit, *reference)
         if found is None:
             break
-        unit, offset = found
-        origin = origin or found
+        unit, offset = origin = found
         entry = unit.entry(offset)[1]
     return linkage or plain, line, origin
 

@@ -1,7 +1,7 @@
-"""Functions that entries stand in: GCC gives lambdas that no other file can see no name but ``operator()``.
+"""What entries stand in: GCC gives C++ functions that no other file can see no linkage name, only the plain one.
 
-The entry of such a lambda's code is nested in the entry of its function, which one walk over the unit finds for all
-entries that are asked for.
+The declaration of such a function is nested in the entries of its namespaces and classes, and of a function if it is a
+lambda or belongs to a local class. One walk over the unit finds them for all entries that are asked for.
 """
 
 import contextlib
@@ -14,25 +14,47 @@ from perf2x.binaries.dwarf.compilation_units import Unit
 from perf2x.binaries.dwarf.dwarf_functions import MAX_DEPTH, Entry, describe
 
 MAX_NESTING = 16
-"""Functions around an entry that are told."""
+"""Scopes and functions around an entry that are told."""
+_SCOPES = frozenset((c.TAG_SUBPROGRAM, c.TAG_NAMESPACE)) | c.TAG_TYPES
 
 
-def names_around(entries: Iterable[Entry], is_nameless: Callable[[str], bool]) -> dict[Entry, str]:
-    """Map each entry to the name of the innermost function around it that is not nameless, "" without one.
+def scopes_around(entries: Iterable[Entry], is_nameless: Callable[[str], bool]) -> dict[Entry, tuple[str, str]]:
+    """Map each entry to the scope that it stands in, and to the function around that, "" without one.
 
-    Entries of units whose walk would exceed the file's budget, or that cannot be read, are left out.
+    The scope are namespaces and classes, as in ``std::vector<int>``; "" for a lambda's call operator. The function is
+    the innermost one that is not nameless. Entries of units whose walk would exceed the file's budget, or that cannot
+    be read, are left out.
     """
     wanted: dict[Unit, set[int]] = {}
     for unit, offset in entries:
         wanted.setdefault(unit, set()).add(offset)
-    found: dict[Entry, str] = {}
+    found: dict[Entry, tuple[str, str]] = {}
     for unit, offsets in wanted.items():
         with contextlib.suppress(ObjectError, IndexError, ValueError):
             unit.file.nesting_budget.spend(unit.end - unit.start)
             for offset, around in _Nesting(unit, sorted(offsets)).found.items():
-                names = (describe(unit, unit.entry(parent)[1])[0] for parent in around)
-                found[unit, offset] = next((name for name in names if name and not is_nameless(name)), "")
+                found[unit, offset] = _scope(unit, around, is_nameless)
     return found
+
+
+def _scope(unit: Unit, around: Sequence[int], is_nameless: Callable[[str], bool]) -> tuple[str, str]:
+    """The scope and the function that entries make, innermost first."""
+    scope: list[str] = []
+    is_local = False
+    for parent in around:
+        abbreviation, entry = unit.entry(parent)
+        if abbreviation is not None and abbreviation.tag == c.TAG_SUBPROGRAM:
+            is_local, name = True, describe(unit, entry)[0]
+            if name and not is_nameless(name):
+                return "::".join(reversed(scope)), name
+        elif not is_local:
+            is_space = abbreviation is not None and abbreviation.tag == c.TAG_NAMESPACE
+            name = unit.text(entry, c.AT_NAME) or ("(anonymous namespace)" if is_space else "")
+            if not scope and (not name or name.startswith("<lambda")):
+                is_local = True  # a lambda is called after its function alone
+            else:
+                scope.append(name)
+    return "::".join(filter(None, reversed(scope))), ""
 
 
 class _Nesting:
@@ -66,11 +88,11 @@ class _Nesting:
             return sibling
         if len(self._parents) >= MAX_DEPTH:
             raise ObjectError(f"{unit.file.name}: debug info is nested too deeply")
-        self._parents.append(at if abbreviation.tag == c.TAG_SUBPROGRAM else -1)
+        self._parents.append(at if abbreviation.tag in _SCOPES else -1)
         return after
 
     def _answer(self, at: int) -> None:
-        """Note the functions around the entry at ``at`` if it is the next one; forget offsets where no entry begins."""
+        """Note what is around the entry at ``at`` if it is the next one; forget offsets where no entry begins."""
         while self._left and self._left[-1] <= at:
             if self._left.pop() == at:
                 around = [parent for parent in reversed(self._parents) if parent >= 0]

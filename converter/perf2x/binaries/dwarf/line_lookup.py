@@ -17,7 +17,7 @@ from perf2x.binaries.dwarf import dwarf_numbers as c
 from perf2x.binaries.dwarf.compilation_units import DebugFile, Unit
 from perf2x.binaries.dwarf.debug_sections import DebugSections
 from perf2x.binaries.dwarf.dwarf_functions import Entry, Scope, scopes
-from perf2x.binaries.dwarf.enclosing_entries import names_around
+from perf2x.binaries.dwarf.enclosing_entries import scopes_around
 from perf2x.binaries.dwarf.line_table import LineTable, LineTables
 
 
@@ -29,7 +29,7 @@ class SourceFrame(Struct, frozen=True):
     line: int
     decl_line: int
     inside: str = ""
-    """Name of the function that a nameless one is nested in; "" for others and if there is none."""
+    """The function that a lambda or a local class's function is nested in; "" for others and with a linkage name."""
 
 
 FindSplitUnit = Callable[[Unit], Unit | None]
@@ -48,7 +48,7 @@ class UnitLines:
     ) -> None:
         """``broken`` is called for each unit that cannot be read; the others are still used.
 
-        Functions whose names are nameless are told apart by the functions that they are nested in.
+        Functions whose names are nameless are lambdas' call operators, told apart by the functions around them.
         """
         self._file, self._split, self.broken, self._is_nameless = file, split, broken, is_nameless
         self._ranges = self._index()
@@ -93,8 +93,9 @@ class UnitLines:
         table, entries = self.opened(unit, tables)
         file, line = table.find(address)
         chains = scopes(entries, address.tolist()) if entries is not None else [[] for _ in address]
-        nested = (scope.origin for chain in chains for scope in chain if self._is_nameless(scope.name))
-        around = names_around((origin for origin in nested if origin is not None), self._is_nameless)
+        is_cxx = entries is not None and entries.root.get(c.AT_LANGUAGE, (0, 0))[1] in c.LANGUAGES_CXX
+        bare = (scope.origin for chain in chains for scope in chain if is_cxx and not scope.name.startswith("_Z"))
+        around = scopes_around((origin for origin in bare if origin is not None), self._is_nameless)
         return [
             _inline_chain(table, chain, int(number), int(at), around)
             for chain, number, at in zip(chains, file, line, strict=True)
@@ -124,15 +125,16 @@ class UnitLines:
 
 
 def _inline_chain(
-    table: LineTable, scopes: list[Scope], file: int, line: int, around: dict[Entry, str]
+    table: LineTable, scopes: list[Scope], file: int, line: int, around: dict[Entry, tuple[str, str]]
 ) -> list[SourceFrame]:
     """Return frames innermost first: the line table has the innermost line, each inlined function its caller's."""
     if not scopes:
         return [SourceFrame("", table.files.path(file), line, 0)] if line else []
     frames = []
     for scope in reversed(scopes):
-        inside = around.get(scope.origin, "") if scope.origin else ""
-        frames.append(SourceFrame(scope.name, table.files.path(file), line, scope.decl_line, inside))
+        space, inside = around.get(scope.origin, ("", "")) if scope.origin else ("", "")
+        name = f"{space}::{scope.name}" if space else scope.name
+        frames.append(SourceFrame(name, table.files.path(file), line, scope.decl_line, inside))
         file, line = scope.call_file, scope.call_line
     return frames
 

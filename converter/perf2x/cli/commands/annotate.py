@@ -45,7 +45,8 @@ def annotate(
     """
     from perf2x.cli.render.annotate_json import listing_json
     from perf2x.cli.render.annotate_page import listing_lines
-    from perf2x.cli.render.report_formats import line_width, print_report_text
+    from perf2x.cli.render.report_formats import print_report_text
+    from perf2x.cli.render.screen import standard_output
     from perf2x.cli.render.summary import quality_lines, verbose_lines
     from perf2x.pipeline.load import load
 
@@ -59,9 +60,8 @@ def annotate(
     if loaded.profile.listings is None or not loaded.profile.listings.functions:
         raise OptionError(f"no function {function!r}: the recording has no samples")
     profile = loaded.profile
-    print_report_text(
-        listing_json(profile) if form.as_json else listing_lines(profile, None if form.wide else line_width())
-    )
+    screen = standard_output(wide=form.wide)
+    print_report_text(listing_json(profile) if form.as_json else listing_lines(profile, screen))
     if quiet:
         return
     for line in verbose_lines(loaded) if verbose else quality_lines(loaded):

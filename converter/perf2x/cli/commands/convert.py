@@ -2,16 +2,13 @@
 
 import os
 import sys
-from collections.abc import Mapping
 from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from msgspec.structs import asdict
 
 from perf2x.base.errors import OptionError
-from perf2x.base.files.atomic import wants_gzip
 from perf2x.cli.messages import print_message
 from perf2x.cli.option_groups import load_options, with_groups
 from perf2x.cli.options import Rare
@@ -31,7 +28,6 @@ if TYPE_CHECKING:
     from perf2x.cli.send.destination import Destination
     from perf2x.model.plugin_options import Needs
     from perf2x.model.profile.profile import Profile
-    from perf2x.pipeline.stage_timer import Stages
     from perf2x.plugins.registry import Emitter
 
 ProfileStages = Annotated[
@@ -63,8 +59,8 @@ def convert(
     Writes to the current directory unless -o says otherwise; never overwrites its input. With --send it writes no file.
     """
     from perf2x.base.files.atomic import STDOUT
-    from perf2x.pipeline.for_output import check_of_command, for_output
-    from perf2x.pipeline.load import load
+    from perf2x.pipeline.convert import convert_to
+    from perf2x.pipeline.for_output import check_of_command
     from perf2x.pipeline.stage_timer import Stages
     from perf2x.plugins.registry import load_emitter, notes
 
@@ -80,8 +76,6 @@ def convert(
         print_message(f"no --to: writing {name} (perf2x formats lists the others)")
     server = written.destination(name)
     more: dict[str, object] = {"event": "all"} if chosen.all_events() else {}
-    if name == "collapsed" and grouping.root:
-        more["root"] = False  # --root replaces its own root frame
     if server is not None and server.is_parca and formatting.pprof_names is None and "names" not in written.said():
         more["names"] = "identifiers"
     emitter = formatting.build(load_emitter(name), name, written.said(), more)
@@ -89,56 +83,51 @@ def convert(
     target = written.target(sources[0], emitter.suffix)
     if server is None:
         _refuse_terminal(target, name, needs)
-    check_of_command(asdict(formatting) | asdict(gates), name, needs)
-    options = for_output(wanted(**written.part_of(len(sources)), **formatting.part_for(needs)), name, needs)
+    check_of_command(
+        [*(f"fail_if_{limit}" for limit in gates.limits()), *["per_event"] * formatting.per_event], name, needs
+    )
+    options = wanted(**written.part_of(len(sources)), **formatting.part_for(needs))
     check_gates(gates, options.symbols is not None)
     if gates.stats:
         from perf2x.cli.render.stats_json import check_stats
 
         check_stats(gates.stats)
-    started, stages = monotonic(), Stages()
+    started, stages, remarks = monotonic(), Stages(), list[str]()
     with progress_bar(quiet) as progress:
-        loaded = load(sources, options, progress, stages)
-        read = monotonic()
-        files = dict(formatting.outputs(loaded.profile, target, emitter.suffix))
-        remarks = () if server is None else _send(files, emitter, server, stages)
-        if server is None:
-            _write_files(files, emitter, sources, stages)
+        loaded, files = convert_to(
+            lambda whole: formatting.outputs(whole, target, emitter.suffix),
+            sources,
+            name,
+            emitter,
+            options,
+            progress=progress,
+            stages=stages,
+            write=partial(_send, server, remarks) if server else None,
+        )
     for line in stages.lines() if profile_stages else ():
         print_message(line)
     failed = list(failed_gates(gates, loaded))
     if gates.stats:
         from perf2x.cli.render.stats_json import stats_of, write_stats
 
-        seconds = {"read": read - started, "write": monotonic() - read}
+        write = stages.wall.get("emit", 0.0)
+        seconds = {"read": monotonic() - started - write, "write": write}
         where = target if server is None else server.shown
         write_stats(gates.stats, stats_of(loaded, {"format": name, "path": where}, seconds, failed))
     if not quiet and gates.stats != "json":
         from perf2x.cli.render.summary import summary
 
-        outputs = ["standard output"] if target == STDOUT else list(files)
+        shown = ["standard output"] if target == STDOUT else files
         remarks += notes(emitter, loaded.profile) if len(files) == 1 else ()
         sent = server.shown if server is not None else ""
-        for line in summary(loaded, name, needs, outputs, remarks, verbose=verbose, sent=sent):
+        for line in summary(loaded, name, needs, shown, tuple(remarks), verbose=verbose, sent=sent):
             print_message(line)
         warn_of_losses(loaded)
     exit_for_failed_gates(failed)
 
 
-def _write_files(
-    files: Mapping[str, "Profile"], emitter: "Emitter", sources: tuple[str, ...], stages: "Stages"
-) -> None:
-    from perf2x.base.files.atomic import open_output
-
-    for file, profile in files.items():
-        with open_output(file, inputs=sources, compress=wants_gzip(file, emitter.suffix)) as out, stages.stage("emit"):
-            emitter.emit(profile, out)
-
-
-def _send(
-    files: Mapping[str, "Profile"], emitter: "Emitter", server: "Destination", stages: "Stages"
-) -> tuple[str, ...]:
-    """Send each profile; return what the server remarks."""
+def _send(server: "Destination", remarks: list[str], emitter: "Emitter", profile: "Profile", *_: object) -> None:
+    """Send a profile, and add what the server remarks."""
     from io import BytesIO
 
     from perf2x.cli.send.destination import for_profile
@@ -146,15 +135,12 @@ def _send(
     from perf2x.cli.send.parca import write_raw_request
     from perf2x.cli.send.send_settings import send_settings
 
-    settings, remarks = send_settings(os.environ), []
-    for profile in files.values():
-        out = BytesIO()
-        with stages.stage("emit"):
-            emitter.emit(profile, out)
-        with stages.stage("send"):
-            data = write_raw_request(out.getvalue(), profile) if server.is_parca else out.getvalue()
-            remarks.append(post(data, for_profile(server, profile), settings))
-    return tuple(f"the server says: {remark}" for remark in remarks if remark)
+    out = BytesIO()
+    emitter.emit(profile, out)
+    data = write_raw_request(out.getvalue(), profile) if server.is_parca else out.getvalue()
+    remark = post(data, for_profile(server, profile), send_settings(os.environ))
+    if remark:
+        remarks.append(f"the server says: {remark}")
 
 
 def _refuse_terminal(target: str, name: str, needs: "Needs") -> None:

@@ -24,7 +24,7 @@ from perf2x.cli.render.report_formats import print_report
 
 if TYPE_CHECKING:
     from perf2x.cli.diff.diff_gate import GateVerdict
-    from perf2x.cli.diff.diff_pair import RecordingPair
+    from perf2x.pipeline.recording_pair import RecordingPair
 
 
 @with_groups
@@ -50,10 +50,11 @@ def diff(
     perf2x diff before.data after.data -o diff.html draws it; red grew, blue shrank. ~ marks changes that sampling
     noise explains.
     """
+    from perf2x.analysis.diff.changed_rows import Shown
     from perf2x.base.files.atomic import STDOUT
     from perf2x.cli.diff.diff_files import format_to_write, write_difference
-    from perf2x.cli.diff.diff_pair import load_pair
-    from perf2x.cli.render.diff_table import ChangeTable, diff_report, has_moved, sort_changes, unmoved_note
+    from perf2x.cli.render.diff_table import diff_report
+    from perf2x.pipeline.recording_pair import load_pair
 
     gate = DiffGate.of(compared, rows.sort)
     file_format = format_to_write(file.to, file.output)
@@ -63,36 +64,21 @@ def diff(
     if options.symbols is not None and file_format == "html":
         options = replace(options, symbols=replace(options.symbols, keep_full_names=True))
     with progress_bar(quiet) as progress:
-        pair = load_pair((before, after), options, rows.value, compared, matched.names(), progress)
+        pair = load_pair((before, after), options, rows.value, compared.pair_options(matched.names()), progress)
     for line in pair.notes:
         print_message(f"perf2x: {line}")
     verdict = gate.verdict(rows.by, pair.compared)
     for line in verdict.unmatched:
         print_message(f"perf2x: {line}")
-    comparison, by, sort = pair.compared(rows.by), rows.by, rows.sort
-    changes = sort_changes(verdict.with_intervals(comparison.changes(gate.confidence), by, sort), sort)
-    moved = changes if rows.show_all else [row for row in changes if has_moved(row, comparison.before.whole)]
-    unmoved = len(changes) - len(moved)
+    comparison = pair.compared(rows.by)
+    changes = verdict.with_intervals(comparison.changes(gate.confidence), rows.by, rows.sort)
+    table = pair.table(Shown(rows.by, rows.sort, rows.limit, rows.show_all), changes)
     written = write_difference(file_format, file.output, pair) if file_format else ""
     if file.output != STDOUT:
-        periods = pair.periods.compared(by) if pair.periods else None
         outcome = Verdict.of(compared.fail_above, [], verdict, comparison) if compared.fail_above else None
-        shown = ChangeTable(
-            comparison,
-            rows.first(moved),
-            by,
-            sort,
-            gate.confidence,
-            unmoved,
-            pair.sources,
-            pair.renamed_objects,
-            periods,
-            pair.work,
-            outcome,
-        )
-        print_report(diff_report(shown), form.shape, wide=form.wide)
-        if moved and unmoved and not quiet:
-            print_message(f"{unmoved_note(shown)} (--all shows them)")
+        print_report(diff_report(table, gate.confidence, outcome), form.shape, wide=form.wide)
+        if table.rows and table.unmoved and not quiet:
+            print_message(f"{table.unmoved_note} (--all shows them)")
     for line in () if quiet else _remarks(pair, written, verdict, verbose=verbose):
         print_message(line)
     exit_for_failed_gates(verdict.failures)

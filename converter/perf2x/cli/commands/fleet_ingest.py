@@ -13,12 +13,13 @@ from perf2x.base.files.remote import is_address
 from perf2x.cli.fleet_progress import FleetProgress
 from perf2x.cli.messages import print_message
 from perf2x.cli.option_groups import Only, load_options, with_groups
+from perf2x.cli.options.gate_options import parse_percentage
 from perf2x.cli.options.input_options import Quiet, UnpackFlags
 from perf2x.cli.options.name_options import SymbolFlags
 from perf2x.cli.options.output_options import parse_tags
 from perf2x.cli.options.upkeep_options import parse_age
 from perf2x.cli.options.worker_options import WorkerFlags
-from perf2x.cli.quality_gates import exit_for_failed_gates, parse_percentage
+from perf2x.cli.quality_gates import exit_for_failed_gates
 
 if TYPE_CHECKING:
     from perf2x.fleet.ingest import Job, Totals
@@ -79,7 +80,8 @@ def fleet_ingest(
     from perf2x.fleet.ingest import ingest
     from perf2x.fleet.input_names import expanded
 
-    allowed = parse_percentage("fail_above_errors", fail_above_errors)
+    typed = "100" if fail_above_errors is None else fail_above_errors
+    allowed = parse_percentage(f"--fail-above-errors {typed}", typed)
     job = replace(
         _job(output, load_options(symbols, unpacking), tag, partition, timeline),
         leave_ns=parse_age("--leave-unfinished", leave_unfinished, "90s, 5m or 12h"),
@@ -95,7 +97,7 @@ def fleet_ingest(
     if not quiet:
         _summarize(output, totals)
     share = 100 * totals.failed / totals.of
-    if allowed is not None and share > allowed:
+    if share > allowed:
         exit_for_failed_gates([f"{share:.1f} % of the recordings cannot be read, more than {allowed:g} %"])
 
 

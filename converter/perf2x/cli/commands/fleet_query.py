@@ -104,14 +104,17 @@ def _write(answer: "Answer", shape: Shape, output: str, limit: int, wide: bool) 
     """Write the answer; returns the number of rows that a table leaves out."""
     from perf2x.base.files.atomic import STDOUT, open_output
     from perf2x.cli.render.query_result import WRITERS, first_rows, markdown_lines, text_lines
-    from perf2x.cli.render.report_formats import line_width, print_report_text
+    from perf2x.cli.render.report_formats import print_report_text
+    from perf2x.cli.render.screen import Screen, standard_output
 
     if shape in WRITERS:
         with open_output(output, inputs=()) as out:
             WRITERS[shape](answer, out)
         return 0
     layout, left_out = first_rows(answer, limit)
-    lines = markdown_lines(layout) if shape == "markdown" else text_lines(layout, None if wide else line_width())
+    screen = standard_output(wide=wide)
+    screen = screen if output == STDOUT else Screen(screen.room)
+    lines = markdown_lines(layout) if shape == "markdown" else text_lines(layout, screen)
     text = "".join(f"{line}\n" for line in lines)
     if output == STDOUT:
         print_report_text(text)

@@ -5,8 +5,9 @@ perf_data_converter's src/perf_to_profile_lib.cc for the rest.
 """
 
 import io
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,6 +16,10 @@ from perf2x.cli import disable_blas_threads, reduce_garbage_collection
 from perf2x.cli.error_handling import exit_cleanly_on_signals, report_errors
 from perf2x.cli.help import HelpfulCommand
 from perf2x.cli.standard_streams import open_standard_streams
+
+if TYPE_CHECKING:
+    from perf2x.model.profile.profile import Profile
+    from perf2x.plugins.registry import Emitter
 
 Source = Annotated[str, typer.Option("-i", "--input", metavar="FILE", help="The recording.")]
 Target = Annotated[str, typer.Option("-o", "--output", metavar="FILE", help="The pprof profile to write.")]
@@ -30,33 +35,29 @@ def perf_to_profile(
     source: Source = "perf.data", target: Target = "profile.pb", overwrite: Overwrite = False, jit: JitMappings = False
 ) -> None:
     """Convert a perf.data recording to a pprof profile (perf2x as a replacement for perf_data_converter)."""
-    from perf2x.base.files.atomic import STDOUT, open_output
-    from perf2x.pipeline.for_output import for_output
-    from perf2x.pipeline.load import load
+    from perf2x.base.files.atomic import STDOUT
+    from perf2x.pipeline.convert import convert_to
     from perf2x.pipeline.load_options import LoadOptions
     from perf2x.plugins.registry import build_emitter
     from perf2x.symbolizer.symbol_options import SymbolOptions
 
-    if target != STDOUT and Path(target).exists() and not overwrite:
+    exists = target != STDOUT and Path(target).exists()
+    if exists and not overwrite:
         raise OutputError(f"{target} exists; -f overwrites it")
-    emitter = build_emitter("pprof")
-    options = for_output(LoadOptions(allow_empty=False, symbols=SymbolOptions()), "pprof", emitter.needs)
-    loaded = load((source,), options)
-    if target == STDOUT or not Path(target).exists():
-        with open_output(target, inputs=(source,)) as out:
-            emitter.emit(loaded.profile, out)
-        return
-    whole = io.BytesIO()
-    emitter.emit(loaded.profile, whole)
-    _overwrite(Path(target), source, whole.getvalue())
+    options = LoadOptions(allow_empty=False, symbols=SymbolOptions())
+    write = _overwrite if exists else None
+    convert_to(lambda whole: [(target, whole)], (source,), "pprof", build_emitter("pprof"), options, write=write)
 
 
-def _overwrite(target: Path, source: str, content: bytes) -> None:
+def _overwrite(emitter: "Emitter", profile: "Profile", target: str, inputs: Sequence[str]) -> None:
     """Overwrite the file in place: pprof made it and reads it through the handle that it keeps open."""
-    if source != "-" and Path(source).exists() and target.samefile(source):
-        raise OptionError(f"the output {target} is the input; name another with -o")
+    whole = io.BytesIO()
+    emitter.emit(profile, whole)
+    for source in inputs:
+        if source != "-" and Path(source).exists() and Path(target).samefile(source):
+            raise OptionError(f"the output {target} is the input; name another with -o")
     try:
-        target.write_bytes(content)
+        Path(target).write_bytes(whole.getvalue())
     except OSError as error:
         raise OutputError(f"cannot write {target}: {error.strerror}") from None
 

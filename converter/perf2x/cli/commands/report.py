@@ -1,6 +1,6 @@
 """``perf2x report``: what a recording says, of a bounded size, for a job summary or a program that reads."""
 
-import sys
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 from perf2x.base.errors import OptionError
@@ -20,9 +20,9 @@ from perf2x.cli.progress import progress_bar
 from perf2x.cli.quality_gates import check_gates, exit_for_failed_gates, failed_gates
 
 if TYPE_CHECKING:
-    from perf2x.cli.diff.diff_pair import RecordingPair
     from perf2x.pipeline.load_options import LoadOptions, Progress
     from perf2x.pipeline.load_result import Loaded
+    from perf2x.pipeline.recording_pair import RecordingPair
 
 
 @with_groups
@@ -46,11 +46,11 @@ def report(
     For a job summary, a pull request or a language model; limited in size. With --before, it also says what changed.
     With limits, it begins with the verdict.
     """
-    from perf2x.analysis.report.report_tables import report_tables
+    from perf2x.cli.render.report_formats import print_report_text
+    from perf2x.cli.render.screen import is_terminal, standard_output
     from perf2x.cli.render.summary import verbose_lines
-    from perf2x.cli.report.fit_bytes import check_size, fitted_report
+    from perf2x.cli.report.fit_bytes import check_size, report_text
     from perf2x.cli.report.report_difference import difference_facts
-    from perf2x.cli.report.report_facts import Limits, report_facts
 
     check_size(shown.max_bytes)
     sources, gate = recordings(inputs), DiffGate.of(compared)
@@ -58,21 +58,14 @@ def report(
     check_gates(gates, options.symbols is not None)
     with progress_bar(quiet) as progress:
         loaded, pair = _loaded(sources, shown, compared, matched, options, progress)
-    tables = report_tables(loaded.profile, shown.value, shown.limit)
     growth = gate.verdict("function", pair.compared) if pair is not None else None
     quality, whole = [*failed_gates(gates, loaded)], pair.compared("function") if pair is not None else None
     limited = compared.fail_above or gates != GateFlags()
     verdict = Verdict.of(compared.fail_above or (), quality, growth, whole) if limited else None
-
-    def facts(size: Limits) -> dict[str, object]:
-        judged = verdict.facts(size) if verdict else None
-        difference = difference_facts(pair, gate, growth, size) if pair is not None and growth is not None else None
-        return report_facts(loaded, tables, sources, difference, size, judged)
-
-    text = fitted_report(facts, shown.format, shown.limit, shown.max_bytes)
-    encoding = sys.stdout.encoding or "utf-8"
-    sys.stdout.write(text if text.isascii() else text.encode(encoding, "backslashreplace").decode(encoding))
-    sys.stdout.flush()
+    difference = partial(difference_facts, pair, growth, gate.confidence) if pair is not None and growth else None
+    shape = shown.format or (standard_output() if is_terminal() else "markdown")
+    size = (shown.limit, shown.max_bytes)
+    print_report_text(report_text(loaded, sources, shown.value, shape, *size, difference, verdict))
     for line in verbose_lines(loaded) if verbose and not quiet else ():
         print_message(line)
     exit_for_failed_gates([*quality, *(growth.failures if growth else ())])
@@ -96,8 +89,8 @@ def _loaded(
         return load(sources, options, progress), None
     if len(sources) > 1:
         raise OptionError("--before compares one recording with one other; name one INPUT")
-    from perf2x.cli.diff.diff_pair import load_pair
+    from perf2x.pipeline.recording_pair import load_pair
 
     both = (recordings([shown.before])[0], sources[0])
-    pair = load_pair(both, options, shown.value, compared, matched.names(), progress)
+    pair = load_pair(both, options, shown.value, compared.pair_options(matched.names()), progress)
     return pair.after, pair

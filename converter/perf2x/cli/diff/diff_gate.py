@@ -17,8 +17,8 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from perf2x.base.errors import OptionError
-from perf2x.cli.quality_gates import parse_percentage
-from perf2x.cli.render.number_format import format_change, format_percent
+from perf2x.cli.options.gate_options import parse_percentage
+from perf2x.model.number_format import format_change, format_percent
 from perf2x.transforms.filters.unmatched_filters import no_such
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def parse_limits(texts: Sequence[str]) -> list[GrowthLimit]:
 
 def _parse_limit(text: str) -> GrowthLimit:
     what, equals, share = text.rpartition("=")
-    percent = parse_percentage("fail_above", share) or 0.0
+    percent = parse_percentage(f"--fail-above {text}", share)
     if not equals:
         return GrowthLimit(percent)
     if what == "total":

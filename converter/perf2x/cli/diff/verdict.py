@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from perf2x.cli.render.number_format import format_change
+from perf2x.model.number_format import format_change
+from perf2x.model.printable_text import plain
 
 if TYPE_CHECKING:
     from perf2x.analysis.diff.changes import Comparison
     from perf2x.cli.diff.diff_gate import GateVerdict
+    from perf2x.cli.render.screen import Screen
     from perf2x.cli.report.report_facts import Limits
 
 _SIGN = re.compile(r"&#(43|61);(?=\d)")
@@ -55,6 +57,15 @@ class Verdict(Struct, frozen=True):
             more = [f"and {len(sentences) - len(shown)} more"] if len(sentences) > len(shown) else []
             facts[key] = [*(size.sentence(text, 4) if size else text for text in shown), *more]
         return facts
+
+
+def verdict_lines(facts: dict[str, Any], screen: "Screen") -> Iterator[str]:
+    """Lines for people at a terminal, the word in the first."""
+    style = {"passed": "bold green", "failed": "bold red"}.get(facts["outcome"], "bold yellow")
+    yield screen.paint(f"perf2x: {facts['outcome']}", style)
+    for sentence in (*facts["reasons"], *facts["notes"]):
+        yield from screen.sentence(f"- {plain(sentence)}", indent="  ")
+    yield ""
 
 
 def verdict_markdown(facts: dict[str, Any]) -> Iterator[str]:

@@ -1,14 +1,18 @@
 """Options of ``perf2x diff`` alone."""
 
-from typing import Annotated, ClassVar, Literal
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import typer
 from msgspec import Struct
 from typer import Option
 
-from perf2x.base.errors import OptionError
+from perf2x.base.errors import SettingError
 from perf2x.cli.options import Rare
 from perf2x.cli.options.table_options import RowFlags
+
+if TYPE_CHECKING:
+    from perf2x.pipeline.recording_pair import PairOptions
 
 Before = Annotated[str, typer.Argument(metavar="BEFORE", help="The recording to compare with.")]
 After = Annotated[str, typer.Argument(metavar="AFTER", help="The newer recording.")]
@@ -113,16 +117,14 @@ class ComparisonFlags(Struct, frozen=True):
     ] = "0.95"
     any_change: Annotated[bool, Option(help="Let --fail-above fail even for changes that may be noise."), Rare] = False
 
-    def __post_init__(self) -> None:
-        """Refuse options that contradict each other."""
-        if len(chosen := self._ways()) > 1:
-            raise OptionError(f"{chosen[0]} and {chosen[1]} are two ways to compare; choose one")
+    def pair_options(self, object_names: Mapping[str, str]) -> "PairOptions":
+        """The way to compare; SettingError for two ways."""
+        from perf2x.pipeline.recording_pair import PairOptions, parse_work
+
+        return PairOptions(self.normalize, parse_work(self.per), self.per_value or "", object_names)
 
     def refuse_without_before(self) -> None:
-        """Raise OptionError for what says how to compare, where there is nothing to compare with."""
-        for name in [*self._ways(), *(["--any-change"] if self.any_change else ())]:
-            raise OptionError(f"{name} says how to compare: name the earlier recording with --before")
-
-    def _ways(self) -> list[str]:
-        given = {"--normalize": self.normalize, "--per": self.per, "--per-value": self.per_value}
-        return [name for name, value in given.items() if value]
+        """Raise SettingError for what says how to compare, where there is nothing to compare with."""
+        for setting in ("normalize", "per", "per_value", "any_change"):
+            if getattr(self, setting):
+                raise SettingError("", setting, " says how to compare: name the earlier recording with --before")

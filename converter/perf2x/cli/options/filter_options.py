@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from msgspec import Struct
 from typer import Option
@@ -54,8 +54,9 @@ class FilterFlags(Struct, frozen=True):
         Texts, Option(metavar="1-2", help="Taken while this many threads ran; needs context switches."), Rare
     ] = None
     max_stack: Annotated[int | None, Option(metavar="N", min=0, help="Keep the N innermost frames."), Rare] = None
-    no_kernel: Annotated[bool, Option(help="Leave kernel frames out."), Rare] = False
-    no_user: Annotated[bool, Option(help="Leave user frames out."), Rare] = False
+    frames: Annotated[Literal["user", "kernel"] | None, Option(help="Keep only user or kernel frames."), Rare] = None
+    no_kernel: Annotated[bool, Option(hidden=True), Rare] = False
+    no_user: Annotated[bool, Option(hidden=True), Rare] = False
     no_idle: Annotated[bool, Option(help="Leave the idle task (pid 0) out."), Rare] = False
     where: Annotated[
         str | None,
@@ -80,9 +81,11 @@ class FilterFlags(Struct, frozen=True):
         """The filters as a Choice; OptionError for a text that is not a number."""
         from perf2x.transforms.filters.choice import Choice
 
-        if self.no_kernel and self.no_user:
-            raise OptionError("--no-kernel and --no-user together leave nothing")
+        kinds = {self.frames, "user" if self.no_kernel else None, "kernel" if self.no_user else None} - {None}
+        if len(kinds) > 1:
+            raise OptionError("--frames user and --frames kernel together leave nothing")
         given: dict[str, Any] = {name: getattr(self, name) for name in Choice.__struct_fields__}
+        given["frames"] = next(iter(kinds), None)
         return Choice(**{name: _parsed(name, value) for name, value in given.items() if value is not None})
 
     def all_events(self) -> bool:

@@ -12,7 +12,6 @@ from typer import Option
 from perf2x.base.errors import SettingError
 from perf2x.cli.as_typed import as_typed
 from perf2x.cli.options import Rare
-from perf2x.cli.options.table_options import of_value
 
 if TYPE_CHECKING:
     from perf2x.model.plugin_options import Needs
@@ -99,8 +98,10 @@ class FormatFlags(Struct, frozen=True):
 
     def part_for(self, needs: "Needs") -> dict[str, Any]:
         """Fields of LoadOptions; the latency is beside the values where the format shows both."""
+        from perf2x.transforms.weights_and_mispredicts import value_option
+
         latency = "beside" if "latency" in needs.columns else "value"
-        return {**of_value(self.value), "latency": latency if self.value == "latency" else ""}
+        return {"value": value_option(self.value), "latency": latency if self.value == "latency" else ""}
 
     def fields(self, name: str) -> dict[str, str]:
         """Parameters that were given, by the field of the format; SettingError for another format's own."""

@@ -5,7 +5,15 @@ from typing import Annotated, ClassVar
 from msgspec import Struct
 from typer import Option
 
+from perf2x.base.errors import OptionError
 from perf2x.cli.options import Rare
+
+LIMITS = {
+    "unresolved": "of the frames have no name",
+    "lost": "of the samples were lost",
+    "missing_user": "of the samples miss their user stack",
+}
+"""Shares that ``--fail-if`` limits."""
 
 
 class GateFlags(Struct, frozen=True):
@@ -13,20 +21,46 @@ class GateFlags(Struct, frozen=True):
 
     PANEL: ClassVar[str] = "For CI"
 
-    fail_if_unresolved: Annotated[
-        str | None, Option(metavar="PCT", help="Fail if more than PCT % of the frames have no name."), Rare
-    ] = None
-    fail_if_lost: Annotated[
-        str | None, Option(metavar="PCT", help="Fail if more than PCT % of the samples were lost."), Rare
-    ] = None
-    fail_if_missing_user: Annotated[
-        str | None,
-        Option(metavar="PCT", help="Fail if more than PCT % of the samples lack their deferred user stack."),
+    fail_if: Annotated[
+        list[str] | None,
+        Option(
+            metavar="WHAT=PCT",
+            help="Exit with 3 if more than PCT % of the samples were lost (lost=1) or lack their deferred user stack "
+            "(missing-user=5), or of the frames have no name (unresolved=60); repeatable.",
+        ),
         Rare,
     ] = None
+    fail_if_unresolved: Annotated[str | None, Option(hidden=True), Rare] = None
+    fail_if_lost: Annotated[str | None, Option(hidden=True), Rare] = None
+    fail_if_missing_user: Annotated[str | None, Option(hidden=True), Rare] = None
     strict: Annotated[bool, Option(help="Fail if anything that was recorded is not in the output."), Rare] = False
     stats: Annotated[
         str | None,
         Option(metavar="json|FILE.json", help="Write quality figures as JSON to standard error or a file."),
         Rare,
     ] = None
+
+    def limits(self) -> dict[str, float]:
+        """Percentages by their name in LIMITS; OptionError for what is none."""
+        alone = ((name, getattr(self, f"fail_if_{name}")) for name in LIMITS)
+        texts = [*(self.fail_if or ()), *(f"{name}={share}" for name, share in alone if share is not None)]
+        return dict(map(_parse_limit, texts))
+
+
+def _parse_limit(text: str) -> tuple[str, float]:
+    what, _, share = text.partition("=")
+    name = what.replace("-", "_")
+    if name not in LIMITS:
+        raise OptionError(f"--fail-if {text}: expected lost=PCT, missing-user=PCT or unresolved=PCT")
+    return name, parse_percentage(f"--fail-if {text}", share)
+
+
+def parse_percentage(typed: str, text: str) -> float:
+    """Parse ``5`` or ``5%``; OptionError for a value outside 0 to 100, with what was typed."""
+    try:
+        value = float(text.strip().removesuffix("%"))
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= 100:
+        raise OptionError(f"{typed}: expected a percentage such as 5 or 0.5")
+    return value

@@ -51,7 +51,7 @@ class GroupingFlags(Struct, frozen=True):
 
         presets = tuple(name for name in ("locks", "block", "irq") if getattr(self, name))
         return {
-            "grouping": Grouping(self.root or "none", self.merge_threads, self.fold_recursion),
+            "grouping": Grouping(self.root or "", self.merge_threads, self.fold_recursion),
             "off_cpu": self.off_cpu or "",
             "pairs": (*presets, *(self.pairs or ())),
             "anonymize": self.anonymize or "",

@@ -1,11 +1,11 @@
 """Options of commands that print a table."""
 
-from typing import Annotated, Any, ClassVar, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import Struct
 from typer import Option
 
-Row = TypeVar("Row")
+from perf2x.base.errors import SettingError
 
 
 class RowFlags(Struct, frozen=True):
@@ -28,15 +28,25 @@ class RowFlags(Struct, frozen=True):
 
     def part(self) -> dict[str, Any]:
         """Fields of LoadOptions."""
-        return {
-            **of_value(self.value),
-            "latency": "beside" if self.value == "latency" else "",
-            "data_objects": self.by == "data-object",
-        }
+        from perf2x.transforms.weights_and_mispredicts import value_options
 
-    def first(self, rows: list[Row]) -> list[Row]:
-        """The first ``--limit`` rows, all of them for 0."""
-        return rows[: self.limit or None]
+        return value_options(self.by, self.value)
+
+
+class GraphFlags(RowFlags, frozen=True):
+    """Contents of a table of costs, or of a flame graph."""
+
+    graph: Annotated[bool, Option(help="Draw a flame graph instead; --limit is the number of its levels.")] = False
+
+    def check_graph(self, form: "PrintFlags") -> None:
+        """Raise SettingError for what a flame graph does not show."""
+        refused = {
+            "by": self.by != "function", "sort": self.sort != "self", "as_json": form.as_json,
+            "format": form.format != "table", "wide": form.wide,
+        }  # fmt: skip
+        for setting, given in refused.items() if self.graph else ():
+            if given:
+                raise SettingError("", setting, " is for tables; leave it out with --graph")
 
 
 Json = Annotated[bool, Option("--json", help="Short for --format json.", rich_help_panel=RowFlags.PANEL)]
@@ -61,10 +71,3 @@ class PrintFlags(Struct, frozen=True):
     def shape(self) -> str:
         """Format to print: table, json, markdown or csv."""
         return "json" if self.as_json else self.format
-
-
-def of_value(value: str | None) -> dict[str, str]:
-    """The field of LoadOptions for a kind of numbers that samples have besides their period."""
-    from perf2x.transforms.sample_values import VALUES
-
-    return {"value": value} if value in VALUES else {}

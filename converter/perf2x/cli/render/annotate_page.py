@@ -4,8 +4,9 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from perf2x.cli.render.fit_text import cell_width, wrap_sentence
-from perf2x.cli.render.number_format import format_amount, format_percent
+from perf2x.cli.render.screen import Screen, heat
+from perf2x.cli.render.text_table import Column, number_column, table_lines
+from perf2x.model.number_format import format_amount, format_percent
 from perf2x.model.printable_text import base_name, plain
 from perf2x.model.profile.listings import CodeListing, FunctionListing, InstructionCost, Listings, SourceListing
 from perf2x.model.profile.profile import Profile
@@ -39,15 +40,15 @@ class Scale(Struct, frozen=True):
         return own, format_percent(row.own, self.whole) if row.own else "", total, row.place
 
 
-def listing_lines(profile: Profile, room: int | None) -> str:
-    """All listings as text with lines of at most ``room`` cells, None for no limit."""
+def listing_lines(profile: Profile, screen: Screen) -> str:
+    """All listings as text."""
     listings = profile.listings
     assert listings is not None
     whole = whole_of(profile, listings)
-    return "\n".join(line for one in listings.functions for line in _function_lines(one, profile, whole, room)) + "\n"
+    return "\n".join(line for one in listings.functions for line in _function_lines(one, profile, whole, screen)) + "\n"
 
 
-def _function_lines(one: FunctionListing, profile: Profile, whole: int, room: int | None) -> Iterator[str]:
+def _function_lines(one: FunctionListing, profile: Profile, whole: int, screen: Screen) -> Iterator[str]:
     measure = profile.listings.measures[0] if profile.listings else None
     assert measure is not None
     own, total = one.own[0], one.total[0]
@@ -56,17 +57,17 @@ def _function_lines(one: FunctionListing, profile: Profile, whole: int, room: in
                (("self", own), ("total", total)))  # fmt: skip
     thing = f" ({plain(one.object)})" if one.object else ""
     all_of_it = f"{format_amount(whole, measure.unit)} {plain(event)}"
-    yield from wrap_sentence(f"{plain(one.name)}{thing}: {', '.join(amounts)} of {all_of_it}", room)
+    yield from screen.sentence(f"{plain(one.name)}{thing}: {', '.join(amounts)} of {all_of_it}", "bold")
     scale = Scale(measure.unit, own, max(own, total))
     for source in one.sources:
         yield ""
-        yield from wrap_sentence(_source_head(source), room)
-        yield from table(list(source_rows(source)), scale, room, "line")
+        yield from screen.sentence(_source_head(source), "bold")
+        yield from table(list(source_rows(source)), scale, screen, "line")
     for code in one.code:
         yield ""
-        yield from wrap_sentence(_code_head(code, one), room)
+        yield from screen.sentence(_code_head(code, one), "bold")
         shown = Scale(measure.unit, sum(row.own[0] for row in code.rows), scale.largest)
-        yield from table(list(code_rows(code, one)), shown, room, "address") if code.rows else ()
+        yield from table(list(code_rows(code, one)), shown, screen, "address") if code.rows else ()
     if one.places > len(one.code):
         yield f"{one.places - len(one.code):,} more places with less cost are left out"
     yield ""
@@ -126,21 +127,17 @@ def _code_text(text: str) -> str:
     return plain(text.expandtabs(8))
 
 
-def table(rows: Sequence[Row], scale: Scale, room: int | None, place: str) -> Iterator[str]:
+def table(rows: Sequence[Row], scale: Scale, screen: Screen, place: str) -> Iterator[str]:
     """Lines of a table whose last column is cut at its end where there is no room."""
-    cells = [("self", "", "total", place), *map(scale.cells, rows)]
-    wide = [max(map(cell_width, column)) for column in zip(*cells, strict=True)]
-    for row, text in zip(cells, ["", *(row.text for row in rows)], strict=True):
-        numbers = "  ".join(" " * (size - cell_width(cell)) + cell for cell, size in zip(row, wide, strict=True))
-        yield _cut(f"{numbers}  {text}".rstrip(), room)
-
-
-def _cut(line: str, room: int | None) -> str:
-    if room is None or cell_width(line) <= room:
-        return line
-    while cell_width(line) > room - 1:
-        line = line[: room - 1] if len(line) >= room else line[:-1]
-    return line + "…"
+    cells = list(zip(*map(scale.cells, rows), strict=True)) or [()] * 4
+    hot = [heat(row.own or 0, scale.whole) for row in rows]
+    columns = [
+        number_column(*column) for column in zip(("self", "", "total", place), cells, ("", hot, "", "dim"), strict=True)
+    ]
+    text = Column(
+        "", [row.text for row in rows], name=True, style=["" if row.total else "dim" for row in rows], code=True
+    )
+    return table_lines([[*columns, text]], screen)
 
 
 def whole_of(profile: Profile, listings: Listings) -> int:

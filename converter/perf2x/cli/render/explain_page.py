@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 from msgspec import to_builtins
 
 from perf2x.analysis.explain.verdict import format_share
-from perf2x.cli.render.number_format import plural
 from perf2x.cli.render.report_formats import Report
+from perf2x.cli.render.screen import Screen
 from perf2x.cli.render.text_table import name_column, text_column
+from perf2x.model.number_format import plural
 from perf2x.model.printable_text import plain
 
 if TYPE_CHECKING:
@@ -40,18 +41,19 @@ def explain_report(known: "Sequence[Explanation]", refused: Mapping[str, str]) -
         yield "key", "value"
         yield from flattened(facts())
 
-    return Report(lambda room: _object_lines(known), facts, markdown, rows)
+    return Report(lambda screen: _object_lines(known, screen), facts, markdown, rows)
 
 
-def _object_lines(known: "Sequence[Explanation]") -> Iterator[str]:
+def _object_lines(known: "Sequence[Explanation]", screen: Screen) -> Iterator[str]:
     """Lines for every object, separated by empty lines."""
     for number, one in enumerate(known):
         if number:
             yield ""
-        yield f"{plain(one.path)}:"
+        yield screen.paint(f"{plain(one.path)}:", "bold")
         last = ""
         for label, text in explanation_lines(one):
-            yield f"  {'' if label == last else label:{_LABEL}}{plain(text)}"
+            head = f"{'' if label == last else label:{_LABEL}}"
+            yield f"  {screen.paint(head, 'bold')}{plain(text)}"
             last = label
 
 

@@ -32,9 +32,21 @@ def shorten(text: str, room: int) -> str:
     return _beginning(text, room - 1 - tail) + ELLIPSIS + _end(text, tail)
 
 
-def wrap_sentence(text: str, room: int | None) -> list[str]:
-    """The text in lines of at most ``room`` characters, broken between words; None: one line."""
-    return [text] if room is None or len(text) <= room else textwrap.wrap(text, room, break_on_hyphens=False)
+def cut(text: str, room: int) -> str:
+    """The text in at most ``room`` cells: what does not fit goes from the end."""
+    if len(text) <= _MARKS * room and cell_width(text) <= room:
+        return text
+    return _beginning(text, room - 1) + ELLIPSIS if room > 0 else ""
+
+
+def wrap_sentence(text: str, room: int | None, indent: str = "") -> list[str]:
+    """The text in lines of at most ``room`` characters, broken between words, the first without ``indent``.
+
+    None: one line.
+    """
+    if room is None or len(text) <= room:
+        return [text]
+    return textwrap.wrap(text, room, subsequent_indent=indent, break_on_hyphens=False)
 
 
 def share_width(wanted: Sequence[int], room: int) -> list[int]:

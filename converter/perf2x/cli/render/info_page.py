@@ -7,10 +7,11 @@ from msgspec import to_builtins
 
 from perf2x.cli.render.header_sections import section_lines
 from perf2x.cli.render.info_json import info_facts
-from perf2x.cli.render.number_format import plural
 from perf2x.cli.render.report_formats import Report
+from perf2x.cli.render.screen import Screen
 from perf2x.cli.render.summary import deferred_line, symbol_lines, unwound_line
 from perf2x.cli.render.text_table import name_column, number_column, text_column
+from perf2x.model.number_format import plural
 from perf2x.model.printable_text import plain
 
 if TYPE_CHECKING:
@@ -35,8 +36,9 @@ def info_report(loaded: "Loaded", reasons: "Sequence[UnnamedObject] | None" = No
         known["symbols"]["explained"] = [to_builtins(one) for one in reasons]
         known["symbols"]["not_explained"] = len(_not_explained(loaded, reasons))
 
-    def lines(room: int | None) -> Iterator[str]:
-        return map(plain, _info_lines(loaded, known, reasons or ()))
+    def lines(screen: Screen) -> Iterator[str]:
+        for line in _info_lines(loaded, known, reasons or ()):
+            yield screen.labelled(plain(line))
 
     def markdown() -> Iterator[str]:
         from perf2x.cli.render.markdown_table import code, markdown_document

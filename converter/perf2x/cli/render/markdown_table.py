@@ -19,6 +19,8 @@ NAME_WIDTH = 80
 """Cells of a name."""
 _RESERVED = 200
 """Bytes for the line that counts omitted rows."""
+_HEADING = 2
+"""Lines of a table before its rows."""
 _MARKUP = re.compile(r""":(?=\S)|[!"#$&*+/<=>?@\[\\\]^_`{|}~]|\.(?=[^\W\d])""")
 _PUNCTUATION = re.compile(r"[!-/:-@\[-`{-~]")
 
@@ -78,16 +80,21 @@ def _document_lines(heading: str, sections: Sequence[Section]) -> Iterator[tuple
     for section in sections:
         if section.text:
             yield from (("", False), (section.text, False))
-        if section.layout and section.layout[0].cells:
-            yield from (("", False), *((line, False) for line in _heading_rows(section.layout)))
-            shown = [code if column.recorded else escape_tildes for column in section.layout]
-            for row in zip(*(column.cells for column in section.layout), strict=True):
-                yield table_row([show(cell) for show, cell in zip(shown, row, strict=True)]), True
+        lines = table_rows(section.layout)
+        if len(lines) > _HEADING:
+            yield "", False
+            yield from ((line, number >= _HEADING) for number, line in enumerate(lines))
 
 
-def _heading_rows(layout: Layout) -> Iterator[str]:
-    yield table_row([column.head for column in layout])
-    yield table_row([":--" if column.name else "--:" for column in layout])
+def table_rows(layout: Layout) -> list[str]:
+    """Lines of a table; there are two before the rows."""
+    shown = [code if column.recorded else str if column.name else escape_tildes for column in layout]
+    rows = zip(*(column.cells for column in layout), strict=True)
+    return [
+        table_row([column.head for column in layout]),
+        table_row([":--" if column.name else "--:" for column in layout]),
+        *(table_row([show(cell) for show, cell in zip(shown, row, strict=True)]) for row in rows),
+    ]
 
 
 def table_row(cells: Sequence[str]) -> str:

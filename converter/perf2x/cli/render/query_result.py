@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from perf2x.cli.render.csv_table import csv_text
 from perf2x.cli.render.markdown_table import Section, markdown_document
+from perf2x.cli.render.screen import Screen
 from perf2x.cli.render.text_table import Column, Layout, name_column, number_column, table_lines
 
 if TYPE_CHECKING:
@@ -56,9 +57,9 @@ def first_rows(answer: "Answer", limit: int) -> tuple[Layout, int]:
     return [_column(name, cells) for name, cells in zip(answer.names, columns, strict=True)], left_out
 
 
-def text_lines(layout: Layout, width: int | None) -> Iterable[str]:
+def text_lines(layout: Layout, screen: Screen) -> Iterable[str]:
     """Lines of a table for people."""
-    return table_lines([layout], width) if layout else ()
+    return table_lines([layout], screen) if layout else ()
 
 
 def markdown_lines(layout: Layout) -> Iterator[str]:

@@ -1,26 +1,61 @@
 """Reports of commands in the formats of ``--format table|json|markdown|csv``."""
 
-import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-WITHOUT_TERMINAL = 160
-"""Width of a line in a file, a pipe or a log."""
+from perf2x.cli.render.screen import Screen, standard_output
+from perf2x.cli.render.text_table import Layout, table_lines, without_pictures
+from perf2x.model.printable_text import short
+
+if TYPE_CHECKING:
+    from perf2x.analysis.result_table import ResultTable
+
+_EVENT = 60
+"""Characters of an event's name in a heading."""
 
 
 class Report(Struct, frozen=True):
     """A report in every format, each made on demand."""
 
-    lines: Callable[[int | None], Iterable[str]]
-    """For people; lines of at most so many cells, None for no limit. Control characters are escaped."""
+    lines: Callable[[Screen], Iterable[str]]
+    """For people; control characters of recorded names are escaped."""
     facts: Callable[[], dict[str, Any]]
     """For JSON."""
     markdown: Callable[[], Iterable[str]]
     rows: Callable[[], Iterable[Sequence[object]]]
     """For CSV, headings first."""
+
+
+def table_report(
+    table: "ResultTable",
+    title: Callable[[], str],
+    layouts: Callable[[], Sequence[Layout]],
+    facts: Callable[[], dict[str, Any]],
+    notes: Callable[[], Iterable[str]] = tuple,
+) -> Report:
+    """A report that is one table of an event, with ``title`` and ``notes`` in Markdown."""
+
+    def lines(screen: Screen) -> Iterator[str]:
+        yield from screen.sentence(f"{short(table.whole.event, _EVENT)}: {table.measured}", "bold")
+        yield from table_lines(layouts(), screen) if len(table) or not table.nothing else [table.nothing]
+
+    def markdown() -> Iterator[str]:
+        from perf2x.cli.render.markdown_table import Section, code, escape_tildes, markdown_document
+
+        text = f"{code(table.whole.event, _EVENT)}: {escape_tildes(table.measured)}"
+        said = [*([] if len(table) or not table.nothing else [table.nothing]), *notes()]
+        layout = [column if column.head else column.called("share") for column in without_pictures(layouts())[0]]
+        return markdown_document(title(), [Section("; ".join([text, *said]), layout)])
+
+    def rows() -> Iterator[Sequence[object]]:
+        yield "event", "unit", *table.columns
+        for row in zip(*table.columns.values(), strict=True):
+            yield table.whole.event, table.whole.unit, *row
+
+    return Report(lines, facts, markdown, rows)
 
 
 def print_report(report: Report, shape: str, *, wide: bool = False) -> None:
@@ -34,7 +69,7 @@ def print_report(report: Report, shape: str, *, wide: bool = False) -> None:
 
         text = csv_text(report.rows())
     else:
-        lines = report.markdown() if shape == "markdown" else report.lines(None if wide else line_width())
+        lines = report.markdown() if shape == "markdown" else report.lines(standard_output(wide=wide))
         text = "".join(f"{line}\n" for line in lines)
     print_report_text(text)
 
@@ -44,14 +79,3 @@ def print_report_text(text: str) -> None:
     encoding = sys.stdout.encoding or "utf-8"
     sys.stdout.write(text if text.isascii() else text.encode(encoding, "backslashreplace").decode(encoding))
     sys.stdout.flush()
-
-
-def line_width() -> int:
-    """Cells of a line: ``COLUMNS``, the terminal's width, or 160 without a terminal."""
-    columns = os.environ.get("COLUMNS", "")
-    if columns.isdecimal() and int(columns) > 0:
-        return int(columns)
-    try:
-        return (os.get_terminal_size(sys.stdout.fileno()).columns if sys.stdout.isatty() else 0) or WITHOUT_TERMINAL
-    except (OSError, ValueError):
-        return WITHOUT_TERMINAL

@@ -4,8 +4,8 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from perf2x.cli.render.number_format import plural
 from perf2x.model.diagnostics import Diagnostics, Severity
+from perf2x.model.number_format import plural
 from perf2x.model.plugin_options import START_TIME, Needs
 from perf2x.model.printable_text import short
 from perf2x.model.profile.profile import count_threads

@@ -3,13 +3,19 @@
 from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from perf2x.cli.render.fit_text import cell_width, share_width, shorten
+from perf2x.cli.render.fit_text import cell_width, cut, share_width, shorten
+from perf2x.cli.render.screen import Screen
 from perf2x.model.printable_text import plain
 
 _GAP = "  "
 _ENOUGH = 48
-"""Cells for names below which a layout with fewer numbers is better."""
+"""Cells for two columns of names below which a layout with fewer numbers is better."""
+_BAR = 8
+"""Cells of the longest bar."""
+_BAR_STYLE = "red"
+_EIGHTHS = " ▏▎▍▌▋▊▉"
 
 
 class Column(Struct, frozen=True):
@@ -20,51 +26,85 @@ class Column(Struct, frozen=True):
     name: bool = False
     recorded: bool = False
     """True: the texts come from a recording and may contain anything."""
+    style: str | Sequence[str] = ""
+    """Look of all cells, or of each."""
+    drawn: bool = False
+    """True: a picture of other columns; layouts that have it are for coloured terminals alone."""
+    code: bool = False
+    """True: what does not fit goes from the end, not from the middle."""
 
     def called(self, head: str) -> "Column":
         """A copy with another heading."""
-        return Column(head, self.cells, self.name, self.recorded)
+        return replace(self, head=head)
+
+    @property
+    def styles(self) -> Sequence[str]:
+        """Look of the heading and of every cell."""
+        rows = [self.style] * len(self.cells) if isinstance(self.style, str) else self.style
+        return ["bold", *rows]
 
 
-def number_column(head: str, cells: Sequence[str]) -> Column:
+def number_column(head: str, cells: Sequence[str], style: str | Sequence[str] = "") -> Column:
     """A right-aligned column that is never shortened."""
-    return Column(head, cells)
+    return Column(head, cells, style=style)
 
 
-def name_column(head: str, cells: Sequence[str]) -> Column:
+def name_column(head: str, cells: Sequence[str], style: str = "") -> Column:
     """A column of recorded names, with control characters escaped."""
-    return Column(head, [plain(cell) for cell in cells], name=True, recorded=True)
+    return Column(head, [plain(cell) for cell in cells], name=True, recorded=True, style=style)
 
 
-def text_column(head: str, cells: Sequence[str]) -> Column:
+def text_column(head: str, cells: Sequence[str], style: str = "") -> Column:
     """A column of perf2x's own words."""
-    return Column(head, cells, name=True)
+    return Column(head, cells, name=True, style=style)
+
+
+def bar_column(shares: Sequence[float]) -> Column:
+    """Bars whose length is the share of the largest one."""
+    largest = max(shares, default=0) or 1
+    eighths = [round(8 * _BAR * max(share, 0) / largest) for share in shares]
+    bars = [("█" * (size // 8) + _EIGHTHS[size % 8].strip()).ljust(_BAR) for size in eighths]
+    return Column(" " * _BAR, bars, style=_BAR_STYLE, drawn=True)
 
 
 Layout = Sequence[Column]
 
 
-def table_lines(layouts: Sequence[Layout], room: int | None) -> Iterator[str]:
-    """Lines of at most ``room`` cells (None: as wide as it gets): the heading, then the rows.
+def table_lines(layouts: Sequence[Layout], screen: Screen) -> Iterator[str]:
+    """Lines that fit the screen: the heading, then the rows.
 
     ``layouts`` show the same rows, the widest first: the first one that leaves room for names is taken.
     """
+    room = screen.room
+    if screen.colors is None:
+        layouts = without_pictures(layouts)
     layout = layouts[0] if room is None else _fitting(layouts, room)
     wide = [max(cell_width(column.head), *map(cell_width, column.cells), 0) for column in layout]
     if room is not None:
         held = [place for place, column in enumerate(layout) if column.name]
-        given = share_width([wide[place] for place in held], _room_for_names(layout, wide, room))
+        left = _room_for_names(layout, wide, room)
+        given = share_width([wide[place] for place in held], left)
         for place, size in zip(held, given, strict=True):
-            wide[place] = size
-    for row in zip(*([column.head, *column.cells] for column in layout), strict=True):
-        yield _GAP.join(map(_padded, row, wide, (column.name for column in layout))).rstrip()
+            wide[place] = min(size, max(left, 1)) if layout[place].code else size
+    texts = [
+        [screen.paint(_padded(text, size, column), style) for text, style in zip(
+            [column.head, *column.cells], column.styles, strict=True)]
+        for column, size in zip(layout, wide, strict=True)
+    ]  # fmt: skip
+    for row in zip(*texts, strict=True):
+        yield _GAP.join(row).rstrip()
+
+
+def without_pictures(layouts: Sequence[Layout]) -> Sequence[Layout]:
+    """The layouts whose cells are all texts."""
+    return [layout for layout in layouts if not any(column.drawn for column in layout)]
 
 
 def _fitting(layouts: Sequence[Layout], room: int) -> Layout:
     for layout in layouts:
         wide = [max(cell_width(column.head), *map(cell_width, column.cells), 0) for column in layout]
-        wanted = sum(size for size, column in zip(wide, layout, strict=True) if column.name)
-        if _room_for_names(layout, wide, room) >= min(wanted, _ENOUGH):
+        wanted = [size for size, column in zip(wide, layout, strict=True) if column.name]
+        if _room_for_names(layout, wide, room) >= min(sum(wanted), max(_ENOUGH, _ENOUGH // 2 * len(wanted))):
             return layout
     return layouts[-1]
 
@@ -74,7 +114,8 @@ def _room_for_names(layout: Layout, wide: Sequence[int], room: int) -> int:
     return room - taken - len(_GAP) * (len(layout) - 1)
 
 
-def _padded(text: str, size: int, name: bool) -> str:
-    text = shorten(text, size) if name else text
+def _padded(text: str, size: int, column: Column) -> str:
+    if column.name:
+        text = (cut if column.code else shorten)(text, size)
     space = " " * (size - cell_width(text))
-    return text + space if name else space + text
+    return text + space if column.name else space + text

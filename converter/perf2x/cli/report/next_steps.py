@@ -6,8 +6,8 @@ Each rule is a function from facts to a sentence or none; its limits are named b
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from perf2x.cli.render.number_format import format_change, format_percent
 from perf2x.model.advice import Advice
+from perf2x.model.number_format import format_change, format_percent
 
 _LOST, _MISSING, _CUT = 1.0, 1.0, 5.0
 """Percent of samples lost, of user stacks missing, of user stack dumps cut short."""
@@ -93,7 +93,7 @@ def _idle(facts: Facts) -> Advice | None:
 
 
 def _waiting(facts: Facts) -> Advice | None:
-    """A clock counts the time on CPUs; where that is little, the program waited."""
+    """A clock counts the time on CPUs; where that is little, the program waited, or other programs had the CPUs."""
     found, recorded = facts["measured"], facts["recorded"]
     span = recorded["duration_ns"]
     if not found["event"].startswith(("cpu-clock", "task-clock")) or found["unit"] != "nanoseconds" or not span:
@@ -101,8 +101,9 @@ def _waiting(facts: Facts) -> Advice | None:
     if found["idle"] or found["value"] >= _WAITING * span:
         return None
     mean = f"{found['value'] / span:.2f} CPUs on average"
-    text = f"Threads ran for {found['value'] / 1e9:.2f} s of {span / 1e9:.2f} s ({mean}), the rest they waited:"
-    return Advice("waiting", f"{text} perf record --switch-events, then perf2x convert --off-cpu beside.")
+    text = f"Threads ran for {found['value'] / 1e9:.2f} s of {span / 1e9:.2f} s ({mean})."
+    text += " Samples do not say whether they waited the rest of the time, or others had the CPUs:"
+    return Advice("waiting", f"{text} perf record --switch-events does, then perf2x convert --off-cpu beside.")
 
 
 def _kernel(facts: Facts) -> Advice | None:
@@ -112,7 +113,7 @@ def _kernel(facts: Facts) -> Advice | None:
     if inside < _KERNEL * busy or busy <= 0:
         return None
     text = f"{format_percent(inside, busy)} of the cost is in the kernel, on behalf of what calls it:"
-    return Advice("kernel", text + " --no-kernel shows the callers' own shares.")
+    return Advice("kernel", text + " --frames user shows the callers' own shares.")
 
 
 def _one_thread(facts: Facts) -> Advice | None:

@@ -2,27 +2,30 @@
 
 from typing import TYPE_CHECKING, Any
 
-from perf2x.cli.render.diff_table import has_moved, sort_changes
+from perf2x.analysis.diff.changed_rows import has_moved, sort_changes
 
 if TYPE_CHECKING:
     from perf2x.analysis.diff.changes import Change
-    from perf2x.cli.diff.diff_gate import DiffGate, GateVerdict
-    from perf2x.cli.diff.diff_pair import RecordingPair
+    from perf2x.cli.diff.diff_gate import GateVerdict
     from perf2x.cli.report.report_facts import Limits
+    from perf2x.pipeline.recording_pair import RecordingPair
 
 
-def difference_facts(pair: "RecordingPair", gate: "DiffGate", verdict: "GateVerdict", size: "Limits") -> dict[str, Any]:
-    """Wholes of both sides, how many functions moved, and those that moved most by themselves."""
+def difference_facts(pair: "RecordingPair", growth: "GateVerdict", confidence: float, size: "Limits") -> dict[str, Any]:
+    """Wholes of both sides, how many functions moved, and those that moved most by themselves.
+
+    Intervals of what ``growth`` judged are its own, the others have that ``confidence``.
+    """
     from perf2x.analysis.diff.changes import excludes_zero
     from perf2x.cli.diff.diff_gate import WHOLE
 
     compared = pair.compared("function")
-    changes = sort_changes(verdict.with_intervals(compared.changes(gate.confidence), "function", "self"), "self")
+    changes = sort_changes(growth.with_intervals(compared.changes(confidence), "function", "self"), "self")
     moved = [row for row in changes if has_moved(row, compared.before.whole)]
-    limits = verdict.intervals.get(WHOLE) or compared.whole_interval(gate.confidence, 1)
+    limits = growth.intervals.get(WHOLE) or compared.whole_interval(confidence, 1)
     return {
         "before": size.name(pair.sources[0]),
-        "confidence": gate.confidence,
+        "confidence": confidence,
         "normalized": compared.normalize,
         "work": pair.work,
         "renamed_objects": [[*map(size.name, names)] for names in pair.renamed_objects[: size.rows]],

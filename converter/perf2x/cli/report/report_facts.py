@@ -1,6 +1,6 @@
 """Facts of ``perf2x report`` as plain JSON values of a bounded size; docs/report.md has the schema.
 
-Markdown is made from these facts alone (cli/report/report_markdown.py), so that both formats say the same.
+Markdown is made from these facts alone (cli/report/report_page.py), so that both formats say the same.
 """
 
 from collections.abc import Iterable, Sequence

@@ -8,8 +8,8 @@ from msgspec import Struct
 from perf2x.base.columnar.arrays import I64, AnyArray, narrow, take_rows_of
 from perf2x.base.columnar.unique import unique_inverse
 from perf2x.emitters.chrome.box_labels import Labels, labels_of
+from perf2x.emitters.timeline.frame_slices import Slices, count_of, slices_of
 from perf2x.emitters.timeline.shown_samples import ShownSamples, in_ticks, on_cpus, shown_samples
-from perf2x.emitters.timeline.slices import Slices, count_of, slices_of
 from perf2x.emitters.timeline.tracks import Tracks, cpu_tracks_of, knows_cpus, tracks_of
 from perf2x.model.printable_text import printable
 from perf2x.model.profile.frame_tree import FrameTree, expand, merge_stacks

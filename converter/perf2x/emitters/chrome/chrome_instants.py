@@ -10,8 +10,8 @@ from perf2x.base.columnar.arrays import I64, row_slices
 from perf2x.emitters.chrome.trace_times import ticks_of, time_chunks
 from perf2x.emitters.encoding.decimal_text import chunk_array, interleaved
 from perf2x.emitters.encoding.json_encoder import json_string
-from perf2x.emitters.timeline.durations import durations_of, ran_then
 from perf2x.emitters.timeline.running_time import since
+from perf2x.emitters.timeline.sample_durations import durations_of, ran_then
 from perf2x.emitters.timeline.shown_samples import origin_of
 from perf2x.emitters.timeline.tracks import Tracks, tracks_of
 from perf2x.model.printable_text import one_line

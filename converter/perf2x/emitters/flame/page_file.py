@@ -50,9 +50,11 @@ _COMMENT = re.compile(
 """Comments and indentation: types and reasons are for those who work on the page. No text in it spans lines."""
 _TOKENS = re.compile(
     r" ?(?:=>|[=!]==|[<>+*-]=|&&|\|\||\?\?|[=<>?:,;{}*]) ?| / |(?<![+-]) [+-] (?![+-])|"
-    r"\b(?:if|for|while|return|const|of) (?=[(\[])"
+    r"\b(?:if|for|while|return|let|of) (?=[(\[])"
 )
 """Signs that need no space around them; / only where it divides, + and - not beside another one."""
+_CONST = re.compile(r"\bconst ")
+"""A declaration that ``let`` makes with less; that nothing assigns to it is checked when the scripts are."""
 _TEXT = re.compile(r'("(?:[^"\\]|\\.)*"|`[^`]*`)')
 _GOES_ON = re.compile(r"(?<=[;,{}(\[])\n|;(?=\n?\})|\n(?=\})")
 """Ends of lines that end no statement, or one that says so, and the sign that ends a block's last statement."""
@@ -106,7 +108,8 @@ def _tight(line: str) -> str:
     ):
         return line
     return "".join(
-        part if at % 2 else _TOKENS.sub(lambda found: found.group().strip(), part) for at, part in enumerate(parts)
+        part if at % 2 else _TOKENS.sub(lambda found: found.group().strip(), _CONST.sub("let ", part))
+        for at, part in enumerate(parts)
     )
 
 

@@ -20,6 +20,7 @@ from perf2x.emitters.otlp.attributes import Dictionary, number_rows
 from perf2x.emitters.otlp.otlp_encoding import Encoding, encoded_rows
 from perf2x.emitters.otlp.otlp_schema import Function, Line, Location, Mapping, Pieces, ProfilesDictionary, Stack
 from perf2x.emitters.pprof.pprof_tables import LocationLines, StringTable, lines_as_recorded, lines_with_placeholders
+from perf2x.model.compiled_names import read_compiled_name
 from perf2x.model.profile.profile import Profile
 from perf2x.model.profile.shown_frames import in_memory
 from perf2x.model.profile.stack_tree import depths, paths
@@ -164,19 +165,13 @@ def _entry_0(encoding: Encoding) -> Ragged:
     return encoding.joined([Ragged(np.zeros(2, np.int64), np.zeros(0, np.uint8))])
 
 
-FRAME_TYPES = (None, "native", "kernel", "go", "rust", "cpython", "v8js", "jvm")
+FRAME_TYPES = (None, "native", "kernel", "go", "rust", "cpython", "v8js", "jvm", "dotnet", "php", "beam", "ruby")
 """Values by number; None where nothing is known."""
-_UNKNOWN, _NATIVE, _KERNEL, _GO, _RUST, _CPYTHON, _V8JS, _JVM = range(len(FRAME_TYPES))
+_UNKNOWN, _NATIVE, _KERNEL, _GO, _RUST = range(5)
 
 _KERNEL_MODES = (CpuMode.KERNEL, CpuMode.HYPERVISOR, CpuMode.GUEST_KERNEL)
 _OF_SOURCE = {"go": _GO, "rs": _RUST}
 _RUST_NAME = re.compile(r"_R[A-Za-z]|_ZN.*17h[0-9a-f]{16}E")
-_OF_COMPILED_NAME = (
-    (re.compile(r"py::"), _CPYTHON),
-    (re.compile(r"(JS|LazyCompile|Function|Eval|Script|Builtin|BytecodeHandler|RegExp|Stub):"), _V8JS),
-    (re.compile(r"L[^;\s().]+;|[\w.$\[\]+/]+ [\w.$+/]+\.[\w$<>]+\([^()]*\)$"), _JVM),
-)
-"""Names that runtimes give to code of their just-in-time compilers, as symbolizer/sources/jit_names.py reads them."""
 
 
 def frame_types(profile: Profile) -> I64:
@@ -207,13 +202,9 @@ def _languages(profile: Profile, is_jit: bool) -> list[int]:
     strings, functions = profile.strings, profile.functions
     names = (strings[row] for row in functions.system_name.tolist())
     if is_jit:
-        return [_compiled_language(name) for name in names]
+        return [FRAME_TYPES.index(read_compiled_name(name).language) for name in names]
     sources = (strings[row] for row in functions.filename.tolist())
     return [_language(name, source) for name, source in zip(names, sources, strict=True)]
-
-
-def _compiled_language(name: str) -> int:
-    return next((kind for pattern, kind in _OF_COMPILED_NAME if pattern.match(name)), _NATIVE)
 
 
 def _language(name: str, source: str) -> int:

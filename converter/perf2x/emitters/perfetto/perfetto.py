@@ -17,8 +17,8 @@ from perf2x.emitters.perfetto.trace_schema import SystemInfo, TracePacket, Utsna
 from perf2x.emitters.perfetto.tracks.counter_tracks import counter_packets, running_packets
 from perf2x.emitters.perfetto.tracks.instants import loss_packets, tracepoint_packets
 from perf2x.emitters.perfetto.tracks.name_slices import name_packets
-from perf2x.emitters.perfetto.tracks.state_slices import state_slice_packets
-from perf2x.emitters.perfetto.tracks.task_states import task_state_packets
+from perf2x.emitters.perfetto.tracks.scheduler_tracks import task_state_packets
+from perf2x.emitters.perfetto.tracks.thread_states import state_slice_packets
 from perf2x.model.plugin_options import FINISHED, START_TIME, Needs, check_choices, option
 from perf2x.model.printable_text import printable
 from perf2x.model.profile.profile import Meta, Profile

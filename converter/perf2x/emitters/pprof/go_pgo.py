@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from perf2x.model.profile.profile import Meta, Profile, Threads, Wait, shown_event
 from perf2x.transforms.drop_unused import compact
-from perf2x.transforms.filters.choice import innermost, keep_samples, without_modes
+from perf2x.transforms.filters.choice import innermost, keep_frames, keep_samples
 
 _LOCATIONS = 2
 """Innermost locations that Go looks at: a call, and where it leads to; each with the functions inlined there."""
@@ -22,7 +22,7 @@ def for_go_pgo(profile: Profile) -> Profile:
     meta = Meta(
         start_ns=profile.meta.start_ns, duration_ns=profile.meta.duration_ns, wall_start_ns=profile.meta.wall_start_ns
     )
-    one = without_modes(_one_event(profile), kernel=True, user=False)
+    one = keep_frames(_one_event(profile), "user")
     nobody, unknown = np.zeros(1, np.int32), np.full(1, -1, np.int32)
     samples = replace(one.samples, thread=np.zeros_like(one.samples.thread))
     same = replace(one, samples=samples, threads=Threads(unknown, unknown, nobody, nobody), meta=meta, labels={})

@@ -27,7 +27,7 @@ from perf2x.base.columnar.arrays import (
     take_rows_of,
 )
 from perf2x.base.columnar.unique import argsort_rows
-from perf2x.emitters.timeline.placement import Chains, earlier_ends, place
+from perf2x.emitters.timeline.box_times import Chains, earlier_ends, place
 from perf2x.emitters.timeline.running_time import FAR, RunningTime, Spans, last_until, rows_until, since, spans_of
 from perf2x.emitters.timeline.tracks import switch_tracks
 from perf2x.model.profile.profile import Profile

@@ -25,7 +25,7 @@ from perf2x.base.columnar.arrays import (
 )
 from perf2x.base.columnar.ragged import join_tables, offsets_of, ranges, row_numbers
 from perf2x.base.columnar.unique import argsort_rows, unique_inverse
-from perf2x.emitters.timeline.placement import Chains, earlier_ends
+from perf2x.emitters.timeline.box_times import Chains, earlier_ends
 
 FAR = 1 << 61
 """Nanoseconds that no time reaches."""

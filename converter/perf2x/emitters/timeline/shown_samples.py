@@ -1,12 +1,12 @@
 """The stretches of time in which each sample's stack is drawn on its track: what all timelines have in common.
 
 perf writes nothing while a thread sleeps. Showing each stack until the next sample would draw hours of work that never
-happened. So a stack is drawn for the CPU time that its sample stands for (durations.py), up to its moment:
+happened. So a stack is drawn for the CPU time that its sample stands for (sample_durations.py), up to its moment:
 
 - Where the thread's context switches were recorded, it ran from each switch in to the next switch out, and only then.
   The first stack of a run is drawn from the switch in, the last one to the switch out. A run that no sample fell into
   is drawn with the next stack, if its period reaches back so far.
-- Elsewhere boxes of known lengths are placed before their moments (placement.py). Where samples tell their CPUs, boxes
+- Elsewhere boxes of known lengths are placed before their moments (box_times.py). Where samples tell their CPUs, boxes
   of one CPU do not overlap either: another thread's sample ends a box, and no more threads run at once than CPUs
   (running_spans.py).
 - A wait begins at its sample and lasts as long as it says. No box of its thread lies in it.
@@ -30,10 +30,10 @@ from perf2x.base.columnar.arrays import (
     take_rows_of,
 )
 from perf2x.base.columnar.ragged import argsort_small
-from perf2x.emitters.timeline.durations import Durations, durations_of, ran_then
-from perf2x.emitters.timeline.placement import order_of
+from perf2x.emitters.timeline.box_times import order_of
 from perf2x.emitters.timeline.running_spans import Boxes, Runs, pieces_without_switches, runs_of
 from perf2x.emitters.timeline.running_time import FAR, RunningTime, Spans, gaps_between, last_until, since, union_of
+from perf2x.emitters.timeline.sample_durations import Durations, durations_of, ran_then
 from perf2x.emitters.timeline.tracks import cpu_tracks_of, tracks_of
 from perf2x.model.profile.profile import Profile
 

@@ -62,6 +62,12 @@ class Profile(ProfileTables, frozen=True):
         """Check every invariant; ValueError names the first that does not hold."""
         check_profile(self)
 
+    def __repr__(self) -> str:
+        sizes = (
+            f"{name} {len(getattr(self, name)):,}" for name in ("events", "samples", "threads", "stacks", "functions")
+        )
+        return f"Profile(rows of {', '.join(sizes)})"
+
 
 class Wait(IntEnum):
     """Values of ``Profile.samples.wait``."""

@@ -240,6 +240,8 @@ class ProfileTables(Struct, frozen=True):
     """Labels of some samples: of one input among several (``samples.tags``)."""
     fields: tuple[TracepointFields, ...] = ()
     """Fields of tracepoints (``samples.fields``)."""
+    own_roots: bool = False
+    """Whether the user chose what stacks begin with (``--root``), so that formats add nothing below them."""
     code: CodeCounts | None = None
     """Counts of one object's code, for formats that ask for them (``code`` of an emitter)."""
     full_names: Mapping[str, str] = field(default_factory=dict)

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from perf2x.symbolizer.symbol_options import SymbolOptions
     from perf2x.transforms.filters.apply_choice import Selection
 
+WITH_TIMES = "fleet ingest --timeline (parquet: timeline=yes)"
+
 
 class StoredFacts(Struct, frozen=True, omit_defaults=True):
     """Reports on reading, stitching and unwinding; missing ones have their defaults."""
@@ -215,9 +217,9 @@ def _with_columns(profile: Profile, options: LoadOptions) -> Profile:
     """
     source, samples = profile.meta.source, profile.samples
     if options.needs_times and samples.time is None:
-        raise OptionError(f"{source}: the dataset has sums without times; parquet's timeline=yes writes timelines")
+        raise OptionError(f"{source}: the dataset has sums without times; {WITH_TIMES} keeps them")
     if options.keeps_cpu and samples.cpu is None:
-        raise OptionError(f"{source}: the dataset does not say CPUs; timelines (parquet's timeline=yes) do")
+        raise OptionError(f"{source}: the dataset does not say CPUs; {WITH_TIMES} keeps them")
     if options.keeps_cgroup and samples.cgroup is None:
         samples = replace(samples, cgroup=np.zeros(len(samples), np.int32))
         profile = replace(profile, samples=samples)

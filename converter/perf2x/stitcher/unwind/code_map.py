@@ -30,7 +30,7 @@ from perf2x.binaries.go.go_functions import GoFunctions
 from perf2x.binaries.go.go_table import go_functions, has_go_table
 from perf2x.model.recording.build_ids import is_vdso
 from perf2x.stitcher.unwind.architecture import Architecture
-from perf2x.stitcher.unwind.go_ends import go_ends
+from perf2x.stitcher.unwind.go_ends import go_ends, leaves_stack
 from perf2x.stitcher.unwind.object_rules import ObjectRules
 from perf2x.stitcher.unwind.plain_steps import PlainRuleTable
 from perf2x.stitcher.unwind.unwound_chains import MappingFinder, UserMappings
@@ -245,6 +245,10 @@ class CodeMap:
         result = np.full(len(offset), NO_RULE, np.int32)
         svma, found = rules.elf.svma(offset)
         result[found] = rules.find(svma[found])
+        functions = self._go_functions(number) if number in self._go else None
+        if functions is not None:
+            switched = [leaves_stack(functions, rules.elf, each) for each in svma[found].tolist()]
+            result[np.flatnonzero(found)[switched]] = self.table.number(self.architecture.outermost)
         return result
 
     def problems(self) -> list[str]:

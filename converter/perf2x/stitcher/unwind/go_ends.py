@@ -5,13 +5,19 @@ What lies above such a frame is no return address, whatever its call frame infor
     start     main.main.func1, runtime.goexit                complete: newproc put goexit above the function
     switch    runtime.gcDrain, …, runtime.systemstack        the caller is on the goroutine's stack
 
+The word above a switch is often an address of an earlier call, which would be taken for a caller.
+
 Source of truth: src/runtime/asm_amd64.s, sys_linux_amd64.s, time_linux_amd64.s and proc.go of the Go distribution.
 """
+
+import re
 
 import numpy as np
 
 from perf2x.base.columnar.arrays import U8, U64, Bools
 from perf2x.base.columnar.unique import unique_inverse
+from perf2x.binaries.cfi.function_rules import code_at
+from perf2x.binaries.elf.elf_file import ElfObject
 from perf2x.binaries.go.go_functions import GoFunctions
 from perf2x.stitcher.unwind.unwound_chains import End
 
@@ -25,8 +31,17 @@ _SWITCHES = frozenset({
     "runtime.systemstack", "runtime.mcall", "runtime.morestack", "runtime.asmcgocall",  # to the thread's own stack
     "runtime.nanotime1", "runtime.walltime", "time.now",  # likewise, for the vDSO
 })  # fmt: skip
+_CALLED_BEHIND_SWITCH = frozenset({"runtime.systemstack", "runtime.mcall"})
+"""They call through a register, and only on the other stack."""
+_CALL = re.compile(rb"\xff[\xd0-\xd7]")
 _SETTLED = np.array([End.COMPLETE, End.TRUNCATED, End.NO_UNWIND_INFO, End.BROKEN, End.NOT_MAPPED], np.uint8)
 _AS_IT_IS = 255
+
+
+def leaves_stack(functions: GoFunctions, elf: ElfObject, svma: int) -> bool:
+    """Whether the last byte of an instruction is that of a call by code that has changed stacks."""
+    (row,) = functions.find(np.array([svma], np.uint64)).tolist()
+    return _name(functions, row) in _CALLED_BEHIND_SWITCH and _CALL.match(code_at(elf, svma - 1, 2)) is not None
 
 
 def may_be_settled(end: U8) -> Bools:
@@ -42,8 +57,12 @@ def go_ends(functions: GoFunctions, svma: U64, end: U8) -> U8:
 
 
 def _end_in(functions: GoFunctions, row: int) -> int:
-    function = functions.function(row) if row >= 0 else None
-    name = "" if function is None else function.name.removesuffix(".abi0")
+    name = _name(functions, row)
     if name in _STARTS:
         return End.COMPLETE
     return End.OTHER_STACK if name in _SWITCHES else _AS_IT_IS
+
+
+def _name(functions: GoFunctions, row: int) -> str:
+    function = functions.function(row) if row >= 0 else None
+    return "" if function is None else function.name.removesuffix(".abi0")

@@ -72,7 +72,7 @@ class ObjectRules(Struct):
             return NO_RULE
         if (svma, is_exact) not in self._by_code:
             from perf2x.binaries.cfi.code_rules import rule_by_code  # few objects need it
-            from perf2x.binaries.cfi.code_ways import exits
+            from perf2x.binaries.cfi.x86_paths import exits
             from perf2x.binaries.elf.x86_code import X86Code
 
             if self._code is None:

@@ -1,4 +1,4 @@
-"""Demangle C++ (Itanium), Rust (legacy and v0) and Swift names to the spelling that perf prints.
+"""Demangle C++ (Itanium), Rust (legacy and v0), Swift and OCaml names to the spelling that perf prints.
 
 perf, c++filt and pprof print C++ names as GNU's demangler does. The package ``demangle`` has that spelling and
 all grammars but is written in Python: 80 µs per name. ``pycxxfilt``, LLVM's demangler, takes 2 µs. It is used only for
@@ -26,6 +26,8 @@ class NameStyle(StrEnum):
 
 
 _MANGLED = re.compile(r"_{1,2}Z|_R[A-Z]|_?\$[sS]|@__swiftmacro_")
+_OCAML = re.compile(r"caml(?=[A-Z][\w$.]*$)")
+_OCAML_PART = re.compile(r"__(?=.)|\$([0-9a-f]{2})", re.ASCII)
 _RUST_LEGACY = re.compile(r"^_{1,2}ZN.*17h[0-9a-f]{16}E(?:\.|$)")
 _RUST_SUFFIX = re.compile(r"\.llvm\.[0-9A-Za-z]+(?=\.|$)")
 _CLONES = re.compile(r"(?:\.[A-Za-z_]+(?:\.\d+)*)+")
@@ -57,7 +59,7 @@ beyond them are left to ``demangle``, which gives up in time.
 def full_name(name: str) -> str:
     """Demangle a symbol's name; names that are not mangled, or cannot be read, are returned unchanged."""
     if not _MANGLED.match(name):
-        return name
+        return _without_ocaml(name)
     if _is_rust(name):
         return _readable(_RUST_SUFFIX.sub("", name)) or name
     plain, at, version = _split_version(name)
@@ -69,7 +71,7 @@ def full_name(name: str) -> str:
 def short_name(name: str) -> str:
     """Demangle a symbol's name and leave out what does not tell functions of the source apart."""
     if not _MANGLED.match(name):
-        return _without_shapes(name)
+        return _without_shapes(_without_ocaml(name))
     if _is_rust(name):
         from perf2x.symbolizer.demangle.rust_names import short_rust  # C programs do not need it
 
@@ -110,6 +112,14 @@ def _is_rust(name: str) -> bool:
 def _split_version(name: str) -> tuple[str, str, str]:
     """A name, "@" and what stands behind it: a version or ``plt``."""
     return name.partition("@") if not name.startswith("@") else (name, "", "")
+
+
+def _without_ocaml(name: str) -> str:
+    """Spell an OCaml name as its source does: modules have dots, other characters two digits (asmcomp, backend)."""
+    prefix = _OCAML.match(name)
+    if prefix is None:
+        return name
+    return _OCAML_PART.sub(lambda part: chr(int(part[1], 16)) if part[1] else ".", name[prefix.end() :])
 
 
 def _without_shapes(name: str) -> str:

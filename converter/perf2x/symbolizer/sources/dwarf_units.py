@@ -7,8 +7,11 @@ they refer to in other files. An object without such files is read here only if 
 from functools import cached_property
 
 import numpy as np
+from msgspec.structs import replace
 
 from perf2x.base.columnar.arrays import U64
+from perf2x.base.columnar.ragged import row_numbers
+from perf2x.base.columnar.unique import group_rows
 from perf2x.base.errors import ObjectError
 from perf2x.base.files.sysroot import is_file
 from perf2x.binaries.dwarf.code_lines import CodeLines
@@ -126,3 +129,25 @@ def _link_skeleton(skeleton: Unit, unit: Unit | None) -> Unit | None:
     if unit is not None:
         unit.skeleton = skeleton
     return unit
+
+
+def with_scopes(
+    context: Context, found: ObjectFiles, recorded: str, svma: U64, locations: SourceLocations
+) -> SourceLocations:
+    """Put namespaces and classes before plain names; one address is read for each line of a function that has one."""
+    bare = np.array([function.is_bare for function in locations.functions], np.bool_)
+    rows = np.flatnonzero(bare[locations.function])
+    first, line_of_row = group_rows([locations.function[rows], locations.line[rows]])
+    asked = rows[first]
+    told = locations_from_units(context, found, recorded, svma[row_numbers(np.diff(locations.offsets))[asked]])
+    number: dict[DebugFunction, int] = {}
+    renamed = np.zeros(len(asked), np.int64)
+    for row, at in enumerate(asked.tolist()):
+        function, line = locations.functions[locations.function[at]], locations.line[at]
+        alike = [pair for pair in told.chain(row) if pair[0].symbol.endswith(function.symbol)]
+        better = min(alike, key=lambda pair: pair[1] != line, default=(function, 0))[0]
+        function = replace(function, symbol=better.symbol, inside=better.inside, is_bare=False)
+        renamed[row] = len(locations.functions) + number.setdefault(function, len(number))
+    which = locations.function.copy()
+    which[rows] = renamed[line_of_row]
+    return replace(locations, function=which, functions=[*locations.functions, *number])

@@ -95,11 +95,14 @@ def _source_locations(
     except ObjectError as error:  # one unreadable unit is enough to fail; the others are read one by one
         count_broken(context.diagnostics, error)
         lacking = lacking[: 0 if file.type == "ET_REL" else None]
-    if not len(lacking):
+    is_bare = any(function.is_bare for function in locations.functions)
+    if not len(lacking) and not is_bare:
         return locations
-    from perf2x.symbolizer.sources.dwarf_units import locations_from_units  # the DWARF reader: few addresses need it
+    from perf2x.symbolizer.sources.dwarf_units import locations_from_units, with_scopes  # few addresses need it
 
     try:
+        if is_bare:
+            locations = with_scopes(context, found, recorded, svma, locations)
         better = locations_from_units(context, found, recorded, svma[lacking])
     except ObjectError as error:
         count_broken(context.diagnostics, error)

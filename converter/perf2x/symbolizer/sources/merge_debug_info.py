@@ -22,7 +22,7 @@ from perf2x.base.columnar.ragged import offsets_of, ranges
 from perf2x.base.columnar.unique import unique_inverse
 from perf2x.model.printable_text import base_name
 from perf2x.symbolizer.demangle.demangle import short_name
-from perf2x.symbolizer.source_locations import CALL_OPERATOR, DebugFunction, SourceLocations
+from perf2x.symbolizer.source_locations import DebugFunction, SourceLocations
 from perf2x.symbolizer.sources.elf_symbols import ElfNames
 from perf2x.symbolizer.sources.symbol_source import Function, Symbols
 
@@ -104,16 +104,17 @@ def _function(names: ElfNames, functions: Sequence[DebugFunction], symbol: int, 
 def _short_name(described: DebugFunction) -> str:
     """The short form of a name that is not mangled, "" for others.
 
-    GCC gives no linkage names to functions that other files cannot see. Such a call operator is a lambda's in most
-    cases, which the function that it stands in tells from others, or its file.
+    GCC gives no linkage names to functions that other files cannot see. A call operator without a class is a lambda's
+    in most cases, which the function that it stands in tells from others, or its file.
     """
-    name = described.symbol
-    if described.is_nameless_call_operator and described.inside:
-        outer = described.inside.partition(".")[0]  # without the marks of clones: main.cold
-        return f"{_short_name(DebugFunction(outer, '')) or short_name(outer)}::{{lambda}}"
-    if name.startswith(("_Z", "_R", "<")) or not ("<" in name or name == CALL_OPERATOR):
+    name, is_lambda = described.symbol, described.is_nameless_call_operator
+    if not described.inside and (name.startswith(("_Z", "_R", "<")) or not ("<" in name or is_lambda)):
         return ""
     from perf2x.symbolizer.demangle.brackets import abbreviate  # C programs do not need it
 
     short = abbreviate(name)
-    return f"{short} {base_name(described.path)}" if described.is_nameless_call_operator else short
+    if described.inside:
+        outer = described.inside.partition(".")[0]  # without the marks of clones: main.cold
+        outer = _short_name(DebugFunction(outer, "")) or short_name(outer)
+        return f"{outer}::{'{lambda}' if is_lambda else short}"
+    return f"{short} {base_name(described.path)}" if is_lambda else short

@@ -117,13 +117,13 @@ class PerfMap(Struct, frozen=True):
     size: U64
     names: list[str]
 
-    def find(self, address: U64) -> I64:
-        """(n,) last entry that covers each address (sorted), −1 for none."""
+    def find(self, address: U64, first: bool = False) -> I64:
+        """(n,) last entry that covers each address (sorted), or the first one; −1 for none."""
         low = np.searchsorted(address, self.start, "left")
         end = self.start + np.maximum(self.size, np.uint64(1))
         end = np.where(end < self.start, np.uint64(2**64 - 1), end)
         high = np.searchsorted(address, end, "left")
-        touching = np.flatnonzero(low < high)
+        touching = np.flatnonzero(low < high)[:: -1 if first else 1]
         return last_cover(touching, low, high, len(address))
 
 
@@ -178,9 +178,18 @@ class PerfMapSource:
         if path is None or table is None:
             return no_symbols(len(address), f"no perf-{dso.pid}.map (--perf-map-dir)")
         row = table.find(address)
+        self._count_replaced(table, row, table.find(address, first=True), shown_name(path))
         used, function = unique_known(row)
         functions = [jit_function(table.names[one]) for one in used.tolist()]
         return symbols_from_functions(functions, function, f"not in {shown_name(path)}")
+
+    def _count_replaced(self, table: PerfMap, last: I64, first: I64, where: str) -> None:
+        """Count sampled addresses that different functions had, one after the other."""
+        pairs = np.column_stack([last, first])[last != first].tolist()
+        names = ([table.names[row] for row in pair] for pair in pairs)
+        count = sum(len({jit_function(name).name or name for name in pair}) > 1 for pair in names)
+        advice = "a perf map has no times, so that all samples have the name of the code that came last; a jitdump has."
+        self._context.diagnostics.add("perf_map_replaced", Severity.GUESS, advice, count, where)
 
     def file(self, pid: int, address: U64) -> tuple[Path | None, PerfMap | None]:
         """Find the map of a process by name, else by contents; ObjectError if it cannot be read."""

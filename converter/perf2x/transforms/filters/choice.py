@@ -16,7 +16,7 @@ from perf2x.base.abi.uapi import CpuMode
 from perf2x.base.columnar.arrays import I64, Bools, take_rows_of
 from perf2x.base.columnar.ragged import Ragged, offsets_of, ranges, row_numbers
 from perf2x.base.columnar.unique import unique
-from perf2x.base.errors import OptionError
+from perf2x.base.errors import OptionError, SettingError
 from perf2x.model.plugin_options import SAMPLES, STACKS
 from perf2x.model.profile.profile import Profile
 from perf2x.model.profile.stack_tree import rewrite_stacks, select_entries
@@ -32,6 +32,7 @@ _ADDRESSES = re.compile(r"(0x[0-9a-fA-F]{1,16})(?:-(0x[0-9a-fA-F]{1,16}))?")
 
 KERNEL_MODES = frozenset({CpuMode.KERNEL, CpuMode.GUEST_KERNEL, CpuMode.HYPERVISOR})
 USER_MODES = frozenset({CpuMode.USER, CpuMode.GUEST_USER})
+_LEFT_OUT = {"user": KERNEL_MODES, "kernel": USER_MODES}
 
 
 class Choice(Struct, frozen=True):
@@ -53,15 +54,15 @@ class Choice(Struct, frozen=True):
     """Names, globs or addresses (``0x1000``, ``0x1000-0x1fff``) of the function that a sample was taken in."""
     parallelism: tuple[int, ...] = ()
     """Numbers of threads that ran when the sample was taken; see transforms/scheduling/running_threads.py."""
-    no_kernel: bool = False
-    no_user: bool = False
+    frames: str = ""
+    """``user``: leave kernel frames out; ``kernel``: user frames. Empty: keep all."""
     max_stack: int | None = None
     """Keep this many innermost frames."""
 
     def given(self) -> dict[str, object]:
         """Return the filters that were asked for, by field."""
         said = {name: getattr(self, name) for name in self.__struct_fields__}
-        return {name: value for name, value in said.items() if value not in ((), None) and value is not False}
+        return {name: value for name, value in said.items() if value not in ((), None, "") and value is not False}
 
     def __bool__(self) -> bool:
         return bool(self.given())
@@ -70,8 +71,8 @@ class Choice(Struct, frozen=True):
 class Grouping(Struct, frozen=True):
     """Grouping of the chosen samples."""
 
-    root: str = "none"
-    """A frame below every stack that says whose it is; one of ROOTS."""
+    root: str = ""
+    """A frame below every stack that says whose it is; one of ROOTS. Empty: the format decides."""
     merge_threads: bool = False
     fold_recursion: bool = False
 
@@ -257,11 +258,12 @@ def _nameless(profile: Profile, weight: I64) -> tuple[list[str], list[I64]]:
     return list(places), [np.concatenate(rows) for rows in places.values()]
 
 
-def without_modes(profile: Profile, *, kernel: bool, user: bool) -> Profile:
-    """Leave kernel or user frames out of every stack; samples that have no frame left go."""
-    modes = [mode for mode in CpuMode if (kernel and mode in KERNEL_MODES) or (user and mode in USER_MODES)]
-    keep = ~np.isin(profile.locations.mode, modes)
-    if user:
+def keep_frames(profile: Profile, kind: str, _: UnmatchedFilters | None = None) -> Profile:
+    """Leave kernel frames out of every stack, or user frames; samples that have no frame left go."""
+    if kind not in _LEFT_OUT:
+        raise SettingError("", "frames", f" {kind}: it must be user or kernel")
+    keep = ~np.isin(profile.locations.mode, list(_LEFT_OUT[kind]))
+    if kind == "kernel":
         keep &= ~profile.locations.synthetic  # they stand for user frames that are missing
     cut = rewrite_stacks(profile, lambda rows: select_entries(rows, keep[rows.values]))
     return keep_samples(cut, np.flatnonzero(cut.samples.stack >= 0))
@@ -298,8 +300,7 @@ def _object_names(filename: str) -> list[str]:
 
 FILTERS = {
     "comms": Filter(SAMPLES, keep_comms),
-    "no_kernel": Filter(STACKS, lambda profile, *_: without_modes(profile, kernel=True, user=False)),
-    "no_user": Filter(STACKS, lambda profile, *_: without_modes(profile, kernel=False, user=True)),
+    "frames": Filter(STACKS, keep_frames),
     "dsos": Filter(STACKS, keep_objects),
     "symbols": Filter(STACKS, keep_functions, by_function=True),
     "max_stack": Filter(STACKS, lambda profile, frames, _: innermost(profile, frames), by_function=True),

@@ -17,6 +17,8 @@ from perf2x.symbolizer.symbolize import symbolize
 
 DATA = Path(__file__).parent / "data"
 RECORDING = DATA / "inlines.data"
+SCRAMBLE = "(anonymous namespace)::scramble"
+"""The program's inlined function; pprof and perf call it by its plain name."""
 
 
 def listed(recording: Path = RECORDING, *, symfs: Path | None = DATA, inline: bool = True, **options) -> Profile:

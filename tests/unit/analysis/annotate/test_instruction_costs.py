@@ -15,7 +15,7 @@ from tests.support.command import perf2x
 from tests.support.profile_builder import make_profile, make_session
 from tests.support.recordings import CORPUS
 from tests.support.tiny_elf import TinySection, TinySymbol, symbol_sections, tiny_elf
-from tests.unit.analysis.annotate.listed import DATA, RECORDING, function, listed, listings_of
+from tests.unit.analysis.annotate.listed import DATA, RECORDING, SCRAMBLE, function, listed, listings_of
 
 pytest.importorskip("capstone")
 SYMFS = CORPUS / "common" / "symfs"
@@ -60,10 +60,10 @@ def test_without_inlined_functions_the_symbol_has_it_all() -> None:
 
 
 def test_copies_of_an_inlined_function(profile: Profile) -> None:
-    one = function(profile, "scramble")
+    one = function(profile, SCRAMBLE)
     assert [code.symbol for code in one.code] == ["walk"]
     (code,) = one.code
-    assert {row.function for row in code.rows} == {"scramble"}
+    assert {row.function for row in code.rows} == {SCRAMBLE}
     assert {row.line for row in code.rows} == {6, 7, 8}
     assert [row.address for row in code.rows] == sorted(row.address for row in code.rows)
     assert one.text["/demo/inlines.cpp"][7].strip() == "value ^= value >> 17;"
@@ -72,7 +72,7 @@ def test_copies_of_an_inlined_function(profile: Profile) -> None:
 def test_all_of_a_function_that_is_linked(profile: Profile) -> None:
     (code,) = function(profile, "walk").code
     assert code.start == code.rows[0].address
-    assert {row.function for row in code.rows} >= {"walk", "scramble"}
+    assert {row.function for row in code.rows} >= {"walk", SCRAMBLE}
     assert all(row.is_own == (row.function == "walk") for row in code.rows)
 
 

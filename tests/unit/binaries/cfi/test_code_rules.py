@@ -5,8 +5,8 @@ from random import Random
 import pytest
 
 from perf2x.binaries.cfi.code_rules import rule_by_code
-from perf2x.binaries.cfi.code_ways import exits
 from perf2x.binaries.cfi.unwind_rules import CFA_BY_EXPRESSION, RegisterRule, RuleKind, RuleTable
+from perf2x.binaries.cfi.x86_paths import exits
 from perf2x.binaries.elf.elf_file import open_elf
 from perf2x.binaries.elf.x86_code import X86Code
 from tests.support.tiny_elf import TinySection, TinySymbol, symbol_sections, tiny_elf
@@ -100,6 +100,20 @@ def test_where_calls_do_not_return_the_start_of_the_function_tells() -> None:
     unknown = X86Code(open_elf(tiny_elf(sections[:1])), None)
     rule = rule_by_code(unknown, TEXT + 9, table, is_exact=False)
     assert rule is not None and rule.cfa_value == 24  # so a call has to end where a rule leads
+
+
+def test_arguments_that_functions_take_off_the_stack_themselves() -> None:
+    """What V8's builtins do: the return address is popped and pushed elsewhere, and callees pop their arguments."""
+    # push rbp; mov rbp, rsp; push rax; call; leave; pop rcx; lea rsp, [r15+8]; push rcx; ret
+    code = "554889e550" + "e800000000" + "c959498d670851c3"
+    assert cfas(code, [10, 11, 12, 16], is_exact=False) == [None] * 4
+    sections = [
+        TinySection(".text", bytes.fromhex(code), TEXT, flags=6),
+        *symbol_sections([TinySymbol("f", TEXT, 18)], 2),
+    ]
+    x86, table = X86Code(open_elf(tiny_elf(sections)), None), RuleTable(17)
+    rule = rule_by_code(x86, TEXT + 10, table, is_exact=False)
+    assert rule is not None and (rule.cfa_register, rule.cfa_value) == (6, 16)
 
 
 def test_code_behind_a_threads_function_exits() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perf2x.emitters.timeline.durations import durations_of, typical_interval
+from perf2x.emitters.timeline.sample_durations import durations_of, typical_interval
 from perf2x.emitters.timeline.shown_samples import (
     ShownSamples,
     in_ticks,

@@ -53,7 +53,8 @@ def unwound(outermost: str, word: int, table: bytes | None = None, site: int = S
     machine.registers[16] = LOAD_BIAS + TEXT + SITE
     frames = [Frame(TEXT + SIZE * at, SIZE, def_cfa(7, 8) + offset(16, -8)) for at in (0, 1)]
     names = table_of(["main.main", outermost, "main.next"]) if table is None else table
-    file = FrameFile(frames, more=[TinySection(".gopclntab", names, 0x9000, flags=2)])
+    calls = (bytes(14) + b"\xff\xd7") * 0x400  # call *%rdi
+    file = FrameFile(frames, text=calls, more=[TinySection(".gopclntab", names, 0x9000, flags=2)])
     unwinder, finder = unwinder_of(open_elf(file.bytes()), "x86_64")
     unwinder.unwind(stacks_of([machine], 16), finder)
     result = unwinder.unwind(stacks_of([machine], 16), finder)  # a second batch
@@ -73,6 +74,15 @@ def unwound(outermost: str, word: int, table: bytes | None = None, site: int = S
 )
 def test_what_lies_above_a_start_or_a_change_of_stacks_is_no_caller(outermost, end, word) -> None:
     assert unwound(outermost, word)[:2] == (end, 2)
+
+
+@pytest.mark.parametrize(
+    ("caller", "frames"), [("runtime.systemstack", 2), ("runtime.mcall.abi0", 2), ("main.init", 3)]
+)
+def test_an_earlier_calls_address_above_a_change_of_stacks_is_no_caller(caller, frames) -> None:
+    """The word is an address behind a call in main.next, which nothing describes."""
+    end, length, _ = unwound(caller, LOAD_BIAS + TEXT + 2 * SIZE + SITE)
+    assert length == frames and (end is End.OTHER_STACK) is (frames == 2)
 
 
 def test_a_call_at_the_end_of_a_function_belongs_to_it() -> None:

@@ -123,7 +123,7 @@ def test_filters_leave_the_same(datasets: dict[Path, Path]) -> None:
     case = CORPUS / "unwind" / "perf.data"
     profile = load([str(case)], LoadOptions()).profile
     comm = profile.strings[int(profile.threads.comm[0])]
-    for choice in (Choice(tids=(int(profile.threads.tid[0]),)), Choice(comms=(comm,)), Choice(no_kernel=True)):
+    for choice in (Choice(tids=(int(profile.threads.tid[0]),)), Choice(comms=(comm,)), Choice(frames="user")):
         assert pprof([datasets[case]], choice=choice, symbols=HERE) == pprof([case], choice=choice, symbols=HERE)
 
 

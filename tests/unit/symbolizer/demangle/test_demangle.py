@@ -291,3 +291,19 @@ def scalar_opening(text, closing) -> int:
 def test_the_opening_parenthesis_agrees_with_a_scan_by_letter(text) -> None:
     text += ")"
     assert find_opening(text, len(text) - 1) == scalar_opening(text, len(text) - 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "readable"),
+    [
+        ("camlStdlib__List.sort_752", "Stdlib.List.sort_752"),  # OCaml 5.4 and 4.13
+        ("camlStdlib__List__sort_572", "Stdlib.List.sort_572"),
+        ("camlStdlib__Printf.k$27_457", "Stdlib.Printf.k'_457"),
+        ("camlO.entry", "O.entry"),
+        ("caml_alloc_string", "caml_alloc_string"),  # the runtime's, in C
+        ("camlCase::run(int)", "camlCase::run(int)"),
+        ("camlA$zz__", "A$zz__"),
+    ],
+)
+def test_ocaml_names_are_perfs(name: str, readable: str) -> None:
+    assert full_name(name) == readable and short_name(name) == readable

@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Iterator
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from posixpath import normpath
@@ -20,7 +21,7 @@ from perf2x.symbolizer.sources.elf_symbols import ElfNames
 from perf2x.symbolizer.symbol_options import SymbolOptions
 from perf2x.symbolizer.symbolize import symbolize
 from tests.support.addr2line import addr2line
-from tests.support.profile_builder import make_profile, make_session
+from tests.support.profile_builder import lines_of, make_profile, make_session
 
 DATA = Path(__file__).parents[1] / "data" / "debug_info"
 AT = 0x7F0000000000
@@ -66,6 +67,14 @@ def bare(rows) -> list[tuple[str, str, int]]:
     return [(name if i in inner else "", normpath(file), line) for i, (name, file, line) in enumerate(rows)]
 
 
+def as_binutils(rows, answers) -> list[tuple[str, str, int]]:
+    """binutils leaves the namespace out where there is no linkage name."""
+    names = [
+        answer[0] if row[0].endswith(f"::{answer[0]}") else row[0] for row, answer in zip(rows, answers, strict=True)
+    ]
+    return [(name, *row[1:]) for name, row in zip(names, rows, strict=True)]
+
+
 def put(symfs, *pairs) -> Path:
     for source, place in pairs:
         path = symfs / place.lstrip("/")
@@ -78,7 +87,8 @@ def agrees(name, symfs, recorded="/usr/lib/prog.so", **options) -> None:
     answers = wanted(name)
     assert len(answers) > 80 and max(map(len, answers.values())) >= 3
     found, diagnostics = chains(symfs, sorted(answers), recorded, **options)
-    assert [bare(rows) for rows in found] == [bare(answers[address]) for address in sorted(answers)]
+    expected = [answers[address] for address in sorted(answers)]
+    assert [bare(rows) for rows in map(as_binutils, found, expected)] == [bare(rows) for rows in expected]
     assert set(diagnostics.counts) <= {"lines_need_symbolic"}
 
 
@@ -199,3 +209,27 @@ def test_a_dwz_file_next_to_a_debug_file_outside_symfs_is_found(tmp_path) -> Non
     for symfs, there in ((None, True), (tmp_path / "symfs", False), (tmp_path, True)):
         finder = Finder(SearchPaths(symfs=symfs, system_debug_dir=None, proc=None))
         assert (supplementary_file(finder, file) is not None) is there
+
+
+SCOPES = {
+    "app::(anonymous namespace)::A::run", "app::(anonymous namespace)::B::run", "app::(anonymous namespace)::helper",
+    "app::inner::helper", "app::each<…>", "app::go::Local::run", "app::go::{lambda}", "app::go", "helper", "work",
+}  # fmt: skip
+
+
+@pytest.mark.usefixtures("_reader")
+def test_functions_without_linkage_names_have_their_scopes(tmp_path) -> None:
+    """GCC gives none to static functions, those of anonymous namespaces and local classes, and what lambdas make."""
+    symfs = put(tmp_path, ("scopes.so", "/usr/lib/prog.so"))
+    text = open_elf(DATA / "scopes.so").section(".text")
+    addresses = range(text.address, text.address + text.size)
+    profile = make_profile([(AT, AT + 0x10000, 0, "/usr/lib/prog.so", "", 7)], [(0, AT + at) for at in addresses])
+    options = SymbolOptions(symfs=symfs, cache_dir=tmp_path, buildid_dir=tmp_path)
+    result, _ = symbolize(profile, make_session(), options, Diagnostics(), load_symbol_sources())
+    assert {result.strings[row] for row in result.functions.name.tolist()} == SCOPES
+    by_line = {(line, name) for rows in map(partial(lines_of, result), range(len(addresses))) for name, _, line in rows}
+    source = (DATA / "scopes.cpp").read_text().splitlines()
+    bodies = {"x * 3 + i": "A::run", "x / 3 - i": "B::run", "x * x - i": "inner::helper", "y * i": "go::Local::run"}
+    for body, name in bodies.items():
+        (line,) = (number for number, text in enumerate(source, 1) if body in text)
+        assert [each.endswith(name) for at, each in by_line if at == line] == [True], name

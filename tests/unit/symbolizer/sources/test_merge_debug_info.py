@@ -269,10 +269,11 @@ def test_functions_without_linkage_names_are_shortened_too(name, short) -> None:
         ("operator()", "_ZZ4mainENKUlvE_clEv", "main::{lambda#1}::{lambda}"),
         ("operator()", "main.cold", "main::{lambda}"),
         ("operator()", "apply<main()::<lambda(int)> >", "apply<…>::{lambda}"),
-        ("f", "main", ""),
+        ("Local::run", "_ZN3app4workIiEEvT_", "app::work<…>::Local::run"),
+        ("Local<int>::run", "main", "main::Local<…>::run"),
     ],
 )
-def test_lambdas_are_called_after_the_function_that_they_stand_in(name, inside, short) -> None:
+def test_local_functions_are_called_after_the_function_that_they_stand_in(name, inside, short) -> None:
     chain = [(DebugFunction(name, "/src/a.cpp", 3, inside), 4), (F, 9)]
     symbols = merge_debug_info(Table("main"), np.array([0], np.int64), source_locations_of([chain]), inline=True)
     assert (symbols.functions[int(symbols.function[0])].system_name, symbols.functions[0].name) == (name, short)

@@ -72,7 +72,7 @@ def test_roots_that_samples_do_not_say(root: str, bit: int, advice: str) -> None
 def test_filters_that_leave_nothing_together(tmp_path: Path) -> None:
     """Not where there was nothing to begin with."""
     path = tmp_path / "perf.data"
-    nothing = LoadOptions(choice=Choice(no_kernel=True, no_user=True))
+    nothing = LoadOptions(choice=Choice(frames="kernel", max_stack=3))
     path.write_bytes(write_file(Session(), [Sample(ip=0x1000)]))
     with pytest.raises(OptionError, match="nothing is left: no sample passes all filters"):
         load(str(path), nothing)

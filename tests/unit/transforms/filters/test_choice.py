@@ -14,9 +14,9 @@ from perf2x.transforms.filters.choice import (
     innermost,
     keep_comms,
     keep_events,
+    keep_frames,
     keep_functions,
     keep_objects,
-    without_modes,
 )
 
 
@@ -150,10 +150,10 @@ def frames(profile: Profile) -> dict[int, list[int]]:
 
 def test_frames_of_one_mode_leave_the_others(profile: Profile) -> None:
     """Samples without a frame that is left go: 32 is the kernel's alone, 64 had none."""
-    user = without_modes(profile, kernel=True, user=False)
+    user = keep_frames(profile, "user")
     assert kept(user) == 31
     assert frames(user)[2 + 16] == [0x400010, 0x7F0010]  # these two are alike now
-    kernel = without_modes(profile, kernel=False, user=True)
+    kernel = keep_frames(profile, "kernel")
     assert kept(kernel) == 48
     assert frames(kernel)[16] == [0xFFFF0010]
 

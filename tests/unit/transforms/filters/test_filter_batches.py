@@ -122,7 +122,8 @@ def test_eight_names_are_shown_close_ones_first() -> None:
 
 
 @pytest.mark.parametrize(
-    "choice", [Choice(pids=(0,)), Choice(no_idle=True), Choice(max_stack=0), Choice(comms=("a",)), Choice(no_user=True)]
+    "choice",
+    [Choice(pids=(0,)), Choice(no_idle=True), Choice(max_stack=0), Choice(comms=("a",)), Choice(frames="kernel")],
 )
 def test_a_choice_that_says_something(choice: Choice) -> None:
     """To keep no frame at all is a choice, too."""

@@ -34,6 +34,8 @@ split() { # name, who is asked, compiler and its flags
     addresses whole.so | $ask -i -f -a -e whole.so >$name.addr2line.txt
     rm -- *.o *.text whole.so
 }
+g++ $flags $map $link scopes.cpp -o scopes.so
+
 split gnu4 addr2line g++ -gdwarf-4
 split gnu5 addr2line g++ -gdwarf-5
 dwp -o gnu4.so.dwp gnu4_one.dwo gnu4_two.dwo

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from perf2x.emitters.perfetto.perfetto import Perfetto
 from perf2x.emitters.perfetto.track_schema import TaskState
-from perf2x.emitters.perfetto.tracks.state_slices import states_of
+from perf2x.emitters.perfetto.tracks.thread_states import states_of
 from perf2x.emitters.timeline.tracks import UNKNOWN_ID
 from perf2x.model.profile.profile import Profile
 from perf2x.model.profile.tracepoint_fields import FieldColumn, TracepointFields

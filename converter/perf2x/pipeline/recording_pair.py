@@ -1,13 +1,15 @@
 """The two recordings of ``perf2x diff``, and their tables."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from math import isfinite
+from math import inf
 from typing import TYPE_CHECKING
 
+from msgspec import Struct, field
 from msgspec.structs import replace
 
-from perf2x.analysis.diff.changes import Comparison, scaled
+from perf2x.analysis.diff.changed_rows import DiffTable, Shown, Work
+from perf2x.analysis.diff.changes import Change, Comparison, scaled
 from perf2x.analysis.diff.matching_events import renamed
 from perf2x.analysis.diff.matching_objects import match_objects
 from perf2x.analysis.totals import totals
@@ -17,14 +19,41 @@ from perf2x.pipeline.load_options import LoadOptions
 from perf2x.pipeline.load_result import Loaded
 
 if TYPE_CHECKING:
-    from perf2x.cli.options.diff_options import ComparisonFlags
     from perf2x.model.profile.profile import Profile
     from perf2x.pipeline.load_options import Progress
 
-Work = tuple[float, float]
-"""Units of work that the program did in either recording."""
 _NAMED = 8
 """Pairs of objects that a sentence names."""
+
+
+class PairOptions(Struct, frozen=True):
+    """The way to compare two recordings: by costs, or by one of the first three."""
+
+    normalize: bool = False
+    """Compare shares."""
+    work: Work | None = None
+    """Units of work in either recording, to compare costs per unit."""
+    work_event: str = ""
+    """Another event, which counts the units of work."""
+    object_names: Mapping[str, str] = field(default_factory=dict)
+    """Names of objects before by names after."""
+
+    def __post_init__(self) -> None:
+        """Refuse two ways at once."""
+        given = {"normalize": self.normalize, "per": self.work, "per_value": self.work_event}
+        first, second, *_ = [*(setting for setting, value in given.items() if value), "", ""]
+        if second:
+            raise SettingError("", first, " and ", second, " are two ways to compare; choose one")
+        if self.work and not all(0 < units < inf for units in self.work):
+            raise _no_work(",".join(f"{units:.15g}" for units in self.work))
+
+    def to_load(self, options: LoadOptions) -> LoadOptions:
+        """Return options that keep the event that counts the work."""
+        if self.work_event and options.value:
+            replaces = f" {options.value} replaces; give "
+            raise SettingError("", "per_value", " adds up periods, which ", "value", replaces, "per", " the counts")
+        more = (self.work_event,) if self.work_event and options.events else ()
+        return replace(options, events=(*options.events, *more))
 
 
 class RecordingPair:
@@ -36,12 +65,10 @@ class RecordingPair:
         before: Loaded,
         after: Loaded,
         value: str,
-        normalize: bool,
-        object_names: Mapping[str, str],
-        work: Work | None = None,
+        how: PairOptions,
     ) -> None:
         profile, renamed_events = renamed(before.profile, after.profile)
-        profile, self.renamed_objects = match_objects(before.profile, profile, object_names)
+        profile, self.renamed_objects = match_objects(before.profile, profile, how.object_names)
         """Names of objects before and after that were taken for the same object."""
         self.sources = sources
         self.before = before
@@ -50,8 +77,8 @@ class RecordingPair:
         """Sentences on what is compared under different names."""
         self.value = value
         """period or samples."""
-        self.normalize = normalize
-        self.work = work
+        self.normalize = how.normalize
+        self.work = how.work
         """None: costs are compared as recorded, or their shares."""
         self.periods: RecordingPair | None = None
         """The same recordings by period, where values are latencies."""
@@ -69,13 +96,20 @@ class RecordingPair:
         profile = self.after.profile
         return scaled(profile, [self.factor] * len(profile.events)) if self.work else profile
 
+    def table(self, shown: Shown, changes: Iterable[Change]) -> DiffTable:
+        """The rows of ``changes`` to show."""
+        periods = self.periods.compared(shown.by) if self.periods else None
+        compared = self.compared(shown.by)
+        return DiffTable(compared, changes, shown, self.sources, periods, self.notes, self.renamed_objects, self.work)
+
     def _compare(self, by: str) -> Comparison:
         kind = "function" if by == "share" else by
         before = totals(self.before.profile, None, kind, self.value)
         try:
             after = totals(self.after.profile, before.event or None, kind, self.value)
         except OptionError as error:
-            raise OptionError(f"{self.sources[1]}: {error}; --event NAME chooses one that both have") from None
+            text = f"{self.sources[1]}: {error}; "
+            raise SettingError(text, "events", " NAME chooses one that both have") from None
         if self.normalize or by == "share":
             return Comparison(before, after, normalize=True)
         return Comparison(before, after, factor=self.factor)
@@ -89,45 +123,47 @@ def _object_notes(pairs: Sequence[tuple[str, str]]) -> Iterator[str]:
 
 
 def load_pair(
-    sources: tuple[str, str],
-    options: LoadOptions,
-    value: str,
-    compared: "ComparisonFlags",
-    object_names: Mapping[str, str],
-    progress: "Progress | None",
+    sources: tuple[str, str], options: LoadOptions, value: str, how: PairOptions, progress: "Progress | None"
 ) -> RecordingPair:
     """Load both recordings with the same options; of ``latency`` the options must ask for it beside the values."""
     from perf2x.pipeline.load import load
 
-    counts, unit, normalize = parse_work(compared.per), compared.per_value, compared.normalize
-    if unit and options.value:
-        raise SettingError("", "per_value", f" adds up periods, which --value {value} replaces; give --per the counts")
-    kept = (*options.events, unit) if unit and options.events else options.events
-    before, after = (load(source, replace(options, events=kept), progress) for source in sources)
-    work = _counted(sources, (before, after), unit) if unit else counts
-    if kept != options.events:
-        before, after = (replace(loaded, profile=_only(loaded.profile, options)) for loaded in (before, after))
+    before, after = (load(source, how.to_load(options), progress) for source in sources)
+    return pair_of(sources, (before, after), value, how, options.events)
+
+
+def pair_of(
+    sources: tuple[str, str], pair: tuple[Loaded, Loaded], value: str, how: PairOptions, events: tuple[str, ...] = ()
+) -> RecordingPair:
+    """Make the pair of recordings that were read with the same options; empty ``events`` keeps all of them."""
+    if how.work_event:
+        how = replace(how, work=_counted(sources, pair, how.work_event), work_event="")
+        before, after = (replace(one, profile=_only(one.profile, events)) for one in pair) if events else pair
+    else:
+        before, after = pair
     if value != "latency":
-        return RecordingPair(sources, before, after, value, normalize, object_names, work)
+        return RecordingPair(sources, before, after, value, how)
     from perf2x.transforms.scheduling.latency import latency_as_value
 
     latencies = [replace(loaded, profile=latency_as_value(loaded.profile)) for loaded in (before, after)]
-    pair = RecordingPair(sources, latencies[0], latencies[1], "period", normalize, object_names, work)
-    pair.periods = RecordingPair(sources, before, after, "period", normalize, object_names, work)
-    return pair
+    made = RecordingPair(sources, latencies[0], latencies[1], "period", how)
+    made.periods = RecordingPair(sources, before, after, "period", how)
+    return made
 
 
 def parse_work(text: str | None) -> Work | None:
-    """Parse ``1000,1200``; OptionError for anything but two positive numbers."""
+    """Parse ``1000,1200``; SettingError for anything but two numbers."""
     if text is None:
         return None
     try:
         before, after = map(float, text.split(","))
     except ValueError:
-        before = after = 0.0
-    if not (before > 0 < after and isfinite(before) and isfinite(after)):
-        raise OptionError(f"--per {text}: expected the units of work in BEFORE and AFTER, such as 1000,1200")
+        raise _no_work(text) from None
     return before, after
+
+
+def _no_work(text: str) -> SettingError:
+    return SettingError("", "per", f" {text}: expected the units of work in BEFORE and AFTER, such as 1000,1200")
 
 
 def _counted(sources: tuple[str, str], pair: tuple[Loaded, Loaded], event: str) -> Work:
@@ -137,16 +173,17 @@ def _counted(sources: tuple[str, str], pair: tuple[Loaded, Loaded], event: str) 
         try:
             row = find_event(loaded.profile, event)
         except OptionError as error:
-            raise OptionError(f"{source}: --per-value: {error}") from None
+            raise SettingError(f"{source}: ", "per_value", f": {error}") from None
         samples = loaded.profile.samples
         work.append(float(samples.value[samples.event == row].sum()))
         if not work[-1]:
-            raise OptionError(f"{source}: --per-value: there are no samples of event {event!r} to compare by")
+            text = f": there are no samples of event {event!r} to compare by"
+            raise SettingError(f"{source}: ", "per_value", text)
     return work[0], work[1]
 
 
-def _only(profile: "Profile", options: LoadOptions) -> "Profile":
+def _only(profile: "Profile", events: tuple[str, ...]) -> "Profile":
     """Without the event that only counts work."""
     from perf2x.transforms.filters.choice import keep_events
 
-    return keep_events(profile, options.events)
+    return keep_events(profile, events)

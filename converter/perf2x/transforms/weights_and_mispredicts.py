@@ -8,6 +8,8 @@
 Both latter kinds have no callers: a branch stack knows none, and data is not called.
 """
 
+from typing import Any
+
 import numpy as np
 from msgspec.structs import replace
 
@@ -36,6 +38,17 @@ _FIELDS = {
     DATA: (SampleType.ADDR, Want.ADDR, "data addresses", "perf record -d, perf mem record"),
 }
 """Fields of samples that hold each kind, the columns to decode, the words for them, and how to record them."""
+
+
+def value_option(value: str | None) -> str:
+    """``LoadOptions.value`` for a kind of numbers; those that all samples have need none."""
+    return value if value in VALUES else ""
+
+
+def value_options(by: str, value: str) -> dict[str, Any]:
+    """Fields of LoadOptions for a table of one kind of rows and numbers."""
+    latency = "beside" if value == "latency" else ""
+    return {"value": value_option(value), "latency": latency, "data_objects": by == "data-object"}
 
 
 class SampleValues:

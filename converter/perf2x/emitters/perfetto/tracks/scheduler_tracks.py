@@ -17,7 +17,7 @@ from perf2x.emitters.perfetto.message import packet_rows
 from perf2x.emitters.perfetto.thread_ids import ThreadIds, thread_ids
 from perf2x.emitters.perfetto.trace_schema import TracePacket
 from perf2x.emitters.perfetto.track_schema import GenericKernelTaskStateEvent, TaskState
-from perf2x.emitters.perfetto.tracks.state_slices import Switches, switches_of
+from perf2x.emitters.perfetto.tracks.thread_states import Switches, switches_of
 from perf2x.emitters.timeline.tracks import UNKNOWN_ID
 from perf2x.model.profile.profile import Profile
 

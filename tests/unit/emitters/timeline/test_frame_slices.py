@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perf2x.emitters.encoding.decimal_text import chunk_array, interleaved, number_chunks
+from perf2x.emitters.timeline.frame_slices import count_of, slices_of
 from perf2x.emitters.timeline.shown_samples import ShownSamples
-from perf2x.emitters.timeline.slices import count_of, slices_of
 from perf2x.model.profile.frame_tree import FrameTree
 from perf2x.model.profile.stack_tree import ancestors, depths, paths_of_length
 

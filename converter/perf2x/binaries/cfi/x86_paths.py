@@ -81,6 +81,12 @@ class Ended(NamedTuple):
     popped: int
     """Bytes that ``ret`` takes off the stack, the return address first; 0 where it is not at one."""
 
+    @property
+    def frame(self) -> Value:
+        """The stack pointer after ``ret``; None if that takes a word which was put there on the way (V8's builtins)."""
+        top = self.way.address(STACK, 0)
+        return self.way.address(STACK, self.popped) if self.way.load(top) == (top, 0) else None
+
 
 def ends_of_ways(code: X86Code, begin: int, within: tuple[int, int], until: int = -1) -> Iterator[Ended]:
     """Follow all ways from an address in the extent ``within`` to their ends, without walking an instruction twice."""

@@ -1,0 +1,147 @@
+"""Rows that changed between two recordings, as ``perf2x diff`` and the library's ``diff`` show them."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from msgspec import Struct
+
+from perf2x.analysis.diff.changes import Change, Comparison
+from perf2x.analysis.result_table import ResultTable
+from perf2x.model.number_format import format_amount, format_change, plural
+
+_SMALLEST_PART = 2000
+"""A change below 1/2000 of the whole before reads as 0.0 %."""
+Work = tuple[float, float]
+"""Units of work that the program did in either recording."""
+_SIDES = ("before", "after")
+COLUMNS = ("self", "total")
+
+
+class Shown(Struct, frozen=True):
+    """The rows of a comparison to show, and their order."""
+
+    by: str
+    sort: str
+    limit: int = 0
+    """Number of rows; 0: all."""
+    all: bool = False
+    """True: rows that did not change, too."""
+
+
+class DiffTable(ResultTable):
+    """Functions, objects or threads before and after, the largest changes first."""
+
+    def __init__(
+        self,
+        comparison: Comparison,
+        changes: Iterable[Change],
+        shown: Shown,
+        sources: tuple[str, str],
+        periods: Comparison | None = None,
+        notes: Sequence[str] = (),
+        renamed_objects: Sequence[tuple[str, str]] = (),
+        work: Work | None = None,
+    ) -> None:
+        found = sort_changes(changes, shown.sort)
+        moved = found if shown.all else [row for row in found if has_moved(row, comparison.before.whole)]
+        self.comparison = comparison
+        self.whole = comparison.before
+        self.nothing = f"no {shown.by} changed"
+        self.rows = moved[: shown.limit or None]
+        self.by = shown.by
+        self.sort = shown.sort
+        self.unmoved = len(found) - len(moved)
+        """Rows left out because they did not change."""
+        self.sources = sources
+        self.notes = notes
+        """Sentences on what is compared under different names."""
+        self.renamed_objects = renamed_objects
+        """Names before and after of objects that are one in the table."""
+        self.work = work
+        """Units of work on both sides, by which costs are compared."""
+        self.periods = None if periods is None else _same_rows(periods, self.rows)
+        """The same rows by period, where the values are latencies."""
+        self.period_whole = 0 if periods is None else periods.before.whole
+
+    @property
+    def measured(self) -> str:
+        """The wholes on both sides, and how to read the changes."""
+        before, after = self.comparison.before, self.comparison.whole_after
+        whole = f"{format_amount(before.whole, before.unit)} before, {format_amount(after, before.unit)} after"
+        marked = any(uncertain(row, column) for row in self.rows for column in COLUMNS)
+        notes = compared_note(self.work, self.comparison.normalize) + ("; ~ may be noise" if marked else "")
+        return f"{whole} ({format_change(after - before.whole, before.whole)}){notes}"
+
+    @property
+    def unmoved_note(self) -> str:
+        """A sentence on the rows that are left out because they did not change."""
+        return f"left out: {plural(self.unmoved, self.by)} that did not change"
+
+    @property
+    def columns(self) -> Mapping[str, Sequence[object]]:
+        """Columns ``name`` and ``object``, and of ``self`` and ``total`` each ``_before``, ``_after``, ``_change_low``,
+        ``_change_high``, ``_significant``; of latencies ``self_period_before`` …
+        """
+        found: dict[str, Sequence[object]] = {
+            "name": [row.name for row in self.rows],
+            "object": [row.object for row in self.rows],
+        }
+        for column in COLUMNS:
+            found |= _sides(column, self.rows, column)
+            for place, end in enumerate(("low", "high")):
+                found[f"{column}_change_{end}"] = [rounded(row.interval(column))[place] for row in self.rows]
+            found[f"{column}_significant"] = [row.significant(column) for row in self.rows]
+        for column in COLUMNS if self.periods else ():
+            found |= _sides(f"{column}_period", self.periods or (), column)
+        return found
+
+    @property
+    def shown(self) -> Mapping[str, Sequence[str]]:
+        """Changes in shares of the whole before, objects and names."""
+        changes = {
+            column: [change_text(row, column, self.comparison.before.whole) for row in self.rows] for column in COLUMNS
+        }
+        return changes | {"object": [row.object for row in self.rows], self.by: [row.name for row in self.rows]}
+
+
+def sort_changes(rows: Iterable[Change], sort: str) -> list[Change]:
+    """The largest changes first, whether up or down; then by name."""
+    return sorted(rows, key=lambda row: (-abs(row.moved(sort)), row.name, row.object))
+
+
+def has_moved(row: Change, whole: int) -> bool:
+    """True when the row changed by at least 0.05 % of the whole before, itself or in total: less reads as 0.0 %."""
+    return max(abs(row.own), abs(row.total)) * _SMALLEST_PART >= max(whole, 1)
+
+
+def compared_note(work: Sequence[float] | None, normalized: bool) -> str:
+    """The end of a heading: what costs are scaled by."""
+    if not work:
+        return "; shares compared" if normalized else ""
+    before, after = (f"{units:,.15g}" for units in work)
+    return f"; per unit of work: {before} before, {after} after, scaled to {before}"
+
+
+def uncertain(row: Change, column: str) -> bool:
+    """True where sampling noise explains a change."""
+    return row.moved(column) != 0 and not row.significant(column)
+
+
+def change_text(row: Change, column: str, whole: int) -> str:
+    """A change in percent of the whole before, marked when sampling noise explains it."""
+    return ("~" if uncertain(row, column) else "") + format_change(row.moved(column), whole)
+
+
+def rounded(limits: tuple[float, float]) -> list[float]:
+    """To six digits: the last ones may differ between machines."""
+    return [float(f"{limit:.6g}") for limit in limits]
+
+
+def _sides(name: str, rows: Sequence[Change], column: str) -> dict[str, Sequence[object]]:
+    """The values of ``self`` or ``total`` before and after, in two columns."""
+    field = "own" if column == "self" else column
+    return {f"{name}_{side}": [getattr(row, f"{field}_{side}") for row in rows] for side in _SIDES}
+
+
+def _same_rows(periods: Comparison, rows: Sequence[Change]) -> list[Change]:
+    found = {(row.name, row.object): row for row in periods.changes()}
+    return [found[row.name, row.object] for row in rows]

@@ -1,0 +1,79 @@
+"""The hottest functions, objects or threads, as ``perf2x top`` and the library's ``top`` show them."""
+
+from collections.abc import Mapping, Sequence
+
+from perf2x.analysis.result_table import ResultTable
+from perf2x.analysis.totals import Total, totals
+from perf2x.model.number_format import format_amount, format_percent, plural
+from perf2x.model.profile.profile import Profile
+
+
+class TopTable(ResultTable):
+    """Costs of functions, objects or threads, each by itself and with all that it calls, the highest first."""
+
+    def __init__(self, profile: Profile, by: str, sort: str, value: str, limit: int) -> None:
+        self.whole = totals(profile, None, by, value)
+        """The event, its unit, its number of samples and their sum, and all rows, unsorted."""
+        self.rows = sort_rows(self.whole.rows, sort)[: limit or None]
+        self.by = by
+        self.sort = sort
+        self.periods = _Periods(profile, by, self.rows) if value == "latency" else None
+        """Costs of the same rows by period, in a table of latencies."""
+        self._duration_ns = profile.meta.duration_ns
+
+    @property
+    def measured(self) -> str:
+        """Samples, their sum, and the number of rows."""
+        return f"{self.size}; showing {len(self.rows):,} of {plural(len(self.whole.rows), self.by)}"
+
+    @property
+    def size(self) -> str:
+        """Samples and their sum."""
+        found = self.whole
+        time = f" in {self._duration_ns / 1e9:.3f} s" if self._duration_ns else ""
+        return f"{plural(found.samples, 'sample')}, {format_amount(found.whole, found.unit)}{time}"
+
+    @property
+    def columns(self) -> Mapping[str, Sequence[object]]:
+        """Columns ``name``, ``object``, ``self`` and ``total``; of latencies ``self_period`` and ``total_period``."""
+        return {
+            "name": [row.name for row in self.rows],
+            "object": [row.object for row in self.rows],
+            **self._costs,
+            **(self.periods.columns if self.periods else {}),
+        }
+
+    @property
+    def shown(self) -> Mapping[str, Sequence[str]]:
+        """Shares of the whole, objects and names."""
+        whole = self.whole.whole
+        shares = {column: [format_percent(cost, whole) for cost in costs] for column, costs in self._costs.items()}
+        return shares | {"object": [row.object for row in self.rows], self.by: [row.name for row in self.rows]}
+
+    @property
+    def _costs(self) -> dict[str, Sequence[int]]:
+        return {"self": [row.own for row in self.rows], "total": [row.total for row in self.rows]}
+
+
+class _Periods:
+    """Costs of rows by period, in a table of latencies."""
+
+    def __init__(self, profile: Profile, by: str, rows: Sequence[Total]) -> None:
+        table = totals(profile, None, by)
+        self.whole = table.whole
+        row_of = {(row.name, row.object): row for row in table.rows}
+        same = [row_of[row.name, row.object] for row in rows]
+        self.columns = {
+            "self_period": [row.own for row in same],
+            "total_period": [row.total for row in same],
+        }
+
+
+def sort_rows(rows: Sequence[Total], sort: str) -> list[Total]:
+    """The rows by cost, highest first, then by name."""
+
+    def cost(row: Total) -> tuple[int, int, str, str]:
+        first, second = (row.own, row.total) if sort == "self" else (row.total, row.own)
+        return -first, -second, row.name, row.object
+
+    return sorted(rows, key=cost)

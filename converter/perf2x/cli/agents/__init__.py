@@ -1,0 +1,1 @@
+"""``perf2x mcp``: answers of a bounded size for programs that ask, such as language models."""

@@ -1,0 +1,185 @@
+"""Questions about recordings, and answers as text: the lines of the commands, of a bounded size."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from perf2x.analysis.annotate.listing_options import ListingOptions
+from perf2x.analysis.report.report_tables import Caller
+from perf2x.api import diff, top
+from perf2x.base.errors import OptionError
+from perf2x.cli.agents.below_folders import BelowFolders
+from perf2x.cli.render.screen import WITHOUT_TERMINAL, Screen
+from perf2x.cli.render.text_table import name_column, number_column, table_lines
+from perf2x.model.number_format import format_amount, format_percent, plural
+from perf2x.model.printable_text import plain
+from perf2x.model.profile.profile import Profile
+from perf2x.pipeline.load import load
+from perf2x.pipeline.load_result import Loaded
+
+if TYPE_CHECKING:
+    from perf2x.pipeline.load_options import LoadOptions
+
+MOST = 20_000
+"""Bytes of an answer, about 5,000 tokens."""
+MOST_ROWS = 200
+_BYTES_OF_TOKEN = 4
+_CONFIDENCE = 0.95
+_SCREEN = Screen(WITHOUT_TERMINAL)
+
+By = Literal["function", "object", "thread"]
+Sort = Literal["self", "total"]
+
+
+class AgentTools:
+    """Questions about files below folders; Perf2xError for what cannot be answered."""
+
+    def __init__(self, files: BelowFolders, options: "LoadOptions", source_dirs: tuple[Path, ...]) -> None:
+        self._files = files
+        self._options = options
+        self._source_dirs = source_dirs
+        self._load = lru_cache(maxsize=4)(self._load_file)
+
+    def report(self, recording: str, before: str = "") -> str:
+        """Summarize a perf.data recording: what was recorded, hottest functions with callers, paths, threads, quality,
+        what to look at next. Start here. ``before`` names an earlier recording: also say what changed."""
+        from perf2x.cli.diff.diff_gate import GateVerdict
+        from perf2x.cli.report.fit_bytes import report_text
+        from perf2x.cli.report.report_difference import difference_facts
+        from perf2x.pipeline.recording_pair import PairOptions, pair_of
+
+        loaded, difference = self._loaded(recording), None
+        if before:
+            pair = pair_of((before, recording), (self._loaded(before), loaded), "period", PairOptions())
+            loaded, difference = pair.after, partial(difference_facts, pair, GateVerdict([]), _CONFIDENCE)
+        return _answer(report_text(loaded, (recording,), "period", "markdown", 10, MOST, difference).splitlines())
+
+    def top(self, recording: str, by: By = "function", sort: Sort = "self", limit: int = 20) -> str:
+        """List the hottest functions, objects or threads of a perf.data recording: cost by itself (self), and with all
+        that it calls (total)."""
+        from perf2x.cli.render.top_table import remarks, top_report
+
+        loaded = self._loaded(recording)
+        table = top(loaded, by=by, sort=sort, limit=_rows(limit))
+        return _answer([*top_report(table, (recording,)).lines(_SCREEN), *remarks(table, loaded)])
+
+    def callers(self, recording: str, function: str, limit: int = 20) -> str:
+        """List who calls a function of a perf.data recording, and which share of its total cost each caller has.
+        ``function`` is a name as ``top`` shows it, or a glob."""
+        from perf2x.analysis.report.report_tables import callers_by_name
+
+        profile = self._loaded(recording).profile
+        found = callers_by_name(profile, function)
+        return _answer(
+            line for name, rows in found.items() for line in _caller_lines(profile, name, rows, _rows(limit))
+        )
+
+    def annotate(self, recording: str, function: str, assembly: bool = False) -> str:
+        """Show what each source line of a function costs, or each instruction (``assembly``). ``function`` is a name as
+        ``top`` shows it, or a glob."""
+        from perf2x.cli.render.annotate_page import listing_lines
+
+        wanted = ListingOptions(
+            function, source=not assembly, assembly=assembly, source_dirs=self._source_dirs, value="period"
+        )
+        profile = self._loaded(recording, wanted).profile
+        if profile.listings is None:
+            raise OptionError(f"no function {function!r}: the recording has no samples")
+        return _answer(listing_lines(profile, _SCREEN).splitlines())
+
+    def diff(
+        self,
+        before: str,
+        after: str,
+        by: By = "function",
+        sort: Sort = "self",
+        normalize: bool = False,
+        per: tuple[float, float] | None = None,
+        per_value: str = "",
+        map: dict[str, str] | None = None,  # noqa: A002  as the command's option is called
+        limit: int = 20,
+    ) -> str:
+        """Compare two perf.data recordings: what changed most. ~ marks changes that sampling noise explains.
+        For recordings of different length: ``normalize`` compares shares; ``per`` has the units of work done before and
+        after, or ``per_value`` names an event that counts them. ``map``: names of objects before and after that are
+        one."""
+        from perf2x.cli.render.diff_table import diff_report
+
+        sides = (self._loaded(before), self._loaded(after))
+        table = diff(
+            *sides, by=by, sort=sort, normalize=normalize, per=per, per_value=per_value, map=map, limit=_rows(limit)
+        )
+        notes = [*table.notes, *([table.unmoved_note] if table.unmoved else ())]
+        return _answer([*diff_report(table, _CONFIDENCE).lines(_SCREEN), *notes])
+
+    def explain(self, object_file: str) -> str:
+        """Show which symbols, lines and unwinding information an ELF file has, and what would help if names are
+        missing."""
+        from perf2x.analysis.explain.explain_object import explain_file
+        from perf2x.cli.render.explain_page import explain_report
+        from perf2x.model.diagnostics import Diagnostics
+        from perf2x.symbolizer.make_finder import make_finder
+
+        path = str(self._files.find(object_file))
+        assert self._options.symbols is not None
+        known = explain_file(path, make_finder(self._options.symbols, Diagnostics(), None))
+        return _answer(explain_report([known], {}).lines(_SCREEN))
+
+    def query(self, dataset: str, sql: str, limit: int = 50) -> str:
+        """Run SQL (DuckDB, read-only) on a dataset of perf2x fleet. Tables: recordings, samples, nodes, places, lines,
+        mappings; views: functions, frames, stacks, by_function."""
+        from perf2x.cli.render.query_result import first_rows, text_lines
+        from perf2x.fleet.query import answered
+
+        with answered(self._files.find(dataset, folder=True), sql) as found:
+            layout, left_out = first_rows(found, _rows(limit))
+        more = [f"… {left_out:,} more rows"] if left_out else []
+        return _answer([*text_lines(layout, _SCREEN), *more])
+
+    def _loaded(self, name: str, listings: ListingOptions | None = None) -> Loaded:
+        path = self._files.find(name)
+        found = path.stat()
+        return self._load(path, (found.st_mtime_ns, found.st_size, found.st_ino), listings)
+
+    def _load_file(self, path: Path, _: tuple[int, int, int], listings: ListingOptions | None) -> Loaded:
+        from msgspec.structs import replace
+
+        return load(str(path), replace(self._options, listings=listings))
+
+
+def _caller_lines(profile: Profile, name: tuple[str, str], rows: Sequence[Caller], limit: int) -> Iterator[str]:
+    unit, total = profile.events[profile.default_event].unit, sum(row.value for row in rows)
+    thing = f" ({plain(name[1])})" if name[1] else ""
+    yield f"{plain(name[0])}{thing}: total {format_amount(total, unit)}, {plural(len(rows), 'caller')}"
+    shown = rows[:limit]
+    columns = [
+        number_column("total", [format_amount(row.value, unit, total) for row in shown]),
+        number_column("", [format_percent(row.value, total) for row in shown]),
+        name_column("object", [row.object or "–" for row in shown]),
+        name_column("caller", [row.name or "no caller" for row in shown]),
+    ]
+    yield from table_lines([columns], _SCREEN)
+    yield from [f"… {len(rows) - limit:,} more"] if len(rows) > limit else []
+
+
+def _rows(limit: int) -> int:
+    if not 1 <= limit <= MOST_ROWS:
+        raise OptionError(f"limit={limit}: it must be from 1 to {MOST_ROWS}")
+    return limit
+
+
+def _answer(lines: Iterable[str]) -> str:
+    """The lines that have room in an answer, the number of others, and the answer's size."""
+    shown: list[str] = []
+    left, more = MOST, 0
+    for line in lines:
+        left -= len(line.encode()) + 1
+        if left < 0:
+            more += 1
+        else:
+            shown.append(line)
+    if more:
+        shown.append(f"… {more:,} more lines, left out to stay below {MOST:,} bytes")
+    text = "\n".join(shown)
+    return f"{text}\n(about {-(-len(text.encode()) // _BYTES_OF_TOKEN):,} tokens)"

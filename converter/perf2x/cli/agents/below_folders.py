@@ -1,0 +1,52 @@
+"""Files below folders that were given at start; no link leads out of them."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from perf2x.base.errors import OptionError
+from perf2x.model.printable_text import short
+
+
+class BelowFolders:
+    """Files that may be asked about; names are relative to any of the folders, or absolute."""
+
+    def __init__(self, folders: Sequence[str]) -> None:
+        for folder in folders:
+            if not Path(folder).is_dir():
+                raise OptionError(f"{folder}: there is no such folder")
+        self._folders = [Path(folder).resolve() for folder in folders]
+
+    def find(self, name: str, *, folder: bool = False) -> Path:
+        """The file, or the folder, of that name without any links; OptionError for one that is not below the folders.
+
+        Nothing in a folder may lead out of it either.
+        """
+        inside = [path for path in map(self._resolved, self._places(name)) if path is not None]
+        if not inside:
+            listed = ", ".join(map(str, self._folders))
+            raise OptionError(f"{short(name)}: not below {listed}")
+        found = next((path for path in inside if path.is_dir() or (path.is_file() and not folder)), None)
+        if found is None:
+            raise OptionError(f"{short(name)}: there is no such {'folder' if folder else 'file'}")
+        if found.is_dir():
+            self._check_links(found, name)
+        return found
+
+    def _places(self, name: str) -> list[Path]:
+        return [Path(folder, name) for folder in self._folders]
+
+    def _resolved(self, path: Path) -> Path | None:
+        """The path without links; None outside of the folders, or where it cannot be one."""
+        try:
+            found = path.resolve()
+            found.lstat()
+        except FileNotFoundError:
+            pass
+        except (OSError, RuntimeError, ValueError):  # too long, a loop of links, a character that no name has
+            return None
+        return found if any(found.is_relative_to(folder) for folder in self._folders) else None
+
+    def _check_links(self, folder: Path, name: str) -> None:
+        for path in folder.rglob("*"):
+            if path.is_symlink() and self._resolved(path) is None:
+                raise OptionError(f"{short(name)}: {short(path.name)} leads out of the folders")

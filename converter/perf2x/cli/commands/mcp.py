@@ -1,0 +1,33 @@
+"""``perf2x mcp``: answers questions of language models about recordings."""
+
+from typing import Annotated
+
+import typer
+
+from perf2x.cli.option_groups import Only, Without, load_options, with_groups
+from perf2x.cli.options.input_options import UnpackFlags
+from perf2x.cli.options.name_options import SymbolFlags
+from perf2x.cli.options.source_options import ListingFlags
+
+Folders = Annotated[list[str], typer.Argument(metavar="FOLDER", help="Folders with recordings; nothing else is read.")]
+
+
+@with_groups
+def mcp(
+    folders: Folders,
+    *,
+    symbols: Annotated[SymbolFlags, Without("no_symbols")],
+    code: Annotated[ListingFlags, Only("source_dirs")],
+    unpacking: UnpackFlags,
+) -> None:
+    """Answer questions about recordings, by the Model Context Protocol on standard input and output.
+
+    Its tools are report, top, callers, annotate, diff, explain and query. They read recordings, objects and datasets
+    below the folders alone, and change nothing. Needs the extra mcp.
+    """
+    from perf2x.cli.agents.agent_tools import AgentTools
+    from perf2x.cli.agents.below_folders import BelowFolders
+    from perf2x.cli.agents.mcp_server import make_server
+
+    tools = AgentTools(BelowFolders(folders), load_options(symbols, unpacking), code.folders())
+    make_server(tools).run()

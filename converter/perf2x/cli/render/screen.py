@@ -1,0 +1,90 @@
+"""Place where lines for people are shown: its width, and its colours where that is a terminal."""
+
+import os
+import sys
+from typing import TYPE_CHECKING, Optional
+
+from msgspec import Struct
+
+from perf2x.cli.render.fit_text import wrap_sentence
+
+if TYPE_CHECKING:
+    from rich.color import ColorSystem
+
+WITHOUT_TERMINAL = 160
+"""Width of a line in a file, a pipe or a log."""
+_LABELS = {"loss": "bold red", "lost": "bold red", "guess": "bold yellow"}
+_LONGEST_LABEL = 24
+_HOT = ((0.1, "bold red"), (0.02, "yellow"), (0.001, ""))
+"""Least shares of the whole, and how they look; below them numbers are dimmed."""
+
+
+class Screen(Struct, frozen=True):
+    """Cells of a line, None for no limit, and colours, None for plain text."""
+
+    room: int | None = None
+    colors: Optional["ColorSystem"] = None
+
+    def paint(self, text: str, style: str) -> str:
+        """The text in a style of rich, or as it is."""
+        if self.colors is None or not style or not text:
+            return text
+        from rich.style import Style
+
+        return Style.parse(style).render(text, color_system=self.colors)
+
+    def sentence(self, text: str, style: str = "", indent: str = "") -> list[str]:
+        """Lines of a sentence, broken between words; ``indent`` precedes all but the first."""
+        return [self.paint(line, style) for line in wrap_sentence(text, self.room, indent)]
+
+    def labelled(self, line: str) -> str:
+        """A line that may begin with a short label and a colon."""
+        label, colon, text = line.partition(":")
+        is_label = colon and len(label.strip()) <= _LONGEST_LABEL
+        return self.paint(label, _LABELS.get(label, "bold")) + colon + text if is_label else line
+
+
+def heat(part: float, whole: float) -> str:
+    """The style of a share: the hotter, the more it stands out."""
+    share = part / whole if whole else 0.0
+    return next((style for least, style in _HOT if share >= least), "dim")
+
+
+def change_style(change: float, significant: bool) -> str:
+    """Red for growth, green for less; dimmed where sampling noise explains it."""
+    return "dim" if not change or not significant else "red" if change > 0 else "green"
+
+
+def standard_output(*, wide: bool = False) -> Screen:
+    """Standard output as it is: with colours on a terminal that shows them, unless NO_COLOR is set.
+
+    ``wide``: lines may have any length.
+    """
+    return Screen(None if wide else line_width(), _colors() if is_terminal() else None)
+
+
+def is_terminal() -> bool:
+    """True when people read standard output."""
+    return sys.stdout is not None and sys.stdout.isatty()
+
+
+def _colors() -> Optional["ColorSystem"]:
+    """The colours of the terminal that standard output is; None where bars and escape sequences would be garbage."""
+    if os.environ.get("NO_COLOR") or not (sys.stdout.encoding or "").lower().startswith("utf"):
+        return None
+    from rich.console import COLOR_SYSTEMS, Console
+
+    console = Console()
+    system = None if console.legacy_windows else console.color_system
+    return COLOR_SYSTEMS[system] if system else None
+
+
+def line_width() -> int:
+    """Cells of a line: ``COLUMNS``, the terminal's width, or 160 without a terminal."""
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isdecimal() and int(columns) > 0:
+        return int(columns)
+    try:
+        return (os.get_terminal_size(sys.stdout.fileno()).columns if is_terminal() else 0) or WITHOUT_TERMINAL
+    except (OSError, ValueError):
+        return WITHOUT_TERMINAL
