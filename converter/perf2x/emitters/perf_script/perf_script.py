@@ -11,7 +11,7 @@ from typing import BinaryIO, ClassVar
 import numpy as np
 
 from perf2x.base.abi.uapi import RecordType, SampleType
-from perf2x.base.columnar.arrays import U64, AnyArray, take_rows_of
+from perf2x.base.columnar.arrays import I64, U64, AnyArray, take_rows_of
 from perf2x.emitters.encoding.decimal_text import chunk_array
 from perf2x.emitters.perf_script.frame_lines import FrameLines
 from perf2x.emitters.perf_script.memory_text import MemoryText
@@ -103,25 +103,24 @@ class _Writer:
         if not self._options.shown():
             return b""
         others = self._reader.others(self._options.shown())
-        lines = np.empty(len(others), np.object_)
+        parts = []
         texts = chunk_array([text.encode() + b"\n" for text in others.text.tolist()])
         for event in np.unique(others.event).tolist():
             rows = np.flatnonzero(others.event == event)
             fields = self._fields[event]
             columns = self._start.of_others(take_rows_of(others, rows), fields, padded=not self._is_chained(event))
-            lines[rows] = _joined(len(rows), [*columns, texts[rows]])
+            parts.append((rows, [*columns, texts[rows]]))
         has_times = any(event.sample_type & SampleType.TIME for event in self._events)
-        return order.add(others.time if has_times else others.position.astype(np.uint64), others.position, lines, 0)
+        return order.add(others.time if has_times else others.position.astype(np.uint64), others.position, _rows(len(others), parts), 0)
 
     def _lines(self, batch: RecordedBatch) -> AnyArray:
-        """(n,) text of each sample."""
-        samples = batch.samples
-        lines = np.empty(len(samples), np.object_)
+        """(n, chunks) text of each sample."""
+        samples, parts = batch.samples, []
         for event in np.unique(samples.event).tolist():
             rows = np.flatnonzero(samples.event == event)
             columns = self._columns(event, take_rows(samples, rows), batch.thread[rows], batch.stack[rows])
-            lines[rows] = _joined(len(rows), list(columns))
-        return lines
+            parts.append((rows, list(columns)))
+        return _rows(len(samples), parts)
 
     def _is_chained(self, event: int) -> bool:
         has_chain = self._events[event].sample_type & SampleType.CALLCHAIN and not self._options.hide_call_graph
@@ -149,9 +148,10 @@ class _Writer:
         return want
 
 
-def _joined(count: int, columns: list[AnyArray]) -> AnyArray:
-    """(count,) the columns' texts end to end."""
-    parts = np.empty((count, len(columns)), np.object_)
-    for place, column in enumerate(columns):
-        parts[:, place] = column
-    return chunk_array([b"".join(row) for row in parts.tolist()])
+def _rows(count: int, parts: list[tuple[I64, list[AnyArray]]]) -> AnyArray:
+    """(count, chunks): the columns of some rows each, side by side; nothing where rows have fewer."""
+    table = np.full((count, max((len(columns) for _, columns in parts), default=0)), b"", np.object_)
+    for rows, columns in parts:
+        for place, column in enumerate(columns):
+            table[rows, place] = column
+    return table
