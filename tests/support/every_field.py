@@ -51,8 +51,10 @@ EVENTS = (
 )
 WORDS = (
     0, 1, 0x68100142, 0x68100144, 0x1068100442, 1 << 1 | 1 << 5 | 1 << 33, 1 << 1 | 1 << 6 | 13 << 33 | 1 << 37,
-    2 << 1 | 1 << 6 | 1 << 8 | 1 << 19 | 1 << 24 | 1 << 26, 3 << 1 | 1 << 7 | 2 << 8 | 2 << 19 | 2 << 24 | 6 << 26 | 1 << 40,
-    4 << 1 | 9 << 33 | 1 << 38 | 5 << 26 | 2 << 40, 8 << 1 | 3 << 5 | 15 << 33 | 2 << 38 | 4 << 40, 11 << 33 | 2 << 43 | 6 << 40,
+    2 << 1 | 1 << 6 | 1 << 8 | 1 << 19 | 1 << 24 | 1 << 26,
+    3 << 1 | 1 << 7 | 2 << 8 | 2 << 19 | 2 << 24 | 6 << 26 | 1 << 40,
+    4 << 1 | 9 << 33 | 1 << 38 | 5 << 26 | 2 << 40,
+    8 << 1 | 3 << 5 | 15 << 33 | 2 << 38 | 4 << 40, 11 << 33 | 2 << 43 | 6 << 40,
 )  # fmt: skip
 """Values of data_src: every operation, level, snoop and lock."""
 BRANCHES = tuple(
@@ -90,9 +92,12 @@ def recording() -> bytes:
     """Bytes of the file."""
     records = _side_band()
     for row, word in enumerate(WORDS):
-        records.append(Sample(event=0, id=1, mode=1 + row % 3, ip=0x401000 + row, pid=100, tid=100, cpu=row, time=2000 + row,
-                              period=7, addr=0x600010 * row, data_src=word, weight=row * 3 << 32 | row << 48 | row * 5,
-                              phys_addr=row << 12, cgroup=77 + row % 2, data_page_size=4096 << row, code_page_size=row % 2 << 21))  # fmt: skip
+        records.append(
+            Sample(event=0, id=1, mode=1 + row % 3, ip=0x401000 + row, pid=100, tid=100, cpu=row, time=2000 + row,
+                   period=7, addr=0x600010 * row, data_src=word, weight=row * 3 << 32 | row << 48 | row * 5,
+                   phys_addr=row << 12, cgroup=77 + row % 2, data_page_size=4096 << row,
+                   code_page_size=row % 2 << 21)
+        )  # fmt: skip
     for row in range(4):
         records.append(Sample(event=1, id=2, misc=2, ip=0x401000, pid=100, tid=101, cpu=1, time=5_123_456_789 - row,
                               period=1 << 10 * row, branches=BRANCHES[8 * row : 8 * row + 8]))  # fmt: skip

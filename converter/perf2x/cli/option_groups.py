@@ -93,7 +93,8 @@ def flags_of(kind: type, **letters: str) -> type[Struct]:
     fields: list[tuple[str, Any, object]] = []
     for field in dataclasses.fields(kind):
         said, name = field.metadata["help"], f"--{field.name.replace('_', '-')}"
-        named = Option(name, *([letters[field.name]] if field.name in letters else []), help=f"{said[0].upper()}{said[1:]}.")
+        short = [letters[field.name]] if field.name in letters else []
+        named = Option(name, *short, help=f"{said[0].upper()}{said[1:]}.")
         fields.append((field.name, Annotated[field.type, named], field.default))
     return defstruct(f"{kind.__name__}Flags", fields, frozen=True)
 

@@ -11,11 +11,12 @@ from msgspec.structs import replace
 
 from perf2x.base.columnar.arrays import U64
 from perf2x.model.profile.recorded_samples import RecordedBatch, SampleReader
+from perf2x.model.recording.events import Want
 from perf2x.model.recording.sample_batches import take_rows
 
 if TYPE_CHECKING:
     from perf2x.model.profile.profile import Profile
-    from perf2x.model.recording.events import Recording, Want
+    from perf2x.model.recording.events import Recording
     from perf2x.pipeline.load_options import LoadContext
     from perf2x.transforms.filters.apply_choice import Selection
 
@@ -33,7 +34,7 @@ def with_reader(profile: Profile, recording: Recording, selection: Selection, co
 
     def read(want: Want) -> Iterator[RecordedBatch]:
         end = 0
-        for samples in selection.batches(recording.samples(want)):
+        for samples in selection.batches(recording.samples(want | Want.AGAIN)):
             here = slice(end, end := end + len(samples))
             thread, stack = rows.thread[here], rows.stack[here]
             kept = np.flatnonzero(chosen[samples.event, thread] & (thread >= 0))

@@ -14,7 +14,7 @@ import hashlib
 from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from perf2x.base.abi.perffile import UserRecordType
@@ -56,8 +56,6 @@ class PerfRecording(Struct, frozen=True, eq=False):
     _index: RecordingIndex
     _groups: "_DecodingGroups"
     diagnostics: Diagnostics
-    _noted_blocks: set[int] = field(default_factory=set)
-    """Blocks whose damage is counted already: samples may be read more than once."""
 
     @property
     def session(self) -> Session:
@@ -105,15 +103,14 @@ class PerfRecording(Struct, frozen=True, eq=False):
                     yield _others(chosen.only(of_kind[rows]), kind, owner, events.event(owner))
 
     def _read_block(self, number: int, block: Block, owners: I32, want: Want) -> Samples:
-        """Decode the samples of one block, and count its damage unless that was done before."""
+        """Decode the samples of one block, and count its damage."""
         damage = Diagnostics()
         batch = self._groups.decode(block, owners, want, damage)
         if self._index.delivered is not None:
             batch = _deliver(batch, self._index.delivered[number], self._groups.is_group_read)
         batch, implausible = clamp_samples(batch)
         note_implausible(damage, implausible)
-        if number not in self._noted_blocks:
-            self._noted_blocks.add(number)
+        if not want & Want.AGAIN:
             self.diagnostics.absorb(damage.counts.values())
         return batch
 

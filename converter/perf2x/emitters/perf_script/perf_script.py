@@ -111,7 +111,8 @@ class _Writer:
             columns = self._start.of_others(take_rows_of(others, rows), fields, padded=not self._is_chained(event))
             parts.append((rows, [*columns, texts[rows]]))
         has_times = any(event.sample_type & SampleType.TIME for event in self._events)
-        return order.add(others.time if has_times else others.position.astype(np.uint64), others.position, _rows(len(others), parts), 0)
+        times = others.time if has_times else others.position.astype(np.uint64)
+        return order.add(times, others.position, _rows(len(others), parts), 0)
 
     def _lines(self, batch: RecordedBatch) -> AnyArray:
         """(n, chunks) text of each sample."""

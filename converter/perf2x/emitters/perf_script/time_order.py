@@ -20,7 +20,7 @@ class TimeOrder:
         self._lines: AnyArray = np.zeros((0, 1), np.object_)
 
     def add(self, time: U64, position: I64, lines: AnyArray, behind: int) -> bytes:
-        """Add lines, (n, chunks); return text of those before ``behind``, the earliest time of what is not added yet."""
+        """Add lines, (n, chunks); return text of those before ``behind``, the earliest time of lines still to come."""
         time, position = np.append(self._time, time), np.append(self._position, position)
         lines = np.concatenate(_equally_wide(self._lines, lines))
         order = np.lexsort((position, time))

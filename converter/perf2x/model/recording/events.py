@@ -164,6 +164,8 @@ class Want(Flag):
     BRANCHES = auto()
     RAW = auto()
     EXTRA = auto()
+    AGAIN = auto()
+    """Damage is not counted: another reading does that."""
 
 
 class Shard(Struct, frozen=True):

@@ -109,7 +109,7 @@ def _bounds(recording: Recording) -> tuple[int, int]:
         return int(known["first"]), int(known["last"])
     bounds = [
         (int(batch.time.min()), int(batch.time.max()))
-        for batch in recording.samples(Want(0))
+        for batch in recording.samples(Want.AGAIN)
         if batch.time is not None and len(batch)
     ]
     if not bounds:

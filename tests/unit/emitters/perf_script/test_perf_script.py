@@ -49,7 +49,8 @@ def recorded(profile: Profile) -> Profile:
     samples = Samples(
         event=rows.event, position=np.arange(count), time=np.arange(count, dtype=np.uint64), cpu=None,
         pid=profile.threads.pid[rows.thread], tid=profile.threads.tid[rows.thread], ip=np.zeros(count, np.uint64),
-        period=rows.value.astype(np.uint64), cpumode=np.full(count, 2, np.uint8), chain=Ragged(np.zeros(count + 1, np.int64), np.zeros(0, np.uint64)),
+        period=rows.value.astype(np.uint64), cpumode=np.full(count, 2, np.uint8),
+        chain=Ragged(np.zeros(count + 1, np.int64), np.zeros(0, np.uint64)),
     )  # fmt: skip
     sideband: Any = SimpleNamespace(cgroups=Cgroups(*(np.zeros(0, np.uint64),) * 3, []))
     reader = SampleReader(
