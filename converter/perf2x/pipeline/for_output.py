@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from perf2x.analysis.annotate.listing_options import ListingOptions
 from perf2x.base.errors import SettingError
-from perf2x.model.plugin_options import LISTINGS, NAMES, SAMPLES, STACKS, START_TIME, TAGS, Needs
+from perf2x.model.plugin_options import FRAMES, LISTINGS, NAMES, SAMPLES, STACKS, START_TIME, TAGS, Needs
 from perf2x.model.profile.code_counts import COUNTS_CODE
 from perf2x.pipeline.load_options import LoadOptions
 from perf2x.stitcher.call_graphs import CallGraphOptions
@@ -32,8 +32,9 @@ GROUPS = {
     SAMPLES: (
         *_filters(SAMPLES), "deferred_missing", "merge_callchains", "call_graphs.stitch_lbr", "fail_if_missing_user",
     ),
+    FRAMES: (*_filters(FRAMES),),
     STACKS: (
-        *_filters(STACKS), "choice.parallelism", "grouping.root", "grouping.merge_threads", "grouping.fold_recursion",
+        "choice.parallelism", "grouping.root", "grouping.merge_threads", "grouping.fold_recursion",
         "where", "off_cpu", "pairs", "latency", "value", "data_objects", "per_event",
     ),
     NAMES: ("anonymize", "symbols.names", "symbols.inline", "fail_if_unresolved"),

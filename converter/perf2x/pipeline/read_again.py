@@ -30,6 +30,8 @@ def with_reader(profile: Profile, recording: Recording, selection: Selection, co
     assert rows is not None
     chosen = np.zeros((len(profile.events), len(profile.threads)), np.bool_)
     chosen[profile.samples.event, profile.samples.thread] = True
+    used = np.zeros(len(profile.stacks.parent) + 1, np.bool_)  # the last one serves −1
+    used[profile.samples.stack] = True
     earliest = np.append(np.minimum.accumulate(rows.batch_first[::-1])[::-1], _NEVER)
 
     def read(want: Want) -> Iterator[RecordedBatch]:
@@ -37,7 +39,7 @@ def with_reader(profile: Profile, recording: Recording, selection: Selection, co
         for samples in selection.batches(recording.samples(want | Want.AGAIN)):
             here = slice(end, end := end + len(samples))
             thread, stack = rows.thread[here], rows.stack[here]
-            kept = np.flatnonzero(chosen[samples.event, thread] & (thread >= 0))
+            kept = np.flatnonzero(chosen[samples.event, thread] & used[stack] & (thread >= 0))
             behind = int(earliest[np.searchsorted(rows.batch_end, end, "right")])
             yield RecordedBatch(take_rows(samples, kept), thread[kept], stack[kept], behind)
 

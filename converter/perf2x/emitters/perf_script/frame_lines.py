@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from perf2x.base.abi.uapi import CpuMode
-from perf2x.base.columnar.arrays import U64, AnyArray
+from perf2x.base.columnar.arrays import U64, AnyArray, Bools
 from perf2x.base.columnar.unique import unique_inverse
 from perf2x.emitters.encoding.decimal_text import chunk_array, shared_texts
 from perf2x.model.printable_text import base_name, without_controls
@@ -19,6 +19,7 @@ from perf2x.model.profile.stack_tree import depths, paths_of_length
 PLACE = frozenset({"ip", "sym", "symoff", "dso", "dsoff", "srcline"})
 """Fields that are said of each frame."""
 _UNKNOWN = b" [unknown]"
+_KERNELS = (b" ([kernel", b" ([guest.kernel")
 _ANONYMOUS = ("//anon", "/anon_hugepage", "/SYSV")
 
 
@@ -77,7 +78,7 @@ class FrameLines:
             columns.append(self._objects[locations.mapping])
             if "dsoff" in shown:
                 offsets = shared_texts(self._offset(address), "+{:#x}".format)
-                columns.append(np.where(locations.mapping >= 0, offsets, b""))
+                columns.append(np.where(self._is_file()[locations.mapping], offsets, b""))
             columns.append(chunk_array([b")"] * len(address)))
         if "srcline" in shown:
             columns.append(self._lines(address))
@@ -115,10 +116,20 @@ class FrameLines:
         rows = zip(*(column.tolist() for column in columns), strict=True)
         return chunk_array([text(*row).encode() for row in rows])
 
+    def _is_file(self) -> Bools:
+        """(mappings + 1,) False where kallsyms or a map gave names, and without an object: perf says no offset."""
+        locations = self._profile.locations
+        named = np.zeros(len(self._objects), np.bool_)
+        named[locations.mapping[np.diff(locations.line_offsets) > 0]] = True
+        tables = [name.startswith((*_KERNELS, b" (/tmp/perf-")) for name in self._objects.tolist()]
+        found: Bools = ~(named & tables)
+        found[-1] = False
+        return found
+
     def _offset(self, address: U64) -> U64:
         """(locations,) offset in the file that is mapped; the kernel itself is one place in all files."""
         mappings, mapping = self._profile.mappings, self._profile.locations.mapping
-        is_kernel = [name.startswith((b" ([kernel", b" ([guest.kernel")) for name in self._objects.tolist()]
+        is_kernel = [name.startswith(_KERNELS) for name in self._objects.tolist()]
         shift = np.append(np.where(is_kernel[:-1], 0, mappings.start - mappings.offset), 0).astype(np.uint64)
         offset: U64 = address - shift[mapping]
         return offset

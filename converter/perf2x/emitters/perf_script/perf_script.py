@@ -18,7 +18,7 @@ from perf2x.emitters.perf_script.memory_text import MemoryText
 from perf2x.emitters.perf_script.sample_columns import StartColumns, last_columns, value_columns
 from perf2x.emitters.perf_script.script_fields import event_fields
 from perf2x.emitters.perf_script.time_order import TimeOrder
-from perf2x.model.plugin_options import SAMPLES, Needs, option
+from perf2x.model.plugin_options import FRAMES, SAMPLES, Needs, option
 from perf2x.model.printable_text import without_controls
 from perf2x.model.profile.profile import Profile
 from perf2x.model.profile.recorded_samples import RecordedBatch, SampleReader
@@ -38,7 +38,7 @@ class PerfScript:
     needs: ClassVar[Needs] = Needs(
         recorded=True,
         full_names=True,
-        honours=frozenset({SAMPLES}),
+        honours=frozenset({SAMPLES, FRAMES}),
         why="it prints samples as they were recorded",
         viewer="read it: less {0}",
     )

@@ -22,6 +22,8 @@ NEEDED = {
     "data_page_size": SampleType.DATA_PAGE_SIZE, "code_page_size": SampleType.CODE_PAGE_SIZE,
 }  # fmt: skip
 """Fields, and the bits of sample_type of which samples need one."""
+_BESIDE = {"symoff": "sym", "srcline": "ip"}
+"""Fields that make no sense without another one."""
 _USUAL = ("comm", "tid", "cpu", "time", "period", "event", "ip", "sym", "symoff", "dso")
 _RAW = (*_USUAL, "addr", "data_src", "weight", "phys_addr", "data_page_size", "code_page_size", "ins_lat", "retire_lat")
 _TRACED = ("comm", "tid", "cpu", "time", "event", "trace")
@@ -55,7 +57,10 @@ def event_fields(events: Sequence[Event], asked: str, *, chains: bool) -> list[f
         named.add(name)
         for row in rows:
             _change(chosen[row], name, change)
-    if asked and not any(name.startswith(("+", "-")) for name in names.split(",")):
+    changes = {change for _, change in _parsed(names)}
+    if Change.REPLACE in changes:
+        if len(changes) > 1:
+            raise _refused(f"={asked}: either all fields, or all with + or -")
         for row in rows:
             chosen[row] &= named
     return [_available(event, fields, named if row in rows else set(), asked) for row, (event, fields) in
@@ -96,6 +101,9 @@ def _available(event: Event, fields: set[str], named: set[str], asked: str) -> f
     lacking = sorted(name for name in fields - found if name in named and name not in ("trace", "brstack"))
     if lacking:
         raise _refused(f"={asked}: samples of {event.name} have no {lacking[0]}")
+    for name, other in _BESIDE.items():
+        if name in found and other not in found:
+            raise _refused(f"={asked}: {name} needs {other}")
     return frozenset(found)
 
 

@@ -95,6 +95,9 @@ def test_the_command_has_all_settings_of_the_format() -> None:
         ("+cgroup", "=+cgroup: samples of cycles have no cgroup"),
         ("raw:+cgroup,-data_src", ""),
         ("nosuch:ip", "=nosuch:ip: no kind of event 'nosuch'"),
+        ("ip,symoff", "=ip,symoff: symoff needs sym"),
+        ("-ip,+srcline", "=-ip,+srcline: srcline needs ip"),
+        ("comm,-ip", "=comm,-ip: either all fields, or all with + or -"),
         ("hw:addr", "=hw:addr: samples of cycles have no addr"),
     ],
 )
@@ -156,6 +159,17 @@ def test_filters_leave_rows_aligned(choice: tuple[str, str], threads: set[str], 
     assert 1 < len(some) < len(whole)
     assert set(some) <= set(whole)
     assert {line.split()[1] for line in some if line.endswith(": ") or ("/bin" in line and line[0] != "\t")} == threads
+
+
+@pytest.mark.parametrize(
+    ("choice", "frames"),
+    [(("--frames", "user"), "401001 401004 401007 40100a 401010 401010 401234 700008 12345"),
+     (("--symbol", "0x401010"), "401010 401010 401234 700008 12345"),
+     (("--symbol", "0x401010", "--max-stack", "2"), "401010 401010 401234"),
+     (("--dso", "prog", "--comm", "zufällig", "--frames", "kernel"), "401000 401003 401006 401009")],
+)  # fmt: skip
+def test_frames_that_are_chosen(choice: tuple[str, ...], frames: str, recording: Path) -> None:
+    assert perf2x("script", "-q", recording, "-F", "ip", "--tid", "100", *choice).out.split() == frames.split()
 
 
 def test_one_recording_that_is_not_hidden(recording: Path, tmp_path: Path) -> None:
