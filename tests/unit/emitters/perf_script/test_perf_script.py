@@ -166,7 +166,8 @@ def test_filters_leave_rows_aligned(choice: tuple[str, str], threads: set[str], 
     [(("--frames", "user"), "401001 401004 401007 40100a 401010 401010 401234 700008 12345"),
      (("--symbol", "0x401010"), "401010 401010 401234 700008 12345"),
      (("--symbol", "0x401010", "--max-stack", "2"), "401010 401010 401234"),
-     (("--dso", "prog", "--comm", "zufällig", "--frames", "kernel"), "401000 401003 401006 401009")],
+     (("--dso", "prog", "--frames", "user"), "401001 401004 401007 40100a 401010 401010 401234 700008 12345"),
+     (("--comm", "zufällig", "--frames", "kernel"), "401000 401002 401003 401005 401006 401008 401009 40100b")],
 )  # fmt: skip
 def test_frames_that_are_chosen(choice: tuple[str, ...], frames: str, recording: Path) -> None:
     assert perf2x("script", "-q", recording, "-F", "ip", "--tid", "100", *choice).out.split() == frames.split()
