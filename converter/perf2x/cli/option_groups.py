@@ -89,7 +89,7 @@ def with_groups(function: Callable[..., None]) -> Callable[..., None]:
 
 
 def flags_of(kind: type, rare: Collection[str] = (), **letters: str) -> type[Struct]:
-    """Make the group of a format's own options; ``letters`` are short names of some, --help leaves out ``rare`` ones."""
+    """Make the group of a format's own options; ``letters`` are short names, --help leaves out ``rare`` ones."""
     fields: list[tuple[str, Any, object]] = []
     for field in dataclasses.fields(kind):
         said, name = field.metadata["help"], f"--{field.name.replace('_', '-')}"
