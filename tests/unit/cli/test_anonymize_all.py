@@ -99,7 +99,7 @@ def test_the_library_tells_none(recorded: tuple[str, ...], tmp_path: Path) -> No
         convert(source, tmp_path / name, to=name, symbols=symbols, anonymize="s3cret", grouping=Grouping(root="thread"))
         assert told((tmp_path / name).read_bytes()) == [], name
     for name in REFUSING - {"parquet"}:
-        with pytest.raises(OptionError, match=f"{name} cannot take anonymize: branches of one program are counted"):
+        with pytest.raises(OptionError, match=f"{name} cannot take anonymize: "):
             convert(source, tmp_path / name, to=name, symbols=symbols, anonymize="s3cret")
     profile = read(source, symbols=symbols, anonymize="s3cret", timeline=True).profile
     shown = repr([getattr(profile, field) for field in profile.__struct_fields__])
