@@ -143,6 +143,8 @@ def _object_name(profile: Profile, mapping: int) -> str:
         return without_controls(name.partition("]")[0] + "]")
     if not mappings.is_kernel[mapping] and (name.startswith(_ANONYMOUS) or name in ("[heap]", "")):
         return f"/tmp/perf-{int(mappings.pid[mapping])}.map"
+    if mappings.is_kernel[mapping] and ".ko" in name:
+        name = f"[{base_name(name).partition('.ko')[0].replace('-', '_')}]"
     return without_controls(name)
 
 

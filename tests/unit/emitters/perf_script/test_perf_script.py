@@ -25,7 +25,7 @@ from perf2x.pipeline.load import load
 from perf2x.pipeline.load_options import LoadOptions
 from perf2x.plugins.contracts import EmitterContract, ProfileBuilder
 from perf2x.plugins.registry import emitter_options
-from tests.forge import Comm, Event, Mmap2, Sample, Stamp, write_file
+from tests.forge import Comm, Event, Mmap, Mmap2, Sample, Stamp, write_file
 from tests.forge import Session as Forged
 from tests.forge import kernel as k
 from tests.support import every_field
@@ -145,6 +145,15 @@ def test_names_make_no_lines(tmp_path: Path) -> None:
     lines = printed(path, shown).split("\n")
     assert len(lines) == 6  # two records, a sample with a frame, an empty line, the end
     assert [line[:1] == "\t" for line in lines] == [False, False, False, True, False, False]
+
+
+def test_modules_of_the_kernel_have_short_names(tmp_path: Path) -> None:
+    path, event = tmp_path / "perf.data", Event(sample_type=k.IP | k.TID | k.TIME)
+    module = Mmap(pid=0xFFFFFFFF, tid=0, addr=0xFFFFFFFFC0000000, len=0x1000, misc=1,
+                  filename="/lib/modules/6.1/kernel/snd-hda.ko.xz", stamp=Stamp(pid=0xFFFFFFFF, tid=0))  # fmt: skip
+    sample = Sample(ip=0xFFFFFFFFC0000010, pid=1, tid=1, time=5, mode=1)
+    path.write_bytes(write_file(Forged(events=(event,)), [module, sample]))
+    assert printed(path, PerfScript(fields="ip,sym,dso")) == " ffffffffc0000010 [unknown] ([snd_hda])\n"
 
 
 @pytest.mark.parametrize(
