@@ -34,7 +34,7 @@ GROUPS = {
     ),
     FRAMES: (*_filters(FRAMES),),
     STACKS: (
-        "choice.parallelism", "grouping.root", "grouping.merge_threads", "grouping.fold_recursion",
+        *_filters(STACKS), "choice.parallelism", "grouping.root", "grouping.merge_threads", "grouping.fold_recursion",
         "where", "off_cpu", "pairs", "latency", "value", "data_objects", "per_event",
     ),
     NAMES: ("anonymize", "symbols.names", "symbols.inline", "fail_if_unresolved"),

@@ -3,6 +3,7 @@
 Source of truth: tools/perf/util/evsel_fprintf.c sample__fprintf_callchain and sample__fprintf_sym, util/map.c.
 """
 
+from collections.abc import Container
 from itertools import pairwise
 
 import numpy as np
@@ -29,7 +30,10 @@ class FrameLines:
     def __init__(self, profile: Profile, reader: SampleReader) -> None:
         self._profile, self._starts = profile, reader.symbol_start
         self._depth = np.append(depths(profile.stacks.parent) + 1, 0)
-        names = (*(_object_name(profile, row) for row in range(len(profile.mappings))), "[unknown]")
+        names = (
+            *(_object_name(profile, row, reader.session.build_ids) for row in range(len(profile.mappings))),
+            "[unknown]",
+        )
         self._objects = chunk_array([f" ({name}".encode() for name in names])
         self._texts: dict[tuple[frozenset[str], bool], AnyArray] = {}
 
@@ -135,15 +139,15 @@ class FrameLines:
         return offset
 
 
-def _object_name(profile: Profile, mapping: int) -> str:
-    """Name that perf gives the object of a mapping (map__new, dso__name)."""
+def _object_name(profile: Profile, mapping: int, listed: Container[str]) -> str:
+    """Name that perf gives the object of a mapping (map__new, dso__name); ``listed``: the header's build ids."""
     mappings = profile.mappings
     name = profile.strings[int(mappings.filename[mapping])]
     if name.startswith(("[kernel", "[guest.kernel")):
         return without_controls(name.partition("]")[0] + "]")
     if not mappings.is_kernel[mapping] and (name.startswith(_ANONYMOUS) or name in ("[heap]", "")):
         return f"/tmp/perf-{int(mappings.pid[mapping])}.map"
-    if mappings.is_kernel[mapping] and ".ko" in name:
+    if mappings.is_kernel[mapping] and ".ko" in name and name not in listed:  # dso__name: as the table has it
         name = f"[{base_name(name).partition('.ko')[0].replace('-', '_')}]"
     return without_controls(name)
 
