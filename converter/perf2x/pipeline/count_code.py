@@ -119,7 +119,7 @@ def count_code(
     counter = CodeCounter(history, counted.rows, request)
     with context.stages.stage("count"):
         events = unique(profile.samples.event)
-        for batch in recording.samples(Want.BRANCHES):
+        for batch in recording.samples(Want.BRANCHES | Want.AGAIN):
             counter.add(select_rows(batch, selection.passing.passing(batch) & np.isin(batch.event, events)))
     branches, samples = counter.result()
     if not (len(branches) or len(samples) or context.options.allow_empty):
