@@ -13,6 +13,7 @@ FormatName = Literal[
     "chrome",
     "collapsed",
     "firefox",
+    "gcov",
     "html",
     "otlp",
     "otlp-json",
@@ -32,6 +33,7 @@ class Settings(TypedDict, total=False):
     counters: bool
     direction: Literal["icicle", "flame"]
     event: str | None
+    gcc: Literal["16", "15", "14", "13", "12"]
     inline: Literal["lines", "frames", "off"]
     inline_suffix: bool
     jit_suffix: bool
