@@ -13,6 +13,7 @@ FormatName = Literal[
     "chrome",
     "collapsed",
     "firefox",
+    "gcov",
     "html",
     "otlp",
     "otlp-json",
@@ -35,6 +36,7 @@ class Settings(TypedDict, total=False):
     event: str | None
     fields: str
     hide_call_graph: bool
+    gcc: Literal["16", "15", "14", "13", "12"]
     inline: Literal["lines", "frames", "off"]
     inline_suffix: bool
     jit_suffix: bool
