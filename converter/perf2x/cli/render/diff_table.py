@@ -13,7 +13,7 @@ from perf2x.model.number_format import format_amount, format_change
 
 if TYPE_CHECKING:
     from perf2x.analysis.diff.changed_rows import DiffTable
-    from perf2x.cli.diff.verdict import Verdict
+    from perf2x.cli.diff.gate_outcome import Verdict
 
 
 def diff_report(table: "DiffTable", confidence: float, verdict: "Verdict | None" = None) -> Report:
@@ -37,7 +37,7 @@ def diff_report(table: "DiffTable", confidence: float, verdict: "Verdict | None"
 
     def markdown() -> Iterator[str]:
         if verdict:
-            from perf2x.cli.diff.verdict import verdict_markdown
+            from perf2x.cli.diff.gate_outcome import verdict_markdown
 
             yield from verdict_markdown(verdict.facts())
         yield from report.markdown()
