@@ -41,6 +41,7 @@ META = {
     "android_version": "15",
     "app_package_name": "com.example",
     "clockid": "monotonic",
+    "timestamp": "1764000000",
     "kernel_symbols_available": "true",
 }
 TYPE = k.IDENTIFIER | k.IP | k.TID | k.TIME | k.PERIOD | k.CALLCHAIN
