@@ -15,6 +15,7 @@ from msgspec import Struct, field
 from perf2x.base.columnar.arrays import I32, I64, U8, U64, SampleTable
 from perf2x.base.columnar.ragged import Ragged
 from perf2x.model.diagnostics import Diagnostics
+from perf2x.model.recording.recorded_files import RecordedFile
 from perf2x.model.recording.sideband import Sideband
 
 
@@ -77,6 +78,12 @@ class Session(Struct, frozen=True):
     """Every feature section by lower-case name, decoded to plain JSON-like values."""
     kcore_dir: str = ""
     """Path of ``kcore_dir`` for directory recordings made with --kcore."""
+    recorded_files: Mapping[str, RecordedFile] = field(default_factory=dict)
+    """Symbols in the recording itself, by name of the file (simpleperf)."""
+    kallsyms: bytes = b""
+    """The kernel's symbols, where the recording holds them (simpleperf)."""
+    has_call_addresses: bool = False
+    """Callchains hold addresses within call instructions instead of return addresses (simpleperf)."""
 
 
 class UserStacks(Struct, frozen=True):
