@@ -16,6 +16,7 @@ from msgspec import Struct
 from perf2x.base.abi.uapi import SampleType
 from perf2x.base.columnar.arrays import I32, I64, U64
 from perf2x.base.columnar.interner import StringInterner
+from perf2x.base.columnar.keyed_values import KeyedValues
 from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.recording.build_ids import with_vdso_names
 from perf2x.model.recording.events import Samples, Session
@@ -24,7 +25,6 @@ from perf2x.model.value_limits import LAST_TIME
 from perf2x.stitcher.deferred.deferred_matching import DeferredRecords
 from perf2x.stitcher.history.address_spaces import MAX_FORK_DEPTH, AddressSpaces
 from perf2x.stitcher.history.kernel_mappings import append_ksymbols, extend_kernel_text
-from perf2x.stitcher.history.keyed_values import KeyedValues
 from perf2x.stitcher.history.profile_mappings import AddressLayout, MergedMappings, merge_mappings
 
 

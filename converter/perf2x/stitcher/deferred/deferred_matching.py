@@ -20,8 +20,8 @@ from functools import cached_property
 import numpy as np
 
 from perf2x.base.columnar.arrays import I32, I64, U64, Bools
+from perf2x.base.columnar.keyed_values import KeyedTimes, distance
 from perf2x.model.recording.sideband import Comms, DeferredChains
-from perf2x.stitcher.history.keyed_values import KeyedTimes, distance
 
 COOKIE_REUSE_NS = 100_000_000_000
 """A cookie cannot recur sooner: its counter has 31 bits, and 2³¹ kernel entries on one CPU take longer."""

@@ -11,10 +11,10 @@ import numpy as np
 from msgspec import Struct
 
 from perf2x.base.columnar.arrays import I32, I64, U64, Bools
+from perf2x.base.columnar.keyed_values import FOREVER, KeyedTimes
 from perf2x.base.columnar.unique import group_rows, unique
 from perf2x.model.recording.sideband import Losts, Sideband
 from perf2x.stitcher.deferred.deferred_matching import DeferredRecords
-from perf2x.stitcher.history.keyed_values import FOREVER, KeyedTimes
 
 
 class MissingReason(StrEnum):

@@ -11,10 +11,10 @@ import numpy as np
 from msgspec import Struct
 
 from perf2x.base.columnar.arrays import I64, U64, Bools
+from perf2x.base.columnar.keyed_values import KeyedValues
 from perf2x.base.columnar.unique import group_rows, rows_by, unique
 from perf2x.model.recording.sideband import Comms, Ksymbols, Mmaps, Tasks
 from perf2x.stitcher.history.kernel_mappings import end_addresses, is_kernel_mapping
-from perf2x.stitcher.history.keyed_values import KeyedValues
 from perf2x.stitcher.history.overlapping_mappings import OverlappingRanges
 
 KERNEL = -2

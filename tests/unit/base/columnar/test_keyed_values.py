@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perf2x.stitcher.history.keyed_values import KeyedValues
+from perf2x.base.columnar.keyed_values import KeyedValues
 
 KEYS = st.sampled_from([-2, -1, 0, 5, 7, 2**40])
 SETTINGS = st.lists(st.tuples(KEYS, st.integers(0, 20), st.integers(0, 99)), max_size=30)

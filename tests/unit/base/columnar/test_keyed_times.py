@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from perf2x.stitcher.history.keyed_values import FOREVER, KeyedTimes
+from perf2x.base.columnar.keyed_values import FOREVER, KeyedTimes
 
 LAST = 2**64 - 1
 
