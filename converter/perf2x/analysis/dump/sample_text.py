@@ -11,8 +11,17 @@ from perf2x.reader.records.tracepoint_decoder import decode_fields
 from perf2x.reader.session_builder import SessionBuilder
 
 _ABI = {0: "none", 1: "32-bit", 2: "64-bit"}
-_FLAGS = ((0, "M"), (1, "P"), (2, "X"), (3, "A"))
-"""Bits of Branches.flags with a letter of their own: mispredicted, predicted, in a transaction, abort."""
+_FLAGS = ((0, "M"), (1, "P"), (3, "A"), (2, "T"))
+"""Bits of Branches.flags with a letter of their own: mispredicted, predicted, abort, in a transaction."""
+_BRANCHES = (
+    "", "COND", "UNCOND", "IND", "CALL", "IND_CALL", "RET", "SYSCALL", "SYSRET", "COND_CALL", "COND_RET", "ERET", "IRQ",
+    "SERROR", "NO_TX", "FAULT_ALGN", "FAULT_DATA", "FAULT_INST", "ARCH_1", "ARCH_2", "ARCH_3", "ARCH_4", "ARCH_5",
+    *[""] * 8,
+)  # fmt: skip
+"""Words for types of branches (branch.c in tools/perf/util); from _NEW on, the type is in a field of its own."""
+_NEW = 15
+_SPECULATION = ("", "SPEC_WRONG_PATH", "NON_SPEC_CORRECT_PATH", "SPEC_CORRECT_PATH")
+_PRIVILEGES = ("", " user", " kernel", " hv", *[""] * 4)
 
 
 def sample_lines(batch: Samples, row: int, event: Event, session: SessionBuilder, misc: int) -> Iterator[str]:
@@ -46,7 +55,10 @@ def _branch_lines(batch: Samples, row: int) -> Iterator[str]:
         flags = int(branches.flags[entry])
         letters = "".join(letter if flags >> bit & 1 else " " for bit, letter in _FLAGS)
         ends = f"{int(branches.from_ip[entry]):016x} -> {int(branches.to_ip[entry]):016x}"
-        yield f"..... {number:2}: {ends} {flags >> 4 & 0xFFFF} cycles  {letters} {flags:#x}"
+        kind, new = flags >> 20 & 0xF, flags >> 26 & 0xF
+        words = f"{_BRANCHES[kind + (new if kind == _NEW else 0)]} {_SPECULATION[flags >> 24 & 3]}"
+        rest = f"{flags >> 33:x} {words}{_PRIVILEGES[flags >> 30 & 7]}".rstrip()
+        yield f"..... {number:2}: {ends} {flags >> 4 & 0xFFFF} cycles {letters} {rest}"
     counters = batch.extra.get("branch_counters")
     if counters is not None and last > first:
         yield f"... branch stack counters: {' '.join(f'{int(value):#x}' for value in counters.row(row))}"

@@ -102,6 +102,25 @@ def test_every_record_type_is_formatted(tmp_path: Path) -> None:
     assert not [line for line in whole if "damaged" in line]
 
 
+def test_branches_are_worded_as_in_perf(tmp_path: Path) -> None:
+    """As ``perf script -D`` prints them (7.2), and the privilege behind that."""
+    event = forge.Event(sample_type=k.IP | k.BRANCH_STACK, branch_sample_type=9)
+    branches = (
+        forge.Branch(16, 32, mispred=1, cycles=7, type=1, spec=2, priv=1),
+        forge.Branch(17, 33, predicted=1, abort=1, in_tx=1, type=9, priv=2),
+        forge.Branch(18, 34, type=15, new_type=0, spec=3, priv=3), forge.Branch(19, 35, type=15, new_type=15, priv=7),
+    )  # fmt: skip
+    path = tmp_path / "perf.data"
+    path.write_bytes(forge.write_file(forge.Session(events=(event,)), [forge.Sample(branches=branches)]))
+    lines = [line for line in dump_lines(str(path), DumpOptions(verbose=True)) if " -> " in line]
+    assert lines == [
+        f".....  0: {16:016x} -> {32:016x} 7 cycles M    0 COND NON_SPEC_CORRECT_PATH user",
+        f".....  1: {17:016x} -> {33:016x} 0 cycles  PAT 0 COND_CALL  kernel",
+        f".....  2: {18:016x} -> {34:016x} 0 cycles      0 FAULT_ALGN SPEC_CORRECT_PATH hv",
+        f".....  3: {19:016x} -> {35:016x} 0 cycles      0",
+    ]
+
+
 def test_the_command_prints_the_dump(tmp_path: Path) -> None:
     path = _path(
         tmp_path, forge.Comm(pid=1, tid=1, comm="a\x1b[31m\nb", stamp=STAMP), forge.Comm(pid=1, tid=1, comm="x")
