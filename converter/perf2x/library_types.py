@@ -41,6 +41,8 @@ class TableOptions(TypedDict, total=False):
     """The part of the recording to take."""
     grouping: Grouping
     """Grouping of the samples of that part."""
+    itrace: str
+    """Samples to make of Arm SPE trace, by perf's letters; empty: all."""
     where: str
     """Condition of SQL on the recordings and samples of datasets; empty: none."""
     off_cpu: Literal["", "apart", "beside", "merged"]

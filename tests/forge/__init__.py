@@ -34,6 +34,8 @@ from tests.forge.records import (
 from tests.forge.samples import Branch, GroupRead, ReadValue, Registers, Sample
 from tests.forge.session import Session, write_file
 from tests.forge.userspace import (
+    Auxtrace,
+    AuxtraceInfo,
     BuildId,
     Compressed,
     EventUpdate,
@@ -48,6 +50,8 @@ from tests.forge.userspace import (
 
 __all__ = [
     "Aux",
+    "Auxtrace",
+    "AuxtraceInfo",
     "BpfEvent",
     "Branch",
     "BuildId",

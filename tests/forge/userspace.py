@@ -117,9 +117,48 @@ class TimeConv(UserRecord):
     shift: int = 31
     mult: int = 1
     zero: int = 0
+    cycles: int = 0
+    mask: int = 0
+    short: bool = False
+    """Ticks wrap at ``mask``."""
 
     def payload(self, order: str) -> bytes:
-        return struct.pack(order + "QQQQQBB6x", self.shift, self.mult, self.zero, 0, 0, 1, 0)
+        numbers = self.shift, self.mult, self.zero, self.cycles, self.mask
+        return struct.pack(order + "QQQQQBB6x", *numbers, 1, self.short)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuxtraceInfo(UserRecord):
+    """AUXTRACE_INFO: the kind of hardware trace, and words whose meaning depends on it."""
+
+    number = 70
+    kind: int = 1
+    words: tuple[int, ...] = ()
+
+    def payload(self, order: str) -> bytes:
+        return struct.pack(order + f"II{len(self.words)}Q", self.kind, 0, *self.words)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Auxtrace(UserRecord):
+    """AUXTRACE: the trace follows the record and is not counted in its size."""
+
+    number = 71
+    data: bytes = b""
+    offset: int = 0
+    idx: int = 0
+    tid: int = -1
+    cpu: int = 0
+
+    def payload(self, order: str) -> bytes:
+        return struct.pack(order + "QQQIiiI", len(self._padded), self.offset, 0x1234, self.idx, self.tid, self.cpu, 0)
+
+    @property
+    def _padded(self) -> bytes:
+        return self.data + bytes(-len(self.data) % 8)
+
+    def encode(self, events: Sequence[Event], order: str) -> bytes:
+        return super().encode(events, order) + self._padded
 
 
 @dataclass(frozen=True, kw_only=True)

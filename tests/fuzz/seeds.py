@@ -23,6 +23,7 @@ from tests.fuzz.server import URL
 from tests.support import phone_recording
 from tests.support.command import perf2x
 from tests.support.recordings import CORPUS, ROOT
+from tests.support.spe_traces import recording
 
 LANGUAGES = ROOT / "tests" / "unit" / "symbolizer" / "data" / "lang"
 DEMO = CORPUS / "common" / "symfs" / "demo"
@@ -74,6 +75,7 @@ def _recordings() -> Iterator[Seed]:
 def _forged() -> Iterator[Seed]:
     for name, session in SESSIONS.items():
         yield Seed("forged", name, write_file(session, records()), RECORDING)
+    yield Seed("forged", "Arm SPE", recording(0), RECORDING)
     for number in (simpleperf.FILE, simpleperf.FILE2):
         data = write_file(phone_recording.session(number), [*_own_records(), *phone_recording.records()])
         yield Seed("simpleperf", f"files {number}", data, RECORDING, words=())

@@ -28,7 +28,7 @@ from tests.support.command import perf2x
 from tests.support.recordings import CORPUS, ROOT
 from tests.support.rich_recording import MS
 from tests.support.tiny_elf import TinySection, TinySymbol, symbol_sections, tiny_elf
-from tests.support.traced_program import FOLDER, NAMES, OFFSET, SIZE, START, samples, taken
+from tests.support.traced_program import FOLDER, NAMES, OFFSET, SIZE, START, samples, spe_recording, taken
 
 FORMATS = (*available(EMITTERS), FORMAT)
 CODE = tuple(name for name in available(EMITTERS) if load_emitter(name)().needs.code is not None)
@@ -66,6 +66,7 @@ CASES: dict[str, tuple[Case, ...]] = {
             name: Case(("--event", "all")) for name in FORMATS if name != "collapsed"
         }),
     ),
+    "itrace": (Case(("--itrace", "M"), on="spe"),),
     "pids": (Case(("--pid", "200")),),
     "tids": (Case(("--tid", "101")),),
     "comms": (Case(("--comm", "dbase")),),
@@ -227,6 +228,13 @@ class Place:
             shutil.copy(FOLDER / name, self.folder / "code/src" / name)
         shutil.copy(FOLDER / "hot-gcc", self.folder / "code/src/hot-old")
         return ("code/perf.data", "--symfs", "code")
+
+    @cached_property
+    def spe(self) -> tuple[str, ...]:
+        (self.folder / "spe/src").mkdir(parents=True)
+        (self.folder / "spe/perf.data").write_bytes(spe_recording("hot-gcc"))
+        shutil.copy(FOLDER / "hot-gcc", self.folder / "spe/src/hot-gcc")
+        return ("spe/perf.data", "--symfs", "spe")
 
     @cached_property
     def deferred(self) -> tuple[str, ...]:

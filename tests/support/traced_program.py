@@ -5,7 +5,7 @@
 
 import sys
 
-from tests.forge import Branch, Comm, Event, Mmap2, Sample, Stamp, write_file
+from tests.forge import Branch, Comm, Event, Mmap2, Sample, Stamp, spe, write_file
 from tests.forge import kernel as k
 from tests.forge.features import Features
 from tests.forge.records import Record
@@ -47,6 +47,22 @@ def recording(name: str, event: Event = EVENT) -> bytes:
     ]
     session = Session(events=(event,), features=Features(arch="x86_64", os_release="6.18.0", version="7.2"))
     return write_file(session, [*sideband, *samples(taken(name))])
+
+
+def spe_recording(name: str) -> bytes:
+    """The branches as Arm SPE traces them, every third of a program that also accessed memory; some not taken."""
+    data = b""
+    for at, one in enumerate(taken(name)[::3]):
+        jump = spe.target(one.to_ip) + spe.events(1, *([7] if one.mispred else []))
+        memory = spe.data(0x7F00 + 8 * at) + spe.events(1, 2) + spe.source(at % 8 * 2)
+        ran = spe.operation(2, 0) + jump if at % 4 else spe.operation(1, at % 3 % 2) + memory
+        data += spe.instruction(one.from_ip) + spe.context(PID) + ran + spe.counter(0, 5 + at % 9)
+        data += spe.timestamp(30 + at)
+        if at % 5 == 0:
+            data += spe.instruction(one.from_ip) + spe.operation(2, 1) + spe.events(6) + spe.target(one.from_ip + 4)
+            data += spe.context(PID) + spe.timestamp(30 + at)
+    place = Mmap2(pid=PID, tid=PID, addr=START, len=SIZE, pgoff=OFFSET, filename=f"/src/{name}", misc=2, event=1)
+    return write_file(spe.spe_session(), spe.spe_records([spe.Buffer(data)], [place]))
 
 
 if __name__ == "__main__":

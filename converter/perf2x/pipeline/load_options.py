@@ -50,6 +50,8 @@ class LoadOptions(Struct, frozen=True):
     """The part of the recording to take."""
     grouping: Grouping = field(default_factory=Grouping)
     """Grouping of the samples of that part."""
+    itrace: str = ""
+    """Samples to make of Arm SPE trace, by perf's letters; empty: all."""
     where: str = ""
     """Condition of SQL on columns of a dataset's tables of recordings and samples; empty: none."""
     off_cpu: str = ""

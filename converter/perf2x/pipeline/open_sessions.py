@@ -105,7 +105,9 @@ def _open(one: Input, context: LoadContext) -> Recording:
 
     source = "" if one.path == one.name else one.name
     progress = context.progress_of("indexing")
-    return open_recording(one.path, source=source, diagnostics=context.diagnostics, progress=progress)
+    return open_recording(
+        one.path, source=source, diagnostics=context.diagnostics, progress=progress, itrace=context.options.itrace
+    )
 
 
 def _reopen(one: Input, context: LoadContext) -> Recording:

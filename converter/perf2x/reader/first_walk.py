@@ -25,8 +25,24 @@ SPAN = 2 << 20
 FEW_RECORDS = 8192
 """A block with fewer records goes on beyond ``SPAN``: records with user stack dumps are large, and calls cost by the
 record."""
+_AUXTRACE_SIZE = HEADER_SIZE + 36
 LARGEST_BLOCK = 64 << 20
 """Bytes at which a block ends, however few its records."""
+
+
+class TraceBlock(Struct, frozen=True):
+    """Hardware trace behind an AUXTRACE record: bytes [start, stop) of a section."""
+
+    section: DataSection
+    start: int
+    stop: int
+    offset: int
+    """Offset of its first byte in the AUX buffer, which counts on when that wraps."""
+    queue: int
+    """Number of the buffer."""
+    tid: int
+    """Thread that was traced, −1 for all of a CPU."""
+    cpu: int
 
 
 class _Findings(Struct):
@@ -34,6 +50,7 @@ class _Findings(Struct):
 
     damage: list[Count] = field(default_factory=list)
     tracing_data: list[U8] = field(default_factory=list)
+    traces: list[TraceBlock] = field(default_factory=list)
     kallsyms: U8 | None = None
     uncounted: dict[int, int] = field(default_factory=dict)
 
@@ -63,6 +80,11 @@ class FirstWalk:
     def tracing_data(self) -> list[U8]:
         """Data of the HEADER_TRACING_DATA records so far, in file order."""
         return self._findings.tracing_data
+
+    @property
+    def traces(self) -> list[TraceBlock]:
+        """Blocks of hardware trace so far, in file order."""
+        return self._findings.traces
 
     @property
     def kallsyms(self) -> U8 | None:
@@ -245,6 +267,10 @@ class _SectionWalk:
             )  # fmt: skip
         if not wide:
             self._findings.tracing_data.append(data)
+        elif size >= _AUXTRACE_SIZE:
+            offset, _, *numbers = struct.unpack_from(self._order + "QQIii", record, HEADER_SIZE + 8)
+            block = TraceBlock(self._section, self.at, self.at + len(data), offset, *numbers)
+            self._findings.traces.append(block)
         self.at += len(data)
 
     def _pass_wide(self, kind: int) -> bool:

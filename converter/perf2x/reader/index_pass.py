@@ -19,7 +19,7 @@ from perf2x.model.recording.sideband import Sideband
 from perf2x.reader.block import Block, RecordStream
 from perf2x.reader.event_table import EventTable
 from perf2x.reader.file_clock import FileClock
-from perf2x.reader.first_walk import FirstWalk
+from perf2x.reader.first_walk import FirstWalk, TraceBlock
 from perf2x.reader.loss_notes import note_losses
 from perf2x.reader.open_input import OpenedInput
 from perf2x.reader.records.decoders import DECODERS
@@ -49,6 +49,7 @@ class RecordingIndex(Struct, frozen=True, eq=False):
     """By block: rows of the records that are no samples."""
     delivered: list[DeliveredSamples] | None
     """By block: samples that group reads are delivered as; None when the recording has no group reads."""
+    traces: list[TraceBlock]
 
 
 def run_index_pass(opened: OpenedInput, diagnostics: Diagnostics, progress: Progress | None = None) -> RecordingIndex:
@@ -69,7 +70,7 @@ def run_index_pass(opened: OpenedInput, diagnostics: Diagnostics, progress: Prog
         opened.builder.add_feature(Feature.TRACING_DATA, data.tobytes())
     if walk.kallsyms is not None:
         opened.builder.kallsyms = walk.kallsyms.tobytes()
-    index = collector.finish(walk.finish(), walk.uncounted)
+    index = collector.finish(walk)
     _note_unknown(index, diagnostics, collector.counts)
     note_losses(index.session, index.sideband, diagnostics)
     return index
@@ -124,9 +125,10 @@ class _Collector:
             self._sideband.decode_waiting()
             self._diagnostics.absorb(damage)
 
-    def finish(self, stream: RecordStream, uncounted: dict[int, int]) -> RecordingIndex:
-        """Return the index of the whole stream."""
-        for kind, number in uncounted.items():
+    def finish(self, walk: FirstWalk) -> RecordingIndex:
+        """Return the index of the whole stream, which was walked to its end."""
+        stream = walk.finish()
+        for kind, number in walk.uncounted.items():
             self.counts[kind] = self.counts.get(kind, 0) + number
         delivered = self._splitter.finish(len(self._owners)) if self._splitter.parts else None
         session, sideband = self._builder.session(), self._sideband.finish(self.counts, stream.end)
@@ -141,6 +143,7 @@ class _Collector:
             owners=self._owners,
             others=self._others,
             delivered=delivered,
+            traces=walk.traces,
         )
 
     def _count(self, samples: int, others: U32) -> frozenset[int]:

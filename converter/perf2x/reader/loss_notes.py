@@ -4,13 +4,20 @@ from typing import Any
 
 import numpy as np
 
+from perf2x.base.abi.hardware_trace import is_decoded
 from perf2x.base.abi.perffile import UserRecordType
+from perf2x.base.abi.uapi import AuxFlag
 from perf2x.base.columnar.arrays import I32, U64
 from perf2x.base.columnar.unique import rows_by
 from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.recording.events import Session
 from perf2x.model.recording.sideband import Sideband
 
+_TRACE_LOSSES = {
+    AuxFlag.TRUNCATED: "record with a larger buffer for hardware trace (-m ,16M) or a longer period",
+    AuxFlag.PARTIAL: "hardware trace was not read in time, or was switched off: record with a longer period",
+    AuxFlag.COLLISION: "operations came faster than they could be sampled: record with a longer period",
+}
 ADVICE = "record with a larger buffer (-m) or a lower rate (-F)"
 
 
@@ -34,10 +41,13 @@ def note_losses(session: Session, sideband: Sideband, diagnostics: Diagnostics) 
         "the kernel paused events that fired too often: record with a lower rate (-F)",
         count=len(stopped), where=_by_event(session, stopped, np.ones(len(stopped), np.uint64)),
     )  # fmt: skip
+    for flag, advice in _TRACE_LOSSES.items():
+        lacking = int(np.count_nonzero(sideband.auxes.flags & np.uint64(flag)))
+        diagnostics.add(f"trace_{flag.name.lower()}", Severity.LOSS, advice, lacking)
     diagnostics.add(
         "hardware_trace", Severity.LOSS,
         _trace_advice(session),
-        count=sideband.record_counts.get(UserRecordType.AUXTRACE.name, 0),
+        count=0 if is_decoded(session.features) else sideband.record_counts.get(UserRecordType.AUXTRACE.name, 0),
     )  # fmt: skip
 
 

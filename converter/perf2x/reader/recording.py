@@ -17,12 +17,14 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
+from perf2x.base.abi.hardware_trace import is_decoded
 from perf2x.base.abi.perffile import UserRecordType
 from perf2x.base.abi.uapi import RecordType
 from perf2x.base.columnar.arrays import I32, I64, U64, Bools
 from perf2x.base.columnar.unique import rows_by
+from perf2x.base.errors import SettingError
 from perf2x.model.diagnostics import Diagnostics, Severity
-from perf2x.model.recording.events import ALL, Event, Others, Samples, Session, Shard, Want
+from perf2x.model.recording.events import ALL, Event, Others, Recording, Samples, Session, Shard, Want
 from perf2x.model.recording.sample_batches import join_batches, select_rows, take_rows
 from perf2x.model.recording.sideband import Sideband
 from perf2x.reader.block import Block, RecordStream
@@ -38,16 +40,29 @@ from perf2x.reader.records.variable_fields import DeliveredSamples
 
 
 def open_recording(
-    path: str, *, source: str = "", diagnostics: Diagnostics | None = None, progress: Progress | None = None
-) -> "PerfRecording":
+    path: str,
+    *,
+    source: str = "",
+    diagnostics: Diagnostics | None = None,
+    progress: Progress | None = None,
+    itrace: str = "",
+) -> Recording:
     """Open a recording and run the index pass; ``path`` "-" is standard input.
 
     ``source`` is the input's name in the session where it is not the path. ``progress`` is called with bytes done and
-    bytes in all. FormatError when the input cannot be read.
+    bytes in all. ``itrace`` chooses the samples to make of Arm SPE trace, as in perf; "": all. FormatError when the
+    input cannot be read, SettingError for an ``itrace`` that chooses none of its trace.
     """
     diagnostics = Diagnostics() if diagnostics is None else diagnostics
     index = run_index_pass(open_input(path, source, diagnostics), diagnostics, progress)
-    return PerfRecording(index, _DecodingGroups.of(index.session.events), diagnostics)
+    recording = PerfRecording(index, _DecodingGroups.of(index.session.events), diagnostics)
+    if index.traces and index.session.events and is_decoded(index.session.features):
+        from perf2x.reader.spe.spe_recording import SpeRecording
+
+        return SpeRecording(recording, index.traces, itrace)
+    if itrace:
+        raise SettingError("", "itrace", ": the recording has no Arm SPE trace; record with: perf record -e arm_spe//")
+    return recording
 
 
 class PerfRecording(Struct, frozen=True, eq=False):

@@ -30,6 +30,8 @@ from perf2x.reader.header.section_reader import SectionError, SectionReader, tex
 from perf2x.reader.header.symbol_sections import read_files
 from perf2x.reader.records.record_types import RECORD_NAMES
 
+_SHORT_CLOCK = 18
+"""Bytes by which newer versions of perf made TIME_CONV longer, for clocks that wrap."""
 _NAMES = {int(feature): feature.name.lower() for feature in Feature}
 
 
@@ -44,6 +46,10 @@ class SessionBuilder(Struct):
     features: dict[str, Any] = field(default_factory=dict)
     build_ids: dict[str, bytes] = field(default_factory=dict)
     kcore_dir: str = ""
+    trace: dict[str, Any] = field(default_factory=dict)
+    """Kind of hardware trace, from AUXTRACE_INFO."""
+    ticks: dict[str, int] = field(default_factory=dict)
+    """Clock of the processor in nanoseconds, from TIME_CONV."""
     recorded_files: dict[str, RecordedFile] = field(default_factory=dict)
     kallsyms: bytes = b""
     _named: set[int] = field(default_factory=set)
@@ -140,7 +146,12 @@ class SessionBuilder(Struct):
             elif kind == UserRecordType.HEADER_EVENT_TYPE:
                 self.features.setdefault("event_types", {})[section.u64()] = text(section.take(section.left))
             elif kind == UserRecordType.AUXTRACE_INFO:
-                self.features["hardware_trace"] = hardware_trace(section.numbers("I")[0])
+                number, _ = section.numbers("II")
+                self.trace = hardware_trace(number, section.numbers(f"{section.left // 8}Q"))
+            elif kind == UserRecordType.TIME_CONV:
+                self.ticks = dict(zip(("shift", "mult", "zero"), section.numbers("QQQ"), strict=True))
+                if section.left >= _SHORT_CLOCK:
+                    self.ticks |= dict(zip(("cycles", "mask", "_", "short"), section.numbers("QQBB"), strict=True))
             elif kind == SimpleperfRecordType.SIMPLEPERF_EVENT_ID:
                 for _ in range(section.fitting(section.u64(), 16)):
                     self.events.own(*section.numbers("QQ"))
@@ -205,6 +216,8 @@ class SessionBuilder(Struct):
         known, clock = self.features, self.features.get("clock_data")
         self._name_tracepoints()
         self._join_groups()
+        if self.trace:
+            self.features["hardware_trace"] = self.trace | ({"clock": self.ticks} if self.ticks else {})
         clock_id = clock["clockid"] if clock else next((e.clockid for e in self.events.events), -1)
         return Session(
             source=self.source,

@@ -27,6 +27,8 @@ from perf2x.stitcher.history.mapping_lookup import MappingLookup, lookup_context
 from perf2x.stitcher.process_history import ProcessHistory
 
 _MISPREDICTED = np.uint64(1)
+_NOT_TAKEN = np.uint64(1 << 33)
+"""Bit of struct branch_flags (tools/perf/util/branch.h), which perf sets in samples of Arm SPE."""
 """Bit of struct perf_branch_entry's flags."""
 _MANY_ROWS = 1 << 20
 
@@ -82,7 +84,8 @@ class CodeCounter:
         source = self._code.offsets(epoch[sample], branches.from_ip)
         target = self._code.offsets(epoch[sample], branches.to_ip)
         inside = (source != EXTERNAL) | (target != EXTERNAL)
-        kept = np.flatnonzero(user if self._request.steps_over == "kernel" else inside)
+        taken = branches.flags & _NOT_TAKEN == 0
+        kept = np.flatnonzero(taken & (user if self._request.steps_over == "kernel" else inside))
         following = next_branches(source[kept], target[kept], sample[kept])
         told = inside[kept]
         rows = kept[told]

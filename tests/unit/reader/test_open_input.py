@@ -184,7 +184,6 @@ def test_trace_data_between_records_is_skipped(tmp_path: Path, expected: object)
             "Intel PT is not decoded; where its programs are: perf inject --itrace=i100usl -i perf.data",
         ),
         (3, "Arm CoreSight ETM is not decoded; where its programs are: perf inject --itrace=i1000il "),
-        (4, "Arm SPE is not decoded; where its programs are: perf inject --itrace=i1i "),
         (6, "HiSilicon PTT is not decoded, and perf inject makes no samples of it"),
         (99, "hardware trace is not decoded, and perf inject makes no samples of it"),
     ],

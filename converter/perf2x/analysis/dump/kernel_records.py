@@ -71,6 +71,12 @@ def _throttle_text(columns: Columns, row: int, misc: int) -> str:
     return f": id {columns['owner_id'][row]} time {columns['own_time'][row]}"
 
 
+def _aux_text(columns: Columns, row: int, misc: int) -> str:
+    numbers = (f"{name}: {int(columns[name][row]):#x}" for name in ("offset", "size", "flags"))
+    letters = "".join(letter for bit, letter in enumerate("TOPC") if int(columns["flags"][row]) >> bit & 1)
+    return f" {' '.join(numbers)} [{letters}]".replace(" 0x0", " 0")
+
+
 def _ksymbol_text(columns: Columns, row: int, misc: int) -> str:
     flags = int(columns["unregister"][row])
     place = f"addr {int(columns['start'][row]):x} len {columns['length'][row]}"
@@ -115,6 +121,7 @@ _FORMATTERS: dict[int, RecordFormatter] = {
     RecordType.LOST_SAMPLES: _lost_samples_text,
     RecordType.THROTTLE: _throttle_text,
     RecordType.UNTHROTTLE: _throttle_text,
+    RecordType.AUX: _aux_text,
     RecordType.KSYMBOL: _ksymbol_text,
     RecordType.SWITCH: _switch_text,
     RecordType.SWITCH_CPU_WIDE: _switch_cpu_wide_text,

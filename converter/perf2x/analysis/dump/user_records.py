@@ -16,7 +16,6 @@ from perf2x.reader.session_builder import SessionBuilder
 
 FIXED_FIELDS: dict[int, tuple[tuple[str, str], ...]] = {
     RecordType.READ: (("pid", "I"), ("tid", "I"), ("value", "Q")),
-    RecordType.AUX: (("offset", "Q"), ("size", "Q"), ("flags", "Q")),
     RecordType.ITRACE_START: (("pid", "I"), ("tid", "I")),
     RecordType.BPF_EVENT: (("type", "H"), ("flags", "H"), ("id", "I")),
     RecordType.TEXT_POKE: (("addr", "Q"), ("old_len", "H"), ("new_len", "H")),

@@ -143,6 +143,14 @@ ATTR_FLAGS = (
 """Bit fields of struct perf_event_attr after ``read_format``, from bit 0 up; ``precise_ip`` is two bits wide."""
 
 
+class AuxFlag(IntEnum):
+    """PERF_AUX_FLAG_*: parts of hardware trace that are missing."""
+
+    TRUNCATED = 1 << 0
+    PARTIAL = 1 << 2
+    COLLISION = 1 << 3
+
+
 class ClockId(IntEnum):
     """Clocks of include/uapi/linux/time.h that times of recordings may be of."""
 

@@ -32,6 +32,13 @@ class FilterFlags(Struct, frozen=True):
     events: Annotated[
         Texts, Option("--event", "-e", metavar="NAME", help="Events by name or glob; for collapsed also all.")
     ] = None
+    itrace: Annotated[
+        str | None,
+        Option(
+            metavar="LETTERS", help="Samples to make of Arm SPE trace, as in perf: bfmtaMi, i100i.", show_default="all"
+        ),
+        Rare,
+    ] = None
     pids: Annotated[Texts, Option("--pid", metavar="PID,…", help="Processes.")] = None
     tids: Annotated[Texts, Option("--tid", metavar="TID,…", help="Threads."), Rare] = None
     comms: Annotated[Texts, Option("--comm", metavar="NAME,…", help="Threads by name or glob.")] = None
@@ -87,6 +94,7 @@ class FilterFlags(Struct, frozen=True):
         return {
             "events": () if self.all_events() else tuple(self.events or ()),
             "choice": self.choice(),
+            "itrace": self.itrace or "",
             "where": self.where or "",
             "allow_empty": self.allow_empty,
         }

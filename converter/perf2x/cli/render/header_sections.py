@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from perf2x.model.number_format import plural
 from perf2x.model.printable_text import one_line
 
 
@@ -64,6 +65,14 @@ def _programs(value: list[Any]) -> str:
     return f"bpf programs: {len(value)}"
 
 
+def _hardware_trace(value: Mapping[str, Any]) -> str:
+    cpus = value.get("cpus", [])
+    kinds = ", ".join(sorted({f"MIDR {cpu['midr']:#x}" for cpu in cpus if "midr" in cpu}))
+    return f"hardware trace: {value['name'] or value['type']}" + (
+        f" of {plural(len(cpus), 'CPU')}, {kinds}" if cpus else ""
+    )
+
+
 def _android(value: Mapping[str, str]) -> str:
     """Lines on the phone, the app, and how simpleperf recorded it."""
     found = {key: one_line(text) for key, text in value.items()}
@@ -110,6 +119,7 @@ _DESCRIBED: dict[str, Callable[[Any], str]] = {
     "group_desc": _groups,
     "compressed": _compression_line,
     "bpf_prog_info": _programs,
+    "hardware_trace": _hardware_trace,
     "tracing_data": _formats,
     "simpleperf_meta_info": _android,
     "simpleperf_file": _recorded_symbols,

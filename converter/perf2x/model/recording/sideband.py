@@ -100,6 +100,17 @@ class Throttles(ColumnTable):
     lifted: Bools
 
 
+class Auxes(ColumnTable):
+    """PERF_RECORD_AUX: a piece of hardware trace that the kernel handed over; PERF_AUX_FLAG_* say what it lacks."""
+
+    time: U64
+    position: I64
+    cpu: I32
+    offset: U64
+    """Offset of its first byte in the CPU's AUX buffer."""
+    flags: U64
+
+
 class Ksymbols(ColumnTable):
     """PERF_RECORD_KSYMBOL: kernel code that came (or went, ``unregister``) at run time: BPF programs, trampolines."""
 
@@ -155,6 +166,7 @@ class Sideband(Struct, frozen=True):
     ksymbols: Ksymbols
     switches: Switches
     throttles: Throttles
+    auxes: Auxes
     cgroups: Cgroups
     namespaces: Namespaces
     record_counts: Mapping[str, int]

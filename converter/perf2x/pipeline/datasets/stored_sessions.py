@@ -28,6 +28,8 @@ def split_stored(inputs: Sequence[Input], context: LoadContext) -> tuple[list[Se
                 raise SettingError(f"{one.name} is not a dataset; ", "where", " chooses samples of datasets")
             others.append(one)
             continue
+        if context.options.itrace:
+            raise SettingError(f"{one.name} is a dataset; ", "itrace", " chooses when a recording is added")
         for ident, session in _sessions_of(one, context):
             if ident in known:
                 raise OptionError(f"{one.name} and {known[ident]} have a recording in common: {session.files[0]}")

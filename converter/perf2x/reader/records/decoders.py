@@ -166,6 +166,11 @@ def _decode_unthrottle(at: FieldCursor, misc: Misc) -> Columns:
     return _decode_throttle(at, misc) | {"lifted": np.ones(len(at), np.bool_)}
 
 
+def _decode_aux(at: FieldCursor, misc: Misc) -> Columns:
+    """struct { header; u64 aux_offset, aux_size, flags; sample_id; }."""
+    return {"offset": at.u64(), "size": at.u64(), "flags": at.u64()}
+
+
 def _decode_ksymbol(at: FieldCursor, misc: Misc) -> Columns:
     """struct { header; u64 addr; u32 len; u16 ksym_type; u16 flags; char name[]; sample_id; }."""
     start = at.u64()
@@ -211,6 +216,7 @@ DECODERS: dict[int, Decoder] = {
     RecordType.LOST: Decoder("losts", _decode_lost),
     RecordType.COMM: Decoder("comms", _decode_comm),
     RecordType.EXIT: Decoder("exits", _decode_task),
+    RecordType.AUX: Decoder("auxes", _decode_aux),
     RecordType.THROTTLE: Decoder("throttles", _decode_throttle),
     RecordType.UNTHROTTLE: Decoder("throttles", _decode_unthrottle),
     RecordType.FORK: Decoder("forks", _decode_task),

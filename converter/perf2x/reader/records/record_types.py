@@ -16,6 +16,7 @@ SESSION_RECORDS = frozenset(
         UserRecordType.EVENT_UPDATE,
         UserRecordType.HEADER_FEATURE,
         UserRecordType.AUXTRACE_INFO,
+        UserRecordType.TIME_CONV,
         SimpleperfRecordType.SIMPLEPERF_EVENT_ID,
     }
 )

@@ -102,6 +102,17 @@ def test_every_record_type_is_formatted(tmp_path: Path) -> None:
     assert not [line for line in whole if "damaged" in line]
 
 
+def test_what_a_trace_lacks_is_said_by_letters(tmp_path: Path) -> None:
+    """Worded as perf 7.2 does."""
+    records = [forge.Aux(offset=at, aux_size=64, flags=flags) for at, flags in ((0, 0), (4096, 5), (8192, 15))]
+    lines = [line.partition("RECORD_")[2] for line in _lines(_path(tmp_path, *records), events=False)]
+    assert lines == [
+        "AUX offset: 0 size: 0x40 flags: 0 []",
+        "AUX offset: 0x1000 size: 0x40 flags: 0x5 [TP]",
+        "AUX offset: 0x2000 size: 0x40 flags: 0xf [TOPC]",
+    ]
+
+
 def test_branches_are_worded_as_in_perf(tmp_path: Path) -> None:
     """As ``perf script -D`` prints them (7.2), and the privilege behind that."""
     event = forge.Event(sample_type=k.IP | k.BRANCH_STACK, branch_sample_type=9)

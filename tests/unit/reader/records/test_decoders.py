@@ -20,6 +20,7 @@ STAMP = Stamp(pid=7, tid=8, time=900, cpu=3)
 SESSION_TYPES = {
     UserRecordType.HEADER_ATTR, UserRecordType.HEADER_EVENT_TYPE, UserRecordType.HEADER_BUILD_ID,
     UserRecordType.EVENT_UPDATE, UserRecordType.HEADER_FEATURE, UserRecordType.AUXTRACE_INFO,
+    UserRecordType.TIME_CONV,
 }  # fmt: skip
 
 
@@ -30,7 +31,6 @@ def _sideband(folder: Path, order: str, *records: forge.Record) -> Sideband:  # 
 
 SKIPPED: dict[int, str] = {
     RecordType.READ: "counter totals of threads that ended (perf record -s); they belong to no stack",
-    RecordType.AUX: "hardware trace needs a decoder of its own",
     RecordType.ITRACE_START: "hardware trace needs a decoder of its own",
     RecordType.BPF_EVENT: "KSYMBOL has the addresses of BPF programs, the header their names",
     RecordType.TEXT_POKE: "patched kernel instructions do not move functions",
@@ -39,14 +39,13 @@ SKIPPED: dict[int, str] = {
     UserRecordType.FINISHED_ROUND: "a hint for sorting a stream; the tables are sorted by time in any case",
     UserRecordType.FINISHED_INIT: "a hint for reading while recording",
     UserRecordType.ID_INDEX: "the attributes hold the ids as well",
-    UserRecordType.AUXTRACE: "hardware trace needs a decoder of its own",
+    UserRecordType.AUXTRACE: "the trace behind it is read instead (Arm SPE), or needs a decoder of its own",
     UserRecordType.AUXTRACE_ERROR: "hardware trace needs a decoder of its own",
     UserRecordType.THREAD_MAP: "requested threads; COMM records name all threads",
     UserRecordType.CPU_MAP: "requested CPUs",
     UserRecordType.STAT_CONFIG: "perf stat counts; it takes no samples",
     UserRecordType.STAT: "perf stat counts; it takes no samples",
     UserRecordType.STAT_ROUND: "perf stat counts; it takes no samples",
-    UserRecordType.TIME_CONV: "turns the time stamp counter of hardware trace into time",
     UserRecordType.COMPRESSED: "the records inside are read instead",
     UserRecordType.COMPRESSED2: "the records inside are read instead",
     UserRecordType.BPF_METADATA: "variables of BPF programs; they belong to no stack",

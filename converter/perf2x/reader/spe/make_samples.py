@@ -1,0 +1,114 @@
+"""Makes samples of Arm SPE records, those of one record one behind the other.
+
+Source of truth: arm_spe_sample in tools/perf/util/arm-spe.c.
+"""
+
+import numpy as np
+from msgspec import Struct
+
+from perf2x.base.abi.uapi import CpuMode
+from perf2x.base.columnar.arrays import I32, I64, U64, Bools
+from perf2x.base.columnar.ragged import Ragged, offsets_of
+from perf2x.model.recording.events import Branches, Samples, Want
+from perf2x.reader.spe.data_sources import uses_memory
+from perf2x.reader.spe.records import Happened, OpClass, TraceRecords
+from perf2x.reader.spe.sample_kinds import SampleKinds
+
+_EVENTS = {
+    "l1d-miss": Happened.L1D_MISS, "l1d-access": Happened.L1D_ACCESS, "llc-miss": Happened.LLC_MISS,
+    "llc-access": Happened.LLC_ACCESS, "tlb-miss": Happened.TLB_MISS, "tlb-access": Happened.TLB_ACCESS,
+    "remote-access": Happened.REMOTE,
+}  # fmt: skip
+_KERNEL_HALF = np.uint64(1 << 63)
+_TYPES = np.array([[0, 1], [4, 9], [6, 10], [2, 1]], np.uint64)
+"""PERF_BR_* by form (not said, call, return, neither) and by whether there is a condition."""
+
+
+class Told(Struct, frozen=True):
+    """Facts on records beyond their packets."""
+
+    position: I64
+    time: U64 | None
+    pid: I32
+    tid: I32
+    cpu: int
+    data_src: U64
+
+
+def kinds_of(records: TraceRecords, kinds: SampleKinds) -> Bools:
+    """(n, kinds) which samples each record makes."""
+    return np.stack([_makes(records, name) for name in kinds.names], axis=1)
+
+
+def _makes(records: TraceRecords, name: str) -> Bools:
+    if name in _EVENTS:
+        return records.had(_EVENTS[name])
+    if name == "branch":
+        return records.is_of(OpClass.BRANCH)
+    return uses_memory(records) if name == "memory" else np.ones(len(records), np.bool_)
+
+
+def make_samples(records: TraceRecords, told: Told, kinds: SampleKinds, first_event: int, want: Want) -> Samples:
+    """Return the samples of records in their order; their events are numbered from ``first_event``."""
+    row, kind = np.nonzero(kinds_of(records, kinds))
+    is_branch, is_instruction = (kind == _number(kinds, name) for name in ("branch", "instructions"))
+    jumps = is_branch | (is_instruction & records.is_of(OpClass.BRANCH)[row])
+    ip = records.pc[row]
+    none = np.uint64(0)
+    branches = _branches(records, row, is_branch, is_instruction, kinds.branches) if Want.BRANCHES in want else None
+    return Samples(
+        event=(kind + first_event).astype(np.int32),
+        position=told.position[row],
+        time=None if told.time is None else told.time[row],
+        pid=told.pid[row],
+        tid=told.tid[row],
+        cpu=np.full(len(row), told.cpu, np.int32),
+        ip=ip,
+        period=np.full(len(row), kinds.period, np.uint64),
+        cpumode=np.where(ip >= _KERNEL_HALF, CpuMode.KERNEL, CpuMode.USER).astype(np.uint8),
+        chain=Ragged(np.zeros(len(row) + 1, np.int64), np.zeros(0, np.uint64)),
+        addr=np.where(jumps, records.target[row], records.data[row]),
+        weight=records.latency[row],
+        data_src=np.where(is_branch, none, told.data_src[row]),
+        branches=branches,
+        extra={"phys_addr": np.where(is_branch, none, records.physical[row])},
+    )
+
+
+def _number(kinds: SampleKinds, name: str) -> int:
+    return kinds.names.index(name) if name in kinds.names else -1
+
+
+def _branches(records: TraceRecords, row: I64, is_branch: Bools, is_instruction: Bools, most: int) -> Branches:
+    """Branch stacks: the branch itself, then the target of the one before, whose source is not known (0)."""
+    carries = is_branch | (is_instruction & (most > 0))
+    own = carries & records.is_of(OpClass.BRANCH)[row]
+    before = carries & (records.previous[row] != 0) & (own < most)
+    pair = np.stack([own, before], axis=1)
+    zeros = np.zeros(len(row), np.uint64)
+
+    def column(of_own: U64, of_before: U64) -> U64:
+        values: U64 = np.stack([of_own, of_before], axis=1)[pair]
+        return values
+
+    return Branches(
+        offsets_of(pair.sum(axis=1)),
+        column(records.pc[row], zeros),
+        column(records.target[row], records.previous[row]),
+        column(_branch_flags(records)[row], zeros),
+    )
+
+
+def _branch_flags(records: TraceRecords) -> U64:
+    """(n,) flags of struct perf_branch_entry, and bit 33: not taken (branch_flags in tools/perf/util/branch.h)."""
+
+    def bit(holds: Bools, place: int) -> U64:
+        return holds.astype(np.uint64) << np.uint64(place)
+
+    missed = records.had(Happened.MISPREDICTED)
+    indirect = records.says(0x02, 0x02) & ~records.says(0x18, 0x08)  # one that is no call is taken for a return
+    form = np.where(indirect, np.uint64(2), records.operation >> np.uint64(3) & np.uint64(3))
+    kind = _TYPES[form.astype(np.int64), (records.operation & np.uint64(1)).astype(np.int64)]
+    flags = bit(missed, 0) | bit(~missed, 1) | bit(records.had(Happened.TRANSACTIONAL), 2)
+    flags |= records.latency << np.uint64(4) | kind << np.uint64(20)
+    return flags | bit(records.had(Happened.NOT_TAKEN), 33)

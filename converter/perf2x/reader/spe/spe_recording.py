@@ -1,0 +1,140 @@
+"""A recording whose Arm SPE trace is read as samples: those that were recorded, then those of its records."""
+
+import hashlib
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from msgspec.structs import replace
+
+from perf2x.base.abi.uapi import SampleType
+from perf2x.base.columnar.arrays import U64, take_rows_of
+from perf2x.model.diagnostics import Diagnostics, Severity
+from perf2x.model.recording.events import ALL, Others, Recording, Samples, Session, Shard, Want
+from perf2x.reader.first_walk import TraceBlock
+from perf2x.reader.records.clamp_values import clamp_samples
+from perf2x.reader.spe.data_sources import data_sources
+from perf2x.reader.spe.make_samples import Told, kinds_of, make_samples
+from perf2x.reader.spe.records import TraceRecords
+from perf2x.reader.spe.sample_kinds import SampleKinds, sample_kinds
+from perf2x.reader.spe.trace_chunks import TraceChunk, cut_trace
+from perf2x.reader.spe.trace_threads import TraceThreads
+
+_BEGINNING = 4096
+"""Bytes of trace that tell recordings apart."""
+
+
+class SpeRecording:
+    """The Recording of model/recording/events.py, with the samples and events of Arm SPE behind the recorded ones."""
+
+    def __init__(self, recording: Recording, blocks: Sequence[TraceBlock], itrace: str) -> None:
+        """Read all blocks once, to cut and to count. SettingError for an ``itrace`` that Arm SPE does not have."""
+        self._recording, self._blocks = recording, blocks
+        session, sideband = recording.session, recording.sideband
+        known: Any = session.features["hardware_trace"]
+        self._kinds = sample_kinds(itrace)
+        self._cpus = _cpus(known, session, blocks)
+        types = {known.get("pmu_type"), *(cpu.get("pmu_type") for cpu in known.get("cpus", ()))}
+        trace = next((event for event in session.events if event.type in types), session.events[0])
+        added = self._kinds.events(session.events, trace)
+        timed = bool(added[0].sample_type & SampleType.TIME)
+        self._ticks: Mapping[str, int] | None = known.get("clock", {}).get("mult") and known["clock"] if timed else None
+        self.session: Session = replace(session, events=session.events + added)
+        self.diagnostics: Diagnostics = recording.diagnostics
+        self._threads = TraceThreads(sideband)
+        self._position = sideband.stream_end
+        self.sideband = replace(sideband, stream_end=self._position + sum(one.stop - one.start for one in blocks))
+        self._chunks: list[TraceChunk] = []
+        self.sample_count = recording.sample_count + self._count(timed)
+
+    def _count(self, timed: bool) -> int:
+        """Cut the trace and count its samples; note damage."""
+        count = bad = 0
+        for chunk, records, damaged in cut_trace(self._blocks):
+            bad += damaged
+            if len(records):
+                self._chunks.append(chunk)
+                count += int(kinds_of(_of_period(records, chunk, self._kinds), self._kinds).sum())
+            chunk.forget()
+        note = self.diagnostics.add
+        note("spe_records_damaged", Severity.LOSS, "Their packets are impossible or missing.", bad)
+        missing = int(timed and self._ticks is None and count > 0)
+        note("spe_clock_missing", Severity.GUESS, "Its samples have no time without a record TIME_CONV.", missing)
+        return count
+
+    @property
+    def beginning(self) -> bytes | None:
+        """Digest of 16 bytes, of the first samples and the first bytes of trace; None without either."""
+        first = self._blocks[0]
+        data = first.section.data[first.start : first.stop][:_BEGINNING].tobytes()
+        seen = (self._recording.beginning or b"") + data
+        return hashlib.blake2b(seen, digest_size=16).digest() if seen else None
+
+    def samples(self, want: Want, shard: Shard = ALL) -> Iterator[Samples]:
+        """Yield the batches of a shard: recorded ones, then those of the trace, each in file order."""
+        yield from self._recording.samples(want, shard)
+        for number, chunk in enumerate(self._chunks):
+            if shard.holds(number, len(self._chunks)):
+                batch = self._batch(chunk, want)
+                if len(batch):
+                    yield batch
+                chunk.forget()
+
+    def others(self, kinds: Collection[int]) -> Iterator[Others]:
+        """Yield the recorded ones."""
+        return self._recording.others(kinds)
+
+    def _batch(self, chunk: TraceChunk, want: Want) -> Samples:
+        records = _of_period(chunk.records()[0], chunk, self._kinds)
+        buffer = chunk.pieces[0]
+        time = None if self._ticks is None else self._times(records, buffer, self._ticks)
+        pid, tid = self._threads.of(records.context.view(np.int64), time, buffer.tid, buffer.cpu)
+        position = records.begin + (self._position + chunk.position)
+        sources = data_sources(records, *self._cpus.get(buffer.cpu, (0, 0)))
+        told = Told(position, time, pid, tid, buffer.cpu, sources)
+        first = len(self.session.events) - len(self._kinds.names)
+        return clamp_samples(make_samples(records, told, self._kinds, first, want))[0]
+
+    def _times(self, records: TraceRecords, buffer: TraceBlock, clock: Mapping[str, int]) -> U64:
+        """(n,) times: without any tick (ts_enable=0), those at which the kernel handed the trace over."""
+        auxes = take_rows_of(self.sideband.auxes, self.sideband.auxes.cpu == buffer.cpu)
+        if records.ticks.any() or not len(auxes):
+            return _times(records.ticks, clock)
+        places = np.searchsorted(auxes.offset, records.begin.astype(np.uint64) + np.uint64(buffer.offset), "right")
+        return auxes.time[np.maximum(places - 1, 0)]
+
+
+def _of_period(records: TraceRecords, chunk: TraceChunk, kinds: SampleKinds) -> TraceRecords:
+    """Every Nth record of a buffer."""
+    if kinds.period == 1:
+        return records
+    return take_rows_of(records, slice(-(chunk.first + 1) % kinds.period, None, kinds.period))
+
+
+def _times(ticks: U64, clock: Mapping[str, int]) -> U64:
+    """(n,) nanoseconds of the recording's clock (tsc_to_perf_time in tools/perf/util/tsc.c).
+
+    Records without a time have that of the one before.
+    """
+    known = np.flatnonzero(ticks)
+    if 0 < len(known) < len(ticks):
+        before = np.searchsorted(known, np.arange(len(ticks)), "right") - 1
+        ticks = ticks[known[np.maximum(before, 0)]]
+    shift, mult, zero = np.uint64(clock["shift"] & 63), np.uint64(clock["mult"]), np.uint64(clock["zero"])
+    if clock.get("short"):
+        cycles = np.uint64(clock["cycles"])
+        ticks = cycles + (ticks - cycles & np.uint64(clock["mask"]))
+    part = ticks & (np.uint64(1) << shift) - np.uint64(1)
+    return zero + (ticks >> shift) * mult + (part * mult >> shift)
+
+
+def _cpus(known: Mapping[str, Any], session: Session, blocks: Sequence[TraceBlock]) -> dict[int, tuple[int, int]]:
+    """Identity (MIDR) and event filters of the CPU of each buffer; −1: of all of them, where they are equal."""
+    if "cpus" not in known:
+        found = re.match(r"(?:0x)?([0-9a-fA-F]{1,16})", str(session.features.get("cpuid", "")))
+        return dict.fromkeys((block.cpu for block in blocks), (int(found[1], 16) if found else 0, 0))
+    cpus = {cpu["cpu"]: (cpu.get("midr", 0), cpu.get("event_filter", 0)) for cpu in known["cpus"]}
+    if len({midr for midr, _ in cpus.values()}) == 1:
+        cpus[-1] = next(iter(cpus.values()))
+    return cpus
