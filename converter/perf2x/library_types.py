@@ -29,6 +29,8 @@ class TableOptions(TypedDict, total=False):
     """Keep the fields of tracepoints, in timelines."""
     stacks: bool
     """False: count samples by event and thread only."""
+    counts: bool
+    """Read what perf stat record counted, as samples without stacks."""
     deferred_missing: Literal["mark", "kernel-only", "drop"]
     """Treatment of samples whose deferred user stack is not in the file."""
     merge_callchains: bool

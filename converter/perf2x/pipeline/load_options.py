@@ -39,6 +39,8 @@ class LoadOptions(Struct, frozen=True):
     """False: only count samples; stacks are read only to tell what became of deferred or copied ones."""
     tracepoint_fields: bool = False
     """Whether samples of a timeline carry the fields of their tracepoint."""
+    counts: bool = False
+    """Whether what perf stat record counted is read, as samples without stacks."""
     deferred_missing: str = "mark"
     merge_callchains: bool = True
     """False: leave deferred user chains where they are and mark the samples that wait for one."""

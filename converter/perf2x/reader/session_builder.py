@@ -33,6 +33,7 @@ class SessionBuilder(Struct):
     features: dict[str, Any] = field(default_factory=dict)
     build_ids: dict[str, bytes] = field(default_factory=dict)
     kcore_dir: str = ""
+    thread_map: list[tuple[int, str]] = field(default_factory=list)
     _named: set[int] = field(default_factory=set)
     """Events whose name was recorded."""
 
@@ -111,6 +112,11 @@ class SessionBuilder(Struct):
                 self.features.setdefault("event_types", {})[section.u64()] = text(section.take(section.left))
             elif kind == UserRecordType.AUXTRACE_INFO:
                 self.features["hardware_trace"] = hardware_trace(section.numbers("I")[0])
+            elif kind == UserRecordType.THREAD_MAP:
+                self.thread_map = thread_map(section)
+            elif kind == UserRecordType.STAT_CONFIG:
+                tagged = dict(stat_config(section))
+                self.features["stat_config"] = {name: tagged.get(tag, 0) for tag, name in enumerate(_STAT_TAGS)}
         except SectionError as error:
             where = f"{UserRecordType(kind).name}: {error}"
             self.diagnostics.add("records_malformed", Severity.LOSS, "A record is cut short or damaged.", where=where)
@@ -190,7 +196,22 @@ class SessionBuilder(Struct):
             build_ids=with_vdso(self.build_ids),
             features=self.features,
             kcore_dir=self.kcore_dir,
+            thread_map=tuple(self.thread_map),
         )
+
+
+_STAT_TAGS = ("aggr_mode", "interval", "scale")
+"""PERF_STAT_CONFIG_TERM__*, from 0."""
+
+
+def thread_map(section: SectionReader) -> list[tuple[int, str]]:
+    """struct { u64 nr; struct { u64 pid; char comm[16]; } entries[nr]; }: signed ids of threads, and names."""
+    return [(pid, text(comm)) for pid, comm in (section.numbers("q16s") for _ in range(section.fitting(section.u64(), 24)))]
+
+
+def stat_config(section: SectionReader) -> list[tuple[int, int]]:
+    """struct { u64 nr; struct { u64 tag, val; } data[nr]; }."""
+    return [section.numbers("QQ") for _ in range(section.fitting(section.u64(), 16))]  # type: ignore[misc]
 
 
 def _wall_clock_offset(clock: Mapping[str, int] | None, clock_id: int) -> int | None:

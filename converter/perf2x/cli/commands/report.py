@@ -54,7 +54,7 @@ def report(
 
     check_size(shown.max_bytes)
     sources, gate = recordings(inputs), DiffGate.of(compared)
-    options = load_options(chosen, grouping, stacks, symbols, unpacking)
+    options = load_options(chosen, grouping, stacks, symbols, unpacking, counts=True)
     check_gates(gates, options.symbols is not None)
     with progress_bar(quiet) as progress:
         loaded, pair = _loaded(sources, shown, compared, matched, options, progress)

@@ -35,7 +35,7 @@ class Firefox:
     needs: ClassVar[Needs] = Needs(
         timeline=True,
         times=True,
-        columns=frozenset({"cpu", "fields"}),
+        columns=frozenset({"cpu", "counts", "fields"}),
         honours=FINISHED | {START_TIME},
         viewer="open it: profiler.firefox.com",
     )

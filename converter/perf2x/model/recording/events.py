@@ -77,6 +77,10 @@ class Session(Struct, frozen=True):
     """Every feature section by lower-case name, decoded to plain JSON-like values."""
     kcore_dir: str = ""
     """Path of ``kcore_dir`` for directory recordings made with --kcore."""
+    thread_map: tuple[tuple[int, str], ...] = ()
+    """Ids and names of the threads that perf was told to watch; −1: all."""
+    counts: bool = False
+    """perf stat recorded it: events were counted, not sampled."""
 
 
 class UserStacks(Struct, frozen=True):
@@ -164,6 +168,8 @@ class Want(Flag):
     BRANCHES = auto()
     RAW = auto()
     EXTRA = auto()
+    COUNTS = auto()
+    """Readings of perf stat, as samples without a stack whose period is what was counted since the one before."""
 
 
 class Shard(Struct, frozen=True):

@@ -14,6 +14,8 @@ SESSION_RECORDS = frozenset(
         UserRecordType.EVENT_UPDATE,
         UserRecordType.HEADER_FEATURE,
         UserRecordType.AUXTRACE_INFO,
+        UserRecordType.THREAD_MAP,
+        UserRecordType.STAT_CONFIG,
     }
 )
 """Records that hold in pipes what header sections hold in files."""
