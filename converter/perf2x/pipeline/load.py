@@ -130,7 +130,8 @@ def _load_session(session: SessionInput, context: LoadContext) -> Loaded:
         profile, deferred, unwound = recording.stitched(selection, context)
     else:
         profile, deferred, unwound = stitch_session(recording, selection, context)
-    has_others = options.value or options.data_objects or context.diagnostics["hardware_trace"]
+    counts = recording.session.counts or context.diagnostics["hardware_trace"]
+    has_others = options.value or options.data_objects or counts
     chains = ChainReport() if has_others else chain_report(profile, recording.session)
     profile, reports = with_times_used(profile, recording, selection, context)
     profile = _count_code(_keep_events(profile, context), recording, selection, context)

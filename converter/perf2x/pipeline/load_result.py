@@ -30,6 +30,11 @@ class EventCount(Struct, frozen=True, omit_defaults=True):
     readings: int = 0
     """Readings of perf stat, where there are these and no samples."""
 
+    @property
+    def rows(self) -> int:
+        """Samples, or readings."""
+        return self.samples or self.readings
+
 
 class Loaded(Struct, frozen=True):
     """A profile and the reports on how it came to be."""

@@ -217,11 +217,12 @@ def stat_config(section: SectionReader) -> list[tuple[int, int]]:
 def _wall_clock_offset(clock: Mapping[str, int] | None, clock_id: int) -> int | None:
     """Distance from recorded times to the time of day.
 
-    CLOCK_REALTIME is that itself; CLOCK_DATA says how long perf took from one look at it to the next.
+    CLOCK_REALTIME is that itself; CLOCK_DATA says how long perf took from one look at it to the next, and has zeros
+    where perf did not look.
     """
     if clock_id == ClockId.REALTIME:
         return 0
-    return clock["wall_clock_ns"] - clock["clockid_time_ns"] if clock else None
+    return clock["wall_clock_ns"] - clock["clockid_time_ns"] if clock and clock["wall_clock_ns"] else None
 
 
 _COPY = re.compile(r"/tmp/perf-(vdso|vdso32|vdsox32)\.so-.{6}")

@@ -59,7 +59,7 @@ def info(
         with limit_unpacking(options.max_unpacked):
             reasons = _missing_name_reasons(loaded, looked_up, progress) if verbose and looked_up is not None else None
     print_report(info_report(loaded, reasons), form.shape)
-    if not loaded.samples:
+    if not loaded.samples and not loaded.recording.session.counts:
         _tell_empty(loaded, quiet)
 
 

@@ -90,7 +90,7 @@ def report_facts(
 
 def _recorded_facts(loaded: "Loaded", size: Limits) -> dict[str, Any]:
     meta, threads = loaded.profile.meta, loaded.profile.threads
-    counted = [pair for pair in zip(loaded.events, loaded.profile.events, strict=False) if pair[0].samples]
+    counted = [pair for pair in zip(loaded.events, loaded.profile.events, strict=False) if pair[0].rows]
     return {
         "command": size.name(" ".join(meta.command_line)),
         "host": size.name(meta.hostname),
@@ -110,6 +110,7 @@ def _recorded_facts(loaded: "Loaded", size: Limits) -> dict[str, Any]:
                 "value": count.value,
                 "frequency": event.frequency,
                 "period": event.period,
+                **({"readings": count.readings} if count.readings else {}),
             }
             for count, event in counted[: max(size.rows, 1)]
         ],

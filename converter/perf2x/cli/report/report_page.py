@@ -103,11 +103,12 @@ def _recorded(facts: Facts, words: Words) -> Iterator[str]:
         yield f"- on {', '.join(machine)}"
     for event in found["events"]:
         rate = f"{event['frequency']:,} Hz" if event["frequency"] else f"every {event['period']:,}"
-        amount = format_amount(event["value"], event["unit"])
-        yield f"- {words.name(event['name'])}: {plural(event['samples'], 'sample')}, {amount}, {rate}"
+        sampled = f"{plural(event['samples'], 'sample')}, ", f", {rate}"
+        before, behind = ("", " counted") if "readings" in event else sampled
+        yield f"- {words.name(event['name'])}: {before}{format_amount(event['value'], event['unit'])}{behind}"
     if found["events_left_out"]:
         yield f"- and {plural(found['events_left_out'], 'event')} more"
-    if measured["samples"]:
+    if measured["functions"]:
         amount = format_amount(measured["value"], measured["unit"])
         yield f"- below: {words.name(measured['event'])}, {amount} in {plural(measured['functions'], 'function')}"
 
@@ -212,7 +213,8 @@ def _changes(rows: Sequence[Facts], wholes: tuple[int, int], unit: str) -> list[
 def _quality(facts: Facts, words: Words) -> Iterator[str]:
     found = facts["quality"]
     kept, recorded = found["samples_kept"], found["samples_recorded"]
-    yield f"- {kept:,} of {recorded:,} samples used" if kept != recorded else f"- {plural(kept, 'sample')}, all used"
+    if recorded:
+        yield f"- {kept:,} of {recorded:,} samples used" if kept != recorded else f"- {plural(kept, 'sample')}, all used"
     if found["frames"]:
         share = format_percent(found["frames_named"], found["frames"])
         yield f"- {share} of {plural(found['frames'], 'frame')} have names"

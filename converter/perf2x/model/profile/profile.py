@@ -99,6 +99,12 @@ def wait_ends(samples: ProfileSamples) -> U64:
     return samples.times + np.where(placed_waits(samples), samples.value, 0).astype(np.uint64)
 
 
+def sampled(profile: Profile) -> Bools:
+    """(samples,) where a row is a sample, not what perf stat read."""
+    kept: Bools = np.array([not event.is_count for event in profile.events], np.bool_)[profile.samples.event]
+    return kept
+
+
 def find_event(profile: Profile, name: str | None) -> int:
     """Row in profile.events of the event the user named, the profile's default for None.
 

@@ -20,6 +20,7 @@ from perf2x.model.recording.events import Samples, Session
 from perf2x.model.recording.sideband import Comms, Readings, Sideband
 from perf2x.model.value_limits import MOST_PERIOD
 
+_ALL = "all threads"
 _AGGR_GLOBAL = 1
 """enum aggr_mode in tools/perf/util/stat.h: CPUs are added up; other modes have several numbers in perf's versions."""
 COUNTED = (
@@ -32,7 +33,7 @@ _BEGIN = np.uint64(1)
 
 def with_thread_names(sideband: Sideband, session: Session) -> Sideband:
     """Return the side-band with the names of the threads that were watched."""
-    named = [entry for entry in session.thread_map if entry[0] >= 0 and entry[1]]
+    named = [(tid, comm or _ALL) for tid, comm in session.thread_map if comm or tid < 0]
     tid = np.array([tid for tid, _ in named], np.int32)
     zeros = np.zeros(len(named), np.int64)
     found = Comms(zeros.astype(np.uint64), zeros, tid, tid, [comm for _, comm in named], zeros > 0)
