@@ -37,6 +37,8 @@ class TableOptions(TypedDict, total=False):
     """False: leave deferred user stacks out."""
     events: tuple[str, ...]
     """Names or globs of the events to keep; empty: all."""
+    beside: bool
+    """Keep the other events, too, behind those to keep."""
     choice: Choice
     """The part of the recording to take."""
     grouping: Grouping

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _TEXTS = ("name", "object")
 _KINDS = {**dict.fromkeys(_TEXTS, np.object_), "low": np.float64, "high": np.float64, "significant": np.bool_}
-"""Types of columns by name, or by its last word; the others are int64."""
+"""Types of columns by name, or by its last word; the others are int64, ratios float64."""
 _ROWS_IN_HTML = 20
 _ROWS_IN_LINE, _NAME_IN_LINE = 3, 40
 """Rows, and characters of a name, in the short form."""
@@ -88,7 +88,8 @@ class ResultTable(ABC):
         """Names of the columns and their values as numpy arrays."""
         for name, values in self.columns.items():
             kind = name.rpartition("_")[2]
-            yield name, np.array(values, _KINDS.get(name) or _KINDS.get(kind, np.int64))
+            is_ratio = any(value is None or isinstance(value, float) for value in values)
+            yield name, np.array(values, _KINDS.get(name) or _KINDS.get(kind, np.float64 if is_ratio else np.int64))
 
 
 def _coded(values: Iterable[str]) -> Coded:

@@ -184,7 +184,8 @@ def _keep_events(profile: Profile, context: LoadContext) -> Profile:
         return profile
     from perf2x.transforms.filters.choice import keep_events
 
-    return keep_events(profile, context.options.events, context.unmatched)
+    kept = keep_events(profile, context.options.events, context.unmatched)
+    return replace(profile, default_event=kept.default_event) if context.options.beside else kept
 
 
 def _count_code(profile: Profile, recording: Recording, selection: Selection, context: LoadContext) -> Profile:

@@ -46,6 +46,8 @@ class LoadOptions(Struct, frozen=True):
     """False: leave deferred user chains where they are and mark the samples that wait for one."""
     events: tuple[str, ...] = ()
     """Names or globs of the events to keep; empty: all."""
+    beside: bool = False
+    """Whether the other events stay, too, behind those to keep."""
     choice: Choice = field(default_factory=Choice)
     """The part of the recording to take."""
     grouping: Grouping = field(default_factory=Grouping)

@@ -28,10 +28,10 @@ class ProfileEvent(Struct, frozen=True):
     """Hz, 0 for fixed-period events."""
     is_wait: bool = False
     """All samples are waits, or times between two tracepoints: ``value`` is their length in nanoseconds."""
-    is_count: bool = False
-    """All samples are readings of perf stat: ``value`` is what was counted up to ``time``, and there are no stacks."""
     leader: int = -1
     """Row of the event whose samples read this one's counter (``{a,b}:S``); −1: it is sampled by itself."""
+    is_count: bool = False
+    """All samples are readings of perf stat: ``value`` is what was counted up to ``time``, and there are no stacks."""
 
 
 class Threads(ColumnTable):
