@@ -28,6 +28,8 @@ Key = tuple[str, str]
 """Name and object of a row."""
 Estimate = tuple[float, float, float]
 """A ratio and its limits."""
+Cell = int | Estimate | None
+"""A cost, or a ratio; None where samples do not tell."""
 
 
 class ColumnSpec(Struct, frozen=True):
@@ -85,47 +87,39 @@ class EventColumn(Struct, frozen=True):
     """None: no ratio."""
     factor: int = 1
 
-    def costs(self, keys: Sequence[Key], sort: str) -> list[int]:
-        """Costs of these rows."""
-        return [_side(row, sort)[0] for row in _rows_of(self.cost, keys)]
-
-    def ratios(self, keys: Sequence[Key], sort: str) -> list[Estimate | None]:
-        """Ratios of these rows; None where samples do not tell."""
-        if self.per is None:
-            return []
-        pairs = zip(_rows_of(self.cost, keys), _rows_of(self.per, keys), strict=True)
-        return [self._ratio(_side(part, sort), _side(whole, sort)) for part, whole in pairs]
-
-    def columns(self, keys: Sequence[Key], sort: str) -> dict[str, Sequence[float | None]]:
-        """Columns of a table: costs, or ratios with ``_low`` and ``_high``."""
-        name = f"{sort}_{self.name}"
-        if self.per is None:
-            return {name: self.costs(keys, sort)}
-        found = [each or (None, None, None) for each in self.ratios(keys, sort)]
-        return {f"{name}{end}": [each[at] for each in found] for at, end in enumerate(("", "_low", "_high"))}
-
-    def texts(self, keys: Sequence[Key], sort: str) -> list[str]:
-        """Shares of the event, or ratios with their limits."""
-        if self.per is None:
-            return [format_percent(cost, self.cost.whole) for cost in self.costs(keys, sort)]
-        return list(map(ratio_text, self.ratios(keys, sort)))
-
     @property
     def parts(self) -> list[Totals]:
         """Tables of its events."""
         return [self.cost, *([self.per] if self.per else [])]
 
     @property
-    def whole(self) -> Estimate | None:
-        """The ratio of all samples."""
-        if self.per is None:
-            return None
-        return self._ratio((self.cost.whole, self.cost.squares), (self.per.whole, self.per.squares))
+    def whole(self) -> Cell:
+        """The cell of all samples."""
+        return self._cell([Total("", "", table.whole, 0, table.squares) for table in self.parts], "self")
 
-    def _ratio(self, part: tuple[int, float], whole: tuple[int, float]) -> Estimate | None:
-        assert self.per is not None
-        sides = (Measured(*part, _typical(self.cost)), Measured(*whole, _typical(self.per)))
-        return ratio(*sides, self.factor)
+    def cells(self, keys: Sequence[Key], sort: str) -> list[Cell]:
+        """The cells of these rows."""
+        found = [{(row.name, row.object): row for row in table.rows} for table in self.parts]
+        return [self._cell([rows.get(key) or Total(*key, 0, 0) for rows in found], sort) for key in keys]
+
+    def _cell(self, rows: Sequence[Total], sort: str) -> Cell:
+        sides = [(row.own, row.own_squares) if sort == "self" else (row.total, row.total_squares) for row in rows]
+        if len(sides) == 1:
+            return sides[0][0]
+        typical = [table.squares / table.whole if table.whole else 0.0 for table in self.parts]
+        return ratio(*(Measured(*side, one) for side, one in zip(sides, typical, strict=True)), self.factor)
+
+    def columns(self, keys: Sequence[Key], sort: str) -> dict[str, Sequence[float | None]]:
+        """Columns of a table: costs, or ratios with ``_low`` and ``_high``."""
+        name, cells = f"{sort}_{self.name}", self.cells(keys, sort)
+        ends = ("", "_low", "_high") if self.per else ("",)
+        return {
+            name + end: [cell[at] if isinstance(cell, tuple) else cell for cell in cells] for at, end in enumerate(ends)
+        }
+
+    def texts(self, keys: Sequence[Key], sort: str) -> list[str]:
+        """Shares of the event, or ratios with their limits."""
+        return [cell_text(cell, self.whole) for cell in self.cells(keys, sort)]
 
 
 def event_columns(profile: Profile, by: str, value: str, names: Sequence[str]) -> list[EventColumn]:
@@ -139,9 +133,9 @@ def event_columns(profile: Profile, by: str, value: str, names: Sequence[str]) -
     return [EventColumn(spec.name, tables[spec.event], tables.get(spec.per), spec.factor) for spec in specs]
 
 
-def wholes(columns: Sequence[EventColumn]) -> dict[str, object]:
-    """What each column has for all samples: a cost, or a ratio with its limits."""
-    return {one.name: one.whole if one.per else one.cost.whole for one in columns}
+def wholes(columns: Sequence[EventColumn]) -> dict[str, Cell]:
+    """The cell of each column for all samples."""
+    return {one.name: one.whole for one in columns}
 
 
 def with_rows_of(table: Totals, beside: Sequence[EventColumn]) -> Totals:
@@ -163,27 +157,14 @@ def ratio(part: Measured, whole: Measured, factor: int) -> Estimate | None:
     return value, low, high
 
 
-def ratio_text(found: Estimate | None) -> str:
-    """``1.2 (0.98–1.5)``, ``1.2`` of exact counts; a dash where samples do not tell."""
-    if found is None:
-        return "–"
-    value, low, high = map(number_text, found)
-    return value if found[1] == found[2] else f"{value} ({low}–{high})"
+def cell_text(cell: Cell, whole: Cell) -> str:
+    """``12.3 %`` of a cost; ``1.2 (0.98–1.5)``, ``1.2`` of exact counts; a dash where samples do not tell."""
+    if cell is None or isinstance(cell, int):
+        return "–" if cell is None or not isinstance(whole, int) else format_percent(cell, whole)
+    value, low, high = map(number_text, cell)
+    return value if cell[1] == cell[2] else f"{value} ({low}–{high})"
 
 
 def number_text(value: float) -> str:
     """Three digits, and all of those before the point."""
     return f"{value:.3g}" if value < _THOUSAND else f"{value:,.0f}"
-
-
-def _typical(table: Totals) -> float:
-    return table.squares / table.whole if table.whole else 0.0
-
-
-def _rows_of(table: Totals, keys: Sequence[Key]) -> Iterator[Total]:
-    found = {(row.name, row.object): row for row in table.rows}
-    return (found.get(key) or Total(*key, 0, 0) for key in keys)
-
-
-def _side(row: Total, sort: str) -> tuple[int, float]:
-    return (row.own, row.own_squares) if sort == "self" else (row.total, row.total_squares)

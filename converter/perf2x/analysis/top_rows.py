@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from perf2x.analysis.event_columns import EventColumn, event_columns, ratio_text, with_rows_of
+from perf2x.analysis.event_columns import EventColumn, cell_text, event_columns, with_rows_of
 from perf2x.analysis.result_table import ResultTable
 from perf2x.analysis.totals import Total, totals
 from perf2x.model.number_format import format_amount, format_percent, plural
@@ -31,7 +31,7 @@ class TopTable(ResultTable):
     @property
     def measured(self) -> str:
         """Samples, their sum, and the number of rows."""
-        ratios = "".join(f", {one.name} {ratio_text(one.whole)}" for one in self.beside if one.per)
+        ratios = "".join(f", {one.name} {cell_text(one.whole, None)}" for one in self.beside if one.per)
         return f"{self.size}{ratios}; showing {len(self.rows):,} of {plural(len(self.whole.rows), self.by)}"
 
     @property
@@ -51,7 +51,12 @@ class TopTable(ResultTable):
             "name": [row.name for row in self.rows],
             "object": [row.object for row in self.rows],
             **self._costs,
-            **{name: cells for one in self.beside for sort in _COLUMNS for name, cells in one.columns(self.keys, sort).items()},
+            **{
+                name: cells
+                for one in self.beside
+                for sort in _COLUMNS
+                for name, cells in one.columns(self.keys, sort).items()
+            },
         }
 
     @property

@@ -85,7 +85,9 @@ def _groups(inputs: Sequence[Input], context: LoadContext) -> Iterator[list[Sess
         recording = _open(one, context)
         session = recording.session
         keep = number < MOST_OPEN or not _can_reopen(one.path)
-        samples = len(recording.sideband.readings) if session.counts and context.options.counts else recording.sample_count
+        samples = (
+            len(recording.sideband.readings) if session.counts and context.options.counts else recording.sample_count
+        )
         part = SessionPart(one, session.source, samples, bool(session.events), recording if keep else None)
         group = groups.setdefault(_key(session) if len(inputs) > 1 else b"", [])
         _check_joinable(group, part)

@@ -206,12 +206,14 @@ _STAT_TAGS = ("aggr_mode", "interval", "scale")
 
 def thread_map(section: SectionReader) -> list[tuple[int, str]]:
     """struct { u64 nr; struct { u64 pid; char comm[16]; } entries[nr]; }: signed ids of threads, and names."""
-    return [(pid, text(comm)) for pid, comm in (section.numbers("q16s") for _ in range(section.fitting(section.u64(), 24)))]
+    return [
+        (pid, text(comm)) for pid, comm in (section.numbers("q16s") for _ in range(section.fitting(section.u64(), 24)))
+    ]
 
 
 def stat_config(section: SectionReader) -> list[tuple[int, int]]:
     """struct { u64 nr; struct { u64 tag, val; } data[nr]; }."""
-    return [section.numbers("QQ") for _ in range(section.fitting(section.u64(), 16))]  # type: ignore[misc]
+    return [section.numbers("QQ") for _ in range(section.fitting(section.u64(), 16))]
 
 
 def _wall_clock_offset(clock: Mapping[str, int] | None, clock_id: int) -> int | None:

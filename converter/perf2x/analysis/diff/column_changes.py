@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from perf2x.analysis.diff.changes import excludes_zero
 from perf2x.analysis.diff.noise import difference_limits
-from perf2x.analysis.event_columns import Estimate, EventColumn, Key, number_text
+from perf2x.analysis.event_columns import Cell, EventColumn, Key, number_text
 from perf2x.model.number_format import format_change
 
 
@@ -18,38 +18,43 @@ class ColumnChange(Struct, frozen=True):
     scale: float
     """Factor of costs after; ratios need none."""
 
-    def sides(self, keys: Sequence[Key], sort: str) -> list[list[float | None]]:
-        """Numbers of the rows before, and after."""
-        if self.before.per:
-            return [[each and each[0] for each in one.ratios(keys, sort)] for one in (self.before, self.after)]
-        after = [round(cost * self.scale) for cost in self.after.costs(keys, sort)]
-        return [[*self.before.costs(keys, sort)], [*after]]
+    def pairs(self, keys: Sequence[Key], sort: str) -> list[tuple[Cell, Cell]]:
+        """Cells of the rows before and after."""
+        after = self.after.cells(keys, sort)
+        scaled = (round(cell * self.scale) if isinstance(cell, int) else cell for cell in after)
+        return list(zip(self.before.cells(keys, sort), scaled, strict=True))
 
-    def columns(self, keys: Sequence[Key], sort: str) -> dict[str, Sequence[float | None]]:
+    def columns(self, keys: Sequence[Key], sort: str) -> dict[str, Sequence[object]]:
         """Columns ``self_X_before`` and ``self_X_after``; of ratios ``self_X_significant``, too."""
-        name, (before, after) = f"{sort}_{self.before.name}", self.sides(keys, sort)
-        found: dict[str, Sequence[float | None]] = {f"{name}_before": before, f"{name}_after": after}
-        if self.before.per:
-            found[f"{name}_significant"] = [_is_significant(*pair) for pair in self._pairs(keys, sort)]
-        return found
+        name, pairs = f"{sort}_{self.before.name}", self.pairs(keys, sort)
+        found: dict[str, Sequence[object]] = {
+            f"{name}_{side}": [number_of(pair[at]) for pair in pairs] for at, side in enumerate(("before", "after"))
+        }
+        return found | ({f"{name}_significant": [_is_significant(*pair) for pair in pairs]} if self.before.per else {})
 
     def texts(self, keys: Sequence[Key], sort: str) -> list[str]:
         """Changes in shares of the event before; ratios before and after, marked where noise explains the change."""
-        if self.before.per:
-            return [_change_text(*pair) for pair in self._pairs(keys, sort)]
-        pairs = zip(*self.sides(keys, sort), strict=True)
-        return [format_change((after or 0) - (before or 0), self.before.cost.whole) for before, after in pairs]
+        whole = self.before.cost.whole
+        return [
+            format_change(after - before, whole)
+            if isinstance(before, int) and isinstance(after, int)
+            else _change_text(before, after)
+            for before, after in self.pairs(keys, sort)
+        ]
 
-    def _pairs(self, keys: Sequence[Key], sort: str) -> list[tuple[Estimate | None, Estimate | None]]:
-        return list(zip(self.before.ratios(keys, sort), self.after.ratios(keys, sort), strict=True))
+
+def number_of(cell: Cell) -> float | None:
+    """A cost, or a ratio without its limits."""
+    return cell[0] if isinstance(cell, tuple) else cell
 
 
-def _is_significant(before: Estimate | None, after: Estimate | None) -> bool:
-    if before is None or after is None:
+def _is_significant(before: Cell, after: Cell) -> bool:
+    if not isinstance(before, tuple) or not isinstance(after, tuple):
         return False
     return excludes_zero(difference_limits(before[0], after[0], before[1:], after[1:]))
 
 
-def _change_text(before: Estimate | None, after: Estimate | None) -> str:
-    shown = " → ".join("–" if one is None else number_text(one[0]) for one in (before, after))
+def _change_text(before: Cell, after: Cell) -> str:
+    numbers = (number_of(before), number_of(after))
+    shown = " → ".join("–" if number is None else number_text(number) for number in numbers)
     return shown if _is_significant(before, after) or before == after else f"~{shown}"

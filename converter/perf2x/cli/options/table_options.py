@@ -7,6 +7,16 @@ from typer import Option
 
 from perf2x.base.errors import SettingError
 
+Columns = Annotated[
+    list[str] | None,
+    Option(
+        "--column",
+        metavar="NAME",
+        help="Add a column: another event, all of them, or a ratio of two: ipc, mpki (cache misses per 1,000 "
+        "instructions), mispredicts (per branch), A/B; repeatable.",
+    ),
+]
+
 
 class RowFlags(Struct, frozen=True):
     """Contents of a table of functions, objects or threads."""
@@ -26,15 +36,7 @@ class RowFlags(Struct, frozen=True):
         ),
     ] = "period"
 
-    columns: Annotated[
-        list[str] | None,
-        Option(
-            "--column",
-            metavar="NAME",
-            help="Add a column: another event, all of them, or a ratio of two: ipc, mpki (cache misses per 1,000 "
-            "instructions), mispredicts (per branch), A/B; repeatable.",
-        ),
-    ] = None
+    columns: Columns = None
 
     def part(self) -> dict[str, Any]:
         """Fields of LoadOptions."""

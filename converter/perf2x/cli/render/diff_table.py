@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from perf2x.analysis.diff.changed_rows import COLUMNS, change_text, rounded
+from perf2x.analysis.diff.column_changes import number_of
 from perf2x.cli.render.report_formats import Report, table_report
 from perf2x.cli.render.screen import change_style
 from perf2x.cli.render.text_table import HEAD, Column, Layout, name_column, number_column
@@ -110,9 +111,5 @@ def _change_facts(table: "DiffTable", confidence: float) -> dict[str, Any]:
 
 def _facts_beside(table: "DiffTable") -> list[dict[str, list[float | None]]]:
     """The other columns of each row, before and after, by name."""
-    found: list[dict[str, list[float | None]]] = [{} for _ in table.rows]
-    for one in table.beside:
-        for column in COLUMNS:
-            for row, pair in zip(found, zip(*one.sides(table.keys, column), strict=True), strict=True):
-                row[f"{column}_{one.before.name}"] = list(pair)
-    return found
+    named = {f"{column}_{one.before.name}": one.pairs(table.keys, column) for one in table.beside for column in COLUMNS}
+    return [{name: [*map(number_of, pairs[row])] for name, pairs in named.items()} for row in range(len(table.rows))]

@@ -48,7 +48,10 @@ class Chrome(_Remembers):
 
     suffix: ClassVar[str] = ".trace.json"
     needs: ClassVar[Needs] = Needs(
-        timeline=True, times=True, columns=frozenset({"cpu", "counts"}), viewer="open it: ui.perfetto.dev or speedscope.app"
+        timeline=True,
+        times=True,
+        columns=frozenset({"cpu", "counts"}),
+        viewer="open it: ui.perfetto.dev or speedscope.app",
     )
 
     style: str = option(

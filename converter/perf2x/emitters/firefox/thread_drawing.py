@@ -136,7 +136,9 @@ def _column(name: str, encode: Callable[[I64], bytes], values: I64) -> Iterator[
 _COLOURS = ("blue", "green", "magenta", "orange", "purple", "red", "teal", "yellow")
 
 
-def _event_counters(profile: Profile, rows: I64, timeline: Timeline, main: dict[int, int]) -> Iterator[dict[str, object]]:
+def _event_counters(
+    profile: Profile, rows: I64, timeline: Timeline, main: dict[int, int]
+) -> Iterator[dict[str, object]]:
     """Yield a counter for each event and process among these samples, tracepoints left out.
 
     ``main`` is the number of each process's first thread.
