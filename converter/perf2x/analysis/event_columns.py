@@ -4,7 +4,7 @@ Events are sampled apart, each with stacks of its own. So a ratio is one of two 
 none where too few samples tell what to divide by.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -13,6 +13,7 @@ from perf2x.analysis.diff.noise import Measured, quantile, ratio_interval
 from perf2x.analysis.totals import Total, Totals, totals
 from perf2x.base.errors import SettingError
 from perf2x.model.number_format import format_percent
+from perf2x.model.profile.listings import Costs, Measure
 from perf2x.model.profile.profile import Profile, events_called, plain_names
 
 _RATIOS = {
@@ -22,56 +23,53 @@ _RATIOS = {
 }
 _SECOND = 1_000_000_000
 """Ratios to a clock are per second."""
-_THOUSAND = 1000
 _CONFIDENCE = 0.95
+_THOUSAND = 1000
 Key = tuple[str, str]
 """Name and object of a row."""
 Estimate = tuple[float, float, float]
 """A ratio and its limits."""
 Cell = int | Estimate | None
 """A cost, or a ratio; None where samples do not tell."""
+LineColumns = Mapping[str, tuple[Callable[[Costs], Cell], Cell]]
+"""By name: what makes a cell of the costs in a listing, and the cell of all samples."""
 
 
-class ColumnSpec(Struct, frozen=True):
-    """What the user asked for."""
+class Wanted(Struct, frozen=True):
+    """A column that the user asked for."""
 
     name: str
-    event: int
-    per: int = -1
-    """The event to divide by; −1: none."""
+    events: tuple[int, ...]
+    """One event, or two whose ratio it is."""
     factor: int = 1
 
 
-def column_specs(profile: Profile, names: Sequence[str]) -> list[ColumnSpec]:
+def wanted_columns(profile: Profile, names: Sequence[str]) -> list[Wanted]:
     """Events (``all``: each but the default one), ratios by name, and ``A/B``; SettingError for what there is not."""
-    return [spec for name in names for spec in _specs(profile, name)]
+    return [one for name in names for one in _wanted(profile, name)]
 
 
-def _specs(profile: Profile, name: str) -> Iterator[ColumnSpec]:
+def _wanted(profile: Profile, name: str) -> Iterator[Wanted]:
     if name == "all":
-        used = sorted(set(profile.samples.event.tolist()) - {profile.default_event})
-        names = plain_names(profile.events)
-        yield from (ColumnSpec(names[row], row) for row in used)
+        known = plain_names(profile.events)
+        others = sorted(set(profile.samples.event.tolist()) - {profile.default_event})
+        yield from (Wanted(known[row], (row,)) for row in others)
         return
-    ratios = [_RATIOS[name]] if name in _RATIOS else _divided(name)
-    rows = [(row, -1, 1) for row in events_called(profile, name)] or [
-        (part, whole, _SECOND if profile.events[whole].unit == "nanoseconds" else factor)
-        for parts, wholes, factor in ratios
+    ways = [_RATIOS[name]] if name in _RATIOS else [
+        ((name[:at],), (name[at + 1 :],), 1) for at, sign in enumerate(name) if sign == "/"  # some events have their own
+    ]  # fmt: skip
+    found = [Wanted(name, (row,)) for row in events_called(profile, name)] or [
+        Wanted(name, (part, whole), _SECOND if profile.events[whole].unit == "nanoseconds" else factor)
+        for parts, wholes, factor in ways
         for part in _first(profile, parts)
         for whole in _first(profile, wholes)
     ]
-    if len(rows) != 1:
+    if len(found) != 1:
+        needs = " ({} by {})".format(*map(" or ".join, ways[0][:2])) if name in _RATIOS else ""
+        what = "could be several" if found else "is not in this recording"
         listed = ", ".join(event.name for event in profile.events) or "none"
-        needs = f" ({' or '.join(ratios[0][0])} by {' or '.join(ratios[0][1])})" if name in _RATIOS else ""
-        what = "is ambiguous" if rows else "is not in this recording"
         raise SettingError("", "columns", f" {name}{needs} {what}; it has {listed}")
-    yield ColumnSpec(name, *rows[0])
-
-
-def _divided(name: str) -> list[tuple[tuple[str, ...], tuple[str, ...], int]]:
-    """The ways to read ``A/B``, as names of events may have slashes of their own."""
-    cuts = [at for at, sign in enumerate(name) if sign == "/"]
-    return [((name[:at],), (name[at + 1 :],), 1) for at in cuts]
+    yield found[0]
 
 
 def _first(profile: Profile, names: Sequence[str]) -> list[int]:
@@ -79,42 +77,43 @@ def _first(profile: Profile, names: Sequence[str]) -> list[int]:
 
 
 class EventColumn(Struct, frozen=True):
-    """Costs of another event, or ratios, in a table of functions, objects or threads."""
+    """Costs of another event, or ratios of two, in a table of functions, objects or threads."""
 
     name: str
-    cost: Totals
-    per: Totals | None = None
-    """None: no ratio."""
+    tables: tuple[Totals, ...]
     factor: int = 1
 
     @property
-    def parts(self) -> list[Totals]:
-        """Tables of its events."""
-        return [self.cost, *([self.per] if self.per else [])]
+    def is_ratio(self) -> bool:
+        """It divides the first event by the second."""
+        return len(self.tables) > 1
 
     @property
     def whole(self) -> Cell:
         """The cell of all samples."""
-        return self._cell([Total("", "", table.whole, 0, table.squares) for table in self.parts], "self")
+        return self.cell([(table.whole, table.squares) for table in self.tables])
 
     def cells(self, keys: Sequence[Key], sort: str) -> list[Cell]:
         """The cells of these rows."""
-        found = [{(row.name, row.object): row for row in table.rows} for table in self.parts]
-        return [self._cell([rows.get(key) or Total(*key, 0, 0) for rows in found], sort) for key in keys]
+        found = [{(row.name, row.object): _side(row, sort) for row in table.rows} for table in self.tables]
+        return [self.cell([rows.get(key, (0, 0.0)) for rows in found]) for key in keys]
 
-    def _cell(self, rows: Sequence[Total], sort: str) -> Cell:
-        sides = [(row.own, row.own_squares) if sort == "self" else (row.total, row.total_squares) for row in rows]
-        if len(sides) == 1:
+    def cell(self, sides: Sequence[tuple[int, float]]) -> Cell:
+        """The cell of what each event counted, and of the sum of its samples' squared weights."""
+        if not self.is_ratio:
             return sides[0][0]
-        typical = [table.squares / table.whole if table.whole else 0.0 for table in self.parts]
-        return ratio(*(Measured(*side, one) for side, one in zip(sides, typical, strict=True)), self.factor)
+        part, whole = (
+            Measured(*side, table.squares / (table.whole or 1)) for side, table in zip(sides, self.tables, strict=True)
+        )
+        return _ratio(part, whole, self.factor)
 
     def columns(self, keys: Sequence[Key], sort: str) -> dict[str, Sequence[float | None]]:
         """Columns of a table: costs, or ratios with ``_low`` and ``_high``."""
-        name, cells = f"{sort}_{self.name}", self.cells(keys, sort)
-        ends = ("", "_low", "_high") if self.per else ("",)
+        cells = self.cells(keys, sort)
+        ends = ("", "_low", "_high")[: 3 if self.is_ratio else 1]
         return {
-            name + end: [cell[at] if isinstance(cell, tuple) else cell for cell in cells] for at, end in enumerate(ends)
+            f"{sort}_{self.name}{end}": [cell[at] if isinstance(cell, tuple) else cell for cell in cells]
+            for at, end in enumerate(ends)
         }
 
     def texts(self, keys: Sequence[Key], sort: str) -> list[str]:
@@ -123,14 +122,34 @@ class EventColumn(Struct, frozen=True):
 
 
 def event_columns(profile: Profile, by: str, value: str, names: Sequence[str]) -> list[EventColumn]:
-    """Make the columns; SettingError for an event that there is not, and for ratios of anything but periods."""
-    specs = column_specs(profile, names)
-    if names and value not in ("period", "samples"):
-        raise SettingError("", "columns", f" counts events, not {value}")
-    if value == "samples" and any(spec.per >= 0 for spec in specs):
-        raise SettingError("", "columns", " divides what events counted, not samples; leave out ", "value")
-    tables = {row: totals(profile, row, by, value) for spec in specs for row in (spec.event, spec.per) if row >= 0}
-    return [EventColumn(spec.name, tables[spec.event], tables.get(spec.per), spec.factor) for spec in specs]
+    """Make the columns; SettingError for an event that there is not, and for any ``value`` but the period."""
+    if names and value != "period":
+        raise SettingError("", "columns", " shows what events counted; leave out ", "value")
+    wanted = wanted_columns(profile, names)
+    tables = {row: totals(profile, row, by) for row in {row for one in wanted for row in one.events}}
+    return [EventColumn(one.name, tuple(tables[row] for row in one.events), one.factor) for one in wanted]
+
+
+def line_columns(profile: Profile, names: Sequence[str]) -> LineColumns:
+    """Cells of costs in Profile.listings, and that of all samples, by column; a line's samples are taken to be alike."""
+    measures = profile.listings.measures if profile.listings else ()
+    place = {(one.event, one.value): at for at, one in enumerate(measures)}
+
+    def cells(column: EventColumn, events: Sequence[int]) -> Callable[[Costs], Cell]:
+        places = [(place[row, "period"], place[row, "samples"]) for row in events]
+        return lambda costs: column.cell([(costs[at], costs[at] ** 2 / (costs[count] or 1)) for at, count in places])
+
+    made = event_columns(profile, "thread", "period", names)
+    return {
+        column.name: (cells(column, one.events), column.whole)
+        for column, one in zip(made, wanted_columns(profile, names), strict=True)
+    }
+
+
+def measures_beside(profile: Profile, names: Sequence[str]) -> list[Measure]:
+    """The numbers that ``line_columns`` needs."""
+    rows = sorted({row for one in wanted_columns(profile, names) for row in one.events})
+    return [Measure(row, value, profile.events[row].unit) for row in rows for value in ("period", "samples")]
 
 
 def wholes(columns: Sequence[EventColumn]) -> dict[str, Cell]:
@@ -140,12 +159,16 @@ def wholes(columns: Sequence[EventColumn]) -> dict[str, Cell]:
 
 def with_rows_of(table: Totals, beside: Sequence[EventColumn]) -> Totals:
     """The table with rows for what only other events have."""
-    others = {(row.name, row.object) for one in beside for part in one.parts for row in part.rows}
+    others = {(row.name, row.object) for one in beside for part in one.tables for row in part.rows}
     others -= {(row.name, row.object) for row in table.rows}
     return replace(table, rows=[*table.rows, *(Total(*key, 0, 0) for key in sorted(others))])
 
 
-def ratio(part: Measured, whole: Measured, factor: int) -> Estimate | None:
+def _side(row: Total, sort: str) -> tuple[int, float]:
+    return (row.own, row.own_squares) if sort == "self" else (row.total, row.total_squares)
+
+
+def _ratio(part: Measured, whole: Measured, factor: int) -> Estimate | None:
     """A ratio and its limits, to six digits: the last ones may differ between machines."""
     if whole.value <= 0:
         return None
@@ -159,8 +182,10 @@ def ratio(part: Measured, whole: Measured, factor: int) -> Estimate | None:
 
 def cell_text(cell: Cell, whole: Cell) -> str:
     """``12.3 %`` of a cost; ``1.2 (0.98–1.5)``, ``1.2`` of exact counts; a dash where samples do not tell."""
-    if cell is None or isinstance(cell, int):
-        return "–" if cell is None or not isinstance(whole, int) else format_percent(cell, whole)
+    if cell is None:
+        return "–"
+    if isinstance(cell, int):
+        return format_percent(cell, whole if isinstance(whole, int) else 0)
     value, low, high = map(number_text, cell)
     return value if cell[1] == cell[2] else f"{value} ({low}–{high})"
 

@@ -25,13 +25,13 @@ class TopTable(ResultTable):
         self.by = by
         self.sort = sort
         if value == "latency":
-            self.beside = [EventColumn("period", totals(profile, None, by))]
+            self.beside = [EventColumn("period", (totals(profile, None, by),))]
         self._duration_ns = profile.meta.duration_ns
 
     @property
     def measured(self) -> str:
         """Samples, their sum, and the number of rows."""
-        ratios = "".join(f", {one.name} {cell_text(one.whole, None)}" for one in self.beside if one.per)
+        ratios = "".join(f", {one.name} {cell_text(one.whole, None)}" for one in self.beside if one.is_ratio)
         return f"{self.size}{ratios}; showing {len(self.rows):,} of {plural(len(self.whole.rows), self.by)}"
 
     @property

@@ -108,12 +108,13 @@ class RecordingPair:
         """Columns of other events and ratios; of latencies their periods."""
         if self.periods:
             found = self.periods.compared(by)
-            yield ColumnChange(EventColumn("period", found.before), EventColumn("period", found.after), found.scale)
+            before, after = (EventColumn("period", (one,)) for one in (found.before, found.after))
+            yield ColumnChange(before, after, found.scale)
         value = "latency" if self.periods else self.value
         before = event_columns(self.before.profile, by, value, names)
         after = event_columns(self.after.profile, by, value, [one.name for one in before])
         for one, other in zip(before, after, strict=True):
-            costs = Comparison(one.cost, other.cost, self.normalize, self.factor)
+            costs = Comparison(one.tables[0], other.tables[0], self.normalize, self.factor)
             yield ColumnChange(one, other, costs.scale)
 
     def _compare(self, by: str) -> Comparison:

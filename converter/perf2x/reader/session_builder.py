@@ -197,6 +197,7 @@ class SessionBuilder(Struct):
             features=self.features,
             kcore_dir=self.kcore_dir,
             thread_map=tuple(self.thread_map),
+            aggregation=known.get("stat_config", {}).get("aggr_mode", -1),
         )
 
 

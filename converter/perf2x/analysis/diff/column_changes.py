@@ -30,11 +30,13 @@ class ColumnChange(Struct, frozen=True):
         found: dict[str, Sequence[object]] = {
             f"{name}_{side}": [number_of(pair[at]) for pair in pairs] for at, side in enumerate(("before", "after"))
         }
-        return found | ({f"{name}_significant": [_is_significant(*pair) for pair in pairs]} if self.before.per else {})
+        return found | (
+            {f"{name}_significant": [_is_significant(*pair) for pair in pairs]} if self.before.is_ratio else {}
+        )
 
     def texts(self, keys: Sequence[Key], sort: str) -> list[str]:
         """Changes in shares of the event before; ratios before and after, marked where noise explains the change."""
-        whole = self.before.cost.whole
+        whole = self.before.tables[0].whole
         return [
             format_change(after - before, whole)
             if isinstance(before, int) and isinstance(after, int)

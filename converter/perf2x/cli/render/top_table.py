@@ -37,7 +37,7 @@ def remarks(table: "TopTable", loaded: "Loaded", *, verbose: bool = False) -> It
     """Sentences on other events, and on the quality of the recording."""
     from perf2x.cli.render.summary import quality_lines, verbose_lines
 
-    shown = {table.whole.event.removeprefix("latency:"), *(part.event for one in table.beside for part in one.parts)}
+    shown = {table.whole.event.removeprefix("latency:"), *(part.event for one in table.beside for part in one.tables)}
     others = [event.name for event in loaded.events if event.samples and event.name not in shown]
     if others:
         yield f"left out: {', '.join(others)} (--event NAME chooses)"

@@ -79,6 +79,8 @@ class Session(Struct, frozen=True):
     """Path of ``kcore_dir`` for directory recordings made with --kcore."""
     thread_map: tuple[tuple[int, str], ...] = ()
     """Ids and names of the threads that perf was told to watch; −1: all."""
+    aggregation: int = -1
+    """enum aggr_mode: what perf stat was told to add up."""
     counts: bool = False
     """perf stat recorded it: events were counted, not sampled."""
 

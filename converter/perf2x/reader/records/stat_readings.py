@@ -60,8 +60,7 @@ def delivered_readings(sideband: Sideband, session: Session) -> Samples:
     held = np.flatnonzero((ended < len(rounds)) & (readings.event >= 0))
     held = held[np.lexsort((readings.position[held], *(column[held] for column in _counter(readings))))]
     readings, ended = take_rows_of(readings, held), ended[held]
-    is_sum = session.features.get("stat_config", {}).get("aggr_mode") == _AGGR_GLOBAL
-    cpu = np.full(len(held), -1, np.int32) if is_sum else readings.cpu
+    cpu = np.full(len(held), -1, np.int32) if session.aggregation == _AGGR_GLOBAL else readings.cpu
     keys = (readings.event, _thread_ids(session, readings.thread), cpu)
     first, row = group_rows([*keys, ended])
     period = np.zeros(len(first), np.uint64)
