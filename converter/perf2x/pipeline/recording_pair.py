@@ -108,8 +108,8 @@ class RecordingPair:
         """Columns of other events and ratios; of latencies their periods."""
         if self.periods:
             found = self.periods.compared(by)
-            before, after = (EventColumn("period", (one,)) for one in (found.before, found.after))
-            yield ColumnChange(before, after, found.scale)
+            sides = [EventColumn("period", (one,)) for one in (found.before, found.after)]
+            yield ColumnChange(sides[0], sides[1], found.scale)
         value = "latency" if self.periods else self.value
         before = event_columns(self.before.profile, by, value, names)
         after = event_columns(self.after.profile, by, value, [one.name for one in before])
