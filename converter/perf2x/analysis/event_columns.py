@@ -56,7 +56,7 @@ def _wanted(profile: Profile, name: str) -> Iterator[Wanted]:
         yield from (Wanted(known[row], (row,)) for row in others)
         return
     ways = [_RATIOS[name]] if name in _RATIOS else [
-        ((name[:at],), (name[at + 1 :],), 1) for at, sign in enumerate(name) if sign == "/"  # some events have their own
+        ((name[:at],), (name[at + 1 :],), 1) for at, sign in enumerate(name) if sign == "/"  # events may have their own
     ]  # fmt: skip
     found = [Wanted(name, (row,)) for row in events_called(profile, name)] or [
         Wanted(name, (part, whole), _SECOND if profile.events[whole].unit == "nanoseconds" else factor)
@@ -131,7 +131,7 @@ def event_columns(profile: Profile, by: str, value: str, names: Sequence[str]) -
 
 
 def line_columns(profile: Profile, names: Sequence[str]) -> LineColumns:
-    """Cells of costs in Profile.listings, and that of all samples, by column; a line's samples are taken to be alike."""
+    """Columns of Profile.listings, which must have ``measures_beside``; a line's samples are taken to be alike."""
     measures = profile.listings.measures if profile.listings else ()
     place = {(one.event, one.value): at for at, one in enumerate(measures)}
 

@@ -51,7 +51,8 @@ class Totals(Struct, frozen=True):
 def totals(profile: Profile, event: str | int | None = None, by: str = "function", value: str = "period") -> Totals:
     """Return the cost of each function (object, thread); one that stands twice in a stack counts once in its total.
 
-    ``event`` as in emitters, or its row: None is the profile's default. OptionError for a kind or value that there is not.
+    ``event`` as in emitters, or its row: None is the profile's default. OptionError for a kind or value that there is
+    not.
     """
     if by not in KINDS:
         raise SettingError("", "by", f" {by}: it must be one of {', '.join(KINDS)}")

@@ -33,7 +33,7 @@ def diff(
     after: After,
     *,
     file: DifferenceFlags,
-    rows: ChangeFlags,
+    rows: Annotated[ChangeFlags, Hidden("columns")],
     compared: ComparisonFlags,
     matched: MatchFlags,
     form: Annotated[PrintFlags, Hidden("wide")],

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 def report(
     inputs: Inputs = None,
     *,
-    shown: ReportFlags,
+    shown: Annotated[ReportFlags, Hidden("columns")],
     compared: Annotated[ComparisonFlags, Hidden("normalize", "per")],
     matched: MatchFlags,
     gates: Annotated[GateFlags, Without("stats")],

@@ -25,7 +25,7 @@ def top(
     chosen: FilterFlags,
     grouping: Annotated[GroupingFlags, Hidden("root")],
     stacks: StackFlags,
-    symbols: SymbolFlags,
+    symbols: Annotated[SymbolFlags, Hidden("debug_dirs")],
     unpacking: UnpackFlags,
     quiet: Quiet = False,
     verbose: Verbose = False,

@@ -53,8 +53,8 @@ class GraphFlags(RowFlags, frozen=True):
     def check_graph(self, form: "PrintFlags") -> None:
         """Raise SettingError for what a flame graph does not show."""
         refused = {
-            "by": self.by != "function", "columns": bool(self.columns), "sort": self.sort != "self", "as_json": form.as_json,
-            "format": form.format != "table", "wide": form.wide,
+            "by": self.by != "function", "columns": bool(self.columns), "sort": self.sort != "self",
+            "as_json": form.as_json, "format": form.format != "table", "wide": form.wide,
         }  # fmt: skip
         for setting, given in refused.items() if self.graph else ():
             if given:

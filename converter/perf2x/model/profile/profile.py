@@ -121,7 +121,7 @@ def find_event(profile: Profile, name: str | None) -> int:
 
 
 def events_called(profile: Profile, name: str) -> list[int]:
-    """Rows in profile.events of those that the user may mean by a name: as recorded, else without what may be left out."""
+    """Rows in profile.events that a name may mean: as recorded, else without what may be left out."""
     names = [event.name for event in profile.events]
     found = [row for row, known in enumerate(names) if known == name]
     found = found or [row for row, known in enumerate(plain_names(profile.events)) if known == name]
