@@ -63,7 +63,8 @@ def _info_lines(loaded: "Loaded", known: dict[str, Any], reasons: "Sequence[Unna
     yield f"samples: {known['samples']:,}"
     for event in known["events"]:
         number = f"{event['readings']:,} readings" if "readings" in event else f"{event['samples']:,} samples"
-        yield f"  {event['name']}: {number}, {event['value']:,} {event['unit']}"
+        is_read = "readings" in event or not loaded.recording.session.counts
+        yield f"  {event['name']}: " + (f"{number}, {event['value']:,} {event['unit']}" if is_read else "not counted")
     yield f"threads: {known['threads']:,}"
     yield f"duration: {known['duration_ns'] / 1e9:.6f} s"
     yield "records:"

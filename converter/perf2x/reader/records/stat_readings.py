@@ -46,7 +46,7 @@ def note_counts(sideband: Sideband, session: Session, diagnostics: Diagnostics) 
     diagnostics.add("counter_readings", Severity.INFO, COUNTED, len(readings))
     for event in session.events:
         is_idle = not readings.running[readings.event == event.index].any()
-        advice = "perf stat did not count the event: the machine cannot, or what it watched did not run"
+        advice = "perf stat did not count it: the machine cannot, or what was watched did not run"
         diagnostics.add("events_not_counted", Severity.LOSS, advice, int(is_idle), event.name)
     shared = (readings.running > 0) & (readings.running < readings.enabled)
     advice = "counters took turns in the hardware; their counts are extrapolated, as perf's are"
