@@ -139,7 +139,7 @@ def test_tables_have_rows_for_what_only_other_events_have() -> None:
     found = dict(zip(table.columns["name"], table.columns["self_cache-misses"], strict=True))
     assert found == {"slow": 40 * PERIOD, "cold": 5 * PERIOD, "fast": 0, "rare": 0, "main": 0}
     assert sum(found.values()) == totals(CPU, "cache-misses").whole
-    assert list(table.columns["name"])[0] == "slow"
+    assert next(iter(table.columns["name"])) == "slow"
 
 
 def test_ratios_divide_periods_alone() -> None:

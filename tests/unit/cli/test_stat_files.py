@@ -4,6 +4,7 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -47,7 +48,7 @@ def of_chrome(data: bytes, name: str) -> Iterator[tuple[str, float, float]]:
         values[event["name"] + _thread(name, event["pid"])].append((event["ts"] / 1000, event["args"]["value"]))
     for counter, steps in values.items():
         assert steps[0][0] == 0 and steps[-1][1] == 0
-        yield from ((counter, end, value) for (_, value), (end, _) in zip(steps, steps[1:], strict=False))
+        yield from ((counter, end, value) for (_, value), (end, _) in pairwise(steps))
 
 
 def of_firefox(data: bytes, name: str) -> Iterator[tuple[str, float, float]]:
