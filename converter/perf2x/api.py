@@ -226,8 +226,9 @@ def top(
 ) -> TopTable:
     """Return the hottest functions, objects or threads, with the numbers of ``perf2x top``.
 
-    ``limit`` is the number of rows, 0: all. ``columns`` are those of ``--column``: other events, ``ipc`` … A recording that was read already is taken as it is: latencies, weights,
-    mispredicts and data objects must have been asked for when it was read. Raises Perf2xError.
+    ``limit`` is the number of rows, 0: all; ``columns`` are those of ``--column``. A recording that was read already is
+    taken as it is: latencies, weights, mispredicts and data objects must have been asked for when it was read. Raises
+    Perf2xError.
 
     >>> from perf2x import top
     >>> print(top("examples/deferred/perf.data", symbols=None, by="thread", limit=2))
