@@ -113,7 +113,7 @@ class SessionBuilder(Struct):
             elif kind == UserRecordType.AUXTRACE_INFO:
                 self.features["hardware_trace"] = hardware_trace(section.numbers("I")[0])
             elif kind == UserRecordType.THREAD_MAP:
-                self.thread_map = thread_map(section)
+                self.thread_map = [(tid if -1 < tid < _MOST_TIDS else -1, comm) for tid, comm in thread_map(section)]
             elif kind == UserRecordType.STAT_CONFIG:
                 tagged = dict(stat_config(section))
                 self.features["stat_config"] = {name: tagged.get(tag, 0) for tag, name in enumerate(_STAT_TAGS)}
@@ -201,6 +201,7 @@ class SessionBuilder(Struct):
         )
 
 
+_MOST_TIDS = 1 << 31
 _STAT_TAGS = ("aggr_mode", "interval", "scale")
 """PERF_STAT_CONFIG_TERM__*, from 0."""
 

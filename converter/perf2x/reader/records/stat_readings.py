@@ -57,7 +57,8 @@ def delivered_readings(sideband: Sideband, session: Session) -> Samples:
     """Return the samples: one per event, thread, CPU and round, and one of nothing where each counter begins."""
     readings, rounds = sideband.readings, sideband.rounds
     ended = np.searchsorted(rounds.position, readings.position)
-    held = np.flatnonzero((ended < len(rounds)) & (readings.event >= 0))
+    is_known = (readings.event >= 0) & (readings.event < len(session.events))
+    held = np.flatnonzero((ended < len(rounds)) & is_known)
     held = held[np.lexsort((readings.position[held], *(column[held] for column in _counter(readings))))]
     readings, ended = take_rows_of(readings, held), ended[held]
     cpu = np.full(len(held), -1, np.int32) if session.aggregation == _AGGR_GLOBAL else readings.cpu
@@ -88,7 +89,7 @@ def _counter(readings: Readings) -> tuple[AnyArray, ...]:
 
 def _thread_ids(session: Session, place: I32) -> I32:
     """(n,) the thread at each place of the thread map; −1 for all threads, and where the map does not tell."""
-    known = np.array([*(tid for tid, _ in session.thread_map), -1], np.int64).astype(np.int32)
+    known = np.array([*(tid for tid, _ in session.thread_map), -1], np.int32)
     return known[np.where((place >= 0) & (place < len(known)), place, -1)]
 
 

@@ -86,9 +86,14 @@ def test_readings_behind_the_last_round_and_of_no_event_are_left_out(tmp_path: P
     assert grown(found) == [(0, -1, -1, MS, 5)]
 
 
+def test_readings_of_a_file_without_events(tmp_path: Path) -> None:
+    assert rows(opened(tmp_path, [Stat(id=10, value=5), StatRound(time=MS)], events=())) == []
+
+
 def test_impossible_numbers_are_bounded(tmp_path: Path) -> None:
     huge = (1 << 64) - 1
     records = [
+        ThreadMap(threads=((1 << 40, "far"), (-(1 << 62), "farther"))),
         Stat(id=10, value=huge, enabled=huge, running=1, thread=huge >> 33), StatRound(time=huge),
         Stat(id=10, value=3, enabled=huge, running=2, thread=huge >> 33), StatRound(time=0),
     ]  # fmt: skip
