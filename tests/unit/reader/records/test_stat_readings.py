@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace as change
 
 from perf2x.base.errors import FormatError
 from perf2x.model.recording.events import Samples, Want
@@ -12,6 +13,7 @@ from perf2x.pipeline.load import load
 from perf2x.pipeline.load_options import LoadOptions
 from perf2x.reader import open_recording
 from perf2x.reader.recording import PerfRecording
+from perf2x.reader.records.stat_readings import delivered_readings
 from tests.forge.events import Event
 from tests.forge.records import Record
 from tests.forge.samples import Sample
@@ -87,7 +89,9 @@ def test_readings_behind_the_last_round_and_of_no_event_are_left_out(tmp_path: P
 
 
 def test_readings_of_a_file_without_events(tmp_path: Path) -> None:
-    assert rows(opened(tmp_path, [Stat(id=10, value=5), StatRound(time=MS)], events=())) == []
+    found = opened(tmp_path, [Stat(id=10, value=5), StatRound(time=MS)])
+    assert len(delivered_readings(found.sideband, found.session)) == 2
+    assert len(delivered_readings(found.sideband, change(found.session, events=()))) == 0
 
 
 def test_impossible_numbers_are_bounded(tmp_path: Path) -> None:
