@@ -34,6 +34,7 @@ class SessionBuilder(Struct):
     build_ids: dict[str, bytes] = field(default_factory=dict)
     kcore_dir: str = ""
     thread_map: list[tuple[int, str]] = field(default_factory=list)
+    aggregation: int = -1
     _named: set[int] = field(default_factory=set)
     """Events whose name was recorded."""
 
@@ -115,8 +116,7 @@ class SessionBuilder(Struct):
             elif kind == UserRecordType.THREAD_MAP:
                 self.thread_map = [(tid if -1 < tid < _MOST_TIDS else -1, comm) for tid, comm in thread_map(section)]
             elif kind == UserRecordType.STAT_CONFIG:
-                tagged = dict(stat_config(section))
-                self.features["stat_config"] = {name: tagged.get(tag, 0) for tag, name in enumerate(_STAT_TAGS)}
+                self.aggregation = dict(stat_config(section)).get(0, -1)
         except SectionError as error:
             where = f"{UserRecordType(kind).name}: {error}"
             self.diagnostics.add("records_malformed", Severity.LOSS, "A record is cut short or damaged.", where=where)
@@ -197,13 +197,11 @@ class SessionBuilder(Struct):
             features=self.features,
             kcore_dir=self.kcore_dir,
             thread_map=tuple(self.thread_map),
-            aggregation=known.get("stat_config", {}).get("aggr_mode", -1),
+            aggregation=self.aggregation,
         )
 
 
 _MOST_TIDS = 1 << 31
-_STAT_TAGS = ("aggr_mode", "interval", "scale")
-"""PERF_STAT_CONFIG_TERM__*, from 0."""
 
 
 def thread_map(section: SectionReader) -> list[tuple[int, str]]:

@@ -44,16 +44,16 @@ def ratio_interval(part: Measured, whole: Measured, deviations: float) -> Interv
 
     None where so few samples say what ``whole`` is that there is no limit: fewer than eight for 95 %.
     """
-    low, high = limits(part, deviations)
-    least, most = limits(whole, deviations)
+    (least, most), product = limits(whole, deviations), part.value * whole.value
     if least <= 0 or most >= 2 * whole.value:
         return None
-    product = part.value * whole.value
-    below, above = most * (2 * whole.value - most), least * (2 * whole.value - least)
-    return (
-        max(product - math.sqrt(max(product**2 - low * (2 * part.value - low) * below, 0.0)), 0.0) / below,
-        (product + math.sqrt(max(product**2 - high * (2 * part.value - high) * above, 0.0))) / above,
-    )
+
+    def limit(own: float, other: float, sign: int) -> float:
+        scale = other * (2 * whole.value - other)
+        return (product + sign * math.sqrt(max(product**2 - own * (2 * part.value - own) * scale, 0.0))) / scale
+
+    low, high = limits(part, deviations)
+    return max(limit(low, most, -1), 0.0), limit(high, least, 1)
 
 
 def share_interval(

@@ -66,7 +66,7 @@ def delivered_readings(sideband: Sideband, session: Session) -> Samples:
     first, row = group_rows([*keys, ended])
     period = np.zeros(len(first), np.uint64)
     np.add.at(period, row, _growth(readings))
-    begin = first[begins_run(*(key[first] for key in keys))] if len(first) else first
+    begin = first[begins_run(*(key[first] for key in keys))]
     rows, none = np.concatenate([begin, first]), np.zeros(len(begin), np.uint64)
     thread, count = keys[1][rows], len(rows)
     return Samples(
@@ -95,7 +95,7 @@ def _thread_ids(session: Session, place: I32) -> I32:
 
 def _growth(readings: Readings) -> U64:
     """(n,) what each counter counted since its reading before; rows are in order of counters, then as recorded."""
-    begins = begins_run(*_counter(readings)) if len(readings) else np.zeros(0, np.bool_)
+    begins = begins_run(*_counter(readings))
 
     def grown(column: U64) -> U64:
         before = np.where(begins, np.uint64(0), of_previous(column, 0))
