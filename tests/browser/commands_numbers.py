@@ -149,9 +149,11 @@ def expected(box: dict[str, Any], numbers: Numbers, function: tuple[float, float
 def edited(stacks: Stacks, kind: str, name: str) -> Stacks:
     found: Counter[tuple[str, ...]] = Counter()
     for stack, value in stacks.items():
-        if kind == "focus" and name not in stack:
-            continue
-        found[stack if kind == "focus" else tuple(frame for frame in stack if frame != name)] += value
+        left = tuple(frame for frame in stack if frame != name)
+        if kind == "focus" and name in stack:
+            found[stack] += value
+        elif kind == "hide" and (left or not stack):
+            found[left] += value
     return dict(found)
 
 

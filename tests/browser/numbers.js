@@ -60,7 +60,7 @@
 
   Object.assign(state, { ...readFragment("", fields), ...wanted });
   draw();
-  const said = { tid: oneThread() === null ? "" : String(profile.threads[oneThread()].tid), event: profile.events[state.event].name, options: state.range ? bursts.option(state.range) : "", chips: [...document.querySelectorAll("#chips .share")].map((one) => one.textContent), detail: textOf("detail"), caption: caption(), boxes: [], rows: {}, matched: {}, legends: {} };
+  const said = { tid: oneThread() === null ? "" : String(profile.threads[oneThread()].tid), event: profile.events[state.event].name, options: state.range ? bursts.option(state.range) : "", chips: [...document.querySelectorAll("#chips .share")].map((one) => one.textContent), copies: state.edits.length ? [...document.querySelectorAll("#chips .word[title*='--hide'], #chips .word[title*='--focus']")].map((one) => one.title.replace("Copy ", "")) : [], detail: textOf("detail"), caption: caption(), boxes: [], rows: {}, matched: {}, legends: {} };
   said.threads = threadList.choices.slice(3).map(({ text, share }) => [text, share]);
   said.events = [...$("event").options].map((one) => one.text);
   said.names = [...$("event").options].map((one) => profile.events[Number(one.value)].name);

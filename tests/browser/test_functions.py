@@ -1,4 +1,4 @@
-"""One function on the page: callers and callees, bottom up, chips that focus, ignore and fold."""
+"""One function on the page: callers and callees, bottom up, chips that focus, hide and fold."""
 
 from pathlib import Path
 from typing import Any
@@ -84,7 +84,7 @@ def jobs(folder: Path) -> dict[str, dict[str, Any]]:
         "two sides linked": page | {"steps": [*table, *zoom, ["reload"]], "evaluate": sides},
         "two sides left": page | {"steps": [*table, *zoom, ["key", "Escape"]], "evaluate": sides},
         "chips": page | {"steps": chips, "evaluate": f"[{STATE}, $('chips').innerText.split('\\n'), total / 1e6]"},
-        "chip removed": page | {"steps": [*chips, ["press", "#chips button"]], "evaluate": STATE},
+        "chip removed": page | {"steps": [*chips, ["press", "#chips [aria-label]"]], "evaluate": STATE},
         "from the bar and back": page
         | {"steps": [box, ["press", "#acts button"], ["back"], ["back"]], "evaluate": STATE},
         "folded": page | {"steps": [["run", name.format("again")], ["key", "r"], ["key", "Escape"]], "evaluate": STATE},
@@ -152,10 +152,12 @@ def test_sides_are_zoomed_apart_and_linked(seen) -> None:
 
 def test_chips_say_what_is_shown_and_are_removed(seen) -> None:
     (function, edits, (levels,)), words, total = seen["chips"]["value"]
-    assert (function, edits, total) == ("", [["focus", "both"], ["ignore", "main"]], 10)
+    assert (function, edits, total) == ("", [["focus", "both"], ["hide", "main"]], 10)
     assert levels[1:] == [[["left", 6], ["right", 4]], *TREE[1:]]
-    assert words == ["Only stacks with", "both", "×", "Ignored", "main", "×", "50.0 % of all samples"]
-    assert seen["chip removed"]["value"][1] == [["ignore", "main"]]
+    assert words == [
+        "Only stacks with", "both", "Copy --focus", "×", "Hidden", "main", "Copy --hide", "×", "50.0 % of all samples",
+    ]  # fmt: skip
+    assert seen["chip removed"]["value"][1] == [["hide", "main"]]
     assert seen["chip removed"]["value"][2][0][1:] == [TREE[0], [["again", 10], *TREE[1]], [["again", 10], *TREE[2]]]
     assert seen["folded"]["value"][2][0][2:] == list(TREE)
 

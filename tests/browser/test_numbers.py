@@ -7,6 +7,7 @@ that is not checked.
 
 import json
 import random
+import shlex
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,10 +50,10 @@ def views(name: str, numbers: Numbers) -> dict[str, dict[str, Any]]:
         "range": {"range": [100_000, 250_000]},
         "thread": {"thread": "1"},
         "focus": {"edits": [["focus", busiest]]},
-        "ignore": {"edits": [["ignore", middle]]},
+        "hide": {"edits": [["hide", middle]]},
         "focus in a range": {"edits": [["focus", busiest]], "range": [100_000, 250_000]},
     }
-    return made if name != "inlined" else {kind: made[kind] for kind in ("all", "samples", "range", "focus", "ignore")}
+    return made if name != "inlined" else {kind: made[kind] for kind in ("all", "samples", "range", "focus", "hide")}
 
 
 @pytest.fixture(scope="module")
@@ -214,6 +215,14 @@ def words_of(view: View) -> list[object]:
     """The recording and options of a view."""
     value = ["--value", "samples"] if view.numbers.unit == "samples" else []
     return [*RECORDINGS[view.name.split(",")[0]], *view.options, *value]
+
+
+def test_chips_copy_the_options_that_do_the_same(views_seen: list[View]) -> None:
+    for view in views_seen:
+        assert len(view.said["copies"]) == len(view.edits)
+        if view.edits:
+            ran = asked(view.name.split(",")[0], *view.options, *shlex.split(" ".join(view.said["copies"])))
+            view.check("copied options", ran.stacks, view.numbers.stacks)
 
 
 def modes(view: View) -> None:

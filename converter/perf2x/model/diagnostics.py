@@ -127,6 +127,8 @@ _WORDS = {
     "implausible_cpu": ("implausible CPU number", "implausible CPU numbers"),
     "implausible_period": ("sample with an implausible period", "samples with an implausible period"),
     "fork_lines_cut": ("chain of forks that is too long", "chains of forks that are too long"),
+    "samples_without_frames": ("sample left out that has no frame left", "samples left out that have no frame left"),
+    "patterns_without_frame": ("pattern that no frame matches", "patterns that no frame matches"),
     "guessed_frames": ("guessed frame", "guessed frames"),
     "guessed_jit_frames": ("guessed frame of JIT compiled code", "guessed frames of JIT compiled code"),
     "damaged_unwind_info": ("object with damaged unwind information", "objects with damaged unwind information"),

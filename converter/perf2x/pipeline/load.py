@@ -95,7 +95,7 @@ def _fold_sessions(sessions: Sequence[SessionInput], context: LoadContext) -> Lo
     from perf2x.transforms.filters.unmatched_filters import UnmatchedFilters
 
     context.known_names = KnownNames()
-    context.unmatched = unmatched = UnmatchedFilters(len(sessions))
+    context.unmatched = unmatched = UnmatchedFilters(len(sessions), context.diagnostics)
     fold = ResultFold([session.tags for session in sessions])
     for session in sessions:
         loaded = _load_session(session, context)

@@ -98,6 +98,7 @@ class CallGraphs:
         self._history, self._options = history, options
         self._copied = _event_indices(session, _copies_stack)
         self._called = _event_indices(session, _keeps_calls)
+        self._linked = _event_indices(session, _keeps_link) if session.arch == "aarch64" else self._copied[:0]
         self._depth = _branch_record_count(session)
         self._session_arch = session.arch or "x86_64"
         self._state = empty_lbr_state()
@@ -106,17 +107,23 @@ class CallGraphs:
         self._problems: list[str] = []
         self._asked = max((session.events[row].sample_stack_user for row in self._copied.tolist()), default=0)
         self._unwinder: Unwinder | None = None
+        self._leaf_unwinder: Unwinder | None = None
         self._mappings = RecentLookups(columns=2)
         """Mappings by process image and address: callers repeat, from depth to depth and from sample to sample."""
         if len(self._copied):
             from perf2x.stitcher.unwound_objects import make_unwinder
 
             self._unwinder = make_unwinder(session, history, finder(), self._session_arch, options.max_depth)
+        if len(self._linked):
+            from perf2x.stitcher.unwind.leaf_callers import FRAMES
+            from perf2x.stitcher.unwound_objects import make_unwinder
+
+            self._leaf_unwinder = make_unwinder(session, history, finder(), self._session_arch, FRAMES)
 
     @property
     def want(self) -> Want:
         """Columns that samples must be read with."""
-        stacks = Want.STACKS if len(self._copied) else Want(0)
+        stacks = Want.STACKS if len(self._copied) or len(self._linked) else Want(0)
         return stacks | (Want.BRANCHES if len(self._called) else Want(0))
 
     def complete(self, samples: Samples) -> tuple[Samples, U8 | None]:
@@ -124,6 +131,12 @@ class CallGraphs:
         root: U8 | None = None
         if len(self._called) and samples.branches is not None:
             samples = replace(samples, chain=self._with_calls(samples, samples.branches))
+        if self._leaf_unwinder is not None and samples.user_stacks is not None:
+            from perf2x.stitcher.unwind.leaf_callers import with_leaf_callers
+
+            use, finder = np.isin(samples.event, self._linked), self._mapping_finder(samples)
+            chain = with_leaf_callers(samples.chain, samples.user_stacks, use, self._leaf_unwinder, finder)
+            samples = replace(samples, chain=chain)
         if self._unwinder is not None and samples.user_stacks is not None:
             use = np.isin(samples.event, self._copied)
             chain, root = self._unwound(self._unwinder, samples, samples.user_stacks, use)
@@ -229,8 +242,8 @@ def _select_rows(first: Ragged, second: Ragged, choose_first: Bools) -> Ragged:
 
 
 def completes_stacks(session: Session) -> bool:
-    """Whether any event copies stacks or records calls in branch records."""
-    return any(_copies_stack(event) or _keeps_calls(event) for event in session.events)
+    """Whether any event copies stacks, or records calls in branch records or the link register."""
+    return any(_copies_stack(event) or _keeps_calls(event) or _keeps_link(event) for event in session.events)
 
 
 def _event_indices(session: Session, test: Callable[[Event], bool]) -> I64:
@@ -240,6 +253,13 @@ def _event_indices(session: Session, test: Callable[[Event], bool]) -> I64:
 def _copies_stack(event: Event) -> bool:
     needed = SampleType.REGS_USER | SampleType.STACK_USER
     return event.sample_type & needed == needed
+
+
+def _keeps_link(event: Event) -> bool:
+    """Whether AArch64's link register is sampled beside chains by frame pointer."""
+    kept = SampleType.REGS_USER | SampleType.STACK_USER | SampleType.CALLCHAIN
+    needed = SampleType.REGS_USER | SampleType.CALLCHAIN
+    return event.sample_type & kept == needed and bool(event.sample_regs_user >> 30 & 1)
 
 
 def _keeps_calls(event: Event) -> bool:

@@ -44,7 +44,12 @@ def test_no_option_is_dropped(name: str, place: Place, monkeypatch: pytest.Monke
     assert [(words, found) for _, words, found in pairs(place, (name,)) if found.startswith("DROPPED")] == []
 
 
-GIVEN: dict[object, object] = {(): ("a",), None: 0, False: True, "": "user"}  # a value beside each default of a Choice
+GIVEN: dict[object, object] = {
+    (): ("a=b",),
+    None: 0,
+    False: True,
+    "": "user",
+}  # a value beside each default of a Choice
 IN_THE_LIBRARY = {
     "anonymize": {"anonymize": "s3cret"},
     "call_graphs.stitch_lbr": {"call_graphs": CallGraphOptions(stitch_lbr=True)},

@@ -46,7 +46,8 @@ def test_errors_are_counted_and_no_scheduler_is_one_sentence(tmp_path: Path) -> 
     ran = subprocess.run([*words, "--fail-above-errors", "20"], capture_output=True, text=True, check=False, env=env)
     assert ran.returncode == 3, ran.stderr
     assert ran.stderr.startswith("4 recordings\n")
-    assert f"{tmp_path / 'data'}: 3 recordings added with 120 samples\nnot read: " in ran.stderr
+    assert f"{tmp_path / 'data'}: 3 recordings added with 120 samples\nhint: " in ran.stderr
+    assert "\nnot read: " in ran.stderr
     assert "25.0 % of the recordings cannot be read, more than 20 %" in ran.stderr
     pytest.importorskip("distributed")
     gone = subprocess.run([*words, "--scheduler", "tcp://127.0.0.1:9"], capture_output=True, text=True, check=False)

@@ -19,7 +19,7 @@ from tests.forge.records import Record
 from tests.forge.session import Session
 from tests.support.frame_writer import TEXT
 from tests.support.product import stacks_of
-from tests.support.simulated_program import LOAD_BIAS, SIGNATURE, Function, Program
+from tests.support.simulated_program import LOAD_BIAS, SIGNATURE, SIZE, Function, Program
 from tests.support.simulated_program import stacks_of as copied
 
 KERNEL, USER = 2**64 - 128, 2**64 - 512
@@ -108,6 +108,36 @@ def test_copied_stacks_follow_the_kernel_part(tmp_path, installed, arch) -> None
     assert addresses(third) == [2**64 - 2**29, 2**64 - 2**30]
     assert result.unwound.ends == {End.COMPLETE: 2, End.NO_REGISTERS: 1}
     assert unwound_line(result.unwound) == "100 % of 2 user stack dumps fully unwound"
+
+
+@pytest.mark.parametrize("into_function", [0, 8], ids=["leaf", "framed"])
+@pytest.mark.parametrize("outer", [True, False])
+def test_the_link_register_has_the_caller_of_a_leaf(tmp_path, installed, into_function, outer) -> None:
+    """With a frame the register may hold anything; a caller that the chain has is not put in twice."""
+    program = Program("aarch64", [Function(True, [], 3), Function(False, [], 3)])
+    offset = installed(program)
+    leaf, caller, first = LOAD_BIAS + TEXT + SIZE + into_function, program.site(0), program.site(2)
+    event = event_of("aarch64", 0)
+    event = replace(event, sample_type=PIECES | k.REGS_USER, sample_regs_user=1 << 30)
+    recorded = (KERNEL, 2**64 - 2**30, USER, leaf, *([first] if outer else []))
+    samples = [
+        Sample(ip=2**64 - 2**30, mode=k.KERNEL, time=time, chain=chain, regs_user=Registers(2, (link,)))
+        for time, chain, link in [
+            (10, recorded, caller | SIGNATURE),
+            (20, (*recorded[:4], caller, *recorded[4:]), caller),
+            (30, recorded, 0x1234),
+            (40, recorded[:2], caller),
+        ]
+    ]
+    result = loaded(tmp_path, [event], [*sideband("/bin/prog", offset), *samples], "aarch64")
+    end = [leaf, 2**64 - 2**30]
+    before, whole = [first] if outer else [], [*([first] if outer else []), caller, *end]
+    assert [addresses(chain) for chain in chains_of(result)] == [
+        [*before, *end] if into_function else whole,
+        whole,
+        [*before, *end],
+        end[1:],
+    ]
 
 
 def test_return_addresses_are_looked_up_within_their_call(tmp_path, installed) -> None:

@@ -63,6 +63,29 @@ def address_space_left() -> int | None:
 
 
 @contextlib.contextmanager
+def processor_time_limited(seconds: float, error: Exception) -> Iterator[None]:
+    """Raise an error in the block once this process has computed for so long.
+
+    Only the first thread of a process can, and not on Windows; elsewhere nothing is limited.
+    """
+
+    def stop(*_: object) -> None:
+        raise error
+
+    try:
+        before = signal.signal(signal.SIGVTALRM, stop)
+    except (AttributeError, ValueError):
+        yield
+        return
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before or signal.SIG_DFL)
+
+
+@contextlib.contextmanager
 def interruptions_held() -> Iterator[None]:
     """Keep Ctrl-C for the end of the block, and from all processes that begin in it (not on Windows)."""
     hold = getattr(signal, "pthread_sigmask", None)

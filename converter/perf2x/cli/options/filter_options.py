@@ -16,7 +16,12 @@ if TYPE_CHECKING:
 Texts = list[str] | None
 
 _NUMBERS = ("pids", "tids", "cpus", "parallelism")
-_TIMES = ("times", "wall_times")
+_NAMES = ("comms", "dsos", "symbols")
+
+
+def _of_frames(words: str, metavar: str = "RE") -> Any:
+    panel = "Frames (RE matches a function, object or source file; in this order)"
+    return Option(metavar=metavar, help=words, rich_help_panel=panel)
 
 
 class FilterFlags(Struct, frozen=True):
@@ -53,6 +58,15 @@ class FilterFlags(Struct, frozen=True):
     parallelism: Annotated[
         Texts, Option(metavar="1-2", help="Taken while this many threads ran; needs context switches."), Rare
     ] = None
+    ignore: Annotated[Texts, _of_frames("Leave out samples with such a frame."), Rare] = None
+    focus: Annotated[Texts, _of_frames("Leave out samples without such a frame."), Rare] = None
+    skip_after: Annotated[Texts, _of_frames("Leave out what called such a frame."), Rare] = None
+    hide: Annotated[
+        Texts, _of_frames("Leave out such frames, or those of python, node, jvm, go-runtime or scheduler.")
+    ] = None
+    keep: Annotated[Texts, _of_frames("Leave out all other frames."), Rare] = None
+    collapse: Annotated[Texts, _of_frames("Make such frames that call each other one."), Rare] = None
+    rename: Annotated[Texts, _of_frames("Replace what matches in names of functions.", "RE=NAME"), Rare] = None
     max_stack: Annotated[int | None, Option(metavar="N", min=0, help="Keep the N innermost frames."), Rare] = None
     frames: Annotated[Literal["user", "kernel"] | None, Option(help="Keep only user or kernel frames."), Rare] = None
     no_kernel: Annotated[bool, Option(hidden=True), Rare] = False
@@ -97,7 +111,7 @@ def _parsed(name: str, value: Any) -> Any:
     """The value of a filter; of texts the numbers or names in them."""
     if not isinstance(value, list):
         return value
-    return split_numbers(name, value) if name in _NUMBERS else tuple(value) if name in _TIMES else split_names(value)
+    return split_numbers(name, value) if name in _NUMBERS else split_names(value) if name in _NAMES else tuple(value)
 
 
 def split_names(texts: Iterable[str]) -> tuple[str, ...]:

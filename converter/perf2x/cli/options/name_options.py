@@ -38,6 +38,7 @@ class SymbolFlags(Struct, frozen=True):
     debug_dirs: Annotated[
         list[str] | None,
         Option("--debug-dir", metavar="DIR", help="Another directory laid out like /usr/lib/debug; repeatable."),
+        Rare,
     ] = None
     buildid_dir: Annotated[
         str | None,

@@ -51,9 +51,7 @@ def summary(
     completed = "; ".join(_completed_parts(loaded))
     if completed:
         yield completed
-    troubles = loss_line(loaded.diagnostics)
-    if troubles:
-        yield troubles
+    yield from _troubles(loaded)
     yield from symbol_lines(loaded, _NAMED_OBJECTS)
     yield from advice_lines(loaded, needs)
     hint = needs.viewer.format(where[0]) if where[0] != "standard output" and not sent else ""
@@ -89,18 +87,14 @@ def _completed_parts(loaded: "Loaded") -> Iterator[str]:
 
 def quality_lines(loaded: "Loaded") -> Iterator[str]:
     """Losses, the share of frames with names, and how to record better."""
-    troubles = loss_line(loaded.diagnostics)
-    if troubles:
-        yield troubles
+    yield from _troubles(loaded)
     yield from symbol_lines(loaded, _NAMED_OBJECTS)
     yield from advice_lines(loaded)
 
 
 def warning_lines(loaded: "Loaded", most: int = 1) -> Iterator[str]:
     """Warnings about losses and frames without names; nothing when there are none."""
-    troubles = loss_line(loaded.diagnostics)
-    if troubles:
-        yield troubles
+    yield from _troubles(loaded)
     report = loaded.symbols
     if report is not None and report.named < report.total:
         yield from symbol_lines(loaded, most)
@@ -188,6 +182,14 @@ def _compiled_code(count: int, report: "UnwindReport") -> str:
     some = "" if report.cut_in_jit == count else f"{report.cut_in_jit:,} of them "
     helps = "perf inject --jit where its jit-PID.dump is" if report.dumps_missing else DESCRIBED_CODE
     return f"{some}in just-in-time compiled code: {helps}"
+
+
+def _troubles(loaded: "Loaded") -> Iterator[str]:
+    """Lines about losses, and about what filters of frames left out or did not find."""
+    counts = loaded.diagnostics.counts
+    filtered = (counts[name] for name in ("samples_without_frames", "patterns_without_frame") if name in counts)
+    told = "; ".join(count.words + (f": {short(count.first, 200)}" if count.first else "") for count in filtered)
+    yield from filter(None, (loss_line(loaded.diagnostics), told))
 
 
 def loss_line(diagnostics: Diagnostics) -> str:

@@ -1,4 +1,4 @@
-"""AArch64: registers, signal frames, to_signed return addresses.
+"""AArch64: registers, signal frames, signed return addresses.
 
 Sources: "DWARF for the Arm 64-bit Architecture"; the kernel's arch/arm64/kernel/signal.c and uapi/asm/sigcontext.h.
 """
@@ -9,7 +9,7 @@ from perf2x.base.abi.register_numbers import AARCH64_DWARF
 from perf2x.binaries.cfi.unwind_rules import RegisterRule, Rule, RuleKind
 from perf2x.stitcher.unwind.architecture import Architecture, KnownCode
 
-FRAME_POINTER, STACK_POINTER, PROGRAM_COUNTER = 29, 31, 32
+FRAME_POINTER, LINK_REGISTER, STACK_POINTER, PROGRAM_COUNTER = 29, 30, 31, 32
 
 UCONTEXT = 128
 """struct rt_sigframe: the siginfo_t comes first."""

@@ -26,14 +26,14 @@ def with_user_part(recorded: Ragged, unwound: UserChains, use: Bools) -> Ragged:
 
     Replaces a recorded user part, except a cookie, which refers to a deferred record.
     """
-    user_at, is_deferred = _words_before_user_part(recorded)
+    user_at, is_deferred = words_before_user_part(recorded)
     use = use & (unwound.chain.lengths > 0) & ~is_deferred
     kept = np.where(use, user_at, recorded.lengths)
     head = Ragged(offsets_of(kept), recorded.values[ranges(recorded.offsets[:-1], kept)])
     return side_by_side([head, _mark_exact(unwound, use)])
 
 
-def _words_before_user_part(recorded: Ragged) -> tuple[I64, Bools]:
+def words_before_user_part(recorded: Ragged) -> tuple[I64, Bools]:
     """(n,) number of words before each row's user part, and whether that part is a cookie."""
     markers = np.flatnonzero((recorded.values == USER) | (recorded.values == DEFERRED))[::-1]
     row = row_numbers(recorded.lengths)[markers]

@@ -37,7 +37,7 @@ class Selection:
         late_times: bool = False,
         unmatched: UnmatchedFilters | None = None,
     ) -> None:
-        self._choice, self.unmatched = choice, unmatched or UnmatchedFilters()
+        self._choice, self.unmatched = choice, unmatched or UnmatchedFilters(1, recording.diagnostics)
         ranges = _ranges(choice, recording)
         asked = {name: value for name, value in choice.given().items() if name in COLUMNS or name in ROWS}
         self.passing = SampleFilter(asked, ranges)

@@ -22,6 +22,8 @@ from perf2x.model.profile.profile import Profile
 from perf2x.model.profile.stack_tree import rewrite_stacks, select_entries
 from perf2x.model.recording.events import Samples
 from perf2x.model.recording.recorded_names import event_name
+from perf2x.transforms.filters import frame_filters
+from perf2x.transforms.filters.frame_patterns import patterns_of, renames_of
 from perf2x.transforms.filters.unmatched_filters import UnmatchedFilters
 
 _GLOB = re.compile(r"[*?[]")
@@ -33,6 +35,10 @@ _ADDRESSES = re.compile(r"(0x[0-9a-fA-F]{1,16})(?:-(0x[0-9a-fA-F]{1,16}))?")
 KERNEL_MODES = frozenset({CpuMode.KERNEL, CpuMode.GUEST_KERNEL, CpuMode.HYPERVISOR})
 USER_MODES = frozenset({CpuMode.USER, CpuMode.GUEST_USER})
 _LEFT_OUT = {"user": KERNEL_MODES, "kernel": USER_MODES}
+
+
+PATTERNS = ("ignore", "focus", "skip_after", "hide", "keep", "collapse")
+"""Filters by patterns of frames; Choice refuses a text that is no regular expression."""
 
 
 class Choice(Struct, frozen=True):
@@ -56,8 +62,27 @@ class Choice(Struct, frozen=True):
     """Numbers of threads that ran when the sample was taken; see transforms/scheduling/running_threads.py."""
     frames: str = ""
     """``user``: leave kernel frames out; ``kernel``: user frames. Empty: keep all."""
+    ignore: tuple[str, ...] = ()
+    """Patterns of frames (``frame_patterns.py``), as the fields below: leave out samples with such a frame."""
+    focus: tuple[str, ...] = ()
+    """Leave out samples without such a frame."""
+    skip_after: tuple[str, ...] = ()
+    """Leave out what called such a frame."""
+    hide: tuple[str, ...] = ()
+    """Leave out such frames."""
+    keep: tuple[str, ...] = ()
+    """Leave out all other frames."""
+    collapse: tuple[str, ...] = ()
+    """Make such frames that call each other one."""
+    rename: tuple[str, ...] = ()
+    """``RE=NAME``: replace what matches in the names of functions."""
     max_stack: int | None = None
     """Keep this many innermost frames."""
+
+    def __post_init__(self) -> None:
+        for name in PATTERNS:
+            patterns_of(name, getattr(self, name))
+        renames_of("rename", self.rename)
 
     def given(self) -> dict[str, object]:
         """Return the filters that were asked for, by field."""
@@ -303,6 +328,13 @@ FILTERS = {
     "frames": Filter(STACKS, keep_frames),
     "dsos": Filter(STACKS, keep_objects),
     "symbols": Filter(STACKS, keep_functions, by_function=True),
+    "ignore": Filter(STACKS, frame_filters.ignore, by_function=True),
+    "focus": Filter(STACKS, frame_filters.focus, by_function=True),
+    "skip_after": Filter(STACKS, frame_filters.skip_after, by_function=True),
+    "hide": Filter(STACKS, frame_filters.hide, by_function=True),
+    "keep": Filter(STACKS, frame_filters.keep, by_function=True),
+    "collapse": Filter(STACKS, frame_filters.collapse, by_function=True),
+    "rename": Filter(STACKS, frame_filters.rename, by_function=True),
     "max_stack": Filter(STACKS, lambda profile, frames, _: innermost(profile, frames), by_function=True),
 }
 """Filters on the finished profile by the field of Choice, in their order."""

@@ -4,6 +4,7 @@ from collections.abc import Callable, Hashable, Sequence
 
 from perf2x.base.did_you_mean import close_names
 from perf2x.base.errors import OptionError
+from perf2x.model.diagnostics import Diagnostics, Severity
 
 _SHOWN = 8
 
@@ -14,8 +15,11 @@ class UnmatchedFilters:
     What one recording of several has is what the user asked for: ``--comm web`` over a fleet means its web servers.
     """
 
-    def __init__(self, recordings: int = 1) -> None:
+    def __init__(self, recordings: int = 1, diagnostics: Diagnostics | None = None) -> None:
         self._recordings = recordings
+        self.diagnostics = diagnostics or Diagnostics()
+        """Counts of what filters leave out, and of patterns that fit nothing: those of frames may."""
+        self._idle: dict[str, int] = {}
         self._matched: set[Hashable] = set()
         self._missed: dict[Hashable, Callable[[], OptionError]] = {}
         self._known: dict[Hashable, dict[str, None]] = {}
@@ -36,6 +40,12 @@ class UnmatchedFilters:
         if self._recordings == 1:
             raise error()
         self._missed.setdefault((kind, wanted), error)
+
+    def looked_for(self, pattern: str, has_match: bool) -> None:
+        """Note whether a frame of a recording matches a pattern; those that none matches are counted."""
+        self._idle[pattern] = self._idle.get(pattern, 0) + (not has_match)
+        if self._idle[pattern] == self._recordings:
+            self.diagnostics.add("patterns_without_frame", Severity.INFO, "", 1, repr(pattern))
 
     def nothing_left(self, words: str) -> None:
         """Note that no sample matched all filters together. OptionError for one recording; others may have more."""

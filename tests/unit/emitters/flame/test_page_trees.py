@@ -98,15 +98,16 @@ def keep(stack: Stack, name: str) -> Stack | None:
     return stack if name in stack else None
 
 
-def leave_out(stack: Stack, name: str) -> Stack:
-    return tuple(one for one in stack if one != name)
+def leave_out(stack: Stack, name: str) -> Stack | None:
+    left = tuple(one for one in stack if one != name)
+    return left if left or not stack else None
 
 
 def fold(stack: Stack, name: str) -> Stack:
     return tuple(one for at, one in enumerate(stack) if not (one == name and at and stack[at - 1] == name))
 
 
-EDITS: dict[str, Callable[[Stack, str], Stack | None]] = {"focus": keep, "ignore": leave_out, "collapse": fold}
+EDITS: dict[str, Callable[[Stack, str], Stack | None]] = {"focus": keep, "hide": leave_out, "fold": fold}
 
 
 def edited(stacks: Stacks, kind: str, name: str) -> Stacks:
@@ -130,7 +131,7 @@ def test_stacks_are_the_collapsed_ones(told, name: str) -> None:
 @pytest.mark.parametrize("kind", EDITS)
 @pytest.mark.parametrize("name", ["recursive", *RECORDED])
 def test_edits_of_stacks(told, name: str, kind: str) -> None:
-    """Focus keeps exactly the stacks with the function; an ignored one's cost and callees go to the caller."""
+    """Focus keeps exactly the stacks with the function; a hidden one's cost and callees go to the caller."""
     profile, answer = told[name]
     stacks, functions = collapsed(profile), names_of_one_function(answer)
     assert len(functions) > len(answer["keys"]) / 2
@@ -142,7 +143,7 @@ def test_edits_of_stacks(told, name: str, kind: str) -> None:
 def test_edits_follow_one_another(told, name: str) -> None:
     profile, answer = told[name]
     names = [key.split("\n")[0] for key in answer["keys"]]
-    stacks = edited(edited(collapsed(profile), "collapse", names[0]), "ignore", names[-1])
+    stacks = edited(edited(collapsed(profile), "fold", names[0]), "hide", names[-1])
     assert named(answer, answer["three"]) == edited(stacks, "focus", names[0])
 
 

@@ -27,7 +27,7 @@ def recording(*times: list[int] | None, known: dict[str, int] | None = None, sam
     features = {} if known is None else {"sample_time": known}
     events = [SimpleNamespace(sample_type=sample_type), SimpleNamespace(sample_type=0)]
     session = SimpleNamespace(features=features, wall_clock_offset_ns=None, events=events)
-    return SimpleNamespace(session=session, samples=lambda want: iter(batches))
+    return SimpleNamespace(session=session, samples=lambda want: iter(batches), diagnostics=None)
 
 
 def ranges(choice: Choice, from_: Any) -> tuple[tuple[int, int], ...]:

@@ -1,7 +1,7 @@
 "use strict";
 // What can be done with one function: callers and callees, edits of the stacks and their chips, and what is copied.
 
-const EDITS = { focus: "Only stacks with", ignore: "Ignored", collapse: "Recursion folded" };
+const EDITS = { focus: "Only stacks with", hide: "Hidden", fold: "Recursion folded" };
 
 /** Edits as text: kind, name and object of each, a line each. */
 const writeEdits = (edits) => edits.map(([kind, key]) => `${kind}\n${key}`).join("\n");
@@ -44,7 +44,7 @@ function toggleFunction(frame) {
 
 function addEdit(kind, key) {
   state.edits = [...state.edits, [kind, key]];
-  if (kind === "ignore" && state.function === key) state.function = "";
+  if (kind === "hide" && state.function === key) state.function = "";
   rebuild();
 }
 
@@ -60,17 +60,20 @@ function callsItself(key) {
 // ---- chips
 
 function showChips() {
-  const chips = state.edits.map(([kind, key], at) => chip(EDITS[kind], key, () => {
-    state.edits = state.edits.filter((_, other) => other !== at);
-    rebuild();
-  }));
+  const chips = state.edits.map(([kind, key], at) => {
+    const remove = () => {
+      state.edits = state.edits.filter((_, other) => other !== at);
+      rebuild();
+    };
+    return kind === "fold" ? chip(EDITS[kind], key, remove) : withOption(chip(EDITS[kind], key, remove), `--${kind}`, optionText(kind, nameOf(key)));
+  });
   if (state.range) chips.unshift(rangeChip());
   if (layout.isTime && (layout.left || state.lanes === "all")) chips.unshift(lanesChip());
   if (layout.isTime && state.mark) chips.unshift(chip("When on the stack:", state.mark, () => markFunction(state.mark)));
   if (state.function) chips.unshift(chip("Callers and callees of", state.function, () => openFunction("")));
   const left = rows.reduce((sum, row) => sum + sums.count[row], 0);
   const all = profile.rows.event.reduce((sum, event, row) => sum + (event === state.event ? sums.count[row] : 0), 0);
-  if (state.edits.some(([kind]) => kind === "focus")) chips.push(make("span", { className: "share" }, `${percent(left, all)} of all samples`));
+  if (left < all || state.edits.some(([kind]) => kind === "focus")) chips.push(make("span", { className: "share" }, `${percent(left, all)} of all samples`));
   refill($("chips"), ...chips);
   $("chips").hidden = chips.length === 0;
 }
@@ -79,6 +82,17 @@ function chip(word, key, remove) {
   const button = make("button", { title: "Remove", onclick: remove }, "×");
   button.setAttribute("aria-label", `Remove: ${word} ${nameOf(key)}`);
   return make("span", { className: "chip", title: key.replace("\n", " · ") }, make("span", {}, word), make("b", {}, nameParts(nameOf(key))), button);
+}
+
+/** The option that does what a chip does with functions of a name, for a shell. */
+const optionText = (kind, name) => `--${kind} '${`^${name.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&")}$`.replaceAll("'", "'\\''")}'`;
+
+/** A chip with a button that copies an option. */
+function withOption(made, word, option) {
+  const button = make("button", { className: "word", title: `Copy ${option}` }, `Copy ${word}`);
+  button.onclick = () => copy(option, button);
+  made.lastChild.before(button);
+  return made;
 }
 
 // ---- what is offered for the selected box
@@ -90,8 +104,8 @@ function showActions() {
   const offers = [
     state.function !== key && ["Callers and callees", "Who calls it and what it calls, merged over all places (x)", () => openFunction(key)],
     ["Focus", "Only stacks with this function (k)", () => addEdit("focus", key)],
-    ["Ignore", "Without its frames: its cost and what it calls go to its callers (i)", () => addEdit("ignore", key)],
-    callsItself(key) && ["Fold recursion", "One frame where it calls itself (r)", () => addEdit("collapse", key)],
+    ["Hide", "Without its frames: its cost and what it calls go to its callers (i)", () => addEdit("hide", key)],
+    callsItself(key) && ["Fold recursion", "One frame where it calls itself (r)", () => addEdit("fold", key)],
     selected >= 0 && ["Copy stack", "The selected box and its callers, innermost first (y)", () => copy(stackText(), $("acts").lastChild)],
   ].filter(Boolean);
   refill($("acts"), make("b", { title: key.replace("\n", " · ") }, nameParts(nameOf(key))), ...offers.map(([word, title, onclick]) => make("button", { title, onclick }, word)));

@@ -45,7 +45,7 @@ class Profile {
     const unknown = this.functionNamed.get("[unknown]\n");
     this.run = new Int32Array(whole.parent.length).fill(1);
     if (unknown === undefined) return;
-    const { nodeOf, ...tree } = editTree(whole, this.functionOf, "collapse", unknown);
+    const { nodeOf, ...tree } = editTree(whole, this.functionOf, "fold", unknown);
     const length = whole.frame.map((frame) => Number(this.functionOf[frame] === unknown));
     for (let node = 0; node < length.length; node += 1) {
       if (length[node] && whole.parent[node] >= 0) length[node] += length[whole.parent[node]];

@@ -65,10 +65,8 @@ function rangeWords([from, to]) {
 }
 
 function rangeChip() {
-  const made = chip("Time", rangeWords(state.range), clearRange);
-  const button = make("button", { className: "word", title: `Copy ${bursts.option(state.range)}` }, "Copy --time");
-  button.onclick = () => copy(bursts.option(state.range), button);
-  made.lastChild.before(button, ...(profile.bursts ? [] : [make("span", {}, "the graph and the table are of all of the time")]));
+  const made = withOption(chip("Time", rangeWords(state.range), clearRange), "--time", bursts.option(state.range));
+  made.lastChild.before(...(profile.bursts ? [] : [make("span", {}, "the graph and the table are of all of the time")]));
   return made;
 }
 

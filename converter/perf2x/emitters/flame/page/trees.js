@@ -48,7 +48,7 @@ function longer(column) {
 const DROPPED = -2;
 
 /**
- * What becomes of each node when a function is the only one looked at, is ignored, or calls itself no more.
+ * What becomes of each node when a function is the only one looked at, is hidden, or calls itself no more.
  * `nodeOf` tells the new node of node − 1, so that its first is that of no node; DROPPED: the stack is not shown.
  * @param {{parent: Int32Array, frame: Int32Array}} tree
  * @param {Int32Array} functionOf by frame
@@ -76,15 +76,16 @@ function focused({ parent, frame }, functionOf, wanted) {
   return { parent, frame, nodeOf };
 }
 
-/** All but the function's frames ("ignore"), or but those that it called itself ("collapse"): the caller has their cost and callees. */
+/** All but the function's frames ("hide"), or but those that it called itself ("fold"): the caller has their cost and callees; a stack without others goes. */
 function without({ parent, frame }, functionOf, kind, wanted) {
   const nodeOf = new Int32Array(parent.length + 1).fill(-1);
   const table = new PairTable();
   for (let node = 0; node < parent.length; node += 1) {
     const caller = nodeOf[parent[node] + 1];
-    const isGone = functionOf[frame[node]] === wanted && (kind === "ignore" || (caller >= 0 && functionOf[table.second[caller]] === wanted));
+    const isGone = functionOf[frame[node]] === wanted && (kind === "hide" || (caller >= 0 && functionOf[table.second[caller]] === wanted));
     nodeOf[node + 1] = isGone ? caller : table.of(caller, frame[node]);
   }
+  if (kind === "hide") nodeOf.forEach((to, from) => from && to < 0 && (nodeOf[from] = DROPPED));
   return { parent: table.first.slice(0, table.length), frame: table.second.slice(0, table.length), nodeOf };
 }
 

@@ -44,14 +44,14 @@ function told(data) {
   found.stacks = stacks(profile, rows, values);
   found.sides = found.keys.map((_, wanted) => sides(profile, nodes, wanted));
   found.bottomUp = paths(callersOf(profile, nodes.filter((node) => profile.own[node] > 0), [profile.own]), 0);
-  for (const kind of ["focus", "ignore", "collapse"]) {
+  for (const kind of ["focus", "hide", "fold"]) {
     edited[kind] = found.keys.map((_, wanted) => {
       profile.use([[kind, wanted]]);
       return stacks(profile, profile.rowsOf(profile.defaultEvent, null), values);
     });
   }
   const [one, other] = [0, found.keys.length - 1];
-  profile.use([["collapse", one], ["ignore", other], ["focus", one]]);
+  profile.use([["fold", one], ["hide", other], ["focus", one]]);
   return { ...found, edited, three: stacks(profile, profile.rowsOf(profile.defaultEvent, null), values) };
 }
 
