@@ -20,6 +20,7 @@ STAMP = Stamp(pid=7, tid=8, time=900, cpu=3)
 SESSION_TYPES = {
     UserRecordType.HEADER_ATTR, UserRecordType.HEADER_EVENT_TYPE, UserRecordType.HEADER_BUILD_ID,
     UserRecordType.EVENT_UPDATE, UserRecordType.HEADER_FEATURE, UserRecordType.AUXTRACE_INFO,
+    UserRecordType.THREAD_MAP, UserRecordType.STAT_CONFIG,
 }  # fmt: skip
 
 
