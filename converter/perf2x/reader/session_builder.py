@@ -178,6 +178,7 @@ class SessionBuilder(Struct):
         self._name_tracepoints()
         self._join_groups()
         known, clock = self.features, self.features.get("clock_data")
+        clock = clock if clock and clock["wall_clock_ns"] else None  # perf stat does not look at it
         clock_id = clock["clockid"] if clock else next((e.clockid for e in self.events.events), -1)
         return Session(
             source=self.source,
@@ -219,12 +220,11 @@ def stat_config(section: SectionReader) -> list[tuple[int, int]]:
 def _wall_clock_offset(clock: Mapping[str, int] | None, clock_id: int) -> int | None:
     """Distance from recorded times to the time of day.
 
-    CLOCK_REALTIME is that itself; CLOCK_DATA says how long perf took from one look at it to the next, and has zeros
-    where perf did not look.
+    CLOCK_REALTIME is that itself; CLOCK_DATA says how long perf took from one look at it to the next.
     """
     if clock_id == ClockId.REALTIME:
         return 0
-    return clock["wall_clock_ns"] - clock["clockid_time_ns"] if clock and clock["wall_clock_ns"] else None
+    return clock["wall_clock_ns"] - clock["clockid_time_ns"] if clock else None
 
 
 _COPY = re.compile(r"/tmp/perf-(vdso|vdso32|vdsox32)\.so-.{6}")
