@@ -4,7 +4,7 @@ Events are sampled apart, each with stacks of its own. So a ratio is one of two 
 none where too few samples tell what to divide by.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -31,57 +31,18 @@ Estimate = tuple[float, float, float]
 """A ratio and its limits."""
 Cell = int | Estimate | None
 """A cost, or a ratio; None where samples do not tell."""
-LineColumns = Mapping[str, tuple[Callable[[Costs], Cell], Cell]]
-"""By name: what makes a cell of the costs in a listing, and the cell of all samples."""
-
-
-class Wanted(Struct, frozen=True):
-    """A column that the user asked for."""
-
-    name: str
-    events: tuple[int, ...]
-    """One event, or two whose ratio it is."""
-    factor: int = 1
-
-
-def wanted_columns(profile: Profile, names: Sequence[str]) -> list[Wanted]:
-    """Events (``all``: each but the default one), ratios by name, and ``A/B``; SettingError for what there is not."""
-    return [one for name in names for one in _wanted(profile, name)]
-
-
-def _wanted(profile: Profile, name: str) -> Iterator[Wanted]:
-    if name == "all":
-        known = plain_names(profile.events)
-        others = sorted(set(profile.samples.event.tolist()) - {profile.default_event})
-        yield from (Wanted(known[row], (row,)) for row in others)
-        return
-    ways = [_RATIOS[name]] if name in _RATIOS else [
-        ((name[:at],), (name[at + 1 :],), 1) for at, sign in enumerate(name) if sign == "/"  # events may have their own
-    ]  # fmt: skip
-    found = [Wanted(name, (row,)) for row in events_called(profile, name)] or [
-        Wanted(name, (part, whole), _SECOND if profile.events[whole].unit == "nanoseconds" else factor)
-        for parts, wholes, factor in ways
-        for part in _first(profile, parts)
-        for whole in _first(profile, wholes)
-    ]
-    if len(found) != 1:
-        needs = " ({} by {})".format(*map(" or ".join, ways[0][:2])) if name in _RATIOS else ""
-        what = "could be several" if found else "is not in this recording"
-        listed = ", ".join(event.name for event in profile.events) or "none"
-        raise SettingError("", "columns", f" {name}{needs} {what}; it has {listed}")
-    yield found[0]
-
-
-def _first(profile: Profile, names: Sequence[str]) -> list[int]:
-    return next(filter(None, (events_called(profile, name) for name in names)), [])
 
 
 class EventColumn(Struct, frozen=True):
     """Costs of another event, or ratios of two, in a table of functions, objects or threads."""
 
     name: str
-    tables: tuple[Totals, ...]
+    """As the user wrote it."""
+    events: tuple[int, ...]
+    """One event, or two whose ratio it is."""
     factor: int = 1
+    tables: tuple[Totals, ...] = ()
+    """Of the events."""
 
     @property
     def is_ratio(self) -> bool:
@@ -121,29 +82,65 @@ class EventColumn(Struct, frozen=True):
         return [cell_text(cell, self.whole) for cell in self.cells(keys, sort)]
 
 
+def wanted_columns(profile: Profile, names: Sequence[str]) -> list[EventColumn]:
+    """Events (``all``: each but the default one), ratios by name, and ``A/B``, without tables.
+
+    SettingError for what there is not.
+    """
+    return [one for name in names for one in _wanted(profile, name)]
+
+
+def _wanted(profile: Profile, name: str) -> Iterator[EventColumn]:
+    if name == "all":
+        known = plain_names(profile.events)
+        others = sorted(set(profile.samples.event.tolist()) - {profile.default_event})
+        yield from (EventColumn(known[row], (row,)) for row in others)
+        return
+    ways = [_RATIOS[name]] if name in _RATIOS else [
+        ((name[:at],), (name[at + 1 :],), 1) for at, sign in enumerate(name) if sign == "/"  # events may have their own
+    ]  # fmt: skip
+    found = [EventColumn(name, (row,)) for row in events_called(profile, name)] or [
+        EventColumn(name, (part, whole), _SECOND if profile.events[whole].unit == "nanoseconds" else factor)
+        for parts, wholes, factor in ways
+        for part in _first(profile, parts)
+        for whole in _first(profile, wholes)
+    ]
+    if len(found) != 1:
+        needs = " ({} by {})".format(*map(" or ".join, ways[0][:2])) if name in _RATIOS else ""
+        what = "could be several" if found else "is not in this recording"
+        listed = ", ".join(event.name for event in profile.events) or "none"
+        raise SettingError("", "columns", f" {name}{needs} {what}; it has {listed}")
+    yield found[0]
+
+
+def _first(profile: Profile, names: Sequence[str]) -> list[int]:
+    return next(filter(None, (events_called(profile, name) for name in names)), [])
+
+
 def event_columns(profile: Profile, by: str, value: str, names: Sequence[str]) -> list[EventColumn]:
     """Make the columns; SettingError for an event that there is not, and for any ``value`` but the period."""
     if names and value != "period":
         raise SettingError("", "columns", " shows what events counted; leave out ", "value")
     wanted = wanted_columns(profile, names)
     tables = {row: totals(profile, row, by) for row in {row for one in wanted for row in one.events}}
-    return [EventColumn(one.name, tuple(tables[row] for row in one.events), one.factor) for one in wanted]
+    return [replace(one, tables=tuple(tables[row] for row in one.events)) for one in wanted]
 
 
-def line_columns(profile: Profile, names: Sequence[str]) -> LineColumns:
-    """Columns of Profile.listings, which must have ``measures_beside``; a line's samples are taken to be alike."""
-    measures = profile.listings.measures if profile.listings else ()
-    place = {(one.event, one.value): at for at, one in enumerate(measures)}
+class LineColumns(Struct, frozen=True):
+    """Columns of listings, which must have ``measures_beside``."""
 
-    def cells(column: EventColumn, events: Sequence[int]) -> Callable[[Costs], Cell]:
-        places = [(place[row, "period"], place[row, "samples"]) for row in events]
-        return lambda costs: column.cell([(costs[at], costs[at] ** 2 / (costs[count] or 1)) for at, count in places])
+    columns: list[EventColumn]
+    measures: tuple[Measure, ...]
 
-    made = event_columns(profile, "thread", "period", names)
-    return {
-        column.name: (cells(column, one.events), column.whole)
-        for column, one in zip(made, wanted_columns(profile, names), strict=True)
-    }
+    def cells(self, costs: Costs) -> dict[str, Cell]:
+        """Cells of the costs of a line, by name; its samples are taken to be alike."""
+        of = {(one.event, one.value): cost for one, cost in zip(self.measures, costs, strict=True)}
+        return {
+            one.name: one.cell(
+                [(of[row, "period"], of[row, "period"] ** 2 / (of[row, "samples"] or 1)) for row in one.events]
+            )
+            for one in self.columns
+        }
 
 
 def measures_beside(profile: Profile, names: Sequence[str]) -> list[Measure]:

@@ -25,7 +25,7 @@ class TopTable(ResultTable):
         self.by = by
         self.sort = sort
         if value == "latency":
-            self.beside = [EventColumn("period", (totals(profile, None, by),))]
+            self.beside = [EventColumn("period", (), tables=(totals(profile, None, by),))]
         self._duration_ns = profile.meta.duration_ns
 
     @property

@@ -108,7 +108,7 @@ class RecordingPair:
         """Columns of other events and ratios; of latencies their periods."""
         if self.periods:
             found = self.periods.compared(by)
-            sides = [EventColumn("period", (one,)) for one in (found.before, found.after)]
+            sides = [EventColumn("period", (), tables=(one,)) for one in (found.before, found.after)]
             yield ColumnChange(sides[0], sides[1], found.scale)
         value = "latency" if self.periods else self.value
         before = event_columns(self.before.profile, by, value, names)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from perf2x.analysis.event_columns import Cell, LineColumns, line_columns
+from perf2x.analysis.event_columns import Cell, LineColumns, event_columns, wholes
 from perf2x.cli.render.annotate_page import Row, source_rows, whole_of
 from perf2x.model.profile.listings import CodeListing, Costs, FunctionListing
 from perf2x.model.profile.profile import Profile
@@ -15,12 +15,13 @@ def listing_json(profile: Profile, columns: Sequence[str] = ()) -> str:
 
     listings = profile.listings
     assert listings is not None
-    measure, beside = listings.measures[0], line_columns(profile, columns)
+    measure = listings.measures[0]
+    beside = LineColumns(event_columns(profile, "thread", "period", columns), listings.measures)
     facts = {
         "event": profile.events[measure.event].name,
         "unit": measure.unit,
         "value": whole_of(profile, listings),
-        **({"columns": {name: whole for name, (_, whole) in beside.items()}} if beside else {}),
+        **({"columns": wholes(beside.columns)} if columns else {}),
         "functions": [_facts(one, beside) for one in listings.functions],
     }
     return json.dumps(facts, indent=2) + "\n"
@@ -53,7 +54,7 @@ def _numbers(own: Costs, total: Costs) -> dict[str, int]:
 
 def _beside(costs: Costs, beside: LineColumns) -> dict[str, Cell]:
     """The other columns of what is by itself, by name."""
-    return {f"self_{name}": cell(costs) if costs else None for name, (cell, _) in beside.items()}
+    return {f"self_{name}": cell for name, cell in beside.cells(costs).items()} if costs else {}
 
 
 def _line_facts(row: Row) -> dict[str, Any]:

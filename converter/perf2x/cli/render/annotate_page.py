@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from perf2x.analysis.event_columns import LineColumns, cell_text, line_columns
+from perf2x.analysis.event_columns import LineColumns, cell_text, event_columns
 from perf2x.cli.render.screen import Screen, heat
 from perf2x.cli.render.text_table import HEAD, Column, number_column, table_lines
 from perf2x.model.number_format import format_amount, format_percent
@@ -35,14 +35,17 @@ class Scale(Struct, frozen=True):
     whole: int
     """Self of all lines or instructions of the listing."""
     largest: int
-    columns: LineColumns
+    lines: LineColumns
     """Other events and ratios."""
 
     def beside(self, rows: Sequence[Row]) -> list[Column]:
         """Columns of other events and ratios."""
+        cells = [self.lines.cells(row.costs) if row.costs else {} for row in rows]
         return [
-            number_column(short(name, HEAD), [cell_text(cell(row.costs), whole) if row.costs else "" for row in rows])
-            for name, (cell, whole) in self.columns.items()
+            number_column(
+                short(one.name, HEAD), [cell_text(each[one.name], one.whole) if each else "" for each in cells]
+            )
+            for one in self.lines.columns
         ]
 
     def cells(self, row: Row) -> tuple[str, str, str, str]:
@@ -58,7 +61,7 @@ def listing_lines(profile: Profile, screen: Screen, columns: Sequence[str] = ())
     listings = profile.listings
     assert listings is not None
     whole = whole_of(profile, listings)
-    beside = line_columns(profile, columns)
+    beside = LineColumns(event_columns(profile, "thread", "period", columns), listings.measures)
     lines = (line for one in listings.functions for line in _function_lines(one, profile, whole, screen, beside))
     return "\n".join(lines) + "\n"
 
