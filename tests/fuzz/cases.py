@@ -12,7 +12,7 @@ from tests.support.recordings import CORPUS
 
 OUTPUT = "out"
 FORMATS = ("pprof", "chrome", "collapsed", "html", "svg", "speedscope", "firefox", "perfetto", "otlp", "otlp-json",
-           "bolt", "autofdo", "parquet")  # fmt: skip
+           "bolt", "autofdo", "callgrind", "parquet")  # fmt: skip
 ONE_INPUT = (
     ("convert", "--to", "chrome", "--chrome-style", "cpuprofile", "-o", "{dir}/out/x"),
     ("convert", "--to", "chrome", "--per-cpu", "--counters", "-o", "{dir}/out/x"),

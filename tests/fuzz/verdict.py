@@ -137,6 +137,12 @@ def _lines(pattern: re.Pattern[str]) -> Callable[[bytes], None]:
     return read
 
 
+def _callgrind(data: bytes) -> None:
+    from tests.support.callgrind_file import read_callgrind
+
+    read_callgrind(data)
+
+
 def _parquet(data: bytes) -> None:
     import pyarrow
     from pyarrow import parquet
@@ -167,7 +173,7 @@ def _html(data: bytes) -> None:
 
 _READERS: dict[str, Callable[[bytes], object]] = {
     "pprof": _pprof, "collapsed": _collapsed, "chrome": _json, "firefox": _json, "speedscope": _json,
-    "bolt": _lines(_BOLT), "autofdo": _lines(_AUTOFDO), "parquet": _parquet,
+    "bolt": _lines(_BOLT), "autofdo": _lines(_AUTOFDO), "callgrind": _callgrind, "parquet": _parquet,
     "perfetto": _perfetto, "otlp": _otlp, "otlp-json": _otlp,
     "svg": ElementTree.fromstring, "html": _html, "bundle": _tar, "view": _html,
 }  # fmt: skip

@@ -188,6 +188,7 @@ HARMLESS: tuple[tuple[tuple[str, ...], tuple[str, ...], str], ...] = (
     (CODE, ("--kallsyms", "--vmlinux", "--perf-map-dir"), "they count the code of a program's file"),
     (CODE, ("--no-idle",), "the idle task runs no code of programs"),
     (("bolt",), ("--no-symbols",), "it has addresses alone"),
+    (("callgrind",), ("--fold-recursion",), "calls of functions that are in the stack already are left out"),
 )
 """(formats, words of options, why nothing changes)."""
 

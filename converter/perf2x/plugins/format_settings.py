@@ -9,6 +9,7 @@ from typing import Literal, TypedDict
 FormatName = Literal[
     "autofdo",
     "bolt",
+    "callgrind",
     "chrome",
     "collapsed",
     "firefox",

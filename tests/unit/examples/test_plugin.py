@@ -15,13 +15,13 @@ USE = """
 import io
 from perf2x.plugins.registry import EMITTERS, available, build_emitter
 from perf2x.plugins.contracts import ProfileBuilder
-assert {"top", "pprof"} <= set(available(EMITTERS))
+assert {"tree-csv", "tree-json", "pprof"} <= set(available(EMITTERS))
 builder = ProfileBuilder()
 builder.event(); builder.thread()
 builder.sample([builder.function("main"), builder.function("work")], value=30)
 builder.sample([builder.function("main")], value=10)
 out = io.BytesIO()
-build_emitter("top", {"lines": "1"}).emit(builder.build(), out)
+build_emitter("tree-csv", {"root": "mine"}).emit(builder.build(), out)
 print(out.getvalue().decode(), end="")
 """
 
@@ -45,7 +45,7 @@ def installed(tmp_path_factory) -> dict[str, str]:
 @pytest.mark.slow
 def test_installed_plugin_is_found_and_takes_options(installed) -> None:
     ran = subprocess.run([sys.executable, "-c", USE], env=installed, capture_output=True, text=True, check=True)
-    assert ran.stdout == "              30  75.00%  work\n"
+    assert ran.stdout == "level,value,self,label\n0,40,0,mine\n1,40,10,main\n2,30,30,work\n"
 
 
 @pytest.mark.slow
@@ -56,4 +56,4 @@ def test_installed_plugin_keeps_the_contract(installed) -> None:
 
 
 def test_plugin_stays_short() -> None:
-    assert len((PLUGIN / "perf2x_top.py").read_text().splitlines()) <= 45
+    assert len((PLUGIN / "perf2x_tree.py").read_text().splitlines()) <= 75

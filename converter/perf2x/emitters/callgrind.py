@@ -1,0 +1,194 @@
+"""Callgrind's profile format, for KCachegrind, QCachegrind and callgrind_annotate.
+
+Source of truth: docs/cl-format.html of Valgrind, ``read_input_file`` of callgrind_annotate, and
+``CachegrindLoader::loadInternal`` of KCachegrind. A function is::
+
+    ob=(1) /usr/bin/prog        the first use of an object, a file or a function gives it a number
+    fl=(1) prog.c
+    fn=(1) main
+    12 500                      line, then what it cost itself, a column for each event
+    cob=(1)
+    cfi=(1)
+    cfn=(2) work
+    calls=3 0                   number of calls, line of the called function
+    14 2000                     line of the call, then what it cost with all that was called
+
+Readers add up the calls of a function for its inclusive cost. So a stack calls each of its functions once, where it
+comes first; and threads are functions, so that what begins a stack is called, too.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import BinaryIO, ClassVar
+
+import numpy as np
+
+from perf2x.base.columnar.arrays import I64, AnyArray, begins_run, row_slices
+from perf2x.base.columnar.ragged import Ragged, row_batches, row_numbers
+from perf2x.base.columnar.unique import group_rows, sorted_runs, sum_runs, unique
+from perf2x.base.errors import SettingError
+from perf2x.emitters.flame.picture_title import heading
+from perf2x.model.plugin_options import Needs
+from perf2x.model.printable_text import base_name, one_line
+from perf2x.model.profile.frame_tree import expand, merge_stacks
+from perf2x.model.profile.made_up_frames import with_made_up_frames
+from perf2x.model.profile.profile import Profile, plain_names
+from perf2x.model.profile.shown_frames import lines_outermost_first, location_frames
+from perf2x.model.profile.stack_tree import paths
+
+_MOST_EVENTS = 200
+"""MaxRealIndexValue in libcore/costitem.h of KCachegrind, which reads no file with more."""
+_FRAMES_AT_ONCE, _ROWS_AT_ONCE = 1 << 20, 1 << 12
+_HEADER = """\
+# callgrind format
+version: 1
+creator: perf2x
+cmd: {command}
+desc: Calls: estimated, as samples do not tell them: the number of samples with the call
+desc: Recursion: left out are calls of functions that are in the stack already
+positions: line
+{names}events: {words}
+summary: {sums}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Callgrind:
+    """Callgrind's profile: costs of functions, lines and calls, a column for each event; for KCachegrind."""
+
+    suffix: ClassVar[str] = ".callgrind"
+    needs: ClassVar[Needs] = Needs(threads=False, viewer="open it: kcachegrind {0}")
+
+    def emit(self, profile: Profile, out: BinaryIO) -> None:
+        """Write function by function: the cost of each line, then those of the calls on it."""
+        events = unique(profile.samples.event).tolist()
+        if len(events) > _MOST_EVENTS:
+            raise SettingError(f"KCachegrind shows {_MOST_EVENTS} events, not {len(events):,}; choose with ", "events")
+        events.sort(key=lambda row: (row != profile.default_event, row))
+        out.write(_header(profile, events).encode())
+        for text in _Graph(profile).texts(events):
+            out.write(text.encode())
+
+
+def _header(profile: Profile, events: list[int]) -> str:
+    names = [one_line(name) for name in plain_names(profile.events)]
+    words = [re.sub(r"\W", "_", name, flags=re.ASCII) for name in names]
+    sums = np.zeros(len(names), np.int64)
+    np.add.at(sums, profile.samples.event, profile.samples.value)
+    for row in events:  # words are distinct, and begin with a letter
+        if words.count(words[row]) > 1 or not words[row][:1].isalpha():
+            words[row] = f"event{row}_{words[row]}"
+    return _HEADER.format(
+        command=heading(profile),
+        names="".join(f"event: {words[row]} : {names[row]} ({profile.events[row].unit})\n" for row in events),
+        words=" ".join(words[row] for row in events) or "none",
+        sums=" ".join(map(str, sums[events].tolist())) or "0",
+    )
+
+
+class _Graph:
+    """Functions, and the places (function, file, line) that stacks show them at; knows which names have a number.
+
+    Threads of one name are a function; where the user chose roots, it only has samples without a stack.
+    """
+
+    def __init__(self, profile: Profile) -> None:
+        text = profile.strings
+        roots: dict[str, int] = {}
+        names = [f"[thread {text[row]}]" for row in profile.threads.comm.tolist()]
+        self._group = np.array([roots.setdefault(name, len(roots)) for name in names], np.int64)  # of each thread
+        self._profile, root = with_made_up_frames(profile, [*roots])
+        frames, functions = location_frames(self._profile), self._profile.functions
+        known: dict[tuple[str, str], int] = {}
+        pairs = zip(frames.name, frames.object, strict=True)
+        function = np.array([known.setdefault(pair, len(known)) for pair in pairs], np.int64)
+        self._names = [name for name, _ in known]
+        objects, files = np.zeros((2, len(known)), np.int64)
+        objects[function] = np.append(profile.mappings.filename, 0)[frames.mapping]
+        file = np.append(functions.filename, 0)[frames.function].astype(np.int64)
+        unknown_first = np.argsort(file > 0, kind="stable")
+        files[function[unknown_first]] = file[unknown_first]
+        self._objects, self._files = objects.tolist(), files.tolist()
+        file = np.where(file > 0, file, files[function])
+        frame = frames.of_location.values
+        line = np.append(self._profile.locations.line_number, 0)[lines_outermost_first(self._profile.locations)[0]]
+        first, place = group_rows([function[frame], file[frame], line])
+        self._function, self._file, self._line = function[frame][first], file[frame][first], line[first]
+        self._places = Ragged(frames.of_location.offsets, place)
+        self._roots = place[frames.of_location.offsets[root] :]
+        self._numbers: dict[str, dict[str | int, int]] = {"ob": {}, "fl": {}, "fn": {}}
+        self._known: dict[int, list[str]] = {}
+
+    def _costs(self) -> list[I64]:
+        """Columns place, called function (−1: what the place cost itself) and event; the sums of values and samples."""
+        samples, own_roots = self._profile.samples, self._profile.own_roots
+        stacks = expand(self._profile.stacks, self._places)
+        group = self._group[samples.thread]
+        tree, node = merge_stacks(stacks, np.arange(len(self._line)), group, samples.stack.astype(np.int64))
+        tree.key[tree.key < 0] = self._roots[: np.count_nonzero(tree.key < 0)]
+        node, event, value, count = _summed(2, [node, samples.event, samples.value, samples.count])
+        costs = _summed(3, [tree.key[node], np.full(len(node), -1), event, value, count])
+        for batch in row_batches(tree.depth[node] + 1, _FRAMES_AT_ONCE):
+            path = paths(tree.parent, tree.depth, node[batch], outermost_first=True)
+            stack, place = row_numbers(path.lengths), tree.key[path.values]
+            function = self._function[place]
+            first, _ = group_rows([stack, function])
+            first = first[tree.depth[path.values[first]] > own_roots]
+            row = batch[stack[first]]
+            calls = [place[first - 1], function[first], event[row], value[row], count[row]]
+            costs = _summed(3, [np.append(*pair) for pair in zip(costs, calls, strict=True)])
+        return costs
+
+    def texts(self, events: list[int]) -> Iterator[str]:
+        """Yield the lines of all places, those of some thousand rows of costs at a time."""
+        place, callee, event, value, count = self._costs()
+        column = np.zeros(max(events, default=-1) + 1, np.int64)
+        column[events] = np.arange(len(events))
+        begins = np.append(np.flatnonzero(begins_run(place, callee)), len(place))
+        for part in row_slices(len(begins) - 1, _ROWS_AT_ONCE):
+            first, whole = begins[part], slice(begins[part.start], begins[part.stop])
+            values = np.zeros((len(first), len(events)), np.int64)
+            values[row_numbers(np.diff(begins[part.start : part.stop + 1])), column[event[whole]]] = value[whole]
+            samples, at = np.add.reduceat(count[whole], first - first[0]), place[first]
+            rows = np.stack([self._function[at], self._file[at], self._line[at], callee[first], samples], 1)
+            yield "".join(self._lines(rows.tolist(), values.tolist()))
+
+    def _lines(self, rows: list[list[int]], values: list[list[int]]) -> Iterator[str]:
+        """Yield the lines of rows of function, file, line, called function and samples."""
+        last_function = last_file = -1
+        for (function, file, line, callee, samples), costs in zip(rows, values, strict=True):
+            if function != last_function:
+                last_function, last_file = function, self._files[function]
+                yield "ob={}\nfl={}\nfn={}\n".format(*self._numbered(function))
+            if file != last_file:
+                last_file = file
+                yield f"fi={self._number('fl', file, self._profile.strings[file])}\n"
+            if callee >= 0:
+                yield "cob={}\ncfi={}\ncfn={}\ncalls={} 0\n".format(*self._numbered(callee), max(samples, 1))
+            yield f"{line} {' '.join(map(str, costs))}\n"
+
+    def _numbered(self, function: int) -> list[str]:
+        """Return object, file and name of a function as numbers, with what they stand for at first."""
+        if function in self._known:
+            return self._known[function]
+        text, file = self._profile.strings, self._files[function]
+        path = text[self._objects[function]]
+        path = path if path.startswith("/") else base_name(path)
+        names = (("ob", path, path), ("fl", file, text[file]), ("fn", function, self._names[function]))
+        first, self._known[function] = ([self._number(*name) for name in names] for _ in range(2))
+        return first
+
+    def _number(self, kind: str, key: str | int, name: str) -> str:
+        known = self._numbers[kind]
+        if key in known:
+            return f"({known[key]})"
+        known[key] = len(known) + 1
+        return f"({known[key]}) {one_line(name) or '???'}"
+
+
+def _summed(keys: int, columns: list[AnyArray]) -> list[I64]:
+    """Sum the other columns of rows that are equal in the first ``keys`` columns; sorted by these."""
+    order, begins = sorted_runs(columns[:keys])
+    sums = [sum_runs(column, order, begins) for column in columns[keys:]]
+    return [column[order[begins]] for column in columns[:keys]] + sums

@@ -1,0 +1,137 @@
+"""A reader of Callgrind's format that follows KCachegrind: names, costs, and what it would show as inclusive."""
+
+import re
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+Function = tuple[str, str, str]
+"""(name, file, object), "" for what is not known."""
+Costs = tuple[int, ...]
+_NUMBERED = re.compile(r"\((\d+)\)(?: (.+))?")
+
+
+@dataclass
+class CallgrindFile:
+    """What a file says."""
+
+    header: dict[str, list[str]]
+    own: dict[tuple[Function, str, int], Costs] = field(default_factory=dict)
+    """By function, file and line."""
+    calls: dict[tuple[Function, str, int, Function], tuple[int, Costs]] = field(default_factory=dict)
+    """Number of calls and inclusive costs, by the caller's place and the called function."""
+
+    @property
+    def events(self) -> list[str]:
+        """Names of the columns."""
+        return self.header["events"][0].split()
+
+    @property
+    def summary(self) -> Costs:
+        """What the file says to be the sum of all."""
+        return tuple(map(int, self.header["summary"][0].split()))
+
+    def own_costs(self) -> dict[Function, Costs]:
+        """Self cost of each function."""
+        return _summed(((function, costs) for (function, _, _), costs in self.own.items()), len(self.events))
+
+    def inclusive(self) -> dict[Function, Costs]:
+        """Calls of a function by others; of one that is not called its own costs and those of its calls."""
+        width = len(self.events)
+        called = _summed(
+            ((callee, costs) for (caller, _, _, callee), (_, costs) in self.calls.items() if caller != callee), width
+        )
+        below = [(caller, costs) for (caller, _, _, callee), (_, costs) in self.calls.items() if caller != callee]
+        roots = _summed([*below, *self.own_costs().items()], width)
+        return roots | called
+
+
+def _summed(pairs, width: int) -> dict[Function, Costs]:
+    result = defaultdict(lambda: (0,) * width)
+    for key, costs in pairs:
+        result[key] = tuple(map(sum, zip(result[key], costs, strict=True)))
+    return dict(result)
+
+
+def read_callgrind(data: bytes) -> CallgrindFile:
+    """Read a file with ``positions: line``; ValueError for what KCachegrind reports as an error."""
+    first, *lines = data.decode().split("\n")
+    if first != "# callgrind format" or lines.pop():
+        raise ValueError("no callgrind file, or a cut one")
+    return _Reader().read(iter(lines))
+
+
+class _Reader:
+    def __init__(self) -> None:
+        self.file = CallgrindFile(defaultdict(list))
+        self.names: dict[str, dict[str, object]] = {"ob": {}, "fl": {}, "fn": {}}
+        self.now = {"ob": "", "fl": "", "cob": None, "cfi": None}
+        self.function: Function | None = None
+        self.called: Function | None = None
+        self.count = 0
+
+    def read(self, lines) -> CallgrindFile:
+        for line in lines:
+            if found := re.fullmatch(r"([a-z]+): (.*)", line):
+                self.file.header[found[1]].append(found[2])
+            elif found := re.fullmatch(r"([a-z]+)=(.*)", line):
+                self._word(found[1], found[2])
+            elif re.fullmatch(r"\d+( \d+)+", line):
+                self._costs(*map(int, line.split()))
+            else:
+                raise ValueError(f"no such line: {line[:40]}")
+        if self.count:
+            raise ValueError("a call without a cost")
+        return self.file
+
+    def _word(self, word: str, value: str) -> None:
+        if word == "calls":
+            self.count = int(value.split()[0])
+            if not self.count or self.called is None:
+                raise ValueError("no call")
+        elif word in ("fn", "cfn"):
+            self._functions(word, value)
+        else:
+            kind = {"ob": "ob", "cob": "ob", "fl": "fl", "fi": "fl", "cfi": "fl"}[word]
+            name = self._name(kind, value, lambda text: "" if text == "???" else text)
+            self.now["fl" if word == "fi" else word] = name
+            if word in ("ob", "fl"):
+                self.function = None
+            elif word == "fi" and self.function is None:
+                raise ValueError("fi= outside a function")
+
+    def _functions(self, word: str, value: str) -> None:
+        if word == "fn":
+            self.function = self._name("fn", value, lambda text: (text, self.now["fl"], self.now["ob"]))
+            if self.function[1:] != (self.now["fl"], self.now["ob"]):
+                raise ValueError("a function in two files or objects")
+            return
+        own = self.function
+        file, thing = self.now["cfi"], self.now["cob"]
+        self.called = self._name("fn", value, lambda text: (text, own[1] if file is None else file, thing or own[2]))
+        if file is not None and self.called[1] != file:
+            raise ValueError("a called function in two files")
+        self.now["cfi"] = self.now["cob"] = None
+
+    def _name(self, kind: str, value: str, make) -> object:
+        found = _NUMBERED.fullmatch(value)
+        if not found:
+            raise ValueError(f"no number: {value[:40]}")
+        known = self.names[kind]
+        if found[2] is None:
+            return known[found[1]]
+        if found[1] in known or int(found[1]) != len(known) + 1:
+            raise ValueError(f"number {found[1]} again")
+        known[found[1]] = make(found[2])
+        return known[found[1]]
+
+    def _costs(self, line: int, *costs: int) -> None:
+        if len(costs) != len(self.file.events) or self.function is None:
+            raise ValueError("costs of nothing, or too many")
+        place = (self.function, self.now["fl"], line)
+        table, key, value = self.file.own, place, costs
+        if self.count:
+            table, key, value = self.file.calls, (*place, self.called), (self.count, costs)
+        if key in table:
+            raise ValueError("a place twice")
+        table[key] = value
+        self.count = 0
