@@ -3,14 +3,24 @@
 import csv
 import io
 import json
+from pathlib import Path
 
 import pytest
 
+from tests.forge import kernel as k
+from tests.forge.events import Event
+from tests.forge.records import Mmap
+from tests.forge.samples import Sample
+from tests.forge.session import Session, write_file
 from tests.support.command import perf2x, recording
 from tests.support.recordings import CORPUS
 
 EVENTS = (recording("events"), "--symfs", CORPUS / "common" / "symfs", "-q")
 RATIO = "page-faults/cpu-clock"
+MAPS = [
+    Mmap(pid=7, tid=7, addr=address, len=0x100, filename=f"/bin/{name}")
+    for address, name in ((0x1000, "often"), (0x1100, "rarely"))
+]
 COLUMNS = ("--column", "page-faults", "--column", RATIO)
 
 
@@ -128,3 +138,26 @@ def test_refusals(words: tuple[str, ...], said: str) -> None:
 def test_refusals_of_lines() -> None:
     ran = perf2x("annotate", "spin", *EVENTS, "--column", RATIO, "--value", "samples")
     assert ran.code == 2 and "--column shows what events counted; leave out --value" in ran.said
+
+
+def test_a_recording_of_hardware_events(tmp_path: Path) -> None:
+    """Two hundred samples of cycles and one hundred of instructions at one address, and a few elsewhere."""
+    kind = Event().sample_type | k.IDENTIFIER
+    events = tuple(
+        Event(name=name, type=0, config=number, ids=(10 + number,), sample_type=kind, period=1000)
+        for number, name in enumerate(("cycles", "instructions"))
+    )
+    places = ((0, 0x1000, 200), (1, 0x1000, 100), (0, 0x1100, 5), (1, 0x1100, 50))
+    samples = [
+        Sample(event=event, id=10 + event, ip=ip, chain=(k.CONTEXT_USER, ip), period=1000, time=at, pid=7, tid=7)
+        for event, ip, count in places
+        for at in range(count)
+    ]
+    path = tmp_path / "perf.data"
+    path.write_bytes(write_file(Session(events=events), [*MAPS, *samples]))
+    facts = json.loads(perf2x("top", path, "--column", "ipc", "--by", "object", "--json", "-q").out)
+    found = {row["name"]: row["self_ipc"] for row in facts["rows"]}
+    assert found == {"often": 0.5, "rarely": None}
+    assert facts["columns"]["ipc"][0] == pytest.approx(150 / 205, rel=1e-5)
+    refused = perf2x("top", path, "--column", "mpki")
+    assert "--column mpki (cache-misses or LLC-load-misses by instructions) is not in this recording" in refused.said
