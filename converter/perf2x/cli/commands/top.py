@@ -25,7 +25,7 @@ def top(
     chosen: FilterFlags,
     grouping: Annotated[GroupingFlags, Hidden("root")],
     stacks: StackFlags,
-    symbols: Annotated[SymbolFlags, Hidden("debug_dirs")],
+    symbols: Annotated[SymbolFlags, Hidden("debug_dirs", "names")],
     unpacking: UnpackFlags,
     quiet: Quiet = False,
     verbose: Verbose = False,
