@@ -8,8 +8,6 @@ from perf2x.analysis.totals import Total, totals
 from perf2x.model.number_format import format_amount, format_percent, plural
 from perf2x.model.profile.profile import Profile
 
-_COLUMNS = ("self", "total")
-
 
 class TopTable(ResultTable):
     """Costs of functions, objects or threads, each by itself and with all that it calls, the highest first."""
@@ -21,7 +19,7 @@ class TopTable(ResultTable):
         """Other events and ratios."""
         self.whole = with_rows_of(totals(profile, None, by, value), self.beside)
         """The event, its unit, its number of samples and their sum, and all rows, unsorted."""
-        self.rows = sort_rows(self.whole.rows, sort)[: limit or None]
+        self.rows: list[Total] = sort_rows(self.whole.rows, sort)[: limit or None]
         self.by = by
         self.sort = sort
         if value == "latency":
@@ -51,12 +49,7 @@ class TopTable(ResultTable):
             "name": [row.name for row in self.rows],
             "object": [row.object for row in self.rows],
             **self._costs,
-            **{
-                name: cells
-                for one in self.beside
-                for sort in _COLUMNS
-                for name, cells in one.columns(self.keys, sort).items()
-            },
+            **self.columns_beside,
         }
 
     @property
@@ -66,16 +59,6 @@ class TopTable(ResultTable):
         shares = {column: [format_percent(cost, whole) for cost in costs] for column, costs in self._costs.items()}
         shares |= self.texts_beside
         return shares | {"object": [row.object for row in self.rows], self.by: [row.name for row in self.rows]}
-
-    @property
-    def keys(self) -> list[tuple[str, str]]:
-        """Name and object of each row."""
-        return [(row.name, row.object) for row in self.rows]
-
-    @property
-    def texts_beside(self) -> dict[str, list[str]]:
-        """Headings and cells of the other columns, of what the rows are sorted by."""
-        return {f"{self.sort} {one.name}": one.texts(self.keys, self.sort) for one in self.beside}
 
     @property
     def _costs(self) -> dict[str, Sequence[int]]:

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from perf2x.analysis.diff.changes import Change, Comparison
 from perf2x.analysis.diff.column_changes import ColumnChange
-from perf2x.analysis.result_table import ResultTable
+from perf2x.analysis.result_table import COLUMNS, ResultTable
 from perf2x.model.number_format import format_amount, format_change, plural
 
 _SMALLEST_PART = 2000
@@ -14,7 +14,6 @@ _SMALLEST_PART = 2000
 Work = tuple[float, float]
 """Units of work that the program did in either recording."""
 _SIDES = ("before", "after")
-COLUMNS = ("self", "total")
 
 
 class Shown(Struct, frozen=True):
@@ -47,7 +46,7 @@ class DiffTable(ResultTable):
         self.comparison = comparison
         self.whole = comparison.before
         self.nothing = f"no {shown.by} changed"
-        self.rows = moved[: shown.limit or None]
+        self.rows: list[Change] = moved[: shown.limit or None]
         self.by = shown.by
         self.sort = shown.sort
         self.unmoved = len(found) - len(moved)
@@ -90,20 +89,7 @@ class DiffTable(ResultTable):
             for place, end in enumerate(("low", "high")):
                 found[f"{column}_change_{end}"] = [rounded(row.interval(column))[place] for row in self.rows]
             found[f"{column}_significant"] = [row.significant(column) for row in self.rows]
-        for one in self.beside:
-            for column in COLUMNS:
-                found |= one.columns(self.keys, column)
-        return found
-
-    @property
-    def keys(self) -> list[tuple[str, str]]:
-        """Name and object of each row."""
-        return [(row.name, row.object) for row in self.rows]
-
-    @property
-    def texts_beside(self) -> dict[str, list[str]]:
-        """Headings and cells of the other columns, of what the rows are sorted by."""
-        return {f"{self.sort} {one.before.name}": one.texts(self.keys, self.sort) for one in self.beside}
+        return found | self.columns_beside
 
     @property
     def shown(self) -> Mapping[str, Sequence[str]]:

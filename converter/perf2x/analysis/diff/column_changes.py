@@ -18,6 +18,11 @@ class ColumnChange(Struct, frozen=True):
     scale: float
     """Factor of costs after; ratios need none."""
 
+    @property
+    def name(self) -> str:
+        """The user's name for it."""
+        return self.before.name
+
     def pairs(self, keys: Sequence[Key], sort: str) -> list[tuple[Cell, Cell]]:
         """Cells of the rows before and after."""
         after = self.after.cells(keys, sort)
@@ -26,7 +31,7 @@ class ColumnChange(Struct, frozen=True):
 
     def columns(self, keys: Sequence[Key], sort: str) -> dict[str, Sequence[object]]:
         """Columns ``self_X_before`` and ``self_X_after``; of ratios ``self_X_significant``, too."""
-        name, pairs = f"{sort}_{self.before.name}", self.pairs(keys, sort)
+        name, pairs = f"{sort}_{self.name}", self.pairs(keys, sort)
         found: dict[str, Sequence[object]] = {
             f"{name}_{side}": [number_of(pair[at]) for pair in pairs] for at, side in enumerate(("before", "after"))
         }

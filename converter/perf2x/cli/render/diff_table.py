@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from perf2x.analysis.diff.changed_rows import COLUMNS, change_text, rounded
+from perf2x.analysis.diff.changed_rows import change_text, rounded
 from perf2x.analysis.diff.column_changes import number_of
+from perf2x.analysis.result_table import COLUMNS
 from perf2x.cli.render.report_formats import Report, table_report
 from perf2x.cli.render.screen import change_style
 from perf2x.cli.render.text_table import HEAD, Column, Layout, name_column, number_column
@@ -111,5 +112,5 @@ def _change_facts(table: "DiffTable", confidence: float) -> dict[str, Any]:
 
 def _facts_beside(table: "DiffTable") -> list[dict[str, list[float | None]]]:
     """The other columns of each row, before and after, by name."""
-    named = {f"{column}_{one.before.name}": one.pairs(table.keys, column) for one in table.beside for column in COLUMNS}
+    named = {f"{column}_{one.name}": one.pairs(table.keys, column) for one in table.beside for column in COLUMNS}
     return [{name: [*map(number_of, pairs[row])] for name, pairs in named.items()} for row in range(len(table.rows))]
