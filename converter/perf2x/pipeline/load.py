@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from perf2x.analysis.recording_advice import ChainReport, advice, chain_report
-from perf2x.base.errors import OptionError
+from perf2x.base.errors import FormatError, OptionError
 from perf2x.base.files.remote import is_address
 from perf2x.model.diagnostics import Diagnostics, comment
 from perf2x.pipeline.datasets.stored_sessions import split_stored
@@ -64,11 +64,20 @@ def load(
             stored, inputs = split_stored(inputs, context)
             sessions = [*stored, *find_sessions(inputs, context)]
         parts = [part for session in sessions for part in session.parts]
-        _require_samples(sum(part.sample_count for part in parts), parts, context)
+        if not _are_counts(parts):
+            _require_samples(sum(part.sample_count for part in parts), parts, context)
         loaded = _load_session(sessions[0], context) if len(sessions) == 1 else _fold_sessions(sessions, context)
         _require_samples(len(loaded.profile.samples), parts, context)
         loaded = _with_listings(_with_remarks(loaded), context)
         return replace(loaded, profile=replace(loaded.profile, original=original))
+
+
+def _are_counts(parts: Sequence[SessionPart]) -> bool:
+    """Whether perf stat recorded all inputs; FormatError where others have samples."""
+    counted = [part.source for part in parts if part.counts]
+    if counted and len(counted) < len(parts):
+        raise FormatError(f"{counted[0]}: perf stat record counted it, the others have samples, which do not add up")
+    return bool(counted)
 
 
 def _with_listings(loaded: Loaded, context: LoadContext) -> Loaded:

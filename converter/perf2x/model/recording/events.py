@@ -17,6 +17,11 @@ from perf2x.base.columnar.ragged import Ragged
 from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.recording.sideband import Sideband
 
+COUNTED = (
+    "perf stat record counts and does not sample; perf2x info and report tell the totals, "
+    "chrome, firefox and perfetto draw them over time"
+)
+
 
 class Event(Struct, frozen=True):
     """One perf_event_attr (include/uapi/linux/perf_event.h) with its name and ids."""

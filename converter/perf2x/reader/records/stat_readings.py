@@ -16,17 +16,13 @@ from perf2x.base.columnar.arrays import I32, U64, AnyArray, begins_run, of_previ
 from perf2x.base.columnar.ragged import Ragged, join_tables
 from perf2x.base.columnar.unique import group_rows
 from perf2x.model.diagnostics import Diagnostics, Severity
-from perf2x.model.recording.events import Samples, Session
+from perf2x.model.recording.events import COUNTED, Samples, Session
 from perf2x.model.recording.sideband import Comms, Readings, Sideband
 from perf2x.model.value_limits import MOST_PERIOD
 
 _ALL = "all threads"
 _AGGR_GLOBAL = 1
 """enum aggr_mode in tools/perf/util/stat.h: CPUs are added up; other modes have several numbers in perf's versions."""
-COUNTED = (
-    "perf stat record counts and does not sample; perf2x info and report tell the totals, "
-    "chrome, firefox and perfetto draw them over time"
-)
 _BEGIN = np.uint64(1)
 """Counters begin at 0, a nanosecond after the clock does: samples at 0 have no time."""
 

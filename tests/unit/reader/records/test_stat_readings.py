@@ -116,8 +116,21 @@ def test_samples_beside_readings_are_a_sampled_recording(tmp_path: Path) -> None
 def test_what_shows_stacks_refuses_counts(tmp_path: Path) -> None:
     path = _path(opened(tmp_path, [Stat(id=10, value=5), StatRound(time=MS)]))
     with pytest.raises(FormatError, match="perf stat record counts and does not sample"):
-        load(str(path), LoadOptions(allow_empty=False))
-    assert len(load(str(path), LoadOptions()).profile.samples) == 0
+        load(str(path), LoadOptions())
+
+
+def test_counts_do_not_add_up_with_samples(tmp_path: Path) -> None:
+    counted = _path(opened(tmp_path, [Stat(id=10, value=5), StatRound(time=MS)]))
+    sampled = tmp_path / "sampled.data"
+    sampled.write_bytes(write_file(Session(events=(replace(EVENTS[0], period=1),)), [Sample(ip=1)]))
+    with pytest.raises(FormatError, match=r"stat\.data: perf stat record counted it, the others have samples"):
+        load([str(counted), str(sampled)], LoadOptions(counts=True))
+
+
+def test_a_file_of_perf_stat_that_was_killed(tmp_path: Path) -> None:
+    path = _path(opened(tmp_path, [Stat(id=10, value=5)]))
+    with pytest.raises(FormatError, match="perf stat was killed before it ended a round of readings"):
+        load(str(path), LoadOptions(counts=True, allow_empty=False))
 
 
 def _path(recording: PerfRecording) -> Path:
