@@ -25,6 +25,8 @@ class TableOptions(TypedDict, total=False):
     """Keep samples of different control groups apart."""
     by_data_src: bool
     """Keep memory accesses of different kinds and levels apart."""
+    as_recorded: bool
+    """Keep what reads the samples once more, one by one (``Profile.recorded``)."""
     tracepoint_fields: bool
     """Keep the fields of tracepoints, in timelines."""
     stacks: bool

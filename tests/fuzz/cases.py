@@ -12,7 +12,7 @@ from tests.support.recordings import CORPUS
 
 OUTPUT = "out"
 FORMATS = ("pprof", "chrome", "collapsed", "html", "svg", "speedscope", "firefox", "perfetto", "otlp", "otlp-json",
-           "bolt", "autofdo", "callgrind", "parquet")  # fmt: skip
+           "bolt", "autofdo", "gcov", "callgrind", "parquet")  # fmt: skip
 ONE_INPUT = (
     ("convert", "--to", "chrome", "--chrome-style", "cpuprofile", "-o", "{dir}/out/x"),
     ("convert", "--to", "chrome", "--per-cpu", "--counters", "-o", "{dir}/out/x"),
@@ -31,6 +31,7 @@ ONE_INPUT = (
     ("annotate", "--source"),
     ("annotate", "--assembly", "--json"),
     ("convert", "--to", "html", "--source", "--assembly", "-o", "{dir}/out/x"),
+    ("script", "-F", "+srcline,dsoff,brstack", "--show-mmap-events"),
     ("info",),
     ("info", "--json"),
     ("info", "--format", "markdown", "--symbols"),

@@ -3,6 +3,7 @@
 import gzip
 import json
 import re
+import struct
 import tarfile
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
@@ -113,6 +114,15 @@ def _otlp(data: bytes) -> None:
     read_profiles(data)
 
 
+def _gcov(data: bytes) -> None:
+    from tests.support.gcov_files import read_gcov
+
+    try:
+        read_gcov(data)
+    except (AssertionError, IndexError, struct.error) as error:
+        raise ValueError(str(error)) from None
+
+
 def _collapsed(data: bytes) -> None:
     if data and not data.endswith(b"\n"):
         raise ValueError("cut")
@@ -173,7 +183,7 @@ def _html(data: bytes) -> None:
 
 _READERS: dict[str, Callable[[bytes], object]] = {
     "pprof": _pprof, "collapsed": _collapsed, "chrome": _json, "firefox": _json, "speedscope": _json,
-    "bolt": _lines(_BOLT), "autofdo": _lines(_AUTOFDO), "callgrind": _callgrind, "parquet": _parquet,
+    "bolt": _lines(_BOLT), "autofdo": _lines(_AUTOFDO), "gcov": _gcov, "callgrind": _callgrind, "parquet": _parquet,
     "perfetto": _perfetto, "otlp": _otlp, "otlp-json": _otlp,
     "svg": ElementTree.fromstring, "html": _html, "bundle": _tar, "view": _html,
 }  # fmt: skip

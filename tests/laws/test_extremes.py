@@ -35,7 +35,7 @@ def everything(path: Path, turn: int = 0, turns: int = 1) -> Iterator[str]:
         for name in FORMATS[turn % turns :: turns]:
             if outputs.is_timeline(name) == timeline:
                 for options in OPTIONS.get(name, ({},)):
-                    assert outputs.emitted(profile, name, **options) or outputs.counts_code(name)
+                    assert outputs.emitted(profile, name, **options) or outputs.is_on_demand(name)
     commands = (("dump", path), ("info", path), ("info", "--json", path), ("top", path), ("diff", path, path))
     for words in commands[turn % turns :: turns]:
         ran = perf2x(*words)

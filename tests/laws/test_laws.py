@@ -12,7 +12,7 @@ from tests.support.from_reference import opinion_of
 from tests.support.recordings import Case, corpus_cases
 
 CASES = corpus_cases()
-FORMATS = sorted(name for name in available(EMITTERS) if not outputs.counts_code(name))
+FORMATS = sorted(name for name in available(EMITTERS) if not outputs.is_on_demand(name))
 """Those of one object's code need its file, and have recordings of their own (tests/unit/symbolizer)."""
 FEW = [case for case in CASES if case.name in {"events", "family", "compat32", "task_end", "per_thread"}]
 

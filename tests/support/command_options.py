@@ -24,6 +24,7 @@ VIEWS: dict[str, tuple[Words, ...]] = {
     "annotate": (("--assembly",), ("--source",), ("--assembly", "--value", "samples")),
     "view": ((),),
     "info": (("--symbols", "-v"), ()),
+    "script": ((),),
 }
 """Ways to show a recording; an option must change what one of them shows."""
 FUNCTION = {"perf_map": "spin*", "deferred": "work::*"}

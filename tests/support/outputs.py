@@ -48,9 +48,10 @@ def is_timeline(name: str) -> bool:
     return bool(load_emitter(name)().needs.timeline)
 
 
-def counts_code(name: str) -> bool:
-    """Whether a format is made of counts of one object's code, which profiles have on demand."""
-    return load_emitter(name)().needs.code is not None
+def is_on_demand(name: str) -> bool:
+    """Whether a format is made of what profiles have on demand: counts of one object's code, samples as recorded."""
+    needs = load_emitter(name)().needs
+    return needs.code is not None or needs.recorded
 
 
 def read_collapsed(raw: bytes) -> Counter[tuple[str, ...]]:

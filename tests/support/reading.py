@@ -7,7 +7,7 @@ from perf2x.model.recording.events import Samples, Want
 from perf2x.reader import PerfRecording, open_recording
 from tests.forge import Record, Session, write_file
 
-EVERYTHING = ~Want(0)
+EVERYTHING = ~Want.AGAIN
 
 
 def reopened(folder: Path, session: Session, records: Iterable[Record]) -> PerfRecording:

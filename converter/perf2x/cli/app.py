@@ -27,6 +27,7 @@ COMMANDS = {
     "view": "Open a recording as a flame graph in the browser.",
     "info": "Show what is in a recording: events, samples, threads, time span, records, losses and stacks.",
     "explain": "Show which symbols, lines and unwinding information ELF files have, and what would help.",
+    "script": "Print the samples of a recording as perf script does.",
     "dump": "Show the records of a recording in file order, one per line, without symbols.",
     "bundle": "Pack a recording with the objects it needs, to convert it on any machine.",
     "fleet ingest": "Add many recordings to a dataset, on all cores or on a Dask cluster.",

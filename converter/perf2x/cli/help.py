@@ -53,6 +53,11 @@ EXAMPLES = {
         "perf2x explain /lib/x86_64-linux-gnu/libc.so.6 --debug-dir debug",
         "perf2x explain symfs/usr/bin/myserver --symfs symfs --json",
     ),
+    "script": (
+        "perf2x script perf.data | stackcollapse-perf.pl | flamegraph.pl > flame.svg",
+        "perf2x script perf.data -F +pid,-cpu --comm myserver",
+        "perf2x script perf.data -F ip,brstack --show-mmap-events > lbr.txt",
+    ),
     "dump": (
         "perf2x dump perf.data -n 20",
         "perf2x dump perf.data --type MMAP2 --type COMM",

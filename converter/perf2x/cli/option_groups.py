@@ -7,12 +7,14 @@
         options = load_options(chosen, symbols)
 """
 
+import dataclasses
 import functools
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
-from msgspec import Struct
+from msgspec import Struct, defstruct
+from typer import Option
 from typer.models import OptionInfo
 
 from perf2x.cli.help import HelpAll
@@ -84,6 +86,18 @@ def with_groups(function: Callable[..., None]) -> Callable[..., None]:
     run.__signature__ = inspect.Signature(spread)  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in spread}
     return run
+
+
+def flags_of(kind: type, rare: Collection[str] = (), **letters: str) -> type[Struct]:
+    """Make the group of a format's own options; ``letters`` are short names, --help leaves out ``rare`` ones."""
+    fields: list[tuple[str, Any, object]] = []
+    for field in dataclasses.fields(kind):
+        said, name = field.metadata["help"], f"--{field.name.replace('_', '-')}"
+        short = [letters[field.name]] if field.name in letters else []
+        named = Option(name, *short, help=f"{said[0].upper()}{said[1:]}.")
+        marks = (named, Rare) if field.name in rare else (named,)
+        fields.append((field.name, Annotated[field.type, *marks], field.default))
+    return defstruct(f"{kind.__name__}Flags", fields, frozen=True)
 
 
 def _options(group: type[Struct], marks: tuple[object, ...]) -> Iterator[inspect.Parameter]:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import BinaryIO, ClassVar
 
 from perf2x.model.plugin_options import Needs, check_choices, option
-from perf2x.model.profile.code_counts import COUNTS_CODE, CodeRequest, FunctionCounts, LineCount, Place
+from perf2x.model.profile.code_counts import COUNTS_CODE, CodeRequest, FunctionCounts, Place
 from perf2x.model.profile.profile import Profile
 
 
@@ -37,8 +37,7 @@ class Autofdo:
 
     def emit(self, profile: Profile, out: BinaryIO) -> None:
         """Write functions by falling totals, then by name."""
-        functions = profile.code.functions if profile.code is not None else ()
-        for function in sorted(functions, key=lambda each: (-each.total, each.name)):
+        for function in by_weight(profile):
             out.write("".join(_lines(function)).encode(errors="surrogateescape"))
 
     def notes(self, profile: Profile) -> tuple[str, ...]:
@@ -53,27 +52,23 @@ class Autofdo:
         return (f"of {code.filename}: {what}",)
 
 
+def by_weight(profile: Profile) -> list[FunctionCounts]:
+    """Return functions by falling totals, then by name."""
+    functions = profile.code.functions if profile.code is not None else ()
+    return sorted(functions, key=lambda each: (-each.total, each.name))
+
+
 def _lines(function: FunctionCounts) -> Iterator[str]:
-    yield f"{function.name}:{function.total}:{function.entered}\n"
-    yield from _body(function, " ")
-
-
-def _body(function: FunctionCounts, indent: str) -> Iterator[str]:
     """Yield lines, then inlined functions, both in order of place."""
-    for place, count in sorted(function.lines.items()):
-        yield f"{indent}{_place(place)}: {count.count}{_calls(count)}\n"
-    for place, instances in sorted(function.inlined.items()):
-        for name, instance in sorted(instances.items()):
-            yield f"{indent}{_place(place)}: {name}:{instance.total}\n"
-            yield from _body(instance, indent + " ")
+    for depth, called, each in function.tree():
+        entered = "" if depth else f":{function.entered}"
+        at = f"{' ' * depth}{_place(called)}: " if depth else ""
+        yield f"{at}{each.name}:{each.total}{entered}\n"
+        for place, count in sorted(each.lines.items()):
+            calls = "".join(f" {name}:{number}" for name, number in count.sorted_calls())
+            yield f"{' ' * (depth + 1)}{_place(place)}: {count.count}{calls}\n"
 
 
 def _place(place: Place) -> str:
     line, discriminator = place
     return f"{line}.{discriminator}" if discriminator else str(line)
-
-
-def _calls(count: LineCount) -> str:
-    """Return called functions, the most frequent first."""
-    calls = sorted(count.calls.items(), key=lambda call: (-call[1], call[0]))
-    return "".join(f" {name}:{number}" for name, number in calls)

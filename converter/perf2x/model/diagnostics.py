@@ -110,6 +110,7 @@ _WORDS = {
     "debuginfod_failed": ("failed debuginfod request", "failed debuginfod requests"),
     "debuginfod_unusable": ("unusable file from debuginfod", "unusable files from debuginfod"),
     "debug_info_in_dwo": ("missing .dwo file", "missing .dwo files"),
+    "counts_without_lines": ("count without a line", "counts without a line"),
     "debug_info_in_dwz": ("missing dwz file", "missing dwz files"),
     "lines_need_symbolic": ("object read without symbolic", "objects read without symbolic"),
     "kallsyms_unreadable": ("unreadable copy of the kernel's symbols", "unreadable copies of the kernel's symbols"),

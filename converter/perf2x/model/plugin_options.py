@@ -12,11 +12,11 @@ from msgspec import Struct
 from perf2x.base.errors import SettingError
 from perf2x.model.profile.code_counts import CodeRequest
 
-SAMPLES, STACKS, NAMES = "samples", "stacks", "names"
+SAMPLES, FRAMES, STACKS, NAMES = "samples", "frames", "stacks", "names"
 TAGS, START_TIME, LISTINGS = "tags", "start_time", "listings"
-HONOURABLE = frozenset({SAMPLES, STACKS, NAMES, TAGS, START_TIME, LISTINGS})
+HONOURABLE = frozenset({SAMPLES, FRAMES, STACKS, NAMES, TAGS, START_TIME, LISTINGS})
 """Groups of options that a format may honour."""
-FINISHED = frozenset({SAMPLES, STACKS, NAMES})
+FINISHED = frozenset({SAMPLES, FRAMES, STACKS, NAMES})
 """What a format honours that shows a finished profile."""
 
 
@@ -36,13 +36,15 @@ class Needs(Struct, frozen=True):
     """Whether it has a place for full names beside the displayed ones (``Profile.full_names``)."""
     code: CodeRequest | None = None
     """The counts of one object's code that it is made of (``Profile.code``); None: of stacks."""
+    recorded: bool = False
+    """Whether it writes the samples one by one as they were recorded (``Profile.recorded``)."""
     original: int = 0
     """Bytes of the recording itself that it writes at most (``Profile.original``)."""
     honours: frozenset[str] = FINISHED
     """Groups of options that show in the output; pipeline/for_output.py has their options, and refuses others.
 
-    ``samples`` (as stitched), ``stacks`` and ``names`` (of a finished profile), ``tags``, ``start_time``,
-    ``listings`` (source lines and instructions).
+    ``samples`` (as stitched), ``frames`` (filters of stacks), ``stacks`` and ``names`` (of a finished profile),
+    ``tags``, ``start_time``, ``listings`` (source lines and instructions).
     """
     why: str = ""
     """Why it honours no more, for the error: the end of a sentence about the option."""

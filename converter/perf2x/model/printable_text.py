@@ -32,9 +32,12 @@ def as_recorded(text: str) -> str:
 
 def one_line(text: str) -> str:
     """Make text printable, with control characters as spaces and no space at either end."""
-    if text.isascii() and text.isprintable():
-        return text.strip(" ")
-    return _CONTROLS.sub(" ", printable(text)).strip(" ")
+    return without_controls(text).strip(" ")
+
+
+def without_controls(text: str) -> str:
+    """Make text printable, with control characters as spaces."""
+    return text if text.isascii() and text.isprintable() else _CONTROLS.sub(" ", printable(text))
 
 
 def base_name(filename: str) -> str:

@@ -119,7 +119,7 @@ def count_code(
     counter = CodeCounter(history, counted.rows, request)
     with context.stages.stage("count"):
         events = unique(profile.samples.event)
-        for batch in recording.samples(Want.BRANCHES):
+        for batch in recording.samples(Want.BRANCHES | Want.AGAIN):
             counter.add(select_rows(batch, selection.passing.passing(batch) & np.isin(batch.event, events)))
     branches, samples = counter.result()
     if not (len(branches) or len(samples) or context.options.allow_empty):
@@ -131,11 +131,11 @@ def count_code(
     counts = CodeCounts(
         counted.filename, counted.build_id, _stated_branches(branches, code), _stated_samples(samples, code)
     )
-    return _with_lines(counts, profile, recording, found, context) if request.lines else counts
+    return _with_lines(counts, profile, recording, found, context, request.gcc) if request.lines else counts
 
 
 def _with_lines(
-    counts: CodeCounts, profile: Profile, recording: Recording, found: ObjectFiles, context: LoadContext
+    counts: CodeCounts, profile: Profile, recording: Recording, found: ObjectFiles, context: LoadContext, gcc: int
 ) -> CodeCounts:
     from perf2x.symbolizer.counts.line_profile import count_lines
     from perf2x.symbolizer.make_finder import make_context
@@ -144,7 +144,7 @@ def _with_lines(
     options = context.options.symbols or SymbolOptions()
     facts = make_context(profile, recording.session, options, context.diagnostics, context.finder, recording.sideband)
     with context.stages.stage("lines"):
-        return replace(counts, functions=count_lines(facts, found, counts))
+        return count_lines(facts, found, counts, gcc)
 
 
 def _files_of(counted: CountedObject, context: LoadContext) -> ObjectFiles:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from perf2x.analysis.annotate.listing_options import ListingOptions
 from perf2x.base.errors import SettingError
-from perf2x.model.plugin_options import LISTINGS, NAMES, SAMPLES, STACKS, START_TIME, TAGS, Needs
+from perf2x.model.plugin_options import FRAMES, LISTINGS, NAMES, SAMPLES, STACKS, START_TIME, TAGS, Needs
 from perf2x.model.profile.code_counts import COUNTS_CODE
 from perf2x.pipeline.load_options import LoadOptions
 from perf2x.stitcher.call_graphs import CallGraphOptions
@@ -32,6 +32,7 @@ GROUPS = {
     SAMPLES: (
         *_filters(SAMPLES), "deferred_missing", "merge_callchains", "call_graphs.stitch_lbr", "fail_if_missing_user",
     ),
+    FRAMES: (*_filters(FRAMES),),
     STACKS: (
         *_filters(STACKS), "choice.parallelism", "grouping.root", "grouping.merge_threads", "grouping.fold_recursion",
         "where", "off_cpu", "pairs", "latency", "value", "data_objects", "per_event",
@@ -72,6 +73,7 @@ def for_output(options: LoadOptions, name: str, needs: Needs, timeline: bool | N
         counts=options.counts or "counts" in needs.columns,
         tracepoint_fields=options.tracepoint_fields or "fields" in needs.columns,
         code=needs.code or options.code,
+        as_recorded=needs.recorded or options.as_recorded,
         original=needs.original or options.original,
     )
 
@@ -101,6 +103,8 @@ def check_together(options: LoadOptions) -> None:
     if options.listings is not None and (options.anonymize or options.symbols is None):
         hides = "anonymize" if options.anonymize else "symbols"
         raise SettingError("source lines and instructions tell the names that ", hides, " hides")
+    if options.as_recorded and not options.merge_callchains:
+        raise SettingError("samples as they were recorded cannot take ", "merge_callchains", ": chains are joined")
     if options.original and options.anonymize:
         raise SettingError("the original recording tells the names that ", "anonymize", " hides")
 

@@ -63,6 +63,8 @@ def load(
             inputs = [Input(*each) for each in zip(files, names, tags, strict=True)]
             stored, inputs = split_stored(inputs, context)
             sessions = [*stored, *find_sessions(inputs, context)]
+        if context.options.as_recorded:
+            _require_one_recording(sessions)
         parts = [part for session in sessions for part in session.parts]
         if not _are_counts(parts):
             _require_samples(sum(part.sample_count for part in parts), parts, context)
@@ -123,6 +125,13 @@ def _require_samples(samples: int, parts: Sequence[SessionPart], context: LoadCo
         raise no_samples(names, recorded, any(part.has_events for part in parts), context.diagnostics.counts)
 
 
+def _require_one_recording(sessions: Sequence[SessionInput]) -> None:
+    from perf2x.pipeline.datasets.stored_recording import StoredRecording
+
+    if len(sessions) != 1 or isinstance(sessions[0].open(), StoredRecording):
+        raise OptionError("samples are written as they were recorded: give one recording at a time, and no dataset")
+
+
 def _load_session(session: SessionInput, context: LoadContext) -> Loaded:
     """One session: stitch, filter, symbolize and group its samples."""
     from perf2x.pipeline.datasets.stored_recording import StoredRecording
@@ -151,6 +160,10 @@ def _load_session(session: SessionInput, context: LoadContext) -> Loaded:
 
         profile = without_scheduler_frames(profile)
     profile, symbols = _anonymize(selection.after_symbols(profile), symbols, context)
+    if profile.recorded is not None:
+        from perf2x.pipeline.read_again import with_reader
+
+        profile = with_reader(profile, recording, selection, context)
     profile = grouped(profile, options.grouping)
     profile = _with_latency_as_value(profile, options)
     profile = _with_start_time(profile, recording.session, session.files, options)

@@ -46,9 +46,7 @@ def stitch_session(
     want = _wanted_columns(options, stacks)
     values = sample_values(options.value, options.data_objects, recording)
     sample_pass = SamplePass(recording, want, selection, call_graphs, stitcher, diagnostics, stages, values, stacks)
-    # what reads the samples again would count malformed ones of other processes' blocks twice
-    one_process = call_graphs.in_order or options.reads_again or options.code is not None
-    jobs = 1 if one_process else processes_for(recording.sample_count, bool(call_graphs.want), options.jobs)
+    jobs = 1 if call_graphs.in_order else processes_for(recording.sample_count, bool(call_graphs.want), options.jobs)
     sample_pass.run(jobs, context.progress_of("stitching"))
     selection.check()
     call_graphs.note(diagnostics)
@@ -69,7 +67,7 @@ def _process_history(recording: Recording, stacks: bool, context: LoadContext) -
 
     sideband = with_jit_code(recording, context)
     sideband = sideband if stacks else _without_maps(sideband)
-    return build_process_history(recording.session, sideband, context.diagnostics)
+    return build_process_history(recording.session, sideband, context.diagnostics, context.options.as_recorded)
 
 
 def _stitch_options(options: LoadOptions) -> StitchOptions:
@@ -78,6 +76,8 @@ def _stitch_options(options: LoadOptions) -> StitchOptions:
     timeline = options.needs_times
     return StitchOptions(
         timeline=timeline,
+        per_process=options.as_recorded,
+        as_recorded=options.as_recorded,
         by_thread=options.keeps_threads,
         by_cpu=options.keeps_cpu and not timeline,  # every row of a timeline has its CPU
         by_cgroup=options.keeps_cgroup,

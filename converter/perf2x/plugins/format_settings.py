@@ -13,9 +13,11 @@ FormatName = Literal[
     "chrome",
     "collapsed",
     "firefox",
+    "gcov",
     "html",
     "otlp",
     "otlp-json",
+    "perf-script",
     "perfetto",
     "pprof",
     "speedscope",
@@ -32,6 +34,9 @@ class Settings(TypedDict, total=False):
     counters: bool
     direction: Literal["icicle", "flame"]
     event: str | None
+    fields: str
+    hide_call_graph: bool
+    gcc: Literal["16", "15", "14", "13", "12"]
     inline: Literal["lines", "frames", "off"]
     inline_suffix: bool
     jit_suffix: bool
@@ -62,6 +67,7 @@ class Settings(TypedDict, total=False):
     min_duration: int
     min_width: float
     names: Literal["plain", "compat", "identifiers"]
+    ns: bool
     object: str
     original_payload: int
     per_cpu: bool
@@ -71,6 +77,13 @@ class Settings(TypedDict, total=False):
     root: bool
     schema: Literal["v1development"]
     script: bool
+    show_bpf_events: bool
+    show_cgroup_events: bool
+    show_lost_events: bool
+    show_mmap_events: bool
+    show_namespace_events: bool
+    show_switch_events: bool
+    show_task_events: bool
     states: bool
     style: Literal["traces", "branches", "slices", "cpuprofile", "stack-sample", "perf-sample"]
     timestamps: bool

@@ -19,10 +19,11 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I32, I64, U8, Bools
+from perf2x.base.columnar.arrays import I32, I64, U8, Bools, GrowableColumns
 from perf2x.base.columnar.lookup_cache import LookupCache
 from perf2x.base.columnar.ragged import Ragged, end_to_end, offsets_of
 from perf2x.model.profile.made_up_frames import RootFrame
+from perf2x.model.profile.recorded_samples import RecordedRows
 from perf2x.model.recording.events import Samples
 from perf2x.model.recording.sample_batches import take_rows
 from perf2x.stitcher.deferred.deferred_join import DeferredJoin
@@ -78,6 +79,8 @@ class StitchOptions(Struct, frozen=True):
     the same file has one address."""
     deferred_missing: str = "mark"
     """``mark``: add a root frame that says so; ``kernel-only``: add none; ``drop``: leave such samples out."""
+    as_recorded: bool = False
+    """Keep thread and stack of each sample, in the order of the file, beside the sums."""
     merge_callchains: bool = True
     """False: join nothing; a root frame marks the samples whose user part is in a record of its own."""
 
@@ -95,6 +98,10 @@ class Stitcher:
         self._interner = StackInterner(options.by_cpu, options.by_cgroup, options.by_data_src)
         self._threads = ThreadEpochs(history, self._interner, by_thread=options.by_thread)
         self._timeline = TimedSamples(options.by_cgroup, options.by_data_src)
+        self._recorded = GrowableColumns(np.int32, 2)
+        """Thread and stack of each sample."""
+        self._recorded_batches = GrowableColumns(np.int64, 2)
+        """End and earliest time of each batch."""
         self._totals = SampleTotals()
 
     def add(self, samples: Samples, root: U8 | None = None) -> None:
@@ -110,11 +117,22 @@ class Stitcher:
             chain = Ragged(offsets_of(lengths), end_to_end(chain.values, starts, lengths))
         chain = with_lone_addresses(chain, samples.ip, (lengths == 0) & (record < 0))
         self._totals = self._totals.plus(totals_of(samples))
+        kept: I64 | slice = slice(None)
+        whole = samples
         if self._options.deferred_missing == "drop":
-            keep = np.flatnonzero(outcome < JoinOutcome.MISSING)
-            samples, record, roots = take_rows(replace(samples, chain=chain), keep), record[keep], roots[keep]
+            kept = np.flatnonzero(outcome < JoinOutcome.MISSING)
+            samples, record, roots = take_rows(replace(samples, chain=chain), kept), record[kept], roots[kept]
             chain = samples.chain
-        self._add_rows(samples, chain, record, roots)
+        found = self._add_rows(samples, chain, record, roots)
+        if self._options.as_recorded:
+            self._record(whole, kept, found)
+
+    def _record(self, samples: Samples, kept: I64 | slice, found: tuple[I32, I32]) -> None:
+        rows = np.full((2, len(samples)), -1, np.int32)
+        rows[:, kept] = found
+        self._recorded.extend(*rows)
+        first = samples.position[:1] if samples.time is None else samples.time.min(keepdims=True).view(np.int64)
+        self._recorded_batches.extend(np.array([len(self._recorded)]), first)
 
     def result(self) -> StitchResult:
         """Return the result of all batches so far, and clear the cache that speeds up further batches."""
@@ -127,9 +145,14 @@ class Stitcher:
             threads=self._interner.threads(),
             samples=self._interner.samples(),
             timeline=self._timeline.rows() if self._options.timeline else None,
+            recorded=self._recorded_rows() if self._options.as_recorded else None,
             totals=self._totals,
             deferred=self._join.tally(),
         )
+
+    def _recorded_rows(self) -> RecordedRows:
+        end, first = self._recorded_batches.columns()
+        return RecordedRows(self._recorded[0], self._recorded[1], end, first.view(np.uint64))
 
     def absorb(self, result: StitchResult) -> None:
         """Add what a stitcher of the same history and options made of other batches."""
@@ -139,6 +162,11 @@ class Stitcher:
         )
         if result.timeline is not None:
             self._timeline.add(renumbering.renumber(result.timeline))
+        if result.recorded is not None:
+            recorded = renumbering.renumber(result.recorded)
+            ends = recorded.batch_end + len(self._recorded)
+            self._recorded.extend(recorded.thread, recorded.stack)
+            self._recorded_batches.extend(ends, recorded.batch_first.view(np.int64))
         self._join.absorb(result.deferred)
         self._totals = self._totals.plus(result.totals)
 
@@ -151,8 +179,8 @@ class Stitcher:
             roots[outcome >= JoinOutcome.MISSING] = RootFrame.USER_MISSING
         return roots
 
-    def _add_rows(self, samples: Samples, chain: Ragged, record: I64, roots: I64) -> None:
-        """Intern threads and stacks of samples, and sum up or keep their rows."""
+    def _add_rows(self, samples: Samples, chain: Ragged, record: I64, roots: I64) -> tuple[I32, I32]:
+        """Intern threads and stacks of samples, which are returned, and sum up or keep their rows."""
         rank = self._history.ranks_of(samples)
         pid, tid = samples.pid.astype(np.int64), samples.tid.astype(np.int64)
         thread, epoch = self._threads.of(pid, tid, rank)
@@ -162,6 +190,7 @@ class Stitcher:
             self._timeline.add(_timed_rows(samples, rows))
         else:
             self._interner.add(rows)
+        return thread, stack
 
     def _stacks(self, samples: Samples, chain: Ragged, record: I64, roots: I64, rank: I64, epoch: I64) -> I32:
         """(n,) the stack of each sample."""

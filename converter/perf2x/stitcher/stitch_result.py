@@ -5,6 +5,7 @@ from msgspec import Struct
 
 from perf2x.base.columnar.arrays import Bools
 from perf2x.base.columnar.ragged import Ragged
+from perf2x.model.profile.recorded_samples import RecordedRows
 from perf2x.model.recording.events import Samples
 from perf2x.model.value_limits import LAST_TIME
 from perf2x.stitcher.deferred.deferred_join import DeferredTally
@@ -56,5 +57,6 @@ class StitchResult(Struct, frozen=True):
     samples: SampleRows
     """Sums; empty where there is a timeline."""
     timeline: TimedRows | None
+    recorded: RecordedRows | None
     totals: SampleTotals
     deferred: DeferredTally

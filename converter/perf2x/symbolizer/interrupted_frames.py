@@ -72,7 +72,10 @@ def settle_interrupted(profile: Profile, twin: I32, machine: str, *, moved: bool
         return _without_twins(profile, twin)
     changed, number = _settled_tree(tree, stacks)
     samples = replace(samples, stack=np.append(number, -1)[samples.stack].astype(np.int32))
-    settled = replace(profile, stacks=changed, samples=samples)
+    recorded = profile.recorded
+    if recorded is not None:
+        recorded = replace(recorded, stack=np.append(number, -1)[recorded.stack].astype(np.int32))
+    settled = replace(profile, stacks=changed, samples=samples, recorded=recorded)
     settled = _take_locations(settled, _kept_locations(stacks, changed, twin))
     return settled if _keeps_order(number, profile) else sum_samples(settled)
 

@@ -54,7 +54,7 @@ def tracepoint_formats(recording: Recording) -> dict[int, list[Mapping[str, Any]
 def traced_samples(recording: Recording, events: set[int]) -> dict[int, Traced]:
     """Read the samples of these events that have raw bytes and a time; events without any are left out."""
     parts: dict[int, list[Traced]] = {}
-    for batch in recording.samples(Want.RAW):
+    for batch in recording.samples(Want.RAW | Want.AGAIN):
         if batch.raw is None or batch.time is None:
             continue
         for event in events:

@@ -73,7 +73,7 @@ def test_a_cut_output_is_trouble(whole: list[Seed], name: str) -> None:
     if name == "parquet":
         pytest.importorskip("pyarrow", reason="pyarrow is not installed (pip install 'perf2x[fleet]')")
     program = next(seed for seed in whole if seed.name == "frames_debug")
-    seed = program if name in ("bolt", "autofdo") else whole[0]  # these need the program
+    seed = program if name in ("bolt", "autofdo", "gcov") else whole[0]  # these need the program
     tried = Case(seed, seed.data, ("convert", "--to", name, "-o", "{dir}/out/x"))
     good = run(tried, 30.0)
     assert verdict(tried, good, 30.0) is None, good.err

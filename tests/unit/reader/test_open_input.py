@@ -30,7 +30,7 @@ BOTH = pytest.mark.parametrize("order", ["<", ">"])
 
 
 def _facts(recording: PerfRecording) -> object:
-    batches: list[Samples] = list(recording.samples(~Want(0)))
+    batches: list[Samples] = list(recording.samples(~Want.AGAIN))
     rows = [
         (int(batch.event[row]), int(batch.ip[row]), batch.chain.row(row).tolist())
         for batch in batches

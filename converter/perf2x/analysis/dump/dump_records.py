@@ -181,7 +181,9 @@ def _sideband_texts(block: Block, session: SessionBuilder, rows: I64, kind: int)
                 text, more = record_text(kind, columns, at, int(misc[row]))
                 more = [*record_fields(columns, at), *more]
                 brief = f" chain: {columns['chain'].lengths[at]}" if "chain" in columns else ""
-                texts[row] = _RecordText(text, int(columns["time"][at]), int(columns["cpu"][at]), more, brief)
+                texts[row] = _RecordText(
+                    text.rstrip(" "), int(columns["time"][at]), int(columns["cpu"][at]), more, brief
+                )
     return texts
 
 

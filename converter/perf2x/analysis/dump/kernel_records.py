@@ -1,11 +1,11 @@
 """Formats kernel records behind their names, worded as perf_event__fprintf_* in tools/perf/util/event.c."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from perf2x.base.abi.uapi import MISC_CPUMODE_MASK, MISC_MMAP_BUILD_ID, MISC_MMAP_DATA, CallchainContext, RecordType
 
-Columns = dict[str, Any]
+Columns = Mapping[str, Any]
 RecordFormatter = Callable[[Columns, int, int], str]
 _NAMESPACES = ("net", "uts", "ipc", "pid", "user", "mnt", "cgroup")
 _PROTECTION = ((4, "x"), (2, "w"), (1, "r"))
@@ -79,13 +79,13 @@ def _ksymbol_text(columns: Columns, row: int, misc: int) -> str:
 
 def _switch_text(columns: Columns, row: int, misc: int) -> str:
     out, preempted = columns["is_out"][row], columns["preempted"][row]
-    return f" {'OUT preempt' if preempted else 'OUT        ' if out else 'IN         '}".rstrip()
+    return f" {'OUT preempt' if preempted else 'OUT        ' if out else 'IN         '}"
 
 
 def _switch_cpu_wide_text(columns: Columns, row: int, misc: int) -> str:
     side = "next" if columns["is_out"][row] else "prev"
     other = f"{columns['next_prev_pid'][row]:5}/{columns['next_prev_tid'][row]:<5}"
-    return f"{_switch_text(columns, row, misc)}  {side} pid/tid: {other}".rstrip()
+    return f"{_switch_text(columns, row, misc)}  {side} pid/tid: {other}"
 
 
 def _cgroup_text(columns: Columns, row: int, misc: int) -> str:

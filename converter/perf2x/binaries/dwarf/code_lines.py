@@ -3,6 +3,7 @@
 A discriminator tells pieces of code of one line apart (DWARF 5, 6.2.2).
 """
 
+import posixpath
 from collections.abc import Iterator
 
 import numpy as np
@@ -12,9 +13,9 @@ from perf2x.base.columnar.arrays import I64, U64
 from perf2x.base.columnar.unique import unique
 from perf2x.base.errors import ObjectError
 from perf2x.binaries.dwarf.compilation_units import Unit
-from perf2x.binaries.dwarf.dwarf_functions import Scope, Subprogram, inlined_bounds, scopes, subprograms
+from perf2x.binaries.dwarf.dwarf_functions import Entry, Scope, Subprogram, inlined_bounds, scopes, subprograms
 from perf2x.binaries.dwarf.line_lookup import UnitLines
-from perf2x.binaries.dwarf.line_table import LineTable
+from perf2x.binaries.dwarf.line_table import NO_FILES, FileNames, LineTable
 
 _LINE_BITS = 0xFFFF
 Ranges = list[tuple[int, int]]
@@ -30,13 +31,16 @@ class CodeFrame(Struct, frozen=True):
     """Counted from the line of the function's declaration, modulo 2¹⁶."""
     discriminator: int
     """As recorded."""
+    file: str
+    """Last part of the path of the file that declares the function, "" where unknown."""
 
 
 class CodeLines:
     """Looks code of one object up; units that cannot be read are reported by ``lines`` and left out."""
 
     def __init__(self, lines: UnitLines) -> None:
-        self._lines = lines
+        self._lines, self._tables = lines, lines.tables()
+        self._files: dict[int, FileNames] = {}
 
     def functions(self, address: U64) -> list[Subprogram]:
         """Return all functions of the units that hold the sorted addresses; those of one name are one."""
@@ -65,8 +69,21 @@ class CodeLines:
                 line, discriminator = table.places(address[rows])
                 chains = scopes(entries, address[rows].tolist())
                 for row, *place in zip(rows.tolist(), chains, line.tolist(), discriminator.tolist(), strict=True):
-                    result[row] = _frames(*place)
+                    result[row] = self._frames(*place)
         return result
+
+    def _file(self, declared: Entry | None) -> str:
+        """Return the last part of a file's path."""
+        if declared is None:
+            return ""
+        unit, number = declared
+        if unit.start not in self._files:
+            self._files[unit.start] = NO_FILES
+            try:
+                self._files[unit.start] = self._tables.files(unit)
+            except ObjectError as error:
+                self._lines.broken(error)
+        return posixpath.basename(self._files[unit.start].files.get(number, ("", 0))[0])
 
     def _opened(self, address: U64) -> Iterator[tuple[LineTable, Unit | None, I64]]:
         tables = self._lines.tables()
@@ -78,11 +95,11 @@ class CodeLines:
             else:
                 yield *opened, rows
 
-
-def _frames(chain: list[Scope], line: int, discriminator: int) -> tuple[CodeFrame, ...]:
-    """Return frames outermost first: the line table has the innermost place, each inlined function its caller's."""
-    found = []
-    for scope in reversed(chain):
-        found.append(CodeFrame(scope.name, (line - scope.decl_line) & _LINE_BITS, discriminator))
-        line, discriminator = scope.call_line, scope.call_discriminator
-    return tuple(reversed(found))
+    def _frames(self, chain: list[Scope], line: int, discriminator: int) -> tuple[CodeFrame, ...]:
+        """Return frames outermost first: the line table has the innermost place, each inlined function its caller's."""
+        found = []
+        for scope in reversed(chain):
+            below = (line - scope.decl_line) & _LINE_BITS
+            found.append(CodeFrame(scope.name, below, discriminator, self._file(scope.decl_file)))
+            line, discriminator = scope.call_line, scope.call_discriminator
+        return tuple(reversed(found))

@@ -37,6 +37,8 @@ class Scope(Struct, frozen=True):
     """The discriminator of the call."""
     origin: Entry | None = None
     """The function's declaration, or the entry of the function itself, where this is an instance of it."""
+    decl_file: Entry | None = None
+    """A unit, and the number in its line table of the file that declares the function."""
 
 
 def scopes(unit: Unit, addresses: Sequence[int]) -> list[list[Scope]]:
@@ -169,34 +171,35 @@ class _Chains:
         return bisect_left(self._addresses, low) < bisect_left(self._addresses, high)
 
     def _scope(self, entry: Attributes) -> Scope:
-        name, line, origin = describe(self._unit, entry)
+        name, line, origin, decl_file = describe(self._unit, entry)
         file, at, discriminator = (
             entry.get(each, (0, 0))[1] for each in (c.AT_CALL_FILE, c.AT_CALL_LINE, c.AT_GNU_DISCRIMINATOR)
         )
-        return Scope(name, line, file, at, discriminator, origin)
+        return Scope(name, line, file, at, discriminator, origin, decl_file)
 
 
-def describe(unit: Unit, entry: Attributes) -> tuple[str, int, Entry | None]:
-    """Return (name, declared line, last entry referred to) of a function.
+def describe(unit: Unit, entry: Attributes) -> tuple[str, int, Entry | None, Entry | None]:
+    """Return (name, declared line, last entry referred to, unit and file number of the declaration) of a function.
 
     References to its abstract origin and its declaration are followed.
     """
     linkage = plain = ""
     line = 0
-    origin = None
+    origin = file = None
     for _ in range(MAX_REFERENCES):
         linkage = linkage or unit.text(entry, c.AT_LINKAGE_NAME) or unit.text(entry, c.AT_MIPS_LINKAGE_NAME)
         plain = plain or unit.text(entry, c.AT_NAME)
         line = line or entry.get(c.AT_DECL_LINE, (0, 0))[1]
+        file = file or ((unit, entry[c.AT_DECL_FILE][1]) if c.AT_DECL_FILE in entry else None)
         reference = entry.get(c.AT_ABSTRACT_ORIGIN) or entry.get(c.AT_SPECIFICATION)
-        if reference is None or (linkage and line):
+        if reference is None or (linkage and line and file):
             break
         found = resolve_reference(unit, *reference)
         if found is None:
             break
         unit, offset = origin = found
         entry = unit.entry(offset)[1]
-    return linkage or plain, line, origin
+    return linkage or plain, line, origin, file
 
 
 def resolve_reference(unit: Unit, form: int, value: int) -> tuple[Unit, int] | None:

@@ -88,11 +88,21 @@ class LineTables:
     """Line tables of one file's units. The last one is cached: units may share it, or at least its rows."""
 
     def __init__(self, file: DebugFile) -> None:
-        self._data = file.sections.line
+        self._file, self._data = file, file.sections.line
         self._budget = ReadBudget("line tables", len(self._data), times=16)
         self._place: object = None
         self._owner: object = None
         self._last = LineTable(NO_FILES, *_sorted_columns([]))
+
+    def files(self, unit: Unit) -> FileNames:
+        """Return the names of a unit's files, none of another file's unit. ObjectError when they cannot be read."""
+        form, offset = unit.root.get(c.AT_STMT_LIST, (0, 0))
+        if not form or unit.file is not self._file:
+            return NO_FILES
+        try:
+            return _LineProgramHeader(unit, self._data, offset, self._budget).files
+        except (IndexError, ValueError, struct.error):
+            raise ObjectError(f"{unit.file.name}: a line table is cut off") from None
 
     def of(self, unit: Unit) -> LineTable:
         """Return the unit's line table, without rows when it has none. ObjectError when it cannot be read."""

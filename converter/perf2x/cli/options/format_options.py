@@ -62,7 +62,7 @@ class FormatFlags(Struct, frozen=True):
         str | None,
         Option(
             metavar="NAME|BUILD-ID",
-            help="autofdo, bolt: the program or library to count branches of.",
+            help="autofdo, bolt, gcov: the program or library to count branches of.",
             show_default="the one with the most samples",
         ),
         Rare,

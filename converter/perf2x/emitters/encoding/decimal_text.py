@@ -11,12 +11,13 @@ Text made of chunks that many rows share: each chunk is made once, and rows refe
 Chunks are kept in arrays of objects: numpy picks a million of them in a tenth of the time that a list takes.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cache
 
 import numpy as np
 
 from perf2x.base.columnar.arrays import I64, U32, U64, AnyArray, Bools
+from perf2x.base.columnar.unique import unique_inverse
 
 FEW_MILLIONTHS, MANY_MILLIONTHS = 100, 10**15
 _TEN_THOUSAND = 10_000
@@ -136,6 +137,12 @@ def number_chunks(values: AnyArray, end: bytes = b"") -> AnyArray:
     """Return (n,) chunks: whole numbers as decimal texts, each followed by ``end``."""
     texts = without_nulls(decimal_cells(values, b"\n")).split(b"\n")[1:]
     return chunk_array([text + end for text in texts] if end else texts)
+
+
+def shared_texts(values: AnyArray, text: Callable[[int], str]) -> AnyArray:
+    """(n,) chunk of each value; each distinct one is made once."""
+    found, place = unique_inverse(values)
+    return chunk_array([text(value).encode() for value in found.tolist()])[place]
 
 
 def interleaved(*columns: AnyArray) -> bytes:

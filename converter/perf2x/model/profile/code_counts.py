@@ -3,7 +3,7 @@
 Counts of functions' lines, as compilers read them: a tree of functions and of what was inlined into them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 import numpy as np
@@ -24,6 +24,10 @@ class LineCount(Struct):
 
     count: int = 0
     calls: dict[str, int] = field(default_factory=dict)
+
+    def sorted_calls(self) -> list[tuple[str, int]]:
+        """Return called functions and how often, the most frequent first."""
+        return sorted(self.calls.items(), key=lambda call: (-call[1], call[0]))
 
 
 class FunctionCounts(Struct):
@@ -46,18 +50,28 @@ class FunctionCounts(Struct):
         """Return the instance that was inlined at a place, added where it is new."""
         return self.inlined.setdefault(place, {}).setdefault(name, FunctionCounts(name))
 
+    def tree(self) -> Iterator[tuple[int, Place, "FunctionCounts"]]:
+        """Yield the function and all inlined into it with their depth and place, callers first, in order of place."""
+        waiting = [(0, (0, 0), self)]
+        while waiting:
+            depth, place, function = waiting.pop()
+            yield depth, place, function
+            inlined = sorted((at, name) for at, instances in function.inlined.items() for name in instances)
+            waiting += ((depth + 1, at, function.inlined[at][name]) for at, name in reversed(inlined))
+
     def add(self, other: "FunctionCounts") -> None:
         """Add the counts of the same function in another recording."""
-        self.total += other.total
-        self.entered += other.entered
-        for place, count in other.lines.items():
-            mine = self.line(place)
-            mine.count += count.count
-            for name, calls in count.calls.items():
-                mine.calls[name] = mine.calls.get(name, 0) + calls
-        for place, instances in other.inlined.items():
-            for name, instance in instances.items():
-                self.instance(place, name).add(instance)
+        path: list[FunctionCounts] = []
+        for depth, at, theirs in other.tree():
+            mine = path[depth - 1].instance(at, theirs.name) if depth else self
+            path[depth:] = [mine]
+            mine.total += theirs.total
+            mine.entered += theirs.entered
+            for place, count in theirs.lines.items():
+                line = mine.line(place)
+                line.count += count.count
+                for name, calls in count.calls.items():
+                    line.calls[name] = line.calls.get(name, 0) + calls
 
 
 EXTERNAL = np.uint64(2**64 - 1)
@@ -79,6 +93,8 @@ class CodeRequest(Struct, frozen=True):
     """Branches to leave out before the others become neighbours: those from or to the kernel, or all outside."""
     lines: bool = False
     """Also count lines of functions, which needs debug information."""
+    gcc: int = 0
+    """The version of GCC that lines are counted for, 12 to 16; 0: LLVM."""
 
 
 class BranchCounts(ColumnTable):
@@ -109,6 +125,8 @@ class CodeCounts(Struct, frozen=True):
     samples: AddressCounts
     functions: tuple[FunctionCounts, ...] = ()
     """Counts of lines, by name, where they are asked for."""
+    files: dict[str, set[str]] = field(default_factory=dict)
+    """Last parts of the paths of the files that each of their names is declared in; "" for an unknown one."""
 
 
 def merged_code(parts: Sequence[CodeCounts]) -> CodeCounts:
@@ -122,7 +140,11 @@ def merged_code(parts: Sequence[CodeCounts]) -> CodeCounts:
     for each in (function for part in parts for function in part.functions):
         functions.setdefault(each.name, FunctionCounts(each.name)).add(each)
     summed = tuple(functions[name] for name in sorted(functions))
-    return replace(parts[0], branches=sum_branches(branches), samples=sum_addresses(samples), functions=summed)
+    files = {
+        name: set[str]().union(*(part.files.get(name, ()) for part in parts)) for part in parts for name in part.files
+    }
+    sums = replace(parts[0], branches=sum_branches(branches), samples=sum_addresses(samples))
+    return replace(sums, functions=summed, files=files)
 
 
 def sum_branches(parts: list[BranchCounts]) -> BranchCounts:

@@ -12,6 +12,7 @@ from perf2x.base.columnar.arrays import I32, I64, U8, U64, Bools, ColumnTable, S
 from perf2x.model.advice import Advice
 from perf2x.model.profile.code_counts import CodeCounts
 from perf2x.model.profile.listings import Listings
+from perf2x.model.profile.recorded_samples import RecordedRows
 from perf2x.model.profile.tracepoint_fields import TracepointFields
 
 
@@ -231,6 +232,8 @@ class ProfileTables(Struct, frozen=True):
     """None in aggregated profiles, and in merged ones, whose clocks differ; so are ``switches``."""
     parents: I32 | None = None
     """(threads,) a row of Threads of the process that forked each thread's process, −1: unknown; for timelines."""
+    recorded: RecordedRows | None = None
+    """The samples one by one; None unless they are asked for."""
     default_event: int = 0
     """The event the user wants to see first: the first one that has samples unless chosen otherwise."""
     labels: Mapping[str, str] = field(default_factory=dict)

@@ -12,6 +12,7 @@ from perf2x.base.columnar.unique import group_rows, sorted_runs, sum_runs, uniqu
 from perf2x.model.profile.profile import Profile, ProfileSamples, Stacks
 
 _SUMMED = frozenset({"value", "count", "latency"})
+_DROPPED = -2
 """Columns of samples that are added up where the others are equal."""
 
 
@@ -90,7 +91,13 @@ def rewrite_stacks(profile: Profile, change: Callable[[Ragged], Ragged]) -> Prof
     parent, location, leaf = prefix_tree(change(location_rows(profile, leaves)))
     stack = leaf[place] if len(leaves) else profile.samples.stack
     samples = replace(profile.samples, stack=stack.astype(np.int32))
-    return sum_samples(replace(profile, stacks=Stacks(parent, location), samples=samples))
+    recorded = profile.recorded
+    if recorded is not None:
+        number = np.full(len(profile.stacks.parent) + 1, _DROPPED, np.int32)
+        number[leaves] = leaf
+        stack = number[recorded.stack]
+        recorded = replace(recorded, stack=stack, thread=np.where(stack == _DROPPED, np.int32(-1), recorded.thread))
+    return sum_samples(replace(profile, stacks=Stacks(parent, location), samples=samples, recorded=recorded))
 
 
 def select_entries(rows: Ragged, keep: Bools) -> Ragged:

@@ -5,7 +5,7 @@ Facts of a stored recording that only perf2x reads again: JSON in a column of th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,7 @@ from perf2x.model.diagnostics import Count, Diagnostics
 from perf2x.model.profile.profile import Meta, Profile
 from perf2x.model.profile.stack_tree import without_times
 from perf2x.model.recording.build_ids import KERNEL
-from perf2x.model.recording.events import ALL, Event, Samples, Session, Shard, Want
+from perf2x.model.recording.events import ALL, Event, Others, Samples, Session, Shard, Want
 from perf2x.model.recording.sideband import Sideband
 from perf2x.pipeline.load_options import LoadContext, LoadOptions
 from perf2x.stitcher.call_graphs import UnwindReport
@@ -145,6 +145,10 @@ class StoredRecording:
     def samples(self, want: Want, shard: Shard = ALL) -> Iterator[Samples]:
         """Refuse: single samples are not kept."""
         raise OptionError(f"{self.session.source}: a dataset does not keep samples as they were recorded")
+
+    def others(self, kinds: Collection[int]) -> Iterator[Others]:
+        """Yield nothing: no record is kept."""
+        return iter(())
 
     @property
     def _rows(self) -> RecordingRows:

@@ -62,12 +62,14 @@ def _system_formats(section: SectionReader) -> Iterator[dict[str, Any]]:
 
 
 def parse_format(text: str) -> dict[str, Any]:
-    """Parse one format file to ``name``, ``id`` and ``fields`` in order, the common ones first."""
+    """Parse one format file to ``name``, ``id``, ``fields`` in order, the common ones first, and ``print`` fmt."""
     name = re.search(r"^name: (\S+)", text, re.MULTILINE)
     number = re.search(r"^ID: (\d{1,9})$", text, re.MULTILINE)
     if not name or not number:
         raise SectionError("a format without name or ID")
-    return {"name": name[1], "id": int(number[1]), "fields": [_parse_field(match) for match in _FIELD.finditer(text)]}
+    shown = re.search(r"^print fmt: (.*)", text, re.MULTILINE)
+    fields = [_parse_field(match) for match in _FIELD.finditer(text)]
+    return {"name": name[1], "id": int(number[1]), "fields": fields, "print": shown[1] if shown else ""}
 
 
 def _parse_field(match: re.Match[str]) -> dict[str, Any]:

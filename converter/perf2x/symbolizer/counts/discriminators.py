@@ -1,16 +1,18 @@
-"""Parts of LLVM's discriminators, and names of functions as LLVM's sample profiles have them.
+"""Parts of compilers' discriminators, and names of functions as their sample profiles have them."""
 
-Source of truth: llvm/include/llvm/Support/Discriminator.h and FunctionSamples::getCanonicalFnName in
-llvm/include/llvm/ProfileData/SampleProf.h.
-"""
+import re
 
 from msgspec import Struct
 
 _SUFFIXES = (".llvm.", ".part.")
 
 
-class Discriminators(Struct, frozen=True):
-    """A program's kind of discriminators: base, copies and copy number packed, or (flow-sensitive) one number."""
+class Llvm(Struct, frozen=True):
+    """LLVM's: base, copies and copy number packed, or (flow-sensitive) one number.
+
+    Source of truth: llvm/include/llvm/Support/Discriminator.h and FunctionSamples::getCanonicalFnName in
+    llvm/include/llvm/ProfileData/SampleProf.h.
+    """
 
     flow_sensitive: bool = False
 
@@ -21,6 +23,14 @@ class Discriminators(Struct, frozen=True):
     def copies(self, discriminator: int) -> int:
         """Return how many copies of the code share a count: loops that were unrolled or vectorized."""
         return 1 if self.flow_sensitive else _component(_rest(discriminator)) or 1
+
+    def name(self, name: str) -> str:
+        """Return a name without what was appended to tell copies of a function apart."""
+        for suffix in _SUFFIXES:
+            at = name.rfind(suffix)
+            if at >= 0 and name.rfind(".") == at + len(suffix) - 1:
+                name = name[:at]
+        return name
 
 
 def _component(bits: int) -> int:
@@ -38,10 +48,41 @@ def _rest(bits: int) -> int:
     return bits >> (14 if bits & 0x40 else 7)
 
 
-def canonical_name(name: str) -> str:
-    """Return a name without what LLVM appended to tell copies of a function apart."""
-    for suffix in _SUFFIXES:
-        at = name.rfind(suffix)
-        if at >= 0 and name.rfind(".") == at + len(suffix) - 1:
-            name = name[:at]
+class Gcc(Struct, frozen=True):
+    """GCC's, of a version: one number; from 16 on base, copies and copy number in 8, 7 and 11 bits.
+
+    Source of truth: gcc/input.h and get_original_name in gcc/auto-profile.cc. GCC 12 compares lines alone.
+    """
+
+    version: int
+
+    def base(self, discriminator: int) -> int:
+        """Return the number that tells apart what stands on one line."""
+        return discriminator & (0xFF if self.version >= 16 else 0xFFFF if self.version > 12 else 0)
+
+    def copies(self, discriminator: int) -> int:
+        """Return how many copies of the code share a count: loops that were vectorized."""
+        return (discriminator >> 8 & 0x7F if self.version >= 16 else 0) or 1
+
+    def name(self, name: str) -> str:
+        """Return a name without what was appended to tell copies of a function apart."""
+        name = _GCC_COPY.sub("", name) if self.version >= 16 else name.partition(".")[0] or name
+        return _without_unified(name) if name.startswith("_Z") else name
+
+
+_GCC_COPY = re.compile(r"(?<=.)(\.(isra|constprop|lto_priv|part|cold)\.\d+)+\Z")
+_MANGLED = re.compile(r"(\d+)|[CD][0-9]|L[a-z]n?\d+E|A\d+_|[ST][0-9A-Z]*_|.", re.DOTALL)
+"""Pieces of a mangled name: an identifier's length, a constructor or destructor, others with digits, a character."""
+
+
+def _without_unified(name: str) -> str:
+    """Return the name of the base object's constructor or destructor (C2, D2) for that of all of them (C4, D4).
+
+    Debug information has the latter where one was inlined; GCC calls and inlines the former.
+    """
+    at = 2
+    while piece := _MANGLED.match(name, at):
+        if piece[0] in ("C4", "D4"):
+            return name[: at + 1] + "2" + name[at + 2 :]
+        at = piece.end() + int(piece[1] or 0)
     return name

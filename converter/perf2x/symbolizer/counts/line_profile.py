@@ -11,9 +11,9 @@ Lines are found in the object's debug information, functions also in its symbols
 """
 
 from collections.abc import Sequence
-from itertools import pairwise
 
 import numpy as np
+from msgspec.structs import replace
 
 from perf2x.base.columnar.arrays import I64, U64
 from perf2x.base.columnar.unique import group_rows, unique
@@ -23,6 +23,7 @@ from perf2x.binaries.dwarf.dwarf_functions import Subprogram
 from perf2x.binaries.elf.branch_lengths import BranchLengths
 from perf2x.binaries.elf.symtab import SymbolRows, function_symbols
 from perf2x.binaries.find.object_finder import ObjectFiles
+from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.profile.code_counts import (
     EXTERNAL,
     NOT_RECORDED,
@@ -30,8 +31,9 @@ from perf2x.model.profile.code_counts import (
     BranchCounts,
     CodeCounts,
     FunctionCounts,
+    Place,
 )
-from perf2x.symbolizer.counts.discriminators import Discriminators, canonical_name
+from perf2x.symbolizer.counts.discriminators import Gcc, Llvm
 from perf2x.symbolizer.sources.dwarf_units import code_lines
 from perf2x.symbolizer.sources.symbol_source import Context
 
@@ -39,18 +41,33 @@ from perf2x.symbolizer.sources.symbol_source import Context
 class LineProfile:
     """Collects the counts of one object's functions."""
 
-    def __init__(self, lines: CodeLines, discriminators: Discriminators) -> None:
-        self._lines, self._discriminators = lines, discriminators
+    def __init__(self, lines: CodeLines, compiler: Llvm | Gcc) -> None:
+        self._lines, self._compiler = lines, compiler
         self._functions: dict[str, FunctionCounts] = {}
+        self._placed = self._counted = 0
+        self.files: dict[str, set[str]] = {}
+        """Last parts of the paths of the files that each name is declared in; "" for an unknown one."""
 
     def functions(self) -> tuple[FunctionCounts, ...]:
         """Return what was counted, by name."""
         return tuple(self._functions[name] for name in sorted(self._functions))
 
+    def warn(self, diagnostics: Diagnostics, where: str) -> None:
+        """Count what has no place in the profile, where that is much."""
+        missing = self._counted - self._placed
+        if missing > _MISSING * self._counted:
+            advice = (
+                f"of {self._counted:,} counts so many are outside functions with debug information, and compilers take "
+                "what is missing for cold: compile all of it with -g, or name its debug file (--debug-dir)."
+            )
+            diagnostics.add("counts_without_lines", Severity.LOSS, advice, missing, where)
+
     def add_samples(self, samples: AddressCounts) -> None:
         """Count plain samples: lines as often as the instruction of theirs that was met most often."""
         for frames, count in zip(self._lines.frames(samples.address), samples.count.tolist(), strict=True):
             self._add_code(frames, count, count)
+            self._placed += count if frames else 0
+        self._counted = int(samples.count.sum())
 
     def add_branches(self, branches: BranchCounts, lengths: BranchLengths, symbols: dict[int, set[str]]) -> None:
         """Count code between branches, calls and entries; ``symbols`` are the names at each address."""
@@ -58,6 +75,7 @@ class LineProfile:
         addresses = unique(np.concatenate([begin, branches.target[branches.target != EXTERNAL]]))
         functions = self._lines.functions(addresses)
         code = _ran_in(functions, begin)
+        self._placed, self._counted = int(count[_held(code, begin)].sum()), int(count.sum())
         pieces = self._lines.pieces(code)
         most, total = _count_pieces(pieces, code, begin, end, count)
         for frames, *counts in zip(self._lines.frames(pieces), most.tolist(), total.tolist(), strict=True):
@@ -71,8 +89,8 @@ class LineProfile:
         if function is None:
             return
         leaf = frames[-1]
-        line = function.line((leaf.line, self._discriminators.base(leaf.discriminator)))
-        line.count = max(line.count, most * self._discriminators.copies(leaf.discriminator))
+        line = function.line(self._place(leaf))
+        line.count = max(line.count, most * self._compiler.copies(leaf.discriminator))
 
     def _add_calls(self, branches: BranchCounts, entries: dict[int, str]) -> None:
         source, target, count = _edges(branches)
@@ -80,15 +98,14 @@ class LineProfile:
         callers = unique(source[known])
         frames_at = dict(zip(callers.tolist(), self._lines.frames(callers), strict=True))
         for row in known.tolist():
-            callee, calls = canonical_name(entries[int(target[row])]), int(count[row])
+            callee, calls = self._compiler.name(entries[int(target[row])]), int(count[row])
             self._top(callee).entered += calls
             self._add_call(frames_at[int(source[row])], callee, calls)
 
     def _add_call(self, frames: Sequence[CodeFrame], callee: str, calls: int) -> None:
         function = self._function(frames, 0)
         if function is not None:
-            leaf = frames[-1]
-            made = function.line((leaf.line, self._discriminators.base(leaf.discriminator))).calls
+            made = function.line(self._place(frames[-1])).calls
             made[callee] = made.get(callee, 0) + calls
 
     def _lift_lines(self) -> None:
@@ -101,13 +118,18 @@ class LineProfile:
         """Return the innermost function, having added ``total`` to it and to those around it; None without a name."""
         if not frames or not all(frame.name for frame in frames):
             return None
-        function = self._top(canonical_name(frames[0].name))
+        names = [self._compiler.name(frame.name) for frame in frames]
+        for name, frame in zip(names, frames, strict=True):
+            self.files.setdefault(name, set()).add(frame.file)
+        function = self._top(names[0])
         function.total += total
-        for caller, frame in pairwise(frames):
-            place = caller.line, self._discriminators.base(caller.discriminator)
-            function = function.instance(place, canonical_name(frame.name))
+        for caller, name in zip(frames, names[1:], strict=False):
+            function = function.instance(self._place(caller), name)
             function.total += total
         return function
+
+    def _place(self, frame: CodeFrame) -> Place:
+        return frame.line, self._compiler.base(frame.discriminator)
 
     def _top(self, name: str) -> FunctionCounts:
         return self._functions.setdefault(name, FunctionCounts(name))
@@ -143,20 +165,24 @@ def _ran_in(functions: list[Subprogram], begin: U64) -> Ranges:
 def _count_pieces(pieces: U64, code: Ranges, begin: U64, end: U64, count: I64) -> tuple[I64, I64]:
     """(pieces,) the highest count of an instruction, −1 outside ``code``, and the sum of all bytes' counts."""
     most, total = np.full(len(pieces), -1, np.int64), np.zeros(len(pieces), np.int64)
-    if not code:
-        return most, total
-    low, high = (np.array([pair[side] for pair in code], np.uint64) for side in (0, 1))
+    high = np.array([last for _, last in code], np.uint64)
     bounds = unique(np.concatenate([pieces, high, begin, end]))
     change = np.zeros(len(bounds), np.int64)
     np.add.at(change, np.searchsorted(bounds, begin), count)
     np.subtract.at(change, np.searchsorted(bounds, end), count)
     times, size = np.cumsum(change), np.diff(bounds, append=bounds[-1:]).astype(np.int64)
-    function = np.searchsorted(low, bounds, "right") - 1
-    inside = np.flatnonzero((function >= 0) & (bounds < high[function]))
+    inside = _held(code, bounds)
     piece = np.searchsorted(pieces, bounds[inside], "right") - 1
     np.maximum.at(most, piece, times[inside])
     np.add.at(total, piece, times[inside] * size[inside])
     return most, total
+
+
+def _held(code: Ranges, address: U64) -> I64:
+    """Return the rows of the addresses within ``code``."""
+    low, high = (np.array([pair[side] for pair in code], np.uint64) for side in (0, 1))
+    row = np.searchsorted(low, address, "right") - 1
+    return np.flatnonzero((row >= 0) & (address < np.append(high, np.uint64(0))[row]))
 
 
 def _edges(branches: BranchCounts) -> tuple[U64, U64, I64]:
@@ -182,12 +208,13 @@ def _entries(functions: list[Subprogram], symbols: dict[int, set[str]]) -> dict[
     }
 
 
+_MISSING = 0.2
 _FLOW_SENSITIVE = b"\0__llvm_fs_discriminator__\0"
 """Name of a variable that LLVM leaves in programs with flow-sensitive discriminators."""
 
 
-def count_lines(context: Context, found: ObjectFiles, counts: CodeCounts) -> tuple[FunctionCounts, ...]:
-    """Count lines by branches, or by samples where there are none.
+def count_lines(context: Context, found: ObjectFiles, counts: CodeCounts, gcc: int) -> CodeCounts:
+    """Add counts of lines, by branches, or by samples where there are none, for a version of GCC or (0) for LLVM.
 
     OptionError when the object has no debug information; units that cannot be read are counted and left out.
     """
@@ -199,13 +226,15 @@ def count_lines(context: Context, found: ObjectFiles, counts: CodeCounts) -> tup
         )  # fmt: skip
     symbols = _symbols(found)
     marked = symbols is not None and _FLOW_SENSITIVE in symbols.strings
-    profile = LineProfile(code_lines(context, found, counts.filename), Discriminators(marked))
+    compiler = Gcc(gcc) if gcc else Llvm(marked)
+    profile = LineProfile(code_lines(context, found, counts.filename), compiler)
     if len(counts.branches):
         targets = unique(counts.branches.target)
         profile.add_branches(counts.branches, BranchLengths(found.code), _names_at(symbols, targets))
     else:
         profile.add_samples(counts.samples)
-    return profile.functions()
+    profile.warn(context.diagnostics, counts.filename)
+    return replace(counts, functions=profile.functions(), files=profile.files)
 
 
 def _symbols(found: ObjectFiles) -> SymbolRows | None:

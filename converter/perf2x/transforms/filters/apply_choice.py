@@ -71,7 +71,7 @@ class Selection:
         profile = self._filtered(profile, by_function=True)
         if self._had_samples and not len(profile.samples):
             self.unmatched.nothing_left("nothing is left: no sample passes all filters")
-        return compact(profile)
+        return compact(profile) if profile.recorded is None else profile  # whose rows are numbers of all tables
 
     def _filtered(self, profile: Profile, *, by_function: bool) -> Profile:
         asked = self._choice.given()
@@ -109,7 +109,7 @@ def _bounds(recording: Recording) -> tuple[int, int]:
         return int(known["first"]), int(known["last"])
     bounds = [
         (int(batch.time.min()), int(batch.time.max()))
-        for batch in recording.samples(Want(0))
+        for batch in recording.samples(Want.AGAIN)
         if batch.time is not None and len(batch)
     ]
     if not bounds:

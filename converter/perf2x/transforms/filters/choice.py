@@ -17,7 +17,7 @@ from perf2x.base.columnar.arrays import I64, Bools, take_rows_of
 from perf2x.base.columnar.ragged import Ragged, offsets_of, ranges, row_numbers
 from perf2x.base.columnar.unique import unique
 from perf2x.base.errors import OptionError, SettingError
-from perf2x.model.plugin_options import SAMPLES, STACKS
+from perf2x.model.plugin_options import FRAMES, SAMPLES, STACKS
 from perf2x.model.profile.profile import Profile
 from perf2x.model.profile.stack_tree import rewrite_stacks, select_entries
 from perf2x.model.recording.events import Samples
@@ -115,7 +115,7 @@ class Filter(Struct, frozen=True):
     """A filter on the finished profile."""
 
     group: str
-    """What formats must honour: SAMPLES or STACKS."""
+    """What formats must honour: SAMPLES, FRAMES or STACKS."""
     keep: Callable[..., Profile]
     """Leaves out what is not wanted, given a profile, the field's value and UnmatchedFilters."""
     by_function: bool = False
@@ -325,16 +325,16 @@ def _object_names(filename: str) -> list[str]:
 
 FILTERS = {
     "comms": Filter(SAMPLES, keep_comms),
-    "frames": Filter(STACKS, keep_frames),
-    "dsos": Filter(STACKS, keep_objects),
-    "symbols": Filter(STACKS, keep_functions, by_function=True),
-    "ignore": Filter(STACKS, frame_filters.ignore, by_function=True),
-    "focus": Filter(STACKS, frame_filters.focus, by_function=True),
+    "frames": Filter(FRAMES, keep_frames),
+    "dsos": Filter(FRAMES, keep_objects),
+    "symbols": Filter(FRAMES, keep_functions, by_function=True),
+    "ignore": Filter(FRAMES, frame_filters.ignore, by_function=True),
+    "focus": Filter(FRAMES, frame_filters.focus, by_function=True),
     "skip_after": Filter(STACKS, frame_filters.skip_after, by_function=True),
     "hide": Filter(STACKS, frame_filters.hide, by_function=True),
     "keep": Filter(STACKS, frame_filters.keep, by_function=True),
     "collapse": Filter(STACKS, frame_filters.collapse, by_function=True),
     "rename": Filter(STACKS, frame_filters.rename, by_function=True),
-    "max_stack": Filter(STACKS, lambda profile, frames, _: innermost(profile, frames), by_function=True),
+    "max_stack": Filter(FRAMES, lambda profile, frames, _: innermost(profile, frames), by_function=True),
 }
 """Filters on the finished profile by the field of Choice, in their order."""

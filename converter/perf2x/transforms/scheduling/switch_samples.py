@@ -54,7 +54,7 @@ def switch_samples(recording: Recording) -> tuple[SwitchSamples, int, int]:
     rows = [row for row, event in enumerate(recording.session.events) if base_name(event.name) == SWITCH]
     fields = [_fields(recording, row) for row in rows]
     parts, last, missed = [no_rows(SwitchSamples)], 0, 0
-    for batch in recording.samples(Want.RAW):
+    for batch in recording.samples(Want.RAW | Want.AGAIN):
         if batch.time is None:
             continue
         last = max(last, int(batch.time[batch.time < np.uint64(LAST_TIME)].max(initial=np.uint64(0))))

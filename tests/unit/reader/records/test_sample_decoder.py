@@ -237,5 +237,5 @@ def test_registers_of_an_unknown_layout_cost_the_rest_of_their_sample(tmp_path: 
     assert {name: count.count for name, count in recording.diagnostics.counts.items()} == {
         "registers_of_unknown_layout": 2
     }
-    one_batch(recording)
+    one_batch(recording, ~Want(0))
     assert recording.diagnostics["registers_of_unknown_layout"] == 2

@@ -1,0 +1,56 @@
+"""``perf2x script``: the samples of a recording as ``perf script`` prints them, on standard output."""
+
+from typing import TYPE_CHECKING, Annotated
+
+from msgspec.structs import asdict
+from typer import Option
+
+from perf2x.cli.option_groups import flags_of, load_options, with_groups
+from perf2x.cli.options.filter_options import FilterFlags
+from perf2x.cli.options.input_options import Inputs, Quiet, UnpackFlags, recordings
+from perf2x.cli.options.name_options import SymbolFlags
+from perf2x.cli.options.stack_options import StackFlags
+from perf2x.cli.progress import progress_bar
+from perf2x.emitters.perf_script.perf_script import PerfScript
+
+if TYPE_CHECKING:
+    from msgspec import Struct as ScriptFlags
+else:
+    RARE = ("show_namespace_events", "show_cgroup_events", "show_lost_events", "show_bpf_events")
+    ScriptFlags = flags_of(PerfScript, RARE, fields="-F", hide_call_graph="-G")
+_NAME = "perf-script"
+
+InputFile = Annotated[str | None, Option("--input", "-i", metavar="FILE", help="The recording, as perf takes it.")]
+
+
+@with_groups
+def script(
+    inputs: Inputs = None,
+    *,
+    input_file: InputFile = None,
+    shown: ScriptFlags,
+    chosen: FilterFlags,
+    stacks: StackFlags,
+    symbols: SymbolFlags,
+    unpacking: UnpackFlags,
+    quiet: Quiet = False,
+) -> None:
+    """Print the samples of a recording as perf script does, in order of time.
+
+    What flamegraph.pl, inferno, Firefox Profiler, llvm-profgen and other readers of perf script's text expect.
+    """
+    from perf2x.base.files.atomic import STDOUT, open_output
+    from perf2x.pipeline.for_output import for_output
+    from perf2x.pipeline.load import load
+
+    sources = recordings([*(inputs or ()), *([input_file] if input_file else ())])
+    emitter = PerfScript(**asdict(shown))
+    options = for_output(load_options(chosen, stacks, symbols, unpacking), _NAME, emitter.needs)
+    with progress_bar(quiet) as progress:
+        loaded = load(sources, options, progress)
+    with open_output(STDOUT, inputs=sources) as out:
+        emitter.emit(loaded.profile, out)
+    if not quiet:
+        from perf2x.cli.quality_gates import warn_of_losses
+
+        warn_of_losses(loaded)

@@ -1,0 +1,141 @@
+"""GCC's sample profile (AutoFDO): for ``gcc -fauto-profile=FILE``.
+
+Source of truth: read and read_function_instance in gcc/auto-profile.cc, gcov_read_string in gcc/gcov-io.cc. GCC 16
+reads version 3 alone, GCC 12 to 15 version 2. Little-endian words of 32 bits, 64 bits for counts::
+
+    magic, version, 0
+    summary (3):  sum, highest count, most entries, places, functions; which counts make up 1 % … 99.9999 % of the sum
+    names:        (3) files; functions, each (3) with the number of its file
+    functions:    entries, (3) time of the first, a body
+    modules:      none
+    working set:  which counts make up 1/129 … 128/129; GCC does not read it, create_gcov's tools do
+
+    body: name, places (line and discriminator, calls, count), inlined functions (where they were called, body)
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from struct import pack
+from typing import BinaryIO, ClassVar
+
+from perf2x.emitters.autofdo import Autofdo, by_weight
+from perf2x.model.plugin_options import Needs, option
+from perf2x.model.profile.code_counts import COUNTS_CODE, CodeRequest, FunctionCounts, Place
+from perf2x.model.profile.profile import Profile
+
+_MAGIC = 0x67636461
+_SUMMARY, _NAMES, _FUNCTIONS, _MODULES, _WORKING_SET = 0xA8000000, 0xAA000000, 0xAC000000, 0xAE000000, 0xAF000000
+_CALL = 7
+"""HIST_TYPE_INDIR_CALL_TOPN, for which create_gcov's tools ask; GCC passes over it, and over calls that are direct."""
+_UNKNOWN_FILE = 0xFFFFFFFF
+_MILLION = 1_000_000
+_CUTOFFS = (10_000, *range(100_000, 900_001, 100_000), 950_000, 990_000, 999_000, 999_900, 999_990, 999_999)
+"""In millionths; GCC has room for just these 16."""
+_BUCKETS = 128
+_FEW = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Gcov(Autofdo):
+    """GCC's sample profile (AutoFDO) of one program: for gcc -fauto-profile."""
+
+    suffix: ClassVar[str] = ".gcov"
+
+    gcc: str = option("16", "version of the GCC that will read it, which should be the recorded program's",
+                      ("16", "15", "14", "13", "12"))  # fmt: skip
+
+    @property
+    def needs(self) -> Needs:
+        """Counts of code alone."""
+        code = CodeRequest(self.object, "external", lines=True, gcc=int(self.gcc))
+        return Needs(code=code, honours=frozenset(), why=COUNTS_CODE)
+
+    def emit(self, profile: Profile, out: BinaryIO) -> None:
+        """Write functions by falling totals, then by name."""
+        functions = by_weight(profile)
+        places = Counter(count.count for top in functions for _, _, each in top.tree() for count in each.lines.values())
+        total, names = sum(count * often for count, often in places.items()), _Numbers([""])
+        stated = self.gcc == "16"
+        entered = "<QQ" if stated else "<Q"
+        bodies = b"".join(pack(entered, *(top.entered, 0)[: 1 + stated]) + _body(top, names) for top in functions)
+        out.write(pack("<III", _MAGIC, 3 if stated else 2, 0))
+        if stated:
+            most = max((top.entered for top in functions), default=0)
+            out.write(pack("<I6Q", _SUMMARY, total, max(places, default=0), most, places.total(), len(functions), 16))
+            wanted = (total * cutoff // _MILLION for cutoff in _CUTOFFS)
+            for cutoff, share in zip(_CUTOFFS, _shares(places, wanted), strict=True):
+                out.write(pack("<IQQ", cutoff, *share))
+        out.write(_section(_NAMES, _names(names, profile) if stated else _texts(names)))
+        out.write(_section(_FUNCTIONS, pack("<I", len(functions)) + bodies))
+        out.write(pack("<III", _MODULES, 0, 0))
+        shares = _shares(places, (total // (_BUCKETS + 1) * (each + 1) for each in range(_BUCKETS)))
+        out.write(_section(_WORKING_SET, b"".join(pack("<IQ", number, least) for least, number in shares)))
+
+    def notes(self, profile: Profile) -> tuple[str, ...]:
+        """Name the object, say what was counted, and when that is little."""
+        said, code = Autofdo.notes(self, profile), profile.code
+        if code is None or (code.branches if len(code.branches) else code.samples).count.sum() >= _FEW:
+            return said
+        return (*said, "so few that GCC will take code for cold that is not: record longer, or more often (-F)")
+
+
+class _Numbers(dict[str, int]):
+    """Numbers texts in the order in which they are first asked for."""
+
+    def __init__(self, first: Iterable[str] = ()) -> None:
+        super().__init__((text, number) for number, text in enumerate(first))
+
+    def __missing__(self, text: str) -> int:
+        return self.setdefault(text, len(self))
+
+
+def _body(function: FunctionCounts, names: _Numbers) -> bytes:
+    parts = []
+    for depth, place, each in function.tree():
+        parts.append(pack("<I", _offset(place)) if depth else b"")
+        inlined = sum(len(instances) for instances in each.inlined.values())
+        parts.append(pack("<III", names[each.name], len(each.lines), inlined))
+        for at, line in sorted(each.lines.items()):
+            parts.append(pack("<IIQ", _offset(at), len(line.calls), line.count))
+            parts += (pack("<IQQ", _CALL, names[name], calls) for name, calls in line.sorted_calls())
+    return b"".join(parts)
+
+
+def _offset(place: Place) -> int:
+    return place[0] << 16 | place[1]
+
+
+def _names(names: _Numbers, profile: Profile) -> bytes:
+    """Return the files, and names with the numbers of theirs; none where functions of one name are in several files."""
+    files, rows = _Numbers(), []
+    for name in names:
+        known = profile.code.files.get(name, {""}) if profile.code is not None else {""}
+        number = files[min(known)] if len(known) == 1 and "" not in known else _UNKNOWN_FILE
+        rows.append(_text(name) + pack("<I", number))
+    return _texts(files) + pack("<I", len(rows)) + b"".join(rows)
+
+
+def _texts(texts: Iterable[str]) -> bytes:
+    rows = [_text(text) for text in texts]
+    return pack("<I", len(rows)) + b"".join(rows)
+
+
+def _text(text: str) -> bytes:
+    raw = text.encode(errors="surrogateescape") + b"\0"
+    return pack("<I", len(raw)) + raw
+
+
+def _section(tag: int, data: bytes) -> bytes:
+    return pack("<II", tag, -(-len(data) // 4)) + data
+
+
+def _shares(places: Counter[int], wanted: Iterable[int]) -> Iterator[tuple[int, int]]:
+    """Yield for each of some rising sums the least count of the highest that reach it, and how many those are."""
+    falling = iter(sorted(places.items(), reverse=True))
+    least = number = reached = 0
+    for each in wanted:
+        while reached < each:
+            least, often = next(falling)
+            number, reached = number + often, reached + least * often
+        yield least, number

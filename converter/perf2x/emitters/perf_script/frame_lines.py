@@ -1,0 +1,162 @@
+"""Frames as ``perf script`` prints them: ``7f11db9fcc98 handle_amd+0x18 (/usr/lib/ld.so)``.
+
+Source of truth: tools/perf/util/evsel_fprintf.c sample__fprintf_callchain and sample__fprintf_sym, util/map.c.
+"""
+
+from collections.abc import Container
+from itertools import pairwise
+
+import numpy as np
+
+from perf2x.base.abi.uapi import CpuMode
+from perf2x.base.columnar.arrays import U64, AnyArray, Bools
+from perf2x.base.columnar.unique import unique_inverse
+from perf2x.emitters.encoding.decimal_text import chunk_array, shared_texts
+from perf2x.model.printable_text import base_name, without_controls
+from perf2x.model.profile.profile import Profile
+from perf2x.model.profile.recorded_samples import SampleReader
+from perf2x.model.profile.stack_tree import depths, paths_of_length
+
+PLACE = frozenset({"ip", "sym", "symoff", "dso", "dsoff", "srcline"})
+"""Fields that are said of each frame."""
+_UNKNOWN = b" [unknown]"
+_KERNELS = (b" ([kernel", b" ([guest.kernel")
+_ANONYMOUS = ("//anon", "/anon_hugepage", "/SYSV")
+
+
+class FrameLines:
+    """Texts of a profile's locations and stacks; those of locations are made once."""
+
+    def __init__(self, profile: Profile, reader: SampleReader) -> None:
+        self._profile, self._starts = profile, reader.symbol_start
+        self._depth = np.append(depths(profile.stacks.parent) + 1, 0)
+        names = (
+            *(_object_name(profile, row, reader.session.build_ids) for row in range(len(profile.mappings))),
+            "[unknown]",
+        )
+        self._objects = chunk_array([f" ({name}".encode() for name in names])
+        self._texts: dict[tuple[frozenset[str], bool], AnyArray] = {}
+
+    def chains(self, stack: AnyArray, fields: frozenset[str], *, unwound: bool) -> AnyArray:
+        """(n,) text of each stack: a line end, and a line for each frame, innermost first.
+
+        ``unwound``: callers were found from a copied stack; perf prints their calls, one byte before the return
+        address (tools/perf/util/unwind-libdw.c).
+        """
+        texts, stacks = self._texts_of(fields, unwound=unwound), self._profile.stacks
+        rows, place = unique_inverse(stack)
+        path = paths_of_length(stacks.parent, rows.astype(np.int64), self._depth[rows])
+        frames = texts[stacks.location[path.values]].tolist()
+        lines = [b"\n" + b"".join(frames[start:end]) for start, end in pairwise(path.offsets.tolist())]
+        return chunk_array(lines)[place]
+
+    def leaves(self, stack: AnyArray, fields: frozenset[str]) -> AnyArray:
+        """(n,) text of the innermost frame of each stack, behind a blank."""
+        texts = self._texts_of(fields, unwound=False)
+        rows, place = unique_inverse(stack)
+        location = self._profile.stacks.location
+        lines = [b" " + texts[location[row]][1:-1] if row >= 0 else b"" for row in rows.tolist()]
+        return chunk_array(lines)[place]
+
+    def _texts_of(self, fields: frozenset[str], *, unwound: bool) -> AnyArray:
+        key = fields & PLACE, unwound
+        if key not in self._texts:
+            locations = self._profile.locations
+            called = unwound & (locations.mode == CpuMode.USER)
+            self._texts[key] = self._made(np.where(called, locations.lookup, locations.address), key[0])
+        return self._texts[key]
+
+    def _made(self, address: U64, shown: frozenset[str]) -> AnyArray:
+        """(locations,) lines, each with a tab in front; nothing for frames that are made up."""
+        locations = self._profile.locations
+        columns = [_hex_cells(address) if "ip" in shown else chunk_array([b"\t"] * len(address))]
+        if "sym" in shown:
+            name, known = self._names(), self._starts != 0
+            columns.append(name)
+            if "symoff" in shown:
+                known &= name != _UNKNOWN
+                columns.append(
+                    np.where(known, shared_texts(np.where(known, address - self._starts, 0), "+{:#x}".format), b"")
+                )
+        if shown & {"dso", "dsoff"}:
+            columns.append(self._objects[locations.mapping])
+            if "dsoff" in shown:
+                offsets = shared_texts(self._offset(address), "+{:#x}".format)
+                columns.append(np.where(self._is_file()[locations.mapping], offsets, b""))
+            columns.append(chunk_array([b")"] * len(address)))
+        if "srcline" in shown:
+            columns.append(self._lines(address))
+        made_up = locations.synthetic.tolist()
+        rows = zip(made_up, *(column.tolist() for column in columns), strict=True)
+        return chunk_array([b"" if row[0] else b"".join((*row[1:], b"\n")) for row in rows])
+
+    def _names(self) -> AnyArray:
+        """(locations,) a blank and the name of the outermost function in full."""
+        functions, strings, full = self._profile.functions, self._profile.strings, self._profile.full_names
+        rows = zip(functions.system_name.tolist(), functions.name.tolist(), strict=True)
+        names = [f" {without_controls(full.get(strings[system]) or strings[name])}".encode() for system, name in rows]
+        return chunk_array([*(name if name != b" " else _UNKNOWN for name in names), _UNKNOWN])[
+            self._outermost(self._profile.locations.line_function)
+        ]
+
+    def _outermost(self, column: AnyArray) -> AnyArray:
+        """(locations,) entry of the last line of each location, −1 without lines."""
+        end = self._profile.locations.line_offsets[1:]
+        return np.where(np.diff(self._profile.locations.line_offsets) > 0, np.append(column, -1)[end - 1], -1)
+
+    def _lines(self, address: U64) -> AnyArray:
+        """(locations,) ``file:line``, the object and offset where it is unknown, each in a line of its own."""
+        files, strings = self._profile.functions.filename.tolist(), self._profile.strings
+        locations = self._profile.locations
+        columns = (self._outermost(locations.line_function), self._outermost(locations.line_number),
+                   locations.mapping, self._offset(address))  # fmt: skip
+
+        def text(function: int, number: int, mapping: int, offset: int) -> str:
+            file = strings[files[function]] if function >= 0 and number > 0 else ""
+            if file:
+                return f"\n  {without_controls(base_name(file))}:{number}"
+            return f"\n  {base_name(self._objects[mapping][2:].decode())}[{offset:x}]" if mapping >= 0 else ""
+
+        rows = zip(*(column.tolist() for column in columns), strict=True)
+        return chunk_array([text(*row).encode() for row in rows])
+
+    def _is_file(self) -> Bools:
+        """(mappings + 1,) False where kallsyms or a map gave names, and without an object: perf says no offset."""
+        locations = self._profile.locations
+        named = np.zeros(len(self._objects), np.bool_)
+        named[locations.mapping[np.diff(locations.line_offsets) > 0]] = True
+        tables = [name.startswith((*_KERNELS, b" (/tmp/perf-")) for name in self._objects.tolist()]
+        found: Bools = ~(named & tables)
+        found[-1] = False
+        return found
+
+    def _offset(self, address: U64) -> U64:
+        """(locations,) offset in the file that is mapped; the kernel itself is one place in all files."""
+        mappings, mapping = self._profile.mappings, self._profile.locations.mapping
+        is_kernel = [name.startswith(_KERNELS) for name in self._objects.tolist()]
+        shift = np.append(np.where(is_kernel[:-1], 0, mappings.start - mappings.offset), 0).astype(np.uint64)
+        offset: U64 = address - shift[mapping]
+        return offset
+
+
+def _object_name(profile: Profile, mapping: int, listed: Container[str]) -> str:
+    """Name that perf gives the object of a mapping (map__new, dso__name); ``listed``: the header's build ids."""
+    mappings = profile.mappings
+    name = profile.strings[int(mappings.filename[mapping])]
+    if name.startswith(("[kernel", "[guest.kernel")):
+        return without_controls(name.partition("]")[0] + "]")
+    if not mappings.is_kernel[mapping] and (name.startswith(_ANONYMOUS) or name in ("[heap]", "")):
+        return f"/tmp/perf-{int(mappings.pid[mapping])}.map"
+    if mappings.is_kernel[mapping] and ".ko" in name and name not in listed:  # dso__name: as the table has it
+        name = f"[{base_name(name).partition('.ko')[0].replace('-', '_')}]"
+    return without_controls(name)
+
+
+def _hex_cells(address: U64) -> AnyArray:
+    """(n,) a tab and the address in 16 places, in front of them blanks."""
+    digits = np.frombuffer(address.astype(">u8").tobytes().hex().encode(), np.uint8).reshape(-1, 16)
+    cells = np.empty((len(address), 17), np.uint8)
+    cells[:, 0] = ord("\t")
+    cells[:, 1:] = np.where(np.logical_and.accumulate(digits == ord("0"), axis=1), ord(" "), digits)
+    cells[address == 0, -1] = ord("0")
+    return chunk_array(cells.view("S17")[:, 0].tolist())

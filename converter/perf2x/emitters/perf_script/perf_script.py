@@ -1,0 +1,158 @@
+"""The text of ``perf script``, sample by sample, for tools that read it.
+
+Samples are read once more, batch by batch, and written in order of time: a batch waits until no later one can have
+earlier samples. What is the same in many samples (a thread, a stack) is made once.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import BinaryIO, ClassVar
+
+import numpy as np
+
+from perf2x.base.abi.uapi import RecordType, SampleType
+from perf2x.base.columnar.arrays import I64, U64, AnyArray, take_rows_of
+from perf2x.emitters.encoding.decimal_text import chunk_array
+from perf2x.emitters.perf_script.frame_lines import FrameLines
+from perf2x.emitters.perf_script.memory_text import MemoryText
+from perf2x.emitters.perf_script.sample_columns import StartColumns, last_columns, value_columns
+from perf2x.emitters.perf_script.script_fields import event_fields
+from perf2x.emitters.perf_script.time_order import TimeOrder
+from perf2x.model.plugin_options import FRAMES, SAMPLES, Needs, option
+from perf2x.model.printable_text import without_controls
+from perf2x.model.profile.profile import Profile
+from perf2x.model.profile.recorded_samples import RecordedBatch, SampleReader
+from perf2x.model.recording.events import Samples, Want
+from perf2x.model.recording.sample_batches import take_rows
+
+_MORE = frozenset({"phys_addr", "ins_lat", "retire_lat", "data_page_size", "code_page_size"})
+_WANTED = {"addr": Want.ADDR, "weight": Want.MEMORY, "data_src": Want.MEMORY, "brstack": Want.BRANCHES,
+           "trace": Want.RAW, "cgroup": Want.CGROUP, **dict.fromkeys(_MORE, Want.EXTRA)}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class PerfScript:
+    """The text of perf script: for flamegraph.pl, Firefox Profiler, llvm-profgen and whatever else reads it."""
+
+    suffix: ClassVar[str] = ".perf.txt"
+    needs: ClassVar[Needs] = Needs(
+        recorded=True,
+        full_names=True,
+        honours=frozenset({SAMPLES, FRAMES}),
+        why="it prints samples as they were recorded",
+        viewer="read it: less {0}",
+    )
+
+    fields: str = option("", "what perf script's -F takes: fields to print, or to +add and -leave out")
+    ns: bool = option(False, "print times in nanoseconds")
+    hide_call_graph: bool = option(False, "leave call chains out: the sampled function alone")
+    show_mmap_events: bool = option(False, "print mappings, too")
+    show_task_events: bool = option(False, "print names, forks and exits of threads, too")
+    show_switch_events: bool = option(False, "print context switches, too")
+    show_namespace_events: bool = option(False, "print namespaces, too")
+    show_cgroup_events: bool = option(False, "print control groups, too")
+    show_lost_events: bool = option(False, "print losses, too")
+    show_bpf_events: bool = option(False, "print BPF programs and other code that the kernel loads, too")
+
+    def emit(self, profile: Profile, out: BinaryIO) -> None:
+        """Write all samples; nothing of a profile without recorded ones."""
+        if profile.recorded is None or profile.recorded.reader is None:
+            return
+        for chunk in _Writer(profile, profile.recorded.reader, self).chunks():
+            out.write(chunk)
+
+    def shown(self) -> frozenset[RecordType]:
+        """Types of the records that are printed among samples."""
+        asked = {
+            RecordType.MMAP: self.show_mmap_events, RecordType.MMAP2: self.show_mmap_events,
+            RecordType.COMM: self.show_task_events, RecordType.FORK: self.show_task_events,
+            RecordType.EXIT: self.show_task_events, RecordType.SWITCH: self.show_switch_events,
+            RecordType.SWITCH_CPU_WIDE: self.show_switch_events, RecordType.NAMESPACES: self.show_namespace_events,
+            RecordType.CGROUP: self.show_cgroup_events, RecordType.LOST: self.show_lost_events,
+            RecordType.KSYMBOL: self.show_bpf_events,
+        }  # fmt: skip
+        return frozenset(kind for kind, is_asked in asked.items() if is_asked)
+
+
+class _Writer:
+    def __init__(self, profile: Profile, reader: SampleReader, options: PerfScript) -> None:
+        self._reader, self._options = reader, options
+        self._events = reader.session.events
+        self._fields = event_fields(self._events, options.fields, chains=not options.hide_call_graph)
+        self._frames = FrameLines(profile, reader)
+        self._start = StartColumns(profile, nanoseconds=options.ns)
+        self._memory = MemoryText()
+        cgroups = reader.sideband.cgroups
+        self._cgroups = dict(zip(cgroups.id.tolist(), cgroups.path, strict=True))
+        names = [without_controls(event.name) for event in self._events]
+        width = max(map(len, names), default=0)
+        self._names = [f"{name:>{width}}" for name in names]
+
+    def chunks(self) -> Iterator[bytes]:
+        order = TimeOrder()
+        yield self._others(order)
+        for batch in self._reader.read(self._want()):
+            samples = batch.samples
+            yield order.add(self._times(samples), samples.position, self._lines(batch), batch.behind)
+
+    def _times(self, samples: Samples) -> U64:
+        return samples.position.astype(np.uint64) if samples.time is None else samples.time
+
+    def _others(self, order: TimeOrder) -> bytes:
+        """Add records that are no samples."""
+        if not self._options.shown():
+            return b""
+        others = self._reader.others(self._options.shown())
+        parts = []
+        texts = chunk_array([text.encode() + b"\n" for text in others.text.tolist()])
+        for event in np.unique(others.event).tolist():
+            rows = np.flatnonzero(others.event == event)
+            fields = self._fields[event]
+            columns = self._start.of_others(take_rows_of(others, rows), fields, padded=not self._is_chained(event))
+            parts.append((rows, [*columns, texts[rows]]))
+        has_times = any(event.sample_type & SampleType.TIME for event in self._events)
+        times = others.time if has_times else others.position.astype(np.uint64)
+        return order.add(times, others.position, _rows(len(others), parts), 0)
+
+    def _lines(self, batch: RecordedBatch) -> AnyArray:
+        """(n, chunks) text of each sample."""
+        samples, parts = batch.samples, []
+        for event in np.unique(samples.event).tolist():
+            rows = np.flatnonzero(samples.event == event)
+            columns = self._columns(event, take_rows(samples, rows), batch.thread[rows], batch.stack[rows])
+            parts.append((rows, list(columns)))
+        return _rows(len(samples), parts)
+
+    def _is_chained(self, event: int) -> bool:
+        has_chain = self._events[event].sample_type & SampleType.CALLCHAIN and not self._options.hide_call_graph
+        return bool(has_chain) and "ip" in self._fields[event]
+
+    def _columns(self, event: int, samples: Samples, thread: AnyArray, stack: AnyArray) -> Iterator[AnyArray]:
+        fields, chained = self._fields[event], self._is_chained(event)
+        yield from self._start.of_samples(samples, thread, fields, padded=not chained)
+        yield from value_columns(samples, fields, self._names[event], self._memory, self._cgroups)
+        if "trace" in fields and samples.raw is not None:
+            texts, row = self._reader.worded(self._events[event], samples.raw)
+            yield chunk_array([without_controls(text).encode() for text in texts])[row]
+        if chained:
+            unwound = bool(self._events[event].sample_type & SampleType.STACK_USER)
+            yield self._frames.chains(stack, fields, unwound=unwound)
+        elif "ip" in fields:
+            yield self._frames.leaves(stack, fields)
+        yield from last_columns(samples, fields)
+        yield np.full(len(samples), b"\n", np.object_)
+
+    def _want(self) -> Want:
+        want = Want(0)
+        for name in frozenset().union(*self._fields) & _WANTED.keys():
+            want |= _WANTED[name]
+        return want
+
+
+def _rows(count: int, parts: list[tuple[I64, list[AnyArray]]]) -> AnyArray:
+    """(count, chunks): the columns of some rows each, side by side; nothing where rows have fewer."""
+    table = np.full((count, max((len(columns) for _, columns in parts), default=0)), b"", np.object_)
+    for rows, columns in parts:
+        for place, column in enumerate(columns):
+            table[rows, place] = column
+    return table

@@ -1,0 +1,133 @@
+"""Columns of text that stand in front of a sample's frames, one for each field, in perf's order.
+
+Texts that many samples share are made once; a time is put together from three tables.
+Source of truth: tools/perf/builtin-script.c perf_sample__fprintf_start and process_event.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+
+import numpy as np
+
+from perf2x.base.columnar.arrays import I32, U64, AnyArray
+from perf2x.emitters.encoding.decimal_text import chunk_array, shared_texts
+from perf2x.emitters.perf_script.branch_text import branch_column
+from perf2x.emitters.perf_script.memory_text import MemoryText
+from perf2x.model.printable_text import without_controls
+from perf2x.model.profile.profile import Profile
+from perf2x.model.profile.recorded_samples import OtherRecords
+from perf2x.model.recording.events import Samples
+
+Fields = frozenset[str]
+_THOUSAND = 1000
+_UNITS = "BKMG"
+_MODES = "KUHGg"
+"""Letters of PERF_RECORD_MISC_KERNEL and so on, which are numbers; perf asks for their bits."""
+
+
+class StartColumns:
+    """Makes the columns in front of a sample's place: comm, ids, CPU, mode, time."""
+
+    def __init__(self, profile: Profile, *, nanoseconds: bool) -> None:
+        threads, self._nanoseconds = profile.threads, nanoseconds
+        comms = (profile.strings[row] or ":-1" for row in threads.comm.tolist())
+        self._threads = list(zip(comms, threads.pid.tolist(), threads.tid.tolist(), strict=True))
+
+    def of_samples(self, samples: Samples, thread: I32, fields: Fields, *, padded: bool) -> Iterator[AnyArray]:
+        """Yield (n,) columns; ``padded``: names of threads stand right-aligned, as they do without a call chain."""
+        yield shared_texts(thread, lambda row: _who(*self._threads[row], fields, padded=padded))
+        letters = shared_texts(samples.cpumode, lambda mode: _mode_text(mode, ""))
+        yield from self._rest(samples.cpu, letters, samples.time, fields)
+
+    def of_others(self, others: OtherRecords, fields: Fields, *, padded: bool) -> Iterator[AnyArray]:
+        """Yield the same columns of records that are no samples."""
+        rows = zip(others.comm, others.pid.tolist(), others.tid.tolist(), strict=True)
+        yield chunk_array([_who(*row, fields, padded=padded).encode() for row in rows])
+        modes = zip(others.mode.tolist(), others.misc, strict=True)
+        letters = chunk_array([_mode_text(*each).encode() for each in modes])
+        yield from self._rest(others.cpu, letters, others.time, fields)
+
+    def _rest(self, cpu: I32 | None, letters: AnyArray, time: U64 | None, fields: Fields) -> Iterator[AnyArray]:
+        if "cpu" in fields and cpu is not None:
+            yield shared_texts(cpu.view(np.int32), "[{:03d}] ".format)
+        if "misc" in fields:
+            yield letters
+        if "time" in fields and time is not None:
+            yield from self._time(time)
+
+    def _time(self, time: U64) -> Iterator[AnyArray]:
+        micro = time // np.uint64(_THOUSAND)
+        second = micro // np.uint64(10**6)
+        below = (micro - second * np.uint64(10**6)).astype(np.int64)
+        digits, ends = _three_digits()
+        yield shared_texts(second, "{:5d}.".format)
+        yield digits[below // _THOUSAND]
+        if self._nanoseconds:
+            yield digits[below % _THOUSAND]
+            yield ends[(time % np.uint64(_THOUSAND)).astype(np.int64)]
+        else:
+            yield ends[below % _THOUSAND]
+
+
+def _who(comm: str, pid: int, tid: int, fields: Fields, *, padded: bool) -> str:
+    comm = without_controls(comm)
+    blanks = 16 - len(comm.encode()) if padded else 0
+    name = f"{' ' * blanks}{comm} " if "comm" in fields else ""
+    if {"pid", "tid"} <= fields:
+        return f"{name}{pid:7d}/{tid:<7d} "
+    return f"{name}{pid:7d} " if "pid" in fields else f"{name}{tid:7d} " if "tid" in fields else name
+
+
+def _mode_text(mode: int, more: str) -> str:
+    """``U     ``: letters of a CPU mode and more of header.misc, at least a blank behind."""
+    letters = "".join(letter for number, letter in enumerate(_MODES, 1) if mode & number == number)
+    return f"{letters + more:5} "
+
+
+@cache
+def _three_digits() -> tuple[AnyArray, AnyArray]:
+    """Texts of 000 … 999, and the same as the end of a time."""
+    texts = [b"%03d" % number for number in range(_THOUSAND)]
+    return chunk_array(texts), chunk_array([text + b": " for text in texts])
+
+
+def value_columns(
+    samples: Samples, fields: Fields, event: str, memory: MemoryText, cgroups: Mapping[int, str]
+) -> Iterator[AnyArray]:
+    """Yield (n,) columns between the time and the place: period, event, what the event measured."""
+    extra = samples.extra
+    if "period" in fields:
+        yield shared_texts(samples.period, "{:10d} ".format)
+    if "event" in fields:
+        yield np.full(len(samples), f"{event}: ".encode(), np.object_)
+    if "flags" in fields:
+        yield np.full(len(samples), b" " * 24, np.object_)
+    if "addr" in fields and samples.addr is not None:
+        yield shared_texts(samples.addr, "{:16x}".format)
+    if "data_src" in fields and samples.data_src is not None:
+        yield memory.column(samples.data_src)
+    columns: tuple[tuple[str, AnyArray | None, Callable[[int], str]], ...] = (
+        ("weight", samples.weight, "{:16d}".format),
+        ("ins_lat", extra.get("ins_lat"), "{:16d}".format), ("retire_lat", extra.get("weight3"), "{:16d}".format),
+        ("cgroup", samples.cgroup, lambda one: f" {without_controls(cgroups.get(one, 'unknown'))}"),
+    )  # fmt: skip
+    for name, values, text in columns:
+        if name in fields and values is not None:
+            yield shared_texts(values, text)
+
+
+def last_columns(samples: Samples, fields: Fields) -> Iterator[AnyArray]:
+    """Yield (n,) columns behind the place: branches, physical address, page sizes."""
+    if "brstack" in fields and samples.branches is not None:
+        yield branch_column(samples.branches)
+    for name, form in (("phys_addr", "{:16x}".format), ("data_page_size", _page_size), ("code_page_size", _page_size)):
+        if name in fields and name in samples.extra:
+            yield shared_texts(samples.extra[name], form)
+
+
+def _page_size(size: int) -> str:
+    """`` 4K``, `` 1024K``, `` 2M`` (tools/perf/util/event.c get_page_size_name, unit_number__scnprintf)."""
+    unit = 0
+    while size >> 10 > 1 and unit < len(_UNITS) - 1:
+        size, unit = size >> 10, unit + 1
+    return f" {size}{_UNITS[unit]}" if size else " N/A"

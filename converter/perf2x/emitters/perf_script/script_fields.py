@@ -1,0 +1,111 @@
+"""Fields of a sample that ``perf script -F`` names, and which of them the samples of each event have.
+
+Source of truth: tools/perf/builtin-script.c (all_output_options, output[], evsel__check_attr, parse_output_fields).
+"""
+
+from collections.abc import Sequence
+from enum import IntEnum
+
+from perf2x.base.abi.uapi import EventType, SampleType
+from perf2x.base.errors import SettingError
+from perf2x.model.recording.events import Event
+
+_MEMORY = SampleType.WEIGHT | SampleType.WEIGHT_STRUCT
+NEEDED = {
+    "comm": 0, "tid": SampleType.TID, "pid": SampleType.TID, "time": SampleType.TIME, "cpu": SampleType.CPU,
+    "misc": 0, "period": 0, "event": 0, "trace": SampleType.RAW, "addr": SampleType.ADDR,
+    "data_src": SampleType.DATA_SRC, "weight": _MEMORY, "ins_lat": SampleType.WEIGHT_STRUCT,
+    "retire_lat": SampleType.WEIGHT_STRUCT, "cgroup": SampleType.CGROUP, "flags": 0, "ip": SampleType.IP,
+    "sym": SampleType.IP, "symoff": SampleType.IP, "dso": SampleType.IP, "dsoff": SampleType.IP,
+    "srcline": SampleType.IP,
+    "brstack": SampleType.BRANCH_STACK, "phys_addr": SampleType.PHYS_ADDR,
+    "data_page_size": SampleType.DATA_PAGE_SIZE, "code_page_size": SampleType.CODE_PAGE_SIZE,
+}  # fmt: skip
+"""Fields, and the bits of sample_type of which samples need one."""
+_BESIDE = {"symoff": "sym", "srcline": "ip"}
+"""Fields that make no sense without another one."""
+_USUAL = ("comm", "tid", "cpu", "time", "period", "event", "ip", "sym", "symoff", "dso")
+_RAW = (*_USUAL, "addr", "data_src", "weight", "phys_addr", "data_page_size", "code_page_size", "ins_lat", "retire_lat")
+_TRACED = ("comm", "tid", "cpu", "time", "event", "trace")
+_KINDS = {
+    "hw": EventType.HARDWARE, "sw": EventType.SOFTWARE, "trace": EventType.TRACEPOINT, "raw": EventType.RAW,
+    "break": EventType.BREAKPOINT, "hw_cache": EventType.HW_CACHE,
+}  # fmt: skip
+
+
+class Change(IntEnum):
+    """Effect of a list of fields on those that an event has by default."""
+
+    REPLACE = 0
+    ADD = 1
+    REMOVE = -1
+
+
+def event_fields(events: Sequence[Event], asked: str, *, chains: bool) -> list[frozenset[str]]:
+    """Fields of each event's samples; ``asked`` is what ``-F`` takes: ``ip,sym``, ``+addr,-cpu``, ``trace:comm``.
+
+    ``chains``: call chains are printed. SettingError for a field that there is not, and for one that was asked for and
+    samples lack.
+    """
+    chosen = [set(_default(event, chains)) for event in events]
+    named: set[str] = set()
+    kind, colon, names = asked.rpartition(":")
+    if colon and kind not in _KINDS:
+        raise _refused(f"={asked}: no kind of event {kind!r}; there are {', '.join(_KINDS)}")
+    rows = [row for row, event in enumerate(events) if not colon or event.type == _KINDS[kind]]
+    for name, change in _parsed(names):
+        named.add(name)
+        for row in rows:
+            _change(chosen[row], name, change)
+    changes = {change for _, change in _parsed(names)}
+    if Change.REPLACE in changes:
+        if len(changes) > 1:
+            raise _refused(f"={asked}: either all fields, or all with + or -")
+        for row in rows:
+            chosen[row] &= named
+    return [_available(event, fields, named if row in rows else set(), asked) for row, (event, fields) in
+            enumerate(zip(events, chosen, strict=True))]  # fmt: skip
+
+
+def _default(event: Event, chains: bool) -> tuple[str, ...]:
+    if event.type == EventType.TRACEPOINT:
+        has_chain = chains and event.sample_type & SampleType.CALLCHAIN
+        return (*_TRACED, "ip", "sym", "symoff", "dso") if has_chain else _TRACED
+    return _RAW if event.type == EventType.RAW else _USUAL
+
+
+def _parsed(names: str) -> list[tuple[str, Change]]:
+    signs = {"+": Change.ADD, "-": Change.REMOVE}
+    found = []
+    for word in filter(None, names.split(",")):
+        change = signs.get(word[0], Change.REPLACE)
+        name = word[1:] if change else word
+        if name not in NEEDED:
+            raise _refused(f"={word}: there are {', '.join(NEEDED)}")
+        found.append((name, change))
+    return found
+
+
+def _change(fields: set[str], name: str, change: Change) -> None:
+    if change is Change.REMOVE:
+        fields.discard(name)
+    else:
+        fields.add(name)
+
+
+def _available(event: Event, fields: set[str], named: set[str], asked: str) -> frozenset[str]:
+    """The fields that samples of an event have; SettingError for one of ``named`` that they lack."""
+    found = {name for name in fields if not NEEDED[name] or event.sample_type & NEEDED[name]}
+    if event.type != EventType.TRACEPOINT:
+        found.discard("trace")
+    lacking = sorted(name for name in fields - found if name in named and name not in ("trace", "brstack"))
+    if lacking:
+        raise _refused(f"={asked}: samples of {event.name} have no {lacking[0]}")
+    for name, other in _BESIDE.items():
+        if name in found and other not in found:
+            raise _refused(f"={asked}: {name} needs {other}")
+    return frozenset(found)
+
+
+def _refused(rest: str) -> SettingError:
+    return SettingError("", "fields", rest)

@@ -1,0 +1,194 @@
+"""What perf 7.2 printed of a recording with every field and record, byte for byte; what is refused; hostile names."""
+
+import io
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from msgspec.structs import replace
+
+from perf2x.base.columnar.ragged import Ragged
+from perf2x.base.errors import OptionError
+from perf2x.cli.app import command
+from perf2x.emitters.perf_script.perf_script import PerfScript
+from perf2x.emitters.perf_script.script_fields import NEEDED, event_fields
+from perf2x.emitters.perf_script.time_order import NEVER
+from perf2x.model.profile.profile import Profile
+from perf2x.model.profile.recorded_samples import OtherRecords, RecordedBatch, RecordedRows, SampleReader
+from perf2x.model.recording.events import Event as Recorded
+from perf2x.model.recording.events import Samples, Session
+from perf2x.model.recording.sideband import Cgroups
+from perf2x.pipeline.load import load
+from perf2x.pipeline.load_options import LoadOptions
+from perf2x.plugins.contracts import EmitterContract, ProfileBuilder
+from perf2x.plugins.registry import emitter_options
+from tests.forge import Comm, Event, Mmap, Mmap2, Sample, Stamp, write_file
+from tests.forge import Session as Forged
+from tests.forge import kernel as k
+from tests.support import every_field
+from tests.support.command import perf2x
+
+DATA = Path(__file__).parent / "data"
+
+
+class TestPerfScript(EmitterContract):
+    def emitter(self) -> PerfScript:
+        return PerfScript()
+
+    def profile(self, builder: ProfileBuilder) -> Profile:
+        return recorded(super().profile(builder))
+
+
+def recorded(profile: Profile) -> Profile:
+    """The profile with a reader of its rows, as samples with call chains."""
+    kind, rows, count = k.IP | k.TID | k.TIME | k.CALLCHAIN, profile.samples, len(profile.samples)
+    events = tuple(Recorded(row, one.name, 1, 0, 1, kind, 0, frozenset()) for row, one in enumerate(profile.events))
+    samples = Samples(
+        event=rows.event, position=np.arange(count), time=np.arange(count, dtype=np.uint64), cpu=None,
+        pid=profile.threads.pid[rows.thread], tid=profile.threads.tid[rows.thread], ip=np.zeros(count, np.uint64),
+        period=rows.value.astype(np.uint64), cpumode=np.full(count, 2, np.uint8),
+        chain=Ragged(np.zeros(count + 1, np.int64), np.zeros(0, np.uint64)),
+    )  # fmt: skip
+    sideband: Any = SimpleNamespace(cgroups=Cgroups(*(np.zeros(0, np.uint64),) * 3, []))
+    reader = SampleReader(
+        lambda _: iter([RecordedBatch(samples, rows.thread, rows.stack, NEVER)]),
+        lambda *_: ([""], np.zeros(0, np.int64)), lambda _: OtherRecords(*[np.zeros(0)] * 10),
+        Session("here", "<", events), sideband, np.zeros(len(profile.locations), np.uint64),
+    )  # fmt: skip
+    empty = np.zeros(0, np.int32)
+    return replace(profile, recorded=RecordedRows(empty, empty, empty, empty, reader))
+
+
+def printed(path: Path, emitter: PerfScript | None = None, **options: object) -> str:
+    out = io.BytesIO()
+    profile = load(str(path), LoadOptions(as_recorded=True, **options)).profile  # type: ignore[arg-type]
+    (emitter or PerfScript()).emit(profile, out)
+    return out.getvalue().decode()
+
+
+@pytest.fixture(scope="module")
+def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("every") / "perf.data"
+    path.write_bytes(every_field.recording())
+    return path
+
+
+@pytest.mark.parametrize("name", every_field.ANSWERS)
+def test_prints_what_perf_prints(name: str, recording: Path) -> None:
+    """The command takes perf's own words."""
+    ran = perf2x("script", "-q", "-i", str(recording), *every_field.ANSWERS[name].split())
+    assert (ran.code, ran.out) == (0, (DATA / f"{name}.txt").read_text())
+
+
+def test_the_command_has_all_settings_of_the_format() -> None:
+    spelled = {word for one in command("script").params for word in one.opts}
+    assert {f"--{field.replace('_', '-')}" for field in (one.name for one in emitter_options(PerfScript))} <= spelled
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ("ip,nosuch", "=nosuch: there are comm, tid"),
+        ("+cgroup", "=+cgroup: samples of cycles have no cgroup"),
+        ("raw:+cgroup,-data_src", ""),
+        ("nosuch:ip", "=nosuch:ip: no kind of event 'nosuch'"),
+        ("ip,symoff", "=ip,symoff: symoff needs sym"),
+        ("-ip,+srcline", "=-ip,+srcline: srcline needs ip"),
+        ("comm,-ip", "=comm,-ip: either all fields, or all with + or -"),
+        ("hw:addr", "=hw:addr: samples of cycles have no addr"),
+    ],
+)
+def test_fields_that_there_are_not_are_refused(fields: str, said: str, recording: Path) -> None:
+    ran = perf2x("script", "-q", recording, "-F", fields)
+    assert ran.code == 2 * bool(said)
+    assert ran.said.startswith(f"perf2x: --fields{said}" if said else "")
+
+
+def test_default_fields_are_what_samples_have() -> None:
+    events = load_events()
+    (raw, branches, chained) = event_fields(events, "", chains=True)
+    assert raw - chained == {"addr", "data_src", "weight", "phys_addr", "data_page_size", "code_page_size", "ins_lat",
+                             "retire_lat"}  # fmt: skip
+    assert branches == chained == {"comm", "tid", "cpu", "time", "period", "event", "ip", "sym", "symoff", "dso"}
+    assert event_fields(events, "+misc,-ip", chains=True)[2] == chained - {"ip"} | {"misc"}
+    assert set(NEEDED) >= raw
+
+
+def load_events() -> tuple[Recorded, ...]:
+    return tuple(
+        Recorded(row, one.name, one.type, one.config, one.period, one.sample_type, 0, frozenset())
+        for row, one in enumerate(every_field.EVENTS)
+    )
+
+
+def hostile() -> Iterator[object]:
+    event = Event(sample_type=k.IP | k.TID | k.TIME | k.CALLCHAIN)
+    comm = "x\n\t  401000 fake (/bin/false)\n\nroot"
+    yield Forged(events=(event,))
+    stamp = Stamp(pid=1, tid=1, time=1)
+    yield [
+        Comm(pid=1, tid=1, comm=comm, stamp=stamp),
+        Mmap2(pid=1, tid=1, addr=0x1000, len=0x1000, prot=5, filename="/a)\n\nevil 1 2.0: 1 cycles:\n\t10 b (c", misc=2,
+              stamp=stamp),
+        Sample(ip=0x1010, pid=1, tid=1, time=5, chain=(k.CONTEXT_USER, 0x1010)),
+    ]  # fmt: skip
+
+
+def test_names_make_no_lines(tmp_path: Path) -> None:
+    path = tmp_path / "perf.data"
+    session, records = hostile()
+    path.write_bytes(write_file(session, records))  # type: ignore[arg-type]
+    shown = PerfScript(show_mmap_events=True, show_task_events=True)
+    lines = printed(path, shown).split("\n")
+    assert len(lines) == 6  # two records, a sample with a frame, an empty line, the end
+    assert [line[:1] == "\t" for line in lines] == [False, False, False, True, False, False]
+
+
+def test_modules_of_the_kernel_have_short_names(tmp_path: Path) -> None:
+    path, event = tmp_path / "perf.data", Event(sample_type=k.IP | k.TID | k.TIME)
+    module = Mmap(pid=0xFFFFFFFF, tid=0, addr=0xFFFFFFFFC0000000, len=0x1000, misc=1,
+                  filename="/lib/modules/6.1/kernel/snd-hda.ko.xz", stamp=Stamp(pid=0xFFFFFFFF, tid=0))  # fmt: skip
+    sample = Sample(ip=0xFFFFFFFFC0000010, pid=1, tid=1, time=5, mode=1)
+    path.write_bytes(write_file(Forged(events=(event,)), [module, sample]))
+    assert printed(path, PerfScript(fields="ip,sym,dso")) == " ffffffffc0000010 [unknown] ([snd_hda])\n"
+
+
+@pytest.mark.parametrize(
+    ("choice", "threads"),
+    [(("--tid", "101"), {"101"}), (("--comm", "worker"), {"101"}), (("--event", "cycles"), {"101"}),
+     (("--time", "0.000003,1"), {"100"})],
+)  # fmt: skip
+def test_filters_leave_rows_aligned(choice: tuple[str, str], threads: set[str], recording: Path) -> None:
+    """Each line that stays is one of the whole text's."""
+    whole = perf2x("script", "-q", recording, "-F", "-data_src").out.split("\n")
+    some = perf2x("script", "-q", recording, "-F", "-data_src", *choice).out.split("\n")
+    assert 1 < len(some) < len(whole)
+    assert set(some) <= set(whole)
+    assert {line.split()[1] for line in some if line.endswith(": ") or ("/bin" in line and line[0] != "\t")} == threads
+
+
+@pytest.mark.parametrize(
+    ("choice", "frames"),
+    [(("--frames", "user"), "401001 401004 401007 40100a 401010 401010 401234 700008 12345"),
+     (("--symbol", "0x401010"), "401010 401010 401234 700008 12345"),
+     (("--symbol", "0x401010", "--max-stack", "2"), "401010 401010 401234"),
+     (("--dso", "prog", "--frames", "user"), "401001 401004 401007 40100a 401010 401010 401234 700008 12345"),
+     (("--comm", "zufällig", "--frames", "kernel"), "401000 401002 401003 401005 401006 401008 401009 40100b")],
+)  # fmt: skip
+def test_frames_that_are_chosen(choice: tuple[str, ...], frames: str, recording: Path) -> None:
+    assert perf2x("script", "-q", recording, "-F", "ip", "--tid", "100", *choice).out.split() == frames.split()
+
+
+def test_one_recording_that_is_not_hidden(recording: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.data"
+    other.write_bytes(write_file(Forged(events=(Event(ids=(9,)),)), [Sample(id=9)]))
+    said = "samples are written as they were recorded: give one recording at a time, and no dataset"
+    with pytest.raises(OptionError, match=said):
+        load([str(recording), str(other)], LoadOptions(as_recorded=True))
+    ran = perf2x("script", recording, "--no-merge-callchains")
+    assert "cannot take --no-merge-callchains" in ran.said
+    ran = perf2x("convert", recording, "-t", "perf-script", "--anonymize", "s", "-o", tmp_path / "out")
+    assert "perf-script cannot take --anonymize" in ran.said
