@@ -72,7 +72,7 @@ from perf2x.base.columnar.arrow import ArrowTable, Coded
 from perf2x.base.errors import OptionError
 from perf2x.library_types import ReadOptions, SampleTable, TableOptions
 from perf2x.model.profile.profile import Profile
-from perf2x.pipeline.convert import convert_to, write_file
+from perf2x.pipeline.conversion import convert_to, write_file
 from perf2x.pipeline.load import load
 from perf2x.pipeline.load_options import LoadOptions
 from perf2x.pipeline.load_result import EventCount, Loaded

@@ -4,6 +4,7 @@ import bz2
 import gzip
 import io
 import lzma
+import struct
 import tarfile
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
@@ -13,12 +14,13 @@ from zlib import crc32
 
 from perf2x.binaries.elf.elf_file import open_elf
 from perf2x.symbolizer.symcache import build_symcache
-from tests.forge import Container, Session, write_file
+from tests.forge import Container, Session, simpleperf, write_file
 from tests.forge.session import compress, zstd
 from tests.fuzz import datasets
 from tests.fuzz.mutations import BINARY, RECORDING, TEXT, Mutation
 from tests.fuzz.records import SESSIONS, records
 from tests.fuzz.server import URL
+from tests.support import phone_recording
 from tests.support.command import perf2x
 from tests.support.recordings import CORPUS, ROOT
 
@@ -72,9 +74,20 @@ def _recordings() -> Iterator[Seed]:
 def _forged() -> Iterator[Seed]:
     for name, session in SESSIONS.items():
         yield Seed("forged", name, write_file(session, records()), RECORDING)
+    for number in (simpleperf.FILE, simpleperf.FILE2):
+        data = write_file(phone_recording.session(number), [*_own_records(), *phone_recording.records()])
+        yield Seed("simpleperf", f"files {number}", data, RECORDING, words=())
     session = SESSIONS["file"]
     plain = b"".join(record.encode(session.events, session.order) for record in records())
     yield Seed("compressed records", "zstd", plain, BINARY, wrap=_in_compressed_records)
+
+
+def _own_records() -> Iterator[simpleperf.Wide]:
+    """Records of simpleperf with sizes of 32 bits: whole, and in parts."""
+    symbols = simpleperf.with_size(b"ffffffc008080000 T el0_svc\n" * 3000)
+    yield simpleperf.Wide(number=simpleperf.KERNEL_SYMBOL, body=symbols)
+    yield from simpleperf.split(simpleperf.Wide(number=simpleperf.KERNEL_SYMBOL, body=symbols[:2000]), 600)
+    yield simpleperf.Wide(number=simpleperf.EVENT_ID, body=struct.pack("<3Q", 1, 1, 3))
 
 
 def _in_compressed_records(plain: bytes) -> bytes:

@@ -43,6 +43,12 @@ class EventTable(Struct):
         """Change fields of one event."""
         self.events[index] = replace(self.events[index], **changes)
 
+    def own(self, index: int, identifier: int) -> None:
+        """Give an event one more id."""
+        if index < len(self.events):
+            self._owners.setdefault(secret_key(identifier), index)
+            self._ids = None
+
     def event(self, owner: int) -> Event | None:
         """Return the event with this index; for −1 the first one, as perf does; None before any is known."""
         return self.events[max(owner, 0)] if self.events else None

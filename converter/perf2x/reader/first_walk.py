@@ -11,14 +11,14 @@ import numpy.typing as npt
 from msgspec import Struct, field
 
 from perf2x.base.abi.layouts import HEADER_SIZE, ByteOrder
-from perf2x.base.abi.perffile import UserRecordType
+from perf2x.base.abi.perffile import SimpleperfRecordType, UserRecordType
 from perf2x.base.columnar.arrays import U8, U64
 from perf2x.base.errors import FormatError
 from perf2x.base.files.unpack_limit import format_size, record_limit
 from perf2x.model.diagnostics import Count, Severity
 from perf2x.reader.block import Block, BlockPlan, Chunk, DataSection, RecordStream, join_bytes, make_block
 from perf2x.reader.containers.compressed_records import Unpacker
-from perf2x.reader.record_framing import FramedRecords, frame_records
+from perf2x.reader.record_framing import WIDE, FramedRecords, frame_records
 
 SPAN = 2 << 20
 """Bytes of records in a block, about: small enough for the cache, large enough to hide numpy's cost per call."""
@@ -34,7 +34,11 @@ class _Findings(Struct):
 
     damage: list[Count] = field(default_factory=list)
     tracing_data: list[U8] = field(default_factory=list)
-    compressed_counts: dict[int, int] = field(default_factory=dict)
+    kallsyms: U8 | None = None
+    uncounted: dict[int, int] = field(default_factory=dict)
+
+    def count(self, kind: int) -> None:
+        self.uncounted[kind] = self.uncounted.get(kind, 0) + 1
 
     def note(self, name: str, advice: str, count: int = 1, where: str = "") -> None:
         self.damage.append(Count(name, Severity.LOSS, advice, count, where))
@@ -57,13 +61,18 @@ class FirstWalk:
 
     @property
     def tracing_data(self) -> list[U8]:
-        """Trailing data of the HEADER_TRACING_DATA records so far, in file order."""
+        """Data of the HEADER_TRACING_DATA records so far, in file order."""
         return self._findings.tracing_data
 
     @property
-    def compressed_counts(self) -> dict[int, int]:
-        """Number of compressed records so far by type; no block holds them."""
-        return self._findings.compressed_counts
+    def kallsyms(self) -> U8 | None:
+        """The kernel's symbols that simpleperf put among the records."""
+        return self._findings.kallsyms
+
+    @property
+    def uncounted(self) -> dict[int, int]:
+        """Number of records so far that no block holds, by type: compressed ones, and those of WIDE."""
+        return self._findings.uncounted
 
     def blocks(self) -> Iterator[tuple[Block, int]]:
         """Yield each block, and the bytes of the input up to its end."""
@@ -151,6 +160,8 @@ class _SectionWalk:
         self._order = order
         self._findings = findings
         self._unpacker = Unpacker(section.decompressed_limit, len(section.data))
+        self._split: list[U8] = []
+        """Parts of a record that simpleperf split."""
         self._room = record_limit(section.file.on_disk)
         """Number of records that may still come: tables grow with each of them."""
 
@@ -162,35 +173,37 @@ class _SectionWalk:
             careful = framed.special != 0
             if framed.length:
                 self._add(framed, block)
-                self._count(framed.sizes)
-            if block.length and (block.is_full or framed.length == 0):
+                self._count(len(framed.sizes))
+            passed = framed.special in WIDE and self._pass_wide(framed.special)
+            ends = framed.length == 0 and not passed
+            if block.length and (block.is_full or ends):
                 yield block.finish(self._order)
                 block = _BlockBuilder(block.position + block.length)
-            if framed.length == 0:
+            if ends:
                 break
         self._note_leftover()
 
     def _add(self, framed: FramedRecords, block: _BlockBuilder) -> None:
         """Add framed records to the block; a special record is the last of them."""
-        last = int(framed.sizes[-1]) if framed.special else 0
-        compressed = framed.special in (UserRecordType.COMPRESSED, UserRecordType.COMPRESSED2)
+        special = framed.special if framed.special not in WIDE else 0
+        last = int(framed.sizes[-1]) if special else 0
+        compressed = special in (UserRecordType.COMPRESSED, UserRecordType.COMPRESSED2)
         plain = framed.length - last if compressed else framed.length
         if plain:
             rows = slice(-1 if compressed else None)
             chunk = Chunk(self.at, self.at + plain)
             block.add_plain(self._section.data, chunk, framed.headers[rows], framed.sizes[rows])
         if compressed:
-            self._unpack(self.at + plain, last, framed.special, block)
+            self._unpack(self.at + plain, last, special, block)
         self.at += framed.length
-        if framed.special and not compressed:
-            self._pass_trailing_data(framed.special, last)
+        if special and not compressed:
+            self._pass_trailing_data(special, last)
 
     def _unpack(self, start: int, size: int, kind: int, block: _BlockBuilder) -> None:
-        counts = self._findings.compressed_counts
-        counts[kind] = counts.get(kind, 0) + 1
+        self._findings.count(kind)
         try:
             data, framed = self._unpacker.unpack(self._section.data[start : start + size], self._order)
-            self._count(framed.sizes)
+            self._count(len(framed.sizes))
         except ValueError as error:
             self._findings.note(
                 "compressed_records_broken",
@@ -200,8 +213,8 @@ class _SectionWalk:
             return
         block.add_unpacked(data, Chunk(start, start + size, len(data)), framed)
 
-    def _count(self, records: npt.NDArray[np.uint16]) -> None:
-        self._room -= len(records)
+    def _count(self, records: int) -> None:
+        self._room -= records
         if self._room < 0:
             on_disk = self._section.file.on_disk
             size, most = format_size(on_disk), record_limit(on_disk)
@@ -219,6 +232,9 @@ class _SectionWalk:
         if size < need:
             return
         (length,) = struct.unpack_from(self._order + code, record, HEADER_SIZE)
+        if not wide and 0 < length <= size - need:  # old simpleperf has the data in the record
+            self._findings.tracing_data.append(self._section.data[self.at - size + need :][:length])
+            return
         if not wide:
             length = (length + 7) // 8 * 8
         data = self._section.data[self.at : self.at + length]
@@ -231,6 +247,34 @@ class _SectionWalk:
             self._findings.tracing_data.append(data)
         self.at += len(data)
 
+    def _pass_wide(self, kind: int) -> bool:
+        """Read the record of simpleperf that begins at ``at``, and step over it; False if it is damaged or cut."""
+        body = _wide_body(self._section.data[self.at :], self._order)
+        if body is None:
+            return False
+        self.at += HEADER_SIZE + len(body)
+        self._count(1)
+        self._findings.count(kind)
+        if kind in (SimpleperfRecordType.SIMPLEPERF_SPLIT, SimpleperfRecordType.SIMPLEPERF_SPLIT_END):
+            self._split.append(body)
+            if kind == SimpleperfRecordType.SIMPLEPERF_SPLIT:
+                return True
+            whole, self._split = join_bytes(self._split), []
+            body = _wide_body(whole, self._order)
+            if body is None:
+                return True
+            (kind,) = struct.unpack_from(self._order + "I", whole.data)
+        self._keep(kind, body)
+        return True
+
+    def _keep(self, kind: int, body: U8) -> None:
+        """Keep the data of a record: u32 size, data."""
+        size = int.from_bytes(body[:4].tobytes(), "little" if self._order == "<" else "big")
+        if kind == SimpleperfRecordType.SIMPLEPERF_TRACING_DATA:
+            self._findings.tracing_data.append(body[4 : 4 + size])
+        elif kind == SimpleperfRecordType.SIMPLEPERF_KERNEL_SYMBOL:
+            self._findings.kallsyms = body[4 : 4 + size]
+
     def _note_leftover(self) -> None:
         left = len(self._section.data) - self.at
         if left:
@@ -242,3 +286,12 @@ class _SectionWalk:
         if self._unpacker.leftover:
             advice = "The compressed data ends inside a record."
             self._findings.note("compressed_bytes_after_last_record", advice, count=self._unpacker.leftover)
+
+
+def _wide_body(data: U8, order: ByteOrder) -> U8 | None:
+    """Return what is behind the header of simpleperf's record at the start of ``data``; None if it is not whole."""
+    if len(data) < HEADER_SIZE:
+        return None
+    _, upper, lower = struct.unpack_from(order + "IHH", data[:HEADER_SIZE].data)
+    size = upper << 16 | lower
+    return data[HEADER_SIZE:size] if HEADER_SIZE <= size <= len(data) else None

@@ -14,6 +14,7 @@ from perf2x.base.columnar.ragged import row_numbers
 from perf2x.base.columnar.unique import rows_by, unique
 from perf2x.model.diagnostics import Count, Diagnostics, Severity
 from perf2x.model.recording.events import Event, Session
+from perf2x.model.recording.recorded_files import shown_path
 from perf2x.model.recording.sideband import Sideband
 from perf2x.reader.block import Block, RecordStream
 from perf2x.reader.event_table import EventTable
@@ -67,7 +68,9 @@ def run_index_pass(opened: OpenedInput, diagnostics: Diagnostics, progress: Prog
     collector.note_damage(walk.take_damage())
     for data in walk.tracing_data:
         opened.builder.add_feature(Feature.TRACING_DATA, data.tobytes())
-    index = collector.finish(walk.finish(), walk.compressed_counts)
+    if walk.kallsyms is not None:
+        opened.builder.kallsyms = walk.kallsyms.tobytes()
+    index = collector.finish(walk.finish(), walk.uncounted)
     _note_unknown(index, diagnostics, collector.counts)
     note_losses(index.session, index.sideband, diagnostics)
     return index
@@ -122,9 +125,9 @@ class _Collector:
             self._sideband.decode_waiting()
             self._diagnostics.absorb(damage)
 
-    def finish(self, stream: RecordStream, compressed_counts: dict[int, int]) -> RecordingIndex:
+    def finish(self, stream: RecordStream, uncounted: dict[int, int]) -> RecordingIndex:
         """Return the index of the whole stream."""
-        for kind, number in compressed_counts.items():
+        for kind, number in uncounted.items():
             self.counts[kind] = self.counts.get(kind, 0) + number
         delivered = self._splitter.finish(len(self._owners)) if self._splitter.parts else None
         session, sideband = self._builder.session(), self._sideband.finish(self.counts, stream.end)
@@ -132,6 +135,9 @@ class _Collector:
         if len(sideband.readings) and not samples:
             session, sideband = replace(session, counts=True), with_thread_names(sideband, session)
             note_counts(sideband, session, self._diagnostics)
+        if session.recorded_files:
+            names = list(map(shown_path, sideband.mmaps.filename))
+            sideband = replace(sideband, mmaps=replace(sideband.mmaps, filename=names))
         return RecordingIndex(
             session=session,
             sideband=sideband,

@@ -58,8 +58,12 @@ class JoinedRecording:
 
 
 def session_key(session: Session) -> bytes:
-    """A digest that is equal for files of one run of perf record: one machine, and events with the same kernel ids."""
-    machine = session.hostname, session.os_release, session.arch, session.byte_order
+    """A digest that is equal for files of one run of perf record: one machine, and events with the same kernel ids.
+
+    simpleperf writes one file in a run, with the names that this file needs.
+    """
+    own = session.source if session.recorded_files else ""
+    machine = session.hostname, session.os_release, session.arch, session.byte_order, own
     facts = repr((machine, [_fingerprint(event) for event in session.events]))
     return hashlib.sha256(facts.encode("utf-8", "surrogateescape")).digest()
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from perf2x.base.abi.perffile import Feature
 from perf2x.base.errors import FormatError
 from perf2x.model.diagnostics import Diagnostics
 from perf2x.reader.block import DataSection
@@ -43,7 +44,9 @@ def open_input(path: str, source: str, diagnostics: Diagnostics) -> OpenedInput:
     )
     builder.add_container(container)
     limit = builder.features.get("compressed", {}).get("mmap_len", 0)
-    sections = [DataSection(file, container.records.offset, container.records.end, container.name, limit)]
+    init_map = container.features.get(Feature.SIMPLEPERF_INIT_MAP)  # maps at the start: as if in front of the records
+    parts = [container.records] if init_map is None else [init_map, container.records]
+    sections = [DataSection(file, part.offset, part.end, container.name, limit) for part in parts]
     for thread_file in [] if directory is None else _thread_files(directory):
         file = map_input(thread_file, diagnostics)
         sections.append(DataSection(file, 0, len(file.data), input_name(thread_file), limit))

@@ -17,10 +17,19 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from perf2x.base.abi.layouts import HEADER_SIZE, ByteOrder
-from perf2x.base.abi.perffile import UserRecordType
+from perf2x.base.abi.perffile import SimpleperfRecordType, UserRecordType
 from perf2x.base.columnar.arrays import I64, U8, U64
 
-SPECIAL: frozenset[int] = frozenset(
+WIDE = frozenset(
+    {
+        SimpleperfRecordType.SIMPLEPERF_KERNEL_SYMBOL,
+        SimpleperfRecordType.SIMPLEPERF_SPLIT,
+        SimpleperfRecordType.SIMPLEPERF_SPLIT_END,
+        SimpleperfRecordType.SIMPLEPERF_TRACING_DATA,
+    }
+)
+"""simpleperf's records that may have more than 64 KiB: framing stops in front of one of them."""
+SPECIAL: frozenset[int] = WIDE | frozenset(
     {
         UserRecordType.HEADER_TRACING_DATA,
         UserRecordType.AUXTRACE,
@@ -28,8 +37,7 @@ SPECIAL: frozenset[int] = frozenset(
         UserRecordType.COMPRESSED2,
     }
 )
-"""Records that change how the bytes after or inside them are read: framing stops after one of them."""
-
+"""Records that change how the bytes after or inside them are read: framing stops after one of the others."""
 
 _STEPS = 32
 """Number of records that are followed one by one before looking for a run again."""
@@ -51,7 +59,7 @@ class FramedRecords(Struct, frozen=True):
     length: int
     """Sum of the sizes."""
     special: int
-    """Type of the last record when it is one of SPECIAL, else 0."""
+    """Type of the last record when it is one of SPECIAL, of the next one when it is one of WIDE, else 0."""
     broken: bool
     """The bytes after ``length`` start with an impossible header."""
 
@@ -168,13 +176,16 @@ def _follow_some(words: U64, order: ByteOrder, at: int) -> tuple[U64, int, bool]
 
 
 def _follow_carefully(data: U8, order: ByteOrder, specials: frozenset[int]) -> FramedRecords:
-    """Frame records of any size one by one, up to and including a special record; slower than ``_follow_words``."""
+    """Frame records of any size one by one, up to a special record; slower than ``_follow_words``."""
     fields, whole = struct.Struct(order + "IHH").unpack_from, struct.Struct(order + "Q").unpack_from
-    view = data.data
+    view, wide = data.data, WIDE & specials
     headers, sizes = array("Q"), array("H")
     at, found, end = 0, 0, len(data)
     while at + HEADER_SIZE <= end and not found:
         kind, _, size = fields(view, at)
+        if kind in wide:
+            found = kind
+            break
         if size < HEADER_SIZE or at + size > end:
             break
         headers.append(whole(view, at)[0])

@@ -9,15 +9,26 @@ from msgspec import Struct, field
 
 from perf2x.base.abi.hardware_trace import hardware_trace
 from perf2x.base.abi.layouts import ATTR_SIZE_VER0, HEADER_SIZE, ByteOrder
-from perf2x.base.abi.perffile import BUILD_ID_SIZE, MACHINES, MISC_BUILD_ID_SIZE, EventUpdate, Feature, UserRecordType
+from perf2x.base.abi.perffile import (
+    BUILD_ID_SIZE,
+    MACHINES,
+    MISC_BUILD_ID_SIZE,
+    EventUpdate,
+    Feature,
+    SimpleperfRecordType,
+    UserRecordType,
+)
 from perf2x.base.abi.uapi import ClockId, EventType
 from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.recording.events import Session
+from perf2x.model.recording.recorded_files import RecordedFile
 from perf2x.reader.containers.file_header import Container
 from perf2x.reader.event_table import EventTable
-from perf2x.reader.header.event_attributes import parse_attr
+from perf2x.reader.header.event_attributes import modifiers, parse_attr
 from perf2x.reader.header.feature_sections import DECODERS
 from perf2x.reader.header.section_reader import SectionError, SectionReader, text
+from perf2x.reader.header.symbol_sections import read_files
+from perf2x.reader.records.record_types import RECORD_NAMES
 
 _NAMES = {int(feature): feature.name.lower() for feature in Feature}
 
@@ -35,6 +46,8 @@ class SessionBuilder(Struct):
     kcore_dir: str = ""
     thread_map: list[tuple[int, str]] = field(default_factory=list)
     aggregation: int = -1
+    recorded_files: dict[str, RecordedFile] = field(default_factory=dict)
+    kallsyms: bytes = b""
     _named: set[int] = field(default_factory=set)
     """Events whose name was recorded."""
 
@@ -44,6 +57,7 @@ class SessionBuilder(Struct):
             self.events.add(parse_attr(raw, self.order, len(self.events.events), ids))
         for number, section in container.features.items():
             self.add_feature(number, container.data[section.offset : section.end].tobytes())
+        self._name_by_type(self.features.get("simpleperf_meta_info", {}))
 
     def add_feature(self, number: int, data: bytes) -> None:
         """Add one feature section, from the end of the file or from a HEADER_FEATURE record."""
@@ -55,6 +69,12 @@ class SessionBuilder(Struct):
                 from perf2x.reader.records.tracepoint_decoder import parse_tracing_data
 
                 self.features[name] = parse_tracing_data(data, self.order)
+            elif number in (Feature.SIMPLEPERF_FILE, Feature.SIMPLEPERF_FILE2):
+                held = self.features[name] = {"files": 0, "symbols": 0}
+                for path, file in read_files(number, SectionReader(data, self.order)):
+                    self.recorded_files.setdefault(path, file)
+                    held["files"] += 1
+                    held["symbols"] += len(file.names)
             elif number in DECODERS:
                 self.features[name] = DECODERS[number](SectionReader(data, self.order))
             elif data:
@@ -72,6 +92,16 @@ class SessionBuilder(Struct):
             if index < len(self.events.events) and description["name"]:
                 self.events.update(index, name=description["name"])
                 self._named.add(index)
+
+    def _name_by_type(self, known: Mapping[str, str]) -> None:
+        """Name events as simpleperf lists them, in lines of name, type and config, with perf's modifiers."""
+        listed = (line.split(",") for line in known.get("event_type_info", "").splitlines())
+        names = {(kind, config): name for name, kind, config in (line for line in listed if len(line) == 3)}
+        for event in self.events.events:
+            name = names.get((str(event.type), str(event.config)))
+            if name and event.index not in self._named:
+                self.events.update(event.index, name=name + modifiers(event.flags, event.precise_ip))
+                self._named.add(event.index)
 
     def _name_tracepoints(self) -> None:
         """Name tracepoints without recorded names by the format files: config is the tracepoint's id."""
@@ -117,8 +147,11 @@ class SessionBuilder(Struct):
                 self.thread_map = [(tid if -1 < tid < _MOST_TIDS else -1, comm) for tid, comm in thread_map(section)]
             elif kind == UserRecordType.STAT_CONFIG:
                 self.aggregation = dict(stat_config(section)).get(0, -1)
+            elif kind == SimpleperfRecordType.SIMPLEPERF_EVENT_ID:
+                for _ in range(section.fitting(section.u64(), 16)):
+                    self.events.own(*section.numbers("QQ"))
         except SectionError as error:
-            where = f"{UserRecordType(kind).name}: {error}"
+            where = f"{RECORD_NAMES[kind]}: {error}"
             self.diagnostics.add("records_malformed", Severity.LOSS, "A record is cut short or damaged.", where=where)
 
     def _add_streamed_feature(self, number: int, data: bytes) -> None:
@@ -175,9 +208,9 @@ class SessionBuilder(Struct):
 
     def session(self) -> Session:
         """Return the session, as far as it is known."""
+        known, clock = self.features, self.features.get("clock_data")
         self._name_tracepoints()
         self._join_groups()
-        known, clock = self.features, self.features.get("clock_data")
         clock = clock if clock and clock["wall_clock_ns"] else None  # perf stat does not look at it
         clock_id = clock["clockid"] if clock else next((e.clockid for e in self.events.events), -1)
         return Session(
@@ -199,6 +232,9 @@ class SessionBuilder(Struct):
             kcore_dir=self.kcore_dir,
             thread_map=tuple(self.thread_map),
             aggregation=self.aggregation,
+            recorded_files=self.recorded_files,
+            kallsyms=self.kallsyms,
+            has_call_addresses="simpleperf_meta_info" in known,
         )
 
 

@@ -100,6 +100,8 @@ class CallGraphs:
         self._called = _event_indices(session, _keeps_calls)
         self._linked = _event_indices(session, _keeps_link) if session.arch == "aarch64" else self._copied[:0]
         self._depth = _branch_record_count(session)
+        self._call_addresses = np.uint64(session.has_call_addresses)
+        """1 where the recorded part of a chain has no return addresses: then those that are unwound are moved, too."""
         self._session_arch = session.arch or "x86_64"
         self._state = empty_lbr_state()
         self._ends = np.zeros(len(End), np.int64)
@@ -198,6 +200,8 @@ class CallGraphs:
         self._cut_in_jit += int(chains.cut_in_jit[use].sum())
         roots = np.zeros(len(End), np.uint8)
         roots[list(ROOTS)] = list(ROOTS.values())
+        moved = chains.chain.values - ~chains.is_exact * self._call_addresses
+        chains = replace(chains, chain=replace(chains.chain, values=moved)) if self._call_addresses else chains
         return with_user_part(samples.chain, chains, use), roots[chains.end]
 
     def _mapping_finder(self, samples: Samples) -> MappingFinder:

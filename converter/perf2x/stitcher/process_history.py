@@ -124,6 +124,8 @@ class ProcessHistory(Struct, frozen=True):
     deferred: DeferredRecords
     deferred_epoch: I32
     """(deferred records,) the epoch of the process at each record's time, −1 for unknown processes."""
+    has_call_addresses: bool = False
+    """As in Session."""
 
     def ranks_of(self, samples: Samples) -> I64:
         """(n,) the rank of each sample among the events of the history."""
@@ -187,4 +189,5 @@ def build_process_history(
         layout=AddressLayout(mappings),
         deferred=DeferredRecords(deferred, sideband.comms, has_time),
         deferred_epoch=spaces.epoch(deferred.pid.astype(np.int64), deferred_rank).astype(np.int32),
+        has_call_addresses=session.has_call_addresses,
     )

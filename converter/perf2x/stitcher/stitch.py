@@ -93,7 +93,7 @@ class Stitcher:
         self._options = options
         self._join = DeferredJoin(history.deferred, options.merge_callchains)
         self._keys = FrameKeys(history.spaces, history.mappings, history.layout, options.per_process)
-        self._builder = StackRowBuilder(self._keys, history.sideband.deferred.chain)
+        self._builder = StackRowBuilder(self._keys, history.sideband.deferred.chain, history.has_call_addresses)
         self._cache = RawStackCache()
         self._interner = StackInterner(options.by_cpu, options.by_cgroup, options.by_data_src)
         self._threads = ThreadEpochs(history, self._interner, by_thread=options.by_thread)

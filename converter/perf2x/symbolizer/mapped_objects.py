@@ -26,7 +26,8 @@ class ObjectKey(Struct, frozen=True):
     name: str
     build_id: bytes
     pid: int
-    """Set for ANONYMOUS only, as its names mean nothing outside the process; else −1."""
+    """Set for ANONYMOUS only, as its names mean nothing outside the process; else −1. Its name is empty, but for code
+    whose names the recording has."""
 
 
 class MappedObject(Struct, frozen=True):
@@ -101,7 +102,7 @@ def _object_key(profile: Profile, row: int, session: Session) -> ObjectKey:
     build_id = carried or build_id_by_name(session, name)
     kind = kind_of(name, bool(mappings.is_kernel[row]))
     if kind is DsoKind.ANONYMOUS:
-        return ObjectKey(kind, "", b"", int(mappings.pid[row]))
+        return ObjectKey(kind, name if name in session.recorded_files else "", b"", int(mappings.pid[row]))
     if kind is DsoKind.KERNEL:
         name = name.partition("]")[0] + "]" if "]" in name else name
     return ObjectKey(kind, name, build_id, -1)
@@ -112,7 +113,8 @@ def dso_of(profile: Profile, mapped: MappedObject, found: ObjectFiles) -> Dso:
     key, mappings = mapped.key, profile.mappings
     start = min((int(v) for v in mappings.start[mapped.mappings]), default=0)
     limit = max((int(v) for v in mappings.limit[mapped.mappings]), default=2**64 - 1)
-    return Dso(key.name, key.build_id, key.kind, mapped.pid, found, start, limit)
+    offset = int(mappings.offset[mapped.mappings].min(initial=np.uint64(2**64 - 1))) if len(mapped.mappings) else 0
+    return Dso(key.name, key.build_id, key.kind, mapped.pid, found, start, limit, offset)
 
 
 def addresses_of(profile: Profile, mapped: MappedObject, found: ObjectFiles) -> U64:

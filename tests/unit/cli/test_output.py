@@ -219,7 +219,7 @@ def test_a_memory_error_is_reported_in_one_sentence(
         raise error
 
     monkeypatch.setattr("perf2x.pipeline.load.load", load)
-    monkeypatch.setattr("perf2x.pipeline.convert.load", load)
+    monkeypatch.setattr("perf2x.pipeline.conversion.load", load)
     source, target = recording("calls"), tmp_path / "out.folded"
     words = {"convert": ["-o", target], "bundle": ["-o", target], "diff": [source]}.get(command, [])
     ran = perf2x(command, source, *words)

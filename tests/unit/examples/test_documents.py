@@ -13,6 +13,7 @@ from runpy import run_path
 import pytest
 
 from tests.support.command import perf2x, recording
+from tests.support.phone_recording import write_phone
 from tests.support.recordings import ROOT
 from tests.unit.cli.test_pairs import recorded
 from tests.unit.transforms.pairs.test_pair_times import begin, end
@@ -102,6 +103,9 @@ def test_commands_run(page: str, command: str, folder: Path, monkeypatch: pytest
         monkeypatch.setenv("PERF2X_SYMFS", str(LISTED))
     if page == "waiting.md":
         shutil.copy(SWITCHES, "perf.data")
+    if page == "android.md":
+        write_phone(folder / "perf.data")
+        (folder / "binary_cache").mkdir()
     if page == "memory.md":
         shutil.copy(accesses(folder), "perf.data")
     if page == "pairs.md":

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perf2x.reader.record_framing import SPECIAL, _lookalikes, frame_records
+from perf2x.reader.record_framing import SPECIAL, WIDE, _lookalikes, frame_records
 
 Order = Literal["<", ">"]
 LOOKS_LIKE_A_HEADER = (9, 2, 24)
@@ -81,10 +81,21 @@ def test_lookalikes_are_exactly_the_possible_headers(order: Order) -> None:
     assert _lookalikes(words.astype(np.uint64), order).tolist() == np.flatnonzero(likely).tolist()
 
 
-@pytest.mark.parametrize("special", sorted(SPECIAL))
+@pytest.mark.parametrize("special", sorted(SPECIAL - WIDE))
 @pytest.mark.parametrize("before", [0, 5, 200])
 def test_framing_stops_after_a_special_record(special: int, before: int) -> None:
     header, other = struct.pack("<IHH", special, 0, 16), struct.pack("<IHH", 68, 0, 16)
     data = (other + bytes(8)) * before + (header + bytes(8)) * 2 + (other + bytes(8)) * 20
     framed = frame_records(np.frombuffer(data, np.uint8), "<")
     assert (len(framed.sizes), framed.length, framed.special) == (before + 1, 16 * (before + 1), special)
+
+
+@pytest.mark.parametrize("special", sorted(WIDE))
+@pytest.mark.parametrize("before", [0, 5, 200])
+@pytest.mark.parametrize("size", [(0, 16), (2, 0), (1, 4), (1, 24)])
+def test_framing_stops_in_front_of_a_wide_record(special: int, before: int, size: tuple[int, int]) -> None:
+    """The lower half of its size may be that of a record, or of none."""
+    header, other = struct.pack("<IHH", special, *size), struct.pack("<IHH", 68, 0, 16)
+    data = (other + bytes(8)) * before + (header + bytes(8)) * 2 + (other + bytes(8)) * 20
+    framed = frame_records(np.frombuffer(data, np.uint8), "<")
+    assert (len(framed.sizes), framed.length, framed.special) == (before, 16 * before, special)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from perf2x.analysis.explain import verdict
+from perf2x.analysis.explain import object_verdicts
 from perf2x.analysis.explain.call_frames import frame_tables
 from perf2x.analysis.explain.code_coverage import GO_TABLE, code_of, name_tables
 from perf2x.analysis.explain.debian_packages import debug_package
@@ -21,7 +21,7 @@ from perf2x.analysis.explain.findings import (
     Supplementary,
     Verdict,
 )
-from perf2x.analysis.explain.verdict import advice
+from perf2x.analysis.explain.object_verdicts import advice
 from perf2x.base.errors import ObjectError
 from perf2x.base.files.sysroot import is_file
 from perf2x.binaries.elf.debug_link import debug_link, mini_debug_info
@@ -67,7 +67,7 @@ def _belonging(file: ElfObject, found: ObjectFiles) -> tuple[list[ElfObject], li
     troubles = list(found.refused)
     distinct = {_identity(file): file}
     for one in found.files:
-        if not one.name.endswith(verdict.MINI):
+        if not one.name.endswith(object_verdicts.MINI):
             distinct.setdefault(_identity(one), one)
     try:
         mini = mini_debug_info(file)
@@ -111,8 +111,8 @@ def _machine(name: str) -> str:
 def _verdicts(known: Explanation, infos: list[DebugInfo]) -> dict[str, Verdict]:
     has_go = any(table.name == GO_TABLE and table.functions for table in known.name_tables)
     return {
-        "names": verdict.function_names(known.name_tables, known.code),
-        "lines": verdict.source_lines(infos, known.split, known.supplementary, has_go),
+        "names": object_verdicts.function_names(known.name_tables, known.code),
+        "lines": object_verdicts.source_lines(infos, known.split, known.supplementary, has_go),
         "stacks": _stack_verdict(known, infos, has_go),
     }
 
@@ -122,9 +122,9 @@ def _stack_verdict(known: Explanation, infos: list[DebugInfo], has_go: bool) -> 
         return Verdict(True, "Go keeps frame pointers")
     if known.type == "REL":
         return Verdict(True, "not measured: the file is not linked")
-    if verdict.keeps_frame_pointers(infos):
+    if object_verdicts.keeps_frame_pointers(infos):
         return Verdict(True, "compiled with frame pointers")
-    return verdict.stack_unwinding(known.frame_tables, known.code)
+    return object_verdicts.stack_unwinding(known.frame_tables, known.code)
 
 
 def _package(finder: Finder, recorded: str, known: Explanation) -> str:

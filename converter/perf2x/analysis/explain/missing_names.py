@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from perf2x.analysis.explain import verdict
+from perf2x.analysis.explain import object_verdicts
 from perf2x.analysis.explain.code_coverage import code_of, name_tables
 from perf2x.analysis.explain.debian_packages import debug_package
 from perf2x.analysis.explain.findings import Advice, SearchResult
-from perf2x.analysis.explain.verdict import debuginfod_command
+from perf2x.analysis.explain.object_verdicts import debuginfod_command
 from perf2x.binaries.find.object_finder import OTHER_BUILD, Finder, ObjectFiles
 from perf2x.model.recording.build_ids import is_vdso
 from perf2x.model.recording.recorded_names import is_real_path, without_deleted
@@ -38,7 +38,9 @@ def explain_unnamed(name: str, build_id: str, frames: int, said: str, finder: Fi
     if not found.files:
         return UnnamedObject(name, build_id, frames, said, looked_at, tuple(_for_missing(found, build_id)))
     code = code_of(found.files[0])
-    answer = verdict.function_names([table for file in found.files for table in name_tables(file, code)], code.what)
+    answer = object_verdicts.function_names(
+        [table for file in found.files for table in name_tables(file, code)], code.what
+    )
     if answer.good:
         return UnnamedObject(name, build_id, frames, f"{said}: {answer.text}", looked_at, ())
     package = debug_package(finder, path)

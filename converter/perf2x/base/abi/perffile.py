@@ -49,6 +49,21 @@ class UserRecordType(IntEnum):
     SCHEDSTAT_DOMAIN = 86
 
 
+class SimpleperfRecordType(IntEnum):
+    """Records of Android's simpleperf (its record.h). Their header: u32 type, u16 upper, u16 lower half of the size."""
+
+    SIMPLEPERF_KERNEL_SYMBOL = 32769
+    SIMPLEPERF_DSO = 32770
+    SIMPLEPERF_SYMBOL = 32771
+    SIMPLEPERF_SPLIT = 32772
+    SIMPLEPERF_SPLIT_END = 32773
+    SIMPLEPERF_EVENT_ID = 32774
+    SIMPLEPERF_CALLCHAIN = 32775
+    SIMPLEPERF_UNWINDING_RESULT = 32776
+    SIMPLEPERF_TRACING_DATA = 32777
+    SIMPLEPERF_DEBUG = 32778
+
+
 class Feature(IntEnum):
     """HEADER_*: the bits of adds_features, and simpleperf's own from 128 on."""
 
@@ -88,7 +103,11 @@ class Feature(IntEnum):
     CLN_SIZE = 34
     SIMPLEPERF_FILE = 128
     SIMPLEPERF_META_INFO = 129
+    SIMPLEPERF_DEBUG_UNWIND = 130
+    SIMPLEPERF_DEBUG_UNWIND_FILE = 131
     SIMPLEPERF_FILE2 = 132
+    SIMPLEPERF_ETM_BRANCH_LIST = 133
+    SIMPLEPERF_INIT_MAP = 134
 
 
 class EventUpdate(IntEnum):

@@ -59,7 +59,7 @@ def convert(
     Writes to the current directory unless -o says otherwise; never overwrites its input. With --send it writes no file.
     """
     from perf2x.base.files.atomic import STDOUT
-    from perf2x.pipeline.convert import convert_to
+    from perf2x.pipeline.conversion import convert_to
     from perf2x.pipeline.for_output import check_of_command
     from perf2x.pipeline.stage_timer import Stages
     from perf2x.plugins.registry import load_emitter, notes

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from perf2x.base.errors import OptionError
 from perf2x.cli.diff.diff_gate import DiffGate
-from perf2x.cli.diff.verdict import Verdict
+from perf2x.cli.diff.gate_outcome import Verdict
 from perf2x.cli.messages import print_message
 from perf2x.cli.option_groups import Hidden, load_options, with_groups
 from perf2x.cli.options import Rare

@@ -36,7 +36,7 @@ def perf_to_profile(
 ) -> None:
     """Convert a perf.data recording to a pprof profile (perf2x as a replacement for perf_data_converter)."""
     from perf2x.base.files.atomic import STDOUT
-    from perf2x.pipeline.convert import convert_to
+    from perf2x.pipeline.conversion import convert_to
     from perf2x.pipeline.load_options import LoadOptions
     from perf2x.plugins.registry import build_emitter
     from perf2x.symbolizer.symbol_options import SymbolOptions

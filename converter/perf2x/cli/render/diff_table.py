@@ -16,7 +16,7 @@ from perf2x.model.printable_text import short
 
 if TYPE_CHECKING:
     from perf2x.analysis.diff.changed_rows import DiffTable
-    from perf2x.cli.diff.verdict import Verdict
+    from perf2x.cli.diff.gate_outcome import Verdict
 
 
 def diff_report(table: "DiffTable", confidence: float, verdict: "Verdict | None" = None) -> Report:
@@ -40,7 +40,7 @@ def diff_report(table: "DiffTable", confidence: float, verdict: "Verdict | None"
 
     def markdown() -> Iterator[str]:
         if verdict:
-            from perf2x.cli.diff.verdict import verdict_markdown
+            from perf2x.cli.diff.gate_outcome import verdict_markdown
 
             yield from verdict_markdown(verdict.facts())
         yield from report.markdown()

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import to_builtins
 
-from perf2x.analysis.explain.verdict import format_share
+from perf2x.analysis.explain.object_verdicts import format_share
 from perf2x.cli.render.report_formats import Report
 from perf2x.cli.render.screen import Screen
 from perf2x.cli.render.text_table import name_column, text_column

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from perf2x.model.printable_text import one_line
+
 
 def sections_as_json(features: Mapping[str, Any]) -> dict[str, Any]:
     """Every section by name; of tracepoint formats only names and fields, not the whole texts."""
@@ -27,7 +29,7 @@ def section_lines(features: Mapping[str, Any]) -> Iterator[str]:
     for name, describe in _DESCRIBED.items():
         value = features.get(name)
         if value:
-            yield describe(value)
+            yield from describe(value).splitlines()
     others = sorted(set(features) - set(_DESCRIBED) - _SHOWN_ELSEWHERE)
     if others:
         yield f"also recorded: {', '.join(others)} (--json shows them)"
@@ -62,6 +64,36 @@ def _programs(value: list[Any]) -> str:
     return f"bpf programs: {len(value)}"
 
 
+def _android(value: Mapping[str, str]) -> str:
+    """Lines on the phone, the app, and how simpleperf recorded it."""
+    found = {key: one_line(text) for key, text in value.items()}
+    lines = [
+        (label, [f"{word} {found[key]}".strip() for key, word in facts if key in found]) for label, facts in _FACTS
+    ]
+    return "\n".join(f"{label}: {', '.join(facts)}" for label, facts in lines if facts)
+
+
+_FACTS = (
+    ("phone", (("product_props", ""), ("android_version", "Android"), ("android_build_fingerprint", ""))),
+    ("app", (("app_package_name", ""), ("app_type", ""))),
+    (
+        "simpleperf",
+        (
+            ("simpleperf_version", ""),
+            ("clockid", "clock"),
+            ("trace_offcpu", "off-CPU traced"),
+            ("kernel_symbols_available", "kernel symbols"),
+            ("timestamp", "written at Unix time"),
+            ("record_stat", ""),
+        ),
+    ),
+)
+
+
+def _recorded_symbols(value: Mapping[str, int]) -> str:
+    return f"symbols in the recording: {value['symbols']:,} of {value['files']:,} files"
+
+
 def _formats(value: Mapping[str, Any]) -> str:
     names = sorted(_tracepoint_fields(one)["name"] for one in value.get("formats", {}).values())
     return f"tracepoint formats: {', '.join(names)}"
@@ -79,5 +111,8 @@ _DESCRIBED: dict[str, Callable[[Any], str]] = {
     "compressed": _compression_line,
     "bpf_prog_info": _programs,
     "tracing_data": _formats,
+    "simpleperf_meta_info": _android,
+    "simpleperf_file": _recorded_symbols,
+    "simpleperf_file2": _recorded_symbols,
 }
 _SHOWN_ELSEWHERE = {"hostname", "osrelease", "version", "arch", "cmdline", "event_desc", "build_id", "sample_time"}

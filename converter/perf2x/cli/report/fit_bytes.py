@@ -12,7 +12,7 @@ from perf2x.cli.report.report_facts import Limits, report_facts
 from perf2x.cli.report.report_page import markdown_page, terminal_page
 
 if TYPE_CHECKING:
-    from perf2x.cli.diff.verdict import Verdict
+    from perf2x.cli.diff.gate_outcome import Verdict
     from perf2x.pipeline.load_result import Loaded
 
 LEAST = 8_000

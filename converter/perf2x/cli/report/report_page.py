@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from perf2x.analysis.diff.changed_rows import compared_note
 from perf2x.analysis.event_columns import cell_text
-from perf2x.cli.diff.verdict import verdict_lines, verdict_markdown
+from perf2x.cli.diff.gate_outcome import verdict_lines, verdict_markdown
 from perf2x.cli.render.markdown_table import code, escape_tildes, prose, table_rows
 from perf2x.cli.render.screen import Screen, change_style, heat
 from perf2x.cli.render.text_table import (

@@ -15,6 +15,7 @@ from msgspec import Struct, field
 from perf2x.base.columnar.arrays import I32, I64, U8, U64, SampleTable
 from perf2x.base.columnar.ragged import Ragged
 from perf2x.model.diagnostics import Diagnostics
+from perf2x.model.recording.recorded_files import RecordedFile
 from perf2x.model.recording.sideband import Sideband
 
 COUNTED = (
@@ -88,6 +89,12 @@ class Session(Struct, frozen=True):
     """enum aggr_mode: what perf stat was told to add up."""
     counts: bool = False
     """perf stat recorded it: events were counted, not sampled."""
+    recorded_files: Mapping[str, RecordedFile] = field(default_factory=dict)
+    """Symbols in the recording itself, by name of the file (simpleperf)."""
+    kallsyms: bytes = b""
+    """The kernel's symbols, where the recording holds them (simpleperf)."""
+    has_call_addresses: bool = False
+    """Callchains hold addresses within call instructions instead of return addresses (simpleperf)."""
 
 
 class UserStacks(Struct, frozen=True):

@@ -133,7 +133,7 @@ def _location_names(profile: Profile, recording: Recording, context: LoadContext
     from perf2x.symbolizer.make_finder import make_context
 
     symbols = replace(symbols, names=NameStyle.SHORT, inline=True, keep_full_names=False)  # the reader's choice
-    wanted = everything if symbols.archives else only_where_recorded
+    wanted = everything if symbols.archives or recording.session.recorded_files else only_where_recorded
     facts = make_context(profile, recording.session, symbols, context.diagnostics, context.finder, recording.sideband)
     with context.stages.stage("symbolize"):
         return location_names(profile, facts, load_symbol_sources(), wanted)

@@ -74,7 +74,7 @@ MISS = 1
 
 def default_event_name(kind: int, config: int, flags: frozenset[str], precise_ip: int) -> str:
     """Return perf's name for type and config, with modifiers: ``cycles:u``."""
-    return _base_name(kind, config) + _modifiers(flags, precise_ip)
+    return _base_name(kind, config) + modifiers(flags, precise_ip)
 
 
 def _base_name(kind: int, config: int) -> str:
@@ -103,7 +103,8 @@ def _cache_name(config: int) -> str:
     return f"{CACHES[cache]}-{CACHE_PLURALS[operation]}"
 
 
-def _modifiers(flags: frozenset[str], precise_ip: int) -> str:
+def modifiers(flags: frozenset[str], precise_ip: int) -> str:
+    """Return what perf adds to an event's name: ``:u``."""
     letters = ""
     if flags & {"exclude_kernel", "exclude_user", "exclude_hv"}:
         letters += "k" * ("exclude_kernel" not in flags)

@@ -9,6 +9,7 @@ from typing import Any
 from perf2x.base.abi.perffile import Feature
 from perf2x.reader.header import hardware_features
 from perf2x.reader.header.section_reader import SectionReader
+from perf2x.reader.header.symbol_sections import debug_unwind_files
 
 
 def _cpu_counts(section: SectionReader) -> dict[str, int]:
@@ -50,6 +51,10 @@ def _clock_data(section: SectionReader) -> dict[str, int]:
     return section.named("IiQQ", "version", "clockid", "wall_clock_ns", "clockid_time_ns")
 
 
+def _size(section: SectionReader) -> dict[str, int]:
+    return {"size": section.left}
+
+
 def _auxtrace(section: SectionReader) -> dict[str, int]:
     """u64 nr; { u64 offset, size; } [nr]: extents of trace data."""
     return {"areas": section.u64()}
@@ -89,4 +94,8 @@ DECODERS: dict[int, Callable[[SectionReader], Any]] = {
     Feature.E_MACHINE: hardware_features.e_machine,
     Feature.CLN_SIZE: SectionReader.u32,
     Feature.SIMPLEPERF_META_INFO: hardware_features.simpleperf_meta_info,
+    Feature.SIMPLEPERF_DEBUG_UNWIND: debug_unwind_files,
+    Feature.SIMPLEPERF_DEBUG_UNWIND_FILE: _size,
+    Feature.SIMPLEPERF_ETM_BRANCH_LIST: _size,
+    Feature.SIMPLEPERF_INIT_MAP: _size,
 }

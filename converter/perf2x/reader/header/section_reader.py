@@ -70,6 +70,13 @@ class SectionReader:
         """Read struct perf_header_string: u32 length with padding, then NUL-terminated bytes."""
         return text(self.take(self.u32()))
 
+    def terminated(self) -> str:
+        """Read bytes up to a NUL, and the NUL."""
+        end = self.data.find(b"\0", self.at)
+        if end < 0:
+            raise SectionError("a string without an end")
+        return text(self.take(end + 1 - self.at))
+
     def strings(self) -> list[str]:
         """Read struct perf_header_string_list: u32 count, strings."""
         return self.rows(4, SectionReader.string)

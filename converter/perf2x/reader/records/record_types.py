@@ -1,9 +1,11 @@
 """Record types by number: their names, and those that describe the session."""
 
-from perf2x.base.abi.perffile import UserRecordType
+from perf2x.base.abi.perffile import SimpleperfRecordType, UserRecordType
 from perf2x.base.abi.uapi import RecordType
 
-RECORD_NAMES = {int(kind): kind.name for family in (RecordType, UserRecordType) for kind in family}
+RECORD_NAMES = {
+    int(kind): kind.name for family in (RecordType, UserRecordType, SimpleperfRecordType) for kind in family
+}
 """Record type to its kernel name without PERF_RECORD_."""
 
 SESSION_RECORDS = frozenset(
@@ -16,6 +18,7 @@ SESSION_RECORDS = frozenset(
         UserRecordType.AUXTRACE_INFO,
         UserRecordType.THREAD_MAP,
         UserRecordType.STAT_CONFIG,
+        SimpleperfRecordType.SIMPLEPERF_EVENT_ID,
     }
 )
 """Records that hold in pipes what header sections hold in files."""

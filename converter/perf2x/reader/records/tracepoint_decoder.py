@@ -31,12 +31,12 @@ def parse_tracing_data(data: bytes, order: ByteOrder) -> dict[str, Any]:
     head = SectionReader(data, order)
     if head.take(len(MAGIC)) != MAGIC:
         raise SectionError("tracing data starts with other bytes")
-    version = _nul_terminated_string(head)
+    version = head.terminated()
     big_endian, long_size = head.take(1)[0], head.take(1)[0]
     section = SectionReader(data[head.at :], ">" if big_endian else "<")
     page_size = section.u32()
     for name in ("header_page", "header_event"):
-        if _nul_terminated_string(section) != name:
+        if section.terminated() != name:
             raise SectionError(f"{name} is missing")
         section.take(section.u64())
     for _ in range(section.count(8)):
@@ -45,17 +45,10 @@ def parse_tracing_data(data: bytes, order: ByteOrder) -> dict[str, Any]:
     return {"version": version, "long_size": long_size, "page_size": page_size, "formats": formats}
 
 
-def _nul_terminated_string(section: SectionReader) -> str:
-    end = section.data.find(b"\0", section.at)
-    if end < 0:
-        raise SectionError("a string without an end")
-    return section.take(end + 1 - section.at)[:-1].decode("utf-8", "surrogateescape")
-
-
 def _system_formats(section: SectionReader) -> Iterator[dict[str, Any]]:
     """u32 systems; { name NUL; u32 count; { u64 size; text } [count]; } [systems]."""
     for _ in range(section.u32()):
-        system = _nul_terminated_string(section)
+        system = section.terminated()
         for _ in range(section.count(8)):
             found = parse_format(section.take(section.u64()).decode("utf-8", "surrogateescape"))
             yield {"system": system, **found}

@@ -65,8 +65,9 @@ class StackInputs(Struct, frozen=True):
 class StackRowBuilder:
     """Builds stacks from the sample's own chain, its deferred chain and its root frame."""
 
-    def __init__(self, keys: FrameKeys, deferred: SharedRows) -> None:
-        self._keys = keys
+    def __init__(self, keys: FrameKeys, deferred: SharedRows, has_call_addresses: bool = False) -> None:
+        """With ``has_call_addresses``, no address in a chain is a return address."""
+        self._keys, self._has_call_addresses = keys, has_call_addresses
         self._deferred = deferred.table
 
     def rows(self, inputs: StackInputs) -> Ragged:
@@ -110,7 +111,7 @@ class StackRowBuilder:
         return Ragged(offsets_of(lengths), taken.values)
 
     def _encode(self, frames: ChainFrames, context: I64, bits: U64) -> Ragged:
-        begins = frames.parts.begins
+        begins = slice(None) if self._has_call_addresses else frames.parts.begins
         bits[begins] = without_return(bits[begins])
         return Ragged(frames.offsets, self._keys.encode(context, bits, frames.address))
 

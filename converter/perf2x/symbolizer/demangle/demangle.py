@@ -59,7 +59,7 @@ beyond them are left to ``demangle``, which gives up in time.
 def full_name(name: str) -> str:
     """Demangle a symbol's name; names that are not mangled, or cannot be read, are returned unchanged."""
     if not _MANGLED.match(name):
-        return _without_ocaml(name)
+        return _of_linker(name, full_name) or _without_ocaml(name)
     if _is_rust(name):
         return _readable(_RUST_SUFFIX.sub("", name)) or name
     plain, at, version = _split_version(name)
@@ -71,7 +71,7 @@ def full_name(name: str) -> str:
 def short_name(name: str) -> str:
     """Demangle a symbol's name and leave out what does not tell functions of the source apart."""
     if not _MANGLED.match(name):
-        return _without_shapes(_without_ocaml(name))
+        return _of_linker(name, short_name) or _without_shapes(_without_ocaml(name))
     if _is_rust(name):
         from perf2x.symbolizer.demangle.rust_names import short_rust  # C programs do not need it
 
@@ -80,6 +80,11 @@ def short_name(name: str) -> str:
         return full_name(name)
     plain, at, version = _split_version(name)
     return (_short_native(plain) or _short_portable(plain)) + at + version
+
+
+def _of_linker(name: str, readable: Callable[[str], str]) -> str:
+    """A function of Android's linker, as simpleperf spells it: its build prefixes all its symbols; "" for others."""
+    return f"[linker]{readable(name.removeprefix('__dl_'))}" if name.startswith("__dl_") else ""
 
 
 def _short_native(name: str) -> str:

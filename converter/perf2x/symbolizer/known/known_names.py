@@ -136,10 +136,12 @@ def _facts(profile: Profile, mapped: MappedObject, context: Context) -> ObjectFa
     """
     key, mappings = mapped.key, profile.mappings
     if key.kind is DsoKind.FILE:
-        lasts = bool(key.build_id) and not is_jitdump(key.name)
+        lasts = bool(key.build_id) and not is_jitdump(key.name) and key.name not in context.session.recorded_files
         return (key, int(mappings.offset[mapped.mappings].min())) if lasts else None
     session = context.session
-    lasts = bool(context.kernel_build_id and context.kernel_reference[1]) and not session.kcore_dir
+    lasts = bool(context.kernel_build_id and context.kernel_reference[1]) and not (
+        session.kcore_dir or session.recorded_files
+    )
     if key.kind not in (DsoKind.KERNEL, DsoKind.MODULE) or not lasts:
         return None
     limit = int(mappings.limit[mapped.mappings].max(initial=0))

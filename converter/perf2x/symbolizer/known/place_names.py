@@ -63,7 +63,8 @@ def location_names(
     columns: list[list[AnyArray]] = [[none], [none], [none > 0], [none > 0], [none], [none]]
     functions: list[FunctionRow] = []
     for mapped in objects:
-        looked_up[mapped.mappings] = True
+        # names in a recording are only those that it hit: files may still tell more
+        looked_up[mapped.mappings] = not context.session.recorded_files or only_where_recorded(mapped, context)
         for rows in _batches(mapped):
             part, location = _with_twins_of(profile, rows, returns)
             result = ObjectResolver(part, context, asked).resolve(replace(mapped, locations=np.arange(len(location))))
@@ -107,7 +108,7 @@ def _with_twins_of(profile: Profile, rows: I64, returns: I32) -> tuple[Profile, 
 
 
 def everything(mapped: MappedObject, context: Context) -> bool:
-    """Whether an object can be named now alone: all can, where files come with the recording (bundles, archives)."""
+    """Whether an object can be named now alone: all can, where names come with the recording (bundles, simpleperf)."""
     return True
 
 

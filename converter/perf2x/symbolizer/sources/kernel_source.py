@@ -141,6 +141,8 @@ class KernelSource:
         options, session = self._context.options, self._context.session
         if session.kcore_dir:
             yield Path(session.kcore_dir) / "kallsyms", True
+        if session.kallsyms:
+            yield (session.source, session.kallsyms), True
         build_id, cache = self._context.kernel_build_id, self._context.finder.search_paths.buildid_dir
         if build_id and cache:
             yield from ((path, True) for path in build_id_cache_paths(cache, build_id, ("kallsyms",)) if is_file(path))

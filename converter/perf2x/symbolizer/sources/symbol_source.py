@@ -53,6 +53,8 @@ class Dso(Struct, frozen=True):
     """Lowest recorded address of its mappings."""
     limit: int = 0
     """One past the highest recorded address of its mappings."""
+    offset: int = 0
+    """Lowest file offset of its mappings."""
 
 
 class Function(Struct, frozen=True):
@@ -102,7 +104,7 @@ class SymbolSource(Protocol):
     """Looks up batches of addresses, one batch per object."""
 
     order: ClassVar[int]
-    """Rank among the sources, lowest first; the built-in sources have 5 to 45."""
+    """Rank among the sources, lowest first; the built-in sources have 5 to 50."""
 
     def __init__(self, context: Context) -> None: ...
 

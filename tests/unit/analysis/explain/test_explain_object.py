@@ -18,7 +18,7 @@ from perf2x.analysis.explain import debian_packages, debug_info, explain_object
 from perf2x.analysis.explain.debian_packages import debug_package
 from perf2x.analysis.explain.explain_object import explain_file
 from perf2x.analysis.explain.missing_names import explain_unnamed
-from perf2x.analysis.explain.verdict import format_share
+from perf2x.analysis.explain.object_verdicts import format_share
 from perf2x.base.errors import ObjectError
 from perf2x.binaries.elf.elf_file import ElfObject, open_elf
 from perf2x.binaries.find.object_finder import Finder

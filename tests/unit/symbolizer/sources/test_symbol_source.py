@@ -141,5 +141,5 @@ def test_all_built_in_sources_are_installed_in_a_known_order() -> None:
     ordered = sorted(load_symbol_sources(), key=lambda source: source.order)
     assert [source.__name__ for source in ordered] == [
         "VmlinuxSource", "ModuleLinesSource", "KernelSource", "ModuleSource", "GoSource", "ElfSource",
-        "JitdumpSource", "PerfMapSource", "VsyscallSource",
+        "JitdumpSource", "PerfMapSource", "VsyscallSource", "RecordedSource",
     ]  # fmt: skip

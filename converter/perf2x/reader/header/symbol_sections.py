@@ -1,0 +1,152 @@
+"""Decodes simpleperf's lists of files with their symbols, in both of its encodings.
+
+Source of truth: simpleperf/record_file_writer.cpp, record_file_reader.cpp and record_file.proto.
+"""
+
+from array import array
+from collections.abc import Callable, Iterator
+from itertools import islice
+
+import numpy as np
+from msgspec import Struct, field
+
+from perf2x.base.abi.perffile import Feature
+from perf2x.model.recording.recorded_files import FileKind, RecordedFile, shown_path
+from perf2x.reader.header.section_reader import SectionError, SectionReader, text
+
+_UNKNOWN = 2**64 - 1
+_MOST_FILES, _MOST_SYMBOLS = 1 << 16, 1 << 19
+"""Files in a section, and symbols of a file; real ones are those that were hit. Each costs more than its bytes."""
+
+
+class _Draft(Struct):
+    """A file whose fields are read one after another."""
+
+    path: str = ""
+    kind: int = 0
+    min_vaddr: int = 0
+    offset: int = 0
+    starts: "array[int]" = field(default_factory=lambda: array("Q"))
+    lengths: "array[int]" = field(default_factory=lambda: array("Q"))
+    names: list[str] = field(default_factory=list)
+    added: int = 0
+
+    def add(self, start: int, length: int, name: str) -> None:
+        self.added += 1
+        if self.added > _MOST_SYMBOLS:
+            raise SectionError(f"more than {_MOST_SYMBOLS:,} symbols in a file")
+        if length and name:  # no address lies in others
+            self.starts.append(start)
+            self.lengths.append(length)
+            self.names.append(name)
+
+    def file(self) -> RecordedFile:
+        starts = np.array(self.starts, np.uint64)
+        order = np.argsort(starts, kind="stable")
+        start, length = starts[order], np.array(self.lengths, np.uint64)[order]
+        return RecordedFile(
+            kind=FileKind(min(self.kind, FileKind.UNKNOWN)),
+            min_vaddr=self.min_vaddr,
+            offset=self.offset if self.offset != _UNKNOWN else None,
+            start=start,
+            end=start + np.minimum(length, ~start),
+            names=[self.names[row] for row in order.tolist()],
+        )
+
+
+def read_files(number: int, section: SectionReader) -> Iterator[tuple[str, RecordedFile]]:
+    """Yield the name and contents of each file that has symbols; SectionError where the section is damaged.
+
+    { u32 size; file }: in FILE a struct, in FILE2 a message FileFeature.
+    """
+    found = 0
+    while section.left:
+        found += 1
+        draft = _DECODERS[number](SectionReader(section.take(section.u32()), section.order))
+        if not draft.path or found > _MOST_FILES:
+            raise SectionError("a file without a name" if not draft.path else f"more than {_MOST_FILES:,} files")
+        if draft.names:
+            yield shown_path(draft.path), draft.file()
+
+
+def _read_struct(one: SectionReader) -> _Draft:
+    """path NUL; u32 type; u64 min_vaddr; u32 nr; { u64 vaddr; u32 length; name NUL } [nr]; the rest by type."""
+    draft = _Draft(one.terminated(), *one.numbers("IQ"))
+    for _ in range(one.count(13)):
+        start, length = one.numbers("QI")
+        draft.add(start, length, one.terminated())
+    draft.offset = one.u64() if draft.kind in (FileKind.MODULE, FileKind.ELF) and one.left else _UNKNOWN
+    return draft
+
+
+def _read_message(one: SectionReader) -> _Draft:
+    """path = 1, type = 2, min_vaddr = 3, symbol = 4 { vaddr = 1, len = 2, name = 3 }, elf_file = 6 { offset = 1 }, …"""
+    draft = _Draft()
+    for number, value in _fields(one.data):
+        if number == 1:
+            draft.path = text(_bytes(value))
+        elif number == 2:
+            draft.kind = _number(value)
+        elif number == 3:
+            draft.min_vaddr = _number(value)
+        elif number == 4:
+            known = dict(_fields(_bytes(value)))
+            draft.add(_number(known.get(1, 0)), _number(known.get(2, 0)), text(_bytes(known.get(3, b""))))
+        elif number in (6, 7):
+            draft.offset = _number(dict(_fields(_bytes(value))).get(1, 0))
+    return draft
+
+
+_DECODERS: dict[int, Callable[[SectionReader], _Draft]] = {
+    Feature.SIMPLEPERF_FILE: _read_struct,
+    Feature.SIMPLEPERF_FILE2: _read_message,
+}
+
+
+def debug_unwind_files(section: SectionReader) -> list[dict[str, object]]:
+    """message DebugUnwindFeature { repeated { path = 1; size = 2 } file = 1 }."""
+    listed = islice((value for number, value in _fields(section.data) if number == 1), _MOST_FILES)
+    found = (dict(_fields(_bytes(value))) for value in listed)
+    return [{"path": text(_bytes(one.get(1, b""))), "size": _number(one.get(2, 0))} for one in found]
+
+
+_SIZES = {1: 8, 5: 4}
+"""Bytes of a field of each wire type that has no length."""
+
+
+def _fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
+    """(number, value) of each field of a protobuf message; SectionError where it is cut or no message."""
+    at = 0
+    while at < len(message):
+        key, at = _varint(message, at)
+        wire = key & 7
+        value, at = _varint(message, at) if wire in (0, 2) else (_SIZES.get(wire, _UNKNOWN), at)
+        if wire == 0:
+            yield key >> 3, value
+            continue
+        if value > len(message) - at:
+            raise SectionError(f"a field of type {wire} with {value} bytes at {at:#x} of {len(message)}")
+        yield key >> 3, message[at : at + value]
+        at += value
+
+
+def _varint(message: bytes, at: int) -> tuple[int, int]:
+    """The number at ``at``, at most ten bytes long, and the place behind it."""
+    value = 0
+    for shift, byte in enumerate(message[at : at + 10]):
+        value |= (byte & 127) << 7 * shift
+        if byte < 128:
+            return value & _UNKNOWN, at + shift + 1
+    raise SectionError("a number without an end")
+
+
+def _number(value: int | bytes) -> int:
+    if isinstance(value, bytes):
+        raise SectionError("bytes where a number belongs")
+    return value
+
+
+def _bytes(value: int | bytes) -> bytes:
+    if isinstance(value, int):
+        raise SectionError("a number where bytes belong")
+    return value

@@ -1,0 +1,58 @@
+"""Names that the recording itself holds: simpleperf reads them on the phone, where the files are.
+
+Source of truth: Dso::IpToVaddrInFile and ThreadTree::FindSymbol of simpleperf. They come last: a file that the user has
+may know more than the functions that were hit.
+"""
+
+from typing import ClassVar
+
+import numpy as np
+
+from perf2x.base.columnar.arrays import U64
+from perf2x.base.columnar.unique import unique_known
+from perf2x.model.recording.build_ids import KERNEL
+from perf2x.model.recording.recorded_files import FileKind, RecordedFile
+from perf2x.symbolizer.sources.symbol_source import (
+    BuiltInSource,
+    Dso,
+    DsoKind,
+    Function,
+    Symbols,
+    symbols_from_functions,
+)
+
+
+class RecordedSource(BuiltInSource):
+    """Functions by the addresses that simpleperf gives them."""
+
+    order: ClassVar[int] = 50
+
+    def covers(self, dso: Dso) -> bool:
+        """True for the files that the recording lists, for modules, whose names the kernel may list, and perf maps."""
+        return self._file(dso) is not None
+
+    def lookup(self, dso: Dso, address: U64) -> Symbols:
+        """Functions by svma, file offset, or recorded address."""
+        file = self._file(dso)
+        row = np.full(len(address), -1, np.int64) if file is None else file.find(_in_file(file, dso, address))
+        rows, function = unique_known(row)
+        names = [file.names[one] for one in rows.tolist()] if file is not None else []
+        return symbols_from_functions([Function(name) for name in names], function, "not among the recorded symbols")
+
+    def _file(self, dso: Dso) -> RecordedFile | None:
+        files = self._context.session.recorded_files
+        if dso.kind is DsoKind.ANONYMOUS and not dso.name:
+            return files.get(f"perf-{dso.pid}.map")
+        return files.get(dso.name) or (files.get(KERNEL) if dso.kind is DsoKind.MODULE else None)
+
+
+def _in_file(file: RecordedFile, dso: Dso, address: U64) -> U64:
+    """(n,) the addresses of a file's symbols, modulo 2⁶⁴."""
+    start, first = dso.start, file.offset if file.offset is not None else dso.offset
+    if dso.kind is DsoKind.ANONYMOUS:
+        return address if file.kind is not FileKind.DEX else address + np.uint64((dso.offset - start) % 2**64)
+    if file.kind is FileKind.MODULE:
+        return address + np.uint64((file.min_vaddr - start - first) % 2**64)
+    if file.kind is FileKind.ELF and not dso.found.files:
+        return address + np.uint64((file.min_vaddr - first) % 2**64)
+    return address
