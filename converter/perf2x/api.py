@@ -220,13 +220,15 @@ def top(
     sort: Sort = "self",
     value: Value = "period",
     limit: int = 0,
+    columns: Sequence[str] = (),
     symbols: SymbolOptions | None = _BY_DEFAULT,
     **options: Unpack[TableOptions],
 ) -> TopTable:
     """Return the hottest functions, objects or threads, with the numbers of ``perf2x top``.
 
-    ``limit`` is the number of rows, 0: all. A recording that was read already is taken as it is: latencies, weights,
-    mispredicts and data objects must have been asked for when it was read. Raises Perf2xError.
+    ``limit`` is the number of rows, 0: all; ``columns`` are those of ``--column``. A recording that was read already is
+    taken as it is: latencies, weights, mispredicts and data objects must have been asked for when it was read. Raises
+    Perf2xError.
 
     >>> from perf2x import top
     >>> print(top("examples/deferred/perf.data", symbols=None, by="thread", limit=2))
@@ -234,8 +236,8 @@ def top(
       25.6 % 25.6 % compute 1048/1050, 24.8 % 24.8 % read zero 1048/1051
       columns: name, object, self, total
     """
-    wanted = replace(_load_options(symbols, options), **value_options(by, value))
-    return TopTable(_read(inputs, wanted).profile, by, sort, value, limit)
+    wanted = replace(_load_options(symbols, options), **value_options(by, value), beside=bool(columns))
+    return TopTable(_read(inputs, wanted).profile, by, sort, value, limit, columns)
 
 
 def diff(
@@ -252,6 +254,7 @@ def diff(
     map: Mapping[str, str] | None = None,  # noqa: A002  as the command's option is called
     confidence: float = 0.95,
     unmoved: bool = False,
+    columns: Sequence[str] = (),
     symbols: SymbolOptions | None = _BY_DEFAULT,
     **options: Unpack[TableOptions],
 ) -> DiffTable:
@@ -272,11 +275,11 @@ def diff(
     how = PairOptions(
         normalize, per, per_value, parse_object_names([f"{old}={new}" for old, new in (map or {}).items()])
     )
-    wanted = replace(_load_options(symbols, options), **value_options(by, value))
+    wanted = replace(_load_options(symbols, options), **value_options(by, value), beside=bool(columns))
     loaded = [_read(one, how.to_load(wanted)) for one in (before, after)]
     names = [one.recording.session.source if isinstance(one, Loaded) else fspath(one) for one in (before, after)]
-    pair = pair_of((names[0], names[1]), (loaded[0], loaded[1]), value, how, wanted.events)
-    return pair.table(Shown(by, sort, limit, unmoved), pair.compared(by).changes(confidence))
+    pair = pair_of((names[0], names[1]), (loaded[0], loaded[1]), value, how, () if columns else wanted.events)
+    return pair.table(Shown(by, sort, limit, unmoved), pair.compared(by).changes(confidence), columns)
 
 
 def _read(inputs: Path | Sequence[Path] | Loaded, options: LoadOptions) -> Loaded:

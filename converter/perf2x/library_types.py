@@ -31,12 +31,16 @@ class TableOptions(TypedDict, total=False):
     """Keep the fields of tracepoints, in timelines."""
     stacks: bool
     """False: count samples by event and thread only."""
+    counts: bool
+    """Read what perf stat record counted, as samples without stacks."""
     deferred_missing: Literal["mark", "kernel-only", "drop"]
     """Treatment of samples whose deferred user stack is not in the file."""
     merge_callchains: bool
     """False: leave deferred user stacks out."""
     events: tuple[str, ...]
     """Names or globs of the events to keep; empty: all."""
+    beside: bool
+    """Keep the other events, too, behind those to keep."""
     choice: Choice
     """The part of the recording to take."""
     grouping: Grouping

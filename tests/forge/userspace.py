@@ -93,8 +93,49 @@ class ThreadMap(UserRecord):
     threads: tuple[tuple[int, str], ...] = ()
 
     def payload(self, order: str) -> bytes:
-        entries = b"".join(struct.pack(order + "Q16s", pid, comm.encode()) for pid, comm in self.threads)
+        entries = b"".join(struct.pack(order + "q16s", pid, comm.encode()) for pid, comm in self.threads)
         return struct.pack(order + "Q", len(self.threads)) + entries
+
+
+@dataclass(frozen=True, kw_only=True)
+class StatConfig(UserRecord):
+    """STAT_CONFIG: numbers by tag, aggr_mode first."""
+
+    number = 75
+    values: tuple[int, ...] = (1, 100, 1)
+
+    def payload(self, order: str) -> bytes:
+        flat = [number for pair in enumerate(self.values) for number in pair]
+        return struct.pack(order + f"Q{len(flat)}Q", len(self.values), *flat)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stat(UserRecord):
+    """STAT: a counter's value; ``thread`` is a place in THREAD_MAP."""
+
+    number = 76
+    id: int
+    value: int
+    enabled: int = 100
+    running: int = 100
+    cpu: int = 0xFFFFFFFF
+    thread: int = 0
+
+    def payload(self, order: str) -> bytes:
+        counted = (self.value, self.enabled, self.running)
+        return struct.pack(order + "QII3Q", self.id, self.cpu, self.thread, *counted)
+
+
+@dataclass(frozen=True, kw_only=True)
+class StatRound(UserRecord):
+    """STAT_ROUND: the end of a round of STAT records."""
+
+    number = 77
+    time: int
+    type: int = 0
+
+    def payload(self, order: str) -> bytes:
+        return struct.pack(order + "QQ", self.type, self.time)
 
 
 @dataclass(frozen=True, kw_only=True)

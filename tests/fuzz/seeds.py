@@ -70,6 +70,8 @@ def seeds() -> list[Seed]:
 def _recordings() -> Iterator[Seed]:
     for path in sorted(CORPUS.glob("*/perf.data*")):
         yield Seed("recording", path.parent.name, path.read_bytes(), RECORDING)
+    for path in sorted((ROOT / "tests" / "unit" / "cli" / "data" / "stat").glob("*.data")):
+        yield Seed("counts", path.stem, path.read_bytes(), RECORDING)
 
 
 def _forged() -> Iterator[Seed]:

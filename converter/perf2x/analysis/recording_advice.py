@@ -112,7 +112,7 @@ def _on_samples(profile: Profile) -> Iterator[Advice]:
         return
     event = profile.events[profile.default_event]
     samples = int(profile.samples.count[profile.samples.event == profile.default_event].sum())
-    is_exact = event.is_wait or not (event.frequency or event.period > 1)
+    is_exact = event.is_wait or event.is_count or not (event.frequency or event.period > 1)
     if is_exact or not 0 < samples < _FEW_SAMPLES:
         return
     spread = 100 * min(2 * math.sqrt(0.1 * 0.9 / samples), 0.9)

@@ -16,9 +16,10 @@ from perf2x.model.printable_text import plain, printable, short
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+COLUMNS = ("self", "total")
 _TEXTS = ("name", "object")
 _KINDS = {**dict.fromkeys(_TEXTS, np.object_), "low": np.float64, "high": np.float64, "significant": np.bool_}
-"""Types of columns by name, or by its last word; the others are int64."""
+"""Types of columns by name, or by its last word; the others are int64, ratios float64."""
 _ROWS_IN_HTML = 20
 _ROWS_IN_LINE, _NAME_IN_LINE = 3, 40
 """Rows, and characters of a name, in the short form."""
@@ -29,6 +30,12 @@ class ResultTable(ABC):
 
     whole: Totals
     """The event, and what the rows are parts of."""
+    rows: Sequence[Any]
+    """What has a ``name`` and an ``object``."""
+    sort: str
+    """Column that the rows are sorted by, ``self`` or ``total``."""
+    beside: Sequence[Any] = ()
+    """Other events and ratios: EventColumn, or ColumnChange."""
     nothing = ""
     """Words for no rows, where headings alone would say less."""
 
@@ -46,6 +53,25 @@ class ResultTable(ABC):
     @abstractmethod
     def shown(self) -> Mapping[str, Sequence[str]]:
         """Headings and cells for people, names last; control characters are not escaped."""
+
+    @property
+    def keys(self) -> list[tuple[str, str]]:
+        """Name and object of each row."""
+        return [(row.name, row.object) for row in self.rows]
+
+    @property
+    def columns_beside(self) -> dict[str, Sequence[object]]:
+        """Columns of other events and ratios."""
+        found: dict[str, Sequence[object]] = {}
+        for one in self.beside:
+            for column in COLUMNS:
+                found |= one.columns(self.keys, column)
+        return found
+
+    @property
+    def texts_beside(self) -> dict[str, list[str]]:
+        """Headings and cells of other events and ratios, of what the rows are sorted by."""
+        return {f"{self.sort} {one.name}": one.texts(self.keys, self.sort) for one in self.beside}
 
     @property
     def heading(self) -> str:
@@ -88,7 +114,8 @@ class ResultTable(ABC):
         """Names of the columns and their values as numpy arrays."""
         for name, values in self.columns.items():
             kind = name.rpartition("_")[2]
-            yield name, np.array(values, _KINDS.get(name) or _KINDS.get(kind, np.int64))
+            is_ratio = any(value is None or isinstance(value, float) for value in values)
+            yield name, np.array(values, _KINDS.get(name) or _KINDS.get(kind, np.float64 if is_ratio else np.int64))
 
 
 def _coded(values: Iterable[str]) -> Coded:

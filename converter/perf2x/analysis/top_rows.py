@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from perf2x.analysis.event_columns import EventColumn, cell_text, event_columns, with_rows_of
 from perf2x.analysis.result_table import ResultTable
 from perf2x.analysis.totals import Total, totals
 from perf2x.model.number_format import format_amount, format_percent, plural
@@ -11,20 +12,25 @@ from perf2x.model.profile.profile import Profile
 class TopTable(ResultTable):
     """Costs of functions, objects or threads, each by itself and with all that it calls, the highest first."""
 
-    def __init__(self, profile: Profile, by: str, sort: str, value: str, limit: int) -> None:
-        self.whole = totals(profile, None, by, value)
+    def __init__(
+        self, profile: Profile, by: str, sort: str, value: str, limit: int, columns: Sequence[str] = ()
+    ) -> None:
+        self.beside = event_columns(profile, by, value, columns)
+        """Other events and ratios."""
+        self.whole = with_rows_of(totals(profile, None, by, value), self.beside)
         """The event, its unit, its number of samples and their sum, and all rows, unsorted."""
-        self.rows = sort_rows(self.whole.rows, sort)[: limit or None]
+        self.rows: list[Total] = sort_rows(self.whole.rows, sort)[: limit or None]
         self.by = by
         self.sort = sort
-        self.periods = _Periods(profile, by, self.rows) if value == "latency" else None
-        """Costs of the same rows by period, in a table of latencies."""
+        if value == "latency":
+            self.beside = [EventColumn("period", (), tables=(totals(profile, None, by),))]
         self._duration_ns = profile.meta.duration_ns
 
     @property
     def measured(self) -> str:
         """Samples, their sum, and the number of rows."""
-        return f"{self.size}; showing {len(self.rows):,} of {plural(len(self.whole.rows), self.by)}"
+        ratios = "".join(f", {one.name} {cell_text(one.whole, None)}" for one in self.beside if one.is_ratio)
+        return f"{self.size}{ratios}; showing {len(self.rows):,} of {plural(len(self.whole.rows), self.by)}"
 
     @property
     def size(self) -> str:
@@ -35,12 +41,15 @@ class TopTable(ResultTable):
 
     @property
     def columns(self) -> Mapping[str, Sequence[object]]:
-        """Columns ``name``, ``object``, ``self`` and ``total``; of latencies ``self_period`` and ``total_period``."""
+        """Columns ``name``, ``object``, ``self``, ``total``, and ``self_X`` and ``total_X`` of each that was asked for.
+
+        Of ratios also ``self_X_low``, ``self_X_high`` …; None where samples do not tell. Latencies have ``period``.
+        """
         return {
             "name": [row.name for row in self.rows],
             "object": [row.object for row in self.rows],
             **self._costs,
-            **(self.periods.columns if self.periods else {}),
+            **self.columns_beside,
         }
 
     @property
@@ -48,25 +57,12 @@ class TopTable(ResultTable):
         """Shares of the whole, objects and names."""
         whole = self.whole.whole
         shares = {column: [format_percent(cost, whole) for cost in costs] for column, costs in self._costs.items()}
+        shares |= self.texts_beside
         return shares | {"object": [row.object for row in self.rows], self.by: [row.name for row in self.rows]}
 
     @property
     def _costs(self) -> dict[str, Sequence[int]]:
         return {"self": [row.own for row in self.rows], "total": [row.total for row in self.rows]}
-
-
-class _Periods:
-    """Costs of rows by period, in a table of latencies."""
-
-    def __init__(self, profile: Profile, by: str, rows: Sequence[Total]) -> None:
-        table = totals(profile, None, by)
-        self.whole = table.whole
-        row_of = {(row.name, row.object): row for row in table.rows}
-        same = [row_of[row.name, row.object] for row in rows]
-        self.columns = {
-            "self_period": [row.own for row in same],
-            "total_period": [row.total for row in same],
-        }
 
 
 def sort_rows(rows: Sequence[Total], sort: str) -> list[Total]:

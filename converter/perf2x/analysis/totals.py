@@ -48,10 +48,11 @@ class Totals(Struct, frozen=True):
     """The sum of their squared weights."""
 
 
-def totals(profile: Profile, event: str | None = None, by: str = "function", value: str = "period") -> Totals:
+def totals(profile: Profile, event: str | int | None = None, by: str = "function", value: str = "period") -> Totals:
     """Return the cost of each function (object, thread); one that stands twice in a stack counts once in its total.
 
-    ``event`` as in emitters: None is the profile's default. OptionError for a kind or value that there is not.
+    ``event`` as in emitters, or its row: None is the profile's default. OptionError for a kind or value that there is
+    not.
     """
     if by not in KINDS:
         raise SettingError("", "by", f" {by}: it must be one of {', '.join(KINDS)}")
@@ -59,11 +60,11 @@ def totals(profile: Profile, event: str | None = None, by: str = "function", val
         raise SettingError("", "value", f" {value}: it must be one of {', '.join(VALUES)}")
     if not profile.events:
         return Totals("", "samples", 0, 0, ())
-    chosen = find_event(profile, event)
+    chosen = event if isinstance(event, int) else find_event(profile, event)
     rows = np.flatnonzero(profile.samples.event == chosen)
     weight = weights(profile, value)[rows]
     unit = "samples" if value == "samples" else profile.events[chosen].unit
-    squares = _squares(profile, rows, weight)
+    squares = _squares(profile, rows, weight) * (not profile.events[chosen].is_count)
     table = (
         _thread_costs(profile, rows, weight, squares)
         if by == "thread"

@@ -75,6 +75,8 @@ class Diagnostics(Struct):
 
 
 _WORDS = {
+    "events_not_counted": ("event not counted", "events not counted"),
+    "counter_readings": ("reading of a counter", "readings of counters"),
     "unfinished_file": ("unfinished recording", "unfinished recordings"),
     "file_cut": ("byte missing at the end of the file", "bytes missing at the end of the file"),
     "features_cut": ("header section missing at the end of the file", "header sections missing at the end of the file"),

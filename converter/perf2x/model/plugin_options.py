@@ -29,7 +29,7 @@ class Needs(Struct, frozen=True):
     """Whether it can show only samples that have times."""
     columns: frozenset[str] = frozenset()
     """Optional columns of Profile.samples that it takes: ``cpu``, ``cgroup``, ``data_src``, ``fields`` (of
-    tracepoints), ``latency`` (beside the values, where it is asked for)."""
+    tracepoints), ``latency`` (beside the values, where it is asked for); ``counts``: it shows what perf stat read."""
     threads: bool = True
     """Whether it tells threads of one name apart."""
     full_names: bool = False

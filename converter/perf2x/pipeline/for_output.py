@@ -70,6 +70,7 @@ def for_output(options: LoadOptions, name: str, needs: Needs, timeline: bool | N
         by_cpu=options.by_cpu or "cpu" in needs.columns,
         by_cgroup=options.by_cgroup or "cgroup" in needs.columns,
         by_data_src=options.by_data_src or "data_src" in needs.columns,
+        counts=options.counts or "counts" in needs.columns,
         tracepoint_fields=options.tracepoint_fields or "fields" in needs.columns,
         code=needs.code or options.code,
         as_recorded=needs.recorded or options.as_recorded,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from perf2x.analysis.recording_advice import ChainReport, advice, chain_report
-from perf2x.base.errors import OptionError
+from perf2x.base.errors import FormatError, OptionError
 from perf2x.base.files.remote import is_address
 from perf2x.model.diagnostics import Diagnostics, comment
 from perf2x.pipeline.datasets.stored_sessions import split_stored
@@ -66,11 +66,20 @@ def load(
         if context.options.as_recorded:
             _require_one_recording(sessions)
         parts = [part for session in sessions for part in session.parts]
-        _require_samples(sum(part.sample_count for part in parts), parts, context)
+        if not _are_counts(parts):
+            _require_samples(sum(part.sample_count for part in parts), parts, context)
         loaded = _load_session(sessions[0], context) if len(sessions) == 1 else _fold_sessions(sessions, context)
         _require_samples(len(loaded.profile.samples), parts, context)
         loaded = _with_listings(_with_remarks(loaded), context)
         return replace(loaded, profile=replace(loaded.profile, original=original))
+
+
+def _are_counts(parts: Sequence[SessionPart]) -> bool:
+    """Whether perf stat recorded all inputs; FormatError where others have samples."""
+    counted = [part.source for part in parts if part.counts]
+    if counted and len(counted) < len(parts):
+        raise FormatError(f"{counted[0]}: perf stat record counted it, the others have samples, which do not add up")
+    return bool(counted)
 
 
 def _with_listings(loaded: Loaded, context: LoadContext) -> Loaded:
@@ -139,7 +148,8 @@ def _load_session(session: SessionInput, context: LoadContext) -> Loaded:
         profile, deferred, unwound = recording.stitched(selection, context)
     else:
         profile, deferred, unwound = stitch_session(recording, selection, context)
-    has_others = options.value or options.data_objects or "hardware_trace" in recording.session.features
+    counts = recording.session.counts or "hardware_trace" in recording.session.features
+    has_others = options.value or options.data_objects or counts
     chains = ChainReport() if has_others else chain_report(profile, recording.session)
     profile, reports = with_times_used(profile, recording, selection, context)
     profile = _count_code(_keep_events(profile, context), recording, selection, context)
@@ -196,7 +206,8 @@ def _keep_events(profile: Profile, context: LoadContext) -> Profile:
         return profile
     from perf2x.transforms.filters.choice import keep_events
 
-    return keep_events(profile, context.options.events, context.unmatched)
+    kept = keep_events(profile, context.options.events, context.unmatched)
+    return replace(profile, default_event=kept.default_event) if context.options.beside else kept
 
 
 def _count_code(profile: Profile, recording: Recording, selection: Selection, context: LoadContext) -> Profile:

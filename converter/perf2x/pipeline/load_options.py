@@ -41,11 +41,15 @@ class LoadOptions(Struct, frozen=True):
     """False: only count samples; stacks are read only to tell what became of deferred or copied ones."""
     tracepoint_fields: bool = False
     """Whether samples of a timeline carry the fields of their tracepoint."""
+    counts: bool = False
+    """Whether what perf stat record counted is read, as samples without stacks."""
     deferred_missing: str = "mark"
     merge_callchains: bool = True
     """False: leave deferred user chains where they are and mark the samples that wait for one."""
     events: tuple[str, ...] = ()
     """Names or globs of the events to keep; empty: all."""
+    beside: bool = False
+    """Whether the other events stay, too, behind those to keep."""
     choice: Choice = field(default_factory=Choice)
     """The part of the recording to take."""
     grouping: Grouping = field(default_factory=Grouping)

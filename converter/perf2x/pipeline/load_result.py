@@ -20,13 +20,20 @@ from perf2x.transforms.pairs.pair_times import PairReport
 from perf2x.transforms.scheduling.wait_rows import WaitReport
 
 
-class EventCount(Struct, frozen=True):
+class EventCount(Struct, frozen=True, omit_defaults=True):
     """One event, its samples and the sum of their values."""
 
     name: str
     samples: int
     value: int
     unit: str
+    readings: int = 0
+    """Readings of perf stat, where there are these and no samples."""
+
+    @property
+    def rows(self) -> int:
+        """Samples, or readings."""
+        return self.samples or self.readings
 
 
 class Loaded(Struct, frozen=True):
@@ -82,7 +89,7 @@ def event_counts(profile: Profile) -> tuple[EventCount, ...]:
     counts = []
     for index, event in enumerate(profile.events):
         rows = np.flatnonzero(samples.event == index)
-        counts.append(
-            EventCount(event.name, int(samples.count[rows].sum()), int(samples.value[rows].sum()), event.unit)
-        )
+        number, value = int(samples.count[rows].sum()), int(samples.value[rows].sum())
+        sampled, read = (0, number) if event.is_count else (number, 0)
+        counts.append(EventCount(event.name, sampled, value, event.unit, read))
     return tuple(counts)

@@ -42,6 +42,8 @@ def reason(recorded: int, has_events: bool, counts: Mapping[str, Count]) -> str:
         return found
     if "unfinished_file" in counts:
         return "perf record was killed before it wrote a sample"
+    if "counter_readings" in counts:
+        return "perf stat was killed before it ended a round of readings"
     if not has_events:
         return "the file names no event"
     if "hardware_trace" in counts:

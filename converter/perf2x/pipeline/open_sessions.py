@@ -15,8 +15,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from perf2x.base.errors import OptionError
-from perf2x.model.recording.events import Recording, Session
+from perf2x.base.errors import FormatError, OptionError
+from perf2x.model.recording.events import COUNTED, Recording, Session
 from perf2x.pipeline.load_options import LoadContext
 
 MOST_OPEN = 16
@@ -42,6 +42,8 @@ class SessionPart(Struct, frozen=True):
     has_events: bool
     recording: Recording | None
     """None: it is opened again."""
+    counts: bool = False
+    """perf stat recorded it."""
 
 
 class SessionInput(Struct, frozen=True):
@@ -85,9 +87,10 @@ def _groups(inputs: Sequence[Input], context: LoadContext) -> Iterator[list[Sess
         recording = _open(one, context)
         session = recording.session
         keep = number < MOST_OPEN or not _can_reopen(one.path)
-        part = SessionPart(
-            one, session.source, recording.sample_count, bool(session.events), recording if keep else None
-        )
+        if session.counts and not context.options.counts:
+            raise FormatError(f"{session.source}: no samples: {COUNTED}")
+        held = recording if keep else None
+        part = SessionPart(one, session.source, recording.sample_count, bool(session.events), held, session.counts)
         group = groups.setdefault(_key(session) if len(inputs) > 1 else b"", [])
         _check_joinable(group, part)
         group.append(part)

@@ -10,8 +10,10 @@ from msgspec.structs import replace
 
 from perf2x.analysis.diff.changed_rows import DiffTable, Shown, Work
 from perf2x.analysis.diff.changes import Change, Comparison, scaled
+from perf2x.analysis.diff.column_changes import ColumnChange
 from perf2x.analysis.diff.matching_events import renamed
 from perf2x.analysis.diff.matching_objects import match_objects
+from perf2x.analysis.event_columns import EventColumn, event_columns
 from perf2x.analysis.totals import totals
 from perf2x.base.errors import OptionError, SettingError
 from perf2x.model.profile.profile import find_event
@@ -52,7 +54,7 @@ class PairOptions(Struct, frozen=True):
         if self.work_event and options.value:
             replaces = f" {options.value} replaces; give "
             raise SettingError("", "per_value", " adds up periods, which ", "value", replaces, "per", " the counts")
-        more = (self.work_event,) if self.work_event and options.events else ()
+        more = (self.work_event,) if self.work_event and options.events and not options.beside else ()
         return replace(options, events=(*options.events, *more))
 
 
@@ -96,11 +98,24 @@ class RecordingPair:
         profile = self.after.profile
         return scaled(profile, [self.factor] * len(profile.events)) if self.work else profile
 
-    def table(self, shown: Shown, changes: Iterable[Change]) -> DiffTable:
-        """The rows of ``changes`` to show."""
-        periods = self.periods.compared(shown.by) if self.periods else None
+    def table(self, shown: Shown, changes: Iterable[Change], columns: Sequence[str] = ()) -> DiffTable:
+        """The rows of ``changes`` to show, with other ``columns``."""
+        beside = list(self._columns(shown.by, columns))
         compared = self.compared(shown.by)
-        return DiffTable(compared, changes, shown, self.sources, periods, self.notes, self.renamed_objects, self.work)
+        return DiffTable(compared, changes, shown, self.sources, beside, self.notes, self.renamed_objects, self.work)
+
+    def _columns(self, by: str, names: Sequence[str]) -> Iterator[ColumnChange]:
+        """Columns of other events and ratios; of latencies their periods."""
+        if self.periods:
+            found = self.periods.compared(by)
+            sides = [EventColumn("period", (), tables=(one,)) for one in (found.before, found.after)]
+            yield ColumnChange(sides[0], sides[1], found.scale)
+        value = "latency" if self.periods else self.value
+        before = event_columns(self.before.profile, by, value, names)
+        after = event_columns(self.after.profile, by, value, [one.name for one in before])
+        for one, other in zip(before, after, strict=True):
+            costs = Comparison(one.tables[0], other.tables[0], self.normalize, self.factor)
+            yield ColumnChange(one, other, costs.scale)
 
     def _compare(self, by: str) -> Comparison:
         kind = "function" if by == "share" else by
@@ -129,7 +144,7 @@ def load_pair(
     from perf2x.pipeline.load import load
 
     before, after = (load(source, how.to_load(options), progress) for source in sources)
-    return pair_of(sources, (before, after), value, how, options.events)
+    return pair_of(sources, (before, after), value, how, () if options.beside else options.events)
 
 
 def pair_of(

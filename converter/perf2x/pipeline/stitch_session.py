@@ -91,6 +91,7 @@ def _wanted_columns(options: LoadOptions, stacks: bool) -> Want:
     from perf2x.model.recording.events import Want
 
     want = Want.CHAIN if stacks else Want(0)
+    want |= Want.COUNTS if options.counts else Want(0)
     want |= Want.MEMORY if options.by_data_src else Want(0)
     return want | Want.CGROUP if options.keeps_cgroup else want
 

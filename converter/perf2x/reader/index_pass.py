@@ -26,6 +26,7 @@ from perf2x.reader.records.decoders import DECODERS
 from perf2x.reader.records.field_cursor import FieldCursor, as_i32
 from perf2x.reader.records.record_types import RECORD_NAMES, SESSION_RECORDS
 from perf2x.reader.records.sample_decoder import SampleLayout, sample_layout, words_before_read
+from perf2x.reader.records.stat_readings import note_counts, with_thread_names
 from perf2x.reader.records.variable_fields import CounterReadings, DeliveredSamples, GroupReadSplitter, read_values
 from perf2x.reader.session_builder import SessionBuilder
 from perf2x.reader.sideband_decoder import SidebandDecoder
@@ -132,6 +133,10 @@ class _Collector:
             self.counts[kind] = self.counts.get(kind, 0) + number
         delivered = self._splitter.finish(len(self._owners)) if self._splitter.parts else None
         session, sideband = self._builder.session(), self._sideband.finish(self.counts, stream.end)
+        samples = _count_samples(session, self._owners, delivered)
+        if len(sideband.readings) and not samples:
+            session, sideband = replace(session, counts=True), with_thread_names(sideband, session)
+            note_counts(sideband, session, self._diagnostics)
         if session.recorded_files:
             names = list(map(shown_path, sideband.mmaps.filename))
             sideband = replace(sideband, mmaps=replace(sideband.mmaps, filename=names))
@@ -139,7 +144,7 @@ class _Collector:
             session=session,
             sideband=sideband,
             stream=stream,
-            sample_count=_count_samples(session, self._owners, delivered),
+            sample_count=samples,
             owners=self._owners,
             others=self._others,
             delivered=delivered,

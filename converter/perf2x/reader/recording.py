@@ -36,6 +36,7 @@ from perf2x.reader.records.decoders import decode_records, read_trailer
 from perf2x.reader.records.field_cursor import FieldCursor
 from perf2x.reader.records.off_cpu_samples import is_off_cpu, override_off_cpu
 from perf2x.reader.records.sample_decoder import SampleLayout, decode_samples, sample_layout
+from perf2x.reader.records.stat_readings import delivered_readings
 from perf2x.reader.records.variable_fields import DeliveredSamples
 
 
@@ -94,6 +95,10 @@ class PerfRecording(Struct, frozen=True, eq=False):
 
     def samples(self, want: Want, shard: Shard = ALL) -> Iterator[Samples]:
         """Yield the batches of a shard in file order."""
+        if self.session.counts:
+            if Want.COUNTS in want and shard.number == 0:
+                yield delivered_readings(self.sideband, self.session)
+            return
         for number, block in self._index.stream.blocks(self._index.others, shard):
             owners = self._index.owners[number].astype(np.int32)
             if owners.min(initial=0) < 0:

@@ -50,6 +50,8 @@ class SessionBuilder(Struct):
     """Kind of hardware trace, from AUXTRACE_INFO."""
     ticks: dict[str, int] = field(default_factory=dict)
     """Clock of the processor in nanoseconds, from TIME_CONV."""
+    thread_map: list[tuple[int, str]] = field(default_factory=list)
+    aggregation: int = -1
     recorded_files: dict[str, RecordedFile] = field(default_factory=dict)
     kallsyms: bytes = b""
     _named: set[int] = field(default_factory=set)
@@ -145,19 +147,28 @@ class SessionBuilder(Struct):
                 self._add_build_id(misc, payload)
             elif kind == UserRecordType.HEADER_EVENT_TYPE:
                 self.features.setdefault("event_types", {})[section.u64()] = text(section.take(section.left))
-            elif kind == UserRecordType.AUXTRACE_INFO:
-                number, _ = section.numbers("II")
-                self.trace = hardware_trace(number, section.numbers(f"{section.left // 8}Q"))
-            elif kind == UserRecordType.TIME_CONV:
-                self.ticks = dict(zip(("shift", "mult", "zero"), section.numbers("QQQ"), strict=True))
-                if section.left >= _SHORT_CLOCK:
-                    self.ticks |= dict(zip(("cycles", "mask", "_", "short"), section.numbers("QQBB"), strict=True))
+            elif kind in (UserRecordType.AUXTRACE_INFO, UserRecordType.TIME_CONV):
+                self._add_trace(kind, section)
+            elif kind == UserRecordType.THREAD_MAP:
+                self.thread_map = [(tid if -1 < tid < _MOST_TIDS else -1, comm) for tid, comm in thread_map(section)]
+            elif kind == UserRecordType.STAT_CONFIG:
+                self.aggregation = dict(stat_config(section)).get(0, -1)
             elif kind == SimpleperfRecordType.SIMPLEPERF_EVENT_ID:
                 for _ in range(section.fitting(section.u64(), 16)):
                     self.events.own(*section.numbers("QQ"))
         except SectionError as error:
             where = f"{RECORD_NAMES[kind]}: {error}"
             self.diagnostics.add("records_malformed", Severity.LOSS, "A record is cut short or damaged.", where=where)
+
+    def _add_trace(self, kind: int, section: SectionReader) -> None:
+        """Add a fact on hardware trace: its kind, or what its ticks are in time."""
+        if kind == UserRecordType.AUXTRACE_INFO:
+            number, _ = section.numbers("II")
+            self.trace = hardware_trace(number, section.numbers(f"{section.left // 8}Q"))
+            return
+        self.ticks = dict(zip(("shift", "mult", "zero"), section.numbers("QQQ"), strict=True))
+        if section.left >= _SHORT_CLOCK:
+            self.ticks |= dict(zip(("cycles", "mask", "_", "short"), section.numbers("QQBB"), strict=True))
 
     def _add_streamed_feature(self, number: int, data: bytes) -> None:
         """Add a feature section unless it is the end mark, an empty one numbered with the writer's HEADER_LAST_FEATURE.
@@ -218,6 +229,7 @@ class SessionBuilder(Struct):
         self._join_groups()
         if self.trace:
             self.features["hardware_trace"] = self.trace | ({"clock": self.ticks} if self.ticks else {})
+        clock = clock if clock and clock["wall_clock_ns"] else None  # perf stat does not look at it
         clock_id = clock["clockid"] if clock else next((e.clockid for e in self.events.events), -1)
         return Session(
             source=self.source,
@@ -236,10 +248,27 @@ class SessionBuilder(Struct):
             build_ids=with_vdso(self.build_ids),
             features=self.features,
             kcore_dir=self.kcore_dir,
+            thread_map=tuple(self.thread_map),
+            aggregation=self.aggregation,
             recorded_files=self.recorded_files,
             kallsyms=self.kallsyms,
             has_call_addresses="simpleperf_meta_info" in known,
         )
+
+
+_MOST_TIDS = 1 << 31
+
+
+def thread_map(section: SectionReader) -> list[tuple[int, str]]:
+    """struct { u64 nr; struct { u64 pid; char comm[16]; } entries[nr]; }: signed ids of threads, and names."""
+    return [
+        (pid, text(comm)) for pid, comm in (section.numbers("q16s") for _ in range(section.fitting(section.u64(), 24)))
+    ]
+
+
+def stat_config(section: SectionReader) -> list[tuple[int, int]]:
+    """struct { u64 nr; struct { u64 tag, val; } data[nr]; }."""
+    return [section.numbers("QQ") for _ in range(section.fitting(section.u64(), 16))]
 
 
 def _wall_clock_offset(clock: Mapping[str, int] | None, clock_id: int) -> int | None:

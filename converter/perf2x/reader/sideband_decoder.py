@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 from msgspec import Struct, field
 
+from perf2x.base.abi.perffile import UserRecordType
 from perf2x.base.columnar.arrays import I64, Bools, ColumnTable, column_type
 from perf2x.base.columnar.interner import RaggedInterner
 from perf2x.base.columnar.ragged import Ragged, SharedRows, concatenate, join_columns
@@ -150,7 +151,7 @@ class SidebandDecoder:
         columns["event"] = np.full(len(block.sizes), owner, np.int32)
         if "owner_id" in columns:
             columns["event"] = self._events.owners_of(columns["owner_id"])
-        if not has_trailer(event):
+        if not has_trailer(event) and kind != UserRecordType.STAT_ROUND:
             columns["time"] = self._clock.at(columns["position"], columns.get("own_time"))
         table = DECODERS[kind].table
         self._tables.setdefault(table, TableBuilder(TABLES[table])).append(columns, ~bad)

@@ -178,7 +178,7 @@ def build_process_history(
     deferred = sideband.deferred
     deferred_rank = order.rank(deferred.time, deferred.position)
     mappings = merge_mappings(mmaps, session, per_process)
-    has_time = any(event.sample_type & SampleType.TIME for event in session.events)
+    has_time = session.counts or any(event.sample_type & SampleType.TIME for event in session.events)
     return ProcessHistory(
         sideband=sideband,
         mmaps=mmaps,

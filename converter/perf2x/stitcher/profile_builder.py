@@ -65,7 +65,7 @@ def build_profile(session: Session, history: ProcessHistory, result: StitchResul
         samples = _timeline_samples(result.timeline, thread_rank, leaf, name_cgroups)
     return Profile(
         strings=strings.table(),
-        events=profile_events(session.events),
+        events=profile_events(session.events, is_count=session.counts),
         threads=threads,
         mappings=mappings,
         functions=functions,
@@ -224,11 +224,12 @@ def _profile_meta(session: Session, totals: SampleTotals) -> Meta:
     )
 
 
-def profile_events(events: Sequence[Event]) -> tuple[ProfileEvent, ...]:
+def profile_events(events: Sequence[Event], *, is_count: bool = False) -> tuple[ProfileEvent, ...]:
     """Convert events to the profile's terms, each with the event that reads it."""
     reads = [_is_read_by_leader(event) and not _is_read_by_leader(events[event.group_leader]) for event in events]
     leaders = [event.group_leader if read else -1 for event, read in zip(events, reads, strict=True)]
-    return tuple(profile_event(event, leader) for event, leader in zip(events, leaders, strict=True))
+    found = (profile_event(event, leader) for event, leader in zip(events, leaders, strict=True))
+    return tuple(replace(event, is_count=is_count) for event in found)
 
 
 def profile_event(event: Event, leader: int = -1) -> ProfileEvent:

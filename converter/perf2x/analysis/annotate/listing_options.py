@@ -25,5 +25,7 @@ class ListingOptions(Struct, frozen=True):
     syntax: str = "att"
     around: int = 10
     """Lines to show before and after one with a cost."""
+    columns: tuple[str, ...] = ()
+    """Other events, and ratios, as in tables."""
     value: str = ""
     """``period`` or ``samples`` of the default event; empty: both, of all events."""

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from perf2x.analysis.annotate.line_costs import LineSums, entries_of, function_totals, line_sums, stack_weights
 from perf2x.analysis.annotate.listing_options import ListingOptions
 from perf2x.analysis.annotate.source_lines import Sources
+from perf2x.analysis.event_columns import measures_beside
 from perf2x.analysis.totals import Total, totals
 from perf2x.base.columnar.arrays import I64
 from perf2x.base.errors import OptionError
@@ -29,7 +30,7 @@ def make_listings(
 
     OptionError for a function that there is not, and for instructions without capstone.
     """
-    measures = measures_of(profile, options.value)
+    measures = (*measures_of(profile, options.value), *measures_beside(profile, options.columns))
     chosen = choose_functions(profile, options)
     frames, stacks = location_frames(profile), stack_weights(profile, measures)
     entries = entries_of(profile, frames, function_of_frame(frames, chosen))

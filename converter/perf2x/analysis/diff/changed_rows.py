@@ -5,7 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec import Struct
 
 from perf2x.analysis.diff.changes import Change, Comparison
-from perf2x.analysis.result_table import ResultTable
+from perf2x.analysis.diff.column_changes import ColumnChange
+from perf2x.analysis.result_table import COLUMNS, ResultTable
 from perf2x.model.number_format import format_amount, format_change, plural
 
 _SMALLEST_PART = 2000
@@ -13,7 +14,6 @@ _SMALLEST_PART = 2000
 Work = tuple[float, float]
 """Units of work that the program did in either recording."""
 _SIDES = ("before", "after")
-COLUMNS = ("self", "total")
 
 
 class Shown(Struct, frozen=True):
@@ -36,7 +36,7 @@ class DiffTable(ResultTable):
         changes: Iterable[Change],
         shown: Shown,
         sources: tuple[str, str],
-        periods: Comparison | None = None,
+        beside: Sequence[ColumnChange] = (),
         notes: Sequence[str] = (),
         renamed_objects: Sequence[tuple[str, str]] = (),
         work: Work | None = None,
@@ -46,7 +46,7 @@ class DiffTable(ResultTable):
         self.comparison = comparison
         self.whole = comparison.before
         self.nothing = f"no {shown.by} changed"
-        self.rows = moved[: shown.limit or None]
+        self.rows: list[Change] = moved[: shown.limit or None]
         self.by = shown.by
         self.sort = shown.sort
         self.unmoved = len(found) - len(moved)
@@ -58,9 +58,8 @@ class DiffTable(ResultTable):
         """Names before and after of objects that are one in the table."""
         self.work = work
         """Units of work on both sides, by which costs are compared."""
-        self.periods = None if periods is None else _same_rows(periods, self.rows)
-        """The same rows by period, where the values are latencies."""
-        self.period_whole = 0 if periods is None else periods.before.whole
+        self.beside = beside
+        """Other events and ratios; of latencies their periods."""
 
     @property
     def measured(self) -> str:
@@ -79,7 +78,7 @@ class DiffTable(ResultTable):
     @property
     def columns(self) -> Mapping[str, Sequence[object]]:
         """Columns ``name`` and ``object``, and of ``self`` and ``total`` each ``_before``, ``_after``, ``_change_low``,
-        ``_change_high``, ``_significant``; of latencies ``self_period_before`` …
+        ``_change_high``, ``_significant``; of other columns ``self_X_before`` …, of latencies ``self_period_before`` …
         """
         found: dict[str, Sequence[object]] = {
             "name": [row.name for row in self.rows],
@@ -90,9 +89,7 @@ class DiffTable(ResultTable):
             for place, end in enumerate(("low", "high")):
                 found[f"{column}_change_{end}"] = [rounded(row.interval(column))[place] for row in self.rows]
             found[f"{column}_significant"] = [row.significant(column) for row in self.rows]
-        for column in COLUMNS if self.periods else ():
-            found |= _sides(f"{column}_period", self.periods or (), column)
-        return found
+        return found | self.columns_beside
 
     @property
     def shown(self) -> Mapping[str, Sequence[str]]:
@@ -100,6 +97,7 @@ class DiffTable(ResultTable):
         changes = {
             column: [change_text(row, column, self.comparison.before.whole) for row in self.rows] for column in COLUMNS
         }
+        changes |= self.texts_beside
         return changes | {"object": [row.object for row in self.rows], self.by: [row.name for row in self.rows]}
 
 
@@ -140,8 +138,3 @@ def _sides(name: str, rows: Sequence[Change], column: str) -> dict[str, Sequence
     """The values of ``self`` or ``total`` before and after, in two columns."""
     field = "own" if column == "self" else column
     return {f"{name}_{side}": [getattr(row, f"{field}_{side}") for row in rows] for side in _SIDES}
-
-
-def _same_rows(periods: Comparison, rows: Sequence[Change]) -> list[Change]:
-    found = {(row.name, row.object): row for row in periods.changes()}
-    return [found[row.name, row.object] for row in rows]

@@ -36,7 +36,24 @@ def quantile(confidence: float, comparisons: int = 1) -> float:
 
 def interval(before: Measured, after: Measured, deviations: float) -> Interval:
     """Limits of ``after`` less ``before``."""
-    return _difference(before, after, limits(before, deviations), limits(after, deviations))
+    return difference_limits(before.value, after.value, limits(before, deviations), limits(after, deviations))
+
+
+def ratio_interval(part: Measured, whole: Measured, deviations: float) -> Interval | None:
+    """Limits of ``part`` by ``whole`` that were sampled apart (MOVER-R of Donner and Zou, 2012).
+
+    None where so few samples say what ``whole`` is that there is no limit: fewer than eight for 95 %.
+    """
+    (least, most), product = limits(whole, deviations), part.value * whole.value
+    if least <= 0 or most >= 2 * whole.value:
+        return None
+
+    def limit(own: float, other: float, sign: int) -> float:
+        scale = other * (2 * whole.value - other)
+        return (product + sign * math.sqrt(max(product**2 - own * (2 * part.value - own) * scale, 0.0))) / scale
+
+    low, high = limits(part, deviations)
+    return max(limit(low, most, -1), 0.0), limit(high, least, 1)
 
 
 def share_interval(
@@ -45,14 +62,15 @@ def share_interval(
     """Limits of the difference between two parts of equal wholes, where the rest loses what a part gains."""
     limits_before = _share_limits(before, before_whole, deviations)
     limits_after = _share_limits(after, after_whole, deviations)
-    return _difference(before, after, limits_before, limits_after)
+    return difference_limits(before.value, after.value, limits_before, limits_after)
 
 
-def _difference(before: Measured, after: Measured, limits_before: Interval, limits_after: Interval) -> Interval:
-    change = after.value - before.value
+def difference_limits(before: float, after: float, limits_before: Interval, limits_after: Interval) -> Interval:
+    """Limits of ``after`` less ``before``, from those of either."""
+    change = after - before
     return (
-        change - math.hypot(after.value - limits_after[0], limits_before[1] - before.value),
-        change + math.hypot(limits_after[1] - after.value, before.value - limits_before[0]),
+        change - math.hypot(after - limits_after[0], limits_before[1] - before),
+        change + math.hypot(limits_after[1] - after, before - limits_before[0]),
     )
 
 

@@ -12,7 +12,7 @@ from msgspec import Struct, field
 from perf2x.analysis.dump.field_text import event_line, header_line, record_fields, sample_fields
 from perf2x.analysis.dump.kernel_records import record_text
 from perf2x.analysis.dump.sample_text import sample_lines
-from perf2x.analysis.dump.user_records import user_record_text
+from perf2x.analysis.dump.user_records import FIXED_FIELDS, user_record_text
 from perf2x.base.abi.uapi import RecordType, SampleType
 from perf2x.base.columnar.arrays import I64, Bools
 from perf2x.base.columnar.unique import rows_by, unique
@@ -162,7 +162,7 @@ def _record_texts(block: Block, session: SessionBuilder, chosen: Bools) -> dict[
         rows = np.flatnonzero((types == kind) & chosen)
         if kind == RecordType.SAMPLE:
             texts |= _sample_texts(block, session, rows)
-        elif kind in DECODERS:
+        elif kind in DECODERS and kind not in FIXED_FIELDS:
             texts |= _sideband_texts(block, session, rows, kind)
         else:
             texts |= {row: _RecordText(user_record_text(kind, block.payload(row), session)) for row in rows.tolist()}

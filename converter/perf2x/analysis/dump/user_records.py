@@ -12,7 +12,7 @@ from perf2x.base.abi.perffile import EventUpdate, Feature, UserRecordType
 from perf2x.base.abi.uapi import RecordType
 from perf2x.reader.header.event_attributes import parse_attr
 from perf2x.reader.header.section_reader import SectionError, SectionReader, text
-from perf2x.reader.session_builder import SessionBuilder
+from perf2x.reader.session_builder import SessionBuilder, stat_config, thread_map
 
 FIXED_FIELDS: dict[int, tuple[tuple[str, str], ...]] = {
     RecordType.READ: (("pid", "I"), ("tid", "I"), ("value", "Q")),
@@ -85,10 +85,9 @@ def _as_signed64(number: int) -> int:
 
 
 def _thread_map_text(section: SectionReader, session: SessionBuilder) -> str:
-    count = section.u64()
-    threads = [section.numbers("Q16s") for _ in range(section.fitting(count, 24))]
-    listed = ", ".join(f"{_as_signed64(pid)}:{text(comm)}".rstrip(":") for pid, comm in threads)
-    return f" nr: {count} thread{'s' if count > 1 else ''}: {listed}"
+    threads = thread_map(section)
+    listed = ", ".join(f"{pid}:{comm}".rstrip(":") for pid, comm in threads)
+    return f" nr: {len(threads)} thread{'s' if len(threads) > 1 else ''}: {listed}"
 
 
 def _cpu_map_text(section: SectionReader, session: SessionBuilder) -> str:
@@ -104,9 +103,7 @@ def _cpu_map_text(section: SectionReader, session: SessionBuilder) -> str:
 
 
 def _stat_config_text(section: SectionReader, session: SessionBuilder) -> str:
-    count = section.u64()
-    pairs = [section.numbers("QQ") for _ in range(section.fitting(count, 16))]
-    return " " + ", ".join(f"{tag}: {value}" for tag, value in pairs)
+    return " " + ", ".join(f"{tag}: {value}" for tag, value in stat_config(section))
 
 
 def _event_update_text(section: SectionReader, session: SessionBuilder) -> str:

@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from perf2x.analysis.annotate.listing_options import ListingOptions
 from perf2x.analysis.annotate.make_listings import choose_functions
+from perf2x.analysis.event_columns import EventColumn, event_columns
 from perf2x.analysis.top_rows import sort_rows
 from perf2x.analysis.totals import Total, Totals, lines_of_frames, totals, weights
 from perf2x.base.abi.uapi import CpuMode
@@ -149,15 +150,18 @@ class ReportTables(Struct, frozen=True):
     """Cost of samples in the kernel."""
     idle: int
     """Cost of idle CPUs: samples of thread 0."""
+    beside: Sequence[EventColumn] = ()
+    """Other events and ratios, of functions."""
 
 
-def report_tables(profile: Profile, value: str, rows: int) -> ReportTables:
+def report_tables(profile: Profile, value: str, rows: int, columns: Sequence[str] = ()) -> ReportTables:
     """Return the first ``rows`` of every table of the event to see first; ``value`` as in ``totals``."""
+    beside = event_columns(profile, "function", value, columns)
     found = totals(profile, None, "function", value)
     by_self, by_total = _first(found.rows, "self", rows), _first(found.rows, "total", rows)
     objects, threads = (_first(totals(profile, None, kind, value).rows, "self", rows) for kind in ("object", "thread"))
     if not profile.events:
-        return ReportTables(found, by_self, by_total, objects, threads, {}, [], 0, 0)
+        return ReportTables(found, by_self, by_total, objects, threads, {}, [], 0, 0, beside)
     held, weight = _samples(profile, value)
     tree = call_tree(profile, held, weight)
     wanted = list(dict.fromkeys((row.name, row.object) for row in [*by_self, *by_total]))[:MOST]
@@ -165,6 +169,7 @@ def report_tables(profile: Profile, value: str, rows: int) -> ReportTables:
         found, by_self, by_total, objects, threads, callers_of(tree, wanted), hot_paths(tree, _LEAST_OF_PATH, rows),
         int(weight[_in_kernel(profile, held)].sum()),
         int(weight[profile.threads.pid[profile.samples.thread[held]] == 0].sum()),
+        beside,
     )  # fmt: skip
 
 

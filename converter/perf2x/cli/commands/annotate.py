@@ -1,11 +1,12 @@
 """``perf2x annotate``: what each source line or instruction of a function costs."""
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
-from perf2x.base.errors import OptionError
+from perf2x.base.errors import OptionError, SettingError
 from perf2x.cli.messages import print_message
 from perf2x.cli.option_groups import Without, load_options, with_groups
 from perf2x.cli.options.filter_options import FilterFlags
@@ -14,7 +15,7 @@ from perf2x.cli.options.input_options import DEFAULT, Inputs, Quiet, UnpackFlags
 from perf2x.cli.options.name_options import SymbolFlags
 from perf2x.cli.options.source_options import ListingFlags
 from perf2x.cli.options.stack_options import StackFlags
-from perf2x.cli.options.table_options import PrintFlags
+from perf2x.cli.options.table_options import Columns, PrintFlags
 from perf2x.cli.progress import progress_bar
 
 Function = Annotated[
@@ -30,6 +31,7 @@ def annotate(
     *,
     listing: Annotated[ListingFlags, Without("hottest")],
     value: Value = "period",
+    columns: Columns = None,
     form: Annotated[PrintFlags, Without("format")],
     chosen: FilterFlags,
     grouping: Annotated[GroupingFlags, Without("root", "merge_threads", "fold_recursion", "anonymize")],
@@ -53,15 +55,19 @@ def annotate(
     if not inputs and not Path(DEFAULT).exists() and Path(function).exists():
         raise OptionError(f"the function comes first: perf2x annotate FUNCTION {function}")
     sources = recordings(inputs)
-    wanted = listing.options(function, value)
-    options = load_options(chosen, grouping, stacks, symbols, unpacking, listings=wanted)
+    if columns and value != "period":
+        raise SettingError("", "columns", " shows what events counted; leave out ", "value")
+    wanted = listing.options(function, value, columns or ())
+    options = load_options(chosen, grouping, stacks, symbols, unpacking, listings=wanted, beside=bool(columns))
     with progress_bar(quiet) as progress:
         loaded = load(sources, options, progress)
     if loaded.profile.listings is None or not loaded.profile.listings.functions:
         raise OptionError(f"no function {function!r}: the recording has no samples")
     profile = loaded.profile
     screen = standard_output(wide=form.wide)
-    print_report_text(listing_json(profile) if form.as_json else listing_lines(profile, screen))
+    print_report_text(
+        (listing_json if form.as_json else partial(listing_lines, screen=screen))(profile, columns=columns or ())
+    )
     if quiet:
         return
     for line in verbose_lines(loaded) if verbose else quality_lines(loaded):

@@ -33,7 +33,7 @@ def diff(
     after: After,
     *,
     file: DifferenceFlags,
-    rows: ChangeFlags,
+    rows: Annotated[ChangeFlags, Hidden("columns")],
     compared: ComparisonFlags,
     matched: MatchFlags,
     form: Annotated[PrintFlags, Hidden("wide")],
@@ -72,7 +72,7 @@ def diff(
         print_message(f"perf2x: {line}")
     comparison = pair.compared(rows.by)
     changes = verdict.with_intervals(comparison.changes(gate.confidence), rows.by, rows.sort)
-    table = pair.table(Shown(rows.by, rows.sort, rows.limit, rows.show_all), changes)
+    table = pair.table(Shown(rows.by, rows.sort, rows.limit, rows.show_all), changes, rows.columns or ())
     written = write_difference(file_format, file.output, pair) if file_format else ""
     if file.output != STDOUT:
         outcome = Verdict.of(compared.fail_above, [], verdict, comparison) if compared.fail_above else None

@@ -53,13 +53,13 @@ def info(
 
     recordings([source])
     looked_up = symbols.options() if with_symbols or symbols != SymbolFlags() else None
-    options = load_options(unpacking, symbols=looked_up, stacks=looked_up is not None)
+    options = load_options(unpacking, symbols=looked_up, stacks=looked_up is not None, counts=True)
     with progress_bar(quiet) as progress:
         loaded = load(source, options, progress)
         with limit_unpacking(options.max_unpacked):
             reasons = _missing_name_reasons(loaded, looked_up, progress) if verbose and looked_up is not None else None
     print_report(info_report(loaded, reasons), form.shape)
-    if not loaded.samples:
+    if not loaded.samples and not loaded.recording.session.counts:
         _tell_empty(loaded, quiet)
 
 

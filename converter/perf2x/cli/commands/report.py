@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 def report(
     inputs: Inputs = None,
     *,
-    shown: ReportFlags,
+    shown: Annotated[ReportFlags, Hidden("columns")],
     compared: Annotated[ComparisonFlags, Hidden("normalize", "per")],
     matched: MatchFlags,
     gates: Annotated[GateFlags, Without("stats")],
@@ -54,7 +54,7 @@ def report(
 
     check_size(shown.max_bytes)
     sources, gate = recordings(inputs), DiffGate.of(compared)
-    options = load_options(chosen, grouping, stacks, symbols, unpacking)
+    options = load_options(chosen, grouping, stacks, symbols, unpacking, counts=True, beside=bool(shown.columns))
     check_gates(gates, options.symbols is not None)
     with progress_bar(quiet) as progress:
         loaded, pair = _loaded(sources, shown, compared, matched, options, progress)
@@ -65,7 +65,7 @@ def report(
     difference = partial(difference_facts, pair, growth, gate.confidence) if pair is not None and growth else None
     shape = shown.format or (standard_output() if is_terminal() else "markdown")
     size = (shown.limit, shown.max_bytes)
-    print_report_text(report_text(loaded, sources, shown.value, shape, *size, difference, verdict))
+    print_report_text(report_text(loaded, sources, shown.value, shape, *size, difference, verdict, shown.columns or ()))
     for line in verbose_lines(loaded) if verbose and not quiet else ():
         print_message(line)
     exit_for_failed_gates([*quality, *(growth.failures if growth else ())])

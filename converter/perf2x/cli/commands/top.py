@@ -25,7 +25,7 @@ def top(
     chosen: FilterFlags,
     grouping: Annotated[GroupingFlags, Hidden("root")],
     stacks: StackFlags,
-    symbols: SymbolFlags,
+    symbols: Annotated[SymbolFlags, Hidden("debug_dirs", "names")],
     unpacking: UnpackFlags,
     quiet: Quiet = False,
     verbose: Verbose = False,
@@ -39,7 +39,7 @@ def top(
     sources = recordings(inputs)
     with progress_bar(quiet) as progress:
         loaded = load(sources, load_options(rows, chosen, grouping, stacks, symbols, unpacking), progress)
-    table = TopTable(loaded.profile, rows.by, rows.sort, rows.value, rows.limit)
+    table = TopTable(loaded.profile, rows.by, rows.sort, rows.value, rows.limit, rows.columns or ())
     report = top_report(table, sources)
     if rows.graph:
         from perf2x.cli.render.flame_lines import graph_lines

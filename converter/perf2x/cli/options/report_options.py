@@ -5,6 +5,8 @@ from typing import Annotated, ClassVar, Literal
 from msgspec import Struct
 from typer import Option
 
+from perf2x.cli.options.table_options import Columns
+
 
 class ReportFlags(Struct, frozen=True):
     """Contents and size of a report."""
@@ -21,3 +23,4 @@ class ReportFlags(Struct, frozen=True):
         int, Option(metavar="N", min=1, help="Maximum size of the report; tables and names become shorter to fit.")
     ] = 60_000
     value: Annotated[Literal["period", "samples"], Option(help="What to count.")] = "period"
+    columns: Columns = None

@@ -1,5 +1,6 @@
 """Options for source lines and instructions."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
@@ -54,7 +55,7 @@ class ListingFlags(Struct, frozen=True):
                 raise SettingError("", setting, " needs code to show: --source, --source-dir or --assembly")
         return {}
 
-    def options(self, function: str, value: str) -> "ListingOptions":
+    def options(self, function: str, value: str, columns: Sequence[str] = ()) -> "ListingOptions":
         """Options for one function; instructions stand alone unless lines are asked for, too."""
         from perf2x.analysis.annotate.listing_options import ListingOptions
 
@@ -66,6 +67,7 @@ class ListingFlags(Struct, frozen=True):
             source_dirs=self.folders(),
             syntax=self.syntax,
             around=self.around,
+            columns=tuple(columns),
             value=value,
         )
 

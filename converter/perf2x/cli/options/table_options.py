@@ -7,6 +7,16 @@ from typer import Option
 
 from perf2x.base.errors import SettingError
 
+Columns = Annotated[
+    list[str] | None,
+    Option(
+        "--column",
+        metavar="NAME",
+        help="Add a column: another event, all of them, or a ratio of two: ipc, mpki (cache misses per 1,000 "
+        "instructions), mispredicts (per branch), A/B; repeatable.",
+    ),
+]
+
 
 class RowFlags(Struct, frozen=True):
     """Contents of a table of functions, objects or threads."""
@@ -26,11 +36,13 @@ class RowFlags(Struct, frozen=True):
         ),
     ] = "period"
 
+    columns: Columns = None
+
     def part(self) -> dict[str, Any]:
         """Fields of LoadOptions."""
         from perf2x.transforms.weights_and_mispredicts import value_options
 
-        return value_options(self.by, self.value)
+        return value_options(self.by, self.value) | {"beside": bool(self.columns)}
 
 
 class GraphFlags(RowFlags, frozen=True):
@@ -41,8 +53,8 @@ class GraphFlags(RowFlags, frozen=True):
     def check_graph(self, form: "PrintFlags") -> None:
         """Raise SettingError for what a flame graph does not show."""
         refused = {
-            "by": self.by != "function", "sort": self.sort != "self", "as_json": form.as_json,
-            "format": form.format != "table", "wide": form.wide,
+            "by": self.by != "function", "columns": bool(self.columns), "sort": self.sort != "self",
+            "as_json": form.as_json, "format": form.format != "table", "wide": form.wide,
         }  # fmt: skip
         for setting, given in refused.items() if self.graph else ():
             if given:

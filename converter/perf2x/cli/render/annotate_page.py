@@ -3,12 +3,14 @@
 from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from perf2x.analysis.event_columns import LineColumns, cell_text, event_columns
 from perf2x.cli.render.screen import Screen, heat
-from perf2x.cli.render.text_table import Column, number_column, table_lines
+from perf2x.cli.render.text_table import HEAD, Column, number_column, table_lines
 from perf2x.model.number_format import format_amount, format_percent
-from perf2x.model.printable_text import base_name, plain
-from perf2x.model.profile.listings import CodeListing, FunctionListing, InstructionCost, Listings, SourceListing
+from perf2x.model.printable_text import base_name, plain, short
+from perf2x.model.profile.listings import CodeListing, Costs, FunctionListing, InstructionCost, Listings, SourceListing
 from perf2x.model.profile.profile import Profile
 
 GAP = "⋮"
@@ -22,6 +24,8 @@ class Row(Struct, frozen=True):
     text: str
     own: int | None = None
     total: int = 0
+    costs: Costs = ()
+    """Self of each measure; empty: none."""
 
 
 class Scale(Struct, frozen=True):
@@ -31,6 +35,18 @@ class Scale(Struct, frozen=True):
     whole: int
     """Self of all lines or instructions of the listing."""
     largest: int
+    lines: LineColumns
+    """Other events and ratios."""
+
+    def beside(self, rows: Sequence[Row]) -> list[Column]:
+        """Columns of other events and ratios."""
+        cells = [self.lines.cells(row.costs) if row.costs else {} for row in rows]
+        return [
+            number_column(
+                short(one.name, HEAD), [cell_text(each[one.name], one.whole) if each else "" for each in cells]
+            )
+            for one in self.lines.columns
+        ]
 
     def cells(self, row: Row) -> tuple[str, str, str, str]:
         """Self, its share, total, and place of a row."""
@@ -40,15 +56,23 @@ class Scale(Struct, frozen=True):
         return own, format_percent(row.own, self.whole) if row.own else "", total, row.place
 
 
-def listing_lines(profile: Profile, screen: Screen) -> str:
+def listing_lines(profile: Profile, screen: Screen, columns: Sequence[str] = ()) -> str:
     """All listings as text."""
     listings = profile.listings
     assert listings is not None
     whole = whole_of(profile, listings)
-    return "\n".join(line for one in listings.functions for line in _function_lines(one, profile, whole, screen)) + "\n"
+    beside = LineColumns(event_columns(profile, "thread", "period", columns), listings.measures)
+    lines = (line for one in listings.functions for line in _function_lines(one, profile, whole, screen, beside))
+    return "\n".join(lines) + "\n"
 
 
-def _function_lines(one: FunctionListing, profile: Profile, whole: int, screen: Screen) -> Iterator[str]:
+def _function_lines(
+    one: FunctionListing,
+    profile: Profile,
+    whole: int,
+    screen: Screen,
+    beside: LineColumns,
+) -> Iterator[str]:
     measure = profile.listings.measures[0] if profile.listings else None
     assert measure is not None
     own, total = one.own[0], one.total[0]
@@ -58,7 +82,7 @@ def _function_lines(one: FunctionListing, profile: Profile, whole: int, screen: 
     thing = f" ({plain(one.object)})" if one.object else ""
     all_of_it = f"{format_amount(whole, measure.unit)} {plain(event)}"
     yield from screen.sentence(f"{plain(one.name)}{thing}: {', '.join(amounts)} of {all_of_it}", "bold")
-    scale = Scale(measure.unit, own, max(own, total))
+    scale = Scale(measure.unit, own, max(own, total), beside)
     for source in one.sources:
         yield ""
         yield from screen.sentence(_source_head(source), "bold")
@@ -66,7 +90,7 @@ def _function_lines(one: FunctionListing, profile: Profile, whole: int, screen: 
     for code in one.code:
         yield ""
         yield from screen.sentence(_code_head(code, one), "bold")
-        shown = Scale(measure.unit, sum(row.own[0] for row in code.rows), scale.largest)
+        shown = replace(scale, whole=sum(row.own[0] for row in code.rows))
         yield from table(list(code_rows(code, one)), shown, screen, "address") if code.rows else ()
     if one.places > len(one.code):
         yield f"{one.places - len(one.code):,} more places with less cost are left out"
@@ -94,7 +118,7 @@ def source_rows(source: SourceListing) -> Iterator[Row]:
         text = _code_text(source.text.get(number, ""))
         line = costs.get(number)
         place = str(number) if number else "?"
-        yield Row(place, text) if line is None else Row(place, text, line.own[0], line.total[0])
+        yield Row(place, text) if line is None else Row(place, text, line.own[0], line.total[0], line.own)
         before = number
 
 
@@ -108,7 +132,7 @@ def code_rows(code: CodeListing, one: FunctionListing) -> Iterator[Row]:
             yield Row("", _source_of(row, one))
         source = here
         mark = "▸" if at in led_to else " "
-        yield Row(f"{mark}{row.address:x}", f"  {instruction_text(row, at)}", row.own[0], row.total[0])
+        yield Row(f"{mark}{row.address:x}", f"  {instruction_text(row, at)}", row.own[0], row.total[0], row.own)
 
 
 def instruction_text(row: InstructionCost, at: int) -> str:
@@ -137,7 +161,7 @@ def table(rows: Sequence[Row], scale: Scale, screen: Screen, place: str) -> Iter
     text = Column(
         "", [row.text for row in rows], name=True, style=["" if row.total else "dim" for row in rows], code=True
     )
-    return table_lines([[*columns, text]], screen)
+    return table_lines([[*columns[:3], *scale.beside(rows), columns[3], text]], screen)
 
 
 def whole_of(profile: Profile, listings: Listings) -> int:

@@ -5,11 +5,14 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from perf2x.analysis.diff.changed_rows import COLUMNS, change_text, rounded
+from perf2x.analysis.diff.changed_rows import change_text, rounded
+from perf2x.analysis.diff.column_changes import number_of
+from perf2x.analysis.result_table import COLUMNS
 from perf2x.cli.render.report_formats import Report, table_report
 from perf2x.cli.render.screen import change_style
-from perf2x.cli.render.text_table import Column, Layout, name_column, number_column
-from perf2x.model.number_format import format_amount, format_change
+from perf2x.cli.render.text_table import HEAD, Column, Layout, name_column, number_column
+from perf2x.model.number_format import format_amount
+from perf2x.model.printable_text import short
 
 if TYPE_CHECKING:
     from perf2x.analysis.diff.changed_rows import DiffTable
@@ -67,16 +70,14 @@ def _change_layouts(table: "DiffTable") -> list[Layout]:
         if table.by in ("function", "data-object")
         else []
     )
-    thing = [*_period_changes(table), *thing]
-    return [[*own, *total, *thing, name], [*narrow, *thing, name], [*narrow, name], [*changes, name]]
-
-
-def _period_changes(table: "DiffTable") -> list[Column]:
-    """The change by period of the column sorted by: what a latency's change is in time of CPUs."""
-    if table.periods is None:
-        return []
-    changes = [format_change(row.moved(table.sort), table.period_whole) for row in table.periods]
-    return [number_column(f"{table.sort} period", changes)]
+    beside = [number_column(short(head, HEAD), cells) for head, cells in table.texts_beside.items()]
+    thing = [*beside, *thing]
+    return [
+        [*own, *total, *thing, name],
+        [*narrow, *thing, name],
+        [*narrow, *beside, name],
+        [*changes, *beside, name],
+    ]
 
 
 def _amounts(table: "DiffTable", head: str, field: str) -> Column:
@@ -101,7 +102,7 @@ def _change_facts(table: "DiffTable", confidence: float) -> dict[str, Any]:
                 "significant": {column: row.significant(column) for column in COLUMNS},
             }
             | more
-            for row, more in zip(table.rows, _period_facts(table), strict=True)
+            for row, more in zip(table.rows, _facts_beside(table), strict=True)
         ],
         "unmoved": table.unmoved,
         "renamed_objects": [list(names) for names in table.renamed_objects],
@@ -109,10 +110,7 @@ def _change_facts(table: "DiffTable", confidence: float) -> dict[str, Any]:
     }
 
 
-def _period_facts(table: "DiffTable") -> list[dict[str, list[int]]]:
-    if table.periods is None:
-        return [{}] * len(table.rows)
-    return [
-        {"self_period": [row.own_before, row.own_after], "total_period": [row.total_before, row.total_after]}
-        for row in table.periods
-    ]
+def _facts_beside(table: "DiffTable") -> list[dict[str, list[float | None]]]:
+    """The other columns of each row, before and after, by name."""
+    named = {f"{column}_{one.name}": one.pairs(table.keys, column) for one in table.beside for column in COLUMNS}
+    return [{name: [*map(number_of, pairs[row])] for name, pairs in named.items()} for row in range(len(table.rows))]

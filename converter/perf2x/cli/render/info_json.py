@@ -70,6 +70,7 @@ def _event_facts(loaded: "Loaded", row: int) -> dict[str, Any]:
         "samples": count.samples,
         "value": count.value,
         "unit": count.unit,
+        **({"readings": count.readings} if count.readings else {}),
         "type": event.type,
         "config": event.config,
         "frequency" if "freq" in event.flags else "period": event.sample_period,

@@ -62,7 +62,9 @@ def _info_lines(loaded: "Loaded", known: dict[str, Any], reasons: "Sequence[Unna
         yield f"{label}: {text}"
     yield f"samples: {known['samples']:,}"
     for event in known["events"]:
-        yield f"  {event['name']}: {event['samples']:,} samples, {event['value']:,} {event['unit']}"
+        number = f"{event['readings']:,} readings" if "readings" in event else f"{event['samples']:,} samples"
+        is_read = "readings" in event or not loaded.recording.session.counts
+        yield f"  {event['name']}: " + (f"{number}, {event['value']:,} {event['unit']}" if is_read else "not counted")
     yield f"threads: {known['threads']:,}"
     yield f"duration: {known['duration_ns'] / 1e9:.6f} s"
     yield "records:"

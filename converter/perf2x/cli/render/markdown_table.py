@@ -91,7 +91,7 @@ def table_rows(layout: Layout) -> list[str]:
     shown = [code if column.recorded else str if column.name else escape_tildes for column in layout]
     rows = zip(*(column.cells for column in layout), strict=True)
     return [
-        table_row([column.head for column in layout]),
+        table_row([prose(column.head) for column in layout]),
         table_row([":--" if column.name else "--:" for column in layout]),
         *(table_row([show(cell) for show, cell in zip(shown, row, strict=True)]) for row in rows),
     ]

@@ -101,16 +101,18 @@ def warning_lines(loaded: "Loaded", most: int = 1) -> Iterator[str]:
 
 
 def _contents_line(loaded: "Loaded") -> str:
-    counted = [event for event in loaded.events if event.samples]
-    events = ", ".join(f"{short(event.name)} {event.samples:,}" for event in counted[:4])
+    counted = [event for event in loaded.events if event.rows]
+    events = ", ".join(f"{short(event.name)} {event.rows:,}" for event in counted[:4])
     more = f" and {len(counted) - 4} more" if len(counted) > 4 else ""
     span = loaded.profile.meta.duration_ns
     time = f", {span / 1e9:.3f} s" if span else ""
     kinds = plural(len(counted), "event")
     kept, recorded = loaded.samples, loaded.recorded_samples
-    samples = f"{kept:,} of {recorded:,}" if kept < recorded else f"{kept:,}"
+    samples = (f"{kept:,} of {recorded:,}" if kept < recorded else f"{kept:,}") + " samples"
+    if loaded.recording.session.counts:
+        samples = plural(sum(event.readings for event in counted), "reading")
     listed = f" ({events}{more})" if events else ""
-    return f"{samples} samples of {kinds}{listed}, {plural(count_threads(loaded.profile.threads), 'thread')}{time}"
+    return f"{samples} of {kinds}{listed}, {plural(count_threads(loaded.profile.threads), 'thread')}{time}"
 
 
 def deferred_line(report: "DeferredReport") -> str:

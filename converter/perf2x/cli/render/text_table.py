@@ -9,6 +9,8 @@ from perf2x.cli.render.fit_text import cell_width, cut, share_width, shorten
 from perf2x.cli.render.screen import Screen
 from perf2x.model.printable_text import plain
 
+HEAD = 30
+"""Characters of a heading that has the name of an event."""
 _GAP = "  "
 _ENOUGH = 48
 """Cells for two columns of names below which a layout with fewer numbers is better."""

@@ -3,9 +3,11 @@
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from perf2x.analysis.event_columns import wholes
 from perf2x.cli.render.report_formats import Report, table_report
 from perf2x.cli.render.screen import heat
 from perf2x.cli.render.text_table import (
+    HEAD,
     Column,
     Layout,
     bar_column,
@@ -13,6 +15,7 @@ from perf2x.cli.render.text_table import (
     number_column,
 )
 from perf2x.model.number_format import format_amount, format_percent
+from perf2x.model.printable_text import short
 
 if TYPE_CHECKING:
     from perf2x.analysis.top_rows import TopTable
@@ -34,8 +37,8 @@ def remarks(table: "TopTable", loaded: "Loaded", *, verbose: bool = False) -> It
     """Sentences on other events, and on the quality of the recording."""
     from perf2x.cli.render.summary import quality_lines, verbose_lines
 
-    shown = table.whole.event.removeprefix("latency:")
-    others = [event.name for event in loaded.events if event.samples and event.name != shown]
+    shown = {table.whole.event.removeprefix("latency:"), *(part.event for one in table.beside for part in one.tables)}
+    others = [event.name for event in loaded.events if event.samples and event.name not in shown]
     if others:
         yield f"left out: {', '.join(others)} (--event NAME chooses)"
     yield from verbose_lines(loaded) if verbose else quality_lines(loaded)
@@ -60,23 +63,13 @@ def _total_layouts(table: "TopTable") -> list[Layout]:
     name = name_column(table.by, [row.name for row in rows])
     objects = [row.object or "–" for row in rows]
     thing = [name_column("object", objects, "dim")] if table.by in ("function", "data-object") else []
-    shares = [own[1].called("self"), total[1].called("total")]
-    narrow = [*own, shares[1]] if sort == "self" else [shares[0], *total]
-    cpu = _period_shares(table)
-    numbers = ([*own, *total, *cpu], [*narrow, *cpu], shares)
+    narrow = [*own, total[1].called("total")] if sort == "self" else [own[1].called("self"), *total]
+    beside = [number_column(short(head, HEAD), cells) for head, cells in table.texts_beside.items()]
+    shares = [own[1].called("self"), total[1].called("total"), *beside]
+    numbers = ([*own, *total, *beside], [*narrow, *beside], shares)
     bar = bar_column(costs[sort])
     drawn = [[bar, *columns, *thing, name] for columns in numbers]
-    return [*drawn, *([*columns, *thing, name] for columns in numbers[:2]), [*narrow, *cpu, name], [*shares, name]]
-
-
-def _period_shares(table: "TopTable") -> list[Column]:
-    """Of latencies: shares of the periods, of the column sorted by."""
-    if table.periods is None:
-        return []
-    head, whole = f"{table.sort} period", table.periods.whole
-    return [
-        number_column(head, [format_percent(cost, whole) for cost in table.periods.columns[f"{table.sort}_period"]])
-    ]
+    return [*drawn, *([*columns, *thing, name] for columns in numbers[:2]), [*narrow, *beside, name], [*shares, name]]
 
 
 def _total_facts(table: "TopTable") -> dict[str, Any]:
@@ -86,5 +79,6 @@ def _total_facts(table: "TopTable") -> dict[str, Any]:
         "unit": found.unit,
         "samples": found.samples,
         "value": found.whole,
+        **({"columns": wholes(table.beside)} if table.beside else {}),
         "rows": [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)],
     }

@@ -35,9 +35,11 @@ def report_text(
     most: int,
     difference: Callable[[Limits], dict[str, Any]] | None = None,
     verdict: "Verdict | None" = None,
+    columns: Sequence[str] = (),
 ) -> str:
-    """Return the report about a recording; ``difference`` gives what changed. The rest is as in ``fitted_report``."""
-    tables = report_tables(loaded.profile, value, rows)
+    """Return the report about a recording; ``difference`` gives what changed, ``columns`` are other events and ratios.
+    The rest is as in ``fitted_report``."""
+    tables = report_tables(loaded.profile, value, rows, columns)
 
     def facts(size: Limits) -> dict[str, Any]:
         changed, judged = difference(size) if difference else None, verdict.facts(size) if verdict else None

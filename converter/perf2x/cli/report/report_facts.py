@@ -10,6 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from perf2x import __version__
+from perf2x.analysis.event_columns import wholes
 from perf2x.cli.quality_gates import quality_percentages
 from perf2x.cli.render.fit_text import shorten
 from perf2x.cli.render.stats_json import unwound_facts
@@ -76,9 +77,10 @@ def report_facts(
             "kernel": tables.kernel,
             "idle": tables.idle,
             "functions": len(found.rows),
+            **({"columns": wholes(tables.beside)} if tables.beside else {}),
         },
-        "by_self": _functions(tables.by_self, tables, size),
-        "by_total": _functions(tables.by_total, tables, size),
+        "by_self": _functions(tables.by_self, tables, size, "self"),
+        "by_total": _functions(tables.by_total, tables, size, "total"),
         "objects": _rows(tables.objects[: size.rows], size),
         "threads": _rows(tables.threads[: size.rows], size),
         "paths": [_path_facts(path, size) for path in tables.paths[: size.rows] if has_paths],
@@ -90,7 +92,7 @@ def report_facts(
 
 def _recorded_facts(loaded: "Loaded", size: Limits) -> dict[str, Any]:
     meta, threads = loaded.profile.meta, loaded.profile.threads
-    counted = [pair for pair in zip(loaded.events, loaded.profile.events, strict=False) if pair[0].samples]
+    counted = [pair for pair in zip(loaded.events, loaded.profile.events, strict=False) if pair[0].rows]
     return {
         "command": size.name(" ".join(meta.command_line)),
         "host": size.name(meta.hostname),
@@ -110,6 +112,7 @@ def _recorded_facts(loaded: "Loaded", size: Limits) -> dict[str, Any]:
                 "value": count.value,
                 "frequency": event.frequency,
                 "period": event.period,
+                **({"readings": count.readings} if count.readings else {}),
             }
             for count, event in counted[: max(size.rows, 1)]
         ],
@@ -166,10 +169,14 @@ def _rows(rows: Iterable["Total"], size: Limits) -> list[dict[str, Any]]:
     ]
 
 
-def _functions(rows: Sequence["Total"], tables: "ReportTables", size: Limits) -> list[dict[str, Any]]:
+def _functions(rows: Sequence["Total"], tables: "ReportTables", size: Limits, sort: str) -> list[dict[str, Any]]:
     held = rows[: size.rows]
+    named = {one.name: one.cells([(row.name, row.object) for row in held], sort) for one in tables.beside}
+    beside = [
+        {"columns": {name: cells[at] for name, cells in named.items()}} if named else {} for at in range(len(held))
+    ]
     callers = [_caller_facts(tables.callers.get((row.name, row.object), []), size) for row in held]
-    return [facts | more for facts, more in zip(_rows(held, size), callers, strict=True)]
+    return [facts | more | cells for facts, more, cells in zip(_rows(held, size), callers, beside, strict=True)]
 
 
 def _caller_facts(callers: Sequence["Caller"], size: Limits) -> dict[str, Any]:

@@ -6,10 +6,12 @@ from typing import Any
 from msgspec import Struct
 
 from perf2x.analysis.diff.changed_rows import compared_note
+from perf2x.analysis.event_columns import cell_text
 from perf2x.cli.diff.gate_outcome import verdict_lines, verdict_markdown
 from perf2x.cli.render.markdown_table import code, escape_tildes, prose, table_rows
 from perf2x.cli.render.screen import Screen, change_style, heat
 from perf2x.cli.render.text_table import (
+    HEAD,
     Column,
     Layout,
     bar_column,
@@ -21,6 +23,7 @@ from perf2x.cli.render.text_table import (
 )
 from perf2x.model.advice import Advice
 from perf2x.model.number_format import format_amount, format_change, format_percent, plural
+from perf2x.model.printable_text import short
 
 Facts = dict[str, Any]
 
@@ -103,11 +106,15 @@ def _recorded(facts: Facts, words: Words) -> Iterator[str]:
         yield f"- on {', '.join(machine)}"
     for event in found["events"]:
         rate = f"{event['frequency']:,} Hz" if event["frequency"] else f"every {event['period']:,}"
-        amount = format_amount(event["value"], event["unit"])
-        yield f"- {words.name(event['name'])}: {plural(event['samples'], 'sample')}, {amount}, {rate}"
+        sampled = f"{plural(event['samples'], 'sample')}, ", f", {rate}"
+        before, behind = ("", " counted") if "readings" in event else sampled
+        yield f"- {words.name(event['name'])}: {before}{format_amount(event['value'], event['unit'])}{behind}"
     if found["events_left_out"]:
         yield f"- and {plural(found['events_left_out'], 'event')} more"
-    if measured["samples"]:
+    for name, cell in measured.get("columns", {}).items():
+        if not isinstance(cell, int):
+            yield f"- {words.name(name)}: {cell_text(cell, cell)}"
+    if measured["functions"]:
         amount = format_amount(measured["value"], measured["unit"])
         yield f"- below: {words.name(measured['event'])}, {amount} in {plural(measured['functions'], 'function')}"
 
@@ -119,8 +126,16 @@ def _functions(facts: Facts, table: str, words: Words) -> list[Layout]:
     name = name_column("function", [row["name"] for row in rows])
     thing = name_column("object", [row["object"] for row in rows], "dim")
     callers = text_column("called by", [_callers(row, words) for row in rows])
+    costs += _beside(facts, rows)
     everything = [*costs, name, thing, callers]
     return [[bar, *everything], [bar, *costs, name, callers], everything, [*costs, name, callers]] if rows else []
+
+
+def _beside(facts: Facts, rows: Sequence[Facts]) -> list[Column]:
+    """Columns of other events and ratios."""
+    wholes = facts["measured"].get("columns", {})
+    cells = {name: [cell_text(row["columns"][name], whole) for row in rows] for name, whole in wholes.items()}
+    return [number_column(short(name, HEAD), texts) for name, texts in cells.items()]
 
 
 def _costs(rows: Sequence[Facts], whole: int, drawn: str) -> list[Column]:
@@ -212,7 +227,10 @@ def _changes(rows: Sequence[Facts], wholes: tuple[int, int], unit: str) -> list[
 def _quality(facts: Facts, words: Words) -> Iterator[str]:
     found = facts["quality"]
     kept, recorded = found["samples_kept"], found["samples_recorded"]
-    yield f"- {kept:,} of {recorded:,} samples used" if kept != recorded else f"- {plural(kept, 'sample')}, all used"
+    if recorded:
+        yield (
+            f"- {kept:,} of {recorded:,} samples used" if kept != recorded else f"- {plural(kept, 'sample')}, all used"
+        )
     if found["frames"]:
         share = format_percent(found["frames_named"], found["frames"])
         yield f"- {share} of {plural(found['frames'], 'frame')} have names"

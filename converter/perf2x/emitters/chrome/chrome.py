@@ -26,7 +26,7 @@ from perf2x.emitters.chrome.trace_times import TICK_NS
 from perf2x.emitters.encoding.json_encoder import json_bytes
 from perf2x.emitters.timeline.tracks import knows_cpus
 from perf2x.model.plugin_options import Needs, check_choices, option
-from perf2x.model.profile.profile import Profile, find_event
+from perf2x.model.profile.profile import Profile, find_event, sampled
 
 _MICROSECOND = 1000
 _MANY = 1_000_000
@@ -48,7 +48,10 @@ class Chrome(_Remembers):
 
     suffix: ClassVar[str] = ".trace.json"
     needs: ClassVar[Needs] = Needs(
-        timeline=True, times=True, columns=frozenset({"cpu"}), viewer="open it: ui.perfetto.dev or speedscope.app"
+        timeline=True,
+        times=True,
+        columns=frozenset({"cpu", "counts"}),
+        viewer="open it: ui.perfetto.dev or speedscope.app",
     )
 
     style: str = option(
@@ -63,7 +66,7 @@ class Chrome(_Remembers):
         True, "when threads ran, on which CPU, and how many at once, where context switches were recorded"
     )
     markers: bool = option(True, "instants for samples that stand for no time: other events beside a clock event")
-    counters: bool = option(False, "a curve for each other event and process")
+    counters: bool = option(False, "a curve for each other event and process; what perf stat recorded always has one")
     min_duration: int = option(0, "leave out slices shorter than this many microseconds")
     max_events: int = option(0, "refuse to write more slices than this; 0: no limit")
 
@@ -119,9 +122,10 @@ class Chrome(_Remembers):
 
     def _wanted(self, profile: Profile) -> I64:
         """Rows of samples to draw."""
-        if self.event is None or not profile.events:
-            return np.arange(len(profile.samples), dtype=np.int64)
-        return np.flatnonzero(profile.samples.event == find_event(profile, self.event))
+        wanted = sampled(profile)
+        if self.event is not None and profile.events:
+            wanted &= profile.samples.event == find_event(profile, self.event)
+        return np.flatnonzero(wanted)
 
     def _events(self, profile: Profile, drawings: list[Drawing]) -> Iterator[bytes | memoryview]:
         """Every event as JSON; pieces of many, commas between."""
@@ -142,8 +146,7 @@ class Chrome(_Remembers):
                 yield from running_events(profile, drawings[0].tracks)
             if self.markers:
                 yield from marker_events(profile, drawings[0].tracks, self._wanted(profile))
-        if self.counters:
-            yield from counter_events(profile, drawings[0].tracks)
+        yield from counter_events(profile, drawings[0].tracks, with_samples=self.counters)
 
 
 _NO_CPUS = "there are no tracks of CPUs: the samples do not say where they were taken (perf record --sample-cpu, or -a)"

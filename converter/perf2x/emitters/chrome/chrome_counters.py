@@ -4,17 +4,18 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import row_slices
+from perf2x.base.columnar.arrays import I64, row_slices
 from perf2x.base.columnar.unique import rows_by
 from perf2x.emitters.chrome.trace_times import TICK_NS, time_chunks
 from perf2x.emitters.encoding.decimal_text import chunk_array, interleaved, number_chunks
 from perf2x.emitters.encoding.json_encoder import json_bytes
+from perf2x.emitters.timeline.counters import counters_of
 from perf2x.emitters.timeline.running_counter import TITLE, running_steps
 from perf2x.emitters.timeline.running_time import since
 from perf2x.emitters.timeline.shown_samples import origin_of
 from perf2x.emitters.timeline.tracks import Tracks, tracks_of
 from perf2x.model.printable_text import one_line
-from perf2x.model.profile.profile import Profile
+from perf2x.model.profile.profile import Profile, sampled
 
 _STEPS = 1000
 _SHORTEST_STEP_US = 1000
@@ -32,26 +33,35 @@ def running_events(profile: Profile, tracks: Tracks) -> Iterator[memoryview]:
         yield memoryview(interleaved(heads, *times, number_chunks(steps.threads[rows], b"}},\n")))[:-2]
 
 
-def counter_events(profile: Profile, tracks: Tracks) -> Iterator[bytes]:
+def counter_events(profile: Profile, tracks: Tracks, *, with_samples: bool) -> Iterator[bytes]:
     """``C`` events: sums of periods per step of time (a thousandth of the recording, a millisecond at least).
 
-    A step without the event says 0 once, so that a curve falls where nothing happened.
+    A step without the event says 0 once, so that a curve falls where nothing happened. What perf stat counted between
+    two readings is one step.
     """
-    samples = profile.samples
-    if samples.time is None or not len(samples):
+    samples, is_sample = profile.samples, sampled(profile)
+    rows = np.flatnonzero(~is_sample | (with_samples & (samples.event != profile.default_event)))
+    if samples.time is None or not len(rows):
         return
     time = since(samples.time, origin_of(profile)) // 1000
     step = max(_SHORTEST_STEP_US, int(time[-1]) // _STEPS)
-    pid = tracks.pid[tracks_of(profile)[1]]
-    for kind, of_kind in rows_by(samples.event):
-        if kind == profile.default_event:
-            continue
-        for process, among in rows_by(pid[of_kind]):
-            rows = of_kind[among]
-            sums = np.zeros(int(time[rows[-1]]) // step + 2, np.int64)
-            np.add.at(sums, time[rows] // step, samples.value[rows])
-            changes = np.flatnonzero(np.diff(sums, prepend=-1))
-            name = one_line(profile.events[kind].name)
-            for at, value in zip(changes.tolist(), sums[changes].tolist(), strict=True):
-                event = {"ph": "C", "name": name, "ts": at * step, "pid": process, "tid": process or 1}
-                yield json_bytes(event | {"args": {"value": value}})
+    names = [one_line(event.name) for event in profile.events]
+    found, counter = counters_of(profile, rows, tracks.pid[tracks_of(profile)[1][rows]], names)
+    for number, among in rows_by(counter):
+        held, pid = rows[among], found[number].pid
+        if is_sample[held[0]]:
+            begin, value = _sums(time[held] // step, samples.value[held])
+            begin = begin * step
+        else:
+            begin, value = time[held], np.append(samples.value[held][1:], 0)
+        for at, size in zip(begin.tolist(), value.tolist(), strict=True):
+            event = {"ph": "C", "name": found[number].name, "ts": at, "pid": pid, "tid": pid or 1}
+            yield json_bytes(event | {"args": {"value": size}})
+
+
+def _sums(step: I64, value: I64) -> tuple[I64, I64]:
+    """Sums by step where they change, the step behind the last one among them."""
+    sums = np.zeros(int(step[-1]) + 2, np.int64)
+    np.add.at(sums, step, value)
+    changes = np.flatnonzero(np.diff(sums, prepend=-1))
+    return changes, sums[changes]

@@ -22,7 +22,7 @@ from perf2x.emitters.firefox.thread_drawing import drawing_of
 from perf2x.emitters.flame.picture_title import heading
 from perf2x.model.plugin_options import FINISHED, START_TIME, Needs, check_choices, option
 from perf2x.model.printable_text import one_line
-from perf2x.model.profile.profile import Profile, ProfileEvent, find_event
+from perf2x.model.profile.profile import Profile, ProfileEvent, find_event, sampled
 from perf2x.model.profile.shown_frames import location_frames
 from perf2x.transforms.filters.choice import keep_samples
 
@@ -35,7 +35,7 @@ class Firefox:
     needs: ClassVar[Needs] = Needs(
         timeline=True,
         times=True,
-        columns=frozenset({"cpu", "fields"}),
+        columns=frozenset({"cpu", "counts", "fields"}),
         honours=FINISHED | {START_TIME},
         viewer="open it: profiler.firefox.com",
     )
@@ -83,10 +83,10 @@ class Firefox:
         """
         if not profile.events:
             return [], []
-        held = unique(profile.samples.event).tolist()
+        held = unique(profile.samples.event[sampled(profile)]).tolist()
         first = find_event(profile, self.event) if self.event is not None else _first_of(profile, held)
         beside = [row for row in held if self.event is None and _are_time(profile.events[first], profile.events[row])]
-        chosen = [first, *beside]
+        chosen = [row for row in (first, *beside) if not profile.events[row].is_count]
         return chosen, [row for row in held if row not in chosen]
 
     def notes(self, profile: Profile) -> tuple[str, ...]:

@@ -23,9 +23,10 @@ from perf2x.emitters.firefox.markers import (
 )
 from perf2x.emitters.firefox.sample_rows import Moments, SampleRows, Weights, moments_of, rows_of_track, weights_of
 from perf2x.emitters.firefox.shared_tables import SharedStacks, TextTable, category_list, shared_stacks
+from perf2x.emitters.timeline.counters import counters_of
 from perf2x.emitters.timeline.running_counter import TITLE, Steps, running_steps
 from perf2x.model.printable_text import one_line
-from perf2x.model.profile.profile import Profile
+from perf2x.model.profile.profile import Profile, sampled
 from perf2x.model.profile.shown_frames import LocationFrames
 from perf2x.model.recording.recorded_names import is_tracepoint
 
@@ -92,7 +93,7 @@ class Drawing(Struct, frozen=True):
         if len(steps) and self.lanes:
             yield running_counter(steps, int(pid[self.lanes[0].track]))
         main = {int(pid[lane.track]): number for number, lane in reversed(list(enumerate(self.lanes)))}
-        yield from counters_of(self.profile, rows, timeline, main)
+        yield from _event_counters(self.profile, rows, timeline, main)
 
 
 def drawing_of(
@@ -103,7 +104,7 @@ def drawing_of(
     samples = moments_of(profile, timeline, np.flatnonzero(is_sample))
     stacks = shared_stacks(profile, frames)
     has_fields = False if profile.samples.fields is None else profile.samples.fields >= 0  # only markers show them
-    rows = np.flatnonzero(~is_sample | has_fields)
+    rows = np.flatnonzero((~is_sample | has_fields) & sampled(profile))
     markers = _markers(profile, timeline, stacks, rows, texts) if with_markers else no_rows(Markers)
     numbers = np.arange(len(timeline.tracks) + 1)
     return Drawing(
@@ -135,21 +136,23 @@ def _column(name: str, encode: Callable[[I64], bytes], values: I64) -> Iterator[
 _COLOURS = ("blue", "green", "magenta", "orange", "purple", "red", "teal", "yellow")
 
 
-def counters_of(profile: Profile, rows: I64, timeline: Timeline, main: dict[int, int]) -> Iterator[dict[str, object]]:
+def _event_counters(
+    profile: Profile, rows: I64, timeline: Timeline, main: dict[int, int]
+) -> Iterator[dict[str, object]]:
     """Yield a counter for each event and process among these samples, tracepoints left out.
 
     ``main`` is the number of each process's first thread.
     """
-    samples, process = profile.samples, timeline.tracks.pid[timeline.track[rows]]
-    for kind, of_kind in rows_by(samples.event[rows]):
-        event = profile.events[kind]
-        if event.is_wait or is_tracepoint(event.name):
-            continue
-        for pid, among in rows_by(process[of_kind]):
-            held = rows[of_kind[among]]
-            counts = samples.value[held].tolist()
-            table = {"length": len(held), "time": (timeline.times(held) / 1e6).tolist(), "count": counts}
-            yield _counter(one_line(event.name), event.unit, kind, pid, main[pid]) | {"samples": table}
+    shown = np.array([not (event.is_wait or is_tracepoint(event.name)) for event in profile.events], np.bool_)
+    rows = rows[shown[profile.samples.event[rows]]]
+    names = [one_line(event.name) for event in profile.events]
+    found, counter = counters_of(profile, rows, timeline.tracks.pid[timeline.track[rows]], names)
+    for number, among in rows_by(counter):
+        one, held = found[number], rows[among]
+        counts = profile.samples.value[held].tolist()
+        table = {"length": len(held), "time": (timeline.times(held) / 1e6).tolist(), "count": counts}
+        unit = profile.events[one.event].unit
+        yield _counter(one.name, unit, one.event, one.pid, main[one.pid]) | {"samples": table}
 
 
 def running_counter(steps: Steps, pid: int) -> dict[str, object]:

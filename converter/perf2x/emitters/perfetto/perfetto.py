@@ -45,7 +45,7 @@ class Perfetto:
         return Needs(
             timeline=True,
             times=True,
-            columns=frozenset({"cpu", "fields"}),
+            columns=frozenset({"cpu", "counts", "fields"}),
             honours=FINISHED | {START_TIME},
             binary=True,
             viewer="open it: ui.perfetto.dev" + version,

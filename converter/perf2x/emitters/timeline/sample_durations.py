@@ -13,7 +13,7 @@ from perf2x.base.columnar.arrays import I64, Bools
 from perf2x.base.columnar.ragged import argsort_small
 from perf2x.base.columnar.unique import unique
 from perf2x.emitters.timeline.tracks import tracks_of
-from perf2x.model.profile.profile import Profile, ProfileSamples, Wait, placed_waits
+from perf2x.model.profile.profile import Profile, ProfileSamples, Wait, placed_waits, sampled
 
 _LONGEST_GUESS_NS = 10_000_000
 _SHORTEST_GUESS_NS = 1000
@@ -36,7 +36,7 @@ def durations_of(profile: Profile, wanted: I64, track: I64 | None = None) -> Dur
     samples = profile.samples
     event, value = samples.event[wanted], np.maximum(samples.value[wanted], 0)
     is_wait = placed_waits(samples)[wanted]
-    ran = ran_then(samples, wanted)
+    ran = ran_then(samples, wanted) & sampled(profile)[wanted]
     clock = _clock(profile, unique(event[ran]).tolist())
     if clock is not None:
         return Durations(np.where(is_wait | (ran & (event == clock)), value, 0), is_wait)

@@ -37,7 +37,7 @@ from perf2x.model.profile.profile_tables import (
     Threads,
     ThreadSwitches,
 )
-from perf2x.model.recording.recorded_names import RECORDING_TERMS, is_tracepoint
+from perf2x.model.recording.recorded_names import RECORDING_TERMS, event_name, is_tracepoint
 
 __all__ = [
     "Functions",
@@ -99,22 +99,34 @@ def wait_ends(samples: ProfileSamples) -> U64:
     return samples.times + np.where(placed_waits(samples), samples.value, 0).astype(np.uint64)
 
 
+def sampled(profile: Profile) -> Bools:
+    """(samples,) where a row is a sample, not what perf stat read."""
+    kept: Bools = np.array([not event.is_count for event in profile.events], np.bool_)[profile.samples.event]
+    return kept
+
+
 def find_event(profile: Profile, name: str | None) -> int:
     """Row in profile.events of the event the user named, the profile's default for None.
 
     A name without modifiers or terms (``cycles``) finds ``cycles:P`` and ``cycles/freq=99/`` when it is the only such
     event. OptionError lists what there is.
     """
-    names = [event.name for event in profile.events]
     if name is None:
         return profile.default_event
-    found = [row for row, known in enumerate(names) if known == name]
-    found = found or [row for row, known in enumerate(plain_names(profile.events)) if known == name]
-    found = found or [row for row, known in enumerate(names) if re.split("[:/]", known)[0] == name]
+    found = events_called(profile, name)
     if len(found) == 1:
         return found[0]
     what = "is not in this recording" if not found else "names several events"
-    raise OptionError(f"event {name!r} {what}; it has {', '.join(names) or 'none'}")
+    raise OptionError(f"event {name!r} {what}; it has {', '.join(event.name for event in profile.events) or 'none'}")
+
+
+def events_called(profile: Profile, name: str) -> list[int]:
+    """Rows in profile.events that a name may mean: as recorded, else without what may be left out."""
+    names = [event.name for event in profile.events]
+    found = [row for row, known in enumerate(names) if known == name]
+    found = found or [row for row, known in enumerate(plain_names(profile.events)) if known == name]
+    found = found or [row for row, known in enumerate(names) if re.split("[:/]", known)[0] == name]
+    return found or [row for row, known in enumerate(names) if event_name(known).event == name]
 
 
 def shown_event(profile: Profile) -> int:

@@ -31,6 +31,8 @@ class ProfileEvent(Struct, frozen=True):
     """All samples are waits, or times between two tracepoints: ``value`` is their length in nanoseconds."""
     leader: int = -1
     """Row of the event whose samples read this one's counter (``{a,b}:S``); −1: it is sampled by itself."""
+    is_count: bool = False
+    """All samples are readings of perf stat: ``value`` is what was counted up to ``time``, and there are no stacks."""
 
 
 class Threads(ColumnTable):

@@ -18,6 +18,11 @@ from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.recording.recorded_files import RecordedFile
 from perf2x.model.recording.sideband import Sideband
 
+COUNTED = (
+    "perf stat record counts and does not sample; perf2x info and report tell the totals, "
+    "chrome, firefox and perfetto draw them over time"
+)
+
 
 class Event(Struct, frozen=True):
     """One perf_event_attr (include/uapi/linux/perf_event.h) with its name and ids."""
@@ -78,6 +83,12 @@ class Session(Struct, frozen=True):
     """Every feature section by lower-case name, decoded to plain JSON-like values."""
     kcore_dir: str = ""
     """Path of ``kcore_dir`` for directory recordings made with --kcore."""
+    thread_map: tuple[tuple[int, str], ...] = ()
+    """Ids and names of the threads that perf was told to watch; −1: all."""
+    aggregation: int = -1
+    """enum aggr_mode: what perf stat was told to add up."""
+    counts: bool = False
+    """perf stat recorded it: events were counted, not sampled."""
     recorded_files: Mapping[str, RecordedFile] = field(default_factory=dict)
     """Symbols in the recording itself, by name of the file (simpleperf)."""
     kallsyms: bytes = b""
@@ -171,6 +182,8 @@ class Want(Flag):
     BRANCHES = auto()
     RAW = auto()
     EXTRA = auto()
+    COUNTS = auto()
+    """Readings of perf stat, as samples without a stack whose period is what was counted since the one before."""
     AGAIN = auto()
     """Damage is not counted: another reading does that."""
 

@@ -154,6 +154,32 @@ class Namespaces(ColumnTable):
     links: Ragged
 
 
+class Readings(ColumnTable):
+    """PERF_RECORD_STAT: what a counter had counted when perf stat read it, in the round that the next one ends."""
+
+    time: U64
+    position: I64
+    event: I32
+    """−1 where the id is nobody's."""
+    id: U64
+    cpu: I32
+    """−1: the counter follows its thread."""
+    thread: I32
+    """Place in Session.thread_map."""
+    value: U64
+    enabled: U64
+    """Nanoseconds that the counter was to run."""
+    running: U64
+    """Nanoseconds that it had a place in the hardware."""
+
+
+class Rounds(ColumnTable):
+    """PERF_RECORD_STAT_ROUND: the end of a round of readings, in nanoseconds since perf stat began to count."""
+
+    time: U64
+    position: I64
+
+
 class Sideband(Struct, frozen=True):
     """All side-band tables of a recording, decoded once."""
 
@@ -169,6 +195,8 @@ class Sideband(Struct, frozen=True):
     auxes: Auxes
     cgroups: Cgroups
     namespaces: Namespaces
+    readings: Readings
+    rounds: Rounds
     record_counts: Mapping[str, int]
     """Kernel name without prefix (``"MMAP2"``, ``"SAMPLE"``, ``"UNKNOWN_99"``) to number of records of the type."""
     stream_end: int

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from perf2x.base.abi import uapi
-from perf2x.base.abi.perffile import MISC_LOST_SAMPLES_BPF
+from perf2x.base.abi.perffile import MISC_LOST_SAMPLES_BPF, UserRecordType
 from perf2x.base.abi.uapi import RecordType, SampleType
 from perf2x.base.columnar.arrays import I32, U64, Bools
 from perf2x.base.columnar.hashing import identity_of
@@ -211,6 +211,20 @@ def _decode_callchain_deferred(at: FieldCursor, misc: Misc) -> Columns:
     return {"cookie": cookie, "chain": at.ragged(first, count)}
 
 
+def _decode_stat(at: FieldCursor, misc: Misc) -> Columns:
+    """struct { header; u64 id; u32 cpu, thread; u64 val, ena, run; }; ``thread`` is a place in THREAD_MAP."""
+    identifier = at.u64()
+    cpu, thread = at.i32_pair()
+    counts = {"value": at.u64(), "enabled": at.u64(), "running": at.u64()}
+    return {"owner_id": identifier, "id": identifier, "cpu": cpu, "thread": thread, **counts}
+
+
+def _decode_stat_round(at: FieldCursor, misc: Misc) -> Columns:
+    """struct { header; u64 type, time; }: nanoseconds since perf stat began to count."""
+    at.skip(1)
+    return {"time": at.u64()}
+
+
 DECODERS: dict[int, Decoder] = {
     RecordType.MMAP: Decoder("mmaps", _decode_mmap),
     RecordType.LOST: Decoder("losts", _decode_lost),
@@ -228,11 +242,17 @@ DECODERS: dict[int, Decoder] = {
     RecordType.KSYMBOL: Decoder("ksymbols", _decode_ksymbol),
     RecordType.CGROUP: Decoder("cgroups", _decode_cgroup),
     RecordType.CALLCHAIN_DEFERRED: Decoder("deferred", _decode_callchain_deferred),
+    UserRecordType.STAT: Decoder("readings", _decode_stat),
+    UserRecordType.STAT_ROUND: Decoder("rounds", _decode_stat_round),
 }
 
 
 def decode_records(block: Block, kind: int, event: Event | None) -> tuple[Columns, Bools]:
-    """Decode records of one type with the trailer of ``event``; return columns, and (n,) rows that are cut short."""
+    """Decode records of one type with the trailer of ``event``; return columns, and (n,) rows that are cut short.
+
+    Records that perf itself writes have no trailer.
+    """
+    event = event if kind < UserRecordType.HEADER_ATTR else None
     at = FieldCursor(block, trailer_length(event) if event else 0)
     trailer = read_trailer(at, event)
     columns: Columns = {

@@ -17,6 +17,8 @@ SESSION_RECORDS = frozenset(
         UserRecordType.HEADER_FEATURE,
         UserRecordType.AUXTRACE_INFO,
         UserRecordType.TIME_CONV,
+        UserRecordType.THREAD_MAP,
+        UserRecordType.STAT_CONFIG,
         SimpleperfRecordType.SIMPLEPERF_EVENT_ID,
     }
 )

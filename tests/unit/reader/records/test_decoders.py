@@ -21,6 +21,7 @@ SESSION_TYPES = {
     UserRecordType.HEADER_ATTR, UserRecordType.HEADER_EVENT_TYPE, UserRecordType.HEADER_BUILD_ID,
     UserRecordType.EVENT_UPDATE, UserRecordType.HEADER_FEATURE, UserRecordType.AUXTRACE_INFO,
     UserRecordType.TIME_CONV,
+    UserRecordType.THREAD_MAP, UserRecordType.STAT_CONFIG,
 }  # fmt: skip
 
 
@@ -41,11 +42,7 @@ SKIPPED: dict[int, str] = {
     UserRecordType.ID_INDEX: "the attributes hold the ids as well",
     UserRecordType.AUXTRACE: "the trace behind it is read instead (Arm SPE), or needs a decoder of its own",
     UserRecordType.AUXTRACE_ERROR: "hardware trace needs a decoder of its own",
-    UserRecordType.THREAD_MAP: "requested threads; COMM records name all threads",
     UserRecordType.CPU_MAP: "requested CPUs",
-    UserRecordType.STAT_CONFIG: "perf stat counts; it takes no samples",
-    UserRecordType.STAT: "perf stat counts; it takes no samples",
-    UserRecordType.STAT_ROUND: "perf stat counts; it takes no samples",
     UserRecordType.COMPRESSED: "the records inside are read instead",
     UserRecordType.COMPRESSED2: "the records inside are read instead",
     UserRecordType.BPF_METADATA: "variables of BPF programs; they belong to no stack",

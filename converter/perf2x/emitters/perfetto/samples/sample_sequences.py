@@ -27,7 +27,7 @@ class Stream(Struct, frozen=True):
 
 def streams_of(profile: Profile) -> Iterator[Stream]:
     """Yield all samples, those of the event to see first before the others."""
-    rows_of = dict(rows_by(profile.samples.event))
+    rows_of = {row: rows for row, rows in rows_by(profile.samples.event) if not profile.events[row].is_count}
     leader_of = {event: _leader(profile, event, rows_of) for event in rows_of}
     first = leader_of.get(profile.default_event, -1)
     for leader in sorted(set(leader_of.values()), key=lambda event: (event != first, event)):

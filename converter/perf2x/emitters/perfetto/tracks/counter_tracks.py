@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from perf2x.base.columnar.arrays import I64, U64, begins_run, ends_run
-from perf2x.base.columnar.unique import argsort_rows, group_rows
+from perf2x.base.columnar.unique import argsort_rows
 from perf2x.emitters.encoding.protobuf_cells import numbers
 from perf2x.emitters.perfetto.event_descriptions import event_names
 from perf2x.emitters.perfetto.message import packet_rows
@@ -20,6 +20,7 @@ from perf2x.emitters.perfetto.tracks.track_ids import (
     process_track,
     track_ids,
 )
+from perf2x.emitters.timeline.counters import Counter, counters_of
 from perf2x.emitters.timeline.running_counter import TITLE, running_steps
 from perf2x.model.profile.profile import Profile
 from perf2x.model.recording.recorded_names import is_tracepoint
@@ -35,20 +36,21 @@ def counter_packets(profile: Profile) -> Iterator[bytes]:
     one has a value.
     """
     time = profile.samples.time
-    counted = [row for row, event in enumerate(profile.events) if not (event.is_wait or is_tracepoint(event.name))]
-    held = np.flatnonzero(np.isin(profile.samples.event, [row for row in counted if row != profile.default_event]))
+    others = [row for row, event in enumerate(profile.events) if not (event.is_wait or is_tracepoint(event.name))]
+    counted = [row for row in others if row != profile.default_event or profile.events[row].is_count]
+    held = np.flatnonzero(np.isin(profile.samples.event, counted))
     if time is None or not len(held):
         return
     ids = thread_ids(profile)
-    event, pid = profile.samples.event[held], ids.pid[ids.number[profile.samples.thread[held]]]
-    first, track = group_rows([event, pid])
-    yield from _tracks(profile, ids, list(zip(event[first].tolist(), pid[first].tolist(), strict=True)))
+    pid = ids.pid[ids.number[profile.samples.thread[held]]]
+    found, track = counters_of(profile, held, pid, event_names(profile))
+    yield from _tracks(profile, ids, found)
     order = argsort_rows([track])
     time, track, total = time[held[order]], track[order], _totals(profile.samples.value[held[order]], track[order])
     step = (time - time.min()) // np.uint64(max(_SHORTEST_STEP_NS, int(np.ptp(time)) // _STEPS))
     is_last = ends_run(track, step)
-    start = np.full(len(first), profile.meta.start_ns, np.uint64)
-    yield from _values(start, np.arange(len(first)), np.zeros(len(first), np.int64), first_counter_track(ids))
+    start = np.full(len(found), profile.meta.start_ns, np.uint64)
+    yield from _values(start, np.arange(len(found)), np.zeros(len(found), np.int64), first_counter_track(ids))
     yield from _values(time[is_last], track[is_last], total[is_last], first_counter_track(ids))
 
 
@@ -66,14 +68,13 @@ def running_packets(profile: Profile) -> Iterator[bytes]:
     yield from _values(np.uint64(begin) + steps.time.astype(np.uint64), track, steps.threads, 0)
 
 
-def _tracks(profile: Profile, ids: ThreadIds, counters: list[tuple[int, int]]) -> Iterator[bytes]:
-    """Describe the tracks of processes, and those of the counters (events and pids) below them."""
-    names = event_names(profile)
-    for pid in sorted({pid for _, pid in counters}):
+def _tracks(profile: Profile, ids: ThreadIds, counters: list[Counter]) -> Iterator[bytes]:
+    """Describe the tracks of processes, and those of the counters below them."""
+    for pid in sorted({one.pid for one in counters}):
         yield process_track(ids, pid)
-    for track_id, (event, pid) in enumerate(counters, first_counter_track(ids)):
-        unit = TrackUnit.UNIT_TIME_NS if profile.events[event].unit == "nanoseconds" else TrackUnit.UNIT_COUNT
-        yield counter_track(ids, pid, track_id, names[event], unit)
+    for track_id, one in enumerate(counters, first_counter_track(ids)):
+        unit = TrackUnit.UNIT_TIME_NS if profile.events[one.event].unit == "nanoseconds" else TrackUnit.UNIT_COUNT
+        yield counter_track(ids, one.pid, track_id, one.name, unit)
 
 
 def _totals(value: I64, track: I64) -> I64:

@@ -1,0 +1,192 @@
+"""Other events beside the one that a table is about, as columns: their costs, or the ratio of two of them.
+
+Events are sampled apart, each with stacks of its own. So a ratio is one of two estimates: it has limits, and there is
+none where too few samples tell what to divide by.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from perf2x.analysis.diff.noise import Measured, quantile, ratio_interval
+from perf2x.analysis.totals import Total, Totals, totals
+from perf2x.base.errors import SettingError
+from perf2x.model.number_format import format_percent
+from perf2x.model.profile.listings import Costs, Measure
+from perf2x.model.profile.profile import Profile, events_called, plain_names
+
+_RATIOS = {
+    "ipc": (("instructions",), ("cycles", "cpu-cycles"), 1),
+    "mpki": (("cache-misses", "LLC-load-misses"), ("instructions",), 1000),
+    "mispredicts": (("branch-misses",), ("branches", "branch-instructions"), 1),
+}
+_SECOND = 1_000_000_000
+"""Ratios to a clock are per second."""
+_CONFIDENCE = 0.95
+_THOUSAND = 1000
+Key = tuple[str, str]
+"""Name and object of a row."""
+Estimate = tuple[float, float, float]
+"""A ratio and its limits."""
+Cell = int | Estimate | None
+"""A cost, or a ratio; None where samples do not tell."""
+
+
+class EventColumn(Struct, frozen=True):
+    """Costs of another event, or ratios of two, in a table of functions, objects or threads."""
+
+    name: str
+    """As the user wrote it."""
+    events: tuple[int, ...]
+    """One event, or two whose ratio it is."""
+    factor: int = 1
+    tables: tuple[Totals, ...] = ()
+    """Of the events."""
+
+    @property
+    def is_ratio(self) -> bool:
+        """It divides the first event by the second."""
+        return len(self.tables) > 1
+
+    @property
+    def whole(self) -> Cell:
+        """The cell of all samples."""
+        return self.cell([(table.whole, table.squares) for table in self.tables])
+
+    def cells(self, keys: Sequence[Key], sort: str) -> list[Cell]:
+        """The cells of these rows."""
+        found = [{(row.name, row.object): _side(row, sort) for row in table.rows} for table in self.tables]
+        return [self.cell([rows.get(key, (0, 0.0)) for rows in found]) for key in keys]
+
+    def cell(self, sides: Sequence[tuple[int, float]]) -> Cell:
+        """The cell of what each event counted, and of the sum of its samples' squared weights."""
+        if not self.is_ratio:
+            return sides[0][0]
+        part, whole = (
+            Measured(*side, table.squares / (table.whole or 1)) for side, table in zip(sides, self.tables, strict=True)
+        )
+        return _ratio(part, whole, self.factor)
+
+    def columns(self, keys: Sequence[Key], sort: str) -> dict[str, Sequence[float | None]]:
+        """Columns of a table: costs, or ratios with ``_low`` and ``_high``."""
+        cells = self.cells(keys, sort)
+        ends = ("", "_low", "_high")[: 3 if self.is_ratio else 1]
+        return {
+            f"{sort}_{self.name}{end}": [cell[at] if isinstance(cell, tuple) else cell for cell in cells]
+            for at, end in enumerate(ends)
+        }
+
+    def texts(self, keys: Sequence[Key], sort: str) -> list[str]:
+        """Shares of the event, or ratios with their limits."""
+        return [cell_text(cell, self.whole) for cell in self.cells(keys, sort)]
+
+
+def wanted_columns(profile: Profile, names: Sequence[str]) -> list[EventColumn]:
+    """Events (``all``: each but the default one), ratios by name, and ``A/B``, without tables.
+
+    SettingError for what there is not.
+    """
+    return [one for name in names for one in _wanted(profile, name)]
+
+
+def _wanted(profile: Profile, name: str) -> Iterator[EventColumn]:
+    if name == "all":
+        known = plain_names(profile.events)
+        others = sorted(set(profile.samples.event.tolist()) - {profile.default_event})
+        yield from (EventColumn(known[row], (row,)) for row in others)
+        return
+    ways = [_RATIOS[name]] if name in _RATIOS else [
+        ((name[:at],), (name[at + 1 :],), 1) for at, sign in enumerate(name) if sign == "/"  # events may have their own
+    ]  # fmt: skip
+    found = [EventColumn(name, (row,)) for row in events_called(profile, name)] or [
+        EventColumn(name, (part, whole), _SECOND if profile.events[whole].unit == "nanoseconds" else factor)
+        for parts, wholes, factor in ways
+        for part in _first(profile, parts)
+        for whole in _first(profile, wholes)
+    ]
+    if len(found) != 1:
+        needs = " ({} by {})".format(*map(" or ".join, ways[0][:2])) if name in _RATIOS else ""
+        what = "could be several" if found else "is not in this recording"
+        listed = ", ".join(event.name for event in profile.events) or "none"
+        raise SettingError("", "columns", f" {name}{needs} {what}; it has {listed}")
+    yield found[0]
+
+
+def _first(profile: Profile, names: Sequence[str]) -> list[int]:
+    return next(filter(None, (events_called(profile, name) for name in names)), [])
+
+
+def event_columns(profile: Profile, by: str, value: str, names: Sequence[str]) -> list[EventColumn]:
+    """Make the columns; SettingError for an event that there is not, and for any ``value`` but the period."""
+    if names and value != "period":
+        raise SettingError("", "columns", " shows what events counted; leave out ", "value")
+    wanted = wanted_columns(profile, names)
+    tables = {row: totals(profile, row, by) for row in {row for one in wanted for row in one.events}}
+    return [replace(one, tables=tuple(tables[row] for row in one.events)) for one in wanted]
+
+
+class LineColumns(Struct, frozen=True):
+    """Columns of listings, which must have ``measures_beside``."""
+
+    columns: list[EventColumn]
+    measures: tuple[Measure, ...]
+
+    def cells(self, costs: Costs) -> dict[str, Cell]:
+        """Cells of the costs of a line, by name; its samples are taken to be alike."""
+        of = {(one.event, one.value): cost for one, cost in zip(self.measures, costs, strict=True)}
+        return {
+            one.name: one.cell(
+                [(of[row, "period"], of[row, "period"] ** 2 / (of[row, "samples"] or 1)) for row in one.events]
+            )
+            for one in self.columns
+        }
+
+
+def measures_beside(profile: Profile, names: Sequence[str]) -> list[Measure]:
+    """The numbers that ``line_columns`` needs."""
+    rows = sorted({row for one in wanted_columns(profile, names) for row in one.events})
+    return [Measure(row, value, profile.events[row].unit) for row in rows for value in ("period", "samples")]
+
+
+def wholes(columns: Sequence[EventColumn]) -> dict[str, Cell]:
+    """The cell of each column for all samples."""
+    return {one.name: one.whole for one in columns}
+
+
+def with_rows_of(table: Totals, beside: Sequence[EventColumn]) -> Totals:
+    """The table with rows for what only other events have."""
+    others = {(row.name, row.object) for one in beside for part in one.tables for row in part.rows}
+    others -= {(row.name, row.object) for row in table.rows}
+    return replace(table, rows=[*table.rows, *(Total(*key, 0, 0) for key in sorted(others))])
+
+
+def _side(row: Total, sort: str) -> tuple[int, float]:
+    return (row.own, row.own_squares) if sort == "self" else (row.total, row.total_squares)
+
+
+def _ratio(part: Measured, whole: Measured, factor: int) -> Estimate | None:
+    """A ratio and its limits, to six digits: the last ones may differ between machines."""
+    if whole.value <= 0:
+        return None
+    value = part.value / whole.value
+    limits = ratio_interval(part, whole, quantile(_CONFIDENCE)) if whole.squares else (value, value)
+    if limits is None:
+        return None
+    value, low, high = (float(f"{factor * each:.6g}") for each in (value, *limits))
+    return value, low, high
+
+
+def cell_text(cell: Cell, whole: Cell) -> str:
+    """``12.3 %`` of a cost; ``1.2 (0.98–1.5)``, ``1.2`` of exact counts; a dash where samples do not tell."""
+    if cell is None:
+        return "–"
+    if isinstance(cell, int):
+        return format_percent(cell, whole if isinstance(whole, int) else 0)
+    value, low, high = map(number_text, cell)
+    return value if cell[1] == cell[2] else f"{value} ({low}–{high})"
+
+
+def number_text(value: float) -> str:
+    """Three digits, and all of those before the point."""
+    return f"{value:.3g}" if value < _THOUSAND else f"{value:,.0f}"

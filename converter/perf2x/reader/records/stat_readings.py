@@ -1,0 +1,104 @@
+"""What perf stat counted, as samples without a stack: one for each counter and round, whose period is its growth.
+
+Totals are those of ``perf stat report``: what a counter grew by is extrapolated where it had to share the hardware
+(perf_counts_values__scale in tools/lib/perf/evsel.c), and readings behind the last round are left out.
+
+::
+
+    STAT  cycles: 500, STAT cycles: 900 (CPU 1)  ROUND 100 ms  STAT cycles: 700 …  ROUND 200 ms
+    delivered   cycles: 0 at 0                   1400 at 100 ms             …      … at 200 ms
+"""
+
+import numpy as np
+from msgspec.structs import replace
+
+from perf2x.base.columnar.arrays import I32, U64, AnyArray, begins_run, of_previous, take_rows_of
+from perf2x.base.columnar.ragged import Ragged, join_tables
+from perf2x.base.columnar.unique import group_rows
+from perf2x.model.diagnostics import Diagnostics, Severity
+from perf2x.model.recording.events import COUNTED, Samples, Session
+from perf2x.model.recording.sideband import Comms, Readings, Sideband
+from perf2x.model.value_limits import MOST_PERIOD
+
+_ALL = "all threads"
+_AGGR_GLOBAL = 1
+"""enum aggr_mode in tools/perf/util/stat.h: CPUs are added up; other modes have several numbers in perf's versions."""
+_BEGIN = np.uint64(1)
+"""Counters begin at 0, a nanosecond after the clock does: samples at 0 have no time."""
+
+
+def with_thread_names(sideband: Sideband, session: Session) -> Sideband:
+    """Return the side-band with the names of the threads that were watched."""
+    named = [(tid, comm or _ALL) for tid, comm in session.thread_map if comm or tid < 0]
+    tid = np.array([tid for tid, _ in named], np.int32)
+    zeros = np.zeros(len(named), np.int64)
+    found = Comms(zeros.astype(np.uint64), zeros, tid, tid, [comm for _, comm in named], zeros > 0)
+    return replace(sideband, comms=join_tables([sideband.comms, found]))
+
+
+def note_counts(sideband: Sideband, session: Session, diagnostics: Diagnostics) -> None:
+    """Report what perf stat read, what it did not count, and what is extrapolated."""
+    readings = sideband.readings
+    diagnostics.add("counter_readings", Severity.INFO, COUNTED, len(readings))
+    for event in session.events:
+        is_idle = not readings.running[readings.event == event.index].any()
+        advice = "perf stat did not count it: the machine cannot, or what was watched did not run"
+        diagnostics.add("events_not_counted", Severity.LOSS, advice, int(is_idle), event.name)
+    shared = (readings.running > 0) & (readings.running < readings.enabled)
+    advice = "counters took turns in the hardware; their counts are extrapolated, as perf's are"
+    diagnostics.add("readings_extrapolated", Severity.GUESS, advice, int(np.count_nonzero(shared)))
+
+
+def delivered_readings(sideband: Sideband, session: Session) -> Samples:
+    """Return the samples: one per event, thread, CPU and round, and one of nothing where each counter begins."""
+    readings, rounds = sideband.readings, sideband.rounds
+    ended = np.searchsorted(rounds.position, readings.position)
+    is_known = (readings.event >= 0) & (readings.event < len(session.events))
+    held = np.flatnonzero((ended < len(rounds)) & is_known)
+    held = held[np.lexsort((readings.position[held], *(column[held] for column in _counter(readings))))]
+    readings, ended = take_rows_of(readings, held), ended[held]
+    cpu = np.full(len(held), -1, np.int32) if session.aggregation == _AGGR_GLOBAL else readings.cpu
+    keys = (readings.event, _thread_ids(session, readings.thread), cpu)
+    first, row = group_rows([*keys, ended])
+    period = np.zeros(len(first), np.uint64)
+    np.add.at(period, row, _growth(readings))
+    begin = first[begins_run(*(key[first] for key in keys))]
+    rows, none = np.concatenate([begin, first]), np.zeros(len(begin), np.uint64)
+    thread, count = keys[1][rows], len(rows)
+    return Samples(
+        event=readings.event[rows],
+        position=readings.position[rows],
+        time=np.maximum(np.concatenate([none, rounds.time[ended[first]]]), _BEGIN),
+        pid=thread,
+        tid=thread,
+        cpu=cpu[rows],
+        ip=np.zeros(count, np.uint64),
+        period=np.concatenate([none, period]),
+        cpumode=np.zeros(count, np.uint8),
+        chain=Ragged(np.zeros(count + 1, np.int64), np.zeros(0, np.uint64)),
+    )
+
+
+def _counter(readings: Readings) -> tuple[AnyArray, ...]:
+    return readings.thread, readings.cpu, readings.id
+
+
+def _thread_ids(session: Session, place: I32) -> I32:
+    """(n,) the thread at each place of the thread map; −1 for all threads, and where the map does not tell."""
+    known = np.array([*(tid for tid, _ in session.thread_map), -1], np.int32)
+    return known[np.where((place >= 0) & (place < len(known)), place, -1)]
+
+
+def _growth(readings: Readings) -> U64:
+    """(n,) what each counter counted since its reading before; rows are in order of counters, then as recorded."""
+    begins = begins_run(*_counter(readings))
+
+    def grown(column: U64) -> U64:
+        before = np.where(begins, np.uint64(0), of_previous(column, 0))
+        return column - np.minimum(before, column)
+
+    value, enabled, running = grown(readings.value), grown(readings.enabled), grown(readings.running)
+    shared = np.flatnonzero((running > 0) & (running < enabled))
+    part = enabled[shared] / running[shared]
+    value[shared] = np.minimum(value[shared] * part, MOST_PERIOD).astype(np.uint64)
+    return np.minimum(value, np.uint64(MOST_PERIOD))
