@@ -88,7 +88,8 @@ class Case:
             own = (*own, "--allow-empty")  # what is empty goes through the emitters, too
         if self.command == BUNDLE or self.command[0] == "annotate":
             own = tuple(word for word in own if word != "--no-symbols")
-        return own if {"--symfs", "--no-symbols"} & set(own) else (*own, "--symfs", "{dir}")
+        is_settled = self.seed.kind == "text" or {"--symfs", "--no-symbols"} & set(own)  # texts refuse sources of names
+        return own if is_settled else (*own, "--symfs", "{dir}")
 
     def lay_out(self, folder: Path) -> None:
         """Write all files below an empty folder."""

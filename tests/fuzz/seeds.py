@@ -55,6 +55,7 @@ def seeds() -> list[Seed]:
     return [
         *_recordings(),
         *_forged(),
+        *_texts(),
         *_wrappers(),
         *_bundles(),
         *_symbols(),
@@ -100,6 +101,18 @@ def _in_compressed_records(plain: bytes) -> bytes:
     pieces = compress((plain,), session)
     attrs = tuple((event.encode("<"), event.ids) for event in session.events)
     return Container("<", attrs, pieces, session.features.sections(session.events, "<")).to_file(False)
+
+
+def _texts() -> Iterator[Seed]:
+    """Yield texts that stand in the place of a recording."""
+    for name in ("calls", "shapes", "task_end"):
+        text = lzma.decompress((CORPUS / name / "script.txt.xz").read_bytes())[:60_000]
+        yield Seed("text", f"perf script, {name}", text, TEXT, words=())
+    with_lines = b"a 1/2 6.000100: 9 cycles: \n\t401136 in+0x1\n  a.c:3 (inlined)\n\t401136 out (/p)\n  a.c:9\n\n" * 9
+    yield Seed("text", "source lines", with_lines, TEXT, words=())
+    yield Seed("text", "folded", (ROOT / "tests" / "golden" / "small.folded").read_bytes() * 9, TEXT, words=())
+    yield Seed("text", "DTrace", b"\n  libc`read+0x7\n\n  prog`main\n   4\n" * 30, TEXT, words=())
+    yield Seed("text", "bpftrace", b"@[\n    read+1\n    main+2\n, prog]: 4\n" * 30, TEXT, words=())
 
 
 def _wrappers() -> Iterator[Seed]:

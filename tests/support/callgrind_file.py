@@ -107,9 +107,8 @@ class _Reader:
             return
         own = self.function
         file, thing = self.now["cfi"], self.now["cob"]
-        self.called = self._name(
-            "fn", value, lambda text: (text, own[1] if file is None else file, own[2] if thing is None else thing)
-        )
+        held = own[2] if thing is None else thing
+        self.called = self._name("fn", value, lambda text: (text, own[1] if file is None else file, held))
         if file is not None and self.called[1] != file:
             raise ValueError("a called function in two files")
         self.now["cfi"] = self.now["cob"] = None

@@ -215,7 +215,8 @@ class _Reader:
         location = self._at("location_table", index)
         mapping = self._at("mapping_table", location.mapping_index)
         if location.mapping_index:
-            require(mapping.memory_start <= location.address < mapping.memory_limit, "an address outside its mapping")
+            inside = mapping.memory_start <= location.address < mapping.memory_limit
+            require(inside or not (mapping.memory_limit or location.address), "an address outside its mapping")
         of_file = self._attributes(mapping.attribute_indices)
         kind = str(self._attributes(location.attribute_indices).get("profile.frame.type", ""))
         place = (location.address, self._text(mapping.filename_strindex))

@@ -127,6 +127,8 @@ _WORDS = {
     "jitdump_lines_outside": ("line outside its compiled code", "lines outside their compiled code"),
     "jitdump_shared": ("process with a shared jitdump file", "processes with a shared jitdump file"),
     "jitdump_other_clock": ("jitdump file with another clock", "jitdump files with another clock"),
+    "text_lines_not_read": ("line of no sample", "lines of no sample"),
+    "text_stacks_cut": ("stack that is too deep", "stacks that are too deep"),
     "no_timestamps": ("recording without times", "recordings without times"),
     "implausible_time": ("implausible time", "implausible times"),
     "samples_without_time": ("sample at an impossible time", "samples at an impossible time"),

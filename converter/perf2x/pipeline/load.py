@@ -134,27 +134,25 @@ def _require_one_recording(sessions: Sequence[SessionInput]) -> None:
 
 def _load_session(session: SessionInput, context: LoadContext) -> Loaded:
     """One session: stitch, filter, symbolize and group its samples."""
-    from perf2x.pipeline.datasets.stored_recording import StoredRecording
     from perf2x.pipeline.over_time import with_times_used
     from perf2x.pipeline.stitch_session import stitch_session
     from perf2x.transforms.filters.apply_choice import Selection, check_root
     from perf2x.transforms.group_samples import grouped
+    from perf2x.transforms.without_places import without_places
 
     options, recording = context.options, session.open()
     check_root(options.grouping.root, recording)
     late_times = bool(options.off_cpu or options.pairs)
     selection = Selection(options.choice, recording, late_times=late_times, unmatched=context.unmatched)
-    if isinstance(recording, StoredRecording):
-        profile, deferred, unwound = recording.stitched(selection, context)
-    else:
-        profile, deferred, unwound = stitch_session(recording, selection, context)
-    counts = recording.session.counts or "hardware_trace" in recording.session.features
-    has_others = options.value or options.data_objects or counts
+    profile, deferred, unwound = stitch_session(recording, selection, context)
+    untold = recording.session.counts or {"hardware_trace", "text"} & set(recording.session.features)
+    has_others = options.value or options.data_objects or untold
     chains = ChainReport() if has_others else chain_report(profile, recording.session)
     profile, reports = with_times_used(profile, recording, selection, context)
     profile = _count_code(_keep_events(profile, context), recording, selection, context)
     profile = selection.before_symbols(profile)
     profile, symbols = _symbolize(profile, recording, context)
+    profile = without_places(profile)
     if options.off_cpu:
         from perf2x.transforms.scheduling.wait_stacks import without_scheduler_frames
 
@@ -245,7 +243,7 @@ def _symbolize(profile: Profile, recording: Recording, context: LoadContext) -> 
     if symbols is None or not context.options.look_up or context.options.code is not None:
         return profile, None  # what compilers read names code itself
     with context.stages.stage("symbolize"):
-        from perf2x.pipeline.datasets.stored_recording import StoredRecording
+        from perf2x.pipeline.stitched.stitched_recording import StitchedRecording
         from perf2x.plugins.registry import load_symbol_sources
         from perf2x.symbolizer.make_finder import make_context
         from perf2x.symbolizer.symbolize import ProfileSymbolizer
@@ -254,7 +252,7 @@ def _symbolize(profile: Profile, recording: Recording, context: LoadContext) -> 
             symbols = replace(symbols, keep_full_names=True)  # they may be what the user typed
         session, sideband = recording.session, recording.sideband
         facts = make_context(profile, session, symbols, context.diagnostics, context.finder, sideband)
-        given = recording.names(profile, symbols) if isinstance(recording, StoredRecording) else None
+        given = recording.names(profile, symbols) if isinstance(recording, StitchedRecording) else None
         symbolizer = ProfileSymbolizer(profile, facts, load_symbol_sources(), context.known_names, given)
         return symbolizer.finish(_resolve_objects(symbolizer, context))
 

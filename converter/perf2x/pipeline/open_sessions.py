@@ -18,6 +18,8 @@ from msgspec import Struct
 from perf2x.base.errors import FormatError, OptionError
 from perf2x.model.recording.events import COUNTED, Recording, Session
 from perf2x.pipeline.load_options import LoadContext
+from perf2x.pipeline.stitched.stitched_recording import StitchedRecording
+from perf2x.reader.containers.input_file import FIRST, MAGICS, input_name, map_input
 
 MOST_OPEN = 16
 """Inputs that stay open; the index pass over another is done twice, which is a tenth of a conversion's work."""
@@ -91,7 +93,8 @@ def _groups(inputs: Sequence[Input], context: LoadContext) -> Iterator[list[Sess
             raise FormatError(f"{session.source}: no samples: {COUNTED}")
         held = recording if keep else None
         part = SessionPart(one, session.source, recording.sample_count, bool(session.events), held, session.counts)
-        group = groups.setdefault(_key(session) if len(inputs) > 1 else b"", [])
+        is_alone = len(inputs) == 1 or isinstance(recording, StitchedRecording)
+        group = groups.setdefault(b"%d" % number if is_alone else _key(session), [])
         _check_joinable(group, part)
         group.append(part)
     return iter(groups.values())
@@ -107,10 +110,29 @@ def _open(one: Input, context: LoadContext) -> Recording:
     from perf2x.reader import open_recording
 
     source = "" if one.path == one.name else one.name
-    progress = context.progress_of("indexing")
+    progress, mapped = context.progress_of("indexing"), None
+    if not Path(one.path).is_dir():
+        mapped = map_input(one.path, context.diagnostics, is_text)
+        head = mapped.data[:FIRST].tobytes()
+        if not head.startswith(MAGICS) and is_text(head):
+            from perf2x.pipeline.stitched.text_recording import TextRecording
+
+            return TextRecording(mapped, source or input_name(one.path), context.diagnostics, progress)
     return open_recording(
-        one.path, source=source, diagnostics=context.diagnostics, progress=progress, itrace=context.options.itrace
+        one.path,
+        source=source,
+        diagnostics=context.diagnostics,
+        progress=progress,
+        itrace=context.options.itrace,
+        mapped=mapped,
     )
+
+
+def is_text(head: bytes) -> bool:
+    """Whether an input that begins so is a text with samples."""
+    from perf2x.text_reader.read_text import text_kind
+
+    return text_kind(head) is not None
 
 
 def _reopen(one: Input, context: LoadContext) -> Recording:

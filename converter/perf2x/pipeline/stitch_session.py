@@ -26,6 +26,10 @@ def stitch_session(
 
     Returns the profile without symbols, and reports on deferred user stacks and user stack dumps.
     """
+    from perf2x.pipeline.stitched.stitched_recording import StitchedRecording
+
+    if isinstance(recording, StitchedRecording):
+        return recording.stitched(selection, context)
     from perf2x.pipeline.sample_pass import SamplePass
     from perf2x.pipeline.worker_pool import processes_for
     from perf2x.stitcher.call_graphs import CallGraphOptions, CallGraphs, completes_stacks

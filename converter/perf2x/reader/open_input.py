@@ -18,7 +18,7 @@ from perf2x.base.errors import FormatError
 from perf2x.model.diagnostics import Diagnostics
 from perf2x.reader.block import DataSection
 from perf2x.reader.containers.file_header import open_container
-from perf2x.reader.containers.input_file import input_name, map_input
+from perf2x.reader.containers.input_file import InputFile, input_name, map_input
 from perf2x.reader.session_builder import SessionBuilder
 
 
@@ -29,15 +29,15 @@ class OpenedInput(Struct, frozen=True):
     sections: list[DataSection]
 
 
-def open_input(path: str, source: str, diagnostics: Diagnostics) -> OpenedInput:
+def open_input(path: str, source: str, diagnostics: Diagnostics, mapped: InputFile | None = None) -> OpenedInput:
     """Open ``path``; "-" is standard input. FormatError when it is no recording.
 
-    ``source`` is its name in the session; empty for the path.
+    ``source`` is its name in the session; empty for the path. ``mapped`` is the input, if it was mapped already.
     """
     name = input_name(path)
     directory = Path(path) if path != "-" and Path(path).is_dir() else None
     main = path if directory is None else _main_file(directory)
-    file = map_input(main, diagnostics)
+    file = mapped or map_input(main, diagnostics)
     container = open_container(input_name(main), file.data, diagnostics)
     builder = SessionBuilder(
         source or name, container.order, container.is_pipe, diagnostics, kcore_dir=_kcore_dir(directory)

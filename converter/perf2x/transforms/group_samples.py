@@ -28,7 +28,9 @@ def grouped(profile: Profile, grouping: Grouping) -> Profile:
         profile = merge_threads(profile)
     if grouping.root not in ("", "none"):
         profile = with_roots(profile, grouping.root)
-    return replace(profile, own_roots=grouping.root != "")
+    threads = profile.threads
+    nameless = len(threads) > 0 and not (threads.comm.any() or (threads.pid >= 0).any())
+    return replace(profile, own_roots=grouping.root != "" or nameless)
 
 
 def fold_recursion(profile: Profile) -> Profile:

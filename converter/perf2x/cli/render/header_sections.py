@@ -109,6 +109,7 @@ def _formats(value: Mapping[str, Any]) -> str:
 
 
 _DESCRIBED: dict[str, Callable[[Any], str]] = {
+    "text": lambda value: f"kind: {value}",
     "cpudesc": lambda value: f"cpu: {value}",
     "nrcpus": _cpu_line,
     "cpu_topology": _topology,

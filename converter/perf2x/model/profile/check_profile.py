@@ -65,8 +65,9 @@ def _check_addresses(profile: ProfileTables) -> None:
     locations, mappings = profile.locations, profile.mappings
     held = np.flatnonzero(locations.mapping >= 0)
     mapping = locations.mapping[held]
+    limit = mappings.limit[mapping]
     for column in (locations.address[held], locations.lookup[held]):
-        inside = (column >= mappings.start[mapping]) & (column < mappings.limit[mapping])
+        inside = (column >= mappings.start[mapping]) & (column < limit) | (limit == 0)
         _require(bool(inside.all()), "an address lies outside its mapping")
 
 

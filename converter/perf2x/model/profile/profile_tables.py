@@ -54,7 +54,7 @@ class Mappings(ColumnTable):
 
     start: U64
     limit: U64
-    """First address past the mapping."""
+    """First address past the mapping; 0 where nobody knows where it lay, so that its locations have no addresses."""
     offset: U64
     """File offset of ``start``."""
     filename: I32

@@ -18,6 +18,7 @@ from perf2x.pipeline.datasets.stored_recording import StoredFacts, facts_text
 from perf2x.pipeline.load_options import LoadContext, LoadOptions, Progress
 from perf2x.pipeline.open_sessions import Input, SessionInput, find_sessions
 from perf2x.pipeline.stage_timer import Stages
+from perf2x.pipeline.stitched.stitched_recording import StitchedRecording
 
 if TYPE_CHECKING:
     from perf2x.model.profile.profile import Profile
@@ -125,6 +126,10 @@ def _id_of(session: SessionInput, profile: Profile) -> bytes:
 
 def _location_names(profile: Profile, recording: Recording, context: LoadContext) -> LocationNames | None:
     symbols = context.options.symbols
+    if isinstance(recording, StitchedRecording):
+        from perf2x.symbolizer.symbol_options import SymbolOptions
+
+        return recording.names(profile, SymbolOptions())
     if symbols is None:
         return None
     from perf2x.plugins.registry import load_symbol_sources

@@ -5,7 +5,7 @@ Facts of a stored recording that only perf2x reads again: JSON in a column of th
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -14,18 +14,17 @@ from msgspec import DecodeError, Struct, field, json
 from msgspec.structs import replace
 
 from perf2x.base.abi.uapi import SampleType
-from perf2x.base.columnar.ragged import Ragged
 from perf2x.base.errors import FormatError, OptionError
 from perf2x.model.diagnostics import Count, Diagnostics
 from perf2x.model.profile.profile import Meta, Profile
 from perf2x.model.profile.stack_tree import without_times
 from perf2x.model.recording.build_ids import KERNEL
-from perf2x.model.recording.events import ALL, Event, Others, Samples, Session, Shard, Want
+from perf2x.model.recording.events import ALL, Event, Samples, Session, Shard, Want
 from perf2x.model.recording.sideband import Sideband
-from perf2x.pipeline.load_options import LoadContext, LoadOptions
+from perf2x.pipeline.load_options import LoadOptions
+from perf2x.pipeline.stitched.stitched_recording import StitchedRecording
 from perf2x.stitcher.call_graphs import UnwindReport
 from perf2x.stitcher.deferred.deferred_join import DeferredReport
-from perf2x.transforms.drop_unused import compact
 
 if TYPE_CHECKING:
     from perf2x.stitcher.call_graphs import UnwindReport
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
     from perf2x.storage.dataset.read.restore_stacks import RecordingRows
     from perf2x.symbolizer.known.place_names import LocationNames
     from perf2x.symbolizer.symbol_options import SymbolOptions
-    from perf2x.transforms.filters.apply_choice import Selection
 
 WITH_TIMES = "fleet ingest --timeline (parquet: timeline=yes)"
 
@@ -70,7 +68,7 @@ def parse_facts(text: str, source: str) -> StoredFacts:
         raise FormatError(f"{source}: damaged: its column facts cannot be read ({error})") from None
 
 
-class StoredRecording:
+class StoredRecording(StitchedRecording):
     """A recording of a dataset; ``tables.events.Recording`` with facts, and without records or single samples."""
 
     def __init__(self, dataset: Dataset, row: RecordingRow, diagnostics: Diagnostics) -> None:
@@ -146,10 +144,6 @@ class StoredRecording:
         """Refuse: single samples are not kept."""
         raise OptionError(f"{self.session.source}: a dataset does not keep samples as they were recorded")
 
-    def others(self, kinds: Collection[int]) -> Iterator[Others]:
-        """Yield nothing: no record is kept."""
-        return iter(())
-
     @property
     def _rows(self) -> RecordingRows:
         return self._dataset.rows_of(self._row)
@@ -160,28 +154,23 @@ class StoredRecording:
 
         return restore_meta(self._row.row, tuple(self.facts.comments), self.facts.clock_id)
 
-    def stitched(self, selection: Selection, context: LoadContext) -> tuple[Profile, DeferredReport, UnwindReport]:
-        """Return what ``stitch_session`` makes of it, with its counts; OptionError for columns that are not kept."""
+    def whole(self, options: LoadOptions) -> Profile:
+        """The profile of all samples, with its counts."""
         self.diagnostics.absorb(self.facts.counts)
-        with context.stages.stage("read"):
-            profile = self._selected(selection, context.options)
-        return profile, self.facts.deferred, self.facts.unwound
-
-    def _selected(self, selection: Selection, options: LoadOptions) -> Profile:
-        """The profile of the selected samples with the columns that are wanted."""
         from perf2x.storage.dataset.read.restore_profile import restore_profile
-        from perf2x.transforms.filters.choice import keep_samples
 
-        profile = restore_profile(self._rows, self._meta, with_cgroups=options.keeps_cgroup)
-        batch = batch_of(profile)
-        rows = [part.position for part in selection.batches(iter([batch]))]
-        selection.check()
-        kept = np.concatenate([np.zeros(0, np.int64), *rows])
-        if len(kept) < len(batch) or self._lacks_samples(profile):
-            profile = compact(keep_samples(profile, kept))
+        return restore_profile(self._rows, self._meta, with_cgroups=options.keeps_cgroup)
+
+    def completed(self, profile: Profile, options: LoadOptions) -> Profile:
+        """The profile with the columns that a load has; OptionError for those that are not kept."""
         return _with_columns(profile, options)
 
-    def _lacks_samples(self, profile: Profile) -> bool:
+    @property
+    def reports(self) -> tuple[DeferredReport, UnwindReport]:
+        """Reports from when it was added."""
+        return self.facts.deferred, self.facts.unwound
+
+    def lacks_samples(self, profile: Profile) -> bool:
         """Whether the dataset's condition has left some of the recording's samples out."""
         return self._dataset.chooses_samples and int(profile.samples.count.sum()) < self.sample_count
 
@@ -191,23 +180,6 @@ class StoredRecording:
 
         found = known_names(profile, self._rows, self._dataset.lines, symbols.names, inline=symbols.inline)
         return replace(found, kernel_looked_up=self.facts.kernel_looked_up)
-
-
-def batch_of(profile: Profile) -> Samples:
-    """A profile's rows of samples as a batch, for filters on what samples say themselves."""
-    samples, threads, count = profile.samples, profile.threads, len(profile.samples)
-    return Samples(
-        event=samples.event,
-        position=np.arange(count),
-        time=samples.time,
-        pid=threads.pid[samples.thread],
-        tid=threads.tid[samples.thread],
-        cpu=samples.cpu,
-        ip=np.zeros(count, np.uint64),
-        period=samples.value.astype(np.uint64),
-        cpumode=np.zeros(count, np.uint8),
-        chain=Ragged(np.zeros(count + 1, np.int64), np.zeros(0, np.uint64)),
-    )
 
 
 def _with_columns(profile: Profile, options: LoadOptions) -> Profile:

@@ -27,7 +27,11 @@ from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.reader.containers.zstd_module import ZstdReader
 
 CHUNK = 1 << 20
-_MAGICS = (MAGIC, MAGIC_SWAPPED, MAGIC_LEGACY)
+FIRST = 1 << 16
+"""Bytes that tell what an input is."""
+IsOther = Callable[[bytes], bool]
+"""Tells by the first bytes of an input that is no recording whether it can be read, too."""
+MAGICS = (MAGIC, MAGIC_SWAPPED, MAGIC_LEGACY)
 
 
 def _gzip_reader(packed: IO[bytes]) -> Any:
@@ -71,12 +75,15 @@ class InputFile(Struct, frozen=True):
             free_pages(self.mapping, start, stop)
 
 
-def map_input(path: str, diagnostics: Diagnostics) -> InputFile:
-    """Map a file ("-" is standard input), unpacked if it is compressed. FormatError when it cannot be read."""
+def map_input(path: str, diagnostics: Diagnostics, is_other: IsOther = lambda _: False) -> InputFile:
+    """Map a file ("-" is standard input), unpacked if it is compressed. FormatError when it cannot be read.
+
+    Of pipes and compressed files only recordings are read, and what ``is_other`` accepts.
+    """
     name = input_name(path)
     try:
         with nullcontext(sys.stdin.buffer) if path == "-" else Path(path).open("rb") as file:
-            return _map_stream(file, name, diagnostics)
+            return _map_stream(file, name, diagnostics, is_other)
     except (OSError, ValueError) as error:
         raise FormatError(f"{name}: {getattr(error, 'strerror', None) or error}") from error
 
@@ -86,14 +93,17 @@ def input_name(path: str) -> str:
     return "standard input" if path == "-" else shown_name(path)
 
 
-def stream_chunks(file: IO[bytes], name: str) -> Iterator[bytes]:
+def stream_chunks(file: IO[bytes], name: str, is_other: IsOther = lambda _: False) -> Iterator[bytes]:
     """Yield what a pipe or a device sends: all of a recording, of anything else the first bytes, which tell that.
 
     FormatError for more than what may be unpacked.
     """
     total, limit = 0, unpack_limit.stream_limit()
     chunk = file.read(len(MAGIC))
-    is_wanted = chunk.startswith((*_MAGICS, *(magic for magic, _ in _READERS)))
+    is_wanted = chunk.startswith((*MAGICS, *(magic for magic, _ in _READERS)))
+    if not is_wanted:
+        chunk += file.read(FIRST - len(chunk))
+        is_wanted = is_other(chunk)
     while chunk:
         total += len(chunk)
         if total > limit:
@@ -103,13 +113,13 @@ def stream_chunks(file: IO[bytes], name: str) -> Iterator[bytes]:
         chunk = file.read(CHUNK) if is_wanted else b""
 
 
-def _map_stream(file: BinaryIO, name: str, diagnostics: Diagnostics) -> InputFile:
+def _map_stream(file: BinaryIO, name: str, diagnostics: Diagnostics, is_other: IsOther) -> InputFile:
     source = _try_map(file)
     if source is None:
-        source = _spool(stream_chunks(file, name), name)
+        source = _spool(stream_chunks(file, name, is_other), name)
     for magic, opener in _READERS:
         if source.data[: len(magic)].tobytes() == magic:
-            return _unwrap(source, opener, name, diagnostics)
+            return _unwrap(source, opener, name, diagnostics, is_other)
     return source
 
 
@@ -131,15 +141,19 @@ def _spool(chunks: Iterable[bytes], name: str) -> InputFile:
         return _try_map(spooled.done()) or InputFile(np.zeros(0, np.uint8))
 
 
-def _unwrap(packed: InputFile, opener: Callable[[IO[bytes]], Any], name: str, diagnostics: Diagnostics) -> InputFile:
+def _unwrap(
+    packed: InputFile, opener: Callable[[IO[bytes]], Any], name: str, diagnostics: Diagnostics, is_other: IsOther
+) -> InputFile:
     with opener(io.BufferedReader(_Bytes(packed.data))) as unpacked:
-        source = _spool(_unpacked_chunks(unpacked, len(packed.data), name, diagnostics), name)
+        source = _spool(_unpacked_chunks(unpacked, len(packed.data), name, diagnostics, is_other), name)
     if not len(source.data):
         raise FormatError(f"{name}: nothing can be unpacked from the compressed file")
     return replace(source, on_disk=packed.on_disk)
 
 
-def _unpacked_chunks(unpacked: Any, packed_size: int, name: str, diagnostics: Diagnostics) -> Iterator[bytes]:
+def _unpacked_chunks(
+    unpacked: Any, packed_size: int, name: str, diagnostics: Diagnostics, is_other: IsOther
+) -> Iterator[bytes]:
     """Yield the unpacked data; of a truncated file, that before the cut."""
     total, limit = 0, unpack_limit.unpacked_limit(packed_size)
     while True:
@@ -155,15 +169,15 @@ def _unpacked_chunks(unpacked: Any, packed_size: int, name: str, diagnostics: Di
         if total > limit:
             raise FormatError(*unpack_limit.too_large(f"{name}: ", packed_size, limit))
         if total == len(chunk):
-            _check_beginning(chunk, name)
+            _check_beginning(chunk, name, is_other)
         if not chunk:
             return
         yield chunk
 
 
-def _check_beginning(chunk: bytes, name: str) -> None:
+def _check_beginning(chunk: bytes, name: str, is_other: IsOther) -> None:
     """Raise FormatError for data that is no recording, before much is unpacked; short data is checked later."""
-    if len(chunk) >= len(MAGIC) and not chunk.startswith(_MAGICS):
+    if len(chunk) >= len(MAGIC) and not chunk.startswith(MAGICS) and not is_other(chunk[:FIRST]):
         raise FormatError(f"{name}: no perf.data file in it: the unpacked data starts with {chunk[: len(MAGIC)]!r}")
 
 

@@ -47,7 +47,8 @@ def code_objects(mappings: Mappings, strings: Sequence[str], recording: bytes) -
     """Find the object of every mapping of a recording."""
     rows = [_code_object(mappings, strings, row, recording) for row in range(len(mappings))]
     base = np.array([one[1] % 2**64 for one in rows], np.uint64)
-    ids, first, limit = tuple(one[0] for one in rows), mappings.start - base, mappings.limit - base
+    ids, first = tuple(one[0] for one in rows), mappings.start - base
+    limit = np.where(mappings.limit == 0, np.uint64(2**64 - 1), mappings.limit - base)
     is_local = np.array([one[2] for one in rows], np.bool_)
     return CodeObjects(ids, base, first, limit, is_local, _variants(ids, first.tolist(), limit.tolist()))
 
@@ -57,7 +58,7 @@ def _code_object(mappings: Mappings, strings: Sequence[str], row: int, recording
     name, build_id = (printable(strings[int(column[row])]) for column in (mappings.filename, mappings.build_id))
     start, limit, offset = (int(column[row]) for column in (mappings.start, mappings.limit, mappings.offset))
     shared = _shared_object(name, build_id, bool(mappings.is_kernel[row]), start, offset)
-    if shared is None or start < shared[1] or limit - shared[1] >= 2**64:  # damaged: offsets would not fit
+    if shared is None or not limit or start < shared[1] or limit - shared[1] >= 2**64:  # damaged: offsets would not fit
         return text_id("own", recording, name, int(mappings.pid[row])), 0, True
     return (*shared, False)
 

@@ -1,0 +1,1 @@
+"""Recordings whose samples have their stacks already."""

@@ -1,0 +1,84 @@
+"""A recording whose samples have their stacks already: out of a dataset, or a text.
+
+It stands in the place of one that is read; filters and columns come afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from perf2x.base.columnar.ragged import Ragged
+from perf2x.model.profile.profile import Profile
+from perf2x.model.recording.events import Others, Samples
+from perf2x.pipeline.load_options import LoadContext, LoadOptions
+from perf2x.transforms.drop_unused import compact
+
+if TYPE_CHECKING:
+    from perf2x.stitcher.call_graphs import UnwindReport
+    from perf2x.stitcher.deferred.deferred_join import DeferredReport
+    from perf2x.symbolizer.known.place_names import LocationNames
+    from perf2x.symbolizer.symbol_options import SymbolOptions
+    from perf2x.transforms.filters.apply_choice import Selection
+
+
+class StitchedRecording:
+    """``model.recording.events.Recording``, as far as there is one, and the profile of its samples, without names."""
+
+    def whole(self, options: LoadOptions) -> Profile:
+        """The profile of all samples; OptionError for options that ask what nobody knows."""
+        raise NotImplementedError
+
+    def others(self, kinds: Collection[int]) -> Iterator[Others]:
+        """Yield nothing: no record is kept."""
+        return iter(())
+
+    def lacks_samples(self, profile: Profile) -> bool:
+        """Whether the whole profile has not all recorded samples."""
+        return False
+
+    def completed(self, profile: Profile, options: LoadOptions) -> Profile:
+        """The profile with the columns that a load has; samples without times are summed."""
+        raise NotImplementedError
+
+    @property
+    def reports(self) -> tuple[DeferredReport, UnwindReport]:
+        """What became of deferred stacks and of copied ones."""
+        raise NotImplementedError
+
+    def names(self, profile: Profile, symbols: SymbolOptions) -> LocationNames:
+        """The names that are known of a profile's locations."""
+        raise NotImplementedError
+
+    def stitched(self, selection: Selection, context: LoadContext) -> tuple[Profile, DeferredReport, UnwindReport]:
+        """Return what ``stitch_session`` makes of it."""
+        with context.stages.stage("read"):
+            profile = self.whole(context.options)
+            batch = batch_of(profile)
+            rows = [part.position for part in selection.batches(iter([batch]))]
+            selection.check()
+            kept = np.concatenate([np.zeros(0, np.int64), *rows])
+            if len(kept) < len(batch) or self.lacks_samples(profile):
+                from perf2x.transforms.filters.choice import keep_samples
+
+                profile = compact(keep_samples(profile, kept))
+            return self.completed(profile, context.options), *self.reports
+
+
+def batch_of(profile: Profile) -> Samples:
+    """A profile's rows of samples as a batch, for filters on what samples say themselves."""
+    samples, threads, count = profile.samples, profile.threads, len(profile.samples)
+    return Samples(
+        event=samples.event,
+        position=np.arange(count),
+        time=samples.time,
+        pid=threads.pid[samples.thread],
+        tid=threads.tid[samples.thread],
+        cpu=samples.cpu,
+        ip=np.zeros(count, np.uint64),
+        period=samples.value.astype(np.uint64),
+        cpumode=np.zeros(count, np.uint8),
+        chain=Ragged(np.zeros(count + 1, np.int64), np.zeros(0, np.uint64)),
+    )

@@ -1,0 +1,177 @@
+"""A text in the place of a recording: its stacks were stitched, and its frames named, by who printed it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from operator import attrgetter
+
+import numpy as np
+from msgspec.structs import replace
+
+from perf2x.base.abi.uapi import SampleType
+from perf2x.base.errors import OptionError, SettingError
+from perf2x.model.diagnostics import Diagnostics, Severity
+from perf2x.model.profile.profile import Meta, Profile
+from perf2x.model.profile.stack_tree import without_times
+from perf2x.model.recording.events import ALL, Event, Samples, Session, Shard, Want
+from perf2x.model.recording.sideband import Sideband
+from perf2x.pipeline.load_options import LoadOptions
+from perf2x.pipeline.stitched.stitched_recording import StitchedRecording, batch_of
+from perf2x.reader.containers.input_file import FIRST, InputFile
+from perf2x.stitcher.call_graphs import UnwindReport
+from perf2x.stitcher.deferred.deferred_join import DeferredReport
+from perf2x.symbolizer.known.place_names import LocationNames
+from perf2x.symbolizer.object_resolver import FunctionRow, function_row
+from perf2x.symbolizer.sources.symbol_source import Function
+from perf2x.symbolizer.symbol_options import SymbolOptions
+from perf2x.text_reader.read_text import read_text
+from perf2x.text_reader.text_profile import text_profile
+
+_REFUSED = (
+    "symbols.symfs", "symbols.kallsyms", "symbols.vmlinux", "symbols.debug_dirs", "symbols.buildid_dir",
+    "symbols.perf_map_dir", "symbols.archives", "symbols.allow_mismatch", "listings.as_recorded",
+    "listings.source_dirs", "listings.assembly", "off_cpu", "pairs", "latency", "value", "data_objects",
+    "choice.parallelism", "itrace",
+)  # fmt: skip
+"""Settings that ask for addresses, files or records; by default they are false."""
+_HEADER = re.compile(rb"^# (hostname|os release|perf version|arch|nrcpus online|cmdline) :\s*(.*?)\s*$", re.MULTILINE)
+
+
+class TextRecording(StitchedRecording):
+    """A text as ``model.recording.events.Recording``, without records."""
+
+    def __init__(
+        self,
+        file: InputFile,
+        source: str,
+        diagnostics: Diagnostics,
+        progress: Callable[[int, int], None] | None,
+    ) -> None:
+        """Read all of it; ``text_kind`` must know it. FormatError when it cannot be read."""
+
+        def done(stop: int) -> None:
+            file.forget(0, stop)
+            if progress is not None:
+                progress(stop, len(file.data))
+
+        self.diagnostics = diagnostics
+        head = file.data[:FIRST].tobytes()
+        self._text = text = read_text(file.data, source, done)
+        self._header = {key.decode(): value.decode("utf-8", "surrogateescape") for key, value in _HEADER.findall(head)}
+        self._profile = text_profile(text, Meta(source=source))
+        diagnostics.add("text_lines_not_read", Severity.LOSS, "nothing could be made of them.", text.not_read)
+        diagnostics.add("text_stacks_cut", Severity.LOSS, "only their innermost frames are shown.", text.cut)
+
+    @property
+    def has_events(self) -> bool:
+        """Whether the text names any event."""
+        return True
+
+    @cached_property
+    def session(self) -> Session:
+        """Facts of the header that ``perf script --header`` prints, and what samples say."""
+        known, samples = self._header, self._profile.samples
+        told = SampleType.TIME if samples.time is not None else 0
+        told |= SampleType.CPU if samples.cpu is not None else 0
+        cpus = known.get("nrcpus online", "")
+        return Session(
+            source=self._profile.meta.source,
+            byte_order="<",
+            events=tuple(
+                Event(
+                    index=index, name=event.name, type=-1, config=0, sample_period=0, sample_type=int(told),
+                    read_format=0, flags=frozenset(), unit=event.unit,
+                )
+                for index, event in enumerate(self._profile.events)
+            ),
+            arch=known.get("arch", ""),
+            hostname=known.get("hostname", ""),
+            os_release=known.get("os release", ""),
+            perf_version=known.get("perf version", ""),
+            command_line=tuple(known.get("cmdline", "").split()),
+            cpus_online=int(cpus) if cpus.isdecimal() and len(cpus) < 9 else 0,
+            features={"text": self._text.kind},
+        )  # fmt: skip
+
+    @property
+    def sideband(self) -> Sideband:
+        """No records."""
+        from perf2x.reader.sideband_decoder import build_sideband
+
+        return build_sideband({}, {}, 0)
+
+    @property
+    def sample_count(self) -> int:
+        """Samples, as far as the text counts them."""
+        return int(self._profile.samples.count.sum())
+
+    @property
+    def beginning(self) -> None:
+        """Nothing tells that a text goes on."""
+
+    def samples(self, want: Want, shard: Shard = ALL) -> Iterator[Samples]:
+        """Yield what lines say; there is nothing else, whatever is wanted."""
+        yield batch_of(self._profile)
+
+    @property
+    def reports(self) -> tuple[DeferredReport, UnwindReport]:
+        """Nothing was joined or unwound here."""
+        return DeferredReport(), UnwindReport({})
+
+    def whole(self, options: LoadOptions) -> Profile:
+        """The profile with a header's facts; SettingError, or OptionError, for what a text cannot be asked."""
+        for setting in _REFUSED:
+            if getattr(options, setting.partition(".")[0]) and attrgetter(setting)(options):
+                raise SettingError(f"{self._named} does not tell what ", setting, " asks for")
+        if options.as_recorded:
+            raise OptionError(f"{self._named} has no records, which would be printed")
+        if options.listings or options.code or not options.look_up:
+            raise OptionError(f"{self._named} tells names, not addresses in files: there is no code to look at")
+        session = self.session
+        meta = replace(
+            self._profile.meta, hostname=session.hostname, os_release=session.os_release, arch=session.arch,
+            perf_version=session.perf_version, cpus=session.cpus_online, command_line=session.command_line,
+        )  # fmt: skip
+        return replace(self._profile, meta=meta)
+
+    @property
+    def _named(self) -> str:
+        return f"{self._profile.meta.source} ({self._text.kind})"
+
+    def completed(self, profile: Profile, options: LoadOptions) -> Profile:
+        """The profile with the columns that a load has; without times, a timeline has places in the text instead."""
+        samples = profile.samples
+        if options.needs_times and samples.time is None:
+            advice = "times shown are places in the text"
+            self.diagnostics.add("no_timestamps", Severity.GUESS, advice)
+            samples = replace(samples, time=(np.cumsum(samples.count) - samples.count).astype(np.uint64))
+        if options.keeps_cpu or options.needs_times:
+            samples = replace(samples, cpu=samples.cpus)
+        if options.keeps_cgroup:
+            samples = replace(samples, cgroup=np.zeros(len(samples), np.int32))
+        if options.by_data_src:
+            samples = replace(samples, data_src=np.zeros(len(samples), np.int64))
+        profile = replace(profile, samples=samples)
+        return profile if options.needs_times else without_times(profile, keep_cpu=options.keeps_cpu)
+
+    def names(self, profile: Profile, symbols: SymbolOptions) -> LocationNames:
+        """The names in the text; they are all that anyone will know."""
+        frames = [self._text.frames[number] for number in profile.locations.address.tolist()]
+        wanted = [lines if symbols.inline else lines[-1:] for _, _, lines in frames]
+        count = np.array([len(lines) for lines in wanted], np.int64)
+        location = np.flatnonzero(count)
+        numbers: dict[FunctionRow, int] = {}
+        rows = [function_row(Function(name, "", file, 0), symbols.names) for lines in wanted for name, file, _ in lines]
+        return LocationNames(
+            location=location,
+            count=count[location],
+            is_exact=np.zeros(len(location), np.bool_),
+            has_inlines=count[location] > 1,
+            function=np.array([numbers.setdefault(row, len(numbers)) for row in rows], np.int32),
+            line=np.array([line for lines in wanted for _, _, line in lines], np.int32),
+            functions=list(numbers),
+            looked_up=np.ones(len(profile.mappings), np.bool_),
+            kernel_looked_up=True,
+        )

@@ -1,0 +1,1 @@
+"""Reads what other tools print of samples: text to samples, stacks and names."""

@@ -1,0 +1,148 @@
+"""What ``perf script`` printed, of any version and with any fields, as people attach it to reports.
+
+::
+
+    prog  5585/5590 [001]  6936.366023:     250000 cycles:u:       begins a sample; a flat one has its frame behind it
+    →       7f11db9fcc98 handle_amd+0x18 (/usr/lib/ld.so)          frames, innermost first
+    →   ffffffff81e00b0b do_syscall_64+0x3b ([kernel.kallsyms])
+                                                                   an empty line ends it
+
+tools/perf/builtin-script.c and tools/perf/util/evsel_fprintf.c have the layout.
+"""
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+
+from perf2x.base.abi.uapi import CpuMode
+from perf2x.base.columnar.arrays import I32, I64, AnyArray, of_previous, take_rows_of
+from perf2x.base.columnar.ragged import offsets_of
+from perf2x.model.profile.made_up_frames import ROOT_FRAME_NAMES, RootFrame
+from perf2x.model.value_limits import LAST_TIME, MOST_PERIOD
+from perf2x.text_reader.text_tables import BEGIN, BLANK, IGNORED, TextFrame, TextReader, TextSamples
+
+_FRAME = re.compile(
+    rb"(?:[ \t]+|(?=[0-9a-f]{6,16} .*\)$))([0-9a-f]{1,16})(?: (?!.*\d\.\d{6,9}: )(.*))?$"  # indentation may be lost
+)
+_SOURCE = re.compile(r"  (?:(\S+):(\d{1,9})|\S+\[[0-9a-f]+\])( \(inlined\))?")
+_IGNORED = re.compile(rb"#|.*(PERF_RECORD_|DEFERRED CALLCHAIN)|[ \t]*0x[0-9a-f]+/0x")
+_BEGIN = re.compile(
+    rb"^[ \t]*(?:(\S.{0,63}?)[ \t]+)??"  # comm
+    rb"(?:(?:(-?\d{1,10})/[ \t]*)?(-?\d{1,10})(?:[ \t]+|$))?"  # pid, tid
+    rb"(?:\[(\d{1,6})\][ \t]+)?(?:[KUHGgMDESp]{1,8}[ \t]+)?(?:\d{4}-\d\d-\d\d [\d:.]+[ \t]+)?"  # cpu, misc, tod
+    rb"(?:(\d{1,10})\.(\d{6,9}):)?"  # time
+    rb"(?:[ \t]*(?:(\d{1,18})[ \t]+)?((?!\d+\.\d{6})\S{1,256}?):(?=[ \t]|$))?"  # period, event
+    rb"(?:(?<=:)|(?=$))(.*)$|^.*$",
+    re.MULTILINE,
+)
+_SYMBOL_AND_OBJECT = re.compile(r"(.*?)\+0x[0-9a-f]+ \((.*)\)")
+_OFFSET = re.compile(r"\+0x[0-9a-f]+$")
+_SAID = {"[unknown]": "", "(cookie)": ROOT_FRAME_NAMES[RootFrame.USER_MISSING]}
+_USER = ("[vdso", "[vsyscall", "[vectors", "[heap", "[stack", "[anon", "[uprobes", "[unknown", "[sigpage")
+
+
+class PerfScript(TextReader):
+    """Reads text of ``perf script``."""
+
+    kind = "text of perf script"
+    cuts = (b"\n\n", b"\n")
+    begins = re.compile(
+        rb"[^#\n]{0,100}?-?\d+[ \t].{0,100}?\d\.\d{6,9}:"  # a time
+        rb"|(?:[^#\n]{0,100}[ \t])?\S{1,256}:[ \t]*\n[ \t]*[0-9a-f]{4,16}[ \n]"  # an event, then a frame
+        rb"|\S[^#\n]{0,100}[ \t]\d+[ \t]*\n\t *[0-9a-f]{1,16}[ \n]"  # a thread, then a frame
+        rb"|\t *[0-9a-f]{4,16} .* \(.*\)\n",
+    )
+
+    def __init__(self) -> None:
+        super().__init__(_parse)
+
+    def read(self, block: bytes) -> TextSamples:
+        """The samples of some whole ones."""
+        lines = block.split(b"\n")
+        kind = self.stacks.lines(lines)
+        is_frame = kind >= 0
+        opens = (kind == BEGIN) | (kind == IGNORED) | is_frame & (of_previous(kind, BLANK) == BLANK)
+        rows, frames = np.flatnonzero(opens), kind[is_frame].astype(np.int64)
+        lengths = np.bincount((np.cumsum(opens) - 1)[is_frame], minlength=len(rows))
+        told = np.flatnonzero(kind[rows] == BEGIN)
+        found = _BEGIN.findall(b"\n".join([lines[row] for row in rows[told].tolist()])) if len(told) else []
+        columns = tuple(zip(*found, strict=True)) or ((),) * 9
+        frames, lengths = self._with_flat(frames, lengths, told, columns[8])
+        is_sample = kind[rows] >= 0
+        is_sample[told] = np.fromiter((bool(one[4] or one[7]) for one in found), np.bool_, len(found))
+        is_sample[told] |= lengths[told] > 0
+        self.not_read += len(told) - int(is_sample[told].sum())
+        stack = self.stacks.stacks(frames, lengths)
+        return take_rows_of(self._samples(columns, told, len(rows), stack), is_sample)
+
+    def _with_flat(self, frames: I64, lengths: I64, told: I64, rest: Sequence[bytes]) -> tuple[I64, I64]:
+        """Frames and the number of each sample's, with frames that stand on the line that begins a sample."""
+        bare = np.flatnonzero(lengths[told] == 0)
+        kind = self.stacks.lines([rest[row] for row in bare.tolist()])
+        flat = told[bare[kind >= 0]]
+        at, lengths = offsets_of(lengths)[flat], lengths.copy()
+        lengths[flat] = 1
+        return np.insert(frames, at, kind[kind >= 0]), lengths
+
+    def _samples(self, columns: Sequence[Sequence[bytes]], told: I64, count: int, stack: I32) -> TextSamples:
+        comms, *numbers_of, seconds, fraction, period, events, _ = columns
+        width = np.fromiter(map(len, fraction), np.int64, len(fraction))
+        time = _integers(seconds, 0) * 10**9 + _integers(fraction, 0) * 10 ** (9 - width)
+        time[width == 0] = LAST_TIME
+        value = np.minimum(_integers(period, 1), MOST_PERIOD)
+        numbers = self.events.of(events)
+        self.without_period.update(numbers[np.fromiter(map(len, period), np.int64, len(period)) == 0].tolist())
+        nameless = (self.events[b""], self.comms[b""]) if len(told) < count else (0, 0)
+        ids = (_integers(one, -1) for one in numbers_of)
+        missing = (*nameless, -1, -1, -1, LAST_TIME, 1)  # of samples that begin without a line of their own
+        filled = [np.full(count, one, np.int64) for one in missing]
+        given: tuple[AnyArray, ...] = (numbers, self.comms.of(comms), *ids, time, value)
+        for column, values in zip(filled, given, strict=True):
+            column[told] = values
+        event, comm, pid, tid, cpu = (column.astype(np.int32) for column in filled[:5])
+        return TextSamples(
+            event=event, comm=comm, pid=pid, tid=tid, cpu=cpu, time=filled[5].astype(np.uint64), value=filled[6],
+            count=np.ones(count, np.int64), stack=stack,
+        )  # fmt: skip
+
+
+def _integers(texts: Sequence[bytes], missing: int) -> I64:
+    """(n,) the numbers that texts say, ``missing`` of empty ones."""
+    if b"" in texts:
+        texts = [text or b"%d" % missing for text in texts]
+    return np.fromiter(map(int, texts), np.int64, len(texts))
+
+
+def _parse(line: bytes) -> TextFrame | int:
+    """The frame that a line is, else its kind."""
+    if found := _FRAME.match(line):
+        return _frame(int(found[1], 16), (found[2] or b"").decode("utf-8", "surrogateescape").strip())
+    if line.startswith(b"  ") and (source := _SOURCE.fullmatch(line.decode("utf-8", "surrogateescape"))):
+        return TextFrame("", inlined=bool(source[3]), source=(source[1] or "", int(source[2] or 0)), is_source=True)
+    if not line.strip():
+        return BLANK
+    return IGNORED if _IGNORED.match(line) else BEGIN
+
+
+def _frame(address: int, text: str) -> TextFrame:
+    plain = text.removesuffix("(inlined)")
+    if plain != text:
+        return TextFrame(_OFFSET.sub("", plain.rstrip()), mode=_mode(address, ""), inlined=True)
+    if found := _SYMBOL_AND_OBJECT.fullmatch(text):
+        name, held = found.groups()
+    elif text.endswith(")") and (at := f" {text}".rfind(" (", 0, -10 if text.endswith("(deleted))") else None)) >= 0:
+        name, held = text[: max(at - 1, 0)], text[at + 1 : -1]
+    else:
+        name, held = text, ""
+    name, held = _OFFSET.sub("", name), _OFFSET.sub("", held)
+    name, held = (_SAID.get(one, one) for one in (name, held))
+    return TextFrame(name, held, _mode(address, held))
+
+
+def _mode(address: int, held: str) -> int:
+    """Kernel code by its object, as perf calls it, else by the upper half of the address space."""
+    if held.startswith(_USER):
+        return CpuMode.USER
+    is_kernel = held.startswith("[") or held.endswith(("vmlinux", ".ko", ".ko.xz", ".ko.zst", ".ko.gz"))
+    return CpuMode.KERNEL if is_kernel or address >> 63 else CpuMode.USER

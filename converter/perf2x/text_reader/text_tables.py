@@ -1,0 +1,257 @@
+"""Tables of one text: samples, and the distinct stacks of frames that have a name and nothing else.
+
+Equal lines are one number, and lines of inlined functions and the line of the function that they are in one frame::
+
+    lines       7f01 inner (inlined)     7f01 outer+0x6f (/bin/prog)     7f02 main+0x10 (/bin/prog)
+    numbers     0 (goes on)              1                               2
+    frames      3: outer, inlined inner                                  2: main
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from itertools import islice
+from typing import ClassVar
+
+import numpy as np
+from msgspec import Struct
+
+from perf2x.base.columnar.arrays import I32, I64, U64, AnyArray, Bools, ColumnTable, of_previous
+from perf2x.base.columnar.interner import RaggedInterner
+from perf2x.base.columnar.ragged import Ragged, offsets_of
+from perf2x.base.columnar.unique import unique_inverse
+from perf2x.model.value_limits import LAST_TIME, check_total
+
+UNNAMED = "weight"
+"""The event of counts, which may be samples, nanoseconds or bytes."""
+MOST_FRAMES = 8191
+"""Frames of a stack: a record of perf has no room for more."""
+
+Line = tuple[str, str, int]
+"""(function, source file, line number), "" and 0 where the text does not tell."""
+Frame = tuple[str, int, tuple[Line, ...]]
+"""(object, uapi.CpuMode, lines, innermost inlined function first); without a name no line."""
+
+
+BEGIN, BLANK, IGNORED, END = -1, -2, -3, -4
+"""Kinds of lines that are no frames."""
+
+
+class TextFrame(Struct, frozen=True):
+    """One line of a stack."""
+
+    name: str
+    object: str = ""
+    mode: int = 0
+    inlined: bool = False
+    """The next line, outwards, is the function that it is in."""
+    source: tuple[str, int] = ("", 0)
+    is_source: bool = False
+    """It has only the ``source`` of the line before it, which may tell that the function is inlined."""
+
+
+class TextSamples(ColumnTable):
+    """Samples of a text, a row each, in its order; −1 of integers, and LAST_TIME, are "not told"."""
+
+    event: I32
+    comm: I32
+    pid: I32
+    tid: I32
+    cpu: I32
+    time: U64
+    value: I64
+    count: I64
+    stack: I32
+    """Row of the table of stacks; −1: none."""
+
+
+class Text(Struct, frozen=True):
+    """All of a text."""
+
+    kind: str
+    events: Sequence[str]
+    comms: Sequence[str]
+    frames: Sequence[Frame]
+    stacks: Ragged
+    """Distinct stacks of numbers of frames, innermost first."""
+    samples: TextSamples
+    with_period: frozenset[int]
+    """Events whose samples all tell their period."""
+    not_read: int
+    """Lines that are neither part of a sample nor a comment."""
+    cut: int
+    """Distinct stacks that were cut to MOST_FRAMES."""
+
+
+class Numbers(dict[bytes, int]):
+    """Numbers of texts, from 0 in the order in which they came."""
+
+    def __missing__(self, text: bytes) -> int:
+        self[text] = number = len(self)
+        return number
+
+    def of(self, texts: Sequence[bytes]) -> I32:
+        """(n,) the number of each."""
+        return np.fromiter(map(self.__getitem__, texts), np.int32, len(texts))
+
+    def texts(self) -> list[str]:
+        """Every text, in the order of the numbers."""
+        return [text.decode("utf-8", "surrogateescape") for text in self]
+
+
+class _Lines(dict[bytes, int]):
+    """Numbers of lines, one for those that say the same; the kind, which is negative and not kept, of other lines."""
+
+    def __init__(self, parse: Callable[[bytes], TextFrame | int]) -> None:
+        self._parse = parse
+        self._numbers: dict[TextFrame, int] = {}
+        self.flags = bytearray()
+        """Of each number: 1 goes on, 2 is a source."""
+
+    def __missing__(self, line: bytes) -> int:
+        found = self._parse(line)
+        if isinstance(found, int):
+            return found
+        self[line] = number = self._numbers.setdefault(found, len(self.flags))
+        if number == len(self.flags):
+            self.flags.append(found.inlined | found.is_source << 1)
+        return number
+
+    def frames(self) -> list[TextFrame]:
+        """What lines say, by number."""
+        return list(self._numbers)
+
+
+class StackTable:
+    """Distinct stacks of a text; ``parse`` makes a frame of a line, or a negative number of one that is none."""
+
+    def __init__(self, parse: Callable[[bytes], TextFrame | int]) -> None:
+        self._lines = _Lines(parse)
+        self._joined = RaggedInterner(np.int64)
+        self._stacks = RaggedInterner(np.int64)
+        self.cut = 0
+
+    @property
+    def names(self) -> int:
+        """Number of different frames so far."""
+        return len(self._lines.flags)
+
+    def lines(self, lines: Sequence[bytes]) -> I32:
+        """(n,) the number of each line."""
+        return np.fromiter(map(self._lines.__getitem__, lines), np.int32, len(lines))
+
+    def stacks(self, lines: AnyArray, lengths: I64) -> I32:
+        """(n,) the number of each stack, given the numbers of its lines, innermost first; −1 for no lines."""
+        rows = Ragged(offsets_of(lengths), lines.astype(np.int64))
+        flags = np.frombuffer(bytes(self._lines.flags), np.uint8)[rows.values]
+        if flags.any():
+            rows = self._with_joined(rows, flags > 1, flags & 1 > 0)
+        lengths = rows.lengths
+        found = np.full(len(rows), -1, np.int32)
+        held = np.flatnonzero(lengths)
+        if len(held):
+            kept = np.minimum(lengths[held], MOST_FRAMES)
+            before = len(self._stacks)
+            found[held] = self._stacks.number_spans(rows.values, rows.offsets[held], kept)
+            self.cut += int((found[held[lengths[held] > kept]] >= before).sum())
+        return found
+
+    def _with_joined(self, rows: Ragged, is_source: Bools, inlined: Bools) -> Ragged:
+        """Rows in which lines that belong together are one number, −2 or below."""
+        inlined[1:] |= is_source[1:] & inlined[:-1]
+        begins = ~is_source & ~of_previous(inlined, False)
+        begins[rows.offsets[:-1][rows.lengths > 0]] = True
+        starts = np.flatnonzero(begins)
+        lengths = np.diff(np.append(starts, len(begins)))
+        numbers, several = rows.values[starts], np.flatnonzero(lengths > 1)
+        numbers[several] = -2 - self._joined.number_spans(rows.values, starts[several], lengths[several])
+        return Ragged(np.searchsorted(starts, rows.offsets), numbers)
+
+    def table(self) -> tuple[list[Frame], Ragged]:
+        """The distinct frames in the order of their contents, and stacks of their numbers."""
+        lines, joined = self._lines.frames(), self._joined.table()
+        stacks = self._stacks.table()
+        used, place = unique_inverse(stacks.values)
+        rows = ([row] if row >= 0 else joined.row(-2 - row).tolist() for row in used.tolist())
+        found = [_frame([lines[row] for row in each]) for each in rows]
+        frames = sorted(set(found), key=_place)
+        rank = {frame: number for number, frame in enumerate(frames)}
+        number = np.array([rank[frame] for frame in found], np.int64)
+        return frames, Ragged(stacks.offsets, number[place])
+
+
+def _place(frame: Frame) -> tuple[bool, Frame]:
+    """What frames are sorted by: those in no object first, then by object."""
+    return bool(frame[0] or frame[2]), frame
+
+
+def _frame(lines: Sequence[TextFrame]) -> Frame:
+    """One frame of the lines that belong together; the outermost one tells its object."""
+    known: list[Line] = []
+    for one in lines:
+        if one.is_source and known:
+            known[-1] = (known[-1][0], *one.source)
+        elif one.name:
+            known.append((one.name, *one.source))
+    outermost = next((one for one in reversed(lines) if not one.is_source), lines[-1])
+    return outermost.object, outermost.mode, tuple(known)
+
+
+_LINES = 200
+"""Lines that a text may begin with before its first sample."""
+
+
+class TextReader:
+    """Reads the text of one kind, some whole samples at a time; ``parse`` is that of its StackTable."""
+
+    kind: ClassVar[str]
+    """What ``info`` calls it."""
+    cuts: ClassVar[tuple[bytes, ...]] = ()
+    """Texts with a line end, behind which a sample may begin, best first."""
+    begins: ClassVar[re.Pattern[bytes]]
+    """Matches at a line that only samples of this kind begin with."""
+
+    def __init__(self, parse: Callable[[bytes], TextFrame | int]) -> None:
+        self.stacks = StackTable(parse)
+        self.comms, self.events = Numbers(), Numbers()
+        self.not_read = 0
+        """Lines that are neither part of a sample nor a comment."""
+        self.source = ""
+        """Name of the text, for messages."""
+        self.total = 0.0
+        self.without_period: set[int] = set()
+        """Events with samples whose period is not told."""
+
+    @classmethod
+    def is_kind(cls, lines: bytes) -> bool:
+        """Whether the first lines of a text look like this kind's."""
+        starts = islice(re.finditer(rb"^", lines, re.MULTILINE), _LINES)
+        return any(cls.begins.match(lines, found.start()) for found in starts)
+
+    @property
+    def names(self) -> int:
+        """Number of different frames, threads and events so far."""
+        return self.stacks.names + len(self.comms) + len(self.events)
+
+    @classmethod
+    def cut(cls, block: bytes) -> int:
+        """Where the last whole sample of a block ends, 0: nowhere that can be told."""
+        return next((at for at in (block.rfind(cut) + 1 for cut in cls.cuts) if at), 0)
+
+    def read(self, block: bytes) -> TextSamples:
+        """The samples of some whole lines."""
+        raise NotImplementedError
+
+    def counted(self, frames: I64, lengths: I64, counts: Sequence[bytes]) -> TextSamples:
+        """Stacks that are counted already, equal ones summed; those that are counted 0 times are left out.
+
+        FormatError when the counts add up to more than sums can hold.
+        """
+        count = np.fromiter(map(int, counts), np.int64, len(counts))
+        self.total = check_total(self.source, count, self.total)
+        found, place = unique_inverse(self.stacks.stacks(frames, lengths))
+        total = np.zeros(len(found), np.int64)
+        np.add.at(total, place, count)
+        kept = total > 0
+        none, zero = np.full(int(kept.sum()), -1, np.int32), np.zeros(int(kept.sum()), np.int32)
+        time = np.full(len(none), LAST_TIME, np.uint64)
+        return TextSamples(zero, zero, none, none, none, time, total[kept], total[kept], found[kept])

@@ -1,0 +1,21 @@
+"""Drops what stands for addresses in profiles of texts, which have none: their locations have names alone."""
+
+import numpy as np
+from msgspec.structs import replace
+
+from perf2x.base.columnar.arrays import take_rows_of
+from perf2x.model.profile.profile import Profile
+
+
+def without_places(profile: Profile) -> Profile:
+    """Take the numbers of places that lie nowhere for addresses no more, and leave out objects without a name."""
+    mappings, locations = profile.mappings, profile.locations
+    nowhere = mappings.limit == 0
+    if not nowhere.any():
+        return profile
+    kept = ~(nowhere & (mappings.filename == 0))
+    row = np.append(np.where(kept, np.cumsum(kept) - 1, -1), -1).astype(np.int32)  # the last one serves −1
+    is_place = np.append(nowhere, True)[locations.mapping]
+    address, lookup = (np.where(is_place, np.uint64(0), one) for one in (locations.address, locations.lookup))
+    locations = replace(locations, address=address, lookup=lookup, mapping=row[locations.mapping])
+    return replace(profile, mappings=take_rows_of(mappings, kept), locations=locations)

@@ -1,0 +1,159 @@
+"""Lines of ``perf script`` with all kinds of fields, as samples."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from perf2x.base.abi.uapi import CpuMode
+from perf2x.text_reader import read_text as module
+from perf2x.text_reader.read_text import read_text, text_kind
+from perf2x.text_reader.text_tables import MOST_FRAMES, Text
+
+FRAMES = "\t          401136 work+0x6 (/demo/prog)\n\tffffffff81000c82 asm_exc+0x22 ([kernel.kallsyms])\n\n"
+
+
+def read(text: str) -> Text:
+    data = text.encode()
+    assert text_kind(data) is not None
+    return read_text(np.frombuffer(data, np.uint8), "text", lambda _: None)
+
+
+def told(text: str) -> tuple[object, ...]:
+    """What the first sample says of itself."""
+    found = read(text)
+    row = found.samples
+    return (
+        found.comms[row.comm[0]], int(row.pid[0]), int(row.tid[0]), int(row.cpu[0]), int(row.time[0]),
+        found.events[row.event[0]], int(row.value[0]),
+    )  # fmt: skip
+
+
+NO_TIME = 2**63 - 1
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("prog 17 [002]  6.000250: 99 cycles:u: ", ("prog", -1, 17, 2, 6_000_250_000, "cycles:u", 99)),
+        ("prog 16/17 [002]  6.000000250: 99 cycles:u: ", ("prog", 16, 17, 2, 6_000_000_250, "cycles:u", 99)),
+        ("two words 3 17 6.000250: cycles: ", ("two words 3", -1, 17, -1, 6_000_250_000, "cycles", 1)),
+        ("kworker/0:1 17 6.000250: cycles: ", ("kworker/0:1", -1, 17, -1, 6_000_250_000, "cycles", 1)),
+        (":-1    -1/-1    U 6.000250: 5 cpu-clock: ", (":-1", -1, -1, -1, 6_000_250_000, "cpu-clock", 5)),
+        ("prog 17 cycles: ", ("prog", -1, 17, -1, NO_TIME, "cycles", 1)),
+        ("prog 17 2026-11-23 10:00:00.123456 6.000250: cycles:", ("prog", -1, 17, -1, 6_000_250_000, "cycles", 1)),
+        ("prog 17 6.000250: sched:switch: prev=1 ==> b", ("prog", -1, 17, -1, 6_000_250_000, "sched:switch", 1)),
+        ("prog    17 ", ("prog", -1, 17, -1, NO_TIME, "", 1)),
+        ("17 6.000250: cycles: ", ("", -1, 17, -1, 6_000_250_000, "cycles", 1)),
+    ],
+)  # fmt: skip
+def test_lines_that_begin_a_sample(line: str, expected: tuple[object, ...]) -> None:
+    assert told(f"{line}\n{FRAMES}") == expected
+
+
+def stacks(text: str) -> list[list[tuple[object, ...]]]:
+    """Frames of each sample, innermost first."""
+    found = read(text)
+    return [
+        [found.frames[frame] for frame in found.stacks.row(row).tolist()] if row >= 0 else []
+        for row in found.samples.stack.tolist()
+    ]
+
+
+BEGIN = "prog 17 6.000250: 99 cycles: "
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("401136 work+0x6 (/demo/prog)", ("/demo/prog", CpuMode.USER, (("work", "", 0),))),
+        ("401136 f(int) const+0x6 (/demo/a (1)/prog)", ("/demo/a (1)/prog", CpuMode.USER, (("f(int) const", "", 0),))),
+        ("401136 (anonymous namespace)::f (/p)", ("/p", CpuMode.USER, (("(anonymous namespace)::f", "", 0),))),
+        ("401136 f (/p (deleted))", ("/p (deleted)", CpuMode.USER, (("f", "", 0),))),
+        ("401136 operator+ (/p)", ("/p", CpuMode.USER, (("operator+", "", 0),))),
+        ("401136 [unknown] ([unknown])", ("", CpuMode.USER, ())),
+        ("401136 [unknown] (/demo/prog+0x1136)", ("/demo/prog", CpuMode.USER, ())),
+        ("401136 (cookie) ([unknown])", ("", CpuMode.USER, (("[user stack missing]", "", 0),))),
+        ("ffffffff81000c82 f ([ext4])", ("[ext4]", CpuMode.KERNEL, (("f", "", 0),))),
+        ("ffffffff81000c82 f ([unknown])", ("", CpuMode.KERNEL, (("f", "", 0),))),
+        ("7fff4f7d4a41 g ([vdso])", ("[vdso]", CpuMode.USER, (("g", "", 0),))),
+        ("401136 work", ("", CpuMode.USER, (("work", "", 0),))),
+        ("401136", ("", CpuMode.USER, ())),
+    ],
+)
+def test_frames(line: str, expected: tuple[object, ...]) -> None:
+    assert stacks(f"{BEGIN}\n\t{line:>40}\n\n") == [[expected]]
+    if "(" in line:  # indentation that was lost on the way
+        assert stacks(f"{BEGIN}\n{line}\n\n") == [[expected]]
+        assert stacks(f"{BEGIN}    {line}\n") == [[expected]]
+
+
+def test_flat_lines_have_their_frame_behind_them_and_no_empty_line() -> None:
+    text = f"            {BEGIN} 401136 a (/p)\n              dd 1234 6.1: 1 cycles: 401137 b (/p)\n"
+    text = text.replace("6.1:", "6.100000:")
+    assert [[frame[2][0][0] for frame in stack] for stack in stacks(text)] == [["a"], ["b"]]
+    assert read(text).comms == ["prog", "dd"]
+
+
+def test_inlined_functions_and_source_lines_are_one_frame_with_the_function_around_them() -> None:
+    plain = (
+        f"{BEGIN}\n\t401136 in+0x1 (inlined)\n\t401136 mid+0x1 (inlined)\n\t401136 out+0x1 (/p)\n\t401200 main (/p)\n\n"
+    )
+    inlined = ("/p", CpuMode.USER, (("in", "", 0), ("mid", "", 0), ("out", "", 0)))
+    assert stacks(plain) == [[inlined, ("/p", CpuMode.USER, (("main", "", 0),))]]
+    lines = f"{BEGIN}\n\t401136 in\n  a.c:3 (inlined)\n\t401136 out (/p)\n  a.c:9\n\t401200 main (/p)\n  p[401200]\n\n"
+    sourced = ("/p", CpuMode.USER, (("in", "a.c", 3), ("out", "a.c", 9)))
+    assert stacks(lines) == [[sourced, ("/p", CpuMode.USER, (("main", "", 0),))]]
+    marked = lines.replace("in\n  a.c:3 (inlined)", "in (inlined)\n  a.c:3")
+    assert marked != lines
+    assert stacks(marked) == stacks(lines)
+
+
+def test_other_records_and_comments_are_no_samples_and_other_lines_are_counted() -> None:
+    text = (
+        "# hostname : h\nprog 17 6.000000: PERF_RECORD_COMM exec: prog:17/17\n"
+        f"{BEGIN}\n{FRAMES}prog 17 6.000300: DEFERRED CALLCHAIN [cookie: 1]\n\t401136 a (/p)\n\n$ echo\n{BEGIN}\n\n"
+    )
+    found = read(text)
+    assert (len(found.samples), found.not_read) == (2, 1)
+    assert found.samples.stack.tolist() == [0, -1]
+
+
+def test_samples_without_a_line_of_their_own() -> None:
+    found = read("\t401136 a (/p)\n\t401200 main (/p)\n\n\t401136 a (/p)\n\n")
+    assert (found.events, found.samples.stack.tolist()) == ([""], [0, 1])
+
+
+@pytest.mark.parametrize(
+    "change", [str, lambda text: text.replace("\n", "\r\n"), str.rstrip], ids=["plain", "crlf", "cut"]
+)
+def test_line_ends_and_blocks_change_nothing(change: Callable[[str], str], monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "".join(f"prog {row} 6.{row:06}: {row} cycles: \n\t{row:x} f{row % 7} (/p)\n{FRAMES}" for row in range(300))
+    wanted = read(text)
+    monkeypatch.setattr(module, "_BLOCK", 997)
+    found = read(change(text))
+    assert found.frames == wanted.frames
+    assert found.samples.tid.tolist() == wanted.samples.tid.tolist() == list(range(300))
+    names = [[found.frames[frame] for frame in found.stacks.row(row).tolist()] for row in found.samples.stack.tolist()]
+    assert names == stacks(text)
+    assert found.not_read == 0
+
+
+def test_deep_stacks_keep_their_innermost_frames() -> None:
+    found = read(BEGIN + "\n" + "".join(f"\t401136 f{row % 9} (/p)\n" for row in range(MOST_FRAMES + 5)) + "\n")
+    assert (found.stacks.lengths.tolist(), found.cut) == ([MOST_FRAMES], 1)
+    assert found.frames[int(found.stacks.values[0])][2][0][0] == "f0"
+
+
+def test_what_is_no_text_of_samples() -> None:
+    for data in (
+        b"",
+        b"\n",
+        b"y\n" * 999,
+        b"a;b\n",
+        b"PERFILE2\0\0",
+        b"a;b 1\0",
+        b"some words, and 12\n",
+        b"a;b 1 2\n" * 9,
+    ):
+        assert text_kind(data) is None
