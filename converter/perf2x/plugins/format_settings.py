@@ -30,6 +30,7 @@ class Settings(TypedDict, total=False):
 
     annotate_all: bool
     args: bool
+    branch_filter: str
     compress: bool
     counters: bool
     direction: Literal["icicle", "flame"]

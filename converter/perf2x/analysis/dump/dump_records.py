@@ -49,6 +49,8 @@ class DumpOptions(Struct, frozen=True):
     """Stop after so many records, however many lines they take; None for all."""
     verbose: bool = False
     """Show each record's fields, its chain and everything else in it, in lines of their own."""
+    branch_filter: tuple[str, ...] = ()
+    """Words of the branches to show (``parse_branch_filter``); empty for all."""
 
 
 class DumpTotals(Struct):
@@ -106,7 +108,7 @@ def _walk_blocks(walk: FirstWalk, diagnostics: Diagnostics, totals: DumpTotals) 
 def _block_lines(block: Block, session: SessionBuilder, options: DumpOptions, origin: int) -> Iterator[Iterable[str]]:
     """Yield the lines of each record of a block that the options choose."""
     chosen = _has_chosen_type(block, options)
-    texts = _record_texts(block, session, chosen)
+    texts = _record_texts(block, session, chosen, options.branch_filter)
     combined, types = _combined_sample_type(session.events.events), block.types
     for row in np.flatnonzero(chosen).tolist():
         found = texts.get(row, _RecordText(": cut short or damaged"))
@@ -152,7 +154,9 @@ def _cpu_and_time(record: _RecordText, combined: int) -> str:
     return cpu + (f"{record.time} " if combined & SampleType.TIME else "")
 
 
-def _record_texts(block: Block, session: SessionBuilder, chosen: Bools) -> dict[int, _RecordText]:
+def _record_texts(
+    block: Block, session: SessionBuilder, chosen: Bools, branch_filter: tuple[str, ...]
+) -> dict[int, _RecordText]:
     """Decode the chosen records to text, by row; records that describe the session change it, chosen or not."""
     texts: dict[int, _RecordText] = {}
     types, misc = block.types, block.misc
@@ -161,7 +165,7 @@ def _record_texts(block: Block, session: SessionBuilder, chosen: Bools) -> dict[
     for kind in unique(types[chosen]).tolist():
         rows = np.flatnonzero((types == kind) & chosen)
         if kind == RecordType.SAMPLE:
-            texts |= _sample_texts(block, session, rows)
+            texts |= _sample_texts(block, session, rows, branch_filter)
         elif kind in DECODERS and kind not in FIXED_FIELDS:
             texts |= _sideband_texts(block, session, rows, kind)
         else:
@@ -187,7 +191,9 @@ def _sideband_texts(block: Block, session: SessionBuilder, rows: I64, kind: int)
     return texts
 
 
-def _sample_texts(block: Block, session: SessionBuilder, rows: I64) -> dict[int, _RecordText]:
+def _sample_texts(
+    block: Block, session: SessionBuilder, rows: I64, branch_filter: tuple[str, ...]
+) -> dict[int, _RecordText]:
     """Text of samples, by row."""
     texts: dict[int, _RecordText] = {}
     events = session.events.events
@@ -201,7 +207,7 @@ def _sample_texts(block: Block, session: SessionBuilder, rows: I64) -> dict[int,
         batch, whole, _ = decode_samples(block.only(chosen), owners[of_owner], layout, periods, ~Want(0))
         for at in np.flatnonzero(whole).tolist():
             row = int(chosen[at])
-            text, *more = sample_lines(batch, at, event, session, int(misc[row]))
+            text, *more = sample_lines(batch, at, event, session, int(misc[row]), branch_filter)
             time = 0 if batch.time is None else int(batch.time[at])
             cpu = -1 if batch.cpu is None else int(batch.cpu[at])
             brief = f" chain: {batch.chain.lengths[at]} event: {event.name}"

@@ -1,11 +1,22 @@
 """Formats samples behind PERF_RECORD_SAMPLE, worded as dump_sample in tools/perf/util/session.c."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
+
+import numpy as np
 
 from perf2x.analysis.dump.kernel_records import chain_lines
 from perf2x.base.abi.register_numbers import NAMES
 from perf2x.base.abi.uapi import MISC_CPUMODE_MASK, CallchainContext, EventType, ReadFormat, SampleType
+from perf2x.model.recording.branch_words import (
+    PRIVILEGES,
+    SPECULATIONS,
+    TYPES,
+    chosen_branches,
+    privileges,
+    speculations,
+    type_numbers,
+)
 from perf2x.model.recording.events import Event, ReadValues, Samples
 from perf2x.reader.records.tracepoint_decoder import decode_fields
 from perf2x.reader.session_builder import SessionBuilder
@@ -13,25 +24,18 @@ from perf2x.reader.session_builder import SessionBuilder
 _ABI = {0: "none", 1: "32-bit", 2: "64-bit"}
 _FLAGS = ((0, "M"), (1, "P"), (3, "A"), (2, "T"))
 """Bits of Branches.flags with a letter of their own: mispredicted, predicted, abort, in a transaction."""
-_BRANCHES = (
-    "", "COND", "UNCOND", "IND", "CALL", "IND_CALL", "RET", "SYSCALL", "SYSRET", "COND_CALL", "COND_RET", "ERET", "IRQ",
-    "SERROR", "NO_TX", "FAULT_ALGN", "FAULT_DATA", "FAULT_INST", "ARCH_1", "ARCH_2", "ARCH_3", "ARCH_4", "ARCH_5",
-    *[""] * 8,
-)  # fmt: skip
-"""Words for types of branches (branch.c in tools/perf/util); from _NEW on, the type is in a field of its own."""
-_NEW = 15
-_SPECULATION = ("", "SPEC_WRONG_PATH", "NON_SPEC_CORRECT_PATH", "SPEC_CORRECT_PATH")
-_PRIVILEGES = ("", " user", " kernel", " hv", *[""] * 4)
 
 
-def sample_lines(batch: Samples, row: int, event: Event, session: SessionBuilder, misc: int) -> Iterator[str]:
-    """Yield the rest of the sample's first line, then the lines below it."""
+def sample_lines(
+    batch: Samples, row: int, event: Event, session: SessionBuilder, misc: int, branch_filter: Sequence[str] = ()
+) -> Iterator[str]:
+    """Yield the rest of the sample's first line, then the lines below it; of branches those that are asked for."""
     addr = 0 if batch.addr is None else int(batch.addr[row])
     who = f"{batch.pid[row]}/{batch.tid[row]}: {int(batch.ip[row]):#x}"
     yield f"(IP, {misc & MISC_CPUMODE_MASK:#x}): {who} period: {batch.period[row]} addr: {f'{addr:#x}' if addr else 0}"
     if event.sample_type & SampleType.CALLCHAIN:
         yield from _callchain_lines(batch.chain.row(row).tolist(), event)
-    yield from _branch_lines(batch, row)
+    yield from _branch_lines(batch, row, branch_filter)
     yield from _register_lines(batch, row, event, session)
     yield from _single_word_lines(batch, row, event)
     yield from _variable_length_lines(batch, row, event, session)
@@ -45,23 +49,26 @@ def _callchain_lines(chain: list[int], event: Event) -> Iterator[str]:
         yield "...... (deferred)"
 
 
-def _branch_lines(batch: Samples, row: int) -> Iterator[str]:
+def _branch_lines(batch: Samples, row: int, words: Sequence[str]) -> Iterator[str]:
     branches = batch.branches
     if branches is None:
         return
-    first, last = int(branches.offsets[row]), int(branches.offsets[row + 1])
-    yield f"... branch stack: nr:{last - first}"
-    for number, entry in enumerate(range(first, last)):
-        flags = int(branches.flags[entry])
+    begin, end = int(branches.offsets[row]), int(branches.offsets[row + 1])
+    entries = begin + np.flatnonzero(chosen_branches(branches.flags[begin:end], words))
+    yield f"... branch stack: nr:{end - begin}" + (f", {len(entries)} shown" if words else "")
+    said = branches.flags[entries]
+    columns = (branches.from_ip[entries], branches.to_ip[entries], said)
+    kinds = (type_numbers(said), speculations(said), privileges(said))
+    rows = zip(entries - begin, *(column.tolist() for column in (*columns, *kinds)), strict=True)
+    for number, start, to, flags, kind, speculation, privilege in rows:
         letters = "".join(letter if flags >> bit & 1 else " " for bit, letter in _FLAGS)
-        ends = f"{int(branches.from_ip[entry]):016x} -> {int(branches.to_ip[entry]):016x}"
-        kind, new = flags >> 20 & 0xF, flags >> 26 & 0xF
-        words = f"{_BRANCHES[kind + (new if kind == _NEW else 0)]} {_SPECULATION[flags >> 24 & 3]}"
-        rest = f"{flags >> 33:x} {words}{_PRIVILEGES[flags >> 30 & 7]}".rstrip()
-        yield f"..... {number:2}: {ends} {flags >> 4 & 0xFFFF} cycles {letters} {rest}"
+        words_of = f"{TYPES[kind]} {SPECULATIONS[speculation]}"
+        level = f" {PRIVILEGES[privilege].lower()}" if PRIVILEGES[privilege] else ""
+        rest = f"{flags >> 33:x} {words_of}{level}".rstrip()
+        yield f"..... {number:2}: {start:016x} -> {to:016x} {flags >> 4 & 0xFFFF} cycles {letters} {rest}"
     counters = batch.extra.get("branch_counters")
-    if counters is not None and last > first:
-        yield f"... branch stack counters: {' '.join(f'{int(value):#x}' for value in counters.row(row))}"
+    if counters is not None and len(entries):
+        yield f"... branch stack counters: {' '.join(f'{int(value):#x}' for value in counters.values[entries])}"
 
 
 def _register_lines(batch: Samples, row: int, event: Event, session: SessionBuilder) -> Iterator[str]:

@@ -27,6 +27,14 @@ Raw = Annotated[bool, typer.Option("--raw", "-x", help="Show the bytes of each r
 Verbose = Annotated[
     bool, typer.Option("--verbose", "-v", help="Show each record's fields, callchain and other contents.")
 ]
+Branches = Annotated[
+    str | None,
+    typer.Option(
+        "--branch-filter",
+        metavar="WORD,…",
+        help="With -v, only branches of such a type, speculation or privilege: call.",
+    ),
+]
 Events = Annotated[bool, typer.Option("--events/--no-events", help="Start with a line for every event.")]
 MaxUnpacked = Annotated[
     str | None,
@@ -49,6 +57,7 @@ def dump(
     raw: Raw = False,
     events: Events = True,
     verbose: Verbose = False,
+    branch_filter: Branches = None,
     max_unpacked: MaxUnpacked = None,
 ) -> None:
     """Show the records of a recording in file order, one per line, without symbols.
@@ -57,13 +66,18 @@ def dump(
     counted on standard error at the end.
     """
     from perf2x.analysis.dump.dump_records import DumpOptions, DumpTotals, dump_lines
+    from perf2x.model.recording.branch_words import parse_branch_filter
     from perf2x.pipeline.no_samples import damage
 
     start, stop = _parse_time_range(time)
     recordings([source])
     names = frozenset(name.upper().removeprefix("PERF_RECORD_") for name in types or ())
     diagnostics, totals = Diagnostics(), DumpTotals()
-    lines = dump_lines(source, DumpOptions(names, start, stop, raw, events, limit, verbose), diagnostics, totals)
+    words = parse_branch_filter(branch_filter or "")
+    if words and not verbose:
+        raise OptionError("--branch-filter needs -v, which shows branches")
+    options = DumpOptions(names, start, stop, raw, events, limit, verbose, words)
+    lines = dump_lines(source, options, diagnostics, totals)
     with limit_unpacking(None if max_unpacked is None else parse_size(max_unpacked)):
         while chunk := list(islice(lines, _CHUNK)):
             sys.stdout.write("".join(f"{plain(line)}\n" for line in chunk))

@@ -7,31 +7,30 @@ from perf2x.base.columnar.arrays import AnyArray
 from perf2x.base.columnar.ragged import Ragged
 from perf2x.base.columnar.unique import group_rows
 from perf2x.emitters.encoding.decimal_text import chunk_array
+from perf2x.model.recording.branch_words import SPECULATIONS, TYPES, speculations, type_numbers
 from perf2x.model.recording.events import Branches
 
-_TYPES = ("", "COND", "UNCOND", "IND", "CALL", "IND_CALL", "RET", "SYSCALL", "SYSRET", "COND_CALL", "COND_RET", "ERET",
-          "IRQ", "SERROR", "NO_TX")  # fmt: skip
-_NEW_TYPES = ("FAULT_ALGN", "FAULT_DATA", "FAULT_INST", "ARCH_1", "ARCH_2", "ARCH_3", "ARCH_4", "ARCH_5")
-_EXTENDED = 15
-_SPECULATIONS = ("-", "SPEC_WRONG_PATH", "NON_SPEC_CORRECT_PATH", "SPEC_CORRECT_PATH")
+_KNOWN = 23
+"""Types that perf has a word for."""
 
 
 def branch_column(branches: Branches) -> AnyArray:
     """(n,) the branches of each sample, newest first."""
     columns = [branches.from_ip, branches.to_ip, branches.flags]
     first, kind = group_rows(columns)
-    rows = zip(*(column[first].tolist() for column in columns), strict=True)
-    texts = chunk_array([f" {start:#x}/{end:#x}{flag_text(flags)} ".encode() for start, end, flags in rows])[kind]
+    columns = [column[first] for column in columns]
+    rows = zip(
+        *(column.tolist() for column in (*columns, type_numbers(columns[2]), speculations(columns[2]))), strict=True
+    )
+    texts = chunk_array([f" {start:#x}/{end:#x}{_flag_text(*flags)} ".encode() for start, end, *flags in rows])[kind]
     return chunk_array([b"".join(row.tolist()) for row in Ragged(branches.offsets, texts).rows()])
 
 
-def flag_text(flags: int) -> str:
+def _flag_text(flags: int, kind: int, speculation: int) -> str:
     """``/P/-/-/12/COND/-`` of struct perf_branch_entry's bits (include/uapi/linux/perf_event.h)."""
     predicted = "P" if flags & 2 else "M" if flags & 1 else "-"
     not_taken = "N" if flags >> 33 & 1 else ""
-    kind, new = flags >> 20 & 0xF, flags >> 26 & 0xF
-    names, number = (_NEW_TYPES, new) if kind == _EXTENDED else (_TYPES, kind)
-    word = names[number] if number < len(names) else "N/A"
+    word = TYPES[kind] if kind < _KNOWN else "N/A"
     transaction, abort = "X" if flags & 4 else "-", "A" if flags & 8 else "-"
-    speculation = _SPECULATIONS[flags >> 24 & 3]
-    return f"/{predicted}{not_taken}/{transaction}/{abort}/{flags >> 4 & 0xFFFF}/{word}/{speculation}"
+    said = SPECULATIONS[speculation] or "-"
+    return f"/{predicted}{not_taken}/{transaction}/{abort}/{flags >> 4 & 0xFFFF}/{word}/{said}"

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import BinaryIO, ClassVar
 
 import numpy as np
+from msgspec.structs import replace
 
 from perf2x.base.abi.uapi import RecordType, SampleType
 from perf2x.base.columnar.arrays import I64, U64, AnyArray, take_rows_of
@@ -22,6 +23,7 @@ from perf2x.model.plugin_options import FRAMES, SAMPLES, Needs, option
 from perf2x.model.printable_text import without_controls
 from perf2x.model.profile.profile import Profile
 from perf2x.model.profile.recorded_samples import RecordedBatch, SampleReader
+from perf2x.model.recording.branch_words import filter_branches, parse_branch_filter
 from perf2x.model.recording.events import Samples, Want
 from perf2x.model.recording.sample_batches import take_rows
 
@@ -46,6 +48,9 @@ class PerfScript:
     fields: str = option("", "what perf script's -F takes: fields to print, or to +add and -leave out")
     ns: bool = option(False, "print times in nanoseconds")
     hide_call_graph: bool = option(False, "leave call chains out: the sampled function alone")
+    branch_filter: str = option(
+        "", "branches of brstack to print, by type, speculation or privilege: call,ind_call,user"
+    )
     show_mmap_events: bool = option(False, "print mappings, too")
     show_task_events: bool = option(False, "print names, forks and exits of threads, too")
     show_switch_events: bool = option(False, "print context switches, too")
@@ -78,6 +83,7 @@ class _Writer:
     def __init__(self, profile: Profile, reader: SampleReader, options: PerfScript) -> None:
         self._reader, self._options = reader, options
         self._events = reader.session.events
+        self._branch_filter = parse_branch_filter(options.branch_filter)
         self._fields = event_fields(self._events, options.fields, chains=not options.hide_call_graph)
         self._frames = FrameLines(profile, reader)
         self._start = StartColumns(profile, nanoseconds=options.ns)
@@ -139,6 +145,8 @@ class _Writer:
             yield self._frames.chains(stack, fields, unwound=unwound)
         elif "ip" in fields:
             yield self._frames.leaves(stack, fields)
+        if self._branch_filter and samples.branches is not None:
+            samples = replace(samples, branches=filter_branches(samples.branches, self._branch_filter))
         yield from last_columns(samples, fields)
         yield np.full(len(samples), b"\n", np.object_)
 

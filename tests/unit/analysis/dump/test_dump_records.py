@@ -130,6 +130,13 @@ def test_branches_are_worded_as_in_perf(tmp_path: Path) -> None:
         f".....  2: {18:016x} -> {34:016x} 0 cycles      0 FAULT_ALGN SPEC_CORRECT_PATH hv",
         f".....  3: {19:016x} -> {35:016x} 0 cycles      0",
     ]
+    for words, shown in [("cond,fault_algn", [0, 2]), ("COND,COND_CALL,kernel", [1]), ("spec_correct_path", [2])]:
+        ran = CliRunner().invoke(app, ["dump", str(path), "-v", "--branch-filter", words])
+        assert [line for line in ran.stdout.splitlines() if " -> " in line] == [lines[row] for row in shown]
+        assert f"... branch stack: nr:4, {len(shown)} shown\n" in ran.stdout
+    refused = CliRunner().invoke(app, ["dump", str(path), "-v", "--branch-filter", "jump"])
+    assert refused.exit_code == 2 and "--branch-filter jump: there are cond, uncond, " in refused.stderr
+    assert "needs -v" in CliRunner().invoke(app, ["dump", str(path), "--branch-filter", "cond"]).stderr
 
 
 def test_the_command_prints_the_dump(tmp_path: Path) -> None:

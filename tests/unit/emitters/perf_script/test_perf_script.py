@@ -107,6 +107,23 @@ def test_fields_that_there_are_not_are_refused(fields: str, said: str, recording
     assert ran.said.startswith(f"perf2x: --fields{said}" if said else "")
 
 
+def test_branches_are_chosen_by_their_words(recording: Path) -> None:
+    """The scalar twin reads the words of the whole text."""
+    words = ("script", "-q", recording, "-F", "hw:brstack")
+    whole = perf2x(*words).out.splitlines()
+    chosen = perf2x(*words, "--branch-filter", "cond,ind_call,ret,spec_wrong_path").out.splitlines()
+
+    def twin(word: str) -> bool:
+        *_, kind, speculation = word.split("/")
+        return kind in ("COND", "IND_CALL", "RET") and speculation == "SPEC_WRONG_PATH"
+
+    def branches(lines: list[str]) -> list[str]:
+        return [word for line in lines for word in line.split() if word.count("/") == 7]
+
+    assert branches(chosen) == list(filter(twin, branches(whole)))
+    assert 0 < len(branches(chosen)) < len(branches(whole))
+
+
 def test_default_fields_are_what_samples_have() -> None:
     events = load_events()
     (raw, branches, chained) = event_fields(events, "", chains=True)
