@@ -24,7 +24,8 @@ def killed(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    "words", [("top",), ("dump",), ("convert", "--to", "pprof", "-o"), ("diff",), ("info",), ("report",)]
+    "words",
+    [("top",), ("dump",), ("convert", "--to", "pprof", "-o"), ("diff",), ("info",), ("report",), ("script",)],
 )
 def test_commands_say_it(killed: Path, words: tuple[str, ...]) -> None:
     last = (killed.with_suffix(".out"),) if "-o" in words else (killed,) if words == ("diff",) else ()

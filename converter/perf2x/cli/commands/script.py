@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 from msgspec.structs import asdict
 from typer import Option
 
+from perf2x.cli.messages import print_message
 from perf2x.cli.option_groups import flags_of, load_options, with_groups
 from perf2x.cli.options.filter_options import FilterFlags
 from perf2x.cli.options.input_options import Inputs, Quiet, UnpackFlags, recordings
@@ -40,6 +41,7 @@ def script(
     What flamegraph.pl, inferno, Firefox Profiler, llvm-profgen and other readers of perf script's text expect.
     """
     from perf2x.base.files.atomic import STDOUT, open_output
+    from perf2x.cli.render.summary import quality_lines
     from perf2x.pipeline.for_output import for_output
     from perf2x.pipeline.load import load
 
@@ -50,7 +52,5 @@ def script(
         loaded = load(sources, options, progress)
     with open_output(STDOUT, inputs=sources) as out:
         emitter.emit(loaded.profile, out)
-    if not quiet:
-        from perf2x.cli.quality_gates import warn_of_losses
-
-        warn_of_losses(loaded)
+    for line in () if quiet else quality_lines(loaded):
+        print_message(line)
