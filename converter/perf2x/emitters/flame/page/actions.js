@@ -73,7 +73,7 @@ function showChips() {
   if (state.function) chips.unshift(chip("Callers and callees of", state.function, () => openFunction("")));
   const left = rows.reduce((sum, row) => sum + sums.count[row], 0);
   const all = profile.rows.event.reduce((sum, event, row) => sum + (event === state.event ? sums.count[row] : 0), 0);
-  if (left < all || state.edits.some(([kind]) => kind === "focus")) chips.push(make("span", { className: "share" }, `${percent(left, all)} of all samples`));
+  if (state.edits.some(([kind]) => kind === "focus" || (kind === "hide" && left < all))) chips.push(make("span", { className: "share" }, `${percent(left, all)} of all samples`));
   refill($("chips"), ...chips);
   $("chips").hidden = chips.length === 0;
 }
