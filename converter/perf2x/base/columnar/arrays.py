@@ -59,8 +59,9 @@ def take_rows_of(table: Table, rows: I64 | Bools | slice) -> Table:
 
 def column_type(kind: type[Struct], column: str) -> Any:
     """Return the numpy type that a table states for a column's numbers; int64 where it leaves that open."""
-    _, dtype = get_args(kind.__annotations__[column])
-    (number,) = get_args(dtype)
+    number: Any = kind.__annotations__[column]
+    while inner := get_args(number):  # NDArray[number] from numpy 2.5 on, ndarray[shape, dtype[number]] before
+        number = inner[-1]
     return np.int64 if number is Any else number
 
 
