@@ -106,7 +106,7 @@ def _accessed(samples: Samples) -> Samples:
 
 
 def _without_stacks(samples: Samples) -> Samples:
-    chain = Ragged(np.zeros(len(samples) + 1, np.int64), np.zeros(0, np.uint64))
+    chain = Ragged.of_empty_rows(len(samples), np.uint64)
     return replace(samples, chain=chain, branches=None, user_stacks=None, raw=None, extra={})
 
 

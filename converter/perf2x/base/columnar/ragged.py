@@ -13,6 +13,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from msgspec import Struct
 
 from perf2x.base.columnar.arrays import I32, I64, AnyArray, Table
@@ -23,6 +24,11 @@ class Ragged(Struct, frozen=True):
 
     offsets: I64
     values: AnyArray
+
+    @classmethod
+    def of_empty_rows(cls, count: int, dtype: npt.DTypeLike) -> "Ragged":
+        """Rows without entries."""
+        return cls(np.zeros(count + 1, np.int64), np.zeros(0, dtype))
 
     def __len__(self) -> int:
         return len(self.offsets) - 1

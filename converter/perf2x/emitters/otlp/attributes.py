@@ -130,7 +130,7 @@ def _arrays(encoding: Encoding, values: Sequence[Value]) -> Ragged:
 def number_rows(columns: Sequence[I64], count: int) -> Ragged:
     """Return (count,) rows of the numbers in the columns, without those that are 0."""
     if not columns:
-        return Ragged(np.zeros(count + 1, np.int64), np.zeros(0, np.int64))
+        return Ragged.of_empty_rows(count, np.int64)
     held = [Ragged(offsets_of((column > 0).astype(np.int64)), column[column > 0]) for column in columns]
     return side_by_side(held)
 

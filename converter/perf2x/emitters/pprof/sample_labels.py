@@ -82,8 +82,7 @@ class Labels:
         fixed = [(intern(key), intern(value)) for key, value in self._of_all]
         parts = [_encoded_label(intern(one.key), self._of(one, rows), intern(one.unit)) for one in self._columns]
         parts += [_encoded_label(key, np.full(len(rows), value, np.int64), 0) for key, value in fixed]
-        empty = Ragged(np.zeros(len(rows) + 1, np.int64), np.zeros(0, np.uint8))
-        return side_by_side(parts) if parts else empty
+        return side_by_side(parts) if parts else Ragged.of_empty_rows(len(rows), np.uint8)
 
     def _of(self, column: LabelColumn, rows: I64) -> I64:
         return column.values[self._thread[rows] if column.by_thread else rows]

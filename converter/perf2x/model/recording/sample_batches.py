@@ -95,7 +95,7 @@ def _absent_rows(name: str, like: Any, count: int) -> Any:
     """Make rows for samples whose layout lacks the column."""
     none = np.zeros(count, np.int64)
     if isinstance(like, Ragged):
-        return Ragged(np.zeros(count + 1, np.int64), np.zeros(0, like.values.dtype))
+        return Ragged.of_empty_rows(count, like.values.dtype)
     if isinstance(like, Branches | ReadValues):
         return _take_ragged(_one_empty_row(like), none)
     if isinstance(like, UserStacks):

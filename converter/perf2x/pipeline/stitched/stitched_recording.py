@@ -80,5 +80,5 @@ def batch_of(profile: Profile) -> Samples:
         ip=np.zeros(count, np.uint64),
         period=samples.value.astype(np.uint64),
         cpumode=np.zeros(count, np.uint8),
-        chain=Ragged(np.zeros(count + 1, np.int64), np.zeros(0, np.uint64)),
+        chain=Ragged.of_empty_rows(count, np.uint64),
     )

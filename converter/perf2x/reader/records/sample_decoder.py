@@ -133,7 +133,7 @@ def _read_and_callchain(at: FieldCursor, layout: SampleLayout, want: Want, colum
         if Want.CHAIN in want:
             columns["chain"] = at.ragged(first, lengths)
     if "chain" not in columns:
-        columns["chain"] = Ragged(np.zeros(len(at) + 1, np.int64), np.zeros(0, np.uint64))
+        columns["chain"] = Ragged.of_empty_rows(len(at), np.uint64)
 
 
 def _variable_fields(at: FieldCursor, layout: SampleLayout, want: Want, columns: Columns) -> None:

@@ -75,7 +75,7 @@ def delivered_readings(sideband: Sideband, session: Session) -> Samples:
         ip=np.zeros(count, np.uint64),
         period=np.concatenate([none, period]),
         cpumode=np.zeros(count, np.uint8),
-        chain=Ragged(np.zeros(count + 1, np.int64), np.zeros(0, np.uint64)),
+        chain=Ragged.of_empty_rows(count, np.uint64),
     )
 
 

@@ -66,7 +66,7 @@ def make_samples(records: TraceRecords, told: Told, kinds: SampleKinds, first_ev
         ip=ip,
         period=np.full(len(row), kinds.period, np.uint64),
         cpumode=np.where(ip >= _KERNEL_HALF, CpuMode.KERNEL, CpuMode.USER).astype(np.uint8),
-        chain=Ragged(np.zeros(len(row) + 1, np.int64), np.zeros(0, np.uint64)),
+        chain=Ragged.of_empty_rows(len(row), np.uint64),
         addr=np.where(jumps, records.target[row], records.data[row]),
         weight=records.latency[row],
         data_src=np.where(is_branch, none, told.data_src[row]),
