@@ -24,7 +24,7 @@ from perf2x.model.plugin_options import FINISHED, START_TIME, Needs, check_choic
 from perf2x.model.printable_text import one_line
 from perf2x.model.profile.profile import Profile, ProfileEvent, find_event, sampled
 from perf2x.model.profile.shown_frames import location_frames
-from perf2x.transforms.filters.choice import keep_samples
+from perf2x.model.profile.stack_tree import keep_samples
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,9 @@ import numpy as np
 from msgspec.structs import replace
 
 from perf2x.model.profile.profile import Meta, Profile, Threads, Wait, shown_event
+from perf2x.model.profile.stack_tree import keep_samples
 from perf2x.transforms.drop_unused import compact
-from perf2x.transforms.filters.choice import innermost, keep_frames, keep_samples
+from perf2x.transforms.filters.choice import innermost, keep_frames
 
 _LOCATIONS = 2
 """Innermost locations that Go looks at: a call, and where it leads to; each with the functions inlined there."""

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I64, AnyArray, Bools
+from perf2x.base.columnar.arrays import I64, AnyArray, Bools, take_rows_of
 from perf2x.base.columnar.interner import prefix_tree
 from perf2x.base.columnar.ragged import Ragged, argsort_small, offsets_of, row_numbers
 from perf2x.base.columnar.unique import group_rows, sorted_runs, sum_runs, unique_inverse
@@ -123,6 +123,11 @@ def sum_sample_rows(samples: ProfileSamples) -> ProfileSamples:
     changed = {name: column[first] for name, column in keys.items()}
     changed |= {name: sum_runs(present[name], order, begins) for name in _SUMMED & present.keys()}
     return replace(samples, **changed)
+
+
+def keep_samples(profile: Profile, rows: I64 | Bools) -> Profile:
+    """Only the named rows of samples, in the order given."""
+    return replace(profile, samples=take_rows_of(profile.samples, rows))
 
 
 def without_times(profile: Profile, *, keep_cpu: bool) -> Profile:

@@ -12,6 +12,7 @@ import numpy as np
 
 from perf2x.base.columnar.ragged import Ragged
 from perf2x.model.profile.profile import Profile
+from perf2x.model.profile.stack_tree import keep_samples
 from perf2x.model.recording.events import Others, Samples
 from perf2x.pipeline.load_options import LoadContext, LoadOptions
 from perf2x.transforms.drop_unused import compact
@@ -61,8 +62,6 @@ class StitchedRecording:
             selection.check()
             kept = np.concatenate([np.zeros(0, np.int64), *rows])
             if len(kept) < len(batch) or self.lacks_samples(profile):
-                from perf2x.transforms.filters.choice import keep_samples
-
                 profile = compact(keep_samples(profile, kept))
             return self.completed(profile, context.options), *self.reports
 

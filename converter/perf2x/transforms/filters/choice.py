@@ -13,13 +13,13 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from perf2x.base.abi.uapi import CpuMode
-from perf2x.base.columnar.arrays import I64, Bools, take_rows_of
+from perf2x.base.columnar.arrays import I64, Bools
 from perf2x.base.columnar.ragged import Ragged, offsets_of, ranges, row_numbers
 from perf2x.base.columnar.unique import unique
 from perf2x.base.errors import OptionError, SettingError
 from perf2x.model.plugin_options import FRAMES, SAMPLES, STACKS
 from perf2x.model.profile.profile import Profile
-from perf2x.model.profile.stack_tree import rewrite_stacks, select_entries
+from perf2x.model.profile.stack_tree import keep_samples, rewrite_stacks, select_entries
 from perf2x.model.recording.events import Samples
 from perf2x.model.recording.recorded_names import event_name
 from perf2x.transforms.filters import frame_filters
@@ -170,11 +170,6 @@ def keep_events(profile: Profile, patterns: tuple[str, ...], unmatched: Unmatche
     kept = keep_samples(profile, np.flatnonzero(np.isin(profile.samples.event, sorted(wanted))))
     first = int(kept.samples.event.min()) if len(kept.samples) else min(wanted, default=profile.default_event)
     return replace(kept, default_event=first)
-
-
-def keep_samples(profile: Profile, rows: I64) -> Profile:
-    """Only the named rows of samples, in the order given."""
-    return replace(profile, samples=take_rows_of(profile.samples, rows))
 
 
 def _matches(name: str, pattern: str) -> bool:

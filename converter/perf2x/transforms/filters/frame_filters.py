@@ -14,7 +14,7 @@ from perf2x.model.printable_text import bracketed
 from perf2x.model.profile.made_up_frames import with_made_up_frames
 from perf2x.model.profile.profile import Profile
 from perf2x.model.profile.shown_frames import frame_name
-from perf2x.model.profile.stack_tree import rewrite_stacks, select_entries
+from perf2x.model.profile.stack_tree import keep_samples, rewrite_stacks, select_entries
 from perf2x.transforms.filters.frame_patterns import Pattern, matching, patterns_of, renames_of
 from perf2x.transforms.filters.unmatched_filters import UnmatchedFilters
 
@@ -45,13 +45,13 @@ def keep(profile: Profile, texts: Texts, unmatched: UnmatchedFilters) -> Profile
 def focus(profile: Profile, texts: Texts, unmatched: UnmatchedFilters) -> Profile:
     """Leave out samples without such a frame."""
     touched = _has_any(profile, _any_line(profile, *_hit(profile, "focus", texts, unmatched)))
-    return _with_samples(profile, touched)
+    return keep_samples(profile, touched)
 
 
 def ignore(profile: Profile, texts: Texts, unmatched: UnmatchedFilters) -> Profile:
     """Leave out samples with such a frame."""
     touched = _has_any(profile, _any_line(profile, *_hit(profile, "ignore", texts, unmatched)))
-    return _with_samples(profile, ~touched)
+    return keep_samples(profile, ~touched)
 
 
 def skip_after(profile: Profile, texts: Texts, unmatched: UnmatchedFilters) -> Profile:
@@ -178,12 +178,8 @@ def _with_frames(profile: Profile, lines: Lines, stays: Bools, unmatched: Unmatc
     is_left = _any_line(profile, lines, stays)
     gone = (profile.samples.stack >= 0) & ~_has_any(profile, is_left)
     unmatched.diagnostics.add("samples_without_frames", Severity.INFO, "", int(profile.samples.count[gone].sum()))
-    cut = with_lines(_with_samples(profile, ~gone), take_rows_of(lines, stays), np.arange(len(profile.locations)))
+    cut = with_lines(keep_samples(profile, ~gone), take_rows_of(lines, stays), np.arange(len(profile.locations)))
     return rewrite_stacks(cut, lambda rows: select_entries(rows, is_left[rows.values]))
-
-
-def _with_samples(profile: Profile, stays: Bools) -> Profile:
-    return replace(profile, samples=take_rows_of(profile.samples, np.flatnonzero(stays)))
 
 
 def _has_any(profile: Profile, locations: Bools) -> Bools:

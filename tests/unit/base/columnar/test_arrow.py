@@ -127,7 +127,7 @@ def test_a_profile_without_samples_has_every_column_and_no_row(profile: perf2x.P
     need("pyarrow")
     import pyarrow
 
-    from perf2x.transforms.filters.choice import keep_samples
+    from perf2x.model.profile.stack_tree import keep_samples
 
     table = pyarrow.table(perf2x.to_arrow(keep_samples(profile, np.zeros(0, np.int64))))
     assert (table.num_rows, table.column_names[: len(TIMELINE)]) == (0, TIMELINE)
