@@ -10,7 +10,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from perf2x.base.columnar.arrays import U64
-from perf2x.model.profile.recorded_samples import RecordedBatch, SampleReader
+from perf2x.model.profile.recorded_samples import NEVER, RecordedBatch, SampleReader
 from perf2x.model.recording.events import Want
 from perf2x.model.recording.sample_batches import take_rows
 
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from perf2x.model.recording.events import Recording
     from perf2x.pipeline.load_options import LoadContext
     from perf2x.transforms.filters.apply_choice import Selection
-
-_NEVER = np.uint64(2**64 - 1)
 
 
 def with_reader(profile: Profile, recording: Recording, selection: Selection, context: LoadContext) -> Profile:
@@ -32,7 +30,7 @@ def with_reader(profile: Profile, recording: Recording, selection: Selection, co
     chosen[profile.samples.event, profile.samples.thread] = True
     used = np.zeros(len(profile.stacks.parent) + 1, np.bool_)  # the last one serves −1
     used[profile.samples.stack] = True
-    earliest = np.append(np.minimum.accumulate(rows.batch_first[::-1])[::-1], _NEVER)
+    earliest = np.append(np.minimum.accumulate(rows.batch_first[::-1])[::-1], np.uint64(NEVER))
 
     def read(want: Want) -> Iterator[RecordedBatch]:
         end = 0

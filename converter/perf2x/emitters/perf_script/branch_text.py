@@ -10,18 +10,14 @@ from perf2x.emitters.encoding.decimal_text import chunk_array
 from perf2x.model.recording.branch_words import SPECULATIONS, TYPES, speculations, type_numbers
 from perf2x.model.recording.events import Branches
 
-_KNOWN = 23
-"""Types that perf has a word for."""
-
 
 def branch_column(branches: Branches) -> AnyArray:
     """(n,) the branches of each sample, newest first."""
-    columns = [branches.from_ip, branches.to_ip, branches.flags]
+    columns: list[AnyArray] = [branches.from_ip, branches.to_ip, branches.flags]
     first, kind = group_rows(columns)
     columns = [column[first] for column in columns]
-    rows = zip(
-        *(column.tolist() for column in (*columns, type_numbers(columns[2]), speculations(columns[2]))), strict=True
-    )
+    columns += [type_numbers(columns[2]), speculations(columns[2])]
+    rows = zip(*(column.tolist() for column in columns), strict=True)
     texts = chunk_array([f" {start:#x}/{end:#x}{_flag_text(*flags)} ".encode() for start, end, *flags in rows])[kind]
     return chunk_array([b"".join(row.tolist()) for row in Ragged(branches.offsets, texts).rows()])
 
@@ -30,7 +26,7 @@ def _flag_text(flags: int, kind: int, speculation: int) -> str:
     """``/P/-/-/12/COND/-`` of struct perf_branch_entry's bits (include/uapi/linux/perf_event.h)."""
     predicted = "P" if flags & 2 else "M" if flags & 1 else "-"
     not_taken = "N" if flags >> 33 & 1 else ""
-    word = TYPES[kind] if kind < _KNOWN else "N/A"
+    word = TYPES[kind] or "N/A" * (kind > 0)
     transaction, abort = "X" if flags & 4 else "-", "A" if flags & 8 else "-"
     said = SPECULATIONS[speculation] or "-"
     return f"/{predicted}{not_taken}/{transaction}/{abort}/{flags >> 4 & 0xFFFF}/{word}/{said}"

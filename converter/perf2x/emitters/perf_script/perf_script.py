@@ -106,9 +106,10 @@ class _Writer:
 
     def _others(self, order: TimeOrder) -> bytes:
         """Add records that are no samples."""
-        if not self._options.shown():
+        shown = self._options.shown()
+        if not shown:
             return b""
-        others = self._reader.others(self._options.shown())
+        others = self._reader.others(shown)
         parts = []
         texts = chunk_array([text.encode() + b"\n" for text in others.text.tolist()])
         for event in np.unique(others.event).tolist():

@@ -47,24 +47,26 @@ def event_fields(events: Sequence[Event], asked: str, *, chains: bool) -> list[f
     ``chains``: call chains are printed. SettingError for a field that there is not, and for one that was asked for and
     samples lack.
     """
-    chosen = [set(_default(event, chains)) for event in events]
-    named: set[str] = set()
     kind, colon, names = asked.rpartition(":")
     if colon and kind not in _KINDS:
         raise _refused(f"={asked}: no kind of event {kind!r}; there are {', '.join(_KINDS)}")
-    rows = [row for row, event in enumerate(events) if not colon or event.type == _KINDS[kind]]
-    for name, change in _parsed(names):
-        named.add(name)
-        for row in rows:
-            _change(chosen[row], name, change)
-    changes = {change for _, change in _parsed(names)}
-    if Change.REPLACE in changes:
-        if len(changes) > 1:
-            raise _refused(f"={asked}: either all fields, or all with + or -")
-        for row in rows:
-            chosen[row] &= named
-    return [_available(event, fields, named if row in rows else set(), asked) for row, (event, fields) in
-            enumerate(zip(events, chosen, strict=True))]  # fmt: skip
+    changes = _parsed(names)
+    replaces = {change is Change.REPLACE for _, change in changes}
+    if len(replaces) > 1:
+        raise _refused(f"={asked}: either all fields, or all with + or -")
+    found = []
+    for event in events:
+        fields, is_meant = set(_default(event, chains)), not colon or event.type == _KINDS[kind]
+        if is_meant and replaces == {True}:
+            fields.clear()
+        for name, change in changes if is_meant else ():
+            if change is Change.REMOVE:
+                fields.discard(name)
+            else:
+                fields.add(name)
+        named = {name for name, _ in changes} if is_meant else set()
+        found.append(_available(event, fields, named, asked))
+    return found
 
 
 def _default(event: Event, chains: bool) -> tuple[str, ...]:
@@ -84,13 +86,6 @@ def _parsed(names: str) -> list[tuple[str, Change]]:
             raise _refused(f"={word}: there are {', '.join(NEEDED)}")
         found.append((name, change))
     return found
-
-
-def _change(fields: set[str], name: str, change: Change) -> None:
-    if change is Change.REMOVE:
-        fields.discard(name)
-    else:
-        fields.add(name)
 
 
 def _available(event: Event, fields: set[str], named: set[str], asked: str) -> frozenset[str]:

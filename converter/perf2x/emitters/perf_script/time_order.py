@@ -7,8 +7,7 @@ ordered events do (tools/perf/util/ordered-events.c).
 import numpy as np
 
 from perf2x.base.columnar.arrays import I64, U64, AnyArray
-
-NEVER = 2**64 - 1
+from perf2x.model.profile.recorded_samples import NEVER
 
 
 class TimeOrder:

@@ -10,6 +10,9 @@ from perf2x.base.columnar.ragged import Ragged
 from perf2x.model.recording.events import Event, Samples, Session, Want
 from perf2x.model.recording.sideband import Sideband
 
+NEVER = 2**64 - 1
+"""A time that no sample has."""
+
 
 class OtherRecords(ColumnTable, frozen=True):
     """Records that are no samples, as text; in order of time, then of the file. Texts are arrays of objects."""
@@ -38,7 +41,7 @@ class RecordedBatch(Struct, frozen=True):
     stack: I32
     """Leaf row in Stacks, −1 for an empty stack."""
     behind: int
-    """The earliest time in later batches, or position where samples have no time."""
+    """The earliest time in later batches, or position where samples have no time; NEVER behind the last."""
 
 
 class SampleReader(Struct, frozen=True):

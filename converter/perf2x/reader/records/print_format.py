@@ -7,7 +7,6 @@ include/trace/stages/stage3_trace_output.h (__print_flags, __print_symbolic, __g
 import operator
 import re
 from collections.abc import Callable, Iterator, Mapping
-from functools import reduce
 from typing import Any
 
 Value = int | str
@@ -303,4 +302,4 @@ def _sized(value: int, bits: int, *, signed: bool) -> int:
 def field_text(fields: Fields) -> str:
     """Text of a sample whose print format is not understood: every field and its value."""
     shown = ((name, value) for name, value in fields.items() if not name.startswith("common_"))
-    return reduce(lambda text, pair: f"{text} {pair[0]}={pair[1]}", shown, "")
+    return "".join(f" {name}={value}" for name, value in shown)

@@ -15,9 +15,8 @@ from perf2x.base.errors import OptionError
 from perf2x.cli.app import command
 from perf2x.emitters.perf_script.perf_script import PerfScript
 from perf2x.emitters.perf_script.script_fields import NEEDED, event_fields
-from perf2x.emitters.perf_script.time_order import NEVER
 from perf2x.model.profile.profile import Profile
-from perf2x.model.profile.recorded_samples import OtherRecords, RecordedBatch, RecordedRows, SampleReader
+from perf2x.model.profile.recorded_samples import NEVER, OtherRecords, RecordedBatch, RecordedRows, SampleReader
 from perf2x.model.recording.events import Event as Recorded
 from perf2x.model.recording.events import Samples, Session
 from perf2x.model.recording.sideband import Cgroups
