@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-import numpy as np
 from msgspec import DecodeError, Struct, field, json
 from msgspec.structs import replace
 
@@ -17,7 +16,6 @@ from perf2x.base.abi.uapi import SampleType
 from perf2x.base.errors import FormatError, OptionError, SettingError
 from perf2x.model.diagnostics import Count, Diagnostics
 from perf2x.model.profile.profile import Meta, Profile
-from perf2x.model.profile.stack_tree import without_times
 from perf2x.model.recording.build_ids import KERNEL
 from perf2x.model.recording.events import ALL, Event, Samples, Session, Shard, Want
 from perf2x.model.recording.sideband import Sideband
@@ -36,6 +34,9 @@ if TYPE_CHECKING:
     from perf2x.symbolizer.symbol_options import SymbolOptions
 
 WITH_TIMES = "fleet ingest --timeline (parquet: timeline=yes)"
+
+
+_TIMES = ("choice.times", "choice.wall_times", "choice.cpus")
 
 
 class StoredFacts(Struct, frozen=True, omit_defaults=True):
@@ -179,10 +180,6 @@ class StoredRecording(StitchedRecording):
 
         return restore_profile(self._rows, self._meta, with_cgroups=options.keeps_cgroup)
 
-    def completed(self, profile: Profile, options: LoadOptions) -> Profile:
-        """The profile with the columns that a load has; OptionError for those that are not kept."""
-        return _with_columns(profile, options)
-
     @property
     def reports(self) -> tuple[DeferredReport, UnwindReport]:
         """Reports from when it was added."""
@@ -198,17 +195,3 @@ class StoredRecording(StitchedRecording):
 
         found = known_names(profile, self._rows, self._dataset.lines, symbols.names, inline=symbols.inline)
         return replace(found, kernel_looked_up=self.facts.kernel_looked_up)
-
-
-_TIMES = ("choice.times", "choice.wall_times", "choice.cpus")
-
-
-def _with_columns(profile: Profile, options: LoadOptions) -> Profile:
-    """The profile with the columns that a load has; samples without times are summed."""
-    samples = profile.samples
-    if options.keeps_cgroup and samples.cgroup is None:
-        samples = replace(samples, cgroup=np.zeros(len(samples), np.int32))
-        profile = replace(profile, samples=samples)
-    if options.needs_times and samples.time is not None:
-        return profile
-    return without_times(profile, keep_cpu=options.keeps_cpu)
