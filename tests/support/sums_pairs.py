@@ -16,13 +16,13 @@ NONE = (*CODE, "perf-script", FORMAT)
 """Formats that take no dataset."""
 TIMED = ("chrome", "firefox", "perfetto")
 SUMS = tuple(name for name in FORMATS if name not in (*NONE, *TIMED))
-_OF_KERNEL = "kernels without a build id are named when they are added: tests/unit/fleet/test_symbolize_dataset.py"
+_NAMED = "code that only its recording can name is named when it is added: tests/unit/fleet/test_ingest_one.py"
 
 
 class SumsPlace(Place):
     """A folder with a dataset of each recording of the cases, as ``fleet ingest`` makes it."""
 
-    harmless = (*HARMLESS, (SUMS, ("--kallsyms", "--vmlinux"), _OF_KERNEL))
+    harmless = (*HARMLESS, (SUMS, ("--kallsyms", "--vmlinux", "--perf-map-dir"), _NAMED))
 
     def inputs(self, on: str) -> tuple[str, ...]:
         """The dataset of a case's recording, and the options of its names."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from perf2x.pipeline.datasets.stored_recording import StoredRecording
 
 _RECORDS = ("off_cpu", "pairs", "latency", "choice.parallelism", "value", "data_objects")
-_AT_INGEST = ("itrace", "deferred_missing", "merge_callchains", "call_graphs.stitch_lbr", "symbols.perf_map_dir")
+_AT_INGEST = ("itrace", "deferred_missing", "merge_callchains", "call_graphs.stitch_lbr")
 
 
 def split_stored(inputs: Sequence[Input], context: LoadContext) -> tuple[list[SessionInput], list[Input]]:
