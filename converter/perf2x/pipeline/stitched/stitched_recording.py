@@ -43,14 +43,12 @@ class StitchedRecording:
         return False
 
     def completed(self, profile: Profile, options: LoadOptions) -> Profile:
-        """The profile with the columns that a load has; samples without times are summed.
-
-        OptionError for columns that nobody knows.
-        """
+        """The profile with the columns that a load has; samples without times are summed."""
         samples = profile.samples
         if options.keeps_cgroup and samples.cgroup is None:
             profile = replace(profile, samples=replace(samples, cgroup=np.zeros(len(samples), np.int32)))
-        return profile if options.needs_times else without_times(profile, keep_cpu=options.keeps_cpu)
+        timed = options.needs_times and samples.time is not None
+        return profile if timed else without_times(profile, keep_cpu=options.keeps_cpu)
 
     @property
     def reports(self) -> tuple[DeferredReport, UnwindReport]:
