@@ -1,4 +1,4 @@
-"""What perf 7.2 printed of a recording with every field and record, byte for byte; what is refused; hostile names."""
+"""Answers of perf 7.2 for a recording with every field and record, byte for byte; refusals; hostile names."""
 
 import io
 from collections.abc import Iterator
