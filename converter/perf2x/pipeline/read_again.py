@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I32, I64, U64
+from perf2x.base.columnar.arrays import I32, I64, U64, flatnonzero
 from perf2x.base.columnar.ragged import row_numbers
 from perf2x.base.columnar.unique import unique
 from perf2x.model.diagnostics import Diagnostics
@@ -47,8 +47,8 @@ def with_reader(profile: Profile, recording: Recording, selection: Selection, co
         for samples in selection.batches(recording.samples(want | Want.AGAIN)):
             here = slice(end, end := end + len(samples))
             thread, stack = rows.thread[here], rows.stack[here]
-            kept = np.flatnonzero(chosen[samples.event, thread] & used[stack] & (thread >= 0))
-            behind = int(earliest[np.searchsorted(rows.batch_end, end, "right")])
+            kept = flatnonzero(chosen[samples.event, thread] & used[stack] & (thread >= 0))
+            behind = int(earliest[int(np.searchsorted(rows.batch_end, end, "right"))])
             yield RecordedBatch(take_rows(samples, kept), thread[kept], stack[kept], behind)
 
     from perf2x.analysis.dump.other_records import other_records
@@ -73,7 +73,7 @@ def _branches(_: Event, samples: Samples) -> tuple[I64, U64]:
 def _data(event: Event, samples: Samples) -> tuple[I64, U64]:
     address = samples.addr if names_data(event) else None
     address = np.zeros(0, np.uint64) if address is None else address
-    return np.arange(len(address)), address
+    return np.arange(len(address), dtype=np.int64), address
 
 
 _PLACES = {"branches": (Want.BRANCHES, _branches), "data": (Want.ADDR, _data)}
@@ -101,7 +101,7 @@ def _named_places(
 
     for batch in read(want):
         for event in unique(batch.samples.event).tolist():
-            stacks(take_rows(batch.samples, np.flatnonzero(batch.samples.event == event)))
+            stacks(take_rows(batch.samples, flatnonzero(batch.samples.event == event)))
     result = stitcher.result()
     each = np.arange(len(result.stacks), dtype=np.int32)
     rows = RecordedRows(np.full(len(each), -1, np.int32), each, np.zeros(0, np.int64), np.zeros(0, np.uint64))

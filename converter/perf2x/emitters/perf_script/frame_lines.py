@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from perf2x.base.abi.uapi import CpuMode
-from perf2x.base.columnar.arrays import U64, AnyArray, Bools
+from perf2x.base.columnar.arrays import U64, AnyArray, Bools, flatnonzero
 from perf2x.base.columnar.unique import unique_inverse
 from perf2x.emitters.encoding.decimal_text import chunk_array, shared_texts
 from perf2x.model.printable_text import base_name, without_controls
@@ -31,7 +31,7 @@ class PlaceText:
 
     def __init__(self, places: NamedPlaces, reader: SampleReader) -> None:
         mmaps = reader.sideband.mmaps
-        rows = np.flatnonzero(mmaps.is_data | (mmaps.prot & _EXECUTABLE == 0))
+        rows = flatnonzero(mmaps.is_data | (mmaps.prot & _EXECUTABLE == 0))
         data = set(zip(mmaps.pid[rows].tolist(), mmaps.start[rows].tolist(), strict=True))
         self.locate = places.locate
         self.texts = FrameLines(places.profile, places.symbol_start, reader.session.build_ids, data).places
