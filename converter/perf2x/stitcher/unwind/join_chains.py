@@ -52,5 +52,4 @@ def _mark_exact(unwound: UserChains, use: Bools) -> Ragged:
     end = np.cumsum(size)
     words = np.full(end[-1] if len(end) else 0, USER)
     words[end - 1] = unwound.chain.values[entry]
-    rows = np.bincount(row_numbers(lengths), weights=size, minlength=len(lengths)).astype(np.int64)
-    return Ragged(offsets_of(rows), words)
+    return Ragged(np.append(0, end)[offsets_of(lengths)], words)
