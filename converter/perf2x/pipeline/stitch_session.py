@@ -50,7 +50,7 @@ def stitch_session(
     want = _wanted_columns(options, stacks)
     values = sample_values(options.value, options.data_objects, recording)
     sample_pass = SamplePass(recording, want, selection, call_graphs, stitcher, diagnostics, stages, values, stacks)
-    jobs = 1 if call_graphs.in_order else processes_for(recording.sample_count, bool(call_graphs.want), options.jobs)
+    jobs = 1 if call_graphs.in_order else processes_for(recording.sample_count, options.jobs)
     sample_pass.run(jobs, context.progress_of("stitching"))
     selection.check()
     call_graphs.note(diagnostics)

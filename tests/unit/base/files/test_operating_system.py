@@ -41,7 +41,7 @@ def test_one_module_asks() -> None:
 
 def test_work_stays_in_one_process(other: str) -> None:
     assert not system.can_fork()
-    assert processes_for(10**9, unwinds=True, requested=8) == processes_for_work(10**9, 100, 8) == 1
+    assert processes_for(10**9, 8) == processes_for_work(10**9, 100, 8) == 1
     assert system.available_cores() == (os.cpu_count() or 1)
     system.keep_freed_memory()
 
