@@ -13,7 +13,7 @@ A step costs by the call, so samples lie side by side in the columns of one arra
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I32, I64, U64, Bools
+from perf2x.base.columnar.arrays import I32, I64, U64, Bools, as_intp, flatnonzero, take
 from perf2x.binaries.cfi.unwind_rules import RuleColumns, RuleKind, RuleTable
 from perf2x.stitcher.unwind.architecture import Architecture
 from perf2x.stitcher.unwind.register_file import SampleView
@@ -71,8 +71,8 @@ def plain_rules(columns: RuleColumns, architecture: Architecture, needed: int) -
     others = [register for register in architecture.kept(needed) if register not in (counter, pointer)]
     registers = [counter, *others]
     kind, value = columns.kind[registers], columns.value[registers]
-    row_of = np.full(architecture.register_count + 1, -1)
-    row_of[[pointer, *registers]] = np.arange(_STACK, _STACK + 1 + len(registers))
+    row_of = np.full(architecture.register_count + 1, -1, np.int64)
+    row_of[[pointer, *registers]] = range(_STACK, _STACK + 1 + len(registers))
     row = row_of[np.clip(columns.cfa_register, -1, architecture.register_count)]
     saved = (kind == RuleKind.OFFSET) & (value & _IN_WORD == 0)
     is_plain = (row >= 0) & (columns.return_register == counter) & saved[0] & ~columns.is_signal_frame
@@ -80,7 +80,7 @@ def plain_rules(columns: RuleColumns, architecture: Architecture, needed: int) -
     is_plain &= (columns.kind[pointer] == RuleKind.SAME) & (architecture.word == WORD)
     fields = np.full((_PLACES + len(registers), len(row) + 1), _NOWHERE)
     fields[_OF_CFA], fields[_VALUE] = _STACK, 0
-    which = np.flatnonzero(is_plain)
+    which = flatnonzero(is_plain)
     bits = np.uint64(1) << np.array([registers], np.uint64).T
     learned = np.bitwise_or.reduce(np.where(saved, bits, np.uint64(0))) | np.uint64(1 << pointer)
     fields[:_PLACES, which] = row[which], columns.cfa_value[which], learned[which]
@@ -102,7 +102,7 @@ class Lanes(Struct, frozen=True):
         """The samples of a view."""
         frames, memory, rows, pointer = view.frames, view.memory, view.rows, view.architecture.stack_pointer
         stack, stack_is_known = view.register(pointer)
-        kept = [frames.registers[register].take(rows) for register in rules.registers]
+        kept = [take(frames.registers[register], rows) for register in rules.registers]
         room = np.where(stack_is_known, memory.count[rows] << _BYTES_OF_WORD, np.uint64(0))
         columns = (
             rows, kept[0], ~frames.is_exact[rows], frames.known[rows], finder.image[rows], finder.moment[rows],
@@ -150,6 +150,7 @@ class Lanes(Struct, frozen=True):
         Returns (3, n) visits of those that took it: rows, addresses, and 1 for a return address; those that go on; the
         rows of those whose caller is none; and which of these samples did not take it. If all do, these lanes are gone.
         """
+        rule = as_intp(rule)
         fields, of_rule = self.fields, rules.fields.take(rule, axis=1, mode="clip")
         cfa, good = self._canonical_frame_address(of_rule)
         good &= held
@@ -158,14 +159,14 @@ class Lanes(Struct, frozen=True):
         good &= (places < fields[_ROOM]).all(axis=0)
         if np.bitwise_or.reduce(offset) & _IN_WORD:
             good &= offset & _IN_WORD == 0
-        left = (~good).nonzero()[0]
+        left = flatnonzero(~good)
         if len(left):
             which = good.nonzero()[0]
             fields, cfa, rule = fields.take(which, axis=1), cfa.take(which), rule.take(which)
             places, of_rule = places.take(which, axis=1), of_rule.take(which, axis=1)
         places >>= _BYTES_OF_WORD
         places += fields[_FIRST]
-        value = self.batch.memory.words.take(places.view(np.int64), mode="clip")
+        value = self.batch.memory.words.take(as_intp(places.view(np.int64)), mode="clip")
         value[0] &= np.uint64(self.batch.architecture.address_mask)
         fields[_COUNTER_THERE] = fields[_COUNTER]
         visits = fields[:VISIT].copy()
@@ -185,7 +186,7 @@ class Lanes(Struct, frozen=True):
         good = cfa >= stack + fields[_CALLED]
         others = (of_rule[_OF_CFA] != _STACK).nonzero()[0]
         if len(others):
-            row = of_rule[_OF_CFA, others].view(np.int64)
+            row = of_rule[_OF_CFA, others].astype(np.int64)
             cfa[others] = found = fields[row, others] + of_rule[_VALUE, others]
             register = np.array(self.registers, np.uint64)[row - _COUNTER]
             is_known = fields[_KNOWN, others] >> register & np.uint64(1) != 0
