@@ -23,7 +23,7 @@ from perf2x.model.profile.made_up_frames import RootFrame
 from perf2x.model.recording.events import Branches, Event, Samples, Session, UserStacks, Want
 from perf2x.stitcher.process_history import ProcessHistory
 from perf2x.stitcher.stacks.lbr import call_stack_chains, empty_lbr_state, stitch_older_calls
-from perf2x.stitcher.unwind.unwound_chains import MAX_DEPTH, End, MappingFinder
+from perf2x.stitcher.unwind.unwound_chains import LEAF_FRAMES, MAX_DEPTH, End, MappingFinder
 
 if TYPE_CHECKING:
     from perf2x.binaries.find.object_finder import Finder
@@ -108,19 +108,18 @@ class CallGraphs:
         self._frames = self._guessed = self._guessed_in_jit = self._cut_in_jit = 0
         self._problems: list[str] = []
         self._asked = max((session.events[row].sample_stack_user for row in self._copied.tolist()), default=0)
-        self._unwinder: Unwinder | None = None
-        self._leaf_unwinder: Unwinder | None = None
+
+        def unwinder(events: I64, max_depth: int) -> Unwinder | None:
+            if not len(events):
+                return None
+            from perf2x.stitcher.unwound_objects import make_unwinder
+
+            return make_unwinder(session, history, finder(), self._session_arch, max_depth)
+
+        self._unwinder = unwinder(self._copied, options.max_depth)
+        self._leaf_unwinder = unwinder(self._linked, LEAF_FRAMES)
         self._mappings = RecentLookups(columns=2)
         """Mappings by process image and address: callers repeat, from depth to depth and from sample to sample."""
-        if len(self._copied):
-            from perf2x.stitcher.unwound_objects import make_unwinder
-
-            self._unwinder = make_unwinder(session, history, finder(), self._session_arch, options.max_depth)
-        if len(self._linked):
-            from perf2x.stitcher.unwind.leaf_callers import FRAMES
-            from perf2x.stitcher.unwound_objects import make_unwinder
-
-            self._leaf_unwinder = make_unwinder(session, history, finder(), self._session_arch, FRAMES)
 
     @property
     def want(self) -> Want:

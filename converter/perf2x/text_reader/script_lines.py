@@ -91,13 +91,13 @@ class PerfScript(TextReader):
         time = _integers(seconds, 0) * 10**9 + _integers(fraction, 0) * 10 ** (9 - width)
         time[width == 0] = LAST_TIME
         value = np.minimum(_integers(period, 1), MOST_PERIOD)
-        numbers = self.events.of(events)
+        numbers = self.events.add_all(events)
         self.without_period.update(numbers[np.fromiter(map(len, period), np.int64, len(period)) == 0].tolist())
         nameless = (self.events[b""], self.comms[b""]) if len(told) < count else (0, 0)
         ids = (_integers(one, -1) for one in numbers_of)
         missing = (*nameless, -1, -1, -1, LAST_TIME, 1)  # of samples that begin without a line of their own
         filled = [np.full(count, one, np.int64) for one in missing]
-        given: tuple[AnyArray, ...] = (numbers, self.comms.of(comms), *ids, time, value)
+        given: tuple[AnyArray, ...] = (numbers, self.comms.add_all(comms), *ids, time, value)
         for column, values in zip(filled, given, strict=True):
             column[told] = values
         event, comm, pid, tid, cpu = (column.astype(np.int32) for column in filled[:5])

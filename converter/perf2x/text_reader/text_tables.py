@@ -16,7 +16,7 @@ import numpy as np
 from msgspec import Struct
 
 from perf2x.base.columnar.arrays import I32, I64, U64, AnyArray, Bools, ColumnTable, of_previous
-from perf2x.base.columnar.interner import RaggedInterner
+from perf2x.base.columnar.interner import RaggedInterner, TextInterner
 from perf2x.base.columnar.ragged import Ragged, offsets_of
 from perf2x.base.columnar.unique import unique_inverse
 from perf2x.model.value_limits import LAST_TIME, check_total
@@ -80,22 +80,6 @@ class Text(Struct, frozen=True):
     """Lines that are neither part of a sample nor a comment."""
     cut: int
     """Distinct stacks that were cut to MOST_FRAMES."""
-
-
-class Numbers(dict[bytes, int]):
-    """Numbers of texts, from 0 in the order in which they came."""
-
-    def __missing__(self, text: bytes) -> int:
-        self[text] = number = len(self)
-        return number
-
-    def of(self, texts: Sequence[bytes]) -> I32:
-        """(n,) the number of each."""
-        return np.fromiter(map(self.__getitem__, texts), np.int32, len(texts))
-
-    def texts(self) -> list[str]:
-        """Every text, in the order of the numbers."""
-        return [text.decode("utf-8", "surrogateescape") for text in self]
 
 
 class _Lines(dict[bytes, int]):
@@ -212,7 +196,7 @@ class TextReader:
 
     def __init__(self, parse: Callable[[bytes], TextFrame | int]) -> None:
         self.stacks = StackTable(parse)
-        self.comms, self.events = Numbers(), Numbers()
+        self.comms, self.events = TextInterner[bytes](), TextInterner[bytes]()
         self.not_read = 0
         """Lines that are neither part of a sample nor a comment."""
         self.source = ""

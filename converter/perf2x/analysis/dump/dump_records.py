@@ -9,10 +9,10 @@ from itertools import islice
 import numpy as np
 from msgspec import Struct, field
 
+from perf2x.analysis.dump.decoded_records import record_text
 from perf2x.analysis.dump.field_text import event_line, header_line, record_fields, sample_fields
-from perf2x.analysis.dump.kernel_records import record_text
+from perf2x.analysis.dump.plain_records import FIXED_FIELDS, plain_record_text
 from perf2x.analysis.dump.sample_text import sample_lines
-from perf2x.analysis.dump.user_records import FIXED_FIELDS, user_record_text
 from perf2x.base.abi.uapi import RecordType, SampleType
 from perf2x.base.columnar.arrays import I64, Bools
 from perf2x.base.columnar.unique import rows_by, unique
@@ -169,7 +169,7 @@ def _record_texts(
         elif kind in DECODERS and kind not in FIXED_FIELDS:
             texts |= _sideband_texts(block, session, rows, kind)
         else:
-            texts |= {row: _RecordText(user_record_text(kind, block.payload(row), session)) for row in rows.tolist()}
+            texts |= {row: _RecordText(plain_record_text(kind, block.payload(row), session)) for row in rows.tolist()}
     return texts
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from perf2x.analysis.dump.kernel_records import chain_lines
+from perf2x.analysis.dump.decoded_records import chain_lines
 from perf2x.base.abi.register_numbers import NAMES
 from perf2x.base.abi.uapi import MISC_CPUMODE_MASK, CallchainContext, EventType, ReadFormat, SampleType
 from perf2x.model.recording.branch_words import (

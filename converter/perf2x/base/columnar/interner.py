@@ -4,6 +4,7 @@ The docstring of `perf2x.base.columnar.unique` says when an interner is the righ
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import repeat
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,24 +15,30 @@ from perf2x.base.columnar.hashing import hash_columns, hash_rows
 from perf2x.base.columnar.ragged import Ragged, end_to_end, offsets_of
 from perf2x.base.columnar.unique import group_rows
 
+T = TypeVar("T", str, bytes)
 
-class StringInterner:
+
+class TextInterner(dict[T, int]):
+    """Numbers of texts, from 0 in the order in which they are first asked for."""
+
+    def __missing__(self, text: T) -> int:
+        self[text] = number = len(self)
+        return number
+
+    def add_all(self, texts: Iterable[T]) -> I32:
+        """(n,) int32: the numbers of many texts."""
+        return np.fromiter(map(self.__getitem__, texts), np.int32)
+
+    def table(self) -> list[T]:
+        """All texts in the order of their numbers."""
+        return list(self)
+
+
+class StringInterner(TextInterner[str]):
     """A string table; index 0 is the empty string."""
 
     def __init__(self) -> None:
-        self._index: dict[str, int] = {"": 0}
-
-    def add(self, text: str) -> int:
-        """The index of ``text``, new or known."""
-        return self._index.setdefault(text, len(self._index))
-
-    def add_all(self, texts: Iterable[str]) -> I32:
-        """(n,) int32: the indices of many strings."""
-        return np.fromiter((self.add(text) for text in texts), np.int32)
-
-    def table(self) -> list[str]:
-        """All strings in the order of their indices."""
-        return list(self._index)
+        super().__init__({"": 0})
 
 
 def _columns_equal(columns: Sequence[U64 | I64], rows: I64, others: Sequence[U64 | I64], other_rows: I64) -> Bools:

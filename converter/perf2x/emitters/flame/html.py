@@ -147,5 +147,5 @@ def node_table(tree: FrameTree) -> Iterator[bytes]:
 
 def _no_moments(profile: Profile, limit: int) -> str:
     if profile.samples.time is None:
-        return "The recording has no times."
+        return "Times are not known."
     return f"Stacks over time are left out: {len(profile.samples):,} samples are more than max_moments={limit:,}"

@@ -86,6 +86,7 @@ class Pprof:
         speedscope = "for speedscope.app: --to speedscope" if self.inline == "lines" else "or drop it on speedscope.app"
         return Needs(
             timeline="time" in labels,
+            times="time" in labels,
             columns=labels & {"cpu", "cgroup"} | memory,
             threads=bool({"pid", "tid", "process", "thread"} & labels),
             honours=FINISHED | {TAGS, START_TIME},

@@ -11,6 +11,8 @@ from perf2x.base.columnar.ragged import Ragged
 
 MAX_DEPTH = 1024
 """Default limit of frames per sample; perf shows 127 (kernel.perf_event_max_stack)."""
+LEAF_FRAMES = 2
+"""A leaf function and its caller: all that registers tell without a copy of the stack."""
 
 
 class End(IntEnum):

@@ -159,7 +159,7 @@ def test_summed_profiles_have_no_view_over_time(builder) -> None:
     builder.sample([builder.function("main")])
     held = data(page(builder.build()))
     assert held["moments"] is None
-    assert held["noMoments"] == "The recording has no times."
+    assert held["noMoments"] == "Times are not known."
 
 
 def test_large_recordings_leave_the_view_over_time_out_and_say_so(builder) -> None:
