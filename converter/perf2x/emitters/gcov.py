@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from struct import pack
 from typing import BinaryIO, ClassVar
 
+from perf2x.base.columnar.arrays import sum_of
 from perf2x.base.columnar.interner import StringInterner, TextInterner
 from perf2x.emitters.autofdo import Autofdo, by_weight
 from perf2x.model.plugin_options import Needs, option
@@ -76,7 +77,7 @@ class Gcov(Autofdo):
     def notes(self, profile: Profile) -> tuple[str, ...]:
         """Name the object, say what was counted, and when that is little."""
         said, code = Autofdo.notes(self, profile), profile.code
-        if code is None or (code.branches if len(code.branches) else code.samples).count.sum() >= _FEW:
+        if code is None or sum_of((code.branches if len(code.branches) else code.samples).count) >= _FEW:
             return said
         return (*said, "so few that GCC will take code for cold that is not: record longer, or more often (-F)")
 

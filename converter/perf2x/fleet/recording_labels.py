@@ -11,7 +11,7 @@ from urllib.parse import unquote
 
 from msgspec import DecodeError, json
 
-from perf2x.base.errors import FormatError, OptionError
+from perf2x.base.errors import FormatError, SettingError
 from perf2x.base.files.read_file import read_file
 from perf2x.fleet.input_names import local_copy
 
@@ -32,7 +32,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 def tags_of_variables(asked: Iterable[str]) -> Tags:
     """Return the tags of variables, ``env:NAME`` with KEY=VALUE,…: workers on other machines have others.
 
-    OptionError for a source of tags that is none, FormatError for a table that cannot be read.
+    SettingError for a source of tags that is none, FormatError for a table that cannot be read.
     """
     _table.cache_clear()  # it may have changed since the last time
     found: dict[str, str] = {}
@@ -44,7 +44,7 @@ def tags_of_variables(asked: Iterable[str]) -> Tags:
         for pair in filter(None, os.environ.get(text.removeprefix(_VARIABLE), "").split(",")):
             key, _, value = pair.strip().partition("=")
             if not key or not value:
-                raise OptionError(f"--tag-from {text}: {pair!r} is not KEY=VALUE")
+                raise SettingError("", "tag_from", f" {text}: {pair!r} is not KEY=VALUE")
             found[key] = unquote(value)
     return found
 
@@ -82,14 +82,16 @@ def start_by_name(source: str, pattern: str) -> int | None:
 
 
 def check_name_pattern(pattern: str) -> None:
-    """OptionError for a pattern of names that tells no time."""
+    """SettingError for a pattern of names that tells no time."""
     example = f"{datetime.now(UTC):{pattern}}"
     if "%" not in pattern or start_by_name(example, pattern) is None:
-        raise OptionError(f"--start-time {pattern}: write file, or a file name with a time, as perf-%Y-%m-%dT%H%M.data")
+        raise SettingError(
+            "", "start_time", f" {pattern}: write file, or a file name with a time, as perf-%Y-%m-%dT%H%M.data"
+        )
 
 
 def _reader(text: str) -> Callable[[str], Tags]:
-    """The way from a recording's name to its tags; OptionError where a text names none."""
+    """The way from a recording's name to its tags; SettingError where a text names none."""
     if "{" in text:
         pattern = _pattern(text)
         return lambda source: found.groupdict() if (found := pattern.search(source.replace(os.sep, "/"))) else {}
@@ -98,7 +100,7 @@ def _reader(text: str) -> Callable[[str], Tags]:
         return lambda source: table.get(source) or table.get(PurePath(source).name, {})
     if text.startswith("."):
         return lambda source: _beside(source + text)
-    raise OptionError(f"--tag-from {text}: write a path with {{names}}, FILE.csv, .json, env:NAME or cgroup")
+    raise SettingError("", "tag_from", f" {text}: write a path with {{names}}, FILE.csv, .json, env:NAME or cgroup")
 
 
 @lru_cache
@@ -113,7 +115,7 @@ def _pattern(text: str) -> "re.Pattern[str]":
     except re.error:
         found = None
     if found is None or not found.groups or {"{", "}"} & set("".join([literal, *parts[1::2]])):
-        raise OptionError(f"--tag-from {text}: write each name once in braces, of letters, digits and _")
+        raise SettingError("", "tag_from", f" {text}: write each name once in braces, of letters, digits and _")
     return found
 
 
@@ -124,9 +126,9 @@ def _table(name: str) -> Mapping[str, Tags]:
         text = read_file(Path(name), _MOST).decode()
         rows = list(csv.DictReader(text.splitlines(), restval=""))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise FormatError(f"--tag-from {name}: {getattr(error, 'strerror', None) or error}") from None
+        raise FormatError("", "tag_from", f" {name}: {getattr(error, 'strerror', None) or error}") from None
     if rows and "recording" not in rows[0]:
-        raise FormatError(f"--tag-from {name}: its first line names no column recording")
+        raise FormatError("", "tag_from", f" {name}: its first line names no column recording")
     return {row.pop("recording"): {key: value for key, value in row.items() if key and value} for row in rows}
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from msgspec import Struct, field
 
+from perf2x.base.columnar.arrays import flatnonzero, sum_of
 from perf2x.base.columnar.ragged import ranges
 from perf2x.fleet.local_processes import Failed, Run
 from perf2x.model.printable_text import base_name
@@ -61,7 +62,7 @@ def symbolize_one(code: CodeObject, job: NamingJob) -> Named:
         (mapped,) = mapped_objects(profile, session)
         resolver = ObjectResolver(profile, context, [source(context) for source in load_symbol_sources()])
         found = resolver.resolve(mapped)
-    named = int((found.count > 0).sum())
+    named = sum_of(found.count > 0)
     if named:
         add_lines(storage_at(job.folder), code.id, _place_names(code, found))
     everything = named == len(code.offset)
@@ -70,13 +71,13 @@ def symbolize_one(code: CodeObject, job: NamingJob) -> Named:
 
 def _place_names(code: CodeObject, found: "ResolveResult") -> PlaceNames:
     """Names of the places that have one."""
-    rows = np.flatnonzero(found.count)
+    rows = flatnonzero(found.count)
     lines = ranges(found.start[rows], found.count[rows])
     return PlaceNames(
         place=code.place[rows],
         count=found.count[rows],
         is_exact=found.is_exact[rows],
-        has_inlines=np.full(len(rows), found.has_inlines),
+        has_inlines=np.full(len(rows), found.has_inlines, np.bool_),
         function=found.function[lines],
         line=found.line[lines],
         functions=found.functions,

@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from perf2x.base.abi.uapi import BranchSampleType, SampleType
-from perf2x.base.columnar.arrays import I32, I64, U8, U64, Bools
+from perf2x.base.columnar.arrays import I32, I64, U8, U64, Bools, arange, bincount, lexsort, sum_of, take
 from perf2x.base.columnar.lookup_cache import RecentLookups
 from perf2x.base.columnar.ragged import Ragged, concatenate
 from perf2x.model.diagnostics import Diagnostics, Severity
@@ -192,11 +192,11 @@ class CallGraphs:
 
         stacks = replace(stacks, abi=np.where(use, stacks.abi, 0).astype(np.uint8))
         chains = unwinder.unwind(stacks, self._mapping_finder(samples))
-        self._ends += np.bincount(chains.end[use], minlength=len(End))
+        self._ends += bincount(chains.end[use], len(End))
         self._frames += len(chains.chain.values)
-        self._guessed += int(chains.guessed.sum())
-        self._guessed_in_jit += int(chains.guessed_in_jit.sum())
-        self._cut_in_jit += int(chains.cut_in_jit[use].sum())
+        self._guessed += sum_of(chains.guessed)
+        self._guessed_in_jit += sum_of(chains.guessed_in_jit)
+        self._cut_in_jit += sum_of(chains.cut_in_jit[use])
         roots = np.zeros(len(End), np.uint8)
         roots[list(ROOTS)] = list(ROOTS.values())
         moved = chains.chain.values - ~chains.is_exact * self._call_addresses
@@ -213,7 +213,7 @@ class CallGraphs:
             return spaces.find(epochs, address, here_only)
 
         def at_last(rows: I64, address: U64) -> I32:
-            images = image.take(rows)
+            images = take(image, rows)
             return self._mappings.answers(
                 lambda which: at(images[which], address[which]), images, address.view(np.int64)
             ).astype(np.int32)
@@ -228,7 +228,7 @@ class CallGraphs:
         if self._options.stitch_lbr and branches.hw_index is not None and self._depth:
             time = samples.position if samples.time is None else samples.time.view(np.int64)
             order = np.empty(len(time), np.int64)
-            order[np.lexsort([samples.position, time])] = np.arange(len(time))
+            order[lexsort([samples.position, time])] = arange(len(time))
             older, self._state = stitch_older_calls(
                 branches, samples.tid.astype(np.int64), order, self._depth, self._state
             )
@@ -240,7 +240,7 @@ class CallGraphs:
 def _select_rows(first: Ragged, second: Ragged, choose_first: Bools) -> Ragged:
     """Take each row from one table or the other."""
     both = concatenate([first, second])
-    rows = np.arange(len(first), dtype=np.int64)
+    rows = arange(len(first))
     return both.take(np.where(choose_first, rows, rows + len(first)))
 
 

@@ -15,7 +15,18 @@ from typing import ClassVar
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I32, I64, U64, AnyArray, Bools, ColumnTable, of_previous
+from perf2x.base.columnar.arrays import (
+    I32,
+    I64,
+    U64,
+    AnyArray,
+    Bools,
+    ColumnTable,
+    flatnonzero,
+    of_previous,
+    searchsorted,
+    sum_of,
+)
 from perf2x.base.columnar.interner import RaggedInterner, TextInterner
 from perf2x.base.columnar.ragged import Ragged, offsets_of
 from perf2x.base.columnar.unique import unique_inverse
@@ -131,12 +142,12 @@ class StackTable:
             rows = self._with_joined(rows, flags > 1, flags & 1 > 0)
         lengths = rows.lengths
         found = np.full(len(rows), -1, np.int32)
-        held = np.flatnonzero(lengths)
+        held = flatnonzero(lengths)
         if len(held):
             kept = np.minimum(lengths[held], MOST_FRAMES)
             before = len(self._stacks)
             found[held] = self._stacks.number_spans(rows.values, rows.offsets[held], kept)
-            self.cut += int((found[held[lengths[held] > kept]] >= before).sum())
+            self.cut += sum_of(found[held[lengths[held] > kept]] >= before)
         return found
 
     def _with_joined(self, rows: Ragged, is_source: Bools, inlined: Bools) -> Ragged:
@@ -144,11 +155,11 @@ class StackTable:
         inlined[1:] |= is_source[1:] & inlined[:-1]
         begins = ~is_source & ~of_previous(inlined, False)
         begins[rows.offsets[:-1][rows.lengths > 0]] = True
-        starts = np.flatnonzero(begins)
+        starts = flatnonzero(begins)
         lengths = np.diff(np.append(starts, len(begins)))
-        numbers, several = rows.values[starts], np.flatnonzero(lengths > 1)
+        numbers, several = rows.values[starts], flatnonzero(lengths > 1)
         numbers[several] = -2 - self._joined.number_spans(rows.values, starts[several], lengths[several])
-        return Ragged(np.searchsorted(starts, rows.offsets), numbers)
+        return Ragged(searchsorted(starts, rows.offsets), numbers)
 
     def table(self) -> tuple[list[Frame], Ragged]:
         """The distinct frames in the order of their contents, and stacks of their numbers."""
@@ -236,6 +247,6 @@ class TextReader:
         total = np.zeros(len(found), np.int64)
         np.add.at(total, place, count)
         kept = total > 0
-        none, zero = np.full(int(kept.sum()), -1, np.int32), np.zeros(int(kept.sum()), np.int32)
+        none, zero = np.full(sum_of(kept), -1, np.int32), np.zeros(sum_of(kept), np.int32)
         time = np.full(len(none), LAST_TIME, np.uint64)
         return TextSamples(zero, zero, none, none, none, time, total[kept], total[kept], found[kept])

@@ -9,7 +9,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from perf2x.base.columnar.arrays import I32, I64, U64, AnyArray, Bools, GrowableColumns
+from perf2x.base.columnar.arrays import I32, I64, U64, AnyArray, Bools, GrowableColumns, flatnonzero, searchsorted
 from perf2x.base.columnar.hash_index import HashIndex
 from perf2x.base.columnar.hashing import hash_columns, hash_rows
 from perf2x.base.columnar.ragged import Ragged, end_to_end, offsets_of
@@ -153,12 +153,12 @@ def rows_equal(
     """(n,) bool: whether each row of one store equals its partner of another."""
     same: Bools = lengths == other_lengths
     if not same.all():
-        rows = np.flatnonzero(same)
+        rows = flatnonzero(same)
         same[rows] = rows_equal(words, starts[rows], lengths[rows], others, other_starts[rows], lengths[rows])
         return same
     unlike = end_to_end(words, starts, lengths) != end_to_end(others, other_starts, lengths)
     if unlike.any():  # hardly ever: the hashes are equal
-        same[np.searchsorted(offsets_of(lengths), np.flatnonzero(unlike), "right") - 1] = False
+        same[searchsorted(offsets_of(lengths), flatnonzero(unlike), "right") - 1] = False
     return same
 
 
@@ -176,7 +176,7 @@ def prefix_tree(rows: Ragged, innermost_first: bool = False) -> tuple[I32, I32, 
     first, step = (rows.offsets[1:] - 1, -1) if innermost_first else (rows.offsets[:-1], 1)
     leaf = np.full(len(rows), -1, np.int64)
     parents, items = [np.zeros(0, np.int32)], [np.zeros(0, np.int32)]
-    active = np.flatnonzero(lengths > 0)
+    active = flatnonzero(lengths > 0)
     depth = total = 0
     while len(active):
         parent, item = leaf[active], rows.values[first[active] + step * depth].astype(np.int64)

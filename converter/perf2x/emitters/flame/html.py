@@ -10,7 +10,7 @@ from typing import BinaryIO, ClassVar
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I64
+from perf2x.base.columnar.arrays import I64, arange
 from perf2x.emitters.encoding.json_encoder import json_bytes, json_table
 from perf2x.emitters.flame.listing_data import listing_data
 from perf2x.emitters.flame.page_file import field, write_page
@@ -65,7 +65,7 @@ class Html:
         rows = expand(profile.stacks, frames.of_location)
         samples = profile.samples
         stack = samples.stack.astype(np.int64)
-        tree, node = merge_stacks(rows, np.arange(len(frames)), np.zeros(len(stack), np.int64), stack)
+        tree, node = merge_stacks(rows, arange(len(frames)), np.zeros(len(stack), np.int64), stack)
         node = node - 1  # row 0 is the root of all; the page knows it as -1
         tracks, track = tracks_of(profile)
         strings: dict[str, int] = {}
@@ -73,7 +73,7 @@ class Html:
         yield field("advice", [one_line(one.words()) for one in profile.meta.advice if not one.for_dates])
         yield field("direction", self.direction) + field("defaultEvent", profile.default_event)
         yield field("events", event_table(profile)) + field("threads", _thread_rows(profile, tracks))
-        yield b'"frames":' + b"".join(frame_table(profile, frames, strings, np.arange(len(frames)))) + b","
+        yield b'"frames":' + b"".join(frame_table(profile, frames, strings, arange(len(frames)))) + b","
         yield b'"nodes":' + b"".join(node_table(tree)) + b","
         summed = summed_samples(profile, track, node)
         yield b'"rows":' + b"".join(row_table(profile, track, node, summed)) + b","

@@ -13,6 +13,7 @@ from msgspec import DecodeError, Struct, field, json
 from msgspec.structs import replace
 
 from perf2x.base.abi.uapi import SampleType
+from perf2x.base.columnar.arrays import sum_of
 from perf2x.base.errors import FormatError, OptionError, SettingError
 from perf2x.model.diagnostics import Count, Diagnostics
 from perf2x.model.profile.profile import Meta, Profile
@@ -187,7 +188,7 @@ class StoredRecording(StitchedRecording):
 
     def lacks_samples(self, profile: Profile) -> bool:
         """Whether the dataset's condition has left some of the recording's samples out."""
-        return self._dataset.chooses_samples and int(profile.samples.count.sum()) < self.sample_count
+        return self._dataset.chooses_samples and sum_of(profile.samples.count) < self.sample_count
 
     def names(self, profile: Profile, symbols: SymbolOptions) -> LocationNames:
         """The names that the dataset has of a profile's locations."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from msgspec.structs import replace
 
+from perf2x.base.columnar.arrays import arange
 from perf2x.base.columnar.ragged import Ragged
 from perf2x.model.profile.profile import Profile
 from perf2x.model.profile.stack_tree import keep_samples, without_times
@@ -76,7 +77,7 @@ def batch_of(profile: Profile) -> Samples:
     samples, threads, count = profile.samples, profile.threads, len(profile.samples)
     return Samples(
         event=samples.event,
-        position=np.arange(count),
+        position=arange(count),
         time=samples.time,
         pid=threads.pid[samples.thread],
         tid=threads.tid[samples.thread],

@@ -10,6 +10,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from perf2x.base.abi.uapi import SampleType
+from perf2x.base.columnar.arrays import cumsum, flatnonzero, sum_of
 from perf2x.base.errors import OptionError
 from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.profile.profile import Meta, Profile
@@ -104,7 +105,7 @@ class TextRecording(StitchedRecording):
     @property
     def sample_count(self) -> int:
         """Samples, as far as the text counts them."""
-        return int(self._profile.samples.count.sum())
+        return sum_of(self._profile.samples.count)
 
     @property
     def beginning(self) -> None:
@@ -143,7 +144,7 @@ class TextRecording(StitchedRecording):
         if options.needs_times and samples.time is None:
             advice = "times shown are places in the text"
             self.diagnostics.add("no_timestamps", Severity.GUESS, advice)
-            samples = replace(samples, time=(np.cumsum(samples.count) - samples.count).astype(np.uint64))
+            samples = replace(samples, time=(cumsum(samples.count) - samples.count).astype(np.uint64))
         if options.keeps_cpu or options.needs_times:
             samples = replace(samples, cpu=samples.cpus)
         if options.by_data_src:
@@ -155,7 +156,7 @@ class TextRecording(StitchedRecording):
         frames = [self._text.frames[number] for number in profile.locations.address.tolist()]
         wanted = [lines if symbols.inline else lines[-1:] for _, _, lines in frames]
         count = np.array([len(lines) for lines in wanted], np.int64)
-        location = np.flatnonzero(count)
+        location = flatnonzero(count)
         numbers: dict[FunctionRow, int] = {}
         rows = [function_row(Function(name, "", file, 0), symbols.names) for lines in wanted for name, file, _ in lines]
         return LocationNames(

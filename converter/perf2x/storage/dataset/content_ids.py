@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I64, U8, U64, AnyArray, Bools
+from perf2x.base.columnar.arrays import I64, U8, U64, AnyArray, Bools, flatnonzero, lexsort, searchsorted
 from perf2x.base.columnar.unique import rows_by, sorted_runs
 from perf2x.base.errors import FormatError
 from perf2x.model.profile.stack_tree import depths
@@ -103,10 +103,10 @@ def distinct_ids(ids: U8, contents: Contents = lambda rows: ()) -> I64:
     first, found = ids[:, 0].copy(), [np.zeros(0, np.int64)]
     steps = np.linspace(0, 256, min(len(ids) // _ORDERED, 255) + 2).astype(np.int64)
     for begin, end in pairwise(steps.tolist()):
-        rows = np.flatnonzero((first >= begin) & (first < end))
+        rows = flatnonzero((first >= begin) & (first < end))
         order, starts = id_order(ids[rows])
         order = rows[order]
-        repeats = np.flatnonzero(~starts)
+        repeats = flatnonzero(~starts)
         for column, other in zip(contents(order[repeats]), contents(order[repeats - 1]), strict=True):
             if (column != other).any():
                 raise FormatError("two stacks or places have one id: they would be mixed up")
@@ -138,7 +138,7 @@ class IdIndex:
 
     def __init__(self, ids: U8) -> None:
         high, low = id_halves(ids)
-        self._order = np.lexsort((low, high))
+        self._order = lexsort((low, high))
         self._high, self._low = high[self._order], low[self._order]
 
     def find(self, wanted: U8) -> I64:
@@ -146,15 +146,15 @@ class IdIndex:
         high, low = id_halves(wanted)
         at = self._first_not_below(high, low)
         found = np.full(len(at), -1, np.int64)
-        rows = np.flatnonzero(at < len(self._order))
+        rows = flatnonzero(at < len(self._order))
         rows = rows[(self._high[at[rows]] == high[rows]) & (self._low[at[rows]] == low[rows])]
         found[rows] = self._order[at[rows]]
         return found
 
     def _first_not_below(self, high: U64, low: U64) -> I64:
         """(m,) place of each id in the order; among those that share its first half by halving what is left."""
-        at, end = (np.searchsorted(self._high, high, side).astype(np.int64) for side in ("left", "right"))
-        rows = np.flatnonzero(at < end)
+        at, end = (searchsorted(self._high, high, side) for side in ("left", "right"))
+        rows = flatnonzero(at < end)
         while len(rows):
             middle = (at[rows] + end[rows]) >> 1
             is_below = self._low[middle] < low[rows]

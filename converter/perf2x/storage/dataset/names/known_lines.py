@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I64, AnyArray, Bools
+from perf2x.base.columnar.arrays import I64, AnyArray, Bools, as_intp, cumsum, flatnonzero, lexsort
 from perf2x.base.columnar.ragged import ranges
 from perf2x.base.columnar.unique import group_rows
 from perf2x.model.profile.profile import Profile
@@ -66,24 +66,24 @@ def _looked_up(profile: Profile, table: "pyarrow.Table") -> Bools:
 def of_one_namer(lines: "pyarrow.Table", place: AnyArray) -> I64:
     """Rows of lines by place and depth; where several files name a place, those of the first that says most."""
     depth = numbers(lines, "depth").astype(np.int64)
-    rows = np.flatnonzero(place >= 0)
+    rows = flatnonzero(place >= 0)
     # rows of one namer stand together, innermost first
-    namer = np.cumsum(depth == 0)[rows]
+    namer = cumsum(depth == 0)[rows]
     said = (numbers(lines, "line") > 0)[rows].astype(np.int64)
     first, group = group_rows([namer])
-    weight = np.bincount(group, 1 + said, len(first)).astype(np.int64)
-    order = np.lexsort((namer[first], -weight, place[rows][first]))
+    weight = np.bincount(as_intp(group), 1 + said, len(first)).astype(np.int64)
+    order = lexsort((namer[first], -weight, place[rows][first]))
     chosen = order[np.append(True, np.diff(place[rows][first][order]) != 0)[: len(order)]]
     wanted = np.zeros(len(first), np.bool_)
     wanted[chosen] = True
     kept = rows[wanted[group]]
-    by_place: I64 = kept[np.lexsort((depth[kept], place[kept]))]
+    by_place: I64 = kept[lexsort((depth[kept], place[kept]))]
     return by_place
 
 
 def _runs(place: AnyArray) -> tuple[I64, I64]:
     """First row and length of each run of equal places."""
-    first = np.flatnonzero(np.append(True, np.diff(place) != 0)[: len(place)])
+    first = flatnonzero(np.append(True, np.diff(place) != 0)[: len(place)])
     return first, np.diff(np.append(first, len(place)))
 
 

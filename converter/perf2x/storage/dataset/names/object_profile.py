@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from msgspec.structs import replace
 
+from perf2x.base.columnar.arrays import lexsort
 from perf2x.base.columnar.interner import StringInterner
 from perf2x.model.printable_text import as_recorded
 from perf2x.model.profile.profile import Locations, Mappings, Profile
@@ -98,4 +99,4 @@ def add_lines(storage: Storage, code_object: bytes, names: PlaceNames) -> None:
 
 def _sorted(lines: "pyarrow.Table") -> "pyarrow.Table":
     words = np.ascontiguousarray(id_rows(lines, "place_id")).view(">u8").reshape(-1, 2).T
-    return lines.take(np.lexsort((numbers(lines, "depth"), words[1], words[0])))
+    return lines.take(lexsort((numbers(lines, "depth"), words[1], words[0])))

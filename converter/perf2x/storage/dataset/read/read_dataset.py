@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, U8
+from perf2x.base.columnar.arrays import I64, U8, argsort, flatnonzero, repeat
 from perf2x.base.columnar.ragged import ranges
 from perf2x.base.errors import FormatError
 from perf2x.model.printable_text import as_recorded
@@ -41,7 +41,7 @@ class LinesIndex:
         self._lines = lines
         ids = id_rows(lines, "place_id")
         self._order, starts = id_order(ids)
-        self._first = np.flatnonzero(starts)
+        self._first = flatnonzero(starts)
         self._count = np.diff(np.append(self._first, len(self._order)))
         self._places = IdIndex(ids[self._order[self._first]])
 
@@ -51,8 +51,8 @@ class LinesIndex:
         run = self._places.find(places[distinct])
         place, run = distinct[run >= 0], run[run >= 0]
         rows = self._order[ranges(self._first[run], self._count[run])]
-        order = np.argsort(rows)
-        return self._lines.take(rows[order]), np.repeat(place, self._count[run])[order]
+        order = argsort(rows)
+        return self._lines.take(rows[order]), repeat(place, self._count[run])[order]
 
 
 class RecordingRow(Struct, frozen=True):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, U8, U64, AnyArray
+from perf2x.base.columnar.arrays import I64, U8, U64, AnyArray, argsort, cumsum, flatnonzero, searchsorted
 from perf2x.base.columnar.interner import StringInterner
 from perf2x.base.columnar.unique import group_rows, rows_by, unique, unique_inverse
 from perf2x.base.errors import FormatError
@@ -97,7 +97,7 @@ def restore_locations(
         mapping=mapping[order].astype(np.int32),
         mode=mode[order],
         synthetic=root[order] > 0,
-        line_offsets=np.concatenate([[0], np.cumsum(root[order] > 0)]).astype(np.int64),
+        line_offsets=np.concatenate([[0], cumsum(root[order] > 0)]).astype(np.int64),
         line_function=line_function,
         line_number=np.zeros(len(line_function), np.int32),
     )
@@ -128,8 +128,8 @@ def _mapping_of(of_place: I64, variant: I64, offset: U64, objects: CodeObjects, 
     for key, rows in rows_by(np.where(of_place >= 0, of_place << 32 | variant, -1)):
         held = candidates.get(key, np.zeros(0, np.int64)) if key >= 0 else np.zeros(0, np.int64)
         if len(held):
-            held = held[np.argsort(objects.first[held], kind="stable")]
-            at = np.searchsorted(objects.first[held], offset[rows], "right") - 1
+            held = held[argsort(objects.first[held])]
+            at = searchsorted(objects.first[held], offset[rows], "right") - 1
             inside = (at >= 0) & (offset[rows] < objects.limit[held][at])
             found[rows[inside]] = held[at[inside]]
     return found
@@ -163,7 +163,7 @@ def used_nodes(nodes: NodeTable, leaves: I64) -> I64:
         above = nodes.parent[rows]
         above = unique(above[above >= 0])
         rows = above[~used[above]]
-    return np.flatnonzero(used)
+    return flatnonzero(used)
 
 
 def build_stacks(parent: AnyArray, location: AnyArray, source: str) -> tuple[Stacks, I64]:
@@ -189,7 +189,7 @@ def _depths(parent: AnyArray, source: str) -> I64:
     ancestor = parent.astype(np.int64)
     steps = (ancestor >= 0).astype(np.int64)
     for _ in range(len(parent).bit_length() + 1):
-        rows = np.flatnonzero(ancestor >= 0)
+        rows = flatnonzero(ancestor >= 0)
         if not len(rows):
             return steps
         up = ancestor[rows]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from perf2x.base.abi.uapi import CpuMode
-from perf2x.base.columnar.arrays import I32, U8, AnyArray
+from perf2x.base.columnar.arrays import I32, U8, AnyArray, arange, argsort, flatnonzero, repeat
 from perf2x.base.columnar.ragged import Ragged, offsets_of, row_numbers
 from perf2x.base.columnar.unique import group_rows
 from perf2x.model.profile.profile import Profile
@@ -106,11 +106,11 @@ def _places(stored: StoredRecording, places: ProfilePlaces) -> "Iterator[pyarrow
     known = sorted(set(zip(build_ids, files, strict=True)))
     number = {texts: place for place, texts in enumerate(known)}
     rank = np.array([number[texts] for texts in zip(build_ids, files, strict=True)], np.int32)
-    offset = offsets_of_locations(locations, places.objects, np.arange(len(locations)))
+    offset = offsets_of_locations(locations, places.objects, arange(len(locations)))
     place = group_rows([rank[kind], offset])[1].astype(np.int32) if len(offset) else kind
     del offset
     order = distinct_ids(places.id, places.contents)
-    order = order[np.argsort(place[places.location[order]], kind="stable")]
+    order = order[argsort(place[places.location[order]])]
     for rows in _groups(order):
         own = np.broadcast_to(as_rows([stored.recording]), (len(rows), WIDTH))
         yield table_of(
@@ -135,9 +135,9 @@ def _texts_of(profile: Profile) -> tuple[list[str], list[str], I32]:
     build_ids, files = (
         [*(strings[row] for row in column.tolist()), ""] for column in (mappings.build_id, mappings.filename)
     )
-    made_up = np.flatnonzero(locations.synthetic)
+    made_up = flatnonzero(locations.synthetic)
     kind = np.where(locations.mapping < 0, np.int32(len(mappings)), locations.mapping)
-    kind[made_up] = len(files) + np.arange(len(made_up))
+    kind[made_up] = len(files) + arange(len(made_up))
     names = [made_up_name(profile, row) for row in made_up.tolist()]
     return [*build_ids, *("" for _ in names)], [*files, *names], kind
 
@@ -146,10 +146,10 @@ def lines_table(names: PlaceNames | None) -> "pyarrow.Table":
     """Lines of places, sorted by place; an empty table for None."""
     names = names or no_names()
     order = distinct_ids(names.place, columns_at(names.count))
-    rows = Ragged(offsets_of(names.count), np.arange(len(names.line)))
+    rows = Ragged(offsets_of(names.count), arange(len(names.line)))
     taken = rows.take(order)
     owner, row = order[row_numbers(taken.lengths)], taken.values
-    depth = np.arange(len(row)) - np.repeat(taken.offsets[:-1], taken.lengths)
+    depth = arange(len(row)) - repeat(taken.offsets[:-1], taken.lengths)
     functions = list(zip(*names.functions, strict=True)) or [(), (), (), ()]
     function = names.function[row]
     start_line = np.array(functions[3], np.int32)
