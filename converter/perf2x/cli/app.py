@@ -31,6 +31,7 @@ COMMANDS = {
     "dump": "Show the records of a recording in file order, one per line, without symbols.",
     "bundle": "Pack a recording with the objects it needs, to convert it on any machine.",
     "fleet ingest": "Add many recordings to a dataset, on all cores or on a Dask cluster.",
+    "fleet watch": "Add recordings to a dataset as they appear, until stopped.",
     "fleet symbolize": "Look up symbols for all addresses in a dataset, on all cores or on a Dask cluster.",
     "fleet query": "Run SQL on a dataset with DuckDB.",
     "fleet compact": "Merge small files of a dataset, and sum its old timelines.",

@@ -72,6 +72,10 @@ EXAMPLES = {
         "perf2x fleet ingest 's3://bucket/*.data' -o profiles/ --tag service=web --partition service,date",
         "perf2x fleet ingest --list names.txt -o profiles/ --scheduler tcp://scheduler:8786",
     ),
+    "fleet watch": (
+        "perf2x fleet watch /var/lib/perf -o profiles/ --tag-from '{service}/*.data'",
+        "perf2x fleet watch s3://bucket/recordings -o s3://bucket/profiles --once",
+    ),
     "fleet symbolize": (
         "perf2x fleet symbolize profiles/",
         "perf2x fleet symbolize profiles/ --debug-dir debug/ --debuginfod https://debuginfod.debian.net",
