@@ -131,7 +131,8 @@ def _try_map(file: IO[bytes]) -> InputFile | None:
         mapping = map_file(file)
     except (OSError, ValueError):
         return None
-    return InputFile(np.frombuffer(mapping, np.uint8), mapping, len(mapping))
+    kept = mapping if isinstance(mapping, mmap.mmap) else None
+    return InputFile(np.frombuffer(mapping, np.uint8), kept, len(mapping))
 
 
 def _spool(chunks: Iterable[bytes], name: str) -> InputFile:
