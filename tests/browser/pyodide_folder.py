@@ -13,15 +13,15 @@ import pytest
 
 from perf2x.cli.web.write_folder import NATIVE
 
+SOURCE = os.environ.get("PERF2X_PYODIDE", "")  # now: tests do not see it
 STAND_IN = Path(__file__).parent / "stand_ins" / "msgspec.py"
 
 
 def pyodide_folder(folder: Path) -> Path:
     """The folder, filled; skips where there is no Pyodide with numpy."""
-    source = os.environ.get("PERF2X_PYODIDE", "")
-    if not source:
+    if not SOURCE:
         pytest.skip("no Pyodide with numpy here: PERF2X_PYODIDE=FOLDER, with its pyodide-lock.json and wheels")
-    shutil.copytree(source, folder, dirs_exist_ok=True)
+    shutil.copytree(SOURCE, folder, dirs_exist_ok=True)
     lock = json.loads((folder / "pyodide-lock.json").read_text())
     for name, files in {"msgspec": _stand_in, "protobuf": _pure_protobuf}.items():
         if name not in lock["packages"]:

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 PROC_FILES = "/proc/self/fd"
 """Linux's directory of this process's open files, by number."""
 _CHUNK = 16 << 20
-O_TMPFILE: int | None = getattr(os, "O_TMPFILE", None)
+O_TMPFILE: int | None = getattr(os, "O_TMPFILE", None) if sys.platform == "linux" else None
+"""The flag; a browser's system has it, too, and then opens the directory."""
 
 
 def can_fork() -> bool:

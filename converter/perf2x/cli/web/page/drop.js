@@ -12,6 +12,7 @@ let dropped = []; // {file, kind}
 let job = null; // what the worker does, or is to do when it is ready
 let isReady = false;
 let shownUrl = "";
+let refusal = ""; // why there is no converter
 
 function say(text) {
   $("status").textContent = text;
@@ -75,6 +76,8 @@ function convert(format, isSaved = false) {
   const size = recordings.reduce((all, { file }) => all + file.size, 0);
   if (size > MOST) {
     refuse(`${(size / 1e9).toFixed(1)} GB of recordings are more than a page can hold (${MOST / 1e9} GB).`);
+  } else if (refusal) {
+    refuse(refusal);
   } else if (isReady) {
     run();
   } else {
@@ -258,22 +261,22 @@ function listen() {
   $("clear").onclick = clear;
 }
 
-/** Waits until the service worker has every file; without one the files come straight from the server. */
-async function keepFiles() {
-  const workers = navigator.serviceWorker;
-  if (!workers) return;
+/** Waits until the service worker has every file. Throws when one does not come, or is not what it should be. */
+async function keepFiles(workers) {
   let lacking = "";
   workers.addEventListener("message", ({ data }) => {
     if (data.of) say(`Loading the converter: ${data.kept} of ${data.of} files …`);
     else lacking = `${data.lacking}: ${data.why}`;
   });
-  const registration = await workers.register("service_worker.js");
+  workers.startMessages();
+  const registration = await workers.register("service_worker.js").catch(() => null);
+  if (!registration) return; // the files come from the server each time
   const first = registration.active ? null : registration.installing ?? registration.waiting;
   if (first) {
     await new Promise((done, fail) => {
       first.onstatechange = () => {
         if (first.state === "activated") done(true);
-        if (first.state === "redundant") fail(new Error(lacking));
+        if (first.state === "redundant") setTimeout(() => fail(new Error(lacking)), 200); // its message may be under way
       };
     });
   }
@@ -289,8 +292,10 @@ async function keepFiles() {
 listen();
 showFiles();
 try {
-  await keepFiles();
+  if (navigator.serviceWorker) await keepFiles(navigator.serviceWorker);
+  startWorker();
 } catch (/** @type {any} */ error) {
-  complain(`The converter's files could not be kept for the next time: ${error.message}`);
+  refusal = `The converter could not be loaded: ${error.message}`;
+  say("");
+  complain(refusal);
 }
-startWorker();

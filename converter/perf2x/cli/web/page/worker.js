@@ -24,8 +24,9 @@ async function start() {
   python.unpackArchive(await sources, "gztar", { extractDir: "/sources" });
   python.runPython("import sys; sys.path.insert(0, '/sources')");
   for (const folder of [DROPPED, OUTPUT]) python.FS.mkdirTree(folder);
-  const { run, link_by_build_id: link } = python.pyimport("perf2x.cli.web.in_browser");
+  const { run, prepare, link_by_build_id: link } = python.pyimport("perf2x.cli.web.in_browser");
   postMessage({ ready: true });
+  setTimeout(prepare);
   return { python, run, link };
 }
 
