@@ -30,6 +30,7 @@ COMMANDS = {
     "script": "Print the samples of a recording as perf script does.",
     "dump": "Show the records of a recording in file order, one per line, without symbols.",
     "bundle": "Pack a recording with the objects it needs, to convert it on any machine.",
+    "web": "Write a web page that converts recordings in the browser; nothing is uploaded.",
     "fleet ingest": "Add many recordings to a dataset, on all cores or on a Dask cluster.",
     "fleet watch": "Add recordings to a dataset as they appear, until stopped.",
     "fleet symbolize": "Look up symbols for all addresses in a dataset, on all cores or on a Dask cluster.",

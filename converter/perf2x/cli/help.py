@@ -67,6 +67,7 @@ EXAMPLES = {
         "perf2x dump perf.data --time 12.5,13 -v",
     ),
     "bundle": ("perf2x bundle perf.data", "perf2x bundle perf.data --symbols-only -o small.tar.gz"),
+    "web": ("perf2x web page/", "perf2x web page/ --pyodide pyodide/"),
     "fleet ingest": (
         "perf2x fleet ingest recordings/*.data -o profiles/",
         "perf2x fleet ingest 's3://bucket/*.data' -o profiles/ --tag service=web --partition service,date",

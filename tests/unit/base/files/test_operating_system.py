@@ -142,3 +142,16 @@ def test_outputs_are_the_same_bytes(tmp_path: Path) -> None:
         with pytest.MonkeyPatch.context() as patched:
             become(name, patched)
             assert answers(tmp_path / name) == here
+
+
+@pytest.mark.parametrize("chunk", [1, 5, 1 << 20])
+def test_a_browser_reads_what_it_cannot_map(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunk: int) -> None:
+    monkeypatch.setattr(sys, "platform", "emscripten")
+    monkeypatch.setattr(system, "_CHUNK", chunk)
+    (tmp_path / "file").write_bytes(b"0123456789")
+    (tmp_path / "empty").touch()
+    with (tmp_path / "file").open("rb") as file:
+        read = system.map_file(file)
+    assert isinstance(read, bytearray) and read == b"0123456789"
+    with (tmp_path / "empty").open("rb") as file, pytest.raises(ValueError, match="empty"):
+        system.map_file(file)
