@@ -12,7 +12,7 @@ _MEMORY_WORDS = (
     "array is too big",
     "maximum allowed",
     "index-sized integer",
-    "too large to convert to c",
+    "too large to convert to c ssize_t",
 )
 """Texts of other exceptions when memory is short: on libraries that cannot be loaded, on threads, the two that CPython
 words for a C function that failed without a reason, as extensions do whose allocation failed, and what it and numpy
