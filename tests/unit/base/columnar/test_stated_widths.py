@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 import perf2x
+from tests.support.recordings import ROOT
 
-_ROOT = Path(perf2x.__file__).parent
+_PACKAGE = Path(perf2x.__file__).parent
 _HELPERS = frozenset({"argsort", "bincount", "flatnonzero", "lexsort", "repeat", "searchsorted"})
 """Of `base/columnar/arrays.py`, in place of numpy's functions and methods of these names."""
 _DTYPE_AT = {"arange": 3, "array": 1, "full": 2, "cumsum": 2}
@@ -48,8 +49,8 @@ def _bare_calls(source: str) -> list[str]:
 
 def test_no_width_is_the_machines() -> None:
     """`arrays.py` has functions for all of these, and sums of Python's kind (`sum_of`)."""
-    files = [path for path in _ROOT.rglob("*.py") if path.name != "arrays.py"]
-    found = {str(path.relative_to(_ROOT)): _bare_calls(path.read_text("utf-8")) for path in files}
+    files = [path for path in _PACKAGE.rglob("*.py") if path.name != "arrays.py"]
+    found = {str(path.relative_to(_PACKAGE)): _bare_calls(path.read_text("utf-8")) for path in files}
     assert [f"{name}, {call}" for name, calls in found.items() for call in calls] == []
 
 
@@ -94,3 +95,13 @@ def test_a_bare_call_is_seen(line: str) -> None:
 )  # fmt: skip
 def test_a_stated_width_is_no_mistake(line: str) -> None:
     assert not _bare_calls(line)
+
+
+@pytest.mark.slow
+def test_an_array_s_own_take_is_seen(tmp_path: Path) -> None:
+    """By mypy, which knows an array from a table; ``pyproject.toml`` names the plugin."""
+    api = pytest.importorskip("mypy.api")
+    source = tmp_path / "taken.py"
+    source.write_text("import numpy as np\nnp.zeros(2).take(np.zeros(1, np.int64))\n")
+    said = api.run([str(source), "--config-file", str(ROOT / "pyproject.toml"), "--cache-dir", str(tmp_path)])[0]
+    assert "taken.py:2: error: take(values, rows) of base/columnar/arrays.py" in said

@@ -1,0 +1,56 @@
+"""Digests of what commands say of recordings, to be compared between machines: `.ci/narrow` has one of 32 bits.
+
+    python -m tests.support.output_digests [RECORDING …]
+
+Without arguments it takes every recording in examples/ and tests/corpus/. Debug info is left out, because there are no
+wheels of symbolic for every machine.
+"""
+
+import sys
+import tempfile
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from perf2x.plugins.registry import EMITTERS, available
+from tests.support.command import Ran, perf2x
+from tests.support.isolation import isolated
+from tests.support.recordings import ROOT
+
+COMMANDS = "report", "info", "dump"
+
+
+def _digests(recording: str, folder: Path) -> Iterator[str]:
+    """Lines of a digest, the exit code and the names of what was done; errors name the recording, not ``folder``."""
+    for name in sorted(available(EMITTERS)):
+        target = folder / "out"
+        ran = perf2x("convert", recording, "--to", name, "-o", target, "--jobs", 1)
+        content = target.read_bytes() if target.is_file() else b""
+        target.unlink(missing_ok=True)
+        yield f"{_digest(ran, folder, content)} {recording} {name}"
+    for name in COMMANDS:
+        yield f"{_digest(perf2x(name, recording), folder)} {recording} {name}"
+
+
+def _digest(ran: Ran, folder: Path, content: bytes = b"") -> str:
+    said = (ran.out + ran.err).replace(str(folder), "")
+    return f"{sha256(content + said.encode()).hexdigest()[:16]} {ran.code}"
+
+
+def main() -> None:
+    """Print the digests of the recordings that are named, as paths from the repository's root."""
+    found = sorted(path for folder in ("examples", "tests/corpus") for path in (ROOT / folder).rglob("perf.data*"))
+    recordings = sys.argv[1:] or [str(path.relative_to(ROOT)) for path in found]
+    with tempfile.TemporaryDirectory() as made, pytest.MonkeyPatch.context() as patch:
+        patch.chdir(ROOT)
+        patch.setitem(sys.modules, "symbolic", None)
+        isolated(patch, Path(made), ROOT)
+        for recording in recordings:
+            for line in _digests(recording, Path(made)):
+                print(line, flush=True)
+
+
+if __name__ == "__main__":
+    main()
