@@ -35,12 +35,12 @@ def view_of(random: Random, count: int, architecture=X86_64) -> SampleView:
     known = np.array([random.choice([2**17 - 1] * 4 + [random.getrandbits(17)]) for _ in range(size)], np.uint64)
     exact, crossed = (np.array(random.choices([True, False], k=size), np.bool_) for _ in range(2))
     words = np.array(random.choices([0, 7, BASE + 64, 2**64 - 1], k=size * COPIED), np.uint64)
-    start = np.arange(size) * COPIED
+    start = np.arange(size, dtype=np.int64) * COPIED
     copied = np.array(random.choices([COPIED, COPIED, 3, 0], k=size), np.uint64)
     base = np.full(size, BASE, np.uint64)
     frames = RegisterFile(registers, known, exact, crossed, np.uint64(2**17 - 1))
     memory = StackMemory(words, start, base, copied, np.ones(size, np.bool_))
-    return SampleView(frames, memory, architecture, np.arange(0, size, 2))
+    return SampleView(frames, memory, architecture, np.arange(0, size, 2, dtype=np.int64))
 
 
 def copy_of(view: SampleView) -> SampleView:
@@ -63,7 +63,7 @@ def stepped(view: SampleView, table: PlainRuleTable, rule, held) -> tuple[np.nda
     """Take plain steps; returns which samples did, and the end of each by row."""
     lanes = Lanes.of(view, finder_of(len(view.frames.known)), table.rules())
     visits, going, ended, left = lanes.step(table.rules(), rule, held)
-    taken = np.setdiff1d(np.arange(len(rule)), left)
+    taken = np.setdiff1d(np.arange(len(rule), dtype=np.int64), left)
     rows, exact = view.rows[taken], view.frames.is_exact[view.rows[taken]]
     counter = view.frames.registers[16, rows]
     assert visits.tolist() == [rows.tolist(), counter.tolist(), (~exact).astype(int).tolist()]
@@ -103,9 +103,9 @@ def test_plain_steps_are_those_of_the_general_rules(all_needed) -> None:
     taken, ends = stepped(ours, PlainRuleTable(table, X86_64), rule, known)
     assert len(taken) > count // 40
     assert known[taken].all()
-    going = np.array([row for row, end in ends.items() if end == UNFINISHED])
+    going = np.array([row for row, end in ends.items() if end == UNFINISHED], np.int64)
     assert 0 < len(going) < len(taken)
-    others = np.setdiff1d(np.arange(2 * count), going)
+    others = np.setdiff1d(np.arange(2 * count, dtype=np.int64), going)
     assert state(ours, others) == state(before, others)
     expected = step_by_rules(theirs.part(taken), table, rule[taken]).tolist()
     assert [ends[row] for row in ours.rows[taken].tolist()] == expected
@@ -177,9 +177,9 @@ def test_a_place_has_the_rule_of_the_mapping_of_the_time() -> None:
         return (address - start[0]) < np.uint64(SIZE)
 
     for moments in ([5, 1, 5, 1], [1, 1, 1, 5], [5, 5, 1, 1]):
-        moment = np.array(moments)
+        moment = np.array(moments, np.int64)
         finder = MappingFinder(
-            np.zeros(4, np.int64), moment, np.array([0, 3, -1]),
+            np.zeros(4, np.int64), moment, np.array([0, 3, -1], np.int64),
             lambda rows, address: np.where(inside(address), 1, -1).astype(np.int32),
             lambda rows, address, moment=moment: np.where(inside(address), moment[rows] >= 3, -1).astype(np.int32),
         )  # fmt: skip
@@ -191,7 +191,7 @@ def test_a_place_has_the_rule_of_the_mapping_of_the_time() -> None:
 @pytest.mark.parametrize("is_image", [True, False])
 def test_places_that_want_one_slot_are_told_apart(is_image) -> None:
     """By image as by address: what one of them taught is no answer for the other."""
-    others, zeros, address = np.arange(1, 1 << 21), np.zeros(1 << 21, np.int64), np.uint64(TEXT)
+    others, zeros, address = np.arange(1, 1 << 21, dtype=np.int64), np.zeros(1 << 21, np.int64), np.uint64(TEXT)
     image = others if is_image else zeros[1:]
     asked = np.full(len(others), address) if is_image else address + others.astype(np.uint64)
     twin = np.flatnonzero(_slots(image, asked) == _slots(zeros[:1], np.array([address])))[:1]
