@@ -154,7 +154,7 @@ class Lanes(Struct, frozen=True):
         fields, of_rule = self.fields, rules.fields.take(rule, axis=1, mode="clip")
         cfa, good = self._canonical_frame_address(of_rule)
         good &= held
-        offset = cfa - fields[_BASE]
+        offset, learned = cfa - fields[_BASE], of_rule[_LEARNED]
         places = of_rule[_PLACES:] + offset
         good &= (places < fields[_ROOM]).all(axis=0)
         if np.bitwise_or.reduce(offset) & _IN_WORD:
@@ -162,8 +162,8 @@ class Lanes(Struct, frozen=True):
         left = flatnonzero(~good)
         if len(left):
             which = good.nonzero()[0]
-            fields, cfa, rule = fields.take(which, axis=1), cfa.take(which), rule.take(which)
-            places, of_rule = places.take(which, axis=1), of_rule.take(which, axis=1)
+            fields, places = fields.take(which, axis=1), places.take(which, axis=1)
+            cfa, rule, learned = cfa.take(which), rule.take(which), learned.take(which)
         places >>= _BYTES_OF_WORD
         places += fields[_FIRST]
         value = self.batch.memory.words.take(as_intp(places.view(np.int64)), mode="clip")
@@ -172,7 +172,7 @@ class Lanes(Struct, frozen=True):
         visits = fields[:VISIT].copy()
         np.copyto(fields[_COUNTER + 1 :], value[1:], where=rules.saved.take(rule, axis=1, mode="clip"))
         fields[_COUNTER], fields[_STACK], fields[_CALLED] = value[0], cfa, 1
-        fields[_KNOWN] |= of_rule[_LEARNED]
+        fields[_KNOWN] |= learned
         going = Lanes(self.batch, self.registers, fields)
         if value[0].all():
             return visits, going, left[:0], left

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from perf2x.binaries.cfi.unwind_rules import RegisterRule, Rule, RuleKind, RuleTable
 from perf2x.binaries.elf.elf_file import open_elf
+from perf2x.stitcher.unwind.code_map import PlaceRules, _slots
 from perf2x.stitcher.unwind.plain_steps import Lanes, PlainRuleTable
 from perf2x.stitcher.unwind.register_file import UNFINISHED, RegisterFile, SampleView
 from perf2x.stitcher.unwind.stack_memory import StackMemory
@@ -62,7 +63,7 @@ def stepped(view: SampleView, table: PlainRuleTable, rule, held) -> tuple[np.nda
     """Take plain steps; returns which samples did, and the end of each by row."""
     lanes = Lanes.of(view, finder_of(len(view.frames.known)), table.rules())
     visits, going, ended, left = lanes.step(table.rules(), rule, held)
-    taken = np.setdiff1d(np.arange(len(rule)), left)
+    taken = np.setdiff1d(np.arange(len(rule), dtype=np.int64), left)
     rows, exact = view.rows[taken], view.frames.is_exact[view.rows[taken]]
     counter = view.frames.registers[16, rows]
     assert visits.tolist() == [rows.tolist(), counter.tolist(), (~exact).astype(int).tolist()]
@@ -185,3 +186,17 @@ def test_a_place_has_the_rule_of_the_mapping_of_the_time() -> None:
         chains = unwinder.unwind(stacks_of(machines, 4096), finder).chain
         callers = [row.tolist()[1] - LOAD_BIAS - TEXT for row in chains.rows()]
         assert callers == [3 if time >= 3 else 1 for time in moments]
+
+
+@pytest.mark.parametrize("is_image", [True, False])
+def test_places_that_want_one_slot_are_told_apart(is_image) -> None:
+    """By image as by address: what one of them taught is no answer for the other."""
+    others, zeros, address = np.arange(1, 1 << 21, dtype=np.int64), np.zeros(1 << 21, np.int64), np.uint64(TEXT)
+    image = others if is_image else zeros[1:]
+    asked = np.full(len(others), address) if is_image else address + others.astype(np.uint64)
+    twin = np.flatnonzero(_slots(image, asked) == _slots(zeros[:1], np.array([address])))[:1]
+    places, rule = PlaceRules(), np.array([5], np.int32)
+    places.learn(finder_of(1), zeros[:1], np.array([address]), zeros[:1].astype(np.int32), rule)
+    assert [part.tolist() for part in places.held(zeros[:1], zeros[:1], np.array([address]))] == [[5], [True]]
+    assert len(twin) == 1
+    assert not places.held(image[twin], zeros[:1], asked[twin])[1]
