@@ -117,6 +117,7 @@ CASES: dict[str, tuple[Case, ...]] = {
     "with_tid": (Case(("--with-tid",)),),
     "annotate_all": (Case(("--annotate-all",)),),
     "title": (Case(("--title", "mine")),),
+    "columns": (Case(("--column", "all")),),
     "per_event": (Case(("--per-event",)),),
     "source": (Case(("--source",), on="listed"),),
     "source_dirs": (Case(("--source-dir", str(LISTED)), on="listed"),),
