@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from perf2x.base.abi.uapi import RecordType, SampleType
 from perf2x.base.columnar.arrays import I64, U64, AnyArray, flatnonzero, take_rows_of
+from perf2x.base.columnar.unique import unique
 from perf2x.base.errors import SettingError
 from perf2x.emitters.encoding.decimal_text import chunk_array
 from perf2x.emitters.perf_script.branch_text import branch_column
@@ -127,7 +128,7 @@ class _Writer:
         others = self._reader.others(shown)
         parts = []
         texts = chunk_array([text.encode() + b"\n" for text in others.text.tolist()])
-        for event in np.unique(others.event).tolist():
+        for event in unique(others.event).tolist():
             rows = flatnonzero(others.event == event)
             fields = self._fields[event]
             columns = self._start.of_others(take_rows_of(others, rows), fields, padded=not self._is_chained(event))
@@ -139,7 +140,7 @@ class _Writer:
     def _lines(self, batch: RecordedBatch) -> AnyArray:
         """(n, chunks) text of each sample."""
         samples, parts = batch.samples, []
-        for event in np.unique(samples.event).tolist():
+        for event in unique(samples.event).tolist():
             rows = flatnonzero(samples.event == event)
             columns = self._columns(event, take_rows(samples, rows), batch.thread[rows], batch.stack[rows])
             parts.append((rows, list(columns)))

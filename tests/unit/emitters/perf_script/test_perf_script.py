@@ -20,15 +20,19 @@ from perf2x.model.profile.recorded_samples import NEVER, OtherRecords, RecordedB
 from perf2x.model.recording.events import Event as Recorded
 from perf2x.model.recording.events import Samples, Session
 from perf2x.model.recording.sideband import Cgroups
+from perf2x.pipeline.for_output import for_output
 from perf2x.pipeline.load import load
 from perf2x.pipeline.load_options import LoadOptions
 from perf2x.plugins.contracts import EmitterContract, ProfileBuilder
 from perf2x.plugins.registry import emitter_options
+from perf2x.symbolizer.demangle.demangle import NameStyle
 from tests.forge import Branch, Comm, Event, Mmap, Mmap2, Sample, Stamp, write_file
 from tests.forge import Session as Forged
 from tests.forge import kernel as k
 from tests.support import every_field
 from tests.support.command import perf2x
+from tests.support.outputs import symbols_of
+from tests.support.recordings import corpus_cases
 from tests.support.spe_traces import recording as spe_recording
 from tests.support.tiny_elf import TinySection, TinySymbol, symbol_sections, tiny_elf
 
@@ -142,6 +146,15 @@ def test_branches_are_chosen_by_their_words(recording: Path) -> None:
 
     assert branches(chosen) == list(filter(twin, branches(whole)))
     assert 0 < len(branches(chosen)) < len(branches(whole))
+
+
+@pytest.mark.parametrize(("fields", "is_read"), [("", False), ("+srcline", True)])
+def test_debug_info_is_read_for_lines_alone(fields: str, is_read: bool) -> None:
+    case = next(case for case in corpus_cases() if case.name == "user_only")
+    needs, symbols = PerfScript(fields=fields).needs, replace(symbols_of(case), names=NameStyle.SHORT)
+    profile = load(str(case.data), for_output(LoadOptions(symbols=symbols), "perf-script", needs)).profile
+    assert profile.mappings.has_functions.any()
+    assert profile.mappings.has_line_numbers.any() == is_read
 
 
 def test_branches_that_nobody_prints_cannot_be_chosen(recording: Path) -> None:
