@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from msgspec import Struct, field
 
 from perf2x.analysis.recording_advice import ChainReport
+from perf2x.base.abi.uapi import ReadFormat
 from perf2x.base.columnar.arrays import flatnonzero, sum_of
 from perf2x.model.advice import Advice
 from perf2x.model.diagnostics import Diagnostics
@@ -65,6 +66,14 @@ class Loaded(Struct, frozen=True):
     def advice(self) -> tuple[Advice, ...]:
         """Advice on recording; analysis/recording_advice.py decides."""
         return self.profile.meta.advice
+
+    def counted(self, row: int) -> dict[str, int]:
+        """``counted``: what one recording's event had counted in the threads that ended (``perf record -s``)."""
+        reads = self.recording.sideband.reads
+        values = reads.value[reads.event == row].tolist()
+        if not values or len(self.sources) > 1 or self.recording.session.events[row].read_format & ReadFormat.GROUP:
+            return {}
+        return {"counted": sum(values)}
 
     @property
     def samples(self) -> int:

@@ -105,7 +105,6 @@ def test_wall_clock_times_choose_as_recorded_times_do() -> None:
         (("--time", "90%-110%"), "a share lies between 0% and 100%"),
         (("--time", "2,1"), "the start comes after the end"),
         (("--tid", "15982", "--comm", "faults"), "no thread called 'faults'; the file has: compute"),
-        (("--tid", "15982", "--no-idle", "--time", "1,2"), "none of the 228 samples passes all filters"),
         (("--pid", "x"), "--pid 'x': expected numbers"),
         (("--root", "cgroup"), "the recording does not say the cgroup"),
         (("--no-user", "--frames", "user"), "leave nothing"),
@@ -116,6 +115,24 @@ def test_what_is_not_there_is_a_usage_error_that_says_what_there_is(words: tuple
     assert (ran.code, ran.out) == (2, "")
     assert sentence in ran.err
     assert ran.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--focus", "nosuch"),
+        ("--ignore", "."),
+        ("--hide", "."),
+        ("--keep", "nosuch"),
+        ("--tid", "15982", "--no-idle", "--time", "1,2"),
+    ],
+)
+def test_filters_that_leave_nothing_go_on_if_asked(words: tuple[str, ...], tmp_path: Path) -> None:
+    asked = ("convert", CLOCKED, "--no-symbols", "-o", tmp_path / "out.folded", *words)
+    ran = perf2x(*asked)
+    assert (ran.code, ran.out, list(tmp_path.iterdir())) == (1, "", [])
+    assert "no samples: the options leave none of its " in ran.err and "(--allow-empty goes on)" in ran.err
+    assert perf2x(*asked, "--allow-empty").code == 0 and not (tmp_path / "out.folded").read_bytes()
 
 
 def test_code_without_names_goes_by_its_object_or_address() -> None:

@@ -64,7 +64,9 @@ def _info_lines(loaded: "Loaded", known: dict[str, Any], reasons: "Sequence[Unna
     for event in known["events"]:
         number = f"{event['readings']:,} readings" if "readings" in event else f"{event['samples']:,} samples"
         is_read = "readings" in event or not loaded.recording.session.counts
-        yield f"  {event['name']}: " + (f"{number}, {event['value']:,} {event['unit']}" if is_read else "not counted")
+        counted = f", {event['counted']:,} counted" if "counted" in event else ""
+        number += f", {event['value']:,} {event['unit']}{counted}"
+        yield f"  {event['name']}: {number if is_read else 'not counted'}"
     yield f"threads: {known['threads']:,}"
     yield f"duration: {known['duration_ns'] / 1e9:.6f} s"
     yield "records:"

@@ -92,7 +92,8 @@ def report_facts(
 
 def _recorded_facts(loaded: "Loaded", size: Limits) -> dict[str, Any]:
     meta, threads = loaded.profile.meta, loaded.profile.threads
-    counted = [pair for pair in zip(loaded.events, loaded.profile.events, strict=False) if pair[0].rows]
+    events = enumerate(zip(loaded.events, loaded.profile.events, strict=False))
+    counted = [(row, *pair) for row, pair in events if pair[0].rows]
     return {
         "command": size.name(" ".join(meta.command_line)),
         "host": size.name(meta.hostname),
@@ -113,8 +114,9 @@ def _recorded_facts(loaded: "Loaded", size: Limits) -> dict[str, Any]:
                 "frequency": event.frequency,
                 "period": event.period,
                 **({"readings": count.readings} if count.readings else {}),
+                **loaded.counted(row),
             }
-            for count, event in counted[: max(size.rows, 1)]
+            for row, count, event in counted[: max(size.rows, 1)]
         ],
         "events_left_out": max(len(counted) - max(size.rows, 1), 0),
     }

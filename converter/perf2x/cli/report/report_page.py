@@ -108,6 +108,8 @@ def _recorded(facts: Facts, words: Words) -> Iterator[str]:
         rate = f"{event['frequency']:,} Hz" if event["frequency"] else f"every {event['period']:,}"
         sampled = f"{plural(event['samples'], 'sample')}, ", f", {rate}"
         before, behind = ("", " counted") if "readings" in event else sampled
+        if "counted" in event:
+            behind += f", {format_amount(event['counted'], event['unit'])} counted"
         yield f"- {words.name(event['name'])}: {before}{format_amount(event['value'], event['unit'])}{behind}"
     if found["events_left_out"]:
         yield f"- and {plural(found['events_left_out'], 'event')} more"

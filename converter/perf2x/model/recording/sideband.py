@@ -173,6 +173,16 @@ class Readings(ColumnTable):
     """Nanoseconds that it had a place in the hardware."""
 
 
+class Reads(ColumnTable):
+    """PERF_RECORD_READ: what an event had counted in a thread that ended (``perf record -s``)."""
+
+    time: U64
+    position: I64
+    event: I32
+    value: U64
+    """Number of events instead, where the event's read_format says GROUP."""
+
+
 class Rounds(ColumnTable):
     """PERF_RECORD_STAT_ROUND: the end of a round of readings, in nanoseconds since perf stat began to count."""
 
@@ -197,6 +207,7 @@ class Sideband(Struct, frozen=True):
     namespaces: Namespaces
     readings: Readings
     rounds: Rounds
+    reads: Reads
     record_counts: Mapping[str, int]
     """Kernel name without prefix (``"MMAP2"``, ``"SAMPLE"``, ``"UNKNOWN_99"``) to number of records of the type."""
     stream_end: int

@@ -225,6 +225,12 @@ def _decode_stat_round(at: FieldCursor, misc: Misc) -> Columns:
     return {"time": at.u64()}
 
 
+def _decode_read(at: FieldCursor, misc: Misc) -> Columns:
+    """struct { header; u32 pid, tid; struct read_format values; sample_id; }, which begins with the value."""
+    at.skip(1)
+    return {"value": at.u64()}
+
+
 DECODERS: dict[int, Decoder] = {
     RecordType.MMAP: Decoder("mmaps", _decode_mmap),
     RecordType.LOST: Decoder("losts", _decode_lost),
@@ -233,6 +239,7 @@ DECODERS: dict[int, Decoder] = {
     RecordType.AUX: Decoder("auxes", _decode_aux),
     RecordType.THROTTLE: Decoder("throttles", _decode_throttle),
     RecordType.UNTHROTTLE: Decoder("throttles", _decode_unthrottle),
+    RecordType.READ: Decoder("reads", _decode_read),
     RecordType.FORK: Decoder("forks", _decode_task),
     RecordType.MMAP2: Decoder("mmaps", _decode_mmap2),
     RecordType.LOST_SAMPLES: Decoder("losts", _decode_lost_samples),

@@ -43,7 +43,6 @@ class Selection:
         self.passing = SampleFilter(asked, ranges)
         self._filter = replace(self.passing, times=()) if late_times else self.passing
         self.seen = Seen()
-        self._had_samples = False
 
     def batches(self, samples: Iterator[Samples]) -> Iterator[Samples]:
         """The samples that pass."""
@@ -59,7 +58,6 @@ class Selection:
 
     def before_symbols(self, profile: Profile) -> Profile:
         """Choose by what needs no names of functions: threads, modes, objects."""
-        self._had_samples = len(profile.samples) > 0
         return self._filtered(profile, by_function=False)
 
     def after_symbols(self, profile: Profile) -> Profile:
@@ -69,8 +67,6 @@ class Selection:
         from perf2x.transforms.drop_unused import compact
 
         profile = self._filtered(profile, by_function=True)
-        if self._had_samples and not len(profile.samples):
-            self.unmatched.nothing_left("nothing is left: no sample passes all filters")
         return compact(profile) if profile.recorded is None else profile  # whose rows are numbers of all tables
 
     def _filtered(self, profile: Profile, *, by_function: bool) -> Profile:

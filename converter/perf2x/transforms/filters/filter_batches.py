@@ -78,15 +78,12 @@ class Seen(Struct):
             return
         for name, numbers in wanted.numbers():
             self._check_numbers(name, numbers, unmatched)
-        only_times = wanted.times and not wanted.asked
         if self.passed:
             unmatched.matched("time", wanted.times)
-        elif only_times:
+        elif wanted.times and not wanted.asked:
             span = f"{seconds(self.first_ns)} to {seconds(self.last_ns)}"
             words = f"no sample in that time; the samples go from {span}"
             unmatched.failed("time", wanted.times, lambda: OptionError(words))
-        else:
-            unmatched.nothing_left(f"none of the {self.samples:,} samples passes all filters")
 
     def _check_numbers(self, name: str, numbers: tuple[int, ...], unmatched: UnmatchedFilters) -> None:
         known = self.numbers[name]

@@ -47,11 +47,6 @@ class UnmatchedFilters:
         if self._idle[pattern] == self._recordings:
             self.diagnostics.add("patterns_without_frame", Severity.INFO, "", 1, repr(pattern))
 
-    def nothing_left(self, words: str) -> None:
-        """Note that no sample matched all filters together. OptionError for one recording; others may have more."""
-        if self._recordings == 1:
-            raise OptionError(words)
-
     def check(self) -> None:
         """OptionError for the first filter that no recording matched."""
         for one, error in self._missed.items():

@@ -31,7 +31,6 @@ def _sideband(folder: Path, order: str, *records: forge.Record) -> Sideband:  # 
 
 
 SKIPPED: dict[int, str] = {
-    RecordType.READ: "counter totals of threads that ended (perf record -s); they belong to no stack",
     RecordType.ITRACE_START: "hardware trace needs a decoder of its own",
     RecordType.BPF_EVENT: "KSYMBOL has the addresses of BPF programs, the header their names",
     RecordType.TEXT_POKE: "patched kernel instructions do not move functions",

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from perf2x.base.abi.uapi import SampleType
-from perf2x.base.errors import OptionError
+from perf2x.base.errors import FormatError, OptionError
 from perf2x.pipeline.load import load
 from perf2x.pipeline.load_options import LoadOptions
 from perf2x.transforms.filters.apply_choice import Selection, check_root
@@ -70,11 +70,9 @@ def test_roots_that_samples_do_not_say(root: str, bit: int, advice: str) -> None
 
 
 def test_filters_that_leave_nothing_together(tmp_path: Path) -> None:
-    """Not where there was nothing to begin with."""
     path = tmp_path / "perf.data"
-    nothing = LoadOptions(choice=Choice(frames="kernel", max_stack=3))
+    choice = Choice(frames="kernel", max_stack=3)
     path.write_bytes(write_file(Session(), [Sample(ip=0x1000)]))
-    with pytest.raises(OptionError, match="nothing is left: no sample passes all filters"):
-        load(str(path), nothing)
-    path.write_bytes(write_file(Session(), []))
-    assert not len(load(str(path), nothing).profile.samples)
+    with pytest.raises(FormatError, match="no samples: the options leave none of its 1"):
+        load(str(path), LoadOptions(choice=choice, allow_empty=False))
+    assert not len(load(str(path), LoadOptions(choice=choice)).profile.samples)
