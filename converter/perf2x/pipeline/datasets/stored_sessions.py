@@ -21,7 +21,7 @@ def split_stored(inputs: Sequence[Input], context: LoadContext) -> tuple[list[Se
     """
     from perf2x.storage.dataset.dataset_address import is_dataset
 
-    stored, others, known = [], [], dict[bytes, str]()
+    stored, others, known = [], [], dict[str, str]()
     for one in inputs:
         if not is_dataset(one.path):
             if context.options.where:
@@ -38,7 +38,7 @@ def split_stored(inputs: Sequence[Input], context: LoadContext) -> tuple[list[Se
     return stored, others
 
 
-def _sessions_of(one: Input, context: LoadContext) -> list[tuple[bytes, SessionInput]]:
+def _sessions_of(one: Input, context: LoadContext) -> list[tuple[str, SessionInput]]:
     from perf2x.pipeline.datasets.stored_recording import StoredRecording
     from perf2x.storage.dataset.dataset_address import parse_address
     from perf2x.storage.dataset.read.read_dataset import Dataset
