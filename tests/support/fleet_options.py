@@ -22,6 +22,8 @@ CASES: dict[str, dict[str, Case]] = {
     "ingest": {
         "lists": Case(("--list", "listed.txt")),
         "tag": Case(("--tag", "service=web")),
+        "tag_from": Case(("--tag-from", "{name}.data")),
+        "start_time": Case(("--start-time", "file"), on="unfinished"),
         "partition": Case(("--partition", "date")),
         "timeline": Case(("--timeline",)),
         "scheduler": Case(("--scheduler", "nowhere")),

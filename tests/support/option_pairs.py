@@ -117,6 +117,7 @@ CASES: dict[str, tuple[Case, ...]] = {
     "with_tid": (Case(("--with-tid",)),),
     "annotate_all": (Case(("--annotate-all",)),),
     "title": (Case(("--title", "mine")),),
+    "columns": (Case(("--column", "all")),),
     "per_event": (Case(("--per-event",)),),
     "source": (Case(("--source",), on="listed"),),
     "source_dirs": (Case(("--source-dir", str(LISTED)), on="listed"),),
@@ -173,6 +174,7 @@ NO_PAIRS = {
 
 REFUSED = (
     "cannot take|has no option|needs code to show|leaves out|is not in this recording|chooses recordings and samples of"
+    "|is a dataset|has sums"
 )
 _STORED = ("--kallsyms", "--vmlinux", "--debug-dir", "--buildid-dir", "--allow-build-id-mismatch")
 HARMLESS: tuple[tuple[tuple[str, ...], tuple[str, ...], str], ...] = (
@@ -197,9 +199,16 @@ HARMLESS: tuple[tuple[tuple[str, ...], tuple[str, ...], str], ...] = (
 class Place:
     """A folder with all recordings of the cases."""
 
+    harmless = HARMLESS
+
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._known: dict[tuple[str, ...], tuple[str, str, bytes]] = {}
+
+    def inputs(self, on: str) -> tuple[str, ...]:
+        """A case's recording, and the options of its names."""
+        found: tuple[str, ...] = getattr(self, on)
+        return found
 
     @cached_property
     def rich(self) -> tuple[str, ...]:
@@ -356,7 +365,7 @@ def verdict(place: Place, name: str, case: Case) -> str:
     """What became of a case with a format: honoured, refused, harmless because, or DROPPED."""
     case = case.instead.get(name, case)
     on = "code" if case.on == "rich" and name in CODE else case.on
-    source, *names = getattr(place, on)
+    source, *names = place.inputs(on)
     base = (source, *(() if case.nameless else names), *case.base)
     said, out, content = place.result(name, (*base, *case.words))
     if is_named(case, said) and re.fullmatch(rf"2 perf2x: .*({REFUSED}).*", said):
@@ -364,7 +373,7 @@ def verdict(place: Place, name: str, case: Case) -> str:
     before = place.result(name, base)
     if (content and content != before[2]) or (case.says and (said, out) != before[:2]):
         return "honoured"
-    why = (why for formats, words, why in HARMLESS if name in formats and case.words[0] in words)
+    why = (why for formats, words, why in place.harmless if name in formats and case.words[0] in words)
     return next((f"harmless: {one}" for one in why), f"DROPPED: {said}")
 
 

@@ -24,6 +24,9 @@ TABLES = (
     "event_categories", "debug_annotation_names", "debug_annotation_string_values",
 )  # fmt: skip
 
+Slice = tuple[int, str, int, int]
+"""Thread, name, begin, end."""
+
 
 @dataclass(frozen=True)
 class Frame:
@@ -108,6 +111,24 @@ class Trace:
         found: Counter[tuple[str, tuple[str, ...]]] = Counter()
         for sample in self.samples:
             found[sample.event, sample.names] += sample.weight
+        return found
+
+    def slices(self) -> list[Slice]:
+        """Slices on tracks of threads, none within another, as they end."""
+        tids, texts, begun, found = {}, {}, {}, []
+        for packet in self.packets:
+            texts |= {entry.iid: entry.name for entry in packet.interned_data.event_names}
+            one = packet.track_descriptor
+            if packet.HasField("track_descriptor"):
+                tids[one.uuid] = one.thread.tid if one.HasField("thread") else tids[one.parent_uuid]
+        for packet in self.of("track_event"):
+            event = packet.track_event
+            if event.type == event.TYPE_SLICE_BEGIN:
+                require(event.track_uuid not in begun, "a slice begins within another")
+                begun[event.track_uuid] = (tids[event.track_uuid], texts[event.name_iid], packet.timestamp)
+            else:
+                found.append((*begun.pop(event.track_uuid), packet.timestamp))
+        require(not begun, "a slice does not end")
         return found
 
 

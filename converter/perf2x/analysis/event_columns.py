@@ -4,7 +4,7 @@ Events are sampled apart, each with stacks of its own. So a ratio is one of two 
 none where too few samples tell what to divide by.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -14,17 +14,11 @@ from perf2x.analysis.totals import Total, Totals, totals
 from perf2x.base.errors import SettingError
 from perf2x.model.number_format import format_percent
 from perf2x.model.profile.listings import Costs, Measure
-from perf2x.model.profile.profile import Profile, events_called, plain_names
+from perf2x.model.profile.profile import Profile
+from perf2x.model.profile.wanted_columns import WantedColumn, wanted_columns
 
-_RATIOS = {
-    "ipc": (("instructions",), ("cycles", "cpu-cycles"), 1),
-    "mpki": (("cache-misses", "LLC-load-misses"), ("instructions",), 1000),
-    "mispredicts": (("branch-misses",), ("branches", "branch-instructions"), 1),
-}
-_SECOND = 1_000_000_000
-"""Ratios to a clock are per second."""
 _CONFIDENCE = 0.95
-_THOUSAND = 1000
+_ROUNDED = 999.5
 Key = tuple[str, str]
 """Name and object of a row."""
 Estimate = tuple[float, float, float]
@@ -33,14 +27,9 @@ Cell = int | Estimate | None
 """A cost, or a ratio; None where samples do not tell."""
 
 
-class EventColumn(Struct, frozen=True):
-    """Costs of another event, or ratios of two, in a table of functions, objects or threads."""
+class EventColumn(WantedColumn, frozen=True):
+    """A column in a table of functions, objects or threads."""
 
-    name: str
-    """As the user wrote it."""
-    events: tuple[int, ...]
-    """One event, or two whose ratio it is."""
-    factor: int = 1
     tables: tuple[Totals, ...] = ()
     """Of the events."""
 
@@ -82,48 +71,13 @@ class EventColumn(Struct, frozen=True):
         return [cell_text(cell, self.whole) for cell in self.cells(keys, sort)]
 
 
-def wanted_columns(profile: Profile, names: Sequence[str]) -> list[EventColumn]:
-    """Events (``all``: each but the default one), ratios by name, and ``A/B``, without tables.
-
-    SettingError for what there is not.
-    """
-    return [one for name in names for one in _wanted(profile, name)]
-
-
-def _wanted(profile: Profile, name: str) -> Iterator[EventColumn]:
-    if name == "all":
-        known = plain_names(profile.events)
-        others = sorted(set(profile.samples.event.tolist()) - {profile.default_event})
-        yield from (EventColumn(known[row], (row,)) for row in others)
-        return
-    ways = [_RATIOS[name]] if name in _RATIOS else [
-        ((name[:at],), (name[at + 1 :],), 1) for at, sign in enumerate(name) if sign == "/"  # events may have their own
-    ]  # fmt: skip
-    found = [EventColumn(name, (row,)) for row in events_called(profile, name)] or [
-        EventColumn(name, (part, whole), _SECOND if profile.events[whole].unit == "nanoseconds" else factor)
-        for parts, wholes, factor in ways
-        for part in _first(profile, parts)
-        for whole in _first(profile, wholes)
-    ]
-    if len(found) != 1:
-        needs = " ({} by {})".format(*map(" or ".join, ways[0][:2])) if name in _RATIOS else ""
-        what = "could be several" if found else "is not in this recording"
-        listed = ", ".join(event.name for event in profile.events) or "none"
-        raise SettingError("", "columns", f" {name}{needs} {what}; it has {listed}")
-    yield found[0]
-
-
-def _first(profile: Profile, names: Sequence[str]) -> list[int]:
-    return next(filter(None, (events_called(profile, name) for name in names)), [])
-
-
 def event_columns(profile: Profile, by: str, value: str, names: Sequence[str]) -> list[EventColumn]:
     """Make the columns; SettingError for an event that there is not, and for any ``value`` but the period."""
     if names and value != "period":
         raise SettingError("", "columns", " shows what events counted; leave out ", "value")
     wanted = wanted_columns(profile, names)
     tables = {row: totals(profile, row, by) for row in {row for one in wanted for row in one.events}}
-    return [replace(one, tables=tuple(tables[row] for row in one.events)) for one in wanted]
+    return [EventColumn(one.name, one.events, one.factor, tuple(tables[row] for row in one.events)) for one in wanted]
 
 
 class LineColumns(Struct, frozen=True):
@@ -189,4 +143,4 @@ def cell_text(cell: Cell, whole: Cell) -> str:
 
 def number_text(value: float) -> str:
     """Three digits, and all of those before the point."""
-    return f"{value:.3g}" if value < _THOUSAND else f"{value:,.0f}"
+    return f"{value:.3g}" if value < _ROUNDED else f"{value:,.0f}"

@@ -8,7 +8,7 @@ import numpy as np
 from msgspec import Struct
 
 from perf2x.base.abi.uapi import CpuMode, EventType, SampleType
-from perf2x.base.columnar.arrays import Bools
+from perf2x.base.columnar.arrays import Bools, arange, as_intp, flatnonzero, sum_of
 from perf2x.model.advice import Advice
 from perf2x.model.printable_text import base_name
 from perf2x.model.profile.profile import Profile
@@ -51,21 +51,21 @@ def chain_report(profile: Profile, session: Session) -> ChainReport:
     events, samples = session.events, profile.samples
     if any(event.type < 0 for event in events):  # of a dataset, which does not tell
         return ChainReport()
-    count = np.bincount(samples.event, samples.count, len(profile.events)).astype(np.int64)
+    count = np.bincount(as_intp(samples.event), samples.count, len(profile.events)).astype(np.int64)
 
     def of_those(kind: list[bool]) -> int:
-        return int(count[np.flatnonzero(kind)].sum())
+        return sum_of(count[flatnonzero(np.array(kind, np.bool_))])
 
     by_pointer = np.array([_is_by_pointer(event) for event in events] + [False] * (len(count) - len(events)), np.bool_)
     walked, cut = _user_stacks(profile)
     weight = samples.count * by_pointer[samples.event]
     return ChainReport(
-        samples=int(count.sum()),
+        samples=sum_of(count),
         without=of_those([_is_without(event, session) for event in events]),
         kernel_alone=of_those([_is_kernel_alone(event) for event in events]),
         kernel_refused=of_those([_is_kernel_refused(event, session) for event in events]),
-        by_pointer=int(weight[walked].sum()),
-        cut=int(weight[cut].sum()),
+        by_pointer=sum_of(weight[walked]),
+        cut=sum_of(weight[cut]),
     )
 
 
@@ -111,12 +111,12 @@ def _on_samples(profile: Profile) -> Iterator[Advice]:
     if not profile.events:
         return
     event = profile.events[profile.default_event]
-    samples = int(profile.samples.count[profile.samples.event == profile.default_event].sum())
+    samples = sum_of(profile.samples.count[profile.samples.event == profile.default_event])
     is_exact = event.is_wait or event.is_count or not (event.frequency or event.period > 1)
     if is_exact or not 0 < samples < _FEW_SAMPLES:
         return
     spread = 100 * min(2 * math.sqrt(0.1 * 0.9 / samples), 0.9)
-    names = (event.name,) if samples < profile.samples.count.sum() else ()
+    names = (event.name,) if samples < sum_of(profile.samples.count) else ()
     text = f"There are only {samples:,} samples{' of {0}' if names else ''}: a share of 10 % is uncertain by"
     text += f" ±{spread:.0f} points. Record for longer, or at a higher frequency (perf record -F)."
     yield Advice("samples", text, names)
@@ -170,7 +170,7 @@ def _user_stacks(profile: Profile) -> tuple[Bools, Bools]:
     if not len(parent):
         return np.zeros(len(stack), np.bool_), np.zeros(len(stack), np.bool_)
     user, mapped = _kinds(profile)
-    own = np.arange(len(parent))
+    own = arange(len(parent))
     second = (parent >= 0) & (parent[parent] < 0)
     third = (parent >= 0) & second[parent]
     top = np.where((parent < 0) | second | third, own, parent)  # the third frame from the root, or the last before it

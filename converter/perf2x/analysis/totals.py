@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import F64, I64, AnyArray
+from perf2x.base.columnar.arrays import F64, I64, AnyArray, flatnonzero, sum_of
 from perf2x.base.columnar.ragged import Ragged, row_numbers
 from perf2x.base.columnar.unique import unique, unique_inverse
 from perf2x.base.errors import SettingError
@@ -61,7 +61,7 @@ def totals(profile: Profile, event: str | int | None = None, by: str = "function
     if not profile.events:
         return Totals("", "samples", 0, 0, ())
     chosen = event if isinstance(event, int) else find_event(profile, event)
-    rows = np.flatnonzero(profile.samples.event == chosen)
+    rows = flatnonzero(profile.samples.event == chosen)
     weight = weights(profile, value)[rows]
     unit = "samples" if value == "samples" else profile.events[chosen].unit
     squares = _squares(profile, rows, weight) * (not profile.events[chosen].is_count)
@@ -70,9 +70,9 @@ def totals(profile: Profile, event: str | int | None = None, by: str = "function
         if by == "thread"
         else _frame_costs(profile, rows, weight, squares, by)
     )
-    samples = int(profile.samples.count[rows].sum())
+    samples = sum_of(profile.samples.count[rows])
     name = "latency:" * (value == "latency") + profile.events[chosen].name
-    return Totals(name, unit, samples, int(weight.sum()), table, float(squares.sum()))
+    return Totals(name, unit, samples, sum_of(weight), table, float(squares.sum(dtype=np.float64)))
 
 
 def weights(profile: Profile, value: str) -> I64:
@@ -123,7 +123,7 @@ def _frame_costs(profile: Profile, rows: I64, weight: I64, squares: F64, by: str
         np.add.at(total, line, cost[span][stack])
         np.add.at(total_noise, line, noise[span][stack])
     columns = (own, total, own_noise, total_noise)
-    used = np.flatnonzero(total).tolist()
+    used = flatnonzero(total).tolist()
     return [Total(*names[row], *(column[row].item() for column in columns)) for row in used]
 
 

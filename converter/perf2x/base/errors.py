@@ -8,9 +8,15 @@ _MEMORY_WORDS = (
     "can't start new thread",
     "without exception set",
     "without setting an exception",
+    "mmap length",
+    "array is too big",
+    "maximum allowed",
+    "index-sized integer",
+    "too large to convert to c ssize_t",
 )
-"""Texts of other exceptions when memory is short: on libraries that cannot be loaded, on threads, and the two that
-CPython words for a C function that failed without a reason, as extensions do whose allocation failed."""
+"""Texts of other exceptions when memory is short: on libraries that cannot be loaded, on threads, the two that CPython
+words for a C function that failed without a reason, as extensions do whose allocation failed, and what it and numpy
+say of sizes that 32 bits cannot hold."""
 
 
 class Perf2xError(Exception):

@@ -47,7 +47,7 @@ def report_errors() -> Iterator[None]:
         _exit(CANNOT, _NO_MEMORY)
     except OSError as error:
         _exit(CANNOT, _NO_MEMORY if error.errno == errno.ENOMEM else _os_error_sentence(error))
-    except (ImportError, RuntimeError, SystemError) as error:
+    except (ImportError, OverflowError, RuntimeError, SystemError, ValueError) as error:
         if not is_out_of_memory(error):
             raise
         _exit(CANNOT, _NO_MEMORY)

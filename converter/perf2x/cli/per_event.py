@@ -3,9 +3,9 @@
 import re
 from collections.abc import Iterator
 
-import numpy as np
 from msgspec.structs import replace
 
+from perf2x.base.columnar.arrays import flatnonzero
 from perf2x.base.columnar.unique import unique
 from perf2x.base.errors import OptionError
 from perf2x.model.profile.profile import Profile, plain_names
@@ -28,7 +28,7 @@ def per_event(profile: Profile, target: str, suffix: str) -> Iterator[tuple[str,
 
 def only_event(profile: Profile, row: int) -> Profile:
     """The profile with the samples of one event only, which becomes the default event."""
-    kept = np.flatnonzero(profile.samples.event == row)
+    kept = flatnonzero(profile.samples.event == row)
     names = (field for field in profile.samples.__struct_fields__)
     columns = ((name, getattr(profile.samples, name)) for name in names)
     kept_columns = {name: column[kept] for name, column in columns if column is not None}

@@ -19,7 +19,7 @@ from typing import BinaryIO, ClassVar
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, U64, Bools, row_slices
+from perf2x.base.columnar.arrays import I64, U64, Bools, flatnonzero, row_slices, sum_of
 from perf2x.base.columnar.unique import group_rows
 from perf2x.model.plugin_options import Needs, check_choices, option
 from perf2x.model.profile.code_counts import COUNTS_CODE, EXTERNAL, NOT_RECORDED, BranchCounts, CodeCounts, CodeRequest
@@ -62,9 +62,9 @@ class Bolt:
         if profile.code is None:
             return ()
         code = profile.code
-        what = f"{int(code.branches.count.sum()):,} branches"
+        what = f"{sum_of(code.branches.count):,} branches"
         if not len(code.branches):
-            samples = f"{int(code.samples.count.sum()):,} samples"
+            samples = f"{sum_of(code.samples.count):,} samples"
             what = f"{samples} for perf2bolt -pa -nl, as no branches were recorded (perf record -b)"
         return (f"of {code.filename}: {what}",)
 
@@ -80,11 +80,11 @@ class Bolt:
 def _traces(branches: BranchCounts) -> Iterator[str]:
     """Yield T where the next branch is known; B has the rest, and the mispredictions of all."""
     traced = _is_traced(branches)
-    rows = np.flatnonzero(traced)
+    rows = flatnonzero(traced)
     yield from _rows("T", [branches.source[rows], branches.target[rows], branches.next[rows]], [branches.count[rows]])
     rest = np.where(traced, 0, branches.count)
     summed = _summed([branches.source, branches.target], [rest, branches.mispredicted])
-    said = np.flatnonzero((summed.sums[0] > 0) | (summed.sums[1] > 0))
+    said = flatnonzero((summed.sums[0] > 0) | (summed.sums[1] > 0))
     yield from _rows("B", [key[said] for key in summed.keys], [value[said] for value in summed.sums])
 
 
@@ -93,7 +93,7 @@ def _branches_and_ranges(branches: BranchCounts) -> Iterator[str]:
     summed = _summed([branches.source, branches.target], [branches.count, branches.mispredicted])
     yield from _rows("B", summed.keys, summed.sums)
     traced, outside = _is_traced(branches), branches.source == EXTERNAL
-    for kind, rows in (("F", np.flatnonzero(traced & ~outside)), ("f", np.flatnonzero(traced & outside))):
+    for kind, rows in (("F", flatnonzero(traced & ~outside)), ("f", flatnonzero(traced & outside))):
         ran = _summed([branches.target[rows], branches.next[rows]], [branches.count[rows]])
         yield from _rows(kind, ran.keys, ran.sums)
 

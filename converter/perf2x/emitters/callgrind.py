@@ -24,7 +24,7 @@ from typing import BinaryIO, ClassVar
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I64, AnyArray, begins_run, row_slices
+from perf2x.base.columnar.arrays import I64, AnyArray, arange, argsort, as_intp, begins_run, flatnonzero, row_slices
 from perf2x.base.columnar.ragged import Ragged, row_batches, row_numbers
 from perf2x.base.columnar.unique import group_rows, sorted_runs, sum_runs, unique
 from perf2x.base.errors import SettingError
@@ -107,7 +107,7 @@ class _Graph:
         objects, files = np.zeros((2, len(known)), np.int64)
         objects[function] = np.append(profile.mappings.filename, 0)[frames.mapping]
         file = np.append(functions.filename, 0)[frames.function].astype(np.int64)
-        unknown_first = np.argsort(file > 0, kind="stable")
+        unknown_first = argsort(file > 0)
         files[function[unknown_first]] = file[unknown_first]
         self._objects, self._files = objects.tolist(), files.tolist()
         file = np.where(file > 0, file, files[function])
@@ -125,10 +125,10 @@ class _Graph:
         samples, own_roots = self._profile.samples, self._profile.own_roots
         stacks = expand(self._profile.stacks, self._places)
         group = self._group[samples.thread]
-        tree, node = merge_stacks(stacks, np.arange(len(self._line)), group, samples.stack.astype(np.int64))
+        tree, node = merge_stacks(stacks, arange(len(self._line)), group, samples.stack.astype(np.int64))
         tree.key[tree.key < 0] = self._roots[: np.count_nonzero(tree.key < 0)]
         node, event, value, count = _summed(2, [node, samples.event, samples.value, samples.count])
-        costs = _summed(3, [tree.key[node], np.full(len(node), -1), event, value, count])
+        costs = _summed(3, [tree.key[node], np.full(len(node), -1, np.int64), event, value, count])
         for batch in row_batches(tree.depth[node] + 1, _FRAMES_AT_ONCE):
             path = paths(tree.parent, tree.depth, node[batch], outermost_first=True)
             stack, place = row_numbers(path.lengths), tree.key[path.values]
@@ -144,13 +144,13 @@ class _Graph:
         """Yield the lines of all places, those of some thousand rows of costs at a time."""
         place, callee, event, value, count = self._costs()
         column = np.zeros(max(events, default=-1) + 1, np.int64)
-        column[events] = np.arange(len(events))
-        begins = np.append(np.flatnonzero(begins_run(place, callee)), len(place))
+        column[events] = arange(len(events))
+        begins = np.append(flatnonzero(begins_run(place, callee)), len(place))
         for part in row_slices(len(begins) - 1, _ROWS_AT_ONCE):
             first, whole = begins[part], slice(begins[part.start], begins[part.stop])
             values = np.zeros((len(first), len(events)), np.int64)
             values[row_numbers(np.diff(begins[part.start : part.stop + 1])), column[event[whole]]] = value[whole]
-            samples, at = np.add.reduceat(count[whole], first - first[0]), place[first]
+            samples, at = np.add.reduceat(count[whole], as_intp(first - first[0])), place[first]
             rows = np.stack([self._function[at], self._file[at], self._line[at], callee[first], samples], 1)
             yield "".join(self._lines(rows.tolist(), values.tolist()))
 

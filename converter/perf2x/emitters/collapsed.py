@@ -12,7 +12,7 @@ from typing import BinaryIO, ClassVar
 import numpy as np
 
 from perf2x.base.abi.uapi import CpuMode
-from perf2x.base.columnar.arrays import I64, AnyArray, row_slices
+from perf2x.base.columnar.arrays import I64, AnyArray, arange, flatnonzero, row_slices
 from perf2x.base.columnar.ragged import row_numbers
 from perf2x.base.columnar.unique import unique, unique_inverse
 from perf2x.base.errors import OptionError
@@ -101,9 +101,9 @@ class Collapsed:
         """Return the rows of the wanted event and the weight of each."""
         samples = profile.samples
         if self.event == "all":
-            rows = np.arange(len(samples))
+            rows = arange(len(samples))
         else:
-            rows = np.flatnonzero(samples.event == find_event(profile, self.event))
+            rows = flatnonzero(samples.event == find_event(profile, self.event))
         return rows, (samples.count if self.value == "samples" else samples.value)[rows]
 
     def _root_text(self, profile: Profile, thread: int) -> bytes:
@@ -139,13 +139,13 @@ def _interned(texts: list[bytes]) -> tuple[list[bytes], I64]:
 def _with_no_stack(tree: FrameTree, node: I64, key: int) -> tuple[FrameTree, I64]:
     """Samples that ended on a group's own row end on a frame below it: some readers refuse lines of one frame."""
     bare = unique(node[tree.key[node] < 0])
-    added = np.arange(len(bare)) + len(tree)
+    added = arange(len(bare)) + len(tree)
     longer = FrameTree(
         np.append(tree.parent, bare),
-        np.append(tree.key, np.full(len(bare), key)),
+        np.append(tree.key, np.full(len(bare), key, np.int64)),
         np.append(tree.depth, np.ones(len(bare), np.int64)),
     )
-    moved = np.arange(len(tree))
+    moved = arange(len(tree))
     moved[bare] = added
     return longer, moved[node]
 
@@ -154,7 +154,7 @@ def _stack_lines(
     tree: FrameTree, seen: I64, value: I64, roots: list[bytes], texts: list[bytes], skip: int
 ) -> Iterator[bytes]:
     """``seen`` marks rows that end a line, ``value`` is what the line says; ``skip`` frames at its root stay out."""
-    name = np.where(tree.key < 0, np.arange(len(tree)) + len(texts), tree.key)  # (rows,) frame texts, then root texts
+    name = np.where(tree.key < 0, arange(len(tree)) + len(texts), tree.key)  # (rows,) frame texts, then root texts
     all_texts = texts + roots
     inner_rank, leaf_rank = _distinct_texts(all_texts)
     order = reading_order(tree, inner_rank[name], leaf_rank[name], seen)
@@ -165,8 +165,8 @@ def _stack_lines(
         chosen, ends = name[path.values], path.offsets[1:]
         chosen[ends - 1] += len(all_texts)
         words = np.empty(len(chosen) + len(rows), np.object_)
-        words[np.arange(len(chosen)) + row_numbers(path.lengths)] = table[chosen]
-        words[ends + np.arange(len(rows))] = number_chunks(value[rows], b"\n")
+        words[arange(len(chosen)) + row_numbers(path.lengths)] = table[chosen]
+        words[ends + arange(len(rows))] = number_chunks(value[rows], b"\n")
         yield b"".join(words.tolist())
 
 
@@ -175,7 +175,7 @@ def _distinct_texts(texts: list[bytes]) -> tuple[I64, I64]:
     variants = [text + b";" for text in texts] + texts
     order = sorted(range(len(variants)), key=variants.__getitem__)
     rank = np.empty(len(variants), np.int64)
-    rank[order] = np.arange(len(variants))
+    rank[order] = arange(len(variants))
     return rank[: len(texts)], rank[len(texts) :]
 
 

@@ -19,6 +19,8 @@ from dataclasses import dataclass
 from struct import pack
 from typing import BinaryIO, ClassVar
 
+from perf2x.base.columnar.arrays import sum_of
+from perf2x.base.columnar.interner import StringInterner, TextInterner
 from perf2x.emitters.autofdo import Autofdo, by_weight
 from perf2x.model.plugin_options import Needs, option
 from perf2x.model.profile.code_counts import COUNTS_CODE, CodeRequest, FunctionCounts, Place
@@ -55,7 +57,7 @@ class Gcov(Autofdo):
         """Write functions by falling totals, then by name."""
         functions = by_weight(profile)
         places = Counter(count.count for top in functions for _, _, each in top.tree() for count in each.lines.values())
-        total, names = sum(count * often for count, often in places.items()), _Numbers([""])
+        total, names = sum(count * often for count, often in places.items()), StringInterner()
         stated = self.gcc == "16"
         entered = "<QQ" if stated else "<Q"
         bodies = b"".join(pack(entered, *(top.entered, 0)[: 1 + stated]) + _body(top, names) for top in functions)
@@ -75,22 +77,12 @@ class Gcov(Autofdo):
     def notes(self, profile: Profile) -> tuple[str, ...]:
         """Name the object, say what was counted, and when that is little."""
         said, code = Autofdo.notes(self, profile), profile.code
-        if code is None or (code.branches if len(code.branches) else code.samples).count.sum() >= _FEW:
+        if code is None or sum_of((code.branches if len(code.branches) else code.samples).count) >= _FEW:
             return said
         return (*said, "so few that GCC will take code for cold that is not: record longer, or more often (-F)")
 
 
-class _Numbers(dict[str, int]):
-    """Numbers texts in the order in which they are first asked for."""
-
-    def __init__(self, first: Iterable[str] = ()) -> None:
-        super().__init__((text, number) for number, text in enumerate(first))
-
-    def __missing__(self, text: str) -> int:
-        return self.setdefault(text, len(self))
-
-
-def _body(function: FunctionCounts, names: _Numbers) -> bytes:
+def _body(function: FunctionCounts, names: StringInterner) -> bytes:
     parts = []
     for depth, place, each in function.tree():
         parts.append(pack("<I", _offset(place)) if depth else b"")
@@ -106,9 +98,9 @@ def _offset(place: Place) -> int:
     return place[0] << 16 | place[1]
 
 
-def _names(names: _Numbers, profile: Profile) -> bytes:
+def _names(names: StringInterner, profile: Profile) -> bytes:
     """Return the files, and names with the numbers of theirs; none where functions of one name are in several files."""
-    files, rows = _Numbers(), []
+    files, rows = TextInterner[str](), []
     for name in names:
         known = profile.code.files.get(name, {""}) if profile.code is not None else {""}
         number = files[min(known)] if len(known) == 1 and "" not in known else _UNKNOWN_FILE

@@ -10,7 +10,7 @@ from typing import BinaryIO, ClassVar
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I64, AnyArray, row_slices
+from perf2x.base.columnar.arrays import I64, AnyArray, row_slices, sum_of
 from perf2x.base.columnar.unique import rows_by, unique
 from perf2x.emitters.encoding.decimal_text import chunk_array, without_nulls
 from perf2x.emitters.encoding.json_encoder import json_bytes, json_column, json_string
@@ -82,7 +82,7 @@ class Speedscope:
 def _tracks_by_weight(track: I64, value: I64, wanted: I64) -> list[tuple[int, I64]]:
     """The tracks that some samples (rows, rising) are on, and the rows on each."""
     lanes = [(lane, wanted[rows]) for lane, rows in rows_by(track[wanted])]
-    return sorted(lanes, key=lambda lane: -int(value[lane[1]].sum()))
+    return sorted(lanes, key=lambda lane: -sum_of(value[lane[1]]))
 
 
 def _stack_texts(rows: FrameRows, stacks: I64) -> AnyArray:
@@ -116,7 +116,7 @@ def _arrays(texts: AnyArray, place: I64) -> Iterator[bytes]:
 
 def _profile(name: str, unit: str, stacks: Iterator[bytes], weights: I64) -> Iterator[bytes]:
     """One "sampled" profile; its values are positions on the axis of summed weights."""
-    head = {"type": "sampled", "name": name, "unit": unit, "startValue": 0, "endValue": int(weights.sum())}
+    head = {"type": "sampled", "name": name, "unit": unit, "startValue": 0, "endValue": sum_of(weights)}
     yield json_bytes(head)[:-1] + b',"samples":['
     yield from stacks
     yield b'],"weights":'

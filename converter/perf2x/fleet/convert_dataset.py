@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, AnyArray
+from perf2x.base.columnar.arrays import I64, AnyArray, arange, argsort, flatnonzero, searchsorted
 from perf2x.base.columnar.unique import group_rows, unique
 from perf2x.base.errors import FormatError, OptionError
 from perf2x.model.profile.stack_tree import depths
@@ -108,7 +108,7 @@ class _Old(Struct, dict=True):
             said = np.bincount(place[place >= 0], 1 + (numbers(part, "line") > 0)[place >= 0], len(best))
             namer[said > best] = number
             best = np.maximum(best, said.astype(np.int64))
-        kept = [np.flatnonzero((one >= 0) & (namer[one] == number)) for number, one in enumerate(at)]
+        kept = [flatnonzero((one >= 0) & (namer[one] == number)) for number, one in enumerate(at)]
         rows = [part.take(some) for part, some in zip(parts, kept, strict=True)]
         places = [one[some] for one, some in zip(at, kept, strict=True)]
         empty = schema_of("lines").empty_table().select(list(_names("lines")[2:]))
@@ -129,7 +129,7 @@ class _Old(Struct, dict=True):
     def found(self, ids: AnyArray, rows: "pyarrow.Table", name: str, *, missing: bool = False) -> I64:
         """(n,) the row of each id of a column; −1 for null, and for one that is ``missing``. FormatError else."""
         wanted, is_known = _ids(rows, name), rows[name].is_valid().to_numpy()
-        row = np.minimum(np.searchsorted(ids, wanted), max(len(ids) - 1, 0))
+        row = np.minimum(searchsorted(ids, wanted), max(len(ids) - 1, 0))
         is_found = (ids[row] == wanted) & is_known if len(ids) else is_known & False
         if not missing and (is_known & ~is_found).any():
             raise FormatError(f"{self.folder}: damaged: a stack or a place is missing")
@@ -188,14 +188,14 @@ def _rows(source: _Old, ident: bytes, home: Path) -> "dict[str, pyarrow.Table]":
     ids, parent, place = source.nodes
     leaf = source.found(ids, samples, "stack_id")
     used = _with_callers(parent, leaf)
-    used = used[np.argsort(depths(_renumbered(parent[used], used)), kind="stable")]
+    used = used[argsort(depths(_renumbered(parent[used], used)))]
     places, lines, local = _places_of(source, ident, place[used])
     row = np.full(len(parent) + 1, -1, np.int64)  # the last one serves -1
-    row[used] = np.arange(len(used))
+    row[used] = arange(len(used))
     caller, number = row[parent[used]], row[leaf]
     nodes = {
-        "node": np.arange(len(used)), "parent": arrow().array(caller, mask=caller < 0),
-        "place": np.searchsorted(local, place[used]),
+        "node": arange(len(used)), "parent": arrow().array(caller, mask=caller < 0),
+        "place": searchsorted(local, place[used]),
     }  # fmt: skip
     stack = arrow().array(number, mask=leaf < 0)
     return {
@@ -214,11 +214,11 @@ def _with_callers(parent: I64, leaves: I64) -> I64:
         used[rows] = True
         above = unique(parent[rows])
         rows = above[(above >= 0) & ~used[above]]
-    return np.flatnonzero(used[:-1])
+    return flatnonzero(used[:-1])
 
 
 def _renumbered(parent: I64, used: I64) -> I64:
-    return np.where(parent < 0, -1, np.searchsorted(used, parent))
+    return np.where(parent < 0, -1, searchsorted(used, parent))
 
 
 def _places_of(source: _Old, ident: bytes, used: I64) -> "tuple[pyarrow.Table, pyarrow.Table, I64]":
@@ -226,12 +226,12 @@ def _places_of(source: _Old, ident: bytes, used: I64) -> "tuple[pyarrow.Table, p
     _, rows, same = source.places
     wanted = np.zeros(int(same.max(initial=-1)) + 1, np.bool_)
     wanted[same[used]] = True
-    local = np.flatnonzero(wanted[same])
+    local = flatnonzero(wanted[same])
     taken = rows.take(local)
-    columns = _columns(taken) | {"place": np.arange(len(local)), "is_local": taken["recording"].is_valid()}
+    columns = _columns(taken) | {"place": arange(len(local)), "is_local": taken["recording"].is_valid()}
     named, of_place = source.lines
-    own = np.flatnonzero(rows["recording"].is_valid().to_numpy()[of_place] & np.isin(of_place, local))
-    lines = _columns(named.take(own)) | {"place": np.searchsorted(local, of_place[own])}
+    own = flatnonzero(rows["recording"].is_valid().to_numpy()[of_place] & np.isin(of_place, local))
+    lines = _columns(named.take(own)) | {"place": searchsorted(local, of_place[own])}
     return _table("places", ident, columns), _table("lines", ident, lines), local
 
 
@@ -266,7 +266,7 @@ def _symbols(storage: Storage, source: _Old) -> Iterator[DataFile]:
     """Write a file with the names of each object that several recordings may have."""
     named, of_place = source.lines
     _, rows, _ = source.places
-    shared = np.flatnonzero(~rows["recording"].is_valid().to_numpy()[of_place])
+    shared = flatnonzero(~rows["recording"].is_valid().to_numpy()[of_place])
     if not len(shared):
         return
     keys = _columns(rows.take(of_place[shared]).select(list(_KEY)))

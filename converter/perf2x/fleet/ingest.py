@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from perf2x.base.columnar.unique import unique
 from perf2x.base.errors import FormatError
 from perf2x.fleet.batches import batches
 from perf2x.fleet.input_names import changed_ns, local_copy
 from perf2x.fleet.local_processes import Failed, Run
+from perf2x.fleet.recording_labels import GROUPS, start_by_name, tags_of, tags_of_groups
 from perf2x.pipeline.load_options import LoadOptions
 from perf2x.storage.dataset.content_ids import recording_id, text_id
 from perf2x.storage.dataset.dataset_folder import Storage, storage_at
@@ -48,6 +50,10 @@ class Job(Struct, frozen=True):
     partition: tuple[str, ...]
     run: str
     """A word that no other run has: workers ask once a run what the dataset holds."""
+    tag_from: tuple[str, ...] = ()
+    """Sources of the tags of each recording (``recording_labels.py``)."""
+    start_time: str = ""
+    """When recordings without a date began: ``file``, a pattern of file names, or empty."""
     leave_ns: int = 60 * 10**9
     """Unfinished recordings that changed so recently, in nanoseconds, are left for a later run."""
 
@@ -61,6 +67,8 @@ class Outcome(Struct, frozen=True):
     unfinished: bool = False
     undated: bool = False
     """Without the time of day, so that nothing tells its place among others."""
+    untagged: bool = False
+    """Some source of tags has none of it."""
     error: str = ""
     written: tuple[tuple[str, DataFile], ...] = ()
     """Tables, each with a new file that waits for its commit."""
@@ -75,6 +83,8 @@ def ingest_one(source: str, job: Job) -> Outcome:
     unfinished recording goes when more of it comes. OutputError when a file cannot be written.
     """
     try:
+        tags, untagged = tags_of(source, job.tag_from)
+        job = replace(job, tags={**job.tags, **tags})
         with local_copy(source) as path:
             recording = recording_id([path]).hex()
             if _is_there(recording, job):
@@ -92,7 +102,7 @@ def ingest_one(source: str, job: Job) -> Outcome:
     stored = found.stored
     undated = not stored.profile.meta.wall_start_ns
     written, old = _write(stored, found.names, job), (*attempts, *states, *_files_of(stored.recording, job))
-    return Outcome(source, ADDED, stored.samples, stored.unfinished, undated, written=written, old=old)
+    return Outcome(source, ADDED, stored.samples, stored.unfinished, undated, untagged, written=written, old=old)
 
 
 def note_failure(source: str, error: str, job: Job) -> Outcome:
@@ -192,10 +202,20 @@ def _read(source: str, path: Path, job: Job) -> "Ingested | None":
                 why = reason(0, session.parts[0].has_events, context.diagnostics.counts)
                 raise FormatError(f"{source}: no samples: {why}")
         found = ingest_session(session, context)
-    profile = found.stored.profile
-    return replace(
-        found, stored=replace(found.stored, profile=replace(profile, meta=replace(profile.meta, source=source)))
-    )
+    return replace(found, stored=_labelled(found.stored, source, job))
+
+
+def _labelled(stored: StoredRecording, source: str, job: Job) -> StoredRecording:
+    """The recording with its source, and with what is told of it elsewhere."""
+    profile, tags = stored.profile, stored.tags
+    meta = replace(profile.meta, source=source)
+    if job.start_time and not meta.wall_start_ns:
+        by_file = job.start_time == "file"
+        start = changed_ns(source) - meta.duration_ns if by_file else start_by_name(source, job.start_time)
+        meta = replace(meta, wall_start_ns=max(start or 0, 0))
+    if GROUPS in job.tag_from and profile.samples.cgroup is not None:
+        tags = {**tags_of_groups(profile.strings[row] for row in unique(profile.samples.cgroup).tolist()), **tags}
+    return replace(stored, profile=replace(profile, meta=meta), tags=tags)
 
 
 _NAMED = 20
@@ -213,6 +233,7 @@ class Totals(Struct):
     unfinished: int = 0
     """Of those that were added; so are the undated."""
     undated: int = 0
+    untagged: int = 0
     samples: int = 0
     errors: list[str] = field(default_factory=list)
     """The first few."""
@@ -227,6 +248,7 @@ class Totals(Struct):
         setattr(self, outcome.state, getattr(self, outcome.state) + 1)  # states are called as their numbers
         self.unfinished += outcome.unfinished
         self.undated += outcome.undated
+        self.untagged += outcome.untagged
         self.samples += outcome.samples
         if outcome.error and len(self.errors) < _NAMED:
             self.errors.append(outcome.error)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from msgspec import Struct, field
 
+from perf2x.base.columnar.arrays import flatnonzero
 from perf2x.base.columnar.ragged import ranges
 from perf2x.fleet.batches import batches
 from perf2x.fleet.local_processes import Failed, Run
@@ -77,13 +78,13 @@ def symbolize_one(code: CodeObject, job: NamingJob) -> Named:
 
 def _place_names(found: "ResolveResult") -> PlaceNames:
     """Names of the places that have one."""
-    rows = np.flatnonzero(found.count)
+    rows = flatnonzero(found.count)
     lines = ranges(found.start[rows], found.count[rows])
     return PlaceNames(
         place=rows.astype(np.int32),
         count=found.count[rows],
         is_exact=found.is_exact[rows],
-        has_inlines=np.full(len(rows), found.has_inlines),
+        has_inlines=np.full(len(rows), found.has_inlines, np.bool_),
         function=found.function[lines],
         line=found.line[lines],
         functions=found.functions,

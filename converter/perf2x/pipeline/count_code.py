@@ -13,6 +13,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
+from perf2x.base.columnar.arrays import flatnonzero
 from perf2x.base.columnar.unique import unique
 from perf2x.base.errors import OptionError, SettingError
 from perf2x.model.diagnostics import Diagnostics
@@ -75,7 +76,7 @@ def counted_object(history: ProcessHistory, profile: Profile, wanted: str) -> Co
 def _mapped_files(history: ProcessHistory) -> dict[tuple[str, str], list[int]]:
     """Rows of each (file, build id) that programs mapped."""
     mapped: dict[tuple[str, str], list[int]] = {}
-    for row in np.flatnonzero(~is_kernel_mapping(history.mmaps)).tolist():
+    for row in flatnonzero(~is_kernel_mapping(history.mmaps)).tolist():
         name = history.mmaps.filename[row]
         if is_real_path(name):
             mapped.setdefault((name, history.mappings.build_ids[row]), []).append(row)

@@ -5,7 +5,7 @@ The only place that knows which options need what of a format.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterable, Iterator
 from operator import attrgetter
 
 from msgspec.structs import replace
@@ -47,6 +47,7 @@ GROUPS = {
 All others show in every format, or in none.
 """
 _GROUP_OF = {setting: group for group, settings in GROUPS.items() for setting in settings}
+_OF_LOAD = [setting for setting in _GROUP_OF if setting not in OF_COMMAND]
 _DEFAULTS = LoadOptions(symbols=SymbolOptions(), call_graphs=CallGraphOptions(), listings=ListingOptions(source=False))
 
 
@@ -57,7 +58,7 @@ def for_output(options: LoadOptions, name: str, needs: Needs, timeline: bool | N
     """
     if timeline is False and needs.times:
         raise SettingError(f"{name} cannot take ", "timeline", "=False: it shows samples over time")
-    for setting in _given(options):
+    for setting in given(options, _OF_LOAD):
         refuse_unless_honoured(setting, name, needs)
     symbols = options.symbols
     if symbols is not None and needs.full_names:
@@ -66,6 +67,7 @@ def for_output(options: LoadOptions, name: str, needs: Needs, timeline: bool | N
         options,
         symbols=symbols,
         timeline=needs.timeline if timeline is None else timeline,
+        sums_do=needs.timeline and not needs.times and timeline is None,
         by_thread=options.by_thread and needs.threads,
         by_cpu=options.by_cpu or "cpu" in needs.columns,
         by_cgroup=options.by_cgroup or "cgroup" in needs.columns,
@@ -96,7 +98,7 @@ def check_together(options: LoadOptions) -> None:
     """Refuse what tells the names that ``anonymize`` hides or nothing looks up, and what counts of code leave out."""
     if options.code is not None:
         counts = Needs(honours=frozenset(), why=COUNTS_CODE)
-        for setting in _given(options):
+        for setting in given(options, _OF_LOAD):
             refuse_unless_honoured(setting, "code", counts)
         if options.code.lines and options.symbols is None:
             raise SettingError("functions are counted by the names that ", "symbols", " leaves out")
@@ -109,11 +111,17 @@ def check_together(options: LoadOptions) -> None:
         raise SettingError("the original recording tells the names that ", "anonymize", " hides")
 
 
-def _given(options: LoadOptions) -> Iterator[str]:
-    """Yield the settings of GROUPS that differ from their defaults; some with ``=`` and what was given."""
-    for setting in _GROUP_OF:
+def refuse_given(options: LoadOptions, settings: Iterable[str], before: str, after: str) -> None:
+    """Raise SettingError, the setting between two texts, for the first of some settings that is given."""
+    for setting in given(options, settings):
+        raise SettingError(before, setting, after)
+
+
+def given(options: LoadOptions, settings: Iterable[str]) -> Iterator[str]:
+    """Yield those of some settings that differ from their defaults; some with ``=`` and what was given."""
+    for setting in settings:
         whole = setting.partition(".")[0]
-        if setting in OF_COMMAND or getattr(options, whole) is None:
+        if getattr(options, whole) is None:
             continue
         value = attrgetter(setting)(options)
         if value != attrgetter(setting)(_DEFAULTS):

@@ -29,6 +29,8 @@ class LoadOptions(Struct, frozen=True):
     """Everything that decides the contents of a profile, nothing about how it is written."""
 
     timeline: bool = False
+    sums_do: bool = False
+    """Whether a timeline, and its CPUs, may be missing where only sums are known, as in datasets without times."""
     by_thread: bool = True
     """False: nothing is asked of threads but their names, so that samples of namesakes may be summed."""
     by_cpu: bool = False

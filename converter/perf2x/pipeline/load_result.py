@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from msgspec import Struct, field
 
 from perf2x.analysis.recording_advice import ChainReport
+from perf2x.base.columnar.arrays import flatnonzero, sum_of
 from perf2x.model.advice import Advice
 from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.number_format import format_amount, plural
@@ -83,13 +84,12 @@ class Loaded(Struct, frozen=True):
 
 def event_counts(profile: Profile) -> tuple[EventCount, ...]:
     """Samples and summed values of every event, in the order of ``profile.events``."""
-    import numpy as np
 
     samples = profile.samples
     counts = []
     for index, event in enumerate(profile.events):
-        rows = np.flatnonzero(samples.event == index)
-        number, value = int(samples.count[rows].sum()), int(samples.value[rows].sum())
+        rows = flatnonzero(samples.event == index)
+        number, value = sum_of(samples.count[rows]), sum_of(samples.value[rows])
         sampled, read = (0, number) if event.is_count else (number, 0)
         counts.append(EventCount(event.name, sampled, value, event.unit, read))
     return tuple(counts)

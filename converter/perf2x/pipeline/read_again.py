@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import U64
+from perf2x.base.columnar.arrays import U64, flatnonzero
 from perf2x.model.profile.recorded_samples import NEVER, RecordedBatch, SampleReader
 from perf2x.model.recording.events import Want
 from perf2x.model.recording.sample_batches import take_rows
@@ -37,8 +37,8 @@ def with_reader(profile: Profile, recording: Recording, selection: Selection, co
         for samples in selection.batches(recording.samples(want | Want.AGAIN)):
             here = slice(end, end := end + len(samples))
             thread, stack = rows.thread[here], rows.stack[here]
-            kept = np.flatnonzero(chosen[samples.event, thread] & used[stack] & (thread >= 0))
-            behind = int(earliest[np.searchsorted(rows.batch_end, end, "right")])
+            kept = flatnonzero(chosen[samples.event, thread] & used[stack] & (thread >= 0))
+            behind = int(earliest[int(np.searchsorted(rows.batch_end, end, "right"))])
             yield RecordedBatch(take_rows(samples, kept), thread[kept], stack[kept], behind)
 
     from perf2x.analysis.dump.other_records import other_records

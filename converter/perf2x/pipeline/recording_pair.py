@@ -15,6 +15,7 @@ from perf2x.analysis.diff.matching_events import renamed
 from perf2x.analysis.diff.matching_objects import match_objects
 from perf2x.analysis.event_columns import EventColumn, event_columns
 from perf2x.analysis.totals import totals
+from perf2x.base.columnar.arrays import sum_of
 from perf2x.base.errors import OptionError, SettingError
 from perf2x.model.profile.profile import find_event
 from perf2x.pipeline.load_options import LoadOptions
@@ -190,7 +191,7 @@ def _counted(sources: tuple[str, str], pair: tuple[Loaded, Loaded], event: str) 
         except OptionError as error:
             raise SettingError(f"{source}: ", "per_value", f": {error}") from None
         samples = loaded.profile.samples
-        work.append(float(samples.value[samples.event == row].sum()))
+        work.append(float(sum_of(samples.value[samples.event == row])))
         if not work[-1]:
             text = f": there are no samples of event {event!r} to compare by"
             raise SettingError(f"{source}: ", "per_value", text)

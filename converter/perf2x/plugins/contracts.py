@@ -12,6 +12,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from perf2x.base.abi.uapi import CpuMode
+from perf2x.base.columnar.arrays import cumsum, sum_of
 from perf2x.model.plugin_options import HONOURABLE
 from perf2x.model.profile.profile import (
     Functions,
@@ -170,7 +171,7 @@ class ProfileBuilder:
     def _locations(self) -> Locations:
         rows = self._tables["locations"]
         columns = _columns(rows, np.uint64, np.uint64, np.int32, np.uint8, np.bool_)
-        offsets = np.cumsum([0] + [len(row[5]) for row in rows]).astype(np.int64)
+        offsets = cumsum([0] + [len(row[5]) for row in rows])
         lines = _columns([line for row in rows for line in row[5]], np.int32, np.int32)
         return Locations(*[*columns, offsets, *lines])
 
@@ -263,7 +264,7 @@ class EmitterContract:
         assert all(notes(self.emitter(), profile)), "a note for the user is empty"
         assert first == self.output(profile), "two runs gave different bytes"
         total = self.total(first)
-        assert total is None or total == int(profile.samples.value.sum()), "values were lost or invented"
+        assert total is None or total == sum_of(profile.samples.value), "values were lost or invented"
         return first
 
     def test_suffix_starts_with_a_dot(self) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from perf2x.base.columnar.arrays import sum_of
 from perf2x.storage.dataset.dataset_address import DatasetAddress
 from perf2x.storage.dataset.dataset_folder import Storage, storage_at
 from perf2x.storage.dataset.dataset_schema import DATE, PARTITIONED, SORTED_BY, TABLES, arrow, schema_of
@@ -99,7 +100,7 @@ class DatasetContract:
             read = Dataset(DatasetAddress(folder, {}))
             for one in read.recordings:
                 profile = restore_profile(read.rows_of(one), restore_meta(one.row))
-                assert int(profile.samples.count.sum()) <= one.row["samples"]
+                assert sum_of(profile.samples.count) <= one.row["samples"]
 
     @property
     def _storage(self) -> Storage:

@@ -31,6 +31,7 @@ class Settings(TypedDict, total=False):
     annotate_all: bool
     args: bool
     branch_filter: str
+    columns: Sequence[str]
     compress: bool
     counters: bool
     direction: Literal["icicle", "flame"]

@@ -21,7 +21,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from perf2x.base.abi.layouts import ByteOrder
-from perf2x.base.columnar.arrays import I32, I64, U8, U32, U64
+from perf2x.base.columnar.arrays import I32, I64, U8, U32, U64, take
 from perf2x.base.columnar.ragged import offsets_of, ranges
 from perf2x.model.recording.events import ALL, Shard
 from perf2x.reader.containers.compressed_records import Unpacker
@@ -64,10 +64,10 @@ class Block(Struct, frozen=True):
         """Select records, in the same words. Rows must be in range: clipping is three times as fast as checking."""
         return replace(
             self,
-            starts=self.starts.take(rows, mode="clip"),
-            sizes=self.sizes.take(rows, mode="clip"),
-            headers=self.headers.take(rows, mode="clip"),
-            positions=self.positions.take(rows, mode="clip"),
+            starts=take(self.starts, rows, mode="clip"),
+            sizes=take(self.sizes, rows, mode="clip"),
+            headers=take(self.headers, rows, mode="clip"),
+            positions=take(self.positions, rows, mode="clip"),
         )
 
 
@@ -93,14 +93,14 @@ def make_block(
         starts, sizes, positions = starts[stays], sizes[stays], None if positions is None else positions[stays]
     words = _native_words(data, order)
     positions = (starts * 8 if positions is None else positions) + position
-    headers = words.take(starts, mode="clip") if headers is None else headers
+    headers = take(words, starts, mode="clip") if headers is None else headers
     return Block(data, words, order, starts, sizes.astype(np.int64), headers, positions)
 
 
 def copy_records(block: Block) -> Block:
     """Copy the words of the block's records, so that those of all other records can be freed."""
     counts = (block.sizes + 7) >> 3
-    data = block.data.view("V8").take(ranges(block.starts, counts)).view(np.uint8)  # in the file's byte order
+    data = take(block.data.view("V8"), ranges(block.starts, counts)).view(np.uint8)  # in the file's byte order
     return replace(block, data=data, words=_native_words(data, block.order), starts=offsets_of(counts)[:-1])
 
 
@@ -108,7 +108,7 @@ def join_blocks(blocks: Sequence[Block]) -> Block:
     """Concatenate the records of several blocks."""
     if len(blocks) == 1:
         return blocks[0]
-    begins = offsets_of(np.array([len(block.words) for block in blocks]))[:-1]
+    begins = offsets_of(np.array([len(block.words) for block in blocks], np.int64))[:-1]
     return Block(
         data=np.concatenate([block.data for block in blocks]),
         words=np.concatenate([block.words for block in blocks]),

@@ -10,7 +10,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from perf2x.base.abi.uapi import SampleType
-from perf2x.base.columnar.arrays import I32, I64, U64
+from perf2x.base.columnar.arrays import I32, I64, U64, argsort, searchsorted, take
 from perf2x.base.columnar.hashing import numbers_from_keys, secret_key
 from perf2x.model.recording.events import Event
 from perf2x.reader.block import Block
@@ -82,7 +82,7 @@ class EventTable(Struct):
 
     def _owners_at(self, block: Block, positions: I64) -> I32:
         inside = (positions > block.starts) & (positions < block.starts + (block.sizes >> 3))
-        owners = self.owners_of(block.words.take(positions, mode="clip"))
+        owners = self.owners_of(take(block.words, positions, mode="clip"))
         return owners if inside.all() else np.where(inside, owners, np.int32(-1))
 
     def _known_ids(self) -> "_Ids":
@@ -123,7 +123,7 @@ class _Ids(Struct, frozen=True):
     @classmethod
     def of(cls, pairs: Mapping[bytes, int]) -> "_Ids":
         ids = numbers_from_keys(pairs)
-        order = np.argsort(ids)
+        order = argsort(ids)
         ids, owners = ids[order], np.fromiter(pairs.values(), np.int32, len(pairs))[order]
         reach = int(ids[-1] - ids[0]) + 1 if len(ids) else 0
         if not 0 < reach <= _LONGEST_TABLE:
@@ -136,9 +136,9 @@ class _Ids(Struct, frozen=True):
         """(n,) event of each id, −1 for unknown ids; the index must not be empty."""
         if self.table is not None:
             offset = np.minimum(wanted - self.ids[0], np.uint64(len(self.table) - 1))  # smaller ids wrap around
-            owners: I32 = self.table.take(offset.view(np.int64), mode="clip")
+            owners: I32 = take(self.table, offset.view(np.int64), mode="clip")
             return owners
-        rank = np.searchsorted(self.ids, wanted)
+        rank = searchsorted(self.ids, wanted)
         rank[rank == len(self.ids)] = 0
         return np.where(self.ids[rank] == wanted, self.owners[rank], np.int32(-1))
 

@@ -11,7 +11,7 @@ import numpy as np
 from msgspec import Struct, field
 
 from perf2x.base.abi.uapi import SampleType
-from perf2x.base.columnar.arrays import I64, U64
+from perf2x.base.columnar.arrays import I64, U64, searchsorted, take
 from perf2x.model.recording.events import Event
 from perf2x.reader.block import Block
 
@@ -39,7 +39,7 @@ class FileClock(Struct):
         self.is_running = True
         word = block.starts + 1 + (events[0].sample_type & _BEFORE_TIME).bit_count()
         inside = word < block.starts + (block.sizes >> 3)
-        times = np.where(inside, block.words.take(word, mode="clip"), np.uint64(0))
+        times = np.where(inside, take(block.words, word, mode="clip"), np.uint64(0))
         self._times = np.maximum.accumulate(np.concatenate([self._times[-1:], times]))
         self._positions = block.positions
 
@@ -47,4 +47,4 @@ class FileClock(Struct):
         """Return the time at positions in the block; ``own`` times (of FORK and EXIT) if the clock runs."""
         if own is not None and self.is_running:
             return own
-        return self._times[np.searchsorted(self._positions, positions)]
+        return self._times[searchsorted(self._positions, positions)]

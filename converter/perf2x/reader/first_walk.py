@@ -12,7 +12,7 @@ from msgspec import Struct, field
 
 from perf2x.base.abi.layouts import HEADER_SIZE, ByteOrder
 from perf2x.base.abi.perffile import SimpleperfRecordType, UserRecordType
-from perf2x.base.columnar.arrays import U8, U64
+from perf2x.base.columnar.arrays import U8, U64, sum_of
 from perf2x.base.errors import FormatError
 from perf2x.base.files.unpack_limit import format_size, record_limit
 from perf2x.model.diagnostics import Count, Severity
@@ -105,7 +105,7 @@ class FirstWalk:
             passed = 0
             for plan, block in walk.blocks(self._end):
                 self._plans[-1].append(plan)
-                self._end += int(block.sizes.sum())
+                self._end += sum_of(block.sizes)
                 yield block, done + walk.at
                 section.forget(passed, walk.at)
                 passed = walk.at

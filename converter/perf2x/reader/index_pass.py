@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from perf2x.base.abi.perffile import Feature
 from perf2x.base.abi.uapi import ReadFormat, RecordType, SampleType
-from perf2x.base.columnar.arrays import I32, U32
+from perf2x.base.columnar.arrays import I32, U32, bincount, flatnonzero, searchsorted, sum_of
 from perf2x.base.columnar.ragged import row_numbers
 from perf2x.base.columnar.unique import rows_by, unique
 from perf2x.model.diagnostics import Count, Diagnostics, Severity
@@ -82,7 +82,7 @@ def _note_unknown(index: RecordingIndex, diagnostics: Diagnostics, counts: dict[
     diagnostics.add(
         "records_of_unknown_type", Severity.INFO, "Written by a newer perf; skipped by their size.", count=unknown
     )
-    strangers = sum(int((owners < 0).sum()) for owners in index.owners)
+    strangers = sum(sum_of(owners < 0) for owners in index.owners)
     diagnostics.add(
         "samples_of_unknown_event", Severity.LOSS,
         "Samples carry an id that no event of the file has; they cannot be decoded.", count=strangers,
@@ -106,12 +106,12 @@ class _Collector:
     def add(self, block: Block) -> None:
         """Read the next block."""
         types = block.types
-        others = np.flatnonzero(types != RecordType.SAMPLE)
+        others = flatnonzero(types != RecordType.SAMPLE)
         present = self._count(len(types) - len(others), types[others])
         if present & SESSION_RECORDS:
             self._sideband.decode_waiting()
             self._read_session_records(block)
-        samples = block.only(np.flatnonzero(types == RecordType.SAMPLE)) if len(others) else block
+        samples = block.only(flatnonzero(types == RecordType.SAMPLE)) if len(others) else block
         owners = self._events.of_samples(samples)
         self._clock.pass_samples(samples, self._events.events)
         if present & DECODERS.keys():
@@ -154,7 +154,7 @@ class _Collector:
     def _count(self, samples: int, others: U32) -> frozenset[int]:
         """Count records by type; return the types other than samples."""
         kinds = unique(others)
-        numbers = np.bincount(kinds.searchsorted(others), minlength=len(kinds))
+        numbers = bincount(searchsorted(kinds, others), len(kinds))
         if samples:
             self.counts[int(RecordType.SAMPLE)] = self.counts.get(RecordType.SAMPLE, 0) + samples
         for kind, number in zip(kinds.tolist(), numbers.tolist(), strict=True):
@@ -163,13 +163,13 @@ class _Collector:
 
     def _read_session_records(self, block: Block) -> None:
         types, misc = block.types, block.misc
-        for row in np.flatnonzero(np.isin(types, list(SESSION_RECORDS))).tolist():
+        for row in flatnonzero(np.isin(types, list(SESSION_RECORDS))).tolist():
             self._builder.add_record(int(types[row]), int(misc[row]), block.payload(row))
 
 
 def _count_samples(session: Session, owners: list[Owners], delivered: list[DeliveredSamples] | None) -> int:
     split = [event.index for event in session.events if is_group_read(event)]
-    plain = sum(int(((of_block >= 0) & ~np.isin(of_block, split)).sum()) for of_block in owners)
+    plain = sum(sum_of((of_block >= 0) & ~np.isin(of_block, split)) for of_block in owners)
     return plain + sum(len(of_block.event) for of_block in delivered or [])
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I32, I64, U64
+from perf2x.base.columnar.arrays import I32, I64, U64, cumsum, lexsort
 from perf2x.base.columnar.ragged import join_tables
 from perf2x.base.columnar.unique import unique
 from perf2x.model.diagnostics import Diagnostics
@@ -30,7 +30,7 @@ class JoinedRecording:
 
     def __init__(self, parts: Sequence[Recording], diagnostics: Diagnostics) -> None:
         self._parts = parts
-        ends = np.cumsum([0, *(part.sideband.stream_end for part in parts)])
+        ends = cumsum([0, *(part.sideband.stream_end for part in parts)])
         self._shift = [int(shift) for shift in ends[:-1]]
         self.session: Session = replace(parts[0].session, build_ids=_merge_build_ids(parts))
         self.sideband = _join_sidebands(_align_synthesized(parts), self._shift, int(ends[-1]))
@@ -131,7 +131,7 @@ def _join_tables(tables: Sequence[Any], shifts: Sequence[int]) -> Any:
 
 
 def _sort_deferred(deferred: DeferredChains) -> DeferredChains:
-    order: I64 = np.lexsort((deferred.position, deferred.time, deferred.tid, deferred.cookie))
+    order: I64 = lexsort((deferred.position, deferred.time, deferred.tid, deferred.cookie))
     return DeferredChains(**{name: take_rows(getattr(deferred, name), order) for name in deferred.__struct_fields__})
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from perf2x.base.abi.hardware_trace import is_decoded
 from perf2x.base.abi.perffile import UserRecordType
 from perf2x.base.abi.uapi import AuxFlag
-from perf2x.base.columnar.arrays import I32, U64
+from perf2x.base.columnar.arrays import I32, U64, sum_of
 from perf2x.base.columnar.unique import rows_by
 from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.recording.events import Session
@@ -28,12 +28,12 @@ def note_losses(session: Session, sideband: Sideband, diagnostics: Diagnostics) 
     diagnostics.add(
         "lost_records", Severity.LOSS,
         ADVICE,
-        count=int(losts.lost[~counted].sum()), where=_by_event(session, losts.event[~counted], losts.lost[~counted]),
+        count=sum_of(losts.lost[~counted]), where=_by_event(session, losts.event[~counted], losts.lost[~counted]),
     )  # fmt: skip
     diagnostics.add(
         "lost_samples", Severity.LOSS,
         ADVICE,
-        count=int(losts.lost[counted].sum()), where=_by_event(session, losts.event[counted], losts.lost[counted]),
+        count=sum_of(losts.lost[counted]), where=_by_event(session, losts.event[counted], losts.lost[counted]),
     )  # fmt: skip
     stopped = sideband.throttles.event[~sideband.throttles.lifted]
     diagnostics.add(
@@ -63,6 +63,6 @@ def _trace_advice(session: Session) -> str:
 
 def _by_event(session: Session, events: I32, numbers: U64) -> str:
     """Format sums by event: ``cycles: 120, instructions: 3``; those of no event are left out."""
-    sums = {index: int(numbers[rows].sum()) for index, rows in rows_by(events)}
+    sums = {index: sum_of(numbers[rows]) for index, rows in rows_by(events)}
     totals = [(event.name, sums.get(event.index, 0)) for event in session.events]
     return ", ".join(f"{name}: {total}" for name, total in totals if total)

@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from perf2x.base.abi.layouts import HEADER_SIZE, ByteOrder
 from perf2x.base.abi.perffile import SimpleperfRecordType, UserRecordType
-from perf2x.base.columnar.arrays import I64, U8, U64
+from perf2x.base.columnar.arrays import I64, U8, U64, flatnonzero, take
 
 WIDE = frozenset(
     {
@@ -89,7 +89,7 @@ def frame_records(
 def _first_irregular(headers: U64, sizes: npt.NDArray[np.uint16], order: ByteOrder, specials: frozenset[int]) -> int:
     """Return the first row that is special, or whose size is no multiple of 8; the number of rows if none is."""
     types = (headers if order == "<" else headers >> np.uint64(32)).astype(np.uint32)
-    perfs = np.flatnonzero(types >= _USER_TYPES)
+    perfs = flatnonzero(types >= _USER_TYPES)
     special = (row for row, kind in zip(perfs.tolist(), types[perfs].tolist(), strict=True) if kind in specials)
     first = int(next(special, len(sizes)))
     return min(first, int(np.argmax(sizes & 7 != 0))) if np.bitwise_or.reduce(sizes) & 7 else first
@@ -131,16 +131,16 @@ class _Runs:
 
     def __init__(self, words: U64, order: ByteOrder) -> None:
         self._words = _lookalikes(words, order)
-        self._headers = words.take(self._words, mode="clip")
+        self._headers = take(words, self._words, mode="clip")
         self._following = self._words + (_size(self._headers, order) >> 3)
-        self._ends = np.flatnonzero(np.append(self._following[:-1] != self._words[1:], True))
+        self._ends = flatnonzero(np.append(self._following[:-1] != self._words[1:], True))
 
     def at(self, start: int) -> tuple[U64, int]:
         """Return the headers of the run that begins at word ``start``, and the word behind it; none without a run."""
         first = int(self._words.searchsorted(start))
         if first == len(self._words) or self._words[first] != start:
             return self._headers[:0], start
-        last = self._ends[self._ends.searchsorted(first)]
+        last = self._ends[int(self._ends.searchsorted(first))]
         return self._headers[first : last + 1], int(self._following[last])
 
 
@@ -154,7 +154,7 @@ def _lookalikes(words: U64, order: ByteOrder) -> I64:
     little = order == "<"
     rest = words - np.uint64(0x0008_0000_0000_0001 if little else 0x0000_0001_0000_0008)
     rest &= np.uint64(0x8007_0000_FFFF_FF80 if little else 0xFFFF_FF80_0000_8007)
-    return np.flatnonzero(rest == 0)
+    return flatnonzero(rest == 0)
 
 
 def _size(header: U64, order: ByteOrder) -> I64:

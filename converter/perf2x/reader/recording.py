@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from perf2x.base.abi.hardware_trace import is_decoded
 from perf2x.base.abi.perffile import UserRecordType
 from perf2x.base.abi.uapi import RecordType
-from perf2x.base.columnar.arrays import I32, I64, U64, Bools
+from perf2x.base.columnar.arrays import I32, I64, U64, Bools, argsort, flatnonzero, searchsorted, sum_of, take
 from perf2x.base.columnar.unique import rows_by
 from perf2x.base.errors import SettingError
 from perf2x.model.diagnostics import Diagnostics, Severity
@@ -105,7 +105,7 @@ class PerfRecording(Struct, frozen=True, eq=False):
         for number, block in self._index.stream.blocks(self._index.others, shard):
             owners = self._index.owners[number].astype(np.int32)
             if owners.min(initial=0) < 0:
-                known = np.flatnonzero(owners >= 0)
+                known = flatnonzero(owners >= 0)
                 block, owners = block.only(known), owners[known]
             if not len(owners) or not self.session.events:
                 continue
@@ -119,7 +119,7 @@ class PerfRecording(Struct, frozen=True, eq=False):
         for event in self.session.events:
             events.add(event)
         for _, block in self._index.stream.blocks([rows[:0] for rows in self._index.others]):
-            chosen = block.only(np.flatnonzero(np.isin(block.types, list(kinds))))
+            chosen = block.only(flatnonzero(np.isin(block.types, list(kinds))))
             owners = events.of_others(chosen)
             for kind, of_kind in rows_by(chosen.types):
                 for owner, rows in rows_by(owners[of_kind]):
@@ -139,7 +139,7 @@ class PerfRecording(Struct, frozen=True, eq=False):
 
 
 def _others(block: Block, kind: int, owner: int, event: Event | None) -> Others:
-    block = block.only(np.flatnonzero(~decode_records(block, kind, event)[1]))
+    block = block.only(flatnonzero(~decode_records(block, kind, event)[1]))
     columns, _ = decode_records(block, kind, event)
     trailer = read_trailer(FieldCursor(block, trailer_length(event) if event else 0), event)
     return Others(kind, columns, owner, trailer.pid, trailer.tid, trailer.cpu, block.misc)
@@ -150,12 +150,12 @@ def _deliver(batch: Samples, delivered: DeliveredSamples, is_group_read: Bools) 
     split = is_group_read[batch.event]
     if not split.any():
         return batch
-    plain = np.flatnonzero(~split)
-    sources = np.searchsorted(batch.position, delivered.position)
-    whole = batch.position.take(sources, mode="clip") == delivered.position  # the others are malformed
+    plain = flatnonzero(~split)
+    sources = searchsorted(batch.position, delivered.position)
+    whole = take(batch.position, sources, mode="clip") == delivered.position  # the others are malformed
     sources = sources[whole]
     rows = np.concatenate([plain, sources])
-    order = np.argsort(rows, kind="stable")
+    order = argsort(rows)
     joined = take_rows(batch, rows[order])
     return replace(
         joined,
@@ -189,7 +189,7 @@ class _DecodingGroups(Struct, frozen=True):
         if len(self.groups) == 1:
             return self._decode_group(block, owners, 0, want, damage)
         parts = []
-        for group, rows in rows_by(self.of_event.take(owners)):
+        for group, rows in rows_by(take(self.of_event, owners)):
             parts.append(self._decode_group(block.only(rows), owners[rows], group, want, damage))
         return join_batches(parts)
 
@@ -201,12 +201,12 @@ class _DecodingGroups(Struct, frozen=True):
             samples, whole = override_off_cpu(samples, whole, want, block.order)
         damage.add(
             "samples_malformed", Severity.LOSS, "Samples whose fields do not fit in them were left out.",
-            len(whole) - int(whole.sum()),
+            len(whole) - sum_of(whole),
         )  # fmt: skip
         damage.add(
             "registers_of_unknown_layout", Severity.LOSS,
             "Samples have registers in a layout of a newer kernel; their user stack dumps were skipped.",
-            0 if unreadable is None else int(unreadable.sum()),
+            0 if unreadable is None else sum_of(unreadable),
         )  # fmt: skip
         return select_rows(samples, whole)
 
@@ -231,7 +231,7 @@ def beginning_of(events: Sequence[Event], stream: RecordStream) -> bytes | None:
     for number, block in stream.blocks(none):
         if number >= len(stream.plans[0]):
             break
-        ends = np.flatnonzero(np.isin(block.types, last))
+        ends = flatnonzero(np.isin(block.types, last))
         stop = int(block.starts[ends[0]] * 8 + block.sizes[ends[0]]) if len(ends) else len(block.data)
         digest.update(block.data[:stop].tobytes())
         if len(ends):

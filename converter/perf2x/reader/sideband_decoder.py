@@ -9,7 +9,7 @@ import numpy as np
 from msgspec import Struct, field
 
 from perf2x.base.abi.perffile import UserRecordType
-from perf2x.base.columnar.arrays import I64, Bools, ColumnTable, column_type
+from perf2x.base.columnar.arrays import I64, Bools, ColumnTable, column_type, flatnonzero, lexsort
 from perf2x.base.columnar.interner import RaggedInterner
 from perf2x.base.columnar.ragged import Ragged, SharedRows, concatenate, join_columns
 from perf2x.base.columnar.unique import rows_by
@@ -46,7 +46,7 @@ class TableBuilder(Struct):
         """Add the rows of ``columns`` where ``keep`` (n,) holds; columns that the table lacks are dropped."""
         whole = bool(keep.all())
         for column in self.row_type.__struct_fields__:
-            value = columns[column] if whole else take_rows(columns[column], np.flatnonzero(keep))
+            value = columns[column] if whole else take_rows(columns[column], flatnonzero(keep))
             if column == _SHARED:
                 value = self.chains.number_rows(value).astype(np.int32)
             self.parts.setdefault(column, []).append(value)
@@ -58,7 +58,7 @@ class TableBuilder(Struct):
         }
         if _SHARED in columns:
             columns[_SHARED] = SharedRows(columns[_SHARED], self.chains.table())
-        order = np.lexsort([columns[name] for name in _ORDER.get(self.row_type, ("position",))])
+        order = lexsort([columns[name] for name in _ORDER.get(self.row_type, ("position",))])
         if np.all(order[1:] > order[:-1]):
             return self.row_type(**columns)
         return self.row_type(**{name: take_rows(columns.pop(name), order) for name in list(columns)})

@@ -10,7 +10,7 @@ to where the next newer one left::
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I64, U64, no_rows
+from perf2x.base.columnar.arrays import I64, U64, flatnonzero, no_rows
 from perf2x.base.columnar.ragged import row_numbers
 from perf2x.model.profile.code_counts import (
     EXTERNAL,
@@ -85,7 +85,7 @@ class CodeCounter:
         target = self._code.offsets(epoch[sample], branches.to_ip)
         inside = (source != EXTERNAL) | (target != EXTERNAL)
         taken = branches.flags & _NOT_TAKEN == 0
-        kept = np.flatnonzero(taken & (user if self._request.steps_over == "kernel" else inside))
+        kept = flatnonzero(taken & (user if self._request.steps_over == "kernel" else inside))
         following = next_branches(source[kept], target[kept], sample[kept])
         told = inside[kept]
         rows = kept[told]

@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from perf2x.base.abi.uapi import BranchSampleType, SampleType
-from perf2x.base.columnar.arrays import I32, I64, U8, U64, Bools
+from perf2x.base.columnar.arrays import I32, I64, U8, U64, Bools, arange, bincount, lexsort, sum_of, take
 from perf2x.base.columnar.lookup_cache import RecentLookups
 from perf2x.base.columnar.ragged import Ragged, concatenate
 from perf2x.model.diagnostics import Diagnostics, Severity
@@ -23,7 +23,7 @@ from perf2x.model.profile.made_up_frames import RootFrame
 from perf2x.model.recording.events import Branches, Event, Samples, Session, UserStacks, Want
 from perf2x.stitcher.process_history import ProcessHistory
 from perf2x.stitcher.stacks.lbr import call_stack_chains, empty_lbr_state, stitch_older_calls
-from perf2x.stitcher.unwind.unwound_chains import MAX_DEPTH, End, MappingFinder
+from perf2x.stitcher.unwind.unwound_chains import LEAF_FRAMES, MAX_DEPTH, End, MappingFinder
 
 if TYPE_CHECKING:
     from perf2x.binaries.find.object_finder import Finder
@@ -108,19 +108,18 @@ class CallGraphs:
         self._frames = self._guessed = self._guessed_in_jit = self._cut_in_jit = 0
         self._problems: list[str] = []
         self._asked = max((session.events[row].sample_stack_user for row in self._copied.tolist()), default=0)
-        self._unwinder: Unwinder | None = None
-        self._leaf_unwinder: Unwinder | None = None
+
+        def unwinder(events: I64, max_depth: int) -> Unwinder | None:
+            if not len(events):
+                return None
+            from perf2x.stitcher.unwound_objects import make_unwinder
+
+            return make_unwinder(session, history, finder(), self._session_arch, max_depth)
+
+        self._unwinder = unwinder(self._copied, options.max_depth)
+        self._leaf_unwinder = unwinder(self._linked, LEAF_FRAMES)
         self._mappings = RecentLookups(columns=2)
         """Mappings by process image and address: callers repeat, from depth to depth and from sample to sample."""
-        if len(self._copied):
-            from perf2x.stitcher.unwound_objects import make_unwinder
-
-            self._unwinder = make_unwinder(session, history, finder(), self._session_arch, options.max_depth)
-        if len(self._linked):
-            from perf2x.stitcher.unwind.leaf_callers import FRAMES
-            from perf2x.stitcher.unwound_objects import make_unwinder
-
-            self._leaf_unwinder = make_unwinder(session, history, finder(), self._session_arch, FRAMES)
 
     @property
     def want(self) -> Want:
@@ -193,11 +192,11 @@ class CallGraphs:
 
         stacks = replace(stacks, abi=np.where(use, stacks.abi, 0).astype(np.uint8))
         chains = unwinder.unwind(stacks, self._mapping_finder(samples))
-        self._ends += np.bincount(chains.end[use], minlength=len(End))
+        self._ends += bincount(chains.end[use], len(End))
         self._frames += len(chains.chain.values)
-        self._guessed += int(chains.guessed.sum())
-        self._guessed_in_jit += int(chains.guessed_in_jit.sum())
-        self._cut_in_jit += int(chains.cut_in_jit[use].sum())
+        self._guessed += sum_of(chains.guessed)
+        self._guessed_in_jit += sum_of(chains.guessed_in_jit)
+        self._cut_in_jit += sum_of(chains.cut_in_jit[use])
         roots = np.zeros(len(End), np.uint8)
         roots[list(ROOTS)] = list(ROOTS.values())
         moved = chains.chain.values - ~chains.is_exact * self._call_addresses
@@ -214,7 +213,7 @@ class CallGraphs:
             return spaces.find(epochs, address, here_only)
 
         def at_last(rows: I64, address: U64) -> I32:
-            images = image.take(rows)
+            images = take(image, rows)
             return self._mappings.answers(
                 lambda which: at(images[which], address[which]), images, address.view(np.int64)
             ).astype(np.int32)
@@ -229,7 +228,7 @@ class CallGraphs:
         if self._options.stitch_lbr and branches.hw_index is not None and self._depth:
             time = samples.position if samples.time is None else samples.time.view(np.int64)
             order = np.empty(len(time), np.int64)
-            order[np.lexsort([samples.position, time])] = np.arange(len(time))
+            order[lexsort([samples.position, time])] = arange(len(time))
             older, self._state = stitch_older_calls(
                 branches, samples.tid.astype(np.int64), order, self._depth, self._state
             )
@@ -241,7 +240,7 @@ class CallGraphs:
 def _select_rows(first: Ragged, second: Ragged, choose_first: Bools) -> Ragged:
     """Take each row from one table or the other."""
     both = concatenate([first, second])
-    rows = np.arange(len(first), dtype=np.int64)
+    rows = arange(len(first))
     return both.take(np.where(choose_first, rows, rows + len(first)))
 
 

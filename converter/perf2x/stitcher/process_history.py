@@ -14,9 +14,10 @@ import numpy as np
 from msgspec import Struct
 
 from perf2x.base.abi.uapi import SampleType
-from perf2x.base.columnar.arrays import I32, I64, U64
+from perf2x.base.columnar.arrays import I32, I64, U64, arange, cumsum, flatnonzero, lexsort, searchsorted, take
 from perf2x.base.columnar.interner import StringInterner
 from perf2x.base.columnar.keyed_values import KeyedValues
+from perf2x.base.columnar.unique import unique_inverse
 from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.recording.build_ids import with_vdso_names
 from perf2x.model.recording.events import Samples, Session
@@ -86,25 +87,25 @@ class EventOrder(Struct, frozen=True):
         """(n,) number of events before each (time, position); of events at the same time, those earlier in the file."""
         if time is None:
             time = np.zeros(len(position), np.uint64)
-        rank = np.searchsorted(self.times, time, "left")
-        tied = np.flatnonzero(self.next_times.take(rank) == time)
+        rank = searchsorted(self.times, time, "left")
+        tied = flatnonzero(take(self.next_times, rank) == time)
         if len(tied):
-            rank[tied] = np.searchsorted(self.tie_keys, self._tie_key(time[tied], position[tied]), "left")
+            rank[tied] = searchsorted(self.tie_keys, self._tie_key(time[tied], position[tied]), "left")
         return rank
 
     def _tie_key(self, time: U64, position: I64) -> I64:
-        slot = np.searchsorted(self.slots, time)
-        return slot * (len(self.positions) + 1) + np.searchsorted(self.positions, position, "left")
+        slot = searchsorted(self.slots, time)
+        return slot * (len(self.positions) + 1) + searchsorted(self.positions, position, "left")
 
 
 def order_events(time: U64, position: I64) -> tuple[EventOrder, I64]:
     """The order, and (n,) the rank from which each event is in force: the number of events up to and including it."""
-    order = np.lexsort((position, time))
+    order = lexsort((position, time))
     in_force = np.empty(len(order), np.int64)
-    in_force[order] = np.arange(1, len(order) + 1)
-    slots, slot = np.unique(time, return_inverse=True)
-    ranks = np.searchsorted(np.sort(position), position)
-    keys = slot.reshape(-1) * (len(order) + 1) + ranks
+    in_force[order] = arange(1, len(order) + 1)
+    slots, slot = unique_inverse(time)
+    ranks = searchsorted(np.sort(position), position)
+    keys = slot * (len(order) + 1) + ranks
     times = time[order]
     return EventOrder(times, np.append(times, np.uint64(0)), np.sort(position), np.sort(keys), slots), in_force
 
@@ -166,7 +167,7 @@ def build_process_history(
     order, ranks = order_events(
         np.concatenate([table.time for table in tables]), np.concatenate([table.position for table in tables])
     )
-    mmap_rank, comm_rank, fork_rank, ksymbol_rank = np.split(ranks, np.cumsum([len(table) for table in tables])[:-1])
+    mmap_rank, comm_rank, fork_rank, ksymbol_rank = np.split(ranks, cumsum([len(table) for table in tables])[:-1])
     spaces = AddressSpaces(
         mmaps, mmap_rank, sideband.forks, fork_rank, sideband.comms, comm_rank, sideband.ksymbols, ksymbol_rank
     )

@@ -13,7 +13,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from perf2x.base.abi.uapi import EventType, ReadFormat, SampleType, SoftwareConfig
-from perf2x.base.columnar.arrays import I32, I64, U64, AnyArray
+from perf2x.base.columnar.arrays import I32, I64, U64, AnyArray, bincount, cumsum
 from perf2x.base.columnar.interner import StringInterner, prefix_tree
 from perf2x.base.columnar.ragged import Ragged, offsets_of
 from perf2x.base.columnar.unique import argsort_rows, group_rows, unique_inverse
@@ -98,7 +98,7 @@ def _sorted_threads(history: ProcessHistory, found: ThreadRows, strings: StringI
         for at, row in enumerate(order)
     ]
     rank = np.empty(len(order), np.int32)
-    rank[order] = np.cumsum(is_new) - 1
+    rank[order] = cumsum(is_new) - 1
     kept = [row for row, new in zip(order, is_new, strict=True) if new]
     once, _ = group_rows([pid[order], tid[order], found.start[order]])
     threads = Threads(
@@ -106,7 +106,7 @@ def _sorted_threads(history: ProcessHistory, found: ThreadRows, strings: StringI
         tid=tid[kept].astype(np.int32),
         comm=strings.add_all(comms[row] for row in kept),
         process=strings.add_all(leaders[row] for row in kept),
-        starts=np.bincount(rank[order][once], minlength=len(kept)).astype(np.int32),
+        starts=bincount(rank[order][once], len(kept)).astype(np.int32),
     )
     return threads, rank
 

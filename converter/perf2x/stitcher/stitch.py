@@ -19,7 +19,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I32, I64, U8, Bools, GrowableColumns
+from perf2x.base.columnar.arrays import I32, I64, U8, Bools, GrowableColumns, flatnonzero
 from perf2x.base.columnar.lookup_cache import LookupCache
 from perf2x.base.columnar.ragged import Ragged, end_to_end, offsets_of
 from perf2x.model.profile.made_up_frames import RootFrame
@@ -120,7 +120,7 @@ class Stitcher:
         kept: I64 | slice = slice(None)
         whole = samples
         if self._options.deferred_missing == "drop":
-            kept = np.flatnonzero(outcome < JoinOutcome.MISSING)
+            kept = flatnonzero(outcome < JoinOutcome.MISSING)
             samples, record, roots = take_rows(replace(samples, chain=chain), kept), record[kept], roots[kept]
             chain = samples.chain
         found = self._add_rows(samples, chain, record, roots)
@@ -132,7 +132,7 @@ class Stitcher:
         rows[:, kept] = found
         self._recorded.extend(*rows)
         first = samples.position[:1] if samples.time is None else samples.time.min(keepdims=True).view(np.int64)
-        self._recorded_batches.extend(np.array([len(self._recorded)]), first)
+        self._recorded_batches.extend(np.array([len(self._recorded)], np.int64), first)
 
     def result(self) -> StitchResult:
         """Return the result of all batches so far, and clear the cache that speeds up further batches."""

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I32, take_rows_of
+from perf2x.base.columnar.arrays import I32, flatnonzero, lexsort, take_rows_of
 from perf2x.base.columnar.interner import StringInterner
 from perf2x.base.columnar.ragged import join_tables
 from perf2x.base.columnar.unique import argsort_rows, group_rows
@@ -36,8 +36,8 @@ def thread_switches(history: ProcessHistory, threads: Threads, strings: StringIn
         for pid, tid, name in zip(*(column.tolist() for column in distinct), strict=True)
     ], np.int64)  # fmt: skip
     thread = numbers[group]
-    keep = np.flatnonzero(thread >= 0)
-    keep = keep[np.lexsort([switches.is_out[keep], thread[keep], switches.time[keep]])]
+    keep = flatnonzero(thread >= 0)
+    keep = keep[lexsort([switches.is_out[keep], thread[keep], switches.time[keep]])]
     return ThreadSwitches(
         time=switches.time[keep],
         thread=thread[keep].astype(np.int32),
@@ -65,7 +65,7 @@ def _with_exits(switches: Switches, exits: Tasks) -> Switches:
 
 def losses(losts: Losts) -> Losses:
     """Return what the recording says it lost."""
-    held = np.flatnonzero(losts.lost > 0)
+    held = flatnonzero(losts.lost > 0)
     table = Losses(losts.time, losts.cpu.astype(np.int32), losts.lost, losts.samples_only)
     order = argsort_rows([table.time[held], table.cpu[held], table.samples_only[held], table.lost[held]])
     return take_rows_of(table, held[order])
@@ -76,7 +76,7 @@ def parents(forks: Tasks, threads: Threads) -> I32:
 
     Of a pid that was used twice the last fork counts.
     """
-    born = np.flatnonzero(forks.pid != forks.ppid)
+    born = flatnonzero(forks.pid != forks.ppid)
     born = born[argsort_rows([forks.time[born], forks.position[born]])]
     parent_of = dict(zip(forks.pid[born].tolist(), forks.ppid[born].tolist(), strict=True))
     row_of = dict(zip(threads.pid[::-1].tolist(), range(len(threads) - 1, -1, -1), strict=True))

@@ -16,7 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from perf2x.base.abi.uapi import CpuMode
-from perf2x.base.columnar.arrays import I32, I64, U8, Bools
+from perf2x.base.columnar.arrays import I32, I64, U8, Bools, arange, argsort, flatnonzero
 from perf2x.base.columnar.ragged import Ragged
 from perf2x.base.columnar.unique import group_rows, unique, unique_inverse
 from perf2x.model.profile.profile import Locations, Profile, Stacks
@@ -45,7 +45,7 @@ def with_exact_twins(profile: Profile, rows: I64) -> tuple[Profile, I32]:
         return profile, twin
     twin[rows] = np.arange(count, count + len(rows), dtype=np.int32)
     same = {name: np.append(getattr(old, name), getattr(old, name)[rows]) for name in _FACTS}
-    offsets = np.append(old.line_offsets, np.full(len(rows), old.line_offsets[-1]))
+    offsets = np.append(old.line_offsets, np.full(len(rows), old.line_offsets[-1], np.int64))
     locations = replace(old, lookup=np.append(old.lookup, old.address[rows]), line_offsets=offsets, **same)
     return replace(profile, locations=locations), twin
 
@@ -82,7 +82,7 @@ def settle_interrupted(profile: Profile, twin: I32, machine: str, *, moved: bool
 
 def _interrupting_rows(stacks: Stacks, role: U8) -> I64:
     """Rows of the tree whose parents they interrupted; ``role`` (locations,) has EntryRoles."""
-    rows = np.flatnonzero((role[stacks.location] & (EntryRole.ENTRY | EntryRole.PART) != 0) & (stacks.parent >= 0))
+    rows = flatnonzero((role[stacks.location] & (EntryRole.ENTRY | EntryRole.PART) != 0) & (stacks.parent >= 0))
     behind = stacks.location[stacks.parent[rows]]
     return rows[is_interrupted(role[stacks.location[rows]], role[behind])]
 
@@ -90,7 +90,7 @@ def _interrupting_rows(stacks: Stacks, role: U8) -> I64:
 def _roles(profile: Profile, machine: str) -> U8:
     """(locations,) role of each location's outermost function; 0 outside the kernel."""
     locations = profile.locations
-    named = np.flatnonzero((np.diff(locations.line_offsets) > 0) & (locations.mode == CpuMode.KERNEL))
+    named = flatnonzero((np.diff(locations.line_offsets) > 0) & (locations.mode == CpuMode.KERNEL))
     functions, place = unique_inverse(locations.line_function[locations.line_offsets[1:][named] - 1])
     names = [profile.strings[row] for row in profile.functions.system_name[functions].tolist()]
     result = np.zeros(len(locations), np.uint8)
@@ -118,8 +118,8 @@ def _with_twins(stacks: Stacks, rows: I64, twin: I32, leaves: I64) -> _Tree:
     shared[leaves] = True
     behind = unique(parent[rows])
     alone, split = behind[~shared[behind]], behind[shared[behind]]
-    new = np.arange(len(parent))
-    new[split] = len(parent) + np.arange(len(split))
+    new = arange(len(parent))
+    new[split] = len(parent) + arange(len(split))
     chosen = np.zeros(len(parent), np.bool_)
     chosen[rows] = True
     chosen = np.append(chosen, chosen[split])  # what interrupted the row interrupted the new one
@@ -133,16 +133,16 @@ def _with_twins(stacks: Stacks, rows: I64, twin: I32, leaves: I64) -> _Tree:
 def _settled_tree(tree: _Tree, before: Stacks) -> tuple[Stacks, I64]:
     """The tree without equal rows, parents in front of children, and the row of each of ``before``."""
     count = len(before)
-    changed = np.flatnonzero(tree.location != np.append(before.location, np.full(len(tree.beside), -1)))
+    changed = flatnonzero(tree.location != np.append(before.location, np.full(len(tree.beside), -1, np.int64)))
     same = equal_rows(tree.parent, tree.location, changed)
     if (before.parent[1:] >= before.parent[:-1]).all():  # level by level: a new row follows the one it was split from
-        place = np.append(2 * np.arange(count), 2 * tree.beside + 1)
+        place = np.append(2 * arange(count), 2 * tree.beside + 1)
     else:
         place = depths(tree.parent)
-    order = np.argsort(place, kind="stable")
+    order = argsort(place)
     order = order[same[order] == order]
     number = np.full(len(same) + 1, -1, np.int64)
-    number[order] = np.arange(len(order))
+    number[order] = arange(len(order))
     number[:-1] = number[same]
     parent = number[tree.parent[order]].astype(np.int32)
     return Stacks(parent, tree.location[order].astype(np.int32)), number[:count]
@@ -158,7 +158,7 @@ def _keeps_order(number: I64, profile: Profile) -> bool:
 
 def _equal_locations(locations: Locations) -> I64:
     """(locations,) the first location that equals each; made-up ones equal none."""
-    own = np.where(locations.synthetic, np.arange(len(locations)), -1)
+    own = np.where(locations.synthetic, arange(len(locations)), -1)
     first, group = group_rows([locations.mapping, locations.address, locations.lookup, locations.mode, own])
     return first[group]
 
@@ -166,24 +166,24 @@ def _equal_locations(locations: Locations) -> I64:
 def _kept_locations(before: Stacks, after: Stacks, twin: I32) -> I64:
     """Locations that stay, in order: those in stacks, and those that were in none before; a twin follows its own."""
     count = len(twin) - np.count_nonzero(twin >= 0)
-    keep: Bools = np.arange(len(twin)) < count
+    keep: Bools = arange(len(twin)) < count
     keep[before.location] = False
     keep[after.location] = True
-    order = 2 * np.arange(len(twin))
+    order = 2 * arange(len(twin))
     order[twin[twin >= 0]] = order[twin >= 0] + 1
-    by_order = np.argsort(order, kind="stable")
+    by_order = argsort(order)
     return by_order[keep[by_order]]
 
 
 def _without_twins(profile: Profile, twin: I32) -> Profile:
-    count = np.count_nonzero(twin < 0)
-    return profile if count == len(twin) else _take_locations(profile, np.arange(count))
+    count = int(np.count_nonzero(twin < 0))
+    return profile if count == len(twin) else _take_locations(profile, arange(count))
 
 
 def _take_locations(profile: Profile, rows: I64) -> Profile:
     """The profile with some of its locations, all that its stacks need, in the given order."""
     old = profile.locations
-    lines = Ragged(old.line_offsets, np.arange(len(old.line_function))).take(rows)
+    lines = Ragged(old.line_offsets, arange(len(old.line_function))).take(rows)
     number = np.full(len(old), -1, np.int32)
     number[rows] = np.arange(len(rows), dtype=np.int32)
     locations = Locations(

@@ -5,8 +5,7 @@ Make the context of symbol sources from a recording.
 
 from collections.abc import Iterator, Sequence
 
-import numpy as np
-
+from perf2x.base.columnar.arrays import flatnonzero
 from perf2x.binaries.elf.elf_file import ElfObject, open_elf
 from perf2x.binaries.find.debuginfod import Debuginfod, Progress, cache_directory, debuginfod_urls
 from perf2x.binaries.find.object_finder import Fetcher, Finder
@@ -81,7 +80,7 @@ def make_context(
     """
     recorded = kernel_build_id(session, sideband.mmaps) if sideband else build_id_by_name(session, KERNEL)
     reference, build_id = ("", 0), recorded
-    for row in np.flatnonzero(profile.mappings.is_kernel):
+    for row in flatnonzero(profile.mappings.is_kernel):
         name = profile.strings[int(profile.mappings.filename[row])]
         if name.startswith(KERNEL):
             reference = (name.removeprefix(KERNEL), int(profile.mappings.offset[row]))

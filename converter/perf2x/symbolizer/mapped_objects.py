@@ -6,7 +6,7 @@ import numpy as np
 from msgspec import Struct
 
 from perf2x.base.abi.uapi import CpuMode
-from perf2x.base.columnar.arrays import I64, U64, Bools
+from perf2x.base.columnar.arrays import I64, U64, Bools, arange, argsort, flatnonzero, searchsorted
 from perf2x.binaries.elf.elf_file import PF_X, ElfObject
 from perf2x.binaries.find.object_finder import ObjectFiles
 from perf2x.binaries.find.recorded_vdso import find_vdso
@@ -74,7 +74,7 @@ def mapped_objects(profile: Profile, session: Session, wanted: Bools | None = No
     unmapped = wanted & (profile.locations.mapping < 0) & (profile.locations.mode == CpuMode.KERNEL)
     if unmapped.any():
         key = ObjectKey(DsoKind.KERNEL, "[kernel.kallsyms]", b"", -1)
-        result.append(MappedObject(key, np.zeros(0, np.int64), np.flatnonzero(unmapped), -1))
+        result.append(MappedObject(key, np.zeros(0, np.int64), flatnonzero(unmapped), -1))
     return [mapped for mapped in result if len(mapped.locations)]
 
 
@@ -88,10 +88,10 @@ def _locations_by_object(profile: Profile, rows: list[list[int]], wanted: Bools)
     owner = np.zeros(len(profile.mappings), np.int64)
     for index, mappings in enumerate(rows):
         owner[mappings] = index
-    found = np.flatnonzero(wanted & (profile.locations.mapping >= 0)).astype(np.int64)
+    found = flatnonzero(wanted & (profile.locations.mapping >= 0))
     owners = owner[profile.locations.mapping[found]]
-    order = np.argsort(owners, kind="stable")
-    cuts = np.searchsorted(owners[order], np.arange(len(rows) + 1))
+    order = argsort(owners)
+    cuts = searchsorted(owners[order], arange(len(rows) + 1))
     return [found[order[start:end]] for start, end in pairwise(cuts.tolist())]
 
 

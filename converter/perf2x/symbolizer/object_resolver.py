@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I32, I64, U64, Bools
+from perf2x.base.columnar.arrays import I32, I64, U64, Bools, cumsum, flatnonzero
 from perf2x.base.columnar.ragged import Ragged, offsets_of, ranges
 from perf2x.base.columnar.unique import unique_inverse
 from perf2x.base.errors import ObjectError
@@ -141,7 +141,7 @@ class ObjectResolver:
         parts: list[Symbols] = []
         rows = 0
         for source in self._sources:
-            unnamed = np.flatnonzero(count == 0)
+            unnamed = flatnonzero(count == 0)
             if not len(unnamed) or not source.covers(dso):
                 continue
             try:
@@ -189,8 +189,8 @@ def _shared_functions(parts: Sequence[Symbols]) -> tuple[I32, list[Function]]:
     for part in parts:
         is_used = np.zeros(len(part.functions), np.bool_)
         is_used[part.function] = True
-        number = np.cumsum(is_used) - 1 + len(functions)
-        functions += [part.functions[row] for row in np.flatnonzero(is_used).tolist()]
+        number = cumsum(is_used) - 1 + len(functions)
+        functions += [part.functions[row] for row in flatnonzero(is_used).tolist()]
         columns.append(number[part.function].astype(np.int32))
     return np.concatenate(columns), functions
 
@@ -210,7 +210,7 @@ def _without_call(code: ElfObject | None, svma: U64, lookup: I64, exact: I64) ->
     called. A call may end a function (of one that never returns), so its bytes decide.
     """
     found = np.zeros(len(svma), np.bool_)
-    rows = np.flatnonzero((exact >= 0) & (lookup != exact)) if code is not None else np.zeros(0, np.int64)
+    rows = flatnonzero((exact >= 0) & (lookup != exact)) if code is not None else np.zeros(0, np.int64)
     if code is not None and len(rows):
         sites = CallSites(code)
         found[rows] = [not sites.may_return_to(one) for one in svma[rows].tolist()]

@@ -6,7 +6,7 @@ from itertools import chain
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import AnyArray
+from perf2x.base.columnar.arrays import AnyArray, repeat
 from perf2x.base.columnar.ragged import offsets_of, ranges
 from perf2x.model.profile.profile import Functions, Locations, Mappings, Profile
 from perf2x.symbolizer.mapped_objects import MappedObject
@@ -84,7 +84,7 @@ class ProfileLineBuilder:
 
 def _with_has_flags(mappings: Mappings, locations: Locations, functions: Functions, has_inlines: AnyArray) -> Mappings:
     """Set ``has_functions``, ``has_filenames`` and so on of mappings in which a line has such a value."""
-    mapping = np.repeat(locations.mapping, np.diff(locations.line_offsets))
+    mapping = repeat(locations.mapping, np.diff(locations.line_offsets))
     has_file, has_line = functions.filename[locations.line_function] > 0, locations.line_number > 0
 
     def any_of(column: AnyArray) -> AnyArray:

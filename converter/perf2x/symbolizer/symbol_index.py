@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, U8, U64, Bools
+from perf2x.base.columnar.arrays import I64, U8, U64, Bools, arange, as_intp, flatnonzero, repeat, searchsorted
 from perf2x.base.columnar.ragged import offsets_of, ranges
 from perf2x.base.columnar.unique import argsort_rows, unique_inverse
 from perf2x.binaries.elf.symtab import STB_GLOBAL, STB_WEAK, STT_NOTYPE
@@ -61,9 +61,9 @@ class SymbolIndex:
         result = np.full(len(address), -1, np.int64)
         if not len(self._start):
             return result
-        last = np.searchsorted(self._start, address, "right") - 1
+        last = searchsorted(self._start, address, "right") - 1
         last = self._climb(last, address)
-        found = np.flatnonzero(last >= 0)
+        found = flatnonzero(last >= 0)
         hit, at = unique_inverse(last[found])
         result[found] = self._order[self._winners(self._groups(hit))[at]]
         return result
@@ -73,8 +73,8 @@ class SymbolIndex:
         start, end = np.zeros(len(address), np.uint64), np.zeros(len(address), np.uint64)
         if not len(self._start):
             return start, end
-        last = self._climb(np.searchsorted(self._start, address, "right") - 1, address)
-        found = np.flatnonzero(last >= 0)
+        last = self._climb(searchsorted(self._start, address, "right") - 1, address)
+        found = flatnonzero(last >= 0)
         hit, at = unique_inverse(last[found])
         start[found], end[found] = self._start[hit][at], self._groups(hit).reach[at]
         return start, end
@@ -84,14 +84,14 @@ class SymbolIndex:
 
         A group is identified by its last symbol.
         """
-        started = np.flatnonzero(last >= 0)
+        started = flatnonzero(last >= 0)
         hit, at = unique_inverse(last[started])
         reach = np.zeros(len(last), np.uint64)
         reach[started] = self._groups(hit).reach[at]
         # symbols__find: below the end, or exactly at a symbol without length
         held = (address < reach) | (address == self._start[last])
         result = np.where(held, last, -1)
-        missed = np.flatnonzero((last >= 0) & ~held)
+        missed = flatnonzero((last >= 0) & ~held)
         if len(missed):
             missed = missed[self._farthest_end[last[missed]] > address[missed]]
         if len(missed):
@@ -101,11 +101,11 @@ class SymbolIndex:
     @cached_property
     def _farthest_end(self) -> U64:
         """(symbols,) the farthest end of each symbol and all symbols before it."""
-        return np.maximum.accumulate(self._ends(np.arange(len(self._start))))
+        return np.maximum.accumulate(self._ends(arange(len(self._start))))
 
     @cached_property
     def _nesting(self) -> "_Nesting":
-        last = np.flatnonzero(np.append(self._start[1:] != self._start[:-1], True))
+        last = flatnonzero(np.append(self._start[1:] != self._start[:-1], True))
         return _Nesting(last, self._groups(last).reach)
 
     def _ends(self, rows: I64) -> U64:
@@ -118,7 +118,7 @@ class SymbolIndex:
 
     def _groups(self, last: I64) -> "_Groups":
         """The groups with these last symbols, in ascending order."""
-        first = np.searchsorted(self._start, self._start[last], "left")
+        first = searchsorted(self._start, self._start[last], "left")
         count = last + 1 - first
         row = ranges(first, count)
         at = offsets_of(count)[:-1]
@@ -126,17 +126,17 @@ class SymbolIndex:
         score = _score(start, end, self._symbols, self._order[row])
         if not len(row):
             return _Groups(row, at, count, score == 0, end)
-        is_best = score == np.repeat(np.maximum.reduceat(score, at), count)
-        return _Groups(row, at, count, is_best, np.maximum.reduceat(np.where(is_best, end, start), at))
+        is_best = score == repeat(np.maximum.reduceat(score, as_intp(at)), count)
+        return _Groups(row, at, count, is_best, np.maximum.reduceat(np.where(is_best, end, start), as_intp(at)))
 
     def _winners(self, groups: "_Groups") -> I64:
         """(groups,) choose_best_symbol for each group; names are compared only if nothing else decides."""
-        best = np.flatnonzero(groups.is_best)
-        group = np.repeat(np.arange(len(groups.at)), groups.count)[best]
-        first = np.searchsorted(group, np.arange(len(groups.at)))
+        best = flatnonzero(groups.is_best)
+        group = repeat(arange(len(groups.at)), groups.count)[best]
+        first = searchsorted(group, arange(len(groups.at)))
         winner = groups.row[best[first]]
         ties = np.append(first[1:], len(best)) - first
-        for tied in np.flatnonzero(ties > 1).tolist():
+        for tied in flatnonzero(ties > 1).tolist():
             start = int(first[tied])
             winner[tied] = self._choose(groups.row[best[start : start + int(ties[tied])]].tolist())
         return winner
@@ -179,9 +179,9 @@ class _Nesting:
 
     def climb(self, last: I64, address: U64) -> I64:
         """(n,) nearest earlier group that reaches each address, −1 for none; groups by last symbol."""
-        group = self._outer[np.searchsorted(self._last, last)]
+        group = self._outer[searchsorted(self._last, last)]
         for _ in range(MAX_NESTING - 1):
-            missed = np.flatnonzero((group >= 0) & (address >= self._reach[group]))
+            missed = flatnonzero((group >= 0) & (address >= self._reach[group]))
             if not len(missed):
                 break
             group[missed] = self._outer[group[missed]]
@@ -196,9 +196,9 @@ class _Nesting:
             reach    90  20  15  60         group 2 (15): group 1 reaches farther; group 3 (60): group 0 does
             outer    -1   0   1   0         pointers skip all groups that reach less far, twice as many each round
         """
-        outer = np.arange(-1, len(self._reach) - 1, dtype=np.int64)
+        outer = arange(-1, len(self._reach) - 1)
         for _ in range(MAX_ROUNDS):
-            short = np.flatnonzero((outer >= 0) & (self._reach[outer] <= self._reach))
+            short = flatnonzero((outer >= 0) & (self._reach[outer] <= self._reach))
             if not len(short):
                 break
             outer[short] = outer[outer[short]]

@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, Bools
+from perf2x.base.columnar.arrays import I64, Bools, arange, as_intp, flatnonzero, lexsort, sum_of
 from perf2x.model.profile.profile import Profile
 from perf2x.model.profile.stack_tree import depths
 
@@ -52,12 +52,12 @@ def location_weights(profile: Profile) -> I64:
     has_stack = profile.samples.stack >= 0
     stack, count = profile.samples.stack[has_stack], profile.samples.count[has_stack]
     # floating point is exact below 2**53 samples
-    weight = np.bincount(stack, count, len(profile.stacks)).astype(np.int64)
+    weight = np.bincount(as_intp(stack), count, len(profile.stacks)).astype(np.int64)
     parent = profile.stacks.parent.astype(np.int64)
     for rows in _rows_by_depth(parent)[:0:-1]:
         above = parent[rows]
-        first = np.flatnonzero(np.append(True, above[1:] != above[:-1]))
-        weight[above[first]] += np.add.reduceat(weight[rows], first)
+        first = flatnonzero(np.append(True, above[1:] != above[:-1]))
+        weight[above[first]] += np.add.reduceat(weight[rows], as_intp(first))
     result = np.zeros(len(profile.locations), np.int64)
     np.add.at(result, profile.stacks.location, weight)
     return result
@@ -69,16 +69,16 @@ def _rows_by_depth(parent: I64) -> list[I64]:
         cuts = [0]
         while (end := int(np.searchsorted(parent, cuts[-1]))) > cuts[-1]:
             cuts.append(end)
-        return [np.arange(first, last) for first, last in pairwise(cuts)]
+        return [arange(first, last) for first, last in pairwise(cuts)]
     depth = depths(parent)
-    order = np.lexsort((parent, depth))
-    return np.split(order, np.flatnonzero(np.diff(depth[order])) + 1)
+    order = lexsort((parent, depth))
+    return np.split(order, flatnonzero(np.diff(depth[order])) + 1)
 
 
 def object_report(name: str, build_id: bytes, weight: I64, named: Bools, reason: str) -> ObjectReport:
     """Sum up one object's locations; ``weight`` and ``named`` have one entry for each."""
-    named_frames = int(weight[named].sum())
-    unnamed_frames = int(weight.sum()) - named_frames
+    named_frames = sum_of(weight[named])
+    unnamed_frames = sum_of(weight) - named_frames
     return ObjectReport(name, build_id.hex(), named_frames, unnamed_frames, reason if unnamed_frames else "")
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from perf2x.base.abi.uapi import CpuMode
-from perf2x.base.columnar.arrays import I32, I64
+from perf2x.base.columnar.arrays import I32, I64, arange, flatnonzero, sum_of
 from perf2x.binaries.find.object_finder import Finder
 from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.profile.profile import Functions, Profile
@@ -147,7 +147,7 @@ class ProfileSymbolizer:
 
     def _share_of(self, profile: Profile, twins: I64) -> "_Share":
         """Find what to ask about: the twins of these locations, which stand behind all others, or those others."""
-        is_wanted = np.arange(len(profile.locations)) >= len(self._profile.locations) if len(twins) else None
+        is_wanted = arange(len(profile.locations)) >= len(self._profile.locations) if len(twins) else None
         objects = mapped_objects(profile, self._context.session, is_wanted)
         named: list[Named] = []
         if self._given is not None:
@@ -205,7 +205,7 @@ def _unmapped_row(profile: Profile, line_count: I64, weights: I64) -> ObjectRepo
     """Frames outside all mappings."""
     locations = profile.locations
     unmapped = (line_count == 0) & (locations.mapping < 0) & ~locations.synthetic & (locations.mode != CpuMode.KERNEL)
-    unnamed = np.zeros(int(unmapped.sum()), np.bool_)
+    unnamed = np.zeros(sum_of(unmapped), np.bool_)
     return object_report("[unknown]", b"", weights[unmapped], unnamed, "no mapping held these addresses")
 
 
@@ -220,7 +220,7 @@ def in_function_order(profile: Profile, kept: int) -> Profile:
     texts = (old.name, old.system_name, old.filename)
     columns = [[strings[row] for row in column.tolist()] for column in texts]
     rows = list(zip(*columns, old.start_line.tolist(), strict=True))
-    order = np.array(sorted(np.flatnonzero(used).tolist(), key=rows.__getitem__), np.int64)
+    order = np.array(sorted(flatnonzero(used).tolist(), key=rows.__getitem__), np.int64)
     number = np.zeros(len(old), np.int32)
     number[order] = np.arange(len(order), dtype=np.int32)
     index = {text: row for row, text in enumerate(strings[:kept])}

@@ -20,7 +20,16 @@ from operator import methodcaller
 import numpy as np
 
 from perf2x.base.abi.uapi import CpuMode
-from perf2x.base.columnar.arrays import begins_run, of_previous
+from perf2x.base.columnar.arrays import (
+    arange,
+    begins_run,
+    cumsum,
+    flatnonzero,
+    of_previous,
+    repeat,
+    searchsorted,
+    sum_of,
+)
 from perf2x.base.columnar.ragged import offsets_of, ranges
 from perf2x.text_reader.text_tables import BLANK, END, IGNORED, TextFrame, TextReader, TextSamples
 
@@ -63,8 +72,8 @@ class Folded(TextReader):
         stacks, counts = zip(*found, strict=True)
         lengths = np.fromiter(map(methodcaller("count", b";"), stacks), np.int64, len(stacks)) + 1
         frames = self.stacks.lines(b";".join(stacks).split(b";")).astype(np.int64)
-        ends = np.cumsum(lengths)
-        innermost_first = np.repeat(ends + offsets_of(lengths)[:-1] - 1, lengths) - np.arange(len(frames))
+        ends = cumsum(lengths)
+        innermost_first = repeat(ends + offsets_of(lengths)[:-1] - 1, lengths) - arange(len(frames))
         return self.counted(frames[innermost_first], lengths, counts)
 
 
@@ -85,12 +94,12 @@ class _Printed(TextReader):
         lines = [line for line, keep in zip(lines, kept.tolist(), strict=True) if keep]
         kind = kind[kept].astype(np.int64)
         is_frame = kind >= 0
-        ends = np.flatnonzero(kind == END)
-        run = np.cumsum(begins_run(is_frame))
-        first = np.searchsorted(run, run[np.maximum(ends - 1, 0)])
+        ends = flatnonzero(kind == END)
+        run = cumsum(begins_run(is_frame))
+        first = searchsorted(run, run[np.maximum(ends - 1, 0)])
         has_frames = of_previous(is_frame, False)[ends]
         lengths = np.where(has_frames, ends - first, 0)
-        self.not_read += int(is_frame.sum() - lengths.sum())
+        self.not_read += sum_of(is_frame) - sum_of(lengths)
         counts = [lines[row].strip(b" \t]:") for row in ends.tolist()]
         return self.counted(kind[ranges(first, lengths)], lengths, counts)
 

@@ -1,6 +1,6 @@
 """Tells what kind of text an input is, and reads all of it, block by block."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from perf2x.base.columnar.arrays import U8
 from perf2x.base.columnar.ragged import join_tables
@@ -41,8 +41,8 @@ def read_text(data: U8, source: str, done: _Done) -> Text:
     frames, stacks = reader.stacks.table()
     return Text(
         kind=kind.kind,
-        events=reader.events.texts() or [UNNAMED],
-        comms=reader.comms.texts() or [""],
+        events=_decoded(reader.events) or [UNNAMED],
+        comms=_decoded(reader.comms) or [""],
         frames=frames,
         stacks=stacks,
         samples=join_tables(parts),
@@ -50,6 +50,10 @@ def read_text(data: U8, source: str, done: _Done) -> Text:
         not_read=reader.not_read,
         cut=reader.stacks.cut,
     )
+
+
+def _decoded(texts: Iterable[bytes]) -> list[str]:
+    return [text.decode("utf-8", "surrogateescape") for text in texts]
 
 
 def _blocks(data: U8, cut: Callable[[bytes], int], done: _Done) -> Iterator[bytes]:

@@ -16,7 +16,17 @@ from collections.abc import Sequence
 import numpy as np
 
 from perf2x.base.abi.uapi import CpuMode
-from perf2x.base.columnar.arrays import I32, I64, AnyArray, of_previous, take_rows_of
+from perf2x.base.columnar.arrays import (
+    I32,
+    I64,
+    AnyArray,
+    bincount,
+    cumsum,
+    flatnonzero,
+    of_previous,
+    sum_of,
+    take_rows_of,
+)
 from perf2x.base.columnar.ragged import offsets_of
 from perf2x.model.profile.made_up_frames import ROOT_FRAME_NAMES, RootFrame
 from perf2x.model.value_limits import LAST_TIME, MOST_PERIOD
@@ -63,22 +73,22 @@ class PerfScript(TextReader):
         kind = self.stacks.lines(lines)
         is_frame = kind >= 0
         opens = (kind == BEGIN) | (kind == IGNORED) | is_frame & (of_previous(kind, BLANK) == BLANK)
-        rows, frames = np.flatnonzero(opens), kind[is_frame].astype(np.int64)
-        lengths = np.bincount((np.cumsum(opens) - 1)[is_frame], minlength=len(rows))
-        told = np.flatnonzero(kind[rows] == BEGIN)
+        rows, frames = flatnonzero(opens), kind[is_frame].astype(np.int64)
+        lengths = bincount((cumsum(opens) - 1)[is_frame], len(rows))
+        told = flatnonzero(kind[rows] == BEGIN)
         found = _BEGIN.findall(b"\n".join([lines[row] for row in rows[told].tolist()])) if len(told) else []
         columns = tuple(zip(*found, strict=True)) or ((),) * 9
         frames, lengths = self._with_flat(frames, lengths, told, columns[8])
         is_sample = kind[rows] >= 0
         is_sample[told] = np.fromiter((bool(one[4] or one[7]) for one in found), np.bool_, len(found))
         is_sample[told] |= lengths[told] > 0
-        self.not_read += len(told) - int(is_sample[told].sum())
+        self.not_read += len(told) - sum_of(is_sample[told])
         stack = self.stacks.stacks(frames, lengths)
         return take_rows_of(self._samples(columns, told, len(rows), stack), is_sample)
 
     def _with_flat(self, frames: I64, lengths: I64, told: I64, rest: Sequence[bytes]) -> tuple[I64, I64]:
         """Frames and the number of each sample's, with frames that stand on the line that begins a sample."""
-        bare = np.flatnonzero(lengths[told] == 0)
+        bare = flatnonzero(lengths[told] == 0)
         kind = self.stacks.lines([rest[row] for row in bare.tolist()])
         flat = told[bare[kind >= 0]]
         at, lengths = offsets_of(lengths)[flat], lengths.copy()
@@ -91,13 +101,13 @@ class PerfScript(TextReader):
         time = _integers(seconds, 0) * 10**9 + _integers(fraction, 0) * 10 ** (9 - width)
         time[width == 0] = LAST_TIME
         value = np.minimum(_integers(period, 1), MOST_PERIOD)
-        numbers = self.events.of(events)
+        numbers = self.events.add_all(events)
         self.without_period.update(numbers[np.fromiter(map(len, period), np.int64, len(period)) == 0].tolist())
         nameless = (self.events[b""], self.comms[b""]) if len(told) < count else (0, 0)
         ids = (_integers(one, -1) for one in numbers_of)
         missing = (*nameless, -1, -1, -1, LAST_TIME, 1)  # of samples that begin without a line of their own
         filled = [np.full(count, one, np.int64) for one in missing]
-        given: tuple[AnyArray, ...] = (numbers, self.comms.of(comms), *ids, time, value)
+        given: tuple[AnyArray, ...] = (numbers, self.comms.add_all(comms), *ids, time, value)
         for column, values in zip(filled, given, strict=True):
             column[told] = values
         event, comm, pid, tid, cpu = (column.astype(np.int32) for column in filled[:5])

@@ -9,7 +9,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from perf2x.base.abi.uapi import CpuMode
-from perf2x.base.columnar.arrays import AnyArray
+from perf2x.base.columnar.arrays import AnyArray, arange, argsort
 from perf2x.base.columnar.interner import StringInterner, prefix_tree
 from perf2x.base.columnar.unique import argsort_rows, group_rows
 from perf2x.model.profile.profile import (
@@ -38,7 +38,7 @@ def text_profile(text: Text, meta: Meta) -> Profile:
     rows, stack = text.samples, np.append(leaf, -1)[text.samples.stack].astype(np.int32)
     is_timed, has_cpu = bool((rows.time < LAST_TIME).any()), bool((rows.cpu >= 0).any())
     columns: list[AnyArray] = [rows.time, thread, rows.event, stack, rows.value]
-    order = argsort_rows(columns) if is_timed else np.arange(len(rows))
+    order = argsort_rows(columns) if is_timed else arange(len(rows))
     samples = ProfileSamples(
         event=rows.event[order], thread=thread[order], stack=stack[order], value=rows.value[order],
         count=rows.count[order], time=rows.time[order] if is_timed else None, cpu=rows.cpu[order] if has_cpu else None,
@@ -63,7 +63,7 @@ def _event(text: Text, number: int) -> ProfileEvent:
 
 def _threads(text: Text, strings: StringInterner) -> tuple[Threads, AnyArray]:
     """Threads in order of their contents, and (samples,) the thread of each; a process is called as its leader."""
-    rank = np.argsort(np.array(sorted(range(len(text.comms)), key=text.comms.__getitem__), np.int64))
+    rank = argsort(np.array(sorted(range(len(text.comms)), key=text.comms.__getitem__), np.int64))
     rows = text.samples
     first, thread = group_rows([rows.pid, rows.tid, rank[rows.comm]])
     pid, tid, comm = rows.pid[first], rows.tid[first], [text.comms[row] for row in rows.comm[first].tolist()]

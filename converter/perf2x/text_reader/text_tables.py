@@ -15,8 +15,19 @@ from typing import ClassVar
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I32, I64, U64, AnyArray, Bools, ColumnTable, of_previous
-from perf2x.base.columnar.interner import RaggedInterner
+from perf2x.base.columnar.arrays import (
+    I32,
+    I64,
+    U64,
+    AnyArray,
+    Bools,
+    ColumnTable,
+    flatnonzero,
+    of_previous,
+    searchsorted,
+    sum_of,
+)
+from perf2x.base.columnar.interner import RaggedInterner, TextInterner
 from perf2x.base.columnar.ragged import Ragged, offsets_of
 from perf2x.base.columnar.unique import unique_inverse
 from perf2x.model.value_limits import LAST_TIME, check_total
@@ -82,22 +93,6 @@ class Text(Struct, frozen=True):
     """Distinct stacks that were cut to MOST_FRAMES."""
 
 
-class Numbers(dict[bytes, int]):
-    """Numbers of texts, from 0 in the order in which they came."""
-
-    def __missing__(self, text: bytes) -> int:
-        self[text] = number = len(self)
-        return number
-
-    def of(self, texts: Sequence[bytes]) -> I32:
-        """(n,) the number of each."""
-        return np.fromiter(map(self.__getitem__, texts), np.int32, len(texts))
-
-    def texts(self) -> list[str]:
-        """Every text, in the order of the numbers."""
-        return [text.decode("utf-8", "surrogateescape") for text in self]
-
-
 class _Lines(dict[bytes, int]):
     """Numbers of lines, one for those that say the same; the kind, which is negative and not kept, of other lines."""
 
@@ -147,12 +142,12 @@ class StackTable:
             rows = self._with_joined(rows, flags > 1, flags & 1 > 0)
         lengths = rows.lengths
         found = np.full(len(rows), -1, np.int32)
-        held = np.flatnonzero(lengths)
+        held = flatnonzero(lengths)
         if len(held):
             kept = np.minimum(lengths[held], MOST_FRAMES)
             before = len(self._stacks)
             found[held] = self._stacks.number_spans(rows.values, rows.offsets[held], kept)
-            self.cut += int((found[held[lengths[held] > kept]] >= before).sum())
+            self.cut += sum_of(found[held[lengths[held] > kept]] >= before)
         return found
 
     def _with_joined(self, rows: Ragged, is_source: Bools, inlined: Bools) -> Ragged:
@@ -160,11 +155,11 @@ class StackTable:
         inlined[1:] |= is_source[1:] & inlined[:-1]
         begins = ~is_source & ~of_previous(inlined, False)
         begins[rows.offsets[:-1][rows.lengths > 0]] = True
-        starts = np.flatnonzero(begins)
+        starts = flatnonzero(begins)
         lengths = np.diff(np.append(starts, len(begins)))
-        numbers, several = rows.values[starts], np.flatnonzero(lengths > 1)
+        numbers, several = rows.values[starts], flatnonzero(lengths > 1)
         numbers[several] = -2 - self._joined.number_spans(rows.values, starts[several], lengths[several])
-        return Ragged(np.searchsorted(starts, rows.offsets), numbers)
+        return Ragged(searchsorted(starts, rows.offsets), numbers)
 
     def table(self) -> tuple[list[Frame], Ragged]:
         """The distinct frames in the order of their contents, and stacks of their numbers."""
@@ -212,7 +207,7 @@ class TextReader:
 
     def __init__(self, parse: Callable[[bytes], TextFrame | int]) -> None:
         self.stacks = StackTable(parse)
-        self.comms, self.events = Numbers(), Numbers()
+        self.comms, self.events = TextInterner[bytes](), TextInterner[bytes]()
         self.not_read = 0
         """Lines that are neither part of a sample nor a comment."""
         self.source = ""
@@ -252,6 +247,6 @@ class TextReader:
         total = np.zeros(len(found), np.int64)
         np.add.at(total, place, count)
         kept = total > 0
-        none, zero = np.full(int(kept.sum()), -1, np.int32), np.zeros(int(kept.sum()), np.int32)
+        none, zero = np.full(sum_of(kept), -1, np.int32), np.zeros(sum_of(kept), np.int32)
         time = np.full(len(none), LAST_TIME, np.uint64)
         return TextSamples(zero, zero, none, none, none, time, total[kept], total[kept], found[kept])

@@ -12,7 +12,7 @@ from collections.abc import Set
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I32
+from perf2x.base.columnar.arrays import I32, arange, flatnonzero, repeat, searchsorted
 from perf2x.base.columnar.interner import StringInterner
 from perf2x.base.columnar.unique import unique, unique_inverse
 from perf2x.model.profile.profile import Meta, Profile, ProfileEvent, ProfileSamples
@@ -110,12 +110,12 @@ class _Hidden:
         profile, strings = self._profile, self._profile.strings
         texts = [strings[row] for row in profile.mappings.filename.tolist()]
         is_public = np.array([text.startswith(("[kernel", "[guest.kernel")) for text in texts] + [False], np.bool_)
-        owner = np.repeat(np.arange(len(profile.locations)), np.diff(profile.locations.line_offsets))
+        owner = repeat(arange(len(profile.locations)), np.diff(profile.locations.line_offsets))
         mapping = profile.locations.mapping[owner]
         is_kernel = is_public[mapping] | profile.locations.synthetic[owner]
         user = np.zeros(len(profile.functions), np.bool_)
         user[profile.locations.line_function[~is_kernel]] = True
-        return set(np.flatnonzero(~user).tolist())
+        return set(flatnonzero(~user).tolist())
 
 
 def _anonymized_samples(profile: Profile, hidden: _Hidden, strings: StringInterner) -> ProfileSamples:
@@ -131,4 +131,4 @@ def _anonymized_samples(profile: Profile, hidden: _Hidden, strings: StringIntern
 def _renumbered(ids: I32) -> I32:
     """1, 2, … in rising order; 0 (idle) and −1 (unknown) stay."""
     known = unique(ids[ids > 0])
-    return np.where(ids > 0, np.searchsorted(known, ids) + 1, ids).astype(np.int32)
+    return np.where(ids > 0, searchsorted(known, ids) + 1, ids).astype(np.int32)

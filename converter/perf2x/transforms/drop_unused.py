@@ -3,7 +3,7 @@
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I32, I64, AnyArray, take_rows_of
+from perf2x.base.columnar.arrays import I32, I64, AnyArray, arange, cumsum, flatnonzero, take_rows_of
 from perf2x.base.columnar.ragged import Ragged
 from perf2x.base.columnar.unique import unique
 from perf2x.model.profile.profile import Locations, Profile, Stacks
@@ -38,7 +38,7 @@ def _compact_stacks(profile: Profile) -> Profile:
         above = unique(above[above >= 0])
         rows = above[~used[above]]
     number = _numbers(used)
-    kept = np.flatnonzero(used)
+    kept = flatnonzero(used)
     stacks = Stacks(number[parent[kept]].astype(np.int32), profile.stacks.location[kept])
     samples = replace(profile.samples, stack=number[profile.samples.stack].astype(np.int32))
     return replace(profile, stacks=stacks, samples=samples)
@@ -48,7 +48,7 @@ def _compact_locations(profile: Profile) -> Profile:
     """Locations, and through them functions and mappings."""
     old = profile.locations
     number, kept = _used(profile.stacks.location, len(old))
-    lines = Ragged(old.line_offsets, np.arange(len(old.line_function))).take(kept)
+    lines = Ragged(old.line_offsets, arange(len(old.line_function))).take(kept)
     function, functions = _used(old.line_function[lines.values], len(profile.functions))
     mapping, mappings = _used(old.mapping[kept], len(profile.mappings))
     locations = Locations(
@@ -105,9 +105,9 @@ def _used(column: I32, count: int) -> tuple[I64, I64]:
     """New number of each of ``count`` rows (−1: unused; and −1 for the row −1), and the rows that stay."""
     used = np.zeros(count, np.bool_)
     used[column[column >= 0]] = True
-    return _numbers(used), np.flatnonzero(used)
+    return _numbers(used), flatnonzero(used)
 
 
 def _numbers(used: AnyArray) -> I64:
     """Return the new number of each kept row; the additional last entry maps −1 to −1."""
-    return np.append(np.where(used, np.cumsum(used) - 1, -1), -1).astype(np.int64)
+    return np.append(np.where(used, cumsum(used) - 1, -1), -1).astype(np.int64)

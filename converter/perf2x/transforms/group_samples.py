@@ -6,7 +6,7 @@ from collections.abc import Callable
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I64
+from perf2x.base.columnar.arrays import I64, arange, lexsort
 from perf2x.base.columnar.interner import prefix_tree
 from perf2x.base.columnar.ragged import Ragged, side_by_side
 from perf2x.base.columnar.unique import group_rows, unique_inverse
@@ -55,9 +55,9 @@ def merge_threads(profile: Profile) -> Profile:
     threads = profile.threads
     columns = [threads.pid.astype(np.int64), threads.process.astype(np.int64)]
     first, inverse = group_rows(columns)
-    order = np.lexsort((first, threads.pid[first]))
+    order = lexsort((first, threads.pid[first]))
     rank = np.empty(len(order), np.int64)
-    rank[order] = np.arange(len(order))
+    rank[order] = arange(len(order))
     chosen = first[order]
     merged = Threads(
         pid=threads.pid[chosen], tid=threads.pid[chosen], comm=threads.process[chosen], process=threads.process[chosen]
@@ -104,7 +104,7 @@ def _hung(profile: Profile, root: I64) -> Profile:
     leaves, place = used_stacks(profile)
     first, pair = group_rows([root, place])
     rows = location_rows(profile, leaves).take(place[first]) if len(leaves) else location_rows(profile, leaves)
-    roots = Ragged(np.arange(len(first) + 1, dtype=np.int64), root[first])
+    roots = Ragged(arange(len(first) + 1), root[first])
     parent, location, leaf = prefix_tree(side_by_side([roots, rows]))
     stacks = replace(profile.stacks, parent=parent, location=location)
     samples = replace(profile.samples, stack=leaf[pair] if len(pair) else profile.samples.stack)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I32, I64, AnyArray, take_rows_of
+from perf2x.base.columnar.arrays import I32, I64, AnyArray, cumsum, lexsort, take_rows_of
 from perf2x.base.columnar.interner import StringInterner, prefix_tree
 from perf2x.base.columnar.ragged import Ragged, concatenate
 from perf2x.base.columnar.unique import unique_inverse
@@ -166,7 +166,7 @@ def _locations(
     return Locations(
         address=_column(rows, 1, np.uint64), lookup=_column(rows, 2, np.uint64), mapping=_column(rows, 0, np.int32),
         mode=_column(rows, 3, np.uint8), synthetic=_column(rows, 4, np.bool_),
-        line_offsets=np.cumsum([0, *(len(row[5]) for row in rows)]).astype(np.int64),
+        line_offsets=cumsum([0, *(len(row[5]) for row in rows)]),
         line_function=_column(lines, 0, np.int32), line_number=_column(lines, 1, np.int32),
     ), numbers  # fmt: skip
 
@@ -225,7 +225,7 @@ def _in_time_order(profile: Profile) -> Profile:
     if samples.time is None:
         return profile
     others: list[AnyArray] = [column for column in (samples.tags, samples.cgroup, samples.cpu) if column is not None]
-    order = np.lexsort([*others, samples.value, samples.stack, samples.event, samples.thread, samples.time])
+    order = lexsort([*others, samples.value, samples.stack, samples.event, samples.thread, samples.time])
     return replace(profile, samples=take_rows_of(samples, order))
 
 

@@ -13,7 +13,19 @@ import numpy as np
 from msgspec.structs import replace
 
 from perf2x.base.abi.uapi import EventType
-from perf2x.base.columnar.arrays import I32, I64, U64, AnyArray, Bools, ColumnTable
+from perf2x.base.columnar.arrays import (
+    I32,
+    I64,
+    U64,
+    AnyArray,
+    Bools,
+    ColumnTable,
+    arange,
+    argsort,
+    bincount,
+    cumsum,
+    flatnonzero,
+)
 from perf2x.base.columnar.interner import RaggedInterner
 from perf2x.base.columnar.ragged import Ragged, concatenate
 from perf2x.base.columnar.unique import group_rows
@@ -58,7 +70,7 @@ def traced_samples(recording: Recording, events: set[int]) -> dict[int, Traced]:
         if batch.raw is None or batch.time is None:
             continue
         for event in events:
-            rows = np.flatnonzero((batch.event == event) & (batch.raw.lengths > 0))
+            rows = flatnonzero((batch.event == event) & (batch.raw.lengths > 0))
             if len(rows):
                 parts.setdefault(event, []).append(_rows_of(batch, batch.time, batch.raw, rows))
     return {event: joined(held) for event, held in sorted(parts.items())}
@@ -90,26 +102,26 @@ def recorded_rows(profile: Profile, rows: I64, traced: Traced) -> I64:
     """(rows,) the recorded sample of each row, −1 for none: the n-th of a thread and a time is the n-th there, too."""
     tid = np.append(profile.threads.tid.astype(np.int64)[profile.samples.thread[rows]], traced.tid)
     group = group_rows([tid, np.append(profile.samples.times[rows], traced.time)])[1]
-    is_recorded = np.arange(len(tid)) >= len(rows)
+    is_recorded = arange(len(tid)) >= len(rows)
     pair = group_rows([group, _occurrence(group, is_recorded)])[1]
     recorded = np.full(int(pair.max(initial=-1)) + 1, -1, np.int64)
-    recorded[pair[is_recorded]] = np.arange(len(traced))
+    recorded[pair[is_recorded]] = arange(len(traced))
     return recorded[pair[~is_recorded]]
 
 
 def _occurrence(group: I64, is_recorded: Bools) -> I64:
     """(n,) how many rows of its group and kind stand before each row."""
     first, kind = group_rows([group, is_recorded.astype(np.int64)])
-    order = np.argsort(kind, kind="stable")
-    start = np.cumsum(np.bincount(kind, minlength=len(first))) - np.bincount(kind, minlength=len(first))
+    order = argsort(kind)
+    start = cumsum(bincount(kind, len(first))) - bincount(kind, len(first))
     place = np.empty(len(group), np.int64)
-    place[order] = np.arange(len(group)) - start[kind[order]]
+    place[order] = arange(len(group)) - start[kind[order]]
     return place
 
 
 def octets_at(raw: Ragged, start: I64, size: int) -> AnyArray:
     """(n, size) uint8 of each row from its ``start``; zeros beyond its end."""
-    place = start[:, None] + np.arange(size)
+    place = start[:, None] + arange(size)
     inside = place < raw.lengths[:, None]
     octets = np.append(raw.values, np.uint8(0))[np.where(inside, raw.offsets[:-1, None] + place, len(raw.values))]
     return np.ascontiguousarray(octets.astype(np.uint8))
@@ -117,7 +129,7 @@ def octets_at(raw: Ragged, start: I64, size: int) -> AnyArray:
 
 def numbers_at(raw: Ragged, offset: int, size: int, signed: bool, order: str) -> AnyArray:
     """(n,) int64 or uint64 numbers of 1, 2, 4 or 8 bytes; bytes beyond a row's end are zeros."""
-    octets = octets_at(raw, np.full(len(raw), offset), size)
+    octets = octets_at(raw, np.full(len(raw), offset, np.int64), size)
     values = octets.reshape(-1).view(np.dtype(f"{order}{'i' if signed else 'u'}{size}"))
     return values.astype(np.int64 if signed else np.uint64)
 
@@ -137,7 +149,7 @@ def with_fields(profile: Profile, recording: Recording) -> Profile:
     tables: list[TracepointFields] = []
     base = 0
     for event, traced in traced_samples(recording, set(formats)).items():
-        rows = np.flatnonzero(profile.samples.event == event)
+        rows = flatnonzero(profile.samples.event == event)
         found = recorded_rows(profile, rows, traced)
         fields[rows] = np.where(found >= 0, base + found, -1)
         tables.append(decode_columns(formats[event], traced.raw, recording.session.byte_order))
@@ -165,7 +177,9 @@ def _columns(field: Mapping[str, Any], raw: Ragged, order: str) -> list[FieldCol
         ]
     if size in _NUMBER_SIZES and "[" not in kind:
         return [_number_column(name, kind, numbers_at(raw, offset, size, field["signed"], order))]
-    return [_text_column(name, raw, np.full(len(raw), offset), np.full(len(raw), size), "char" in kind)]
+    return [
+        _text_column(name, raw, np.full(len(raw), offset, np.int64), np.full(len(raw), size, np.int64), "char" in kind)
+    ]
 
 
 def _element_size(field: Mapping[str, Any]) -> int:

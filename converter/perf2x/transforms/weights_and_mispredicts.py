@@ -14,7 +14,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from perf2x.base.abi.uapi import CpuMode, SampleType
-from perf2x.base.columnar.arrays import U8, U64
+from perf2x.base.columnar.arrays import U8, U64, flatnonzero
 from perf2x.base.columnar.ragged import Ragged, row_numbers
 from perf2x.base.errors import SettingError
 from perf2x.model.profile.profile import Profile
@@ -65,7 +65,7 @@ class SampleValues:
 
     def of(self, samples: Samples) -> Samples:
         """Return the samples of events that have the field, with what is wanted of it."""
-        samples = take_rows(samples, np.flatnonzero(self._has[samples.event]))
+        samples = take_rows(samples, flatnonzero(self._has[samples.event]))
         if self.kind == WEIGHT:
             return samples if samples.weight is None else replace(samples, period=_limited(samples.weight))
         return _mispredicted(samples) if self.kind == MISPREDICTS else _accessed(samples)
@@ -95,7 +95,7 @@ def _mispredicted(samples: Samples) -> Samples:
     branches = samples.branches
     if branches is None:
         return take_rows(samples, np.zeros(0, np.int64))
-    wrong = np.flatnonzero(branches.flags & _MISPREDICTED)
+    wrong = flatnonzero(branches.flags & _MISPREDICTED)
     row = row_numbers(np.diff(branches.offsets))[wrong]
     found = take_rows(_without_stacks(samples), row)
     return _placed(replace(found, period=np.ones(len(row), np.uint64)), branches.from_ip[wrong])

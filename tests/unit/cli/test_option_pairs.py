@@ -121,7 +121,7 @@ FORMAT_FLAGS = {
     "pprof_inline": {"pprof"}, "reader": {"pprof"}, "object": {"autofdo", "bolt", "gcov"}, "max_samples": {"pprof"},
     "chrome_style": {"chrome"}, "perfetto_style": {"perfetto"}, "min_duration": {"chrome"}, "max_events": {"chrome"},
     "per_cpu": {"chrome"}, "counters": {"chrome", "firefox"}, "with_pid": {"collapsed"}, "with_tid": {"collapsed"},
-    "annotate_all": {"collapsed"}, "title": {"html", "svg"},
+    "annotate_all": {"collapsed"}, "title": {"html", "svg"}, "columns": {"html"},
 }  # fmt: skip
 
 

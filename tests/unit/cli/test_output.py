@@ -208,6 +208,10 @@ def test_a_closed_pipe_ends_the_command_quietly() -> None:
         RuntimeError("can't start new thread"),
         ImportError("libscipy_openblas64_.so: failed to map segment from shared object"),
         SystemError("error return without exception set"),
+        ValueError("array is too big; `arr.size * arr.dtype.itemsize` is larger than the maximum possible size."),
+        ValueError("Maximum allowed dimension exceeded"),
+        OverflowError("cannot fit 'int' into an index-sized integer"),
+        OverflowError("Python int too large to convert to C ssize_t"),
     ],
     ids=repr,
 )

@@ -84,5 +84,5 @@ def test_stored_samples_are_chosen_already(spe: Path) -> None:
     pytest.importorskip("pyarrow")
     run(spe, "convert", "--no-symbols", "-t", "parquet", "-o", str(spe / "stored"))
     ran = perf2x("top", spe / "stored", "--itrace", "M")
-    assert ran.code == 2 and "--itrace chooses when a recording is added" in ran.said
+    assert ran.code == 2 and "--itrace applies when a recording is added" in ran.said
     assert perf2x("top", spe / "stored", "--event", "memory", "--no-symbols").code == 0

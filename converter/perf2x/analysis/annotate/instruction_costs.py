@@ -13,7 +13,7 @@ from perf2x.analysis.annotate.line_costs import Entries, StackWeights, own_by_lo
 from perf2x.analysis.annotate.listing_options import ListingOptions
 from perf2x.analysis.annotate.object_code import ObjectCode
 from perf2x.analysis.annotate.source_lines import Sources
-from perf2x.base.columnar.arrays import I64, U64
+from perf2x.base.columnar.arrays import I64, U64, searchsorted
 from perf2x.base.columnar.ragged import Ragged, offsets_of, row_numbers
 from perf2x.base.columnar.unique import group_rows, unique
 from perf2x.base.errors import ObjectError
@@ -82,7 +82,7 @@ def _place(
     except ObjectError as error:
         return Place(code, start, (), (), (), locations, np.zeros(len(locations), np.int64), str(error))
     begin = np.array([one.address for one in found], np.uint64) - np.uint64(moved)
-    rows = np.searchsorted(begin, address, "right") - 1
+    rows = searchsorted(begin, address, "right") - 1
     return Place(code, shown, found, _spots(code, begin), _notes(code, found, shown), locations, rows)
 
 

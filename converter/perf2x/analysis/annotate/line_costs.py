@@ -6,7 +6,7 @@ Sums of samples by what stands in their stacks, a column for each measure.
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, Bools
+from perf2x.base.columnar.arrays import I64, Bools, bincount, flatnonzero
 from perf2x.base.columnar.ragged import Ragged, offsets_of, row_numbers
 from perf2x.base.columnar.unique import group_rows, unique, unique_inverse
 from perf2x.model.profile.listings import Measure
@@ -32,7 +32,7 @@ def stack_weights(profile: Profile, measures: tuple[Measure, ...]) -> StackWeigh
     leaf, place = unique_inverse(samples.stack.astype(np.int64))
     weight = np.zeros((len(leaf), len(measures)), np.int64)
     for column, measure in enumerate(measures):
-        rows = np.flatnonzero(samples.event == measure.event)
+        rows = flatnonzero(samples.event == measure.event)
         numbers = samples.count if measure.value == "samples" else samples.value
         np.add.at(weight[:, column], place[rows], numbers[rows])
     held = leaf >= 0
@@ -93,7 +93,7 @@ def entries_of(profile: Profile, frames: LocationFrames, chosen: I64) -> Entries
     locations = profile.locations
     row, offsets = lines_outermost_first(locations)
     function = chosen[frames.of_location.values]
-    held = np.flatnonzero(function >= 0)
+    held = flatnonzero(function >= 0)
     is_innermost = np.zeros(len(row), np.bool_)
     is_innermost[offsets[1:] - 1] = True
     file = np.append(profile.functions.filename, 0)[np.append(locations.line_function, -1)[row[held]]]
@@ -117,7 +117,7 @@ def function_totals(profile: Profile, entries: Entries, stacks: StackWeights, co
 def _sums(profile: Profile, entries: Entries, stacks: StackWeights, kind: I64, count: int) -> tuple[I64, I64]:
     """Self and total of each of ``count`` kinds of entries: (count, measures) each."""
     own = np.zeros((count, stacks.weight.shape[1]), np.int64)
-    mine = np.flatnonzero(entries.is_innermost)
+    mine = flatnonzero(entries.is_innermost)
     np.add.at(own, kind[mine], own_by_location(profile, stacks)[entries.location[mine]])
-    kinds = Ragged(offsets_of(np.bincount(entries.location, minlength=len(profile.locations))), kind)
+    kinds = Ragged(offsets_of(bincount(entries.location, len(profile.locations))), kind)
     return own, total_by_kind(profile, stacks, kinds, count)

@@ -11,7 +11,7 @@ from perf2x.analysis.annotate.listing_options import ListingOptions
 from perf2x.analysis.annotate.source_lines import Sources
 from perf2x.analysis.event_columns import measures_beside
 from perf2x.analysis.totals import Total, totals
-from perf2x.base.columnar.arrays import I64
+from perf2x.base.columnar.arrays import I64, flatnonzero
 from perf2x.base.errors import OptionError
 from perf2x.model.profile.listings import Costs, FunctionListing, LineCost, Listings, Measure, SourceListing
 from perf2x.model.profile.profile import Profile
@@ -53,7 +53,7 @@ def _sources(
     profile: Profile, sums: LineSums, function: int, texts: Sources, entries: "Entries"
 ) -> tuple[SourceListing, ...]:
     """The files that a function has lines in, highest cost first."""
-    rows = np.flatnonzero(sums.function == function)
+    rows = flatnonzero(sums.function == function)
     files = [
         _source(profile, sums, rows[sums.file[rows] == file], texts, entries) for file in np.unique(sums.file[rows])
     ]

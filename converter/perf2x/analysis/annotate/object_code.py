@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from elftools.elf.enums import ENUM_E_MACHINE
 
-from perf2x.base.columnar.arrays import I64, U64
+from perf2x.base.columnar.arrays import I64, U64, argsort, flatnonzero, searchsorted
 from perf2x.base.columnar.ragged import Ragged
 from perf2x.base.errors import ObjectError
 from perf2x.base.files.sysroot import KCORE, host_path, is_file
@@ -156,9 +156,9 @@ class DumpedCode:
 
 def _up_to(address: U64, bounds: U64, numbers: U64) -> tuple[I64, U64]:
     """(n,) how many bounds are not above each address, and the sum of their numbers modulo 2**64."""
-    order = np.argsort(bounds, kind="stable")
-    count = np.searchsorted(bounds[order], address, "right")
-    sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(numbers[order])])
+    order = argsort(bounds)
+    count = searchsorted(bounds[order], address, "right")
+    sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(numbers[order], dtype=np.uint64)])
     return count, sums[count]
 
 
@@ -195,7 +195,7 @@ class ObjectCode:
         if not self._found.files:
             return np.zeros(len(address), np.uint64), np.zeros(len(address), np.uint64)
         start, end = ElfNames(self._found, self._context.diagnostics).extents(address)
-        unknown = np.flatnonzero(end == 0)
+        unknown = flatnonzero(end == 0)
         start[unknown], end[unknown] = _go_extents(self._found, address[unknown])
         return start, end
 

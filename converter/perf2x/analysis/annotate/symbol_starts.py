@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from perf2x.analysis.annotate.object_code import ObjectCode
-from perf2x.base.columnar.arrays import U64
+from perf2x.base.columnar.arrays import U64, argsort
 from perf2x.model.profile.profile import Profile
 from perf2x.symbolizer.mapped_objects import MappedObject, mapped_objects
 from perf2x.symbolizer.object_resolver import ObjectResolver
@@ -34,7 +34,7 @@ def _map_starts(context: Context, mapped: MappedObject, address: U64) -> U64:
     starts = np.zeros(len(address), np.uint64)
     _, table = PerfMapSource(context).file(mapped.pid, address)
     if table is not None:
-        order = np.argsort(address)
+        order = argsort(address)
         row = table.find(address[order])
         known = row >= 0
         starts[order[known]] = table.start[row[known]]

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from perf2x.analysis.diff.noise import Interval, Measured, interval, quantile, share_interval
 from perf2x.analysis.totals import Total, Totals
+from perf2x.base.columnar.arrays import cumsum, flatnonzero
 from perf2x.model.profile.profile import Profile
 from perf2x.transforms.merge_profiles import merge_profiles
 
@@ -158,9 +159,9 @@ def scaled(after: Profile, factors: Sequence[float]) -> Profile:
     samples = after.samples
     value_column, count = samples.value.copy(), samples.count.copy()
     for row, factor in enumerate(factors):
-        held = np.flatnonzero(samples.event == row)
+        held = flatnonzero(samples.event == row)
         for column in (value_column, count):
-            sums = np.rint(np.cumsum(column[held]) * factor).astype(np.int64)
+            sums = np.rint(cumsum(column[held]) * factor).astype(np.int64)
             column[held] = np.diff(sums, prepend=0)
     return replace(after, samples=replace(samples, value=value_column, count=count))
 

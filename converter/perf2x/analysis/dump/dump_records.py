@@ -9,12 +9,12 @@ from itertools import islice
 import numpy as np
 from msgspec import Struct, field
 
+from perf2x.analysis.dump.decoded_records import record_text
 from perf2x.analysis.dump.field_text import event_line, header_line, record_fields, sample_fields
-from perf2x.analysis.dump.kernel_records import record_text
+from perf2x.analysis.dump.plain_records import FIXED_FIELDS, plain_record_text
 from perf2x.analysis.dump.sample_text import sample_lines
-from perf2x.analysis.dump.user_records import FIXED_FIELDS, user_record_text
 from perf2x.base.abi.uapi import RecordType, SampleType
-from perf2x.base.columnar.arrays import I64, Bools
+from perf2x.base.columnar.arrays import I64, Bools, flatnonzero
 from perf2x.base.columnar.unique import rows_by, unique
 from perf2x.base.did_you_mean import did_you_mean
 from perf2x.base.errors import OptionError
@@ -110,7 +110,7 @@ def _block_lines(block: Block, session: SessionBuilder, options: DumpOptions, or
     chosen = _has_chosen_type(block, options)
     texts = _record_texts(block, session, chosen, options.branch_filter)
     combined, types = _combined_sample_type(session.events.events), block.types
-    for row in np.flatnonzero(chosen).tolist():
+    for row in flatnonzero(chosen).tolist():
         found = texts.get(row, _RecordText(": cut short or damaged"))
         if not _is_in_time(found, options):
             continue
@@ -160,16 +160,16 @@ def _record_texts(
     """Decode the chosen records to text, by row; records that describe the session change it, chosen or not."""
     texts: dict[int, _RecordText] = {}
     types, misc = block.types, block.misc
-    for row in np.flatnonzero(np.isin(types, list(SESSION_RECORDS))).tolist():
+    for row in flatnonzero(np.isin(types, list(SESSION_RECORDS))).tolist():
         session.add_record(int(types[row]), int(misc[row]), block.payload(row))
     for kind in unique(types[chosen]).tolist():
-        rows = np.flatnonzero((types == kind) & chosen)
+        rows = flatnonzero((types == kind) & chosen)
         if kind == RecordType.SAMPLE:
             texts |= _sample_texts(block, session, rows, branch_filter)
         elif kind in DECODERS and kind not in FIXED_FIELDS:
             texts |= _sideband_texts(block, session, rows, kind)
         else:
-            texts |= {row: _RecordText(user_record_text(kind, block.payload(row), session)) for row in rows.tolist()}
+            texts |= {row: _RecordText(plain_record_text(kind, block.payload(row), session)) for row in rows.tolist()}
     return texts
 
 
@@ -205,7 +205,7 @@ def _sample_texts(
         event, chosen = events[owner], rows[of_owner]
         layout = sample_layout(event)
         batch, whole, _ = decode_samples(block.only(chosen), owners[of_owner], layout, periods, ~Want(0))
-        for at in np.flatnonzero(whole).tolist():
+        for at in flatnonzero(whole).tolist():
             row = int(chosen[at])
             text, *more = sample_lines(batch, at, event, session, int(misc[row]), branch_filter)
             time = 0 if batch.time is None else int(batch.time[at])

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from perf2x.analysis.dump.kernel_records import record_text
+from perf2x.analysis.dump.decoded_records import record_text
 from perf2x.base.abi.uapi import MISC_CPUMODE_MASK, RecordType
 from perf2x.base.abi.uapi import MISC_SWITCH_OUT as MORE
 from perf2x.base.abi.uapi import MISC_SWITCH_OUT_PREEMPT as PREEMPTED

@@ -3,11 +3,10 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import numpy as np
-
-from perf2x.analysis.dump.kernel_records import chain_lines
+from perf2x.analysis.dump.decoded_records import chain_lines
 from perf2x.base.abi.register_numbers import NAMES
 from perf2x.base.abi.uapi import MISC_CPUMODE_MASK, CallchainContext, EventType, ReadFormat, SampleType
+from perf2x.base.columnar.arrays import flatnonzero
 from perf2x.model.recording.branch_words import (
     PRIVILEGES,
     SPECULATIONS,
@@ -54,7 +53,7 @@ def _branch_lines(batch: Samples, row: int, words: Sequence[str]) -> Iterator[st
     if branches is None:
         return
     begin, end = int(branches.offsets[row]), int(branches.offsets[row + 1])
-    entries = begin + np.flatnonzero(chosen_branches(branches.flags[begin:end], words))
+    entries = begin + flatnonzero(chosen_branches(branches.flags[begin:end], words))
     yield f"... branch stack: nr:{end - begin}" + (f", {len(entries)} shown" if words else "")
     said = branches.flags[entries]
     columns = (branches.from_ip[entries], branches.to_ip[entries], said)

@@ -11,8 +11,8 @@ import numpy as np
 
 from perf2x.analysis.explain.code_coverage import Code, FunctionTable, broken_table
 from perf2x.base.abi.callframe import PointerFormat
-from perf2x.base.columnar.arrays import I64, U64, AnyArray
-from perf2x.base.columnar.unique import rows_by
+from perf2x.base.columnar.arrays import I64, U64, AnyArray, arange
+from perf2x.base.columnar.unique import rows_by, unique_inverse
 from perf2x.base.errors import ObjectError
 from perf2x.binaries.cfi.frame_entries import FrameIndex, FrameSection, index_by_walking, index_from_header
 from perf2x.binaries.cfi.function_rules import debug_frame_index, eh_frame_index
@@ -82,9 +82,9 @@ def _entry_ranges(index: FrameIndex) -> tuple[U64, U64]:
     length, identity = (_read_integers(data, offset + at, 4, section.byte_order) for at in (0, 4))
     narrow = length != 2**32 - 1
     offset, start, identity = offset[narrow], start[narrow], identity[narrow].astype(np.int64)
-    common, which = np.unique(offset + 4 - identity if section.is_eh else identity, return_inverse=True)
+    common, which = unique_inverse(offset + 4 - identity if section.is_eh else identity)
     size = np.zeros(len(offset), np.uint64)
-    for number, rows in islice(rows_by(which.astype(np.int64)), COMMON_ENTRIES_AT_MOST):
+    for number, rows in islice(rows_by(which), COMMON_ENTRIES_AT_MOST):
         width, skip = _width(section, int(common[number]))
         rows = rows[offset[rows] + 8 + skip + 2 * width <= len(data)] if width else rows[:0]
         size[rows] = _read_integers(data, offset[rows] + 8 + skip + width, width, section.byte_order)
@@ -106,7 +106,7 @@ def _read_integers(data: AnyArray, at: I64, width: int, byte_order: str) -> U64:
     """Return (n,) integers of ``width`` bytes at offsets ``at``."""
     if not width:
         return np.zeros(len(at), np.uint64)
-    parts = np.ascontiguousarray(data[at[:, None] + np.arange(width)])
+    parts = np.ascontiguousarray(data[at[:, None] + arange(width)])
     return parts.view(f"{byte_order}u{width}").reshape(-1).astype(np.uint64)
 
 
@@ -141,5 +141,5 @@ def sframe_ranges(elf: ElfObject) -> tuple[U64, U64] | None:
     rows = np.frombuffer(data, layout, count, at)
     start = rows["start"].astype(np.int64).view(np.uint64) + np.uint64(section.address)
     if flags & _FROM_THE_FIELD or version == 3:
-        start = start + np.arange(count).astype(np.uint64) * np.uint64(step) + np.uint64(at)
+        start = start + arange(count).astype(np.uint64) * np.uint64(step) + np.uint64(at)
     return start, start + rows["size"].astype(np.uint64)

@@ -6,7 +6,7 @@ For symbol tables: the functions that they name, and their share of the code.
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import U64
+from perf2x.base.columnar.arrays import U64, argsort, searchsorted, sum_of
 from perf2x.base.errors import ObjectError
 from perf2x.binaries.elf.elf_file import PF_X, ElfObject
 from perf2x.binaries.elf.relocate_module import section_addresses
@@ -28,20 +28,20 @@ class Code(Struct, frozen=True):
     @property
     def size(self) -> int:
         """Bytes of all ranges."""
-        return int((self.end - self.start).sum())
+        return sum_of(self.end - self.start)
 
     def share(self, start: U64, end: U64) -> float:
         """Return the share of the code that ranges (n,) cover together; they may overlap. 0 without code."""
         first, last = union(start, end)
-        ends = np.cumsum(np.append(np.uint64(0), last - first))
-        covered = int((_covered_below(first, ends, self.end) - _covered_below(first, ends, self.start)).sum())
+        ends = np.cumsum(np.append(np.uint64(0), last - first), dtype=np.uint64)
+        covered = sum_of(_covered_below(first, ends, self.end) - _covered_below(first, ends, self.start))
         return covered / self.size if self.size else 0.0
 
 
 def union(start: U64, end: U64) -> tuple[U64, U64]:
     """Merge ranges into sorted ones that do not touch; empty ranges are dropped."""
     kept = end > start
-    order = np.argsort(start[kept], kind="stable")
+    order = argsort(start[kept])
     start, end = start[kept][order], np.maximum.accumulate(end[kept][order])
     first = np.append(True, start[1:] > end[:-1])[: len(start)]
     last = np.append(first[1:], True)[: len(start)]
@@ -50,7 +50,7 @@ def union(start: U64, end: U64) -> tuple[U64, U64]:
 
 def _covered_below(start: U64, ends: U64, address: U64) -> U64:
     """Return (m,) the bytes of ranges below each address; ``ends`` are running sums of their lengths, from 0."""
-    row = np.searchsorted(start, address, "right")
+    row = searchsorted(start, address, "right")
     inside = np.where(row > 0, address - np.append(np.uint64(0), start)[row], np.uint64(0))
     length = np.diff(ends, prepend=np.uint64(0))[row]
     return ends[row] - length + np.minimum(inside, length)
@@ -119,7 +119,7 @@ def _symbol_table(elf: ElfObject, name: str, code: Code) -> FunctionTable | None
     is_function = np.isin(rows.type, (STT_FUNC, STT_GNU_IFUNC))
     start, size = rows.start[is_function], rows.size[is_function]
     distinct = np.unique(start)
-    following = np.append(distinct, distinct[-1:])[np.searchsorted(distinct, start) + 1] if len(start) else start
+    following = np.append(distinct, distinct[-1:])[searchsorted(distinct, start) + 1] if len(start) else start
     end = np.where(size == 0, following, start + size)  # as perf: a symbol without a size reaches to the next one
     return FunctionTable(name, elf.name, len(start), code.share(start, end))
 

@@ -18,7 +18,7 @@ from perf2x.analysis.event_columns import EventColumn, event_columns
 from perf2x.analysis.top_rows import sort_rows
 from perf2x.analysis.totals import Total, Totals, lines_of_frames, totals, weights
 from perf2x.base.abi.uapi import CpuMode
-from perf2x.base.columnar.arrays import I64
+from perf2x.base.columnar.arrays import I64, bincount, cumsum, flatnonzero, lexsort, sum_of
 from perf2x.base.errors import OptionError
 from perf2x.model.profile.frame_tree import expand, folded
 from perf2x.model.profile.profile import Profile, find_event
@@ -56,7 +56,7 @@ def call_tree(profile: Profile, rows: I64, weight: I64) -> CallTree:
 
 def levels(tree: CallTree) -> list[slice]:
     """Return the rows of each depth, outermost first."""
-    ends = np.cumsum(np.bincount(tree.depth)).tolist() if len(tree.depth) else []
+    ends = cumsum(bincount(tree.depth)).tolist() if len(tree.depth) else []
     return [slice(begin, end) for begin, end in zip([0, *ends], ends, strict=False)]
 
 
@@ -76,13 +76,13 @@ def hot_paths(tree: CallTree, least: float, most: int) -> list[HotPath]:
 
     At most ``most``, the costliest first; of equal ones the one further out, then by its place in the tree.
     """
-    whole = int(tree.own.sum())
+    whole = sum_of(tree.own)
     is_hot = (tree.total >= least * whole) & (tree.total > 0)
     goes_on = np.zeros(len(is_hot), np.bool_)
     inner = tree.parent[is_hot & (tree.parent >= 0)]
     goes_on[inner] = True
-    ends = np.flatnonzero(is_hot & ~goes_on)
-    ends = ends[np.lexsort((ends, tree.depth[ends], -tree.total[ends]))][:most]
+    ends = flatnonzero(is_hot & ~goes_on)
+    ends = ends[lexsort((ends, tree.depth[ends], -tree.total[ends]))][:most]
     return [HotPath(_path(tree, row), int(tree.own[row]), int(tree.total[row])) for row in ends.tolist()]
 
 
@@ -121,7 +121,7 @@ def callers_of(tree: CallTree, functions: Sequence[tuple[str, str]]) -> dict[tup
     for level in levels(tree)[1:]:
         parent = tree.parent[level]
         above[level] = above[parent] | bit[parent]
-    outermost = np.flatnonzero((bit != 0) & (bit & above == 0) & (tree.total > 0))
+    outermost = flatnonzero((bit != 0) & (bit & above == 0) & (tree.total > 0))
     sums: dict[tuple[int, int], int] = {}
     caller = np.where(tree.parent >= 0, tree.line[tree.parent], -1)[outermost]
     columns = (tree.line[outermost], caller, tree.total[outermost])
@@ -167,8 +167,8 @@ def report_tables(profile: Profile, value: str, rows: int, columns: Sequence[str
     wanted = list(dict.fromkeys((row.name, row.object) for row in [*by_self, *by_total]))[:MOST]
     return ReportTables(
         found, by_self, by_total, objects, threads, callers_of(tree, wanted), hot_paths(tree, _LEAST_OF_PATH, rows),
-        int(weight[_in_kernel(profile, held)].sum()),
-        int(weight[profile.threads.pid[profile.samples.thread[held]] == 0].sum()),
+        sum_of(weight[_in_kernel(profile, held)]),
+        sum_of(weight[profile.threads.pid[profile.samples.thread[held]] == 0]),
         beside,
     )  # fmt: skip
 
@@ -183,7 +183,7 @@ def callers_by_name(profile: Profile, function: str) -> dict[tuple[str, str], li
 
 def _samples(profile: Profile, value: str) -> tuple[I64, I64]:
     """Rows of the event to see first, and their weights."""
-    held = np.flatnonzero(profile.samples.event == find_event(profile, None))
+    held = flatnonzero(profile.samples.event == find_event(profile, None))
     return held, weights(profile, value)[held]
 
 
@@ -195,7 +195,7 @@ def _first(rows: Sequence[Total], sort: str, most: int) -> list[Total]:
 def _in_kernel(profile: Profile, rows: I64) -> I64:
     """Places among ``rows`` whose innermost frame is the kernel's."""
     stack = profile.samples.stack[rows]
-    held = np.flatnonzero(stack >= 0)
+    held = flatnonzero(stack >= 0)
     mode = profile.locations.mode[profile.stacks.location[stack[held]]]
     found: I64 = held[mode == int(CpuMode.KERNEL)]
     return found

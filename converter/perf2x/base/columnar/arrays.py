@@ -4,7 +4,7 @@ Growable columns get longer at their end, batch by batch, at a cost that does no
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Any, TypeVar, dataclass_transform, get_args
+from typing import Any, Literal, TypeVar, dataclass_transform, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -44,7 +44,7 @@ class SampleTable(ColumnTable):
 
     def _column(self, name: str, absent: np.generic) -> AnyArray:
         column = getattr(self, name)
-        return np.full(len(self), absent) if column is None else column
+        return np.full(len(self), absent, absent.dtype) if column is None else column
 
 
 Table = TypeVar("Table", bound=Struct)
@@ -74,6 +74,61 @@ def no_rows(kind: type[Table]) -> Table:
 def row_slices(count: int, at_once: int) -> Iterator[slice]:
     """Yield runs of rows that are worked on together, the last one as long as it is."""
     return (slice(start, min(start + at_once, count)) for start in range(0, count, at_once))
+
+
+def as_intp(rows: npt.ArrayLike) -> npt.NDArray[np.intp]:
+    """Return whole numbers in the machine's width, which is what numpy wants of indices and counts."""
+    return np.asarray(rows, np.intp)
+
+
+def take(values: npt.NDArray[Number], rows: AnyArray, mode: Literal["raise", "clip"] = "raise") -> npt.NDArray[Number]:
+    """Return the values of rows: numpy's take, of indices of any width."""
+    return values.take(as_intp(rows), mode=mode)
+
+
+def repeat(values: npt.ArrayLike, counts: npt.ArrayLike) -> AnyArray:
+    """Return each value as often as its count says."""
+    return np.repeat(values, as_intp(counts))
+
+
+def bincount(values: AnyArray, at_least: int = 0) -> I64:
+    """(``at_least`` or more,) how often each number from 0 on occurs."""
+    return np.bincount(as_intp(values), minlength=at_least).astype(np.int64, copy=False)
+
+
+def arange(*bounds: int) -> I64:
+    """Return 0 to ``bounds`` − 1, or what lies between two bounds, by steps."""
+    return np.arange(*bounds, dtype=np.int64)
+
+
+def flatnonzero(values: AnyArray) -> I64:
+    """Return the rows, rising, where a value is not 0."""
+    return values.ravel().nonzero()[0].astype(np.int64, copy=False)
+
+
+def searchsorted(values: AnyArray, wanted: npt.ArrayLike, side: Literal["left", "right"] = "left") -> I64:
+    """(wanted,) the place in rising values that each one would be put at."""
+    return values.searchsorted(wanted, side).astype(np.int64, copy=False)
+
+
+def argsort(values: AnyArray) -> I64:
+    """(n,) the stable order of values."""
+    return values.argsort(kind="stable").astype(np.int64, copy=False)
+
+
+def lexsort(columns: Sequence[AnyArray]) -> I64:
+    """(n,) the stable order of rows by their columns, the last one leading."""
+    return np.lexsort(columns).astype(np.int64, copy=False)
+
+
+def cumsum(values: npt.ArrayLike) -> I64:
+    """(n,) the sum of each value and all before it."""
+    return np.cumsum(values, dtype=np.int64)
+
+
+def sum_of(values: AnyArray) -> int:
+    """Return the sum of whole numbers or truths."""
+    return int(values.sum(dtype=np.uint64 if values.dtype.kind == "u" else np.int64))
 
 
 def begins_run(*columns: AnyArray) -> Bools:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I64, U8, U64, Bools, GrowableColumns
+from perf2x.base.columnar.arrays import I64, U8, U64, Bools, GrowableColumns, arange, flatnonzero
 from perf2x.base.columnar.hashing import digests
 
 _HALF = np.uint64(32)
@@ -59,7 +59,7 @@ class HashIndex:
         """
         self._reserve(len(hashes))
         numbers = np.empty(len(hashes), np.int64)
-        left, (slot, step) = np.arange(len(hashes)), self._walks(hashes)
+        left, (slot, step) = arange(len(hashes)), self._walks(hashes)
         cost = np.zeros(len(hashes), np.uint8)
         while len(left):  # more than once only where hashes collide
             if self._walk(left, hashes, slot, step, cost, numbers, add):
@@ -68,7 +68,7 @@ class HashIndex:
             slot[wrong] = self._on(slot[wrong], step[wrong])
             cost[wrong] += _MISTAKEN
             left = wrong[cost[wrong] < _FAR]
-        far = np.flatnonzero(cost >= _FAR)
+        far = flatnonzero(cost >= _FAR)
         if len(far):
             numbers[far] = self._number_far(far, hashes, add, asked)
         return numbers
@@ -87,13 +87,13 @@ class HashIndex:
             held = self._slots[at]
             numbers[left] = known = (held & _LOW).view(np.int64) - 1
             settled = (held >> _HALF == hashes[left] >> _HALF) & (known >= 0)
-            free = np.flatnonzero(known < 0)
+            free = flatnonzero(known < 0)
             if len(free):
                 won = free[self._claim(left[free], at[free], hashes)]
-                numbers[left[won]] = np.arange(len(self) - len(won), len(self))
+                numbers[left[won]] = arange(len(self) - len(won), len(self))
                 settled[won] = True
                 add(left[won])
-            rest = np.flatnonzero(~settled)
+            rest = flatnonzero(~settled)
             # those that another one was quicker than look at the same slot again: it may be their equal
             on = rest[known[rest] >= 0]
             slot[left[on]] = self._on(at[on], step[left[on]])
@@ -107,7 +107,7 @@ class HashIndex:
     def _claim(self, rows: I64, slot: I64, hashes: U64) -> I64:
         """Give each free slot to one of the rows that ask for it; returns which of them, numbered in this order."""
         self._slots[slot] = rows.view(np.uint64)
-        won = np.flatnonzero(self._slots[slot] == rows.view(np.uint64))
+        won = flatnonzero(self._slots[slot] == rows.view(np.uint64))
         first = len(self)
         self._hashes.extend(hashes[rows[won]])
         self._slots[slot[won]] = self._entries(first)
@@ -147,10 +147,10 @@ class HashIndex:
         cost = np.zeros(len(entries), np.uint8)
         while len(entries):
             self.probes += len(entries)
-            free = np.flatnonzero(self._slots[slot] == 0)
+            free = flatnonzero(self._slots[slot] == 0)
             self._slots[slot[free]] = entries[free]
             held = self._slots[slot]
-            left = np.flatnonzero(held != entries)
+            left = flatnonzero(held != entries)
             is_alike = held[left] >> _HALF == entries[left] >> _HALF
             entries, slot, step = entries[left], self._on(slot[left], step[left]), step[left]
             cost = cost[left] + np.where(is_alike, _MISTAKEN, _MOVED)

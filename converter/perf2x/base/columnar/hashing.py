@@ -16,7 +16,7 @@ from functools import cache
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, U64, AnyArray
+from perf2x.base.columnar.arrays import I64, U64, AnyArray, as_intp, flatnonzero, sum_of
 from perf2x.base.columnar.ragged import end_to_end, offsets_of, row_batches
 
 
@@ -109,7 +109,7 @@ def hash_rows(words: AnyArray, starts: I64, lengths: I64) -> U64:
     Long rows can be made to collide whatever r is (two words in the order of the Thue–Morse sequence, and thousands of
     them); who looks rows up by their hash has to bear with that.
     """
-    if int(lengths.sum()) > _WORDS_AT_ONCE and len(lengths) > 1:
+    if sum_of(lengths) > _WORDS_AT_ONCE and len(lengths) > 1:
         runs = row_batches(lengths, _WORDS_AT_ONCE)
         return np.concatenate([_hash_rows(words, starts[run], lengths[run]) for run in runs])
     return _hash_rows(words, starts, lengths)
@@ -134,10 +134,10 @@ def _hash_rows(words: AnyArray, starts: I64, lengths: I64) -> U64:
     powers, inverses = _powers(_weights.place, max(len(laid), _WORDS_AT_ONCE).bit_length())
     laid *= powers[: len(laid)]
     hashes = lengths.astype(np.uint64)
-    filled = np.flatnonzero(lengths)
+    filled = flatnonzero(lengths)
     if len(filled):
         begins = offsets_of(lengths)[filled]
-        hashes[filled] += np.add.reduceat(laid, begins) * inverses[begins]
+        hashes[filled] += np.add.reduceat(laid, as_intp(begins)) * inverses[begins]
     return mix(hashes)
 
 

@@ -4,34 +4,41 @@ The docstring of `perf2x.base.columnar.unique` says when an interner is the righ
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import repeat
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from perf2x.base.columnar.arrays import I32, I64, U64, AnyArray, Bools, GrowableColumns
+from perf2x.base.columnar.arrays import I32, I64, U64, AnyArray, Bools, GrowableColumns, flatnonzero, searchsorted
 from perf2x.base.columnar.hash_index import HashIndex
 from perf2x.base.columnar.hashing import hash_columns, hash_rows
 from perf2x.base.columnar.ragged import Ragged, end_to_end, offsets_of
 from perf2x.base.columnar.unique import group_rows
 
+T = TypeVar("T", str, bytes)
 
-class StringInterner:
+
+class TextInterner(dict[T, int]):
+    """Numbers of texts, from 0 in the order in which they are first asked for."""
+
+    def __missing__(self, text: T) -> int:
+        self[text] = number = len(self)
+        return number
+
+    def add_all(self, texts: Iterable[T]) -> I32:
+        """(n,) int32: the numbers of many texts."""
+        return np.fromiter(map(self.__getitem__, texts), np.int32)
+
+    def table(self) -> list[T]:
+        """All texts in the order of their numbers."""
+        return list(self)
+
+
+class StringInterner(TextInterner[str]):
     """A string table; index 0 is the empty string."""
 
     def __init__(self) -> None:
-        self._index: dict[str, int] = {"": 0}
-
-    def add(self, text: str) -> int:
-        """The index of ``text``, new or known."""
-        return self._index.setdefault(text, len(self._index))
-
-    def add_all(self, texts: Iterable[str]) -> I32:
-        """(n,) int32: the indices of many strings."""
-        return np.fromiter((self.add(text) for text in texts), np.int32)
-
-    def table(self) -> list[str]:
-        """All strings in the order of their indices."""
-        return list(self._index)
+        super().__init__({"": 0})
 
 
 def _columns_equal(columns: Sequence[U64 | I64], rows: I64, others: Sequence[U64 | I64], other_rows: I64) -> Bools:
@@ -146,12 +153,12 @@ def rows_equal(
     """(n,) bool: whether each row of one store equals its partner of another."""
     same: Bools = lengths == other_lengths
     if not same.all():
-        rows = np.flatnonzero(same)
+        rows = flatnonzero(same)
         same[rows] = rows_equal(words, starts[rows], lengths[rows], others, other_starts[rows], lengths[rows])
         return same
     unlike = end_to_end(words, starts, lengths) != end_to_end(others, other_starts, lengths)
     if unlike.any():  # hardly ever: the hashes are equal
-        same[np.searchsorted(offsets_of(lengths), np.flatnonzero(unlike), "right") - 1] = False
+        same[searchsorted(offsets_of(lengths), flatnonzero(unlike), "right") - 1] = False
     return same
 
 
@@ -169,7 +176,7 @@ def prefix_tree(rows: Ragged, innermost_first: bool = False) -> tuple[I32, I32, 
     first, step = (rows.offsets[1:] - 1, -1) if innermost_first else (rows.offsets[:-1], 1)
     leaf = np.full(len(rows), -1, np.int64)
     parents, items = [np.zeros(0, np.int32)], [np.zeros(0, np.int32)]
-    active = np.flatnonzero(lengths > 0)
+    active = flatnonzero(lengths > 0)
     depth = total = 0
     while len(active):
         parent, item = leaf[active], rows.values[first[active] + step * depth].astype(np.int64)

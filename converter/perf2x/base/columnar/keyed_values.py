@@ -9,8 +9,8 @@ Range queries over times that belong to keys, such as a thread's records or a pr
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I32, I64, U64, Bools
-from perf2x.base.columnar.unique import unique
+from perf2x.base.columnar.arrays import I32, I64, U64, Bools, arange, argsort, flatnonzero, searchsorted, take
+from perf2x.base.columnar.unique import unique, unique_inverse
 
 _NOTHING = -(1 << 62)
 _DENSE_LIMIT = 1 << 23
@@ -22,8 +22,8 @@ class KeyedValues:
 
     def __init__(self, key: I64, rank: I64, value: I64) -> None:
         self._keys = unique(key)
-        packed = np.searchsorted(self._keys, key).astype(np.int64) << 32 | rank
-        order = np.argsort(packed, kind="stable")
+        packed = searchsorted(self._keys, key) << 32 | rank
+        order = argsort(packed)
         # a sentinel in front, for keys without a value
         self._packed = np.append(np.int64(_NOTHING), packed[order])
         self._values = np.append(np.int64(-1), value[order])
@@ -32,19 +32,19 @@ class KeyedValues:
     def at(self, key: I64, rank: I64) -> I64:
         """(n,) int64: the value in force for each key at each rank, −1 where none is set yet."""
         number = self._key_numbers(key)
-        index = np.searchsorted(self._packed, number << 32 | rank, "right") - 1
-        return np.where(self._packed.take(index) >> 32 == number, self._values.take(index), -1)
+        index = searchsorted(self._packed, number << 32 | rank, "right") - 1
+        return np.where(take(self._packed, index) >> 32 == number, take(self._values, index), -1)
 
     def of(self, key: int, rank: I64) -> I64:
         """(n,) int64: ``at`` for one key."""
-        number = int(self._key_numbers(np.array([key]))[0])
-        low, high = np.searchsorted(self._packed, [number << 32, (number + 1) << 32]).tolist()
+        number = int(self._key_numbers(np.array([key], np.int64))[0])
+        low, high = searchsorted(self._packed, [number << 32, (number + 1) << 32]).tolist()
         values, packed = np.append(np.int64(-1), self._values[low:high]), self._packed[low:high]
-        ends = np.array([rank.min(initial=0), rank.max(initial=0)]) | number << 32
-        first, last = np.searchsorted(packed, ends, "right").tolist()
+        ends = np.array([rank.min(initial=0), rank.max(initial=0)], np.int64) | number << 32
+        first, last = searchsorted(packed, ends, "right").tolist()
         if first == last:  # nothing was set in between, as for most of a recording
-            return np.full(len(rank), values[first])
-        return values.take(np.searchsorted(packed, number << 32 | rank, "right"))
+            return np.full(len(rank), values[first], np.int64)
+        return take(values, searchsorted(packed, number << 32 | rank, "right"))
 
     def _dense_numbers(self) -> I64 | None:
         """Table of numbers by key, with a −1 before the first and after the last key."""
@@ -52,17 +52,17 @@ class KeyedValues:
             return None
         low = int(self._keys[0]) - 1
         table = np.full(int(self._keys[-1]) - low + 2, -1, np.int64)
-        table[self._keys - low] = np.arange(len(self._keys))
+        table[self._keys - low] = arange(len(self._keys))
         return table
 
     def _key_numbers(self, key: I64) -> I64:
         """(n,) number of each key among the known ones, −1 for unknown keys."""
         if self._number_table is not None:
-            number: I64 = self._number_table.take(key - (self._keys[0] - 1), mode="clip")
+            number: I64 = take(self._number_table, key - (self._keys[0] - 1), mode="clip")
             return number
         if not len(self._keys):
             return np.full(len(key), -1, np.int64)
-        number = np.minimum(np.searchsorted(self._keys, key), len(self._keys) - 1).astype(np.int64)
+        number = np.minimum(searchsorted(self._keys, key), len(self._keys) - 1).astype(np.int64)
         return np.where(self._keys[number] == key, number, -1)
 
 
@@ -73,10 +73,10 @@ class KeyedTimes:
     """Index of ``key`` (n,) int32 and ``time`` (n,) uint64, given in any order."""
 
     def __init__(self, key: I32, time: U64) -> None:
-        self._keys, rank = np.unique(key, return_inverse=True)
-        self._times, slot = np.unique(time, return_inverse=True)
+        self._keys, rank = unique_inverse(key)
+        self._times, slot = unique_inverse(time)
         # (n,) rising: index of the key and of the time, packed
-        self._packed = np.sort(rank.reshape(-1).astype(np.int64) * (len(self._times) + 1) + slot.reshape(-1))
+        self._packed = np.sort(rank * (len(self._times) + 1) + slot)
 
     def between(self, key: I32, low: U64, high: U64) -> Bools:
         """(n,) bool: whether a time of each key lies in low … high, inclusive."""
@@ -85,9 +85,9 @@ class KeyedTimes:
 
     def after(self, key: I32, time: U64) -> U64:
         """(n,) uint64: the first time of each key after ``time``, FOREVER for none."""
-        begin, end = self._span(key, time + np.uint64(1), np.full(len(time), FOREVER))
-        found = np.full(len(key), FOREVER)
-        some = np.flatnonzero(end > begin)
+        begin, end = self._span(key, time + np.uint64(1), np.full(len(time), FOREVER, np.uint64))
+        found = np.full(len(key), FOREVER, np.uint64)
+        some = flatnonzero(end > begin)
         found[some] = self._times[self._packed[begin[some]] % (len(self._times) + 1)]
         return found
 
@@ -95,10 +95,10 @@ class KeyedTimes:
         if not len(self._keys):
             nothing = np.zeros(len(key), np.int64)
             return nothing, nothing
-        rank = np.minimum(np.searchsorted(self._keys, key), len(self._keys) - 1)
+        rank = np.minimum(searchsorted(self._keys, key), len(self._keys) - 1)
         base = rank * (len(self._times) + 1)
-        begin = np.searchsorted(self._packed, base + np.searchsorted(self._times, low))
-        end = np.searchsorted(self._packed, base + np.searchsorted(self._times, high, "right"))
+        begin = searchsorted(self._packed, base + searchsorted(self._times, low))
+        end = searchsorted(self._packed, base + searchsorted(self._times, high, "right"))
         return begin, np.where(self._keys[rank] == key, end, begin)
 
 

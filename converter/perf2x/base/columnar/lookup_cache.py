@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I64, U64, Bools
+from perf2x.base.columnar.arrays import I64, U64, Bools, flatnonzero, take
 from perf2x.base.columnar.hashing import weights
 from perf2x.base.columnar.unique import group_rows
 
@@ -61,16 +61,16 @@ class LookupCache:
             self._reserve(len(columns[0]))
         hashes = self._hashes(columns)
         slot = self._slots(hashes)
-        answers = self._answers.take(slot)
-        rows = np.flatnonzero(self._unlike(slot, columns))
+        answers = take(self._answers, slot)
+        rows = flatnonzero(self._unlike(slot, columns))
         if len(rows):
             mine, choices = (
                 [column[rows] for column in columns],
                 [slot[rows], self._slots(self._once_more(hashes[rows]))],
             )
             is_known = ~self._unlike(choices[1], mine)
-            answers[rows[is_known]] = self._answers.take(choices[1][is_known])
-            self._learn_all(find, rows, mine, choices, np.flatnonzero(~is_known), answers)
+            answers[rows[is_known]] = take(self._answers, choices[1][is_known])
+            self._learn_all(find, rows, mine, choices, flatnonzero(~is_known), answers)
         return answers
 
     def _learn_all(
@@ -84,8 +84,8 @@ class LookupCache:
             self._turn ^= 1
             slot = choices[self._turn]
             self._learn(find, rows, slot, mine)
-            answers[rows] = self._answers.take(slot)
-            left = np.flatnonzero(self._unlike(slot, mine))
+            answers[rows] = take(self._answers, slot)
+            left = flatnonzero(self._unlike(slot, mine))
         if len(left):
             first, kind = group_rows([column[left] for column in mine])
             answers[rows[left]] = find(rows[left[first]])[kind]
@@ -93,16 +93,16 @@ class LookupCache:
     def _learn(self, find: Callable[[I64], I64], rows: I64, slot: I64, columns: Sequence[I64]) -> None:
         """Find the answer of one row for each slot."""
         self._claims[slot] = rows
-        chosen = np.flatnonzero(self._claims.take(slot) == rows)
+        chosen = flatnonzero(take(self._claims, slot) == rows)
         found, slot = find(rows[chosen]), slot[chosen]
         for held, column in zip(self._keys, columns, strict=True):
             held[slot] = column[chosen]
         self._answers[slot] = found
 
     def _unlike(self, slot: I64, columns: Sequence[I64]) -> Bools:
-        unlike: Bools = self._keys[0].take(slot) != columns[0]
+        unlike: Bools = take(self._keys[0], slot) != columns[0]
         for held, column in zip(self._keys[1:], columns[1:], strict=True):
-            unlike |= held.take(slot) != column
+            unlike |= take(held, slot) != column
         return unlike
 
     def _hashes(self, columns: Sequence[I64]) -> U64:
@@ -141,7 +141,7 @@ class RecentLookups:
     def answers(self, find: Callable[[I64], I64], *columns: I64) -> I64:
         """(n,) int64: the answer to each row; ``find(rows)`` is asked for those that are not held."""
         result, is_held = self.held(*columns)
-        missed = np.flatnonzero(~is_held)
+        missed = flatnonzero(~is_held)
         if len(missed):
             result[missed] = found = find(missed)
             self.learn(found, *(column[missed] for column in columns))
@@ -150,10 +150,10 @@ class RecentLookups:
     def held(self, *columns: I64) -> tuple[I64, Bools]:
         """(n,) answers, and for which rows they are held; the others mean nothing."""
         slot = self._slots(columns)
-        is_held: Bools = self._keys[0].take(slot) == columns[0]
+        is_held: Bools = take(self._keys[0], slot) == columns[0]
         for held, column in zip(self._keys[1:], columns[1:], strict=True):
-            is_held &= held.take(slot) == column
-        return self._answers.take(slot), is_held
+            is_held &= take(held, slot) == column
+        return take(self._answers, slot), is_held
 
     def learn(self, answers: I64, *columns: I64) -> None:
         """Hold answers (n,); of rows that want one slot the last stays, in every column."""

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I32, I64, AnyArray, Table
+from perf2x.base.columnar.arrays import I32, I64, AnyArray, Table, arange, argsort, cumsum, repeat, searchsorted, take
 
 
 class Ragged(Struct, frozen=True):
@@ -82,7 +82,7 @@ class SharedRows(Struct, frozen=True):
 def offsets_of(lengths: AnyArray) -> I64:
     """Return the offsets (n + 1,) of lengths (n,): 3 0 2 becomes 0 3 3 5."""
     offsets = np.zeros(len(lengths) + 1, np.int64)
-    np.cumsum(lengths, out=offsets[1:])
+    np.cumsum(lengths, dtype=np.int64, out=offsets[1:])
     return offsets
 
 
@@ -95,16 +95,16 @@ def ranges(starts: I64, lengths: I64) -> I64:
         result   10 11 12 40 41
     """
     offsets = offsets_of(lengths)
-    result: I64 = np.repeat(starts - offsets[:-1], lengths)
+    result: I64 = repeat(starts - offsets[:-1], lengths)
     counting = _counting()
-    result += counting[: len(result)] if len(result) <= len(counting) else np.arange(len(result))
+    result += counting[: len(result)] if len(result) <= len(counting) else arange(len(result))
     return result
 
 
 @cache
 def _counting() -> I64:
     """Return 0, 1, 2, … as far as most callers need it."""
-    return np.arange(1 << 18)
+    return arange(1 << 18)
 
 
 def end_to_end(values: AnyArray, starts: I64, lengths: I64) -> AnyArray:
@@ -112,12 +112,12 @@ def end_to_end(values: AnyArray, starts: I64, lengths: I64) -> AnyArray:
     ends = starts + lengths
     if len(starts) and np.array_equal(ends[:-1], starts[1:]):
         return values[starts[0] : ends[-1]]
-    return values.take(ranges(starts, lengths))
+    return take(values, ranges(starts, lengths))
 
 
 def row_numbers(lengths: I64) -> I64:
     """Return the row that each value belongs to: lengths 3 0 2 become 0 0 0 2 2."""
-    return np.repeat(np.arange(len(lengths), dtype=np.int64), lengths)
+    return repeat(arange(len(lengths)), lengths)
 
 
 def row_batches(lengths: I64, limit: int) -> Iterator[I64]:
@@ -128,15 +128,15 @@ def row_batches(lengths: I64, limit: int) -> Iterator[I64]:
         lengths   2 3 4 0 9      limit 8, where a row counts one more than its length
         runs      0 1 | 2 3 | 4
     """
-    ends = np.cumsum(lengths + 1)
-    cuts = np.searchsorted(ends, np.arange(limit, ends[-1], limit), "right") if len(ends) else np.zeros(0, np.int64)
+    ends = cumsum(lengths + 1)
+    cuts = searchsorted(ends, arange(limit, ends[-1], limit), "right") if len(ends) else np.zeros(0, np.int64)
     bounds = sorted({0, *cuts.tolist(), len(lengths)})
-    return (np.arange(first, last) for first, last in pairwise(bounds))
+    return (arange(first, last) for first, last in pairwise(bounds))
 
 
 def argsort_small(numbers: I64) -> I64:
     """Return the stable order of small numbers from 0 on (lengths, depths); numpy sorts 16-bit numbers by radix."""
-    return np.argsort(numbers.astype(np.uint16) if numbers.max(initial=0) < 1 << 16 else numbers, kind="stable")
+    return argsort(numbers.astype(np.uint16) if numbers.max(initial=0) < 1 << 16 else numbers)
 
 
 def concatenate(parts: Sequence[Ragged], dtype: Any = np.uint64) -> Ragged:
@@ -154,7 +154,7 @@ def join_columns(parts: Sequence[Any]) -> Any:
     if isinstance(parts[0], Ragged):
         return concatenate(parts, parts[0].values.dtype)
     if isinstance(parts[0], SharedRows):
-        begins = offsets_of(np.array([len(part.table) for part in parts]))[:-1]
+        begins = offsets_of(np.array([len(part.table) for part in parts], np.int64))[:-1]
         numbers = [part.number + begin for part, begin in zip(parts, begins, strict=True)]
         return SharedRows(np.concatenate(numbers).astype(np.int32), concatenate([part.table for part in parts]))
     return np.concatenate(parts)

@@ -5,7 +5,7 @@ Eight letters are read as one 64-bit number, and all numbers of a column decoded
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I64, U64, Bools, begins_run
+from perf2x.base.columnar.arrays import I64, U64, Bools, begins_run, cumsum, flatnonzero
 
 WORD = 8
 _ONES = 0x0101010101010101
@@ -32,7 +32,7 @@ def hex_numbers(text: bytes, at: I64, width: int) -> tuple[U64, Bools]:
         # the upper digits of addresses are mostly those of the row before
         is_new = begins_run(letters)
         digits_of, is_hex = _decoded(letters[is_new], digits)
-        row = np.cumsum(is_new) - 1
+        row = cumsum(is_new) - 1
         value = value << np.uint64(4 * digits) | digits_of[row]
         valid &= is_hex[row]
     return value, valid
@@ -67,7 +67,7 @@ def differs_from_previous(text: bytes, start: I64, end: I64) -> Bools:
     text = text + b"\0" * WORD
     length = end - start
     is_new = begins_run(length)
-    todo, at = np.flatnonzero(~is_new), 0
+    todo, at = flatnonzero(~is_new), 0
     while len(todo := todo[length[todo] > at]):
         # of the last word, as many bytes as belong to it
         unused = (np.uint64(8) * np.maximum(WORD - (length[todo] - at), 0).astype(np.uint64)) & np.uint64(63)

@@ -25,7 +25,22 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from perf2x.base.columnar.arrays import I64, U64, AnyArray, Bools, Number, begins_run, row_slices
+from perf2x.base.columnar.arrays import (
+    I64,
+    U64,
+    AnyArray,
+    Bools,
+    Number,
+    arange,
+    as_intp,
+    begins_run,
+    bincount,
+    cumsum,
+    flatnonzero,
+    lexsort,
+    row_slices,
+    take,
+)
 
 FEW = 256
 """Up to this many rows np.lexsort is quicker than packing them: a numpy call costs more than what it does."""
@@ -102,12 +117,12 @@ def sorted_runs(columns: Sequence[AnyArray]) -> tuple[I64, I64]:
     `group_rows` in half of the memory, for sums of millions of rows: np.add.reduceat sums the runs.
     """
     order, is_new = _order_and_news(columns)
-    return order, np.flatnonzero(is_new)
+    return order, flatnonzero(is_new)
 
 
 def sum_runs(values: AnyArray, order: I64, begins: I64) -> I64:
     """(groups,) the sum of each run of `sorted_runs`."""
-    sums: I64 = np.add.reduceat(values.take(order), begins, dtype=np.int64)
+    sums: I64 = np.add.reduceat(take(values, order), as_intp(begins), dtype=np.int64)
     return sums
 
 
@@ -118,10 +133,10 @@ def rows_by(values: npt.NDArray[Number]) -> Iterator[tuple[int, I64]]:
     """
     distinct, place = unique_inverse(values)
     if len(distinct) <= 1:
-        yield from ((number, np.arange(len(values))) for number in distinct.tolist())
+        yield from ((number, arange(len(values))) for number in distinct.tolist())
         return
     rows = argsort_rows([place])
-    ends = np.cumsum(np.bincount(place))
+    ends = cumsum(bincount(place))
     for number, begin, end in zip(distinct.tolist(), [0, *ends.tolist()], ends.tolist(), strict=False):
         yield number, rows[begin:end]
 
@@ -142,7 +157,7 @@ def argsort_rows(columns: Sequence[AnyArray]) -> I64:
 
 def _places(is_new: Bools) -> I64:
     """(n,) the place of each sorted value among the distinct ones."""
-    places: I64 = np.cumsum(is_new, dtype=np.int64)
+    places: I64 = cumsum(is_new)
     places -= 1  # in place: these are columns of all addresses of a file
     return places
 
@@ -160,7 +175,7 @@ def _marked_inverse(values: I64, reach: int) -> tuple[I64, I64]:
     rank = np.cumsum(is_used, dtype=np.int32 if reach < 1 << 31 else np.int64)  # eight for each value
     place = rank[values].astype(np.int64)
     place -= 1
-    return np.flatnonzero(is_used), place
+    return flatnonzero(is_used), place
 
 
 def _order_and_news(columns: Sequence[AnyArray]) -> tuple[I64, Bools]:
@@ -216,7 +231,7 @@ def _above(column: AnyArray, least: AnyArray) -> U64:
 
 def _order_few(columns: Sequence[AnyArray]) -> tuple[I64, Bools]:
     """`_order_and_news` of few rows, column by column."""
-    order = np.lexsort(columns[::-1])
+    order = lexsort(columns[::-1])
     return order, begins_run(*(column[order] for column in columns))
 
 
@@ -224,7 +239,7 @@ def _break_ties(columns: Sequence[AnyArray], order: I64, is_new: Bools) -> None:
     """Order runs of rows that are equal so far by further columns."""
     is_tied = ~is_new
     is_tied[:-1] |= is_tied[1:]
-    at = np.flatnonzero(is_tied)
-    run, rows = np.cumsum(is_new)[at], order[at]
+    at = flatnonzero(is_tied)
+    run, rows = cumsum(is_new)[at], order[at]
     order_of_tied, is_new[at] = _order_and_news([run, *(column[rows] for column in columns)])
     order[at] = rows[order_of_tied]

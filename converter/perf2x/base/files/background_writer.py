@@ -14,18 +14,19 @@ _LEVEL = 6
 class BackgroundWriter(io.BufferedIOBase):
     """A writer that hands chunks to a thread, which writes them to ``out``; errors of ``out`` are raised here.
 
-    ``out`` stays open. Use it as a context manager: the thread always ends with it.
+    ``out`` stays open. Use it as a context manager: the thread always ends with it. Where no thread can start, as in a
+    browser or without memory for its stack, chunks are written at once.
     """
 
     def __init__(self, out: BinaryIO) -> None:
+        self._sink = self._sink_for(_FailsOnce(out))
         self._chunks: queue.Queue[bytes | memoryview | None] = queue.Queue(_MAX_QUEUED)
         self._error: OSError | MemoryError | None = None
-        self._thread = threading.Thread(target=self._write_all, args=(out,), daemon=True)
+        self._thread: threading.Thread | None = threading.Thread(target=self._write_all, daemon=True)
         try:
             self._thread.start()
-        except RuntimeError as error:  # "can't start new thread": no memory for its stack
-            super().close()
-            raise MemoryError(str(error)) from None
+        except RuntimeError:
+            self._thread = None
 
     def writable(self) -> bool:
         """Return True: the file can only be written."""
@@ -35,40 +36,45 @@ class BackgroundWriter(io.BufferedIOBase):
         """Queue a chunk, which must not change afterwards; OSError or MemoryError when an earlier write failed."""
         if self._error is not None:
             raise self._error
-        self._chunks.put(chunk)
+        if self._thread is None:
+            self._sink.write(chunk)
+        else:
+            self._chunks.put(chunk)
         return len(chunk)
 
     def close(self) -> None:
         """Wait until everything is written; OSError or MemoryError when a write failed."""
-        if not self.closed:
-            super().close()
+        if self.closed:
+            return
+        super().close()
+        if self._thread is None:
+            self._sink.close()
+        else:
             self._chunks.put(None)
             self._thread.join()
-            if self._error is not None:
-                raise self._error
+        if self._error is not None:
+            raise self._error
 
-    def _write_all(self, out: BinaryIO) -> None:
+    def _write_all(self) -> None:
         chunks: Iterator[bytes | memoryview] = iter(self._chunks.get, None)
         try:
-            self._write_chunks(out, chunks)
+            for chunk in chunks:
+                self._sink.write(chunk)
+            self._sink.close()
         except (OSError, MemoryError) as error:
             self._error = error
             for _ in chunks:  # drain the queue: a writer may wait for room in it
                 pass
 
-    def _write_chunks(self, out: BinaryIO, chunks: Iterator[bytes | memoryview]) -> None:
-        for chunk in chunks:
-            out.write(chunk)
+    def _sink_for(self, out: "_FailsOnce") -> "_FailsOnce | gzip.GzipFile":
+        return out
 
 
 class BackgroundGzipWriter(BackgroundWriter):
     """A background writer that compresses: gzip without name and time, so that equal contents give equal bytes."""
 
-    def _write_chunks(self, out: BinaryIO, chunks: Iterator[bytes | memoryview]) -> None:
-        sink = _FailsOnce(out)
-        with gzip.GzipFile(filename="", mode="wb", fileobj=sink, mtime=0, compresslevel=_LEVEL) as packed:
-            for chunk in chunks:
-                packed.write(chunk)
+    def _sink_for(self, out: "_FailsOnce") -> gzip.GzipFile:
+        return gzip.GzipFile(filename="", mode="wb", fileobj=out, mtime=0, compresslevel=_LEVEL)
 
 
 class _FailsOnce:
@@ -80,7 +86,7 @@ class _FailsOnce:
     def __init__(self, out: BinaryIO) -> None:
         self._out: BinaryIO | None = out
 
-    def write(self, chunk: bytes) -> int:
+    def write(self, chunk: bytes | memoryview) -> int:
         """Write a chunk; OSError when that fails for the first time."""
         out, self._out = self._out, None
         if out is None:
@@ -91,3 +97,6 @@ class _FailsOnce:
 
     def flush(self) -> None:
         """Do nothing: who opened the file flushes it."""
+
+    def close(self) -> None:
+        """Do nothing: who opened the file closes it."""

@@ -66,22 +66,23 @@ def address_space_left() -> int | None:
 def processor_time_limited(seconds: float, error: Exception) -> Iterator[None]:
     """Raise an error in the block once this process has computed for so long.
 
-    Only the first thread of a process can, and not on Windows; elsewhere nothing is limited.
+    Only the first thread of a process can, and not on Windows or in a browser; elsewhere nothing is limited.
     """
 
     def stop(*_: object) -> None:
         raise error
 
     try:
+        set_timer = signal.setitimer
         before = signal.signal(signal.SIGVTALRM, stop)
     except (AttributeError, ValueError):
         yield
         return
-    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+    set_timer(signal.ITIMER_VIRTUAL, seconds)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        set_timer(signal.ITIMER_VIRTUAL, 0)
         signal.signal(signal.SIGVTALRM, before or signal.SIG_DFL)
 
 
@@ -161,6 +162,13 @@ def create_unnamed(directory: Path, mode: int) -> int:
         return os.open(directory, os.O_RDWR | O_TMPFILE, mode)
     except OSError:
         return -1
+
+
+def temporary_file() -> IO[bytes]:
+    """Open a temporary file that goes when it is closed; it has a name in a browser, which maps others as empty."""
+    import tempfile
+
+    return tempfile.NamedTemporaryFile() if sys.platform == "emscripten" else tempfile.TemporaryFile()
 
 
 def create_exclusively(path: Path, mode: int) -> int:

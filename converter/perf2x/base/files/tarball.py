@@ -16,6 +16,7 @@ from typing import IO, TYPE_CHECKING, cast
 from perf2x.base.errors import FormatError
 from perf2x.base.files.read_file import open_regular
 from perf2x.base.files.unpack_limit import HIGHER, format_size, too_large, unpacked_limit
+from perf2x.base.files.unpackers import unpacker, xz_error
 
 if TYPE_CHECKING:
     import tarfile
@@ -29,12 +30,11 @@ MOST_MEMBERS = 100_000
 
 def tarball_errors(*more: type[Exception]) -> tuple[type[Exception], ...]:
     """Return the exceptions that reading a damaged tarball raises, and ``more``."""
-    import lzma  # few conversions read a tarball
-    import tarfile
+    import tarfile  # few conversions read a tarball
     import zlib
 
     plain = OSError, EOFError, ValueError, RecursionError  # tarfile calls itself for a header behind a header
-    return (*more, *plain, FormatError, tarfile.TarError, lzma.LZMAError, zlib.error)
+    return (*more, *plain, FormatError, tarfile.TarError, xz_error(), zlib.error)
 
 
 @contextlib.contextmanager
@@ -91,9 +91,7 @@ def _unpacked(packed: IO[bytes]) -> IO[bytes]:
 
         return cast(IO[bytes], bz2.BZ2File(packed))
     if head == b"\xfd7zXZ\0":
-        import lzma
-
-        return cast(IO[bytes], lzma.LZMAFile(packed))
+        return cast(IO[bytes], unpacker("xz", ValueError).LZMAFile(packed))
     return packed
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO
 
 from perf2x.base.errors import FormatError, SettingError
-from perf2x.base.files.operating_system import path_of_open_file
+from perf2x.base.files.operating_system import path_of_open_file, temporary_file
 
 FLOOR = 256 << 20
 RATIO = 200
@@ -143,10 +143,8 @@ def free_space(folder: str) -> int:
 @contextlib.contextmanager
 def spool(name: str) -> Iterator["Spool"]:
     """Create a temporary file without a name: nothing stays behind, whatever ends the process."""
-    import tempfile
-
     try:
-        file = tempfile.TemporaryFile()  # noqa: SIM115 - closed below; only errors of its creation are handled here
+        file = temporary_file()
     except OSError as error:
         raise FormatError(f"{name}: cannot make a temporary copy: {error.strerror or error}") from None
     with file:

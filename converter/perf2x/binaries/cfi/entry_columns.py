@@ -12,7 +12,7 @@ import numpy as np
 from msgspec import Struct
 
 from perf2x.base.abi.callframe import PointerBase, PointerFormat
-from perf2x.base.columnar.arrays import I64, U64, AnyArray, Bools
+from perf2x.base.columnar.arrays import I64, U64, AnyArray, Bools, flatnonzero
 from perf2x.base.columnar.unique import unique_inverse
 from perf2x.base.errors import ObjectError
 from perf2x.binaries.cfi.frame_entries import Cie, FrameSection
@@ -59,7 +59,7 @@ def fde_columns(section: FrameSection, offset: I64) -> FdeColumns:
     plain &= is_known[cie]
     start, end, body = none.view(np.uint64).copy(), none.view(np.uint64).copy(), at + _HEADER
     for number, one in enumerate(cies):
-        rows = np.flatnonzero(plain & (cie == number))
+        rows = flatnonzero(plain & (cie == number))
         if len(rows):
             plain[rows], start[rows], end[rows], body[rows] = _in_cie(section, one, body[rows], stop[rows])
     return FdeColumns(plain, cies, cie, start, end, body, stop)

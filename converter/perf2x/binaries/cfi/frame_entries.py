@@ -15,7 +15,7 @@ import numpy as np
 from msgspec import Struct, field
 
 from perf2x.base.abi.callframe import PointerBase, PointerFormat
-from perf2x.base.columnar.arrays import I64, U64
+from perf2x.base.columnar.arrays import I64, U64, argsort, searchsorted
 from perf2x.base.errors import ObjectError
 from perf2x.binaries.cfi.byte_cursor import CfiCursor, to_signed
 
@@ -180,7 +180,7 @@ class FrameIndex(Struct, frozen=True):
 
     def find(self, svma: U64) -> I64:
         """(n,) the last FDE that starts at or before each svma, −1 for none; it may end before the svma."""
-        return np.searchsorted(self.start, svma, "right") - 1
+        return searchsorted(self.start, svma, "right") - 1
 
 
 def index_from_header(section: FrameSection, header: bytes, address: int) -> FrameIndex | None:
@@ -236,6 +236,6 @@ def fde_offsets(section: FrameSection, past_terminator: bool = True) -> list[int
 
 def _sorted_index(section: FrameSection, start: U64, offset: I64) -> FrameIndex:
     if len(start) > 1 and not bool(np.all(start[1:] >= start[:-1])):
-        order = np.argsort(start, kind="stable")
+        order = argsort(start)
         start, offset = start[order], offset[order]
     return FrameIndex(section, start, offset)

@@ -10,7 +10,7 @@ Finds call frame information in an ELF file: by section, or by segment where the
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I32, I64, U64, GrowableColumns
+from perf2x.base.columnar.arrays import I32, I64, U64, GrowableColumns, argsort, bincount, flatnonzero
 from perf2x.base.columnar.ragged import offsets_of, row_batches
 from perf2x.base.columnar.unique import unique
 from perf2x.base.errors import ObjectError
@@ -40,7 +40,7 @@ class FrameSource:
         """(n,) rule numbers of addresses, NO_RULE outside functions."""
         result = np.full(len(svma), NO_RULE, np.int32)
         function = self.index.find(svma)
-        rows = np.flatnonzero(function >= 0)
+        rows = flatnonzero(function >= 0)
         function = function[rows]
         new = unique(function[self._first[function] < 0])
         for begin in range(0, len(new), MOST):
@@ -101,7 +101,7 @@ def decode_functions(section: FrameSection, offset: I64, table: RuleTable, probl
         for part, sound in _side_by_side(section, fdes, table):
             parts.append(part)
             left[sound] = False
-    parts += [_one(section, offset, number, end, table, problems) for number in np.flatnonzero(left).tolist()]
+    parts += [_one(section, offset, number, end, table, problems) for number in flatnonzero(left).tolist()]
     return _joined(parts, end)
 
 
@@ -119,7 +119,7 @@ def _one(
     else:
         end[number] = fde.end
     starts, rules = [row.start for row in rows], [row.rule for row in rows]
-    return RowColumns(np.full(len(rows), number), np.array(starts, np.uint64), np.array(rules, np.int32))
+    return RowColumns(np.full(len(rows), number, np.int64), np.array(starts, np.uint64), np.array(rules, np.int32))
 
 
 def _side_by_side(section: FrameSection, fdes: FdeColumns, table: RuleTable) -> list[tuple[RowColumns, I64]]:
@@ -128,7 +128,7 @@ def _side_by_side(section: FrameSection, fdes: FdeColumns, table: RuleTable) -> 
     bytes_of_cie = np.maximum(cie_stop - cie_start, 0)
     known = np.array([cie.return_register < table.register_count for cie in fdes.cies], np.bool_)
     size = bytes_of_cie[fdes.cie] + np.maximum(fdes.stop - fdes.instructions, 0)
-    plain = np.flatnonzero(fdes.is_plain & known[fdes.cie] & (size <= LARGEST))
+    plain = flatnonzero(fdes.is_plain & known[fdes.cie] & (size <= LARGEST))
     found = []
     for rows in row_batches(size[plain], BATCH):
         which = plain[rows]
@@ -145,8 +145,8 @@ def _joined(parts: list[RowColumns], end: U64) -> Functions:
     function = np.concatenate([np.zeros(0, np.int64), *(part.function for part in parts)])
     start = np.concatenate([np.zeros(0, np.uint64), *(part.start for part in parts)])
     rule = np.concatenate([np.zeros(0, np.int32), *(part.rule for part in parts)])
-    order = np.argsort(function, kind="stable")
-    offsets = offsets_of(np.bincount(function, minlength=len(end)))
+    order = argsort(function)
+    offsets = offsets_of(bincount(function, len(end)))
     return Functions(offsets, start[order], rule[order], end)
 
 

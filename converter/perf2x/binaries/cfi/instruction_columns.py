@@ -14,7 +14,7 @@ instruction, are left to `cfi_instructions.CfiProgram`.
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, U8, U64, Bools
+from perf2x.base.columnar.arrays import I64, U8, U64, Bools, arange, bincount, cumsum, flatnonzero, repeat, searchsorted
 from perf2x.base.columnar.ragged import ranges
 from perf2x.binaries.cfi.opcodes import PACKED, by_code
 
@@ -25,7 +25,7 @@ _LONGEST = 10
 """Bytes of a LEB128 number of 64 bits."""
 _PADDING = np.zeros(_LONGEST + 2, np.uint8)
 _SIZES = {"B": 1, "H": 2, "I": 4, "Q": 8}
-_BYTE = np.arange(256)
+_BYTE = arange(256)
 CODE = np.where(_BYTE & PACKED, _BYTE & PACKED, _BYTE)
 """(256,) the instruction that begins with each byte; its low six bits may be an operand."""
 _FIXED_OF = by_code(lambda opcode: _SIZES.get(opcode.operands, 0))[CODE]
@@ -76,8 +76,8 @@ def read_instructions(data: U8, bodies: Bodies) -> Instructions:
     program = part[at] // _PARTS
     first, last = _operands(np.append(code, _PADDING), at, number_end)
     strange = ~_IS_USUAL[code[at]] | (follows[at] > limit[at])
-    is_usual = np.bincount(program[strange], minlength=len(nops)) == 0
-    begin, middle, end = np.searchsorted(at, nops.T)
+    is_usual = bincount(program[strange], len(nops)) == 0
+    begin, middle, end = searchsorted(at, nops.T)
     return Instructions(CODE[code[at]], first, last, program, begin, middle, end, is_usual)
 
 
@@ -87,23 +87,23 @@ def _lay_end_to_end(data: U8, bodies: Bodies) -> tuple[U8, I64, I64]:
     inside = np.stack([bodies.cie_stop, bodies.stop], 1) - starts
     lengths = np.ones((len(starts), _PARTS), np.int64)
     lengths[:, 1::2] = inside
-    ends = np.cumsum(lengths)
+    ends = cumsum(lengths)
     code = np.zeros(ends[-1], np.uint8)
     places = ranges((ends - lengths.ravel()).reshape(-1, _PARTS)[:, 1::2].ravel(), inside.ravel())
     code[places] = data[ranges(starts.ravel(), inside.ravel())]
-    return code, ends, np.repeat(np.arange(len(ends)), lengths.ravel())
+    return code, ends, repeat(arange(len(ends)), lengths.ravel())
 
 
 def _number_ends(code: U8) -> I64:
     """(b,) the byte behind a LEB128 number that begins at each byte; the last byte of all ends one."""
-    last = np.where(code < 0x80, np.arange(1, len(code) + 1), len(code))
+    last = np.where(code < 0x80, arange(1, len(code) + 1), len(code))
     return np.minimum.accumulate(last[::-1])[::-1]
 
 
 def _follows(code: U8, number_end: I64) -> I64:
     """(b,) the byte behind an instruction that begins at each byte, as far as there are bytes."""
     end = np.append(number_end, [len(code) + 1] * 5)
-    follows = np.arange(1, len(code) + 1) + _FIXED_OF[code]
+    follows = arange(1, len(code) + 1) + _FIXED_OF[code]
     for count in (1, 2):
         follows = np.where(_NUMBERS_OF[code] >= count, end[np.minimum(follows, len(code))], follows)
     return follows
@@ -116,9 +116,9 @@ def _instruction_starts(follows: I64, first: I64) -> I64:
     is_start[first] = True
     longest = int(np.diff(first, append=count).max())
     for _ in range(longest.bit_length()):
-        is_start[jump[np.flatnonzero(is_start)]] = True
+        is_start[jump[flatnonzero(is_start)]] = True
         jump = jump[jump]
-    return np.flatnonzero(is_start[:count])
+    return flatnonzero(is_start[:count])
 
 
 def _operands(code: U8, at: I64, number_end: I64) -> tuple[U64, I64]:
@@ -127,9 +127,9 @@ def _operands(code: U8, at: I64, number_end: I64) -> tuple[U64, I64]:
     count, is_packed = _NUMBERS_OF[byte], byte >= _PACKED_FROM
     first = np.where(is_packed, byte & np.uint8(~PACKED & 0xFF), np.uint8(0)).astype(np.uint64)
     last = first.view(np.int64).copy()
-    spelled = np.flatnonzero((count > 0) & ~is_packed)
+    spelled = flatnonzero((count > 0) & ~is_packed)
     first[spelled] = _numbers(code, at[spelled] + 1, end)
-    numbered = np.flatnonzero(count)
+    numbered = flatnonzero(count)
     place = at[numbered] + 1
     place = np.where(count[numbered] == 2, end[place], place)
     length = end[place] - place
@@ -143,7 +143,7 @@ def _numbers(code: U8, at: I64, end: I64) -> U64:
     length = end[at] - at
     value = (code[at] & np.uint8(0x7F)).astype(np.uint64)
     for byte in range(1, min(int(length.max(initial=0)), _LONGEST)):
-        rows = np.flatnonzero(length > byte)
+        rows = flatnonzero(length > byte)
         value[rows] |= (code[at[rows] + byte] & np.uint8(0x7F)).astype(np.uint64) << np.uint64(7 * byte)
     return value
 
@@ -151,7 +151,7 @@ def _numbers(code: U8, at: I64, end: I64) -> U64:
 def _extended(value: U64, last_byte: U8, length: I64, is_signed: Bools) -> I64:
     """Return numbers in two's complement; the sign of a signed one is a bit of its last byte."""
     found = value.view(np.int64)
-    negative = np.flatnonzero(is_signed & (last_byte & np.uint8(0x40) != 0) & (length < _LONGEST))
+    negative = flatnonzero(is_signed & (last_byte & np.uint8(0x40) != 0) & (length < _LONGEST))
     found[negative] |= np.int64(-1) << 7 * length[negative]
     return found
 
@@ -160,5 +160,5 @@ def _add_distances(code: U8, at: I64, last: I64) -> None:
     """Put the operands of fixed size into ``last``."""
     fixed = _FIXED_OF[code[at]]
     for byte in range(int(fixed.max())):
-        rows = np.flatnonzero(fixed > byte)
+        rows = flatnonzero(fixed > byte)
         last[rows] |= code[at[rows] + 1 + byte].astype(np.int64) << 8 * byte

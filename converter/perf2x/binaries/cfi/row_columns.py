@@ -18,7 +18,7 @@ from functools import lru_cache
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I32, I64, U64, Bools
+from perf2x.base.columnar.arrays import I32, I64, U64, Bools, arange, bincount, cumsum, flatnonzero, searchsorted
 from perf2x.base.columnar.unique import argsort_rows, group_rows, unique
 from perf2x.binaries.cfi.byte_cursor import MASK
 from perf2x.binaries.cfi.frame_entries import Cie
@@ -59,24 +59,24 @@ def states(of: Instructions, register_count: int) -> tuple[States, Bools]:
     A state that was never remembered cannot be restored, and a CFA can only be changed once it is defined.
     """
     count = np.uint64(register_count)
-    sets = np.flatnonzero(_SETS_REGISTER[of.code] & (of.first < count))
+    sets = flatnonzero(_SETS_REGISTER[of.code] & (of.first < count))
     set_register = of.first[sets].view(np.int64)
     registers = unique(set_register)
-    begins = np.flatnonzero(EFFECT[of.code] == Effect.RECALL)
+    begins = flatnonzero(EFFECT[of.code] == Effect.RECALL)
     partner, is_unmatched = _remembered(of, begins)
     last = np.zeros((2 + len(registers), len(of.code)), np.int64)
     last[:, of.begin], last[:, begins] = of.begin, begins
     for part, is_setter in ((CFA_REGISTER, _SETS_CFA_REGISTER), (CFA_OFFSET, _SETS_CFA_OFFSET)):
-        rows = np.flatnonzero(is_setter[of.code])
+        rows = flatnonzero(is_setter[of.code])
         last[part, rows] = rows
-    last[2 + np.searchsorted(registers, set_register), sets] = sets
+    last[2 + searchsorted(registers, set_register), sets] = sets
     np.maximum.accumulate(last, axis=1, out=last)
     run = np.full(len(of.code), -1, np.int64)
-    run[begins] = np.arange(len(begins))
+    run[begins] = arange(len(begins))
     found = States(registers, last, run, _sources(last[:, partner], run))
     is_foreign = _SETS_CFA_REGISTER[of.code] & (of.first >= count)
-    bad = np.concatenate([begins[is_unmatched], np.flatnonzero(is_foreign), _undefined_changes(of, found)])
-    return found, np.bincount(of.program[bad], minlength=len(of.begin)) == 0
+    bad = np.concatenate([begins[is_unmatched], flatnonzero(is_foreign), _undefined_changes(of, found)])
+    return found, bincount(of.program[bad], len(of.begin)) == 0
 
 
 def _remembered(of: Instructions, begins: I64) -> tuple[I64, Bools]:
@@ -84,10 +84,10 @@ def _remembered(of: Instructions, begins: I64) -> tuple[I64, Bools]:
 
     Brackets match: of those at one depth of a program, each opening one stands right in front of its closing one.
     """
-    both = np.flatnonzero(_STATES[of.code])
-    step = np.where(EFFECT[of.code[both]] == Effect.REMEMBER, 1, -1)
-    depth = np.cumsum(step)
-    before = np.searchsorted(both, of.begin[of.program[both]])
+    both = flatnonzero(_STATES[of.code])
+    step = np.where(EFFECT[of.code[both]] == Effect.REMEMBER, np.int64(1), -1)
+    depth = cumsum(step)
+    before = searchsorted(both, of.begin[of.program[both]])
     depth -= np.append(0, depth)[before]
     level = np.where(step > 0, depth, depth + 1)
     order = argsort_rows([of.program[both], level]) if len(both) else both
@@ -113,7 +113,7 @@ def _sources(source: I64, run: I64) -> I64:
 def _followed(setter: I64, run: I64, source: I64) -> I64:
     """(p, k) the setters themselves, of those that are beginnings of runs what these point to."""
     number = run[setter]
-    part, column = np.nonzero(number >= 0)
+    part, column = np.array(np.nonzero(number >= 0), np.int64)
     if len(part):
         setter = setter.copy()
         setter[part, column] = source[part, number[part, column]]
@@ -122,7 +122,7 @@ def _followed(setter: I64, run: I64, source: I64) -> I64:
 
 def _undefined_changes(of: Instructions, found: States) -> I64:
     """Instructions that change a CFA that nothing has defined; the one before each is of the same program."""
-    changes = np.flatnonzero(_CHANGES_CFA[of.code])
+    changes = flatnonzero(_CHANGES_CFA[of.code])
     setter = found.at(changes - 1)[CFA_REGISTER]
     undefined: I64 = changes[setter == of.begin[of.program[changes]]]
     return undefined
@@ -162,7 +162,7 @@ def row_columns(of: Instructions, functions: Aligned, table: RuleTable) -> tuple
     found, is_sound = states(of, table.register_count)
     value = _values(of, functions)
     is_far = (value + _FARTHEST).view(np.uint64) >= np.uint64(2 * _FARTHEST)
-    is_sound &= of.is_usual & (np.bincount(of.program[is_far], minlength=len(is_sound)) == 0)
+    is_sound &= of.is_usual & (bincount(of.program[is_far], len(is_sound)) == 0)
     at, start = _row_ends(of, functions)
     setter = found.at(at)
     program = of.program[at]
@@ -173,7 +173,7 @@ def row_columns(of: Instructions, functions: Aligned, table: RuleTable) -> tuple
     numbers = value << _KIND_BITS | _KIND[of.code]
     columns += list(numbers[setter[2:]])
     rule = _rule_numbers(functions, functions.cie[program], columns, found.registers, table)
-    return RowColumns(program, start[whole], rule), np.flatnonzero(is_sound)
+    return RowColumns(program, start[whole], rule), flatnonzero(is_sound)
 
 
 def _values(of: Instructions, functions: Aligned) -> I64:
@@ -190,12 +190,12 @@ def _row_ends(of: Instructions, functions: Aligned) -> tuple[I64, U64]:
     distance = np.where(
         EFFECT[of.code] == Effect.ADVANCE, of.last.view(np.uint64) * alignment[of.program], np.uint64(0)
     )
-    moved = np.cumsum(distance)  # wraps as addresses do
+    moved = np.cumsum(distance, dtype=np.uint64)  # wraps as addresses do
     after = moved + (functions.start - moved[of.begin])[of.program]
     before = after - distance
     is_end = after > before
     is_end[of.end] = True
-    at = np.flatnonzero(is_end)
+    at = flatnonzero(is_end)
     return at, before[at]
 
 
@@ -204,7 +204,8 @@ def _give_back(of: Instructions, found: States, setter: I64, program: I64) -> No
 
     In the CIE itself, they and what they stand for say ``SAME``.
     """
-    part, row = np.nonzero((EFFECT[of.code[setter]] == Effect.RESTORE) & (setter > of.middle[program]))
+    restores = (EFFECT[of.code[setter]] == Effect.RESTORE) & (setter > of.middle[program])
+    part, row = np.array(np.nonzero(restores), np.int64)
     if len(part):
         initial = found.at(of.middle)
         setter[part, row] = initial[part, program[row]]

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, U64
+from perf2x.base.columnar.arrays import I64, U64, searchsorted
 from perf2x.base.columnar.unique import unique
 from perf2x.base.errors import ObjectError
 from perf2x.binaries.dwarf.compilation_units import Unit
@@ -57,7 +57,7 @@ class CodeLines:
         for table, entries, rows in self._opened(low):
             bounds = np.array(inlined_bounds(entries) if entries is not None else [], np.uint64)
             for places in (table.address, np.sort(bounds)):
-                first, last = np.searchsorted(places, low[rows]), np.searchsorted(places, high[rows])
+                first, last = searchsorted(places, low[rows]), searchsorted(places, high[rows])
                 found += [places[begin:end] for begin, end in zip(first.tolist(), last.tolist(), strict=True)]
         return unique(np.concatenate(found))
 

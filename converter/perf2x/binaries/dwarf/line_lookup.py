@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, U64
+from perf2x.base.columnar.arrays import I64, U64, flatnonzero, searchsorted
 from perf2x.base.columnar.unique import rows_by
 from perf2x.base.errors import ObjectError
 from perf2x.binaries.dwarf import dwarf_numbers as c
@@ -70,8 +70,8 @@ class UnitLines:
     def held(self, address: U64) -> Iterator[tuple[Unit, I64]]:
         """Yield units and the rows of sorted addresses that each holds; units with a common table are neighbours."""
         starts, ends, units = self._ranges
-        row = np.searchsorted(starts, address, "right") - 1
-        held = np.flatnonzero(row >= 0)
+        row = searchsorted(starts, address, "right") - 1
+        held = flatnonzero(row >= 0)
         held = held[address[held] < ends[row[held]]]
         for number, rows in sorted(rows_by(units[row[held]]), key=lambda pair: self._table_at(pair[0])):
             yield self._file.units[number], held[rows]

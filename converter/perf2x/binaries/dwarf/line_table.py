@@ -11,7 +11,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I64, U64, Bools
+from perf2x.base.columnar.arrays import I64, U64, Bools, flatnonzero, lexsort, searchsorted
 from perf2x.base.errors import ObjectError
 from perf2x.binaries.dwarf import dwarf_numbers as c
 from perf2x.binaries.dwarf.attribute_forms import UnitEncoding, sleb128, uleb128
@@ -68,7 +68,7 @@ class LineTable(Struct, frozen=True):
 
     def _rows(self, address: U64) -> I64:
         """Return (n,) the row that applies to each address, −1 for none."""
-        row = np.searchsorted(self.address, address, "right") - 1
+        row = searchsorted(self.address, address, "right") - 1
         row[row >= 0] = np.where(self.is_end[row[row >= 0]], -1, row[row >= 0])
         return row
 
@@ -76,7 +76,7 @@ class LineTable(Struct, frozen=True):
 def _taken(column: I64, row: I64) -> I64:
     """Return (n,) values of rows, 0 for row −1."""
     found = np.zeros(len(row), np.int64)
-    known = np.flatnonzero(row >= 0)  # units ask one table one after another: nothing here copies the column
+    known = flatnonzero(row >= 0)  # units ask one table one after another: nothing here copies the column
     found[known] = column[row[known]]
     return found
 
@@ -307,5 +307,5 @@ def _sorted_columns(rows: list[Row]) -> tuple[U64, I64, I64, Bools, I64]:
     line = np.array([value if 0 <= value < 2**31 else 0 for value in lines], np.int64)
     is_end = np.array(ends, np.bool_)
     mark = np.array([value if value < 2**32 else 0 for value in marks], np.int64)
-    order = np.lexsort((~is_end, address))
+    order = lexsort((~is_end, address))
     return address[order], file[order], line[order], is_end[order], mark[order]

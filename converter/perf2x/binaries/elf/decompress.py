@@ -4,12 +4,11 @@ Shared by ELF sections, kernel modules, kallsyms copies and mini debug info. Eve
 however hostile, grows beyond ``limit`` bytes (base/files/unpack_limit.py).
 """
 
-import lzma
-import sys
 import zlib
 
 from perf2x.base.errors import ObjectError
 from perf2x.base.files.unpack_limit import memory_limit, too_large
+from perf2x.base.files.unpackers import unpacker
 
 
 def inflate_file(data: bytes) -> bytes:
@@ -51,6 +50,7 @@ def _inflate_gzip(data: bytes, limit: int) -> tuple[bytes, bool]:
 
 
 def _inflate_xz(data: bytes, limit: int) -> tuple[bytes, bool]:
+    lzma = unpacker("xz", ObjectError)
     stream = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=1 << 30)
     try:
         out = stream.decompress(data, limit)
@@ -60,10 +60,7 @@ def _inflate_xz(data: bytes, limit: int) -> tuple[bytes, bool]:
 
 
 def _inflate_zstd(data: bytes, limit: int) -> tuple[bytes, bool]:
-    if sys.version_info >= (3, 14):
-        from compression import zstd
-    else:
-        from backports import zstd
+    zstd = unpacker("zstd", ObjectError)
     stream = zstd.ZstdDecompressor()
     try:
         out = stream.decompress(data, limit)

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import U64, AnyArray, take_rows_of
+from perf2x.base.columnar.arrays import U64, AnyArray, argsort, take_rows_of
 from perf2x.base.errors import ObjectError
 from perf2x.binaries.elf.elf_file import ElfObject, ElfSection
 from perf2x.binaries.elf.symtab import Relocations, raw_symbols, relocations, string_at
@@ -100,7 +100,7 @@ class LinkageTable:
         if table.type not in ("SHT_DYNSYM", "SHT_SYMTAB"):
             return None
         symbols, strings = raw_symbols(elf, table)
-        rows = take_rows_of(rows, np.argsort(rows.offset, kind="stable")) if elf.machine in X86 else rows
+        rows = take_rows_of(rows, argsort(rows.offset)) if elf.machine in X86 else rows
         highest = int(rows.symbol.max(initial=0))
         if len(rows) and highest >= len(symbols):
             raise ObjectError(f"{elf.name}, {section.name}: a relocation names symbol {highest}")

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I64, U8, U32, U64, AnyArray, Bools, ColumnTable
+from perf2x.base.columnar.arrays import I64, U8, U32, U64, AnyArray, Bools, ColumnTable, arange, flatnonzero
 from perf2x.base.errors import ObjectError
 from perf2x.binaries.elf.elf_file import SHF_ALLOC, ElfObject, ElfSection
 
@@ -99,7 +99,7 @@ def function_symbols(elf: ElfObject, table: str, places: Mapping[int, int] | Non
     if section is None:
         return None
     rows, strings = raw_symbols(elf, section)
-    chosen = np.flatnonzero(_is_nameable(elf, rows))
+    chosen = flatnonzero(_is_nameable(elf, rows))
     if places is not None:
         chosen = chosen[np.isin(rows["section"][chosen], np.array(list(places), np.uint16))]
     if elf.machine in _MAPPING_LETTERS:
@@ -143,7 +143,7 @@ def _by_info() -> U8:
 
 def _by_other() -> U8:
     """Return (256,) the kinds of symbol that each st_other allows: no hidden labels."""
-    hidden = np.isin(np.arange(256) & 3, (STV_INTERNAL, STV_HIDDEN))
+    hidden = np.isin(arange(256) & 3, (STV_INTERNAL, STV_HIDDEN))
     return np.where(hidden, _CODE_OR_DATA | _FUNCTION, _CODE_OR_DATA | _FUNCTION | _LABEL).astype(np.uint8)
 
 

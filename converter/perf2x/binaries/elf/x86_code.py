@@ -4,6 +4,7 @@ from bisect import bisect_right
 
 import numpy as np
 
+from perf2x.base.columnar.arrays import flatnonzero, lexsort
 from perf2x.base.errors import ObjectError
 from perf2x.binaries.elf.code_blocks import CodeBlocks
 from perf2x.binaries.elf.elf_file import ElfObject
@@ -56,8 +57,8 @@ class X86Code:
                 except ObjectError:
                     continue
                 if rows is not None and len(rows):
-                    chosen = np.flatnonzero(rows.type == STT_FUNC)
-                    order = chosen[np.lexsort([rows.size[chosen], rows.start[chosen]])]
+                    chosen = flatnonzero(rows.type == STT_FUNC)
+                    order = chosen[lexsort([rows.size[chosen], rows.start[chosen]])]
                     start, size = rows.start[order], rows.size[order]
                     following = np.append(start[1:], start[-1:])
                     return start.tolist(), np.where(size > 0, start + size, following).tolist()

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, U64
+from perf2x.base.columnar.arrays import I64, U64, flatnonzero, searchsorted
 from perf2x.base.columnar.ragged import row_numbers
 from perf2x.base.errors import ObjectError
 from perf2x.binaries.elf.elf_file import ElfObject
@@ -76,7 +76,7 @@ class GoFunctions:
 
     def find(self, svma: U64) -> I64:
         """Return (n,) the function that holds each address, −1 for none; a function extends to the next one."""
-        row = np.searchsorted(self._entry, svma, "right") - 1
+        row = searchsorted(self._entry, svma, "right") - 1
         return np.where(row < len(self._row), row, -1)
 
     def function(self, row: int) -> GoFunction | None:
@@ -123,9 +123,9 @@ class GoFunctions:
         ``offset`` and ``entry`` (n,) are those of functions, ``function`` (m,) is the function of each address.
         """
         layout = self._layout
-        known = np.flatnonzero(offset != 0)
-        row = np.searchsorted(known, function)
-        asked = np.flatnonzero(offset[function] != 0)
+        known = flatnonzero(offset != 0)
+        row = searchsorted(known, function)
+        asked = flatnonzero(offset[function] != 0)
         result = np.zeros(len(svma), np.int64)
         inside = svma[asked] - entry[function[asked]]
         at = min(layout.values, len(self._data)) + offset[known]

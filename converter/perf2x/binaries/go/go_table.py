@@ -20,6 +20,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from perf2x.base.columnar.arrays import flatnonzero
 from perf2x.base.columnar.unique import unique
 from perf2x.base.errors import ObjectError
 from perf2x.binaries.elf.elf_file import ElfObject, ElfSection
@@ -98,7 +99,7 @@ def _relocated(elf: ElfObject, address: int) -> int:
         rows = relocations(elf, section)
     except ObjectError:
         return 0
-    hit = np.flatnonzero((rows.offset == address) & (rows.kind == kind))
+    hit = flatnonzero((rows.offset == address) & (rows.kind == kind))
     return int(rows.addend[hit[0]]) if rows.addend is not None and len(hit) else 0
 
 

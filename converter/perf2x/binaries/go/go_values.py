@@ -15,7 +15,7 @@ Source of truth: src/runtime/symtab.go step() and pcvalue() of the Go distributi
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I64, U8, U64, Bools
+from perf2x.base.columnar.arrays import I64, U8, U64, Bools, arange, argsort, cumsum, flatnonzero, repeat, searchsorted
 from perf2x.base.columnar.ragged import Ragged, concatenate, offsets_of, ranges, row_batches, row_numbers
 
 LONGEST = 1 << 20
@@ -38,7 +38,7 @@ def values_at(data: bytes, at: I64, quantum: int, table: I64, offset: U64) -> I6
     # concatenate the tables; each one starts beyond any offset into the one before
     base = offsets_of(last.astype(np.int64) + 1)[:-1].astype(np.uint64)
     place = base[table] + np.minimum(offset, last[table])
-    row = np.searchsorted(end + np.repeat(base, ends.lengths), place, "right")
+    row = searchsorted(end + repeat(base, ends.lengths), place, "right")
     inside = row < ends.offsets[table + 1]
     result = np.zeros(len(table), np.int64)
     result[inside] = values[row[inside]]
@@ -52,7 +52,7 @@ def pc_values(data: bytes, at: I64, quantum: int) -> tuple[Ragged, I64]:
     """
     begin = np.clip(at, 0, len(data))
     longest = np.minimum(LONGEST, len(data) - begin)
-    length, todo = np.minimum(FIRST_LOOK, longest), np.arange(len(at))
+    length, todo = np.minimum(FIRST_LOOK, longest), arange(len(at))
     known, parts = [todo[:0]], list[Ragged]()
     while len(todo):
         unfinished = []
@@ -61,25 +61,25 @@ def pc_values(data: bytes, at: I64, quantum: int) -> tuple[Ragged, I64]:
             pairs, is_whole = _delta_pairs(data, begin[some], length[some])
             is_whole |= length[some] == longest[some]
             known.append(some[is_whole])
-            parts.append(pairs.take(np.flatnonzero(is_whole)))
+            parts.append(pairs.take(flatnonzero(is_whole)))
             unfinished.append(some[~is_whole])
         todo = np.concatenate(unfinished)
         length[todo] = np.minimum(4 * length[todo], longest[todo])
-    return _accumulate(concatenate(parts).take(np.argsort(np.concatenate(known))), quantum)
+    return _accumulate(concatenate(parts).take(argsort(np.concatenate(known))), quantum)
 
 
 def _delta_pairs(data: bytes, begin: I64, length: I64) -> tuple[Ragged, Bools]:
     """Return alternating changes and run lengths of each table, and whether its end is within ``length`` bytes."""
     raw, starts = np.frombuffer(data, np.uint8)[ranges(begin, length)], offsets_of(length)
-    last = np.flatnonzero(raw < 0x80)
-    offsets = np.searchsorted(last, starts).astype(np.int64)  # of whole numbers
+    last = flatnonzero(raw < 0x80)
+    offsets = searchsorted(last, starts)  # of whole numbers
     count = np.diff(offsets)
     first = np.append(0, last[:-1] + 1)[: len(last)]
     first[offsets[:-1][count > 0]] = starts[:-1][count > 0]
     numbers = _decode_varints(raw, first, last)
-    place = np.arange(len(numbers)) - np.repeat(offsets[:-1], count)
-    zeros = np.append(np.flatnonzero((numbers == 0) & (place >= 2) & (place % 2 == 0)), len(numbers))
-    end = zeros[np.searchsorted(zeros, offsets[:-1])]
+    place = arange(len(numbers)) - repeat(offsets[:-1], count)
+    zeros = np.append(flatnonzero((numbers == 0) & (place >= 2) & (place % 2 == 0)), len(numbers))
+    end = zeros[searchsorted(zeros, offsets[:-1])]
     has_end: Bools = end < offsets[1:]
     kept = np.where(has_end, end - offsets[:-1], count // 2 * 2)
     return Ragged(offsets_of(kept), numbers[ranges(offsets[:-1], kept)]), has_end
@@ -89,7 +89,7 @@ def _decode_varints(raw: U8, first: I64, last: I64) -> U64:
     """Decode numbers of seven bits a byte, lowest first, given their first and last bytes."""
     result = np.zeros(len(last), np.uint64)
     for step in range(5):  # no field is wider than 32 bits
-        more = np.flatnonzero(first + step <= last)
+        more = flatnonzero(first + step <= last)
         byte = raw[first[more] + step] & np.uint8(0x7F)
         result[more] |= byte.astype(np.uint64) << np.uint64(7 * step)
     return result
@@ -99,7 +99,7 @@ def _accumulate(pairs: Ragged, quantum: int) -> tuple[Ragged, I64]:
     change, run = pairs.values[::2].view(np.int64), pairs.values[1::2]
     offsets = pairs.offsets // 2
     table = row_numbers(np.diff(offsets))
-    value = np.append(0, np.cumsum(change >> 1 ^ -(change & 1)))
+    value = np.append(0, cumsum(change >> 1 ^ -(change & 1)))
     end = np.append(np.uint64(0), np.cumsum(run, dtype=np.uint64))
     values = value[1:] - value[offsets[table]] - 1
     return Ragged(offsets, (end[1:] - end[offsets[table]]) * np.uint64(quantum)), values

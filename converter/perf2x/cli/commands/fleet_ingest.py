@@ -37,6 +37,24 @@ Lists = Annotated[
 Tags = Annotated[
     list[str] | None, typer.Option("--tag", metavar="KEY=VALUE", help="A tag of all recordings; repeatable.")
 ]
+TagFrom = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--tag-from",
+        metavar="SOURCE",
+        help="Tags of each recording: a path with names ('{service}/{version}/*.data'), a table with a column "
+        "recording (FILE.csv), a file beside it (.json), a variable (env:NAME), or its containers (cgroup); "
+        "repeatable.",
+    ),
+]
+StartTime = Annotated[
+    str,
+    typer.Option(
+        "--start-time",
+        metavar="file|NAME",
+        help="When recordings without a date began: by the date of the file, or its name ('perf-%Y%m%d-%H%M.data').",
+    ),
+]
 Partition = Annotated[
     str, typer.Option("--partition", metavar="KEY,…", help="Tags that name folders; date is the day of the start.")
 ]
@@ -62,6 +80,8 @@ def fleet_ingest(
     output: Folder,
     lists: Lists = None,
     tag: Tags = None,
+    tag_from: TagFrom = None,
+    start_time: StartTime = "",
     partition: Partition = "",
     timeline: Timeline = False,
     crew: WorkerFlags,
@@ -79,11 +99,18 @@ def fleet_ingest(
     """
     from perf2x.fleet.ingest import ingest
     from perf2x.fleet.input_names import expanded
+    from perf2x.fleet.recording_labels import check_name_pattern, tags_of_variables
 
     typed = "100" if fail_above_errors is None else fail_above_errors
     allowed = parse_percentage(f"--fail-above-errors {typed}", typed)
+    made = _job(output, load_options(symbols, unpacking), tag, partition, timeline)
+    if start_time not in ("", "file"):
+        check_name_pattern(start_time)
     job = replace(
-        _job(output, load_options(symbols, unpacking), tag, partition, timeline),
+        made,
+        tags={**made.tags, **tags_of_variables(tag_from or ())},
+        tag_from=tuple(tag_from or ()),
+        start_time=start_time,
         leave_ns=parse_age("--leave-unfinished", leave_unfinished, "90s, 5m or 12h"),
     )
     sources = expanded(inputs or (), lists or ())
@@ -123,7 +150,11 @@ def _summarize(output: str, totals: "Totals") -> None:
             f"left for a later run: {_count(totals.left)}, unfinished and changed just now (--leave-unfinished)"
         )
     if totals.undated:
-        print_message(f"hint: the time of day is not known of {_count(totals.undated)}: {RECORD_DATES}")
+        print_message(
+            f"hint: the time of day is not known of {_count(totals.undated)}: {RECORD_DATES}, --start-time gives it"
+        )
+    if totals.untagged:
+        print_message(f"tags are missing of {_count(totals.untagged)} (--tag-from)")
     for error in totals.errors:
         print_message(f"not read: {error}")
     if totals.failed > len(totals.errors):

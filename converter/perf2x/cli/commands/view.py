@@ -47,7 +47,7 @@ def view(
     *,
     serve: Serve = False,
     port: Port = None,
-    formatting: Annotated[FormatFlags, Only("title")],
+    formatting: Annotated[FormatFlags, Only("title", "columns")],
     chosen: FilterFlags,
     grouping: GroupingFlags,
     listing: Annotated[ListingFlags, Rare],
@@ -72,8 +72,9 @@ def view(
     if port is not None and not serve:
         raise OptionError("--port is the port of --serve; add --serve")
     sources = recordings(inputs)
-    emitter = build_emitter("html", {"title": formatting.title} if formatting.title else {})
-    options = load_options(chosen, grouping, listing, stacks, symbols, unpacking)
+    settings = {"title": formatting.title or "", "columns": formatting.columns or []}
+    emitter = build_emitter("html", settings)
+    options = load_options(chosen, grouping, listing, stacks, symbols, unpacking, beside=bool(formatting.columns))
     options = for_output(options, "html", emitter.needs)
     with progress_bar(quiet) as progress:
         loaded = load(sources, options, progress)
@@ -82,7 +83,7 @@ def view(
         print_message(line)
 
     def alone(source: str, name: str) -> Page:
-        titled = {"title": f"{formatting.title}: {source}"} if formatting.title else {}
+        titled = settings | ({"title": f"{formatting.title}: {source}"} if formatting.title else {})
         with progress_bar(quiet) as progress:
             return make_page(source, name, load(source, options, progress), build_emitter("html", titled))
 

@@ -93,6 +93,16 @@ class FormatFlags(Struct, frozen=True):
     annotate_all: Annotated[bool, Option(help="collapsed: mark kernel and JIT frames, as inferno's --all."), Rare] = (
         False
     )
+    columns: Annotated[
+        list[str] | None,
+        Option(
+            "--column",
+            metavar="NAME",
+            help="html: a column of functions and lines at first: another event, all, ipc, mpki, mispredicts, A/B; "
+            "repeatable.",
+        ),
+        Rare,
+    ] = None
     title: Annotated[str | None, Option(metavar="TEXT", help="html, svg: the heading."), Rare] = None
     per_event: Annotated[bool, Option(help="One file for each event that was sampled: out.EVENT.folded."), Rare] = False
 
@@ -101,7 +111,8 @@ class FormatFlags(Struct, frozen=True):
         from perf2x.transforms.weights_and_mispredicts import value_option
 
         latency = "beside" if "latency" in needs.columns else "value"
-        return {"value": value_option(self.value), "latency": latency if self.value == "latency" else ""}
+        latency = latency if self.value == "latency" else ""
+        return {"value": value_option(self.value), "latency": latency, "beside": bool(self.columns)}
 
     def fields(self, name: str) -> dict[str, str]:
         """Parameters that were given, by the field of the format; SettingError for another format's own."""

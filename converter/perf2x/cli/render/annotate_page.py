@@ -6,6 +6,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from perf2x.analysis.event_columns import LineColumns, cell_text, event_columns
+from perf2x.base.columnar.arrays import sum_of
 from perf2x.cli.render.screen import Screen, heat
 from perf2x.cli.render.text_table import HEAD, Column, number_column, table_lines
 from perf2x.model.number_format import format_amount, format_percent
@@ -169,4 +170,4 @@ def whole_of(profile: Profile, listings: Listings) -> int:
     measure = listings.measures[0]
     rows = profile.samples.event == measure.event
     numbers = profile.samples.count if measure.value == "samples" else profile.samples.value
-    return int(numbers[rows].sum())
+    return sum_of(numbers[rows])

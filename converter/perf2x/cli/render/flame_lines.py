@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from perf2x.analysis.top_rows import TopTable
 from perf2x.analysis.totals import weights
 from perf2x.base.abi.uapi import CpuMode
+from perf2x.base.columnar.arrays import flatnonzero, sum_of
 from perf2x.cli.render.fit_text import cell_width, shorten
 from perf2x.cli.render.screen import WITHOUT_TERMINAL, Screen
 from perf2x.emitters.flame.svg_tree import boxes_of
@@ -28,11 +29,11 @@ def graph_lines(profile: Profile, table: TopTable, value: str, limit: int, scree
     weighed = replace(profile, samples=replace(profile.samples, value=weights(profile, value)))
     frames, cells = location_frames(weighed), screen.room or WITHOUT_TERMINAL
     boxes = boxes_of(weighed, frames, profile.default_event, 0.5 / cells, _MOST)
-    ends = np.rint(np.stack([boxes.start, boxes.start + boxes.total]) * (cells / max(int(boxes.total[:1].sum()), 1)))
+    ends = np.rint(np.stack([boxes.start, boxes.start + boxes.total]) * (cells / max(sum_of(boxes.total[:1]), 1)))
     deepest = int(boxes.depth[ends[0] < ends[1]].max(initial=0))
     for depth in range(1, min(limit or deepest, deepest) + 1):
         line, at = "", 0
-        seen = np.flatnonzero((boxes.depth == depth) & (ends[0] < ends[1]))
+        seen = flatnonzero((boxes.depth == depth) & (ends[0] < ends[1]))
         for number, row in enumerate(seen.tolist()):
             (left, right), frame = ends[:, row].astype(int).tolist(), int(boxes.frame[row])
             label = _label(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import to_builtins
 
+from perf2x.base.columnar.arrays import sum_of
 from perf2x.cli.render.header_sections import sections_as_json
 from perf2x.cli.render.stats_json import advice_facts, symbol_facts, unwound_facts
 from perf2x.model.profile.profile import count_threads
@@ -60,7 +61,7 @@ def _lost_facts(loaded: "Loaded") -> dict[str, Any]:
         counts = samples if samples_only else records
         name = names[event] if 0 <= event < len(names) else ""
         counts[name] = counts.get(name, 0) + lost
-    return {"records": records, "samples": samples, "throttled": int((~throttles.lifted).sum())}
+    return {"records": records, "samples": samples, "throttled": sum_of(~throttles.lifted)}
 
 
 def _event_facts(loaded: "Loaded", row: int) -> dict[str, Any]:

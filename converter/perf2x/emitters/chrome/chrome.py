@@ -10,9 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import BinaryIO, ClassVar, cast
 
-import numpy as np
-
-from perf2x.base.columnar.arrays import I64
+from perf2x.base.columnar.arrays import I64, flatnonzero
 from perf2x.base.errors import SettingError
 from perf2x.base.files.background_writer import BackgroundWriter
 from perf2x.emitters.chrome.chrome_counters import counter_events, running_events
@@ -125,7 +123,7 @@ class Chrome(_Remembers):
         wanted = sampled(profile)
         if self.event is not None and profile.events:
             wanted &= profile.samples.event == find_event(profile, self.event)
-        return np.flatnonzero(wanted)
+        return flatnonzero(wanted)
 
     def _events(self, profile: Profile, drawings: list[Drawing]) -> Iterator[bytes | memoryview]:
         """Every event as JSON; pieces of many, commas between."""

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I64, row_slices
+from perf2x.base.columnar.arrays import I64, flatnonzero, row_slices
 from perf2x.base.columnar.unique import rows_by
 from perf2x.emitters.chrome.trace_times import TICK_NS, time_chunks
 from perf2x.emitters.encoding.decimal_text import chunk_array, interleaved, number_chunks
@@ -40,7 +40,7 @@ def counter_events(profile: Profile, tracks: Tracks, *, with_samples: bool) -> I
     two readings is one step.
     """
     samples, is_sample = profile.samples, sampled(profile)
-    rows = np.flatnonzero(~is_sample | (with_samples & (samples.event != profile.default_event)))
+    rows = flatnonzero(~is_sample | (with_samples & (samples.event != profile.default_event)))
     if samples.time is None or not len(rows):
         return
     time = since(samples.time, origin_of(profile)) // 1000
@@ -63,5 +63,5 @@ def _sums(step: I64, value: I64) -> tuple[I64, I64]:
     """Sums by step where they change, the step behind the last one among them."""
     sums = np.zeros(int(step[-1]) + 2, np.int64)
     np.add.at(sums, step, value)
-    changes = np.flatnonzero(np.diff(sums, prepend=-1))
+    changes = flatnonzero(np.diff(sums, prepend=-1))
     return changes, sums[changes]

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, AnyArray, narrow, take_rows_of
+from perf2x.base.columnar.arrays import I64, AnyArray, arange, bincount, flatnonzero, narrow, sum_of, take_rows_of
 from perf2x.base.columnar.unique import unique_inverse
 from perf2x.emitters.chrome.box_labels import Labels, labels_of
 from perf2x.emitters.timeline.frame_slices import Slices, count_of, slices_of
@@ -51,7 +51,7 @@ class Drawing(Struct, frozen=True):
 
     def at_most(self) -> int:
         """An upper bound of the number of slices that costs nothing."""
-        return int(self.tree.depth[self.node].sum())
+        return sum_of(self.tree.depth[self.node])
 
     def count(self, shortest: int) -> int:
         """The number of slices that will be written; ``shortest`` is microseconds."""
@@ -73,11 +73,11 @@ class Drawing(Struct, frozen=True):
 
         So memory stays bounded by the busiest track.
         """
-        return self._cut_at(np.flatnonzero(np.diff(self.shown.track)) + 1, _ROWS_AT_ONCE)
+        return self._cut_at(flatnonzero(np.diff(self.shown.track)) + 1, _ROWS_AT_ONCE)
 
     def runs(self) -> Iterator[tuple[ShownSamples, AnyArray]]:
         """Yield what `parts` does in smaller pieces, cut where a thread pauses: no slice goes on there."""
-        return self._cut_at(np.flatnonzero(~self.shown.joined[:-1]) + 1, _SLICED_AT_ONCE)
+        return self._cut_at(flatnonzero(~self.shown.joined[:-1]) + 1, _SLICED_AT_ONCE)
 
     def _cut_at(self, cuts: I64, at_least: int) -> Iterator[tuple[ShownSamples, AnyArray]]:
         """Yield rows from cut to cut, ``at_least`` so many of them but in the end."""
@@ -136,8 +136,8 @@ def _drawing(
     labels, of_frame, of_group = labels_of(profile, frames, names, with_arguments=how.with_arguments)
     stack = profile.samples.stack[shown.sample].astype(np.int64)
     tree, node = merge_stacks(expand(profile.stacks, frames.of_location), of_frame, group, stack)
-    root = ancestors(tree.parent, np.arange(len(tree)), tree.depth)  # groups are the first rows
+    root = ancestors(tree.parent, arange(len(tree)), tree.depth)  # groups are the first rows
     key = np.where(tree.key < 0, np.append(of_group, 0)[np.minimum(root, len(of_group))], tree.key)
     kind = kinds[root] if len(kinds) else np.zeros(len(tree), np.int64)
-    weight = np.bincount(shown.track, minlength=len(tracks)).astype(np.int64)
+    weight = bincount(shown.track, len(tracks))
     return Drawing(tracks, shown, tree, narrow(node), key, kind, labels, outermost, weight, how.tick)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I64
+from perf2x.base.columnar.arrays import I64, lexsort
 from perf2x.base.columnar.unique import group_rows
 from perf2x.emitters.encoding.json_encoder import json_bytes
 from perf2x.emitters.timeline.shown_samples import origin_of
@@ -26,7 +26,7 @@ def track_names(profile: Profile, tracks: Tracks, weight: I64, place: int) -> It
     busy = np.zeros(len(pids), np.int64)
     np.add.at(busy, process, weight)
     busy[pids >= CPUS_ID] = 0
-    for at, row in enumerate(np.lexsort((pids, -busy)).tolist(), place):
+    for at, row in enumerate(lexsort((pids, -busy)).tolist(), place):
         lane = int(first[row])
         ids = (int(pids[row]), int(tracks.tid[lane]))
         yield _metadata("process_name", ids, {"name": _process_name(profile, tracks, lane)})

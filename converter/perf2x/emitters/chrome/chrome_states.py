@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I64, AnyArray, row_slices
+from perf2x.base.columnar.arrays import I64, AnyArray, arange, argsort, flatnonzero, row_slices
 from perf2x.emitters.chrome.trace_times import ids_of, ticks_of, time_chunks
 from perf2x.emitters.encoding.decimal_text import chunk_array, interleaved
 from perf2x.emitters.timeline.running_spans import Runs
@@ -26,7 +26,7 @@ def state_events(profile: Profile, tracks: Tracks) -> Iterator[memoryview]:
     """Yield a state for each run, and one for the time until the thread's next run."""
     runs = thread_runs(profile)
     track, start, end, state = _states(runs)
-    numbers = np.arange(int(runs.cpu.max(initial=-1)) + 1).tolist()
+    numbers = arange(int(runs.cpu.max(initial=-1)) + 1).tolist()
     running = [b'"Running"', *(b'"Running","args":{"cpu":%d}' % cpu for cpu in numbers)]
     names = [*(b'"%b"' % name for name in _NAMES), *running]
     heads = chunk_array(b'{"ph":"T","name":%b,"ts":' % name for name in names)
@@ -39,8 +39,8 @@ def state_events(profile: Profile, tracks: Tracks) -> Iterator[memoryview]:
 def _states(runs: Runs) -> tuple[AnyArray, I64, I64, I64]:
     """Return track, start, end (ticks) and number of the name of all states, by track, then start."""
     start, end = ticks_of(runs.start), ticks_of(runs.end)
-    off = np.flatnonzero(runs.track[1:] == runs.track[:-1])
-    order = np.argsort(np.concatenate([np.arange(len(runs)) * 2, off * 2 + 1]))
+    off = flatnonzero(runs.track[1:] == runs.track[:-1])
+    order = argsort(np.concatenate([arange(len(runs)) * 2, off * 2 + 1]))
     columns = (
         (runs.track, runs.track[off]),
         (start, end[off]),

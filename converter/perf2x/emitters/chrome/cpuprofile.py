@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, AnyArray
+from perf2x.base.columnar.arrays import I64, AnyArray, arange, cumsum, flatnonzero, repeat, searchsorted, sum_of
 from perf2x.emitters.chrome.chrome_drawing import Drawing
 from perf2x.emitters.encoding.decimal_text import chunk_array, interleaved
 from perf2x.emitters.encoding.json_encoder import json_numbers
@@ -87,23 +87,23 @@ def _lane_events(lanes: _Lanes, number: int, numbers: tuple[int, int, int], text
 def _lanes_of_tracks(drawing: Drawing, shown: ShownSamples, node: I64) -> _Lanes:
     """Return the nodes and samples of whole lanes; ``node`` is the tree row of each shown sample."""
     tree, stride = drawing.tree, len(drawing.tree)
-    first = np.flatnonzero(np.diff(shown.track, prepend=-1))
+    first = flatnonzero(np.diff(shown.track, prepend=-1))
     count = np.diff(np.append(first, len(shown)))
-    lane = np.repeat(np.arange(len(first)), count)
+    lane = repeat(arange(len(first)), count)
     used = np.sort(np.concatenate(closure(tree.parent, tree.depth, lane, node)[drawing.outermost :] or [first[:0]]))
     row = used % stride
-    begins = np.searchsorted(used, np.arange(len(first) + 1) * stride)
+    begins = searchsorted(used, arange(len(first) + 1) * stride)
     id_of_first = _IDLE + 1 - begins
     above = tree.parent[row]
-    held = np.flatnonzero((above >= 0) & (tree.depth[above] >= drawing.outermost))
-    parent = np.full(len(used), _ROOT)
-    parent[held] = np.searchsorted(used, used[held] - row[held] + above[held]) + id_of_first[used[held] // stride]
-    ids_shown = np.searchsorted(used, lane * stride + node) + id_of_first[lane]
+    held = flatnonzero((above >= 0) & (tree.depth[above] >= drawing.outermost))
+    parent = np.full(len(used), _ROOT, np.int64)
+    parent[held] = searchsorted(used, used[held] - row[held] + above[held]) + id_of_first[used[held] // stride]
+    ids_shown = searchsorted(used, lane * stride + node) + id_of_first[lane]
     ids_shown[tree.depth[node] < drawing.outermost] = _ROOT
     gap = ~shown.joined
-    at = np.arange(len(lane)) + np.cumsum(gap) - gap  # idleness begins behind each sample that none follows at once
-    total = len(lane) + int(gap.sum())
-    time, ids = np.empty(total, np.int64), np.full(total, _IDLE)
+    at = arange(len(lane)) + cumsum(gap) - gap  # idleness begins behind each sample that none follows at once
+    total = len(lane) + sum_of(gap)
+    time, ids = np.empty(total, np.int64), np.full(total, _IDLE, np.int64)
     time[at], ids[at] = shown.start, ids_shown
     time[at[gap] + 1] = shown.end[gap]
     delta = np.diff(time, prepend=0)

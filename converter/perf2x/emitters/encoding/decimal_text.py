@@ -16,7 +16,7 @@ from functools import cache
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I64, U32, U64, AnyArray, Bools
+from perf2x.base.columnar.arrays import I64, U32, U64, AnyArray, Bools, flatnonzero, take
 from perf2x.base.columnar.unique import unique_inverse
 
 FEW_MILLIONTHS, MANY_MILLIONTHS = 100, 10**15
@@ -43,7 +43,7 @@ def decimal_cells(values: AnyArray, before: bytes = b"") -> U32:
         above = rest // ten_thousand if place > 1 else None
         word = rest if above is None else rest - above * ten_thousand + (above > 0) * ten_thousand
         index = word if word.dtype == np.uint32 else word.view(np.int64)  # numpy 2.0 takes no uint64 as index
-        cells[:, place] = (units if place == count else leading).take(index)
+        cells[:, place] = take((units if place == count else leading), index)
         rest = rest if above is None else above
     return cells
 
@@ -51,7 +51,7 @@ def decimal_cells(values: AnyArray, before: bytes = b"") -> U32:
 def nullable_cells(values: AnyArray, before: bytes = b"") -> U32:
     """Return `decimal_cells`, with ``null`` in the place of negative numbers."""
     cells = decimal_cells(np.maximum(values, 0), before)
-    rows = np.flatnonzero(values < 0)
+    rows = flatnonzero(values < 0)
     cells[rows, 1:-1], cells[rows, -1] = 0, np.array([b"null"], "S4").view(np.uint32)[0]
     return cells
 
@@ -69,7 +69,7 @@ def million_cells(values: I64, before: bytes = b"") -> U32:
     cells = decimal_cells(whole, before)
     first, last = _decimals()
     upper[rest > 0] += _THOUSAND
-    return np.column_stack([cells, first.take(upper), last.take(rest)])
+    return np.column_stack([cells, take(first, upper), take(last, rest)])
 
 
 def without_nulls(cells: AnyArray) -> bytes:

@@ -10,7 +10,7 @@ from itertools import pairwise
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, U8, U64, AnyArray, Bools
+from perf2x.base.columnar.arrays import I64, U8, U64, AnyArray, Bools, arange, cumsum, flatnonzero, searchsorted
 from perf2x.base.columnar.ragged import Ragged, offsets_of, side_by_side
 from perf2x.base.columnar.unique import unique_inverse
 from perf2x.emitters.encoding.decimal_text import chunk_array, interleaved, without_nulls
@@ -36,7 +36,7 @@ def varints(values: AnyArray) -> Ragged:
     if size.max(initial=1) > 8:
         return _long_varints(rest, size)
     cells = _narrowed(_varint_words(rest, size), int(size.max(initial=1)))
-    held = np.arange(cells.itemsize) < size[:, None]
+    held = arange(cells.itemsize) < size[:, None]
     return Ragged(offsets_of(size), cells.view(np.uint8).compress(held.reshape(-1)))
 
 
@@ -53,7 +53,7 @@ def varint_cells(values: AnyArray, tag: bytes = b"") -> tuple[U8, I64]:
         return narrow.view(np.uint8).reshape(len(rest), narrow.itemsize)[:, :width], size + len(tag)
     octets = np.zeros((len(rest), width), np.uint8)
     octets[:, : len(tag)] = np.frombuffer(tag, np.uint8)
-    octets[:, len(tag) :][np.arange(width - len(tag)) < size[:, None]] = _long_varints(rest, size).values
+    octets[:, len(tag) :][arange(width - len(tag)) < size[:, None]] = _long_varints(rest, size).values
     return octets, size + len(tag)
 
 
@@ -61,7 +61,7 @@ def _with_sizes(values: AnyArray) -> tuple[U64, I64]:
     """Return values as unsigned numbers, and how many bytes each takes."""
     rest = values.astype(np.int64).view(np.uint64) if values.dtype.kind == "i" else values.astype(np.uint64)
     size = np.ones(len(rest), np.int64)
-    for limit in _LIMITS[: np.searchsorted(_LIMITS, rest.max(initial=0), side="right")]:
+    for limit in _LIMITS[: searchsorted(_LIMITS, rest.max(initial=0), side="right")]:
         size += rest >= limit
     return rest, size
 
@@ -101,7 +101,7 @@ class Ids:
 
     def rows(self, rows: Ragged) -> Ragged:
         """The ids of every row end to end, as bytes; numbers count from 0."""
-        ends = np.append(0, np.cumsum(self._size[rows.values]))
+        ends = np.append(0, cumsum(self._size[rows.values]))
         data = without_nulls(self._cells[rows.values])
         return Ragged(ends[rows.offsets], np.frombuffer(data, np.uint8))
 
@@ -110,7 +110,7 @@ def _long_varints(rest: U64, size: I64) -> Ragged:
     """Encode byte by byte, for any length."""
     offsets = offsets_of(size)
     out = np.empty(offsets[-1], np.uint8)
-    at, rows = offsets[:-1].copy(), np.arange(len(rest))
+    at, rows = offsets[:-1].copy(), arange(len(rest))
     while len(rows):
         last = rest < 128
         out[at] = (rest & np.uint64(127)).astype(np.uint8) | (~last).astype(np.uint8) << 7
@@ -120,7 +120,7 @@ def _long_varints(rest: U64, size: I64) -> Ragged:
 
 def number_field(field: int, values: AnyArray, held: Bools | None = None) -> Ragged:
     """A varint field of every message; value 0 is left out, as proto3 does, unless ``held`` says what is written."""
-    present = np.flatnonzero(values if held is None else held)
+    present = flatnonzero(values if held is None else held)
     return _scattered(len(values), present, _tagged(field, VARINT, varints(values[present])))
 
 
@@ -131,8 +131,8 @@ def number_fields(columns: Mapping[int, AnyArray]) -> Ragged:
 
 def fixed_field(field: int, values: AnyArray, held: Bools | None = None) -> Ragged:
     """A fixed64 field of every message: eight bytes, the lowest first; as `number_field` otherwise."""
-    present = np.flatnonzero(values if held is None else held)
-    words = Ragged(np.arange(len(present) + 1) * 8, values[present].astype("<u8").view(np.uint8))
+    present = flatnonzero(values if held is None else held)
+    words = Ragged(arange(len(present) + 1) * 8, values[present].astype("<u8").view(np.uint8))
     return _scattered(len(values), present, _tagged(field, FIXED64, words))
 
 
@@ -143,7 +143,7 @@ def packed_field(field: int, rows: Ragged) -> Ragged:
 
 def message_field(field: int, messages: Ragged) -> Ragged:
     """Bytes as a length-delimited field; empty rows are left out."""
-    present = np.flatnonzero(messages.lengths)
+    present = flatnonzero(messages.lengths)
     held = messages.take(present)
     return _scattered(len(messages), present, side_by_side([_tagged(field, LENGTH, varints(held.lengths)), held]))
 
@@ -178,7 +178,7 @@ def texts_of(rows: Ragged) -> Texts:
 
 def whole(rows: Ragged) -> Chosen:
     """Choose every row once, in order."""
-    return texts_of(rows), np.arange(len(rows))
+    return texts_of(rows), arange(len(rows))
 
 
 def chosen_packed(field: int, rows: Ragged, chosen: I64) -> list[Chosen]:
@@ -195,7 +195,7 @@ def chosen_field(field: int, rows: Ragged, chosen: I64) -> list[Chosen]:
 
 def chosen_messages(field: int, parts: Sequence[Chosen]) -> bytes:
     """A repeated message field of the outermost message; each message is a text of every part, side by side."""
-    sizes: I64 = np.sum([texts.lengths[rows] for texts, rows in parts], axis=0)
+    sizes: I64 = np.sum([texts.lengths[rows] for texts, rows in parts], axis=0, dtype=np.int64)
     head = _length_prefixes(field, sizes, leave_out_empty=False)
     return interleaved(*(texts.pieces[rows] for texts, rows in (head, *parts)))
 
@@ -203,7 +203,7 @@ def chosen_messages(field: int, parts: Sequence[Chosen]) -> bytes:
 def _length_prefixes(field: int, sizes: I64, leave_out_empty: bool) -> Chosen:
     """Return tag and length of length-delimited fields of these sizes; nothing where an empty one is left out."""
     distinct, place = unique_inverse(sizes)
-    written = np.flatnonzero(distinct >= leave_out_empty)
+    written = flatnonzero(distinct >= leave_out_empty)
     return texts_of(_scattered(len(distinct), written, _tagged(field, LENGTH, varints(distinct[written])))), place
 
 
@@ -221,7 +221,7 @@ def text_fields(field: int, texts: Sequence[str]) -> bytes:
 def _tagged(field: int, wire_type: int, rows: Ragged) -> Ragged:
     """Every row behind the field's tag."""
     tag = np.frombuffer(varint(field << 3 | wire_type), np.uint8)
-    return side_by_side([Ragged(np.arange(len(rows) + 1) * len(tag), np.tile(tag, len(rows))), rows])
+    return side_by_side([Ragged(arange(len(rows) + 1) * len(tag), np.tile(tag, len(rows))), rows])
 
 
 def _scattered(count: int, present: I64, rows: Ragged) -> Ragged:

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, U8, AnyArray, Bools
+from perf2x.base.columnar.arrays import I64, U8, AnyArray, Bools, arange, cumsum
 from perf2x.emitters.encoding.protobuf import LENGTH, VARINT, varint, varint_cells
 
 
@@ -41,16 +41,16 @@ class Cells(Struct, frozen=True):
         widths = [column.octets.shape[1] for column in self.columns]
         octets = np.empty((len(self.sizes), sum(widths)), np.uint8)
         held = np.empty(octets.shape, np.bool_)
-        for column, width, end in zip(self.columns, widths, np.cumsum(widths).tolist(), strict=True):
+        for column, width, end in zip(self.columns, widths, cumsum(widths).tolist(), strict=True):
             octets[:, end - width : end] = column.octets
-            np.less(np.arange(width), column.sizes[:, None], out=held[:, end - width : end])
+            np.less(arange(width), column.sizes[:, None], out=held[:, end - width : end])
         return octets.reshape(-1).compress(held.reshape(-1)).tobytes()  # a third of the time of octets[held]
 
 
 def constant(count: int, text: bytes) -> Cells:
     """The same bytes in every row."""
     octets = np.broadcast_to(np.frombuffer(text, np.uint8), (count, len(text)))
-    return _cells(Column(octets, np.full(count, len(text))))
+    return _cells(Column(octets, np.full(count, len(text), np.int64)))
 
 
 def numbers(field: int, values: AnyArray, left_out: Bools | None = None) -> Cells:
@@ -71,7 +71,7 @@ def nested(field: int, message: Cells) -> Cells:
 
 def beside(parts: Sequence[Cells]) -> Cells:
     """Fields of one message."""
-    sizes: I64 = np.sum([part.sizes for part in parts], axis=0)
+    sizes: I64 = np.sum([part.sizes for part in parts], axis=0, dtype=np.int64)
     return Cells(tuple(column for part in parts for column in part.columns), sizes)
 
 

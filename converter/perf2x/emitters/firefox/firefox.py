@@ -13,6 +13,7 @@ from typing import BinaryIO, ClassVar
 
 import numpy as np
 
+from perf2x.base.columnar.arrays import flatnonzero
 from perf2x.base.columnar.unique import unique
 from perf2x.emitters.encoding.json_encoder import json_bytes
 from perf2x.emitters.firefox.libraries import libraries_of
@@ -61,7 +62,7 @@ class Firefox:
         out.write(b'{"meta":' + json_bytes(self._meta(profile, chosen, others)))
         libraries = libraries_of(profile)
         out.write(b',"libs":' + json_bytes(libraries.entries) + b',"pages":[],"profilerOverhead":[],"counters":[')
-        counters = drawing.counters(np.flatnonzero(~is_sample)) if self.counters else iter(())
+        counters = drawing.counters(flatnonzero(~is_sample)) if self.counters else iter(())
         _write_list(out, map(json_bytes, counters))
         out.write(b'],"threads":[')
         out.writelines(drawing.threads())

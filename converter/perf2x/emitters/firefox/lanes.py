@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, U64, AnyArray, narrow
+from perf2x.base.columnar.arrays import I64, U64, AnyArray, lexsort, narrow
 from perf2x.emitters.timeline.running_time import since
 from perf2x.emitters.timeline.tracks import Tracks, tracks_of, with_event
 from perf2x.model.printable_text import one_line
@@ -53,7 +53,7 @@ def lanes_of(timeline: Timeline) -> Iterator[Lane]:
     last[track] = time  # the last assignment wins
     first = np.zeros(len(tracks), np.int64)
     first[track[::-1]] = time[::-1]
-    for row in np.lexsort((tracks.tid, tracks.tid != tracks.pid, tracks.pid)).tolist():
+    for row in lexsort((tracks.tid, tracks.tid != tracks.pid, tracks.pid)).tolist():
         yield Lane(row, int(first[row]), int(last[row]))
 
 

@@ -7,7 +7,16 @@ Fields of tracepoints in the payloads of markers, and in their schemas.
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I64, AnyArray, ColumnTable, ends_run, no_rows, of_next, take_rows_of
+from perf2x.base.columnar.arrays import (
+    I64,
+    AnyArray,
+    ColumnTable,
+    ends_run,
+    flatnonzero,
+    no_rows,
+    of_next,
+    take_rows_of,
+)
 from perf2x.base.columnar.ragged import join_tables
 from perf2x.base.columnar.unique import argsort_rows, unique
 from perf2x.emitters.encoding.decimal_text import chunk_array, interleaved, number_chunks
@@ -68,7 +77,7 @@ def events_with_fields(profile: Profile) -> list[int]:
 
 def field_formats(profile: Profile, kind: int) -> dict[str, str]:
     """Return the fields of an event, with the viewer's format of each."""
-    rows = np.flatnonzero(profile.samples.event == kind)
+    rows = flatnonzero(profile.samples.event == kind)
     return {
         _key(column): _FORMATS[column.kind] for entry, _, _ in field_tables(profile, rows) for column in entry.columns
     }
@@ -116,7 +125,7 @@ def _payloads(head: AnyArray, fields: AnyArray, time: I64, stack: I64) -> AnyArr
     cause, between, end = (chunk_array([text] * len(head)) for text in (b',"cause":{"time":', b',"stack":', b"}}"))
     whole = interleaved(head, fields, cause, times, between, stacks, end, chunk_array([b"\n"] * len(head)))
     payloads = chunk_array(whole.split(b"\n")[:-1])
-    nowhere = np.flatnonzero(stack < 0)
+    nowhere = flatnonzero(stack < 0)
     payloads[nowhere] = head[nowhere] + fields[nowhere] + b"}"
     return payloads
 
@@ -126,7 +135,7 @@ def switch_markers(spans: Spans, texts: TextTable) -> Markers:
     count = len(spans)
     if not count:
         return no_rows(Markers)
-    name, category = np.full(count, texts.row(SWITCH)), np.full(count, SCHEDULER)
+    name, category = np.full(count, texts.row(SWITCH), np.int64), np.full(count, SCHEDULER, np.int64)
     data = chunk_array([b'{"type":%b}' % json_bytes(SWITCH)] * count)
     return Markers(spans.track, spans.start, spans.end, name, category, data)
 
@@ -188,7 +197,7 @@ def switch_spans(profile: Profile, timeline: Timeline) -> Spans:
         return no_rows(Spans)
     track = switch_tracks(profile, switches)
     is_idle = np.append(timeline.tracks.cpu, -1)[track] >= 0
-    held = np.flatnonzero((track >= 0) & ~is_idle & (switches.time >= timeline.origin))
+    held = flatnonzero((track >= 0) & ~is_idle & (switches.time >= timeline.origin))
     time = since(switches.time[held], timeline.origin)
     order = argsort_rows([track[held], time])
     track, time, is_out = track[held][order], time[order], switches.is_out[held][order]

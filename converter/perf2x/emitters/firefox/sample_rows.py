@@ -19,11 +19,16 @@ from perf2x.base.columnar.arrays import (
     Bools,
     ColumnTable,
     begins_run,
+    bincount,
+    cumsum,
     ends_run,
+    flatnonzero,
     narrow,
     no_rows,
     of_next,
     of_previous,
+    searchsorted,
+    sum_of,
     take_rows_of,
 )
 from perf2x.base.columnar.ragged import argsort_small, join_tables, offsets_of
@@ -80,7 +85,7 @@ class Moments(Struct, frozen=True):
         own = self.order[self.ends[first] : self.ends[end]]
         if not len(own):
             return no_rows(SampleRows)
-        shown = take_rows_of(self.shown, slice(*np.searchsorted(self.shown.track, [first, end]).tolist()))
+        shown = take_rows_of(self.shown, slice(*searchsorted(self.shown.track, [first, end]).tolist()))
         points = _in_order([
             _Points(self.timeline.track[own], self.timeline.times(own), own),
             _bounds(shown, self.is_wait[shown.sample], self.length),
@@ -97,14 +102,14 @@ def moments_of(profile: Profile, timeline: Timeline, chosen: I64) -> Moments:
     length = np.zeros(len(profile.samples) + 1, np.int64)
     np.add.at(length, shown.sample, shown.end - shown.start)
     track = timeline.track[chosen]
-    ends = offsets_of(np.bincount(track, minlength=len(timeline.tracks)))
+    ends = offsets_of(bincount(track, len(timeline.tracks)))
     order = chosen[argsort_small(track)]
     return Moments(timeline, order, ends, shown, length, np.append(placed_waits(profile.samples), False))
 
 
 def rows_of_track(rows: SampleRows, track: int) -> slice:
     """Return which rows are a track's."""
-    return slice(*np.searchsorted(rows.track, [track, track + 1]).tolist())
+    return slice(*searchsorted(rows.track, [track, track + 1]).tolist())
 
 
 def _since(shown: ShownSamples, first: int) -> ShownSamples:
@@ -124,7 +129,7 @@ def _bounds(shown: ShownSamples, is_wait: Bools, length: I64) -> _Points:
     track = np.append(shown.track[begins], shown.track[ends])
     time = np.append(shown.start[begins], shown.end[ends])
     held = time >= 0  # what ran before the first sample counts with the thread's first row
-    return _Points(track[held], time[held], np.full(int(held.sum()), -1))
+    return _Points(track[held], time[held], np.full(sum_of(held), -1, np.int64))
 
 
 def _in_order(parts: list[_Points]) -> _Points:
@@ -141,21 +146,21 @@ def _ends_of_stacks(points: _Points, length: I64, is_wait: Bools) -> _Points:
     is_sample = (points.sample >= 0) & ~is_wait[points.sample]
     shown = np.maximum(length[points.sample], _SHORTEST_NS)
     is_followed = ~ends_run(points.track) & (of_next(points.time, 0) - points.time <= (1 + _JITTER) * shown)
-    rows = np.flatnonzero(is_sample & ~is_followed)
-    return _Points(points.track[rows], points.time[rows] + shown[rows], np.full(len(rows), -1))
+    rows = flatnonzero(is_sample & ~is_followed)
+    return _Points(points.track[rows], points.time[rows] + shown[rows], np.full(len(rows), -1, np.int64))
 
 
 def _cpu_time(points: _Points, shown: ShownSamples, is_wait: Bools) -> I64:
     """(points,) nanoseconds that each row's thread ran since the row before."""
-    ran = np.flatnonzero(~is_wait[shown.sample])
+    ran = flatnonzero(~is_wait[shown.sample])
     track, start, length = shown.track[ran], shown.start[ran], (shown.end - shown.start)[ran]
-    before = np.append(0, np.cumsum(length))  # may wrap around; differences within a track do not
+    before = np.append(0, cumsum(length))  # may wrap around; differences within a track do not
     row = rows_until((track, start), (points.track, points.time))  # spans that begin until then, all tracks before too
     last = np.maximum(row - 1, 0)
     inside = (row > 0) & (np.append(track, -1)[last] == points.track)
     left = np.where(inside, np.maximum(np.append(start + length, 0)[last] - points.time, 0), 0)
     covered = before[row] - left
-    of_others = before[np.searchsorted(track, points.track)]
+    of_others = before[searchsorted(track, points.track)]
     return covered - np.where(begins_run(points.track), of_others, of_previous(covered, 0))
 
 

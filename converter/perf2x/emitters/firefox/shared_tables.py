@@ -12,7 +12,7 @@ import numpy as np
 from msgspec import Struct
 
 from perf2x.base.abi.uapi import CpuMode
-from perf2x.base.columnar.arrays import I64
+from perf2x.base.columnar.arrays import I64, arange, flatnonzero
 from perf2x.base.columnar.unique import group_rows, unique_inverse
 from perf2x.emitters.firefox.libraries import Libraries
 from perf2x.model.printable_text import one_line
@@ -103,15 +103,15 @@ class SharedStacks(Struct, frozen=True):
 
 def shared_stacks(profile: Profile, frames: LocationFrames) -> SharedStacks:
     """Return all stacks, equal ones once; frames that waits ended in are told apart, for their category."""
-    rows, _ = folded(expand(profile.stacks, frames.of_location), np.arange(len(frames)))
+    rows, _ = folded(expand(profile.stacks, frames.of_location), arange(len(frames)))
     leaf = rows.innermost(profile.samples.stack.astype(np.int64))
-    every = np.arange(len(frames))
+    every = arange(len(frames))
     none = SharedStacks(rows.parent, rows.frame, every, np.zeros(len(every), np.int64), leaf)
     return none if profile.samples.wait is None else _with_waits(none, rows, profile.samples.wait.astype(np.int64))
 
 
 def _with_waits(stacks: SharedStacks, rows: FrameRows, wait: I64) -> SharedStacks:
-    held = np.flatnonzero((wait > 0) & (stacks.of_sample >= 0))
+    held = flatnonzero((wait > 0) & (stacks.of_sample >= 0))
     pairs, place = unique_inverse(stacks.of_sample[held] * _KINDS + wait[held])
     leaf = pairs // _KINDS
     kinds, frame = unique_inverse(rows.frame[leaf] * _KINDS + pairs % _KINDS)
@@ -190,7 +190,7 @@ def _resources(frames: LocationFrames, libraries: Libraries, texts: TextTable) -
     """(frames,) the resource of each frame, −1 for none; and resourceTable: mapped objects, with their file if any."""
     names = np.array([texts.row(one_line(name)) if name else -1 for name in frames.object], np.int64)
     library = np.append(libraries.of_mapping, -1)[frames.mapping]
-    held = np.flatnonzero(names >= 0)
+    held = flatnonzero(names >= 0)
     first, place = group_rows([names[held], library[held]])
     resource = np.full(len(frames), -1, np.int64)
     resource[held] = place
@@ -209,7 +209,7 @@ def _sources(profile: Profile, texts: TextTable) -> tuple[I64, dict[str, object]
     files, place = unique_inverse(profile.functions.filename.astype(np.int64))
     named = [(at, one_line(profile.strings[row])) for at, row in enumerate(files.tolist()) if profile.strings[row]]
     row_of = np.full(len(files), -1, np.int64)
-    row_of[[at for at, _ in named]] = np.arange(len(named))
+    row_of[[at for at, _ in named]] = arange(len(named))
     count = len(named)
     none, one = [None] * count, [1] * count
     return row_of[place], {

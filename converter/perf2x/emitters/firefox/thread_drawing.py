@@ -9,7 +9,7 @@ from itertools import zip_longest
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, Bools, no_rows, take_rows_of
+from perf2x.base.columnar.arrays import I64, Bools, arange, flatnonzero, no_rows, repeat, searchsorted, take_rows_of
 from perf2x.base.columnar.unique import rows_by
 from perf2x.emitters.encoding.json_encoder import json_bytes, json_milliseconds, json_nullable, json_numbers
 from perf2x.emitters.firefox.lanes import Lane, Timeline, lanes_of, thread_head, timeline_of
@@ -101,12 +101,12 @@ def drawing_of(
 ) -> Drawing:
     """Return what is drawn: samples where ``is_sample`` (samples,), the others as markers if these are wanted."""
     timeline = timeline_of(profile)
-    samples = moments_of(profile, timeline, np.flatnonzero(is_sample))
+    samples = moments_of(profile, timeline, flatnonzero(is_sample))
     stacks = shared_stacks(profile, frames)
     has_fields = False if profile.samples.fields is None else profile.samples.fields >= 0  # only markers show them
-    rows = np.flatnonzero((~is_sample | has_fields) & sampled(profile))
+    rows = flatnonzero((~is_sample | has_fields) & sampled(profile))
     markers = _markers(profile, timeline, stacks, rows, texts) if with_markers else no_rows(Markers)
-    numbers = np.arange(len(timeline.tracks) + 1)
+    numbers = arange(len(timeline.tracks) + 1)
     return Drawing(
         profile,
         timeline,
@@ -115,7 +115,7 @@ def drawing_of(
         samples,
         weights_of(profile, samples.order),
         markers,
-        np.searchsorted(markers.track, numbers),
+        searchsorted(markers.track, numbers),
     )
 
 
@@ -173,7 +173,7 @@ def running_counter(steps: Steps, pid: int) -> dict[str, object]:
         "label": TITLE,
         "tooltipRows": [_tooltip("accumulated", TITLE)],
     }
-    time = np.repeat(steps.time, 2) / 1e6
+    time = repeat(steps.time, 2) / 1e6
     return counter | {"samples": {"length": len(time), "time": time.tolist(), "count": changes.tolist()}}
 
 

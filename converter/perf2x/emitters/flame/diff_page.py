@@ -10,7 +10,7 @@ from typing import BinaryIO
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, Bools
+from perf2x.base.columnar.arrays import I64, Bools, arange
 from perf2x.base.columnar.unique import group_rows
 from perf2x.emitters.encoding.json_encoder import json_bytes, json_table
 from perf2x.emitters.flame.html import event_table, frame_table, node_table
@@ -87,7 +87,7 @@ def _shown_alike(frames: LocationFrames) -> tuple[I64, I64]:
     columns = zip(frames.name, frames.object, frames.mode.tolist(), frames.inlined.tolist(), strict=True)
     key = np.fromiter((known.setdefault(column, len(known)) for column in columns), np.int64, len(frames))
     first = np.zeros(len(known), np.int64)
-    first[key[::-1]] = np.arange(len(frames))[::-1]
+    first[key[::-1]] = arange(len(frames))[::-1]
     return key, first
 
 

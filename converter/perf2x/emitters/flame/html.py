@@ -10,7 +10,7 @@ from typing import BinaryIO, ClassVar
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I64
+from perf2x.base.columnar.arrays import I64, arange
 from perf2x.emitters.encoding.json_encoder import json_bytes, json_table
 from perf2x.emitters.flame.listing_data import listing_data
 from perf2x.emitters.flame.page_file import field, write_page
@@ -23,6 +23,7 @@ from perf2x.model.printable_text import one_line
 from perf2x.model.profile.frame_tree import FrameTree, expand, merge_stacks
 from perf2x.model.profile.profile import Profile
 from perf2x.model.profile.shown_frames import LocationFrames, are_jit, full_names, location_frames
+from perf2x.model.profile.wanted_columns import offered_columns, wanted_columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,9 @@ class Html:
         "icicle", "where roots are at first: on top (icicle) or at the bottom (flame)", ("icicle", "flame")
     )
     max_moments: int = option(500_000, "keep sums in place of stacks over time where samples are more than this")
+    columns: tuple[str, ...] = option(
+        (), "columns of functions and lines that show at first: events, all, ipc, mpki, mispredicts, A/B"
+    )
     compress: bool = option(True, "keep the data gzip-compressed in the page; no: plain JSON, three times as large")
 
     def __post_init__(self) -> None:
@@ -65,15 +69,17 @@ class Html:
         rows = expand(profile.stacks, frames.of_location)
         samples = profile.samples
         stack = samples.stack.astype(np.int64)
-        tree, node = merge_stacks(rows, np.arange(len(frames)), np.zeros(len(stack), np.int64), stack)
+        tree, node = merge_stacks(rows, arange(len(frames)), np.zeros(len(stack), np.int64), stack)
         node = node - 1  # row 0 is the root of all; the page knows it as -1
         tracks, track = tracks_of(profile)
         strings: dict[str, int] = {}
         yield b"{" + field("title", self._title(profile)) + field("facts", facts(profile))
         yield field("advice", [one_line(one.words()) for one in profile.meta.advice if not one.for_dates])
         yield field("direction", self.direction) + field("defaultEvent", profile.default_event)
+        if len(columns := _column_table(profile, self.columns)) > 1:
+            yield field("columns", columns)
         yield field("events", event_table(profile)) + field("threads", _thread_rows(profile, tracks))
-        yield b'"frames":' + b"".join(frame_table(profile, frames, strings, np.arange(len(frames)))) + b","
+        yield b'"frames":' + b"".join(frame_table(profile, frames, strings, arange(len(frames)))) + b","
         yield b'"nodes":' + b"".join(node_table(tree)) + b","
         summed = summed_samples(profile, track, node)
         yield b'"rows":' + b"".join(row_table(profile, track, node, summed)) + b","
@@ -97,6 +103,18 @@ def event_table(profile: Profile) -> list[dict[str, object]]:
         {"name": one_line(event.name), "unit": event.unit, "samples": count}
         for event, count in zip(profile.events, counts.tolist(), strict=True)
     ]
+
+
+def _column_table(profile: Profile, shown: Sequence[str]) -> list[dict[str, object]]:
+    """Other events and ratios that the table of functions may show; ``exact``: they are counts, not samples."""
+    asked = wanted_columns(profile, shown)
+    return [
+        {
+            "name": one_line(one.name), "events": one.events, "factor": one.factor,
+            "exact": profile.events[one.events[-1]].is_count, "shown": one in asked,
+        }
+        for one in dict.fromkeys([*offered_columns(profile), *asked])
+    ]  # fmt: skip
 
 
 def _thread_rows(profile: Profile, tracks: Tracks) -> list[dict[str, object]]:
@@ -147,5 +165,5 @@ def node_table(tree: FrameTree) -> Iterator[bytes]:
 
 def _no_moments(profile: Profile, limit: int) -> str:
     if profile.samples.time is None:
-        return "The recording has no times."
+        return "Times are not known."
     return f"Stacks over time are left out: {len(profile.samples):,} samples are more than max_moments={limit:,}"

@@ -34,6 +34,7 @@ _SCRIPTS = (
     "range.js",
     "heat.js",
     "focus.js",
+    "columns.js",
     "table.js",
     "changes.js",
     "words.js",
@@ -50,12 +51,22 @@ _COMMENT = re.compile(
 """Comments and indentation: types and reasons are for those who work on the page. No text in it spans lines."""
 _TOKENS = re.compile(
     r" ?(?:=>|[=!]==|[<>+*-]=|&&|\|\||\?\?|[=<>?:,;{}*]) ?| / |(?<![+-]) [+-] (?![+-])|"
-    r"\b(?:if|for|while|return|let|of) (?=[(\[])"
+    r"\b(?:if|for|while|return|let|of) (?=[(\[])|(?<=\)) "
 )
 """Signs that need no space around them; / only where it divides, + and - not beside another one."""
+_ARROW = re.compile(r"\((\w+)\)=>")
+_AGAIN = re.compile(r";\nlet\b ?")
+_DECLARATIONS = re.compile(r"^(?:let\b.*;\n)+let\b ?", re.MULTILINE)
+_SHORT = {"true": "!0", "false": "!1", "undefined": "void 0", "0": ""}
+_WORDS = re.compile(r"\b(?:true|false|undefined)\b|(?<![\w.])0(?=\.\d)")
 _CONST = re.compile(r"\bconst ")
 """A declaration that ``let`` makes with less; that nothing assigns to it is checked when the scripts are."""
-_TEXT = re.compile(r'("(?:[^"\\]|\\.)*"|`[^`]*`)')
+_TEXT = re.compile(
+    r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|`(?:\$\{(?:[^`{}]|`[^`]*`)*\}|[^`])*`|"""
+    r"(?<=[(,=:?!&|])(?: ?)/(?:[^/\\[ *]|\\.|\[(?:[^\]\\]|\\.)*\])(?:[^/\\[]|\\.|\[(?:[^\]\\]|\\.)*\])*/)"
+)
+"""Texts, templates with others inside, and patterns."""
+_FILLED = re.compile(r"(?<=\$\{)[^`{}]*(?=\})")
 _GOES_ON = re.compile(r"(?<=[;,{}(\[])\n|;(?=\n?\})|\n(?=\})")
 """Ends of lines that end no statement, or one that says so, and the sign that ends a block's last statement."""
 _SPACE = re.compile(r"\s*([{};,])\s*|(?<=:) ")
@@ -97,20 +108,22 @@ def _page(title: str) -> tuple[bytes, bytes]:
 @cache  # the library may write many pages
 def _light(script: str) -> str:
     """A script without what browsers pass over."""
-    return _GOES_ON.sub("", "\n".join(_tight(line) for line in _COMMENT.sub("", script).splitlines() if line))
+    lines = "\n".join(_tight(line) for line in _COMMENT.sub("", script).splitlines() if line)
+    return _GOES_ON.sub("", _DECLARATIONS.sub(lambda found: _AGAIN.sub(",", found.group()), lines))
 
 
 def _tight(line: str) -> str:
-    """A line without spaces around signs; one with a pattern, a tick or a template inside another is left alone."""
+    """A line without spaces around signs."""
     parts = _TEXT.split(line)  # every other part is a text
-    if any(sign in part.replace(" / ", "") for part in parts[::2] for sign in "`'/") or any(
-        part.count("${") > part.count("}") for part in parts
-    ):
-        return line
     return "".join(
-        part if at % 2 else _TOKENS.sub(lambda found: found.group().strip(), _CONST.sub("let ", part))
+        _FILLED.sub(lambda found: _tight(found.group()), part) if at % 2 else _tight_code(part)
         for at, part in enumerate(parts)
     )
+
+
+def _tight_code(part: str) -> str:
+    short = _WORDS.sub(lambda found: _SHORT[found.group()], _CONST.sub("let ", part))
+    return _ARROW.sub(r"\1=>", _TOKENS.sub(lambda found: found.group().strip(), short))
 
 
 def _packed(pieces: Iterator[bytes]) -> Iterator[bytes]:

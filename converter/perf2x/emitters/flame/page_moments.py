@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I64, U64, AnyArray, Bools
+from perf2x.base.columnar.arrays import I64, U64, AnyArray, Bools, arange, cumsum, flatnonzero, searchsorted
 from perf2x.base.columnar.unique import argsort_rows, unique
 from perf2x.emitters.encoding.json_encoder import json_column, json_table
 from perf2x.emitters.flame.summed_samples import SummedSamples
@@ -25,12 +25,12 @@ def moment_table(profile: Profile, track: I64, node: I64) -> Iterator[bytes]:
     ``track``, ``node`` (samples,). ``wait`` is a tables.waits.Wait, 0 also for times between tracepoints, in which the
     thread may have run; it is left out where nothing waited.
     """
-    shown = in_ticks(shown_samples(profile, track, np.arange(len(profile.samples))), _MICROSECOND)
+    shown = in_ticks(shown_samples(profile, track, arange(len(profile.samples))), _MICROSECOND)
     stack, wait = node[shown.sample], _waits(profile)[shown.sample]
     wait[wait == Wait.TRACED] = 0
     begins = np.ones(len(shown), np.bool_)
     begins[1:] = (stack[1:] != stack[:-1]) | (wait[1:] != wait[:-1]) | ~shown.joined[:-1]
-    first = np.flatnonzero(begins)
+    first = flatnonzero(begins)
     last = np.append(first[1:], len(shown)) - 1 if len(first) else first
     start = shown.start[first]
     columns: list[tuple[str, AnyArray]] = [("track", shown.track[first]), ("start", np.diff(start, prepend=0))]
@@ -43,11 +43,11 @@ def lane_table(profile: Profile, track: I64) -> Iterator[bytes]:
 
     ``length`` is that of a part, ``origin`` the zero as in ``burst_table``. A track has fewer parts the more there are.
     """
-    shown = in_ticks(shown_samples(profile, track, np.arange(len(profile.samples))), _MICROSECOND)
+    shown = in_ticks(shown_samples(profile, track, arange(len(profile.samples))), _MICROSECOND)
     tracks = int(track.max(initial=0)) + 1
     parts = max(_FEWEST_PARTS, min(_MOST_PARTS, _MOST_SUMS // tracks))
     length = int(shown.end.max(initial=0)) // parts + 1
-    edges = np.arange(parts + 1) * length
+    edges = arange(parts + 1) * length
     waits = ~np.isin(_waits(profile)[shown.sample], (Wait.RAN, Wait.TRACED))
     yield b'{"origin":"%d","length":%d,"parts":%d' % (origin_of(profile), length, parts)
     for name, chosen in ((b"ran", ~waits), (b"waited", waits)):
@@ -59,9 +59,9 @@ def lane_table(profile: Profile, track: I64) -> Iterator[bytes]:
 def _time_until(shown: ShownSamples, chosen: Bools, tracks: int, edges: I64) -> I64:
     """(tracks, edges) how much of the chosen stretches lies before each edge, and in all tracks before."""
     track, reach = shown.track.astype(np.int64), edges[-1] + 1
-    before = np.concatenate([[0], np.cumsum(np.where(chosen, shown.end - shown.start, 0))])
-    asked = np.arange(tracks)[:, None] * reach + edges
-    row = np.searchsorted(track * reach + shown.start, asked, "right")  # the first stretch behind the edge
+    before = np.concatenate([[0], cumsum(np.where(chosen, shown.end - shown.start, 0))])
+    asked = arange(tracks)[:, None] * reach + edges
+    row = searchsorted(track * reach + shown.start, asked, "right")  # the first stretch behind the edge
     last = np.append(track * reach + np.where(chosen, shown.end, 0), 0)[row - 1]
     until: I64 = before[row] - np.maximum(last - asked, 0)
     return until
@@ -84,7 +84,7 @@ def burst_table(profile: Profile, track: I64, summed: SummedSamples) -> Iterator
     their end as their moment and last 0. Waits without a place in time are left out.
     """
     origin, moment, lasts = origin_of(profile), *_moments_of(profile)
-    kept = np.flatnonzero(_waits(profile) != Wait.UNPLACED)
+    kept = flatnonzero(_waits(profile) != Wait.UNPLACED)
     time = since(moment[kept], origin) // _MICROSECOND
     order = argsort_rows([track[kept], time])
     rows, samples = kept[order], profile.samples

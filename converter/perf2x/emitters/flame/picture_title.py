@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from perf2x.base.columnar.arrays import sum_of
 from perf2x.model.diagnostics import missing_ends
 from perf2x.model.printable_text import base_name, one_line
 from perf2x.model.profile.profile import Profile, count_threads
@@ -22,7 +23,7 @@ def heading(profile: Profile) -> str:
 def facts(profile: Profile) -> list[str]:
     """Short statements for a subtitle: samples, threads, time, machine, and ends that are missing."""
     meta, samples = profile.meta, profile.samples
-    said = [_many(int(samples.count.sum()), "sample"), _many(count_threads(profile.threads), "thread")]
+    said = [_many(sum_of(samples.count), "sample"), _many(count_threads(profile.threads), "thread")]
     said += [f"{meta.duration_ns / 1e9:.2f} s"] if meta.duration_ns else []
     said += [one_line(text) for text in (meta.hostname, meta.os_release, meta.arch) if text]
     return said + missing_ends(meta.comments)

@@ -12,6 +12,7 @@ from typing import BinaryIO, ClassVar
 import numpy as np
 
 from perf2x.base.abi.uapi import CpuMode
+from perf2x.base.columnar.arrays import sum_of
 from perf2x.base.errors import OptionError
 from perf2x.emitters.flame.picture_title import facts, heading
 from perf2x.emitters.flame.svg_text import fitted, shown_name, xml
@@ -81,7 +82,7 @@ class Svg:
     def _boxes(self, profile: Profile, frames: LocationFrames, boxes: Boxes, levels: int) -> list[str]:
         names = [*(shown_name(name) or "[unknown]" for name in frames.name), "all"]  # the last one serves −1
         full = [*map(shown_name, full_names(profile, frames)), ""]
-        whole = int(boxes.total[:1].sum())
+        whole = sum_of(boxes.total[:1])
         scale = (self.width - 2 * _SIDE) / max(whole, 1)
         x, width = _SIDE + boxes.start * scale, np.maximum(boxes.total * scale - 0.5, 0.3)
         level = boxes.depth if self.direction == "icicle" else levels - 1 - boxes.depth

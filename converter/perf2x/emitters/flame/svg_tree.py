@@ -3,7 +3,7 @@
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64
+from perf2x.base.columnar.arrays import I64, arange, cumsum, flatnonzero, lexsort, searchsorted, sum_of
 from perf2x.model.profile.frame_tree import FrameTree, expand, merge_stacks
 from perf2x.model.profile.profile import Profile
 from perf2x.model.profile.shown_frames import LocationFrames
@@ -29,27 +29,27 @@ def boxes_of(profile: Profile, frames: LocationFrames, event: int, least: float,
     """Return the boxes of an event that are at least ``least`` of the whole wide, at most the widest ``most``."""
     tree, total = _weighed_tree(profile, frames, event)
     start = _positions(tree, total, _name_ranks(frames))
-    whole = int(total[:1].sum())
-    wide = np.flatnonzero((total >= least * whole) & (total > 0))
+    whole = sum_of(total[:1])
+    wide = flatnonzero((total >= least * whole) & (total > 0))
     # by width, then outer ones, then from the left: a box never comes before the one that it stands on
-    widest = np.lexsort((start[wide], tree.depth[wide], -total[wide]))[:most]
+    widest = lexsort((start[wide], tree.depth[wide], -total[wide]))[:most]
     rows = wide[widest]
-    rows = rows[np.lexsort((start[rows], tree.depth[rows]))]
+    rows = rows[lexsort((start[rows], tree.depth[rows]))]
     return Boxes(tree.depth[rows], tree.key[rows], start[rows], total[rows], len(wide) - len(rows))
 
 
 def _weighed_tree(profile: Profile, frames: LocationFrames, event: int) -> tuple[FrameTree, I64]:
     """Frames merged by name, object and mode, and the weight of every row with all below it."""
     samples = profile.samples
-    rows = np.flatnonzero(samples.event == event)
+    rows = flatnonzero(samples.event == event)
     stack = samples.stack[rows].astype(np.int64)
     tree, node = merge_stacks(
-        expand(profile.stacks, frames.of_location), np.arange(len(frames)), np.zeros(len(rows), np.int64), stack
+        expand(profile.stacks, frames.of_location), arange(len(frames)), np.zeros(len(rows), np.int64), stack
     )
     total = np.zeros(len(tree), np.int64)
     np.add.at(total, node, samples.value[rows])
     for level in range(int(tree.depth.max()) if len(tree) else 0, 0, -1):
-        below = np.flatnonzero(tree.depth == level)
+        below = flatnonzero(tree.depth == level)
         np.add.at(total, tree.parent[below], total[below])
     return tree, total
 
@@ -57,7 +57,7 @@ def _weighed_tree(profile: Profile, frames: LocationFrames, event: int) -> tuple
 def _name_ranks(frames: LocationFrames) -> I64:
     """Return the rank of each frame's name among all."""
     rank = np.empty(len(frames), np.int64)
-    rank[sorted(range(len(frames)), key=frames.name.__getitem__)] = np.arange(len(frames))
+    rank[sorted(range(len(frames)), key=frames.name.__getitem__)] = arange(len(frames))
     return rank
 
 
@@ -65,9 +65,9 @@ def _positions(tree: FrameTree, total: I64, rank: I64) -> I64:
     """Return the left edge of each row; children of one parent lie side by side in the order of their names."""
     start = np.zeros(len(tree), np.int64)
     for level in range(1, int(tree.depth.max()) + 1 if len(tree) else 0):
-        rows = np.flatnonzero(tree.depth == level)
-        rows = rows[np.lexsort((rank[tree.key[rows]], tree.parent[rows]))]
-        before = np.cumsum(total[rows]) - total[rows]
-        first = np.searchsorted(tree.parent[rows], tree.parent[rows], side="left")
+        rows = flatnonzero(tree.depth == level)
+        rows = rows[lexsort((rank[tree.key[rows]], tree.parent[rows]))]
+        before = cumsum(total[rows]) - total[rows]
+        first = searchsorted(tree.parent[rows], tree.parent[rows], side="left")
         start[rows] = start[tree.parent[rows]] + before - before[first]
     return start

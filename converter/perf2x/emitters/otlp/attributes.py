@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I64, AnyArray
+from perf2x.base.columnar.arrays import I64, AnyArray, arange, flatnonzero
 from perf2x.base.columnar.ragged import Ragged, octet_rows, offsets_of, side_by_side
 from perf2x.base.columnar.unique import unique_inverse
 from perf2x.emitters.otlp.otlp_encoding import Encoding, encoded_rows
@@ -68,7 +68,7 @@ class Attributes:
         """Return the table, as messages."""
         keys = np.array([0, *(key for key, _, _ in self._numbers)], np.int64)
         values = any_values(encoding, [value for _, _, value in self._numbers])
-        offsets = offsets_of((np.arange(len(keys)) > 0).astype(np.int64))
+        offsets = offsets_of((arange(len(keys)) > 0).astype(np.int64))
         return encoding.joined(
             [
                 encoding.number(KeyValueAndUnit.KEY_STRINDEX, keys),
@@ -83,7 +83,7 @@ def key_values(encoding: Encoding, attributes: Mapping[str, str]) -> Ragged:
     values = any_values(encoding, [value for _, value in items])
     keys = octet_rows([printable(key).encode() for key, _ in items])
     return encoding.joined(
-        [encoding.octets(KeyValue.KEY, keys), encoding.messages(KeyValue.VALUE, values, np.arange(len(items) + 1))]
+        [encoding.octets(KeyValue.KEY, keys), encoding.messages(KeyValue.VALUE, values, arange(len(items) + 1))]
     )
 
 
@@ -94,7 +94,7 @@ def referring_key_values(encoding: Encoding, attributes: Mapping[str, str], text
     values = encoded_rows(encoding, {AnyValue.STRING_VALUE_STRINDEX: numbers})
     return encoding.joined(
         [
-            encoding.messages(KeyValue.VALUE, values, np.arange(len(items) + 1)),
+            encoding.messages(KeyValue.VALUE, values, arange(len(items) + 1)),
             encoding.number(KeyValue.KEY_STRINDEX, keys),
         ]
     )
@@ -124,7 +124,7 @@ def _arrays(encoding: Encoding, values: Sequence[Value]) -> Ragged:
     offsets = offsets_of(np.array([len(texts) for texts in lists], np.int64))
     arrays = encoding.joined([encoding.messages(ArrayValue.VALUES, items, offsets)])
     held = np.array([isinstance(value, tuple) for value in values], np.bool_)
-    return encoding.messages(AnyValue.ARRAY_VALUE, arrays.take(np.flatnonzero(held)), offsets_of(held.astype(np.int64)))
+    return encoding.messages(AnyValue.ARRAY_VALUE, arrays.take(flatnonzero(held)), offsets_of(held.astype(np.int64)))
 
 
 def number_rows(columns: Sequence[I64], count: int) -> Ragged:

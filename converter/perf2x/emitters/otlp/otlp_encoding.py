@@ -22,7 +22,7 @@ from itertools import chain, islice
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I64, U8, AnyArray, Bools
+from perf2x.base.columnar.arrays import I64, U8, AnyArray, Bools, arange, flatnonzero
 from perf2x.base.columnar.ragged import Ragged, octet_rows, offsets_of, ranges, side_by_side
 from perf2x.emitters.encoding.decimal_text import decimal_cells, without_nulls
 from perf2x.emitters.encoding.json_encoder import json_bytes
@@ -110,7 +110,7 @@ class JsonText:
 
     def octets(self, field: Field, rows: Ragged) -> Ragged:
         """(n,) rows of a text; bytes are written in hex, which the protocol asks for in ids."""
-        present = rows.take(np.flatnonzero(rows.lengths))
+        present = rows.take(flatnonzero(rows.lengths))
         return _listed(field, _quoted(field, present), offsets_of((rows.lengths > 0).astype(np.int64)))
 
     def blob(self, field: Field, octets: bytes) -> Pieces:
@@ -202,7 +202,7 @@ def _listed(field: Field, texts: Ragged, offsets: I64) -> Ragged:
 def _constant(count: int, text: bytes) -> Ragged:
     """(count,) rows of the same bytes."""
     octets: U8 = np.frombuffer(text, np.uint8)
-    return Ragged(np.arange(count + 1) * len(text), np.tile(octets, count))
+    return Ragged(arange(count + 1) * len(text), np.tile(octets, count))
 
 
 Encoding = Wire | JsonText

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, U64, AnyArray, row_slices
+from perf2x.base.columnar.arrays import I64, U64, AnyArray, arange, row_slices, searchsorted
 from perf2x.base.columnar.ragged import Ragged, octet_rows
 from perf2x.base.columnar.unique import sorted_runs, sum_runs, unique
 from perf2x.base.errors import OptionError, SettingError
@@ -60,7 +60,7 @@ def grouped(keys: tuple[I64, I64, I64], attributes: Sequence[I64], values: I64, 
     resource, event, stack, *rest = (column[order[first]] for column in columns)
     if times is None:
         sums = sum_runs(values, order, first) if len(first) else values
-        return SampleGroups(stack, tuple(rest), np.arange(len(first) + 1), sums, None, resource, event)
+        return SampleGroups(stack, tuple(rest), arange(len(first) + 1), sums, None, resource, event)
     offsets = np.append(first, len(order))
     return SampleGroups(stack, tuple(rest), offsets, values[order], times[order], resource, event)
 
@@ -170,11 +170,11 @@ class ProfileEncoder:
     def of_resource(self, resource: int) -> Pieces:
         """Return the profiles of one resource, as a field of its ScopeProfiles; that of the shown event comes first."""
         groups, encoding = self._groups, self._dictionary.encoding
-        first, last = np.searchsorted(groups.resource, [resource, resource + 1]).tolist()
+        first, last = searchsorted(groups.resource, [resource, resource + 1]).tolist()
         events = sorted(unique(groups.event[first:last]).tolist(), key=lambda event: (event != self._shown, event))
         entries: list[bytes] = []
         for event in events:
-            begin, end = np.searchsorted(groups.event[first:last], [event, event + 1]).tolist()
+            begin, end = searchsorted(groups.event[first:last], [event, event + 1]).tolist()
             fields = self._profile(self._types[event], slice(first + begin, first + end))
             entries += encoding.entry(ScopeProfiles.PROFILES, fields)
         return encoding.repeated(ScopeProfiles.PROFILES, entries)
@@ -186,7 +186,7 @@ class ProfileEncoder:
         samples = [encoding.entries(ProfileFields.SAMPLES, some) for some in rows]
         times = ((ProfileFields.TIME_UNIX_NANO, start), (ProfileFields.DURATION_NANO, duration))
         period = self._value_type(ProfileFields.PERIOD_TYPE, kind.period_name, kind.period_unit)
-        attributes = Ragged(np.array([0, len(self._attributes)]), np.array(self._attributes, np.int64))
+        attributes = Ragged(np.array([0, len(self._attributes)], np.int64), np.array(self._attributes, np.int64))
         return [
             *self._value_type(ProfileFields.SAMPLE_TYPE, kind.name, kind.unit),
             *encoding.repeated(ProfileFields.SAMPLES, samples),

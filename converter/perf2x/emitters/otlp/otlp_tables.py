@@ -13,7 +13,7 @@ import numpy as np
 from msgspec import Struct
 
 from perf2x.base.abi.uapi import CpuMode
-from perf2x.base.columnar.arrays import I64, AnyArray, row_slices
+from perf2x.base.columnar.arrays import I64, AnyArray, arange, row_slices
 from perf2x.base.columnar.ragged import Ragged, row_batches
 from perf2x.base.columnar.unique import unique
 from perf2x.emitters.otlp.attributes import Dictionary, number_rows
@@ -41,7 +41,7 @@ def numbered(used: AnyArray, count: int) -> Numbers:
     """Number the rows in ``used`` from 1 on, of ``count`` rows; −1 stands for none."""
     rows = unique(used[used >= 0].astype(np.int64))
     entry = np.zeros(count + 1, np.int64)
-    entry[rows] = np.arange(1, len(rows) + 1)
+    entry[rows] = arange(1, len(rows) + 1)
     return Numbers(rows, entry)
 
 
@@ -57,7 +57,7 @@ class StackTables:
             self._lines, self._bare = lines_with_placeholders(profile, self._strings)
         self._locations = numbered(_used_locations(profile, leaves), len(profile.locations))
         self._mappings = numbered(profile.locations.mapping[self._locations.rows], len(profile.mappings))
-        every_line = Ragged(self._lines.offsets, np.arange(self._lines.offsets[-1]))
+        every_line = Ragged(self._lines.offsets, arange(self._lines.offsets[-1]))
         self._line = every_line.take(self._locations.rows)
         functions = len(profile.functions) + len(self._bare)
         self._functions = numbered(self._lines.function[self._line.values], functions)
@@ -182,7 +182,7 @@ def frame_types(profile: Profile) -> I64:
     locations = profile.locations
     outermost = _outermost_functions(profile)
     is_compiled = in_memory(profile)[locations.mapping]
-    compiled, other = (np.array([*_languages(profile, is_jit), _NATIVE]) for is_jit in (True, False))
+    compiled, other = (np.array([*_languages(profile, is_jit), _NATIVE], np.int64) for is_jit in (True, False))
     types = np.where(is_compiled, compiled[outermost], other[outermost])
     types[np.isin(locations.mode, _KERNEL_MODES)] = _KERNEL
     types[(locations.mode == CpuMode.UNKNOWN) | locations.synthetic] = _UNKNOWN

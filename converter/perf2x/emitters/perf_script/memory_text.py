@@ -23,7 +23,7 @@ class MemoryText:
         """(n,) texts."""
         found, place = unique_inverse(data_src)
         texts = [_text(word) for word in found.tolist()]
-        lengths = np.array([self._longest, *map(len, texts)])
+        lengths = np.array([self._longest, *map(len, texts)], np.int64)
         widths = np.maximum.accumulate(np.append(self._longest, lengths[1:][place]))[1:]
         self._longest = int(widths[-1])
         rows = zip(place.tolist(), widths.tolist(), strict=True)

@@ -12,7 +12,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from perf2x.base.abi.uapi import RecordType, SampleType
-from perf2x.base.columnar.arrays import I64, U64, AnyArray, take_rows_of
+from perf2x.base.columnar.arrays import I64, U64, AnyArray, flatnonzero, take_rows_of
 from perf2x.emitters.encoding.decimal_text import chunk_array
 from perf2x.emitters.perf_script.frame_lines import FrameLines
 from perf2x.emitters.perf_script.memory_text import MemoryText
@@ -113,7 +113,7 @@ class _Writer:
         parts = []
         texts = chunk_array([text.encode() + b"\n" for text in others.text.tolist()])
         for event in np.unique(others.event).tolist():
-            rows = np.flatnonzero(others.event == event)
+            rows = flatnonzero(others.event == event)
             fields = self._fields[event]
             columns = self._start.of_others(take_rows_of(others, rows), fields, padded=not self._is_chained(event))
             parts.append((rows, [*columns, texts[rows]]))
@@ -125,7 +125,7 @@ class _Writer:
         """(n, chunks) text of each sample."""
         samples, parts = batch.samples, []
         for event in np.unique(samples.event).tolist():
-            rows = np.flatnonzero(samples.event == event)
+            rows = flatnonzero(samples.event == event)
             columns = self._columns(event, take_rows(samples, rows), batch.thread[rows], batch.stack[rows])
             parts.append((rows, list(columns)))
         return _rows(len(samples), parts)

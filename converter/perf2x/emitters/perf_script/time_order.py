@@ -6,7 +6,7 @@ ordered events do (tools/perf/util/ordered-events.c).
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I64, U64, AnyArray
+from perf2x.base.columnar.arrays import I64, U64, AnyArray, lexsort
 from perf2x.model.profile.recorded_samples import NEVER
 
 
@@ -22,7 +22,7 @@ class TimeOrder:
         """Add lines, (n, chunks); return text of those before ``behind``, the earliest time of lines still to come."""
         time, position = np.append(self._time, time), np.append(self._position, position)
         lines = np.concatenate(_equally_wide(self._lines, lines))
-        order = np.lexsort((position, time))
+        order = lexsort((position, time))
         ready = len(time) if behind == NEVER else int(np.searchsorted(time[order], np.uint64(behind), "left"))
         late = order[ready:]
         self._time, self._position, self._lines = time[late], position[late], lines[late]

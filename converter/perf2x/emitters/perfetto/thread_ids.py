@@ -3,7 +3,7 @@
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I32, I64
+from perf2x.base.columnar.arrays import I32, I64, arange
 from perf2x.base.columnar.unique import unique_inverse
 from perf2x.emitters.perfetto.message import message, number, packet, text
 from perf2x.emitters.perfetto.trace_schema import Process, ProcessTree, Thread, TracePacket
@@ -52,7 +52,7 @@ def process_tree(profile: Profile) -> bytes:
 def _last_seen(profile: Profile, ids: ThreadIds) -> I64:
     """(distinct threads,) the row of Profile.threads that was sampled last; samples are in order of time."""
     last = np.zeros(len(ids.pid), np.int64)
-    last[ids.number] = np.arange(len(ids.number))
+    last[ids.number] = arange(len(ids.number))
     last[ids.number[profile.samples.thread]] = profile.samples.thread
     return last
 

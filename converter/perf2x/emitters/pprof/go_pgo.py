@@ -7,6 +7,7 @@ Go's compiler counts samples by (caller, line in it, callee), of the two innermo
 import numpy as np
 from msgspec.structs import replace
 
+from perf2x.base.columnar.arrays import flatnonzero
 from perf2x.model.profile.profile import Meta, Profile, Threads, Wait, shown_event
 from perf2x.model.profile.stack_tree import keep_samples
 from perf2x.transforms.drop_unused import compact
@@ -39,4 +40,4 @@ def _one_event(profile: Profile) -> Profile:
     event = profile.events[shown]
     name = _CLOCK_NAME if event.unit == "nanoseconds" else event.name
     events = tuple(replace(each, name=name if row == shown else each.name) for row, each in enumerate(profile.events))
-    return keep_samples(replace(profile, events=events), np.flatnonzero(held))
+    return keep_samples(replace(profile, events=events), flatnonzero(held))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, BinaryIO, ClassVar
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64
+from perf2x.base.columnar.arrays import I64, arange, sum_of
 from perf2x.base.columnar.ragged import Ragged, row_batches
 from perf2x.base.columnar.unique import group_rows, unique_inverse
 from perf2x.base.files.background_writer import BackgroundGzipWriter
@@ -86,6 +86,7 @@ class Pprof:
         speedscope = "for speedscope.app: --to speedscope" if self.inline == "lines" else "or drop it on speedscope.app"
         return Needs(
             timeline="time" in labels,
+            times="time" in labels,
             columns=labels & {"cpu", "cgroup"} | memory,
             threads=bool({"pid", "tid", "process", "thread"} & labels),
             honours=FINISHED | {TAGS, START_TIME},
@@ -132,7 +133,7 @@ class Pprof:
         kept = heaviest(values, self.max_samples)
         if len(kept) == count:
             return ()
-        share = 1 - values[kept, -1].sum() / max(values[:, -1].sum(), 1)
+        share = 1 - sum_of(values[kept, -1]) / max(sum_of(values[:, -1]), 1)
         left = f"{count - len(kept):,} of {count:,}"
         return (f"{left} samples are summed up as {REST}: {share:.1%} of the value",)
 
@@ -187,7 +188,10 @@ class Pprof:
                 location_ids.of(stack[start:end]), distinct.values[kept[start:end]], label_bytes.of(start, end)
             )
         if len(kept) < len(distinct.row):
-            yield _encoded_rest(distinct.values.sum(axis=0) - distinct.values[kept].sum(axis=0), location_ids.count + 1)
+            yield _encoded_rest(
+                distinct.values.sum(axis=0, dtype=np.int64) - distinct.values[kept].sum(axis=0, dtype=np.int64),
+                location_ids.count + 1,
+            )
 
 
 class _DistinctSamples(Struct, frozen=True):
@@ -235,14 +239,14 @@ class _StackIds:
 def _encoded_rest(values: I64, location: int) -> bytes:
     """Encode one sample without labels that stands for all that max_samples leaves out."""
     row, no_labels = np.zeros(1, np.int64), Ragged(np.zeros(2, np.int64), np.zeros(0, np.uint8))
-    location_ids = chosen_packed(1, Ragged(np.array([0, 1]), np.array([location])), row)
+    location_ids = chosen_packed(1, Ragged(np.array([0, 1], np.int64), np.array([location], np.int64)), row)
     return _encoded_samples(location_ids, values.reshape(1, -1), whole(no_labels))
 
 
 def _encoded_samples(location_ids: list[Chosen], values: I64, labels: Chosen) -> bytes:
     """Encode samples: location ids and labels are encoded already, ``values`` are (rows, sample types)."""
     first, kind = group_rows(list(values.T))  # most samples of a stack came once
-    numbers = chosen_packed(2, Ragged(np.arange(len(first) + 1) * values.shape[1], values[first].reshape(-1)), kind)
+    numbers = chosen_packed(2, Ragged(arange(len(first) + 1) * values.shape[1], values[first].reshape(-1)), kind)
     return chosen_messages(2, [*location_ids, *numbers, labels])
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I32, I64, row_slices
+from perf2x.base.columnar.arrays import I32, I64, arange, bincount, flatnonzero, repeat, row_slices
 from perf2x.base.columnar.ragged import Ragged, offsets_of, ranges, side_by_side
 from perf2x.base.columnar.unique import unique_inverse
 from perf2x.emitters.encoding.protobuf import nested_field, number_field, number_fields, top_level
@@ -57,7 +57,7 @@ def mapping_order(profile: Profile) -> I64:
         if is_real_path(without_deleted(name)) and ".so" not in name and not profile.mappings.is_kernel[row]
     ]
     known = profile.locations.mapping[profile.locations.mapping >= 0]
-    locations = np.bincount(known, minlength=len(names)).tolist()
+    locations = bincount(known, len(names)).tolist()
     main = sorted(programs, key=lambda row: -locations[row])[:1]
     return np.array(main + [row for row in range(len(names)) if row not in main], np.int64)
 
@@ -69,7 +69,7 @@ def encode_mappings(mappings: Mappings, order: I64) -> bytes:
         mappings.has_filenames, mappings.has_line_numbers, mappings.has_inline_frames,
     )  # fmt: skip
     columns = dict(enumerate((column[order] for column in tables), 2))
-    return top_level(3, number_fields({1: np.arange(1, len(order) + 1), **columns}))
+    return top_level(3, number_fields({1: arange(1, len(order) + 1), **columns}))
 
 
 def encode_functions(functions: Functions, placeholders: list[int]) -> bytes:
@@ -77,7 +77,7 @@ def encode_functions(functions: Functions, placeholders: list[int]) -> bytes:
     bare = np.zeros(len(placeholders), np.int64)
     names = np.array(placeholders, np.int64)
     columns = {
-        1: np.arange(1, len(functions) + len(placeholders) + 1),
+        1: arange(1, len(functions) + len(placeholders) + 1),
         2: np.append(functions.name, names),
         3: np.append(functions.system_name, names),
         4: np.append(functions.filename, bare),
@@ -94,7 +94,7 @@ def lines_with_placeholders(profile: Profile, strings: StringTable) -> tuple[Loc
     """
     locations = profile.locations
     count = np.diff(locations.line_offsets)
-    bare = np.flatnonzero(count == 0)
+    bare = flatnonzero(count == 0)
     names = [bracketed(profile.strings[row]) for row in profile.mappings.filename] + [bracketed("")]
     held = locations.mapping[bare].astype(np.int64)  # -1 takes the last name
     used, inverse = unique_inverse(held)
@@ -104,7 +104,7 @@ def lines_with_placeholders(profile: Profile, strings: StringTable) -> tuple[Loc
     offsets = offsets_of(np.maximum(count, 1))
     function, number = np.zeros(offsets[-1], np.int32), np.zeros(offsets[-1], np.int32)
     function[offsets[bare]] = np.array([function_of_text[text] for text in texts], np.int32)[inverse]
-    named = np.flatnonzero(count)
+    named = flatnonzero(count)
     into = ranges(offsets[named], count[named])
     function[into], number[into] = locations.line_function, locations.line_number
     return LocationLines(offsets, function, number), distinct
@@ -117,7 +117,7 @@ def lines_as_recorded(locations: Locations) -> LocationLines:
 
 def without_inlining(lines: LocationLines) -> LocationLines:
     """Only the last line of each location: the function that the address really belongs to."""
-    some = np.flatnonzero(np.diff(lines.offsets))
+    some = flatnonzero(np.diff(lines.offsets))
     last = lines.offsets[1:][some] - 1
     return LocationLines(
         offsets_of((np.diff(lines.offsets) > 0).astype(np.int64)), lines.function[last], lines.number[last]
@@ -132,11 +132,11 @@ def one_location_per_line(lines: LocationLines) -> tuple[LocationLines, Ragged, 
     """
     count = np.maximum(np.diff(lines.offsets), 1)
     offsets = offsets_of(count)
-    owner = np.repeat(np.arange(len(count)), count)
+    owner = repeat(arange(len(count)), count)
     has_line = (np.diff(lines.offsets) > 0)[owner].astype(np.int64)
     return (
         LocationLines(offsets_of(has_line), lines.function, lines.number),
-        Ragged(offsets, np.arange(offsets[-1])),
+        Ragged(offsets, arange(offsets[-1])),
         owner,
     )
 
@@ -147,7 +147,7 @@ def encode_locations(locations: Locations, lines: LocationLines, owner: I64 | No
     ``owner`` is the profile's location behind each written one, None: itself; ``order`` that of mappings.
     """
     mapping_id = np.zeros(len(order) + 1, np.int64)  # the last one serves mapping -1
-    mapping_id[order] = np.arange(1, len(order) + 1)
+    mapping_id[order] = arange(1, len(order) + 1)
     count = len(lines.offsets) - 1
     for rows in row_slices(count, _LOCATIONS_PER_WRITE):
         taken = rows if owner is None else owner[rows]
@@ -155,15 +155,15 @@ def encode_locations(locations: Locations, lines: LocationLines, owner: I64 | No
         part = slice(offsets[0], offsets[-1])
         function, number = lines.function[part].astype(np.int64), lines.number[part].astype(np.int64)
         line_messages = number_fields({1: function + 1, 2: np.maximum(number, 0)})
-        ids = np.arange(rows.start + 1, rows.stop + 1)
+        ids = arange(rows.start + 1, rows.stop + 1)
         numbers = number_fields({1: ids, 2: mapping_id[locations.mapping[taken]], 3: locations.lookup[taken]})
         yield top_level(4, side_by_side([numbers, nested_field(4, line_messages, offsets - offsets[0])]))
 
 
 def encode_rest(location: int, function: int) -> bytes:
     """One more Profile.location (4), in no mapping, for REST."""
-    line = number_field(1, np.array([function]))
-    fields = [number_field(1, np.array([location])), nested_field(4, line, np.array([0, 1]))]
+    line = number_field(1, np.array([function], np.int64))
+    fields = [number_field(1, np.array([location], np.int64)), nested_field(4, line, np.array([0, 1], np.int64))]
     return top_level(4, side_by_side(fields))
 
 

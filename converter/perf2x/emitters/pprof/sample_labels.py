@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from perf2x.base.abi import data_source
 from perf2x.base.abi.uapi import CpuMode
-from perf2x.base.columnar.arrays import I64, AnyArray
+from perf2x.base.columnar.arrays import I64, AnyArray, flatnonzero
 from perf2x.base.columnar.ragged import Ragged, offsets_of, side_by_side
 from perf2x.base.columnar.unique import group_rows, unique, unique_inverse
 from perf2x.emitters.encoding.protobuf import Chosen, nested_field, number_fields, texts_of, whole
@@ -101,7 +101,9 @@ def _tags(profile: Profile, intern: Intern) -> list[LabelColumn]:
         return []
     keys = sorted({key for tags in profile.tag_sets for key in tags})
     return [
-        LabelColumn(key, np.array([intern(tags.get(key, "")) for tags in profile.tag_sets])[profile.samples.tags])
+        LabelColumn(
+            key, np.array([intern(tags.get(key, "")) for tags in profile.tag_sets], np.int64)[profile.samples.tags]
+        )
         for key in keys
     ]
 
@@ -129,11 +131,11 @@ def _encoded_label(key: int, values: I64, unit: int) -> Ragged:
     """One Label message per value, as Sample.label (3): key 1, str 2, num 3, num_unit 4. An empty text is no label."""
     distinct, inverse = unique_inverse(values)
     count = len(distinct)
-    number = {3: distinct, 4: np.full(count, unit)} if unit else {2: distinct}
-    messages = number_fields({1: np.full(count, key), **number})
+    number = {3: distinct, 4: np.full(count, unit, np.int64)} if unit else {2: distinct}
+    messages = number_fields({1: np.full(count, key, np.int64), **number})
     held = np.ones(count, np.bool_) if unit else distinct != 0
     offsets = offsets_of(held.astype(np.int64))
-    return nested_field(3, messages.take(np.flatnonzero(held)), offsets).take(inverse)
+    return nested_field(3, messages.take(flatnonzero(held)), offsets).take(inverse)
 
 
 def _interned_texts(values: AnyArray, names: Sequence[str], intern: Intern) -> I64:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64
+from perf2x.base.columnar.arrays import I64, arange, lexsort
 from perf2x.base.columnar.unique import rows_by, unique
 from perf2x.base.errors import SettingError
 from perf2x.model.profile.profile import Profile, plain_names, shown_event
@@ -80,7 +80,7 @@ def summed_values(profile: Profile, kinds: list[ValueKind], merged: I64, count: 
     values = np.zeros((count, len(kinds)), np.int64)
     rows_of = dict(rows_by(samples.event))
     for at, kind in enumerate(kinds):
-        rows = np.arange(len(merged)) if kind.event < 0 else rows_of.get(kind.event, np.zeros(0, np.int64))
+        rows = arange(len(merged)) if kind.event < 0 else rows_of.get(kind.event, np.zeros(0, np.int64))
         np.add.at(values[:, at], merged[rows], (samples.count if kind.is_count else samples.value)[rows])
     return values
 
@@ -91,6 +91,6 @@ def heaviest(values: I64, most: int) -> I64:
     The last sample type decides, then the one before it, then the order of rows.
     """
     if most <= 0 or len(values) <= most:
-        return np.arange(len(values))
-    order = np.lexsort((np.arange(len(values)), *(-values[:, at] for at in range(values.shape[1]))))
+        return arange(len(values))
+    order = lexsort((arange(len(values)), *(-values[:, at] for at in range(values.shape[1]))))
     return np.sort(order[: most - 1])

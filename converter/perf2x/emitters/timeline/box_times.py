@@ -13,7 +13,7 @@ the one before it ends at the latest.
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, AnyArray, Bools, begins_run, of_next
+from perf2x.base.columnar.arrays import I64, AnyArray, Bools, as_intp, begins_run, cumsum, flatnonzero, of_next, repeat
 from perf2x.base.columnar.unique import argsort_rows
 
 _FARTHEST = 4
@@ -105,7 +105,7 @@ def _ends_before(end: I64, chains: list[Chains]) -> tuple[I64, Bools]:
 def _pushed_back(end: I64, length: I64, chain: Chains) -> I64:
     """(boxes,) latest ends, not behind the given ones, at which the boxes of a chain do not overlap."""
     total, latest = chain.take(length), chain.take(end)
-    np.cumsum(total, out=total)
+    np.cumsum(total, dtype=np.int64, out=total)
     latest -= total
     _lower_to_minimum_behind(latest, chain.first)
     latest += total
@@ -120,12 +120,12 @@ def _lower_to_minimum_behind(values: I64, first: Bools) -> None:
     """
     if not len(values):
         return
-    starts = np.flatnonzero(first)
+    starts = flatnonzero(first)
     count = np.diff(np.append(starts, len(values)))
-    highest = np.maximum.reduceat(values, starts)
-    np.maximum(values, np.repeat(highest - _LIMIT // len(starts), count), out=values)
-    lowest = np.minimum.reduceat(values, starts)
-    lift = np.repeat(np.append(0, np.cumsum(highest - lowest)[:-1]) - lowest, count)
+    highest = np.maximum.reduceat(values, as_intp(starts))
+    np.maximum(values, repeat(highest - _LIMIT // len(starts), count), out=values)
+    lowest = np.minimum.reduceat(values, as_intp(starts))
+    lift = repeat(np.append(0, cumsum(highest - lowest)[:-1]) - lowest, count)
     values += lift
     from_behind = values[::-1]
     np.minimum.accumulate(from_behind, out=from_behind)
@@ -151,13 +151,13 @@ def _without_short_gaps(start: I64, end: I64, before: I64, is_own: Bools, own: C
     is_gap = is_own & (start > before) & (end > start)
     is_gap &= ~own.put(own.first)
     track = own.put(np.cumsum(own.first, dtype=np.int32) - np.int32(1))
-    rows = np.flatnonzero(is_gap)
+    rows = flatnonzero(is_gap)
     gap = start[rows] - before[rows]
     order = argsort_rows([track[rows], gap])
     rows, gap = rows[order], gap[order]
     lane = track[rows]
-    spent = np.cumsum(gap)
-    held = np.bincount(track, (end - start) / _CLOSED, minlength=1)
+    spent = cumsum(gap)
+    held = np.bincount(as_intp(track), (end - start) / _CLOSED, minlength=1)
     base = np.maximum.accumulate(np.where(begins_run(lane), spent - gap, 0))
     closed = rows[spent - base <= held[lane]]
     start[closed] = before[closed]

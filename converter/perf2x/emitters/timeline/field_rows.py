@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I64
+from perf2x.base.columnar.arrays import I64, flatnonzero
 from perf2x.model.profile.profile import Profile
 from perf2x.model.profile.tracepoint_fields import TracepointFields
 
@@ -15,7 +15,7 @@ def field_tables(profile: Profile, rows: I64) -> Iterator[tuple[TracepointFields
         return
     fields, base = profile.samples.fields[rows].astype(np.int64), 0
     for entry in profile.fields:
-        held = np.flatnonzero((fields >= base) & (fields < base + entry.count))
+        held = flatnonzero((fields >= base) & (fields < base + entry.count))
         if len(held):
             yield entry, held, fields[held] - base
         base += entry.count

@@ -15,7 +15,7 @@ old ones if any of those has its name, and then loses its place. Exactly there e
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I64, Bools, ColumnTable, take_rows_of
+from perf2x.base.columnar.arrays import I64, Bools, ColumnTable, flatnonzero, sum_of, take_rows_of
 from perf2x.base.columnar.ragged import argsort_small, ranges, row_numbers
 from perf2x.emitters.timeline.shown_samples import ShownSamples
 from perf2x.model.profile.frame_tree import FrameTree
@@ -45,7 +45,7 @@ def slices_of(shown: ShownSamples, node: I64, tree: FrameTree, key: I64, outermo
     which, first = opened.values, row_numbers(opened.lengths)
     last = _last_rows(depth, shared)
     begins = np.full(len(node) + 1, -1, np.int64)  # (rows + 1,) key of the outermost slice that begins at a row
-    some = np.flatnonzero(opened.lengths)
+    some = flatnonzero(opened.lengths)
     begins[some] = key[which[opened.offsets[some]]]
     is_mistakable = np.zeros(len(node), np.bool_)  # (rows,) a slice ends with the row that bears the next one's name
     is_mistakable[last[shown.joined[last] & (begins[last + 1] == key[which])]] = True
@@ -60,13 +60,13 @@ def count_of(shown: ShownSamples, node: I64, tree: FrameTree, key: I64, outermos
     """Count the slices that ``slices_of`` makes, without making them where none is left out."""
     if shortest > 1:
         return len(slices_of(shown, node, tree, key, outermost, shortest))
-    return int((tree.depth[node] - _shared(shown, node, tree, outermost)).sum())
+    return sum_of(tree.depth[node] - _shared(shown, node, tree, outermost))
 
 
 def _shared(shown: ShownSamples, node: I64, tree: FrameTree, outermost: int) -> I64:
     """(rows,) depth down to which each row shows the boxes of the row before; ``outermost`` − 1 where it shows none."""
     shared = np.full(len(node), outermost - 1, np.int64)
-    rows = np.flatnonzero(shown.joined[:-1]) + 1
+    rows = flatnonzero(shown.joined[:-1]) + 1
     one, other = node[rows - 1], node[rows]
     deeper = tree.depth[one] - tree.depth[other]
     one, other = (

@@ -19,11 +19,14 @@ from perf2x.base.columnar.arrays import (
     AnyArray,
     Bools,
     ColumnTable,
+    arange,
     begins_run,
     ends_run,
+    flatnonzero,
     narrow,
     no_rows,
     of_next,
+    searchsorted,
     take_rows_of,
 )
 from perf2x.base.columnar.unique import argsort_rows
@@ -58,7 +61,7 @@ def runs_of(profile: Profile, origin: int, samples: Spans) -> Runs:
     if switches is None or not len(switches.time):
         return no_rows(Runs)
     track, time = switch_tracks(profile, switches), since(switches.time, origin)
-    known = np.flatnonzero(track >= 0)
+    known = flatnonzero(track >= 0)
     order = known[argsort_rows([track[known], time[known], known])]
     track, time, is_out = track[order], time[order], switches.is_out[order]
     is_run, start, end = _bounds(track, time, is_out, samples)
@@ -77,7 +80,7 @@ def _on_free_cpus(runs: Runs, is_guess: Bools, is_out: Bools) -> Runs:
     begins, ends = is_guess & is_out & (runs.cpu >= 0), is_guess & ~is_out & (runs.cpu >= 0)
     start = np.where(begins, np.minimum(np.maximum(runs.start, before), runs.end), runs.start)
     order = argsort_rows([runs.cpu, start])
-    after = np.full(len(order), FAR)
+    after = np.full(len(order), FAR, np.int64)
     after[order] = np.where(ends_run(runs.cpu[order]), FAR, of_next(start[order], FAR))
     return replace(runs, start=start, end=np.where(ends, np.minimum(runs.end, after), runs.end))
 
@@ -183,8 +186,8 @@ def _apart(cpu: AnyArray, track: AnyArray, holes: Spans) -> AnyArray:
 def most_at_once(spans: Spans) -> int:
     """Return the largest number of stretches that cover one moment."""
     starts, ends = np.sort(spans.start), np.sort(spans.end)
-    at_once = np.arange(1, len(starts) + 1)
-    at_once -= np.searchsorted(ends, starts, "right")
+    at_once = arange(1, len(starts) + 1)
+    at_once -= searchsorted(ends, starts, "right")
     return int(at_once.max(initial=0))
 
 
@@ -218,7 +221,7 @@ def _cpu_of(profile: Profile, boxes: Boxes, runs: Runs) -> AnyArray | None:
     if cpu is None or int(cpu[boxes.sample].max(initial=-1)) < 0:
         return None
     own = cpu[boxes.sample]
-    unknown = np.flatnonzero(own < 0)
+    unknown = flatnonzero(own < 0)
     if not len(unknown):
         return own
     known = max(int(own.max()), int(runs.cpu.max(initial=-1)))

@@ -18,9 +18,15 @@ from perf2x.base.columnar.arrays import (
     U64,
     AnyArray,
     ColumnTable,
+    arange,
+    as_intp,
     begins_run,
+    cumsum,
     ends_run,
+    flatnonzero,
     of_next,
+    searchsorted,
+    sum_of,
     take_rows_of,
 )
 from perf2x.base.columnar.ragged import join_tables, offsets_of, ranges, row_numbers
@@ -52,7 +58,7 @@ def gaps_between(spans: Spans) -> Spans:
     """Return all time of the tracks that no span covers, from 0 to FAR."""
     first, last = begins_run(spans.track), ends_run(spans.track)
     start = np.concatenate([np.where(first, 0, np.roll(spans.end, 1)), spans.end[last]])
-    end = np.concatenate([spans.start, np.full(int(last.sum()), FAR)])
+    end = np.concatenate([spans.start, np.full(sum_of(last), FAR, np.int64)])
     return spans_of(np.concatenate([spans.track, spans.track[last]]), start, end)
 
 
@@ -62,8 +68,8 @@ def union_of(one: Spans, other: Spans) -> Spans:
     both = replace(both, end=np.minimum(both.end, FAR))
     both = take_rows_of(both, argsort_rows([both.track, both.start, both.end]))
     chain = Chains.in_order(None, both.track)
-    first = np.flatnonzero(chain.first | (both.start > earlier_ends(both.end, chain)))
-    end = np.maximum.reduceat(both.end, first) if len(first) else both.end
+    first = flatnonzero(chain.first | (both.start > earlier_ends(both.end, chain)))
+    end = np.maximum.reduceat(both.end, as_intp(first)) if len(first) else both.end
     return replace(take_rows_of(both, first), end=end)
 
 
@@ -80,7 +86,7 @@ class RunningTime(Struct, frozen=True):
     def without(holes: Spans) -> "RunningTime":
         """Return the clocks of tracks with these holes."""
         lengths = holes.end - holes.start
-        total = np.cumsum(lengths) - lengths  # may wrap around; differences within a track do not
+        total = cumsum(lengths) - lengths  # may wrap around; differences within a track do not
         before = total - total[_first_of_track(holes)]
         return RunningTime(holes, before, holes.start - before)
 
@@ -89,7 +95,7 @@ class RunningTime(Struct, frozen=True):
         if not len(self.holes):
             return wall
         hole = last_until((self.holes.track, self.holes.start), (track, wall))
-        held = np.flatnonzero(hole >= 0)
+        held = flatnonzero(hole >= 0)
         row = hole[held]
         result = wall.copy()
         inside = np.minimum(wall[held], self.holes.end[row]) - self.holes.start[row]
@@ -109,7 +115,7 @@ class RunningTime(Struct, frozen=True):
 
     def last(self, track: I64) -> I64:
         """Return the running time at which the last hole of each track stands; every track must have one."""
-        return self.at[np.searchsorted(self.holes.track, track, "right") - 1]
+        return self.at[searchsorted(self.holes.track, track, "right") - 1]
 
     def pieces(self, track: AnyArray, start: I64, end: I64) -> tuple[I64 | slice, Spans]:
         """Return boxes in running time as pieces on the wall clock, and each piece's box; empty boxes have none.
@@ -119,7 +125,7 @@ class RunningTime(Struct, frozen=True):
         some = end > start
         if not len(self.holes) and some.all():
             return slice(None), Spans(track, start, end)
-        box = np.flatnonzero(some)
+        box = flatnonzero(some)
         lane, begin, finish = track[box], start[box], end[box]
         if not len(self.holes):
             return box, Spans(lane, begin, finish)
@@ -156,7 +162,7 @@ class RunningTime(Struct, frozen=True):
 
 def _first_of_track(spans: Spans) -> I64:
     """(spans,) the first row of each one's track."""
-    first: I64 = np.maximum.accumulate(np.where(begins_run(spans.track), np.arange(len(spans)), 0))
+    first: I64 = np.maximum.accumulate(np.where(begins_run(spans.track), arange(len(spans)), 0))
     return first
 
 
@@ -173,7 +179,7 @@ def rows_until(known: tuple[AnyArray, I64], wanted: tuple[AnyArray, I64]) -> I64
     track = _common_ranks(known[0], wanted[0])
     time = _common_ranks(known[1], wanted[1])
     width = 1 + max(int(ranks.max(initial=0)) for ranks in time)
-    return np.searchsorted(track[0] * width + time[0], track[1] * width + time[1], "right")
+    return searchsorted(track[0] * width + time[0], track[1] * width + time[1], "right")
 
 
 def since(time: U64, origin: int) -> I64:

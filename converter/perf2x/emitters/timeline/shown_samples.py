@@ -23,10 +23,13 @@ from perf2x.base.columnar.arrays import (
     AnyArray,
     Bools,
     ColumnTable,
+    arange,
     ends_run,
+    flatnonzero,
     narrow,
     no_rows,
     of_previous,
+    searchsorted,
     take_rows_of,
 )
 from perf2x.base.columnar.ragged import argsort_small
@@ -62,7 +65,7 @@ def thread_runs(profile: Profile) -> Runs:
     samples = profile.samples
     if profile.switches is None or not len(profile.switches.time):
         return no_rows(Runs)
-    everything, track = np.arange(len(samples)), tracks_of(profile)[1]
+    everything, track = arange(len(samples)), tracks_of(profile)[1]
     origin = origin_of(profile)
     boxes = _boxes(track, everything, since(samples.times, origin), durations_of(profile, everything, track))
     return runs_of(profile, origin, Spans(boxes.track, boxes.moment, boxes.length))
@@ -73,7 +76,7 @@ def origin_of(profile: Profile) -> int:
     time = profile.samples.time
     if time is None or not len(time):
         return 0
-    standing = durations_of(profile, np.arange(len(time)))
+    standing = durations_of(profile, arange(len(time)))
     length = np.where(standing.is_wait, 0, standing.time).astype(np.uint64)
     earlier = int((length - np.minimum(length, time)).max())  # by so much the first box begins before the clock's zero
     first = -earlier if earlier else int((time - np.minimum(length, time)).min())
@@ -123,13 +126,13 @@ def on_cpus(profile: Profile, shown: ShownSamples) -> ShownSamples:
     """Return what ran on each CPU that is known, on the tracks of ``cpu_tracks_of``; waits lie on none."""
     samples = profile.samples
     cpu = samples.cpus[shown.sample].astype(np.int64)
-    known = np.flatnonzero((cpu >= 0) & ran_then(samples, shown.sample))
-    track = np.searchsorted(cpu_tracks_of(profile).cpu, cpu[known])
+    known = flatnonzero((cpu >= 0) & ran_then(samples, shown.sample))
+    track = searchsorted(cpu_tracks_of(profile).cpu, cpu[known])
     return _in_order([(shown.sample[known], Spans(track, shown.start[known], shown.end[known]))])
 
 
 def _boxes(track: AnyArray, wanted: AnyArray, time: I64, standing: Durations) -> Boxes:
-    held = np.flatnonzero((standing.time > 0) & ~standing.is_wait)
+    held = flatnonzero((standing.time > 0) & ~standing.is_wait)
     order = held[argsort_small(track[wanted[held]])]
     rows = wanted[order]
     length = standing.time[order]
@@ -198,7 +201,7 @@ def _in_order(parts: list[tuple[AnyArray, Spans]]) -> ShownSamples:
 
 def _next_start(track: AnyArray, start: I64) -> I64:
     """(rows,) the start of the track's next row, FAR beyond anything behind the last one."""
-    following = np.full(len(start), np.iinfo(np.int64).max)
+    following = np.full(len(start), np.iinfo(np.int64).max, np.int64)
     np.copyto(following[:-1], start[1:], where=track[1:] == track[:-1])
     return following
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I64, ColumnTable
+from perf2x.base.columnar.arrays import I64, ColumnTable, arange, searchsorted
 from perf2x.base.columnar.unique import unique, unique_inverse
 from perf2x.model.printable_text import one_line
 from perf2x.model.profile.profile import Profile, ThreadSwitches
@@ -46,7 +46,7 @@ def tracks_of(profile: Profile) -> tuple[Tracks, I64]:
     ids, track_of_seen = unique_inverse(pid << 32 | tid)
     track = track_of_seen[seen]
     last = np.zeros(len(ids), np.int64)
-    last[track] = np.arange(len(track))  # the last assignment wins: rows are in time order
+    last[track] = arange(len(track))  # the last assignment wins: rows are in time order
     event = np.where(lane[seen[last]] > 0, profile.samples.event[last], -1) if len(track) else last
     return Tracks(ids >> 32, ids & 0xFFFFFFFF, thread[seen[last]], cpu[seen[last]], event), track
 
@@ -59,8 +59,8 @@ def switch_tracks(profile: Profile, switches: ThreadSwitches) -> I64:
     tid[idle] = 1 + switches.cpu[idle]
     tid[idle & (switches.cpu < 0)] = -1
     ids = known.pid << 32 | known.tid
-    row = np.minimum(np.searchsorted(ids, pid << 32 | tid), max(len(ids) - 1, 0))
-    return np.where(ids[row] == (pid << 32 | tid), row, -1) if len(ids) else np.full(len(pid), -1)
+    row = np.minimum(searchsorted(ids, pid << 32 | tid), max(len(ids) - 1, 0))
+    return np.where(ids[row] == (pid << 32 | tid), row, -1) if len(ids) else np.full(len(pid), -1, np.int64)
 
 
 def _threads_seen(profile: Profile) -> tuple[I64, I64, I64, I64]:
@@ -91,7 +91,7 @@ def cpu_tracks_of(profile: Profile) -> Tracks:
     """Return one track per CPU that samples know."""
     cpu = profile.samples.cpus
     cpus = unique(cpu[cpu >= 0]).astype(np.int64)
-    return Tracks(CPUS_ID + cpus, CPUS_ID + cpus, np.zeros(len(cpus), np.int64), cpus, np.full(len(cpus), -1))
+    return Tracks(CPUS_ID + cpus, CPUS_ID + cpus, np.zeros(len(cpus), np.int64), cpus, np.full(len(cpus), -1, np.int64))
 
 
 def _ids(profile: Profile, thread: I64) -> tuple[I64, I64]:

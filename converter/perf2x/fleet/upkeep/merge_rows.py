@@ -6,9 +6,7 @@ from functools import partial
 from posixpath import dirname
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from perf2x.base.columnar.arrays import begins_run
+from perf2x.base.columnar.arrays import begins_run, flatnonzero
 from perf2x.storage.dataset.content_ids import text_id
 from perf2x.storage.dataset.dataset_folder import Storage
 from perf2x.storage.dataset.dataset_schema import SUFFIX, arrow
@@ -78,7 +76,7 @@ def _itself(rows: "pyarrow.Table") -> "pyarrow.Table":
 
 def _runs(rows: "pyarrow.Table") -> "Iterator[tuple[str, pyarrow.Table]]":
     code, known = texts(rows, "recording")
-    begins = np.flatnonzero(begins_run(code))
+    begins = flatnonzero(begins_run(code))
     for first, last in zip(begins.tolist(), [*begins[1:].tolist(), len(rows)], strict=True):
         yield known[code[first]], rows.slice(first, last - first)
 

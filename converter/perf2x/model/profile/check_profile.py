@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import U8, AnyArray
+from perf2x.base.columnar.arrays import U8, AnyArray, arange, flatnonzero
 from perf2x.base.columnar.unique import unique
 from perf2x.model.profile.profile_tables import ProfileSamples, ProfileTables, RunningThreads, Stacks
 
@@ -63,7 +63,7 @@ def _check_ranges(profile: ProfileTables) -> None:
 
 def _check_addresses(profile: ProfileTables) -> None:
     locations, mappings = profile.locations, profile.mappings
-    held = np.flatnonzero(locations.mapping >= 0)
+    held = flatnonzero(locations.mapping >= 0)
     mapping = locations.mapping[held]
     limit = mappings.limit[mapping]
     for column in (locations.address[held], locations.lookup[held]):
@@ -72,7 +72,7 @@ def _check_addresses(profile: ProfileTables) -> None:
 
 
 def _check_tree(stacks: Stacks) -> None:
-    rows = np.arange(len(stacks))
+    rows = arange(len(stacks))
     _require(bool(np.all(stacks.parent < rows)), "a parent comes after its child")
     _require(_within(stacks.parent, -1, len(stacks)), "a parent is out of range")
     pairs = stacks.parent.astype(np.int64) << 32 | stacks.location

@@ -7,7 +7,17 @@ box. Everything here is one numpy pass per level of depth, never a loop over sta
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, ColumnTable
+from perf2x.base.columnar.arrays import (
+    I64,
+    ColumnTable,
+    arange,
+    bincount,
+    cumsum,
+    flatnonzero,
+    lexsort,
+    repeat,
+    searchsorted,
+)
 from perf2x.base.columnar.ragged import Ragged, argsort_small
 from perf2x.base.columnar.unique import argsort_rows, group_rows, unique, unique_inverse
 from perf2x.model.profile.profile import Stacks
@@ -39,7 +49,7 @@ def expand(stacks: Stacks, frames_of_location: Ragged) -> FrameRows:
     """One row per frame; a location's outermost frame hangs on its caller's innermost one."""
     rows = frames_of_location.take(stacks.location.astype(np.int64))
     start, end = rows.offsets[:-1], rows.offsets[1:]
-    parent = np.arange(-1, len(rows.values) - 1, dtype=np.int64)
+    parent = arange(-1, len(rows.values) - 1)
     caller = stacks.parent.astype(np.int64)
     parent[start] = np.where(caller >= 0, end[caller] - 1, -1) if len(stacks) else -1
     return FrameRows(parent, rows.values, end - 1)
@@ -53,7 +63,7 @@ def folded(rows: FrameRows, key_of_frame: I64) -> tuple[FrameRows, I64]:
     """
     depth = depths(rows.parent)
     order = argsort_small(depth)
-    ends = np.cumsum(np.bincount(depth)).tolist() if len(depth) else []
+    ends = cumsum(bincount(depth)).tolist() if len(depth) else []
     row_of = np.full(len(depth) + 1, -1, np.int64)  # the last one stands for parent −1
     parents, frames = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     begin = count = 0
@@ -68,7 +78,7 @@ def folded(rows: FrameRows, key_of_frame: I64) -> tuple[FrameRows, I64]:
         begin, count = end, count + len(first)
     sizes = [len(level) for level in parents[1:]]
     whole = FrameRows(np.concatenate(parents), np.concatenate(frames), row_of[rows.row_of_stack])
-    return whole, np.repeat(np.arange(len(sizes)), sizes)
+    return whole, repeat(arange(len(sizes)), sizes)
 
 
 def merge_stacks(rows: FrameRows, key_of_frame: I64, group: I64, stack: I64) -> tuple[FrameTree, I64]:
@@ -93,10 +103,10 @@ def _of_one_group(rows: FrameRows, depth: I64, key_of_frame: I64, group: I64, st
     leaf = rows.innermost(stack)
     is_used = np.zeros(len(depth), np.bool_)
     is_used[leaf[leaf >= 0]] = True
-    ends = np.cumsum(np.bincount(depth, minlength=1)).tolist()
+    ends = cumsum(bincount(depth, 1)).tolist()
     for begin, end in zip(ends[-2::-1], ends[:0:-1], strict=True):
         is_used[rows.parent[begin:end][is_used[begin:end]]] = True
-    number = np.append(np.cumsum(is_used), 0)  # row 0 is the group's, and what is above the outermost
+    number = np.append(cumsum(is_used), 0)  # row 0 is the group's, and what is above the outermost
     parent, key = number[rows.parent[is_used]], key_of_frame[rows.frame[is_used]]
     tree = FrameTree(np.append(-1, parent), np.append(-1, key), np.append(0, depth[is_used] + 1))
     return tree, number[leaf]
@@ -114,15 +124,15 @@ def _of_groups(rows: FrameRows, depth: I64, key_of_frame: I64, group: I64, stack
         row = pairs % stride
         above = rows.parent[row]
         parent = np.where(above >= 0, 0, pairs // stride)
-        inner = np.flatnonzero(above >= 0)
-        parent[inner] = nodes_above[np.searchsorted(pairs_above, pairs[inner] - row[inner] + above[inner])]
+        inner = flatnonzero(above >= 0)
+        parent[inner] = nodes_above[searchsorted(pairs_above, pairs[inner] - row[inner] + above[inner])]
         merged, node = unique_inverse(parent * width + key_of_frame[rows.frame[row]])
         nodes_above, pairs_above = node + sum(level_sizes), pairs
         node_of.append((pairs, nodes_above))
         parents.append(merged // width)
         keys.append(merged % width)
         level_sizes.append(len(merged))
-    tree_depth = np.repeat(np.arange(len(level_sizes)), level_sizes)
+    tree_depth = repeat(arange(len(level_sizes)), level_sizes)
     tree = FrameTree(np.concatenate(parents), np.concatenate(keys), tree_depth)
     return tree, _look_up(node_of, group, stack, rows, stride)
 
@@ -153,9 +163,9 @@ def _look_up(node_of: list[tuple[I64, I64]], group: I64, stack: I64, rows: Frame
     pairs = np.concatenate([level[0] for level in node_of])
     nodes = np.concatenate([level[1] for level in node_of])
     order = argsort_rows([pairs])
-    held = np.flatnonzero(stack >= 0)
+    held = flatnonzero(stack >= 0)
     wanted = group[held] * stride + rows.row_of_stack[stack[held]]
-    node[held] = nodes[order[np.searchsorted(pairs[order], wanted)]]
+    node[held] = nodes[order[searchsorted(pairs[order], wanted)]]
     return node
 
 
@@ -166,7 +176,7 @@ def reading_order(tree: FrameTree, rank_of_inner: I64, rank_of_leaf: I64, is_lin
     the lines below it (``rank_of_inner``), since ``a``, ``a b;x`` and ``a;x`` sort in this order, not as a tree does.
     """
     below = is_line.astype(np.int64)  # lines in the subtree, the row's own included
-    levels = [np.flatnonzero(tree.depth == level) for level in range(int(tree.depth.max()) + 1 if len(tree) else 0)]
+    levels = [flatnonzero(tree.depth == level) for level in range(int(tree.depth.max()) + 1 if len(tree) else 0)]
     for level in levels[:0:-1]:
         np.add.at(below, tree.parent[level], below[level])
     start = np.zeros(len(tree), np.int64)  # first position among the lines below the row
@@ -177,14 +187,14 @@ def reading_order(tree: FrameTree, rank_of_inner: I64, rank_of_leaf: I64, is_lin
         size = np.concatenate([np.ones(len(leaf), np.int64), below[inner] - is_line[inner]])
         rank = np.concatenate([rank_of_leaf[leaf], rank_of_inner[inner]])
         parent = tree.parent[rows]
-        order = np.lexsort((rank, parent))
-        before = np.cumsum(size[order]) - size[order]
-        first_of_parent = np.searchsorted(parent[order], parent[order], side="left")
+        order = lexsort((rank, parent))
+        before = cumsum(size[order]) - size[order]
+        first_of_parent = searchsorted(parent[order], parent[order], side="left")
         at = before - before[first_of_parent] + np.where(parent[order] >= 0, start[parent[order]], 0)
         is_leaf = order < len(leaf)
         position[rows[order[is_leaf]]] = at[is_leaf]
         start[rows[order[~is_leaf]]] = at[~is_leaf]
-    lines = np.flatnonzero(is_line)
+    lines = flatnonzero(is_line)
     result = np.empty(len(lines), np.int64)
     result[position[lines]] = lines
     return result

@@ -5,7 +5,7 @@ from enum import IntEnum
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I32, I64
+from perf2x.base.columnar.arrays import I32, I64, searchsorted
 from perf2x.base.columnar.interner import StringInterner
 from perf2x.base.columnar.ragged import join_tables, offsets_of
 from perf2x.base.columnar.unique import unique
@@ -71,4 +71,4 @@ def root_functions(root: I64, strings: StringInterner) -> tuple[Functions, I32]:
     kinds = unique(root[root > 0])
     names = strings.add_all(ROOT_FRAME_NAMES[RootFrame(kind)] for kind in kinds.tolist())
     none = np.zeros(len(kinds), np.int32)
-    return Functions(names, names, none, none), np.searchsorted(kinds, root[root > 0]).astype(np.int32)
+    return Functions(names, names, none, none), searchsorted(kinds, root[root > 0]).astype(np.int32)

@@ -19,7 +19,7 @@ from enum import IntEnum
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import U64, Bools
+from perf2x.base.columnar.arrays import U64, Bools, sum_of
 from perf2x.base.columnar.unique import unique, unique_inverse
 from perf2x.base.errors import OptionError
 from perf2x.model.profile.check_profile import check_profile
@@ -165,4 +165,4 @@ def count_threads(threads: Threads) -> int:
     ids, row = unique_inverse(threads.pid.astype(np.int64) << 32 | threads.tid.astype(np.int64) & 0xFFFFFFFF)
     starts = np.zeros(len(ids), np.int64)
     np.add.at(starts, row, 0 if threads.starts is None else threads.starts)
-    return int(np.maximum(starts, 1).sum())
+    return sum_of(np.maximum(starts, 1))

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I64, U8, Bools, ColumnTable
+from perf2x.base.columnar.arrays import I64, U8, Bools, ColumnTable, repeat
 from perf2x.base.columnar.ragged import Ragged, offsets_of, ranges, row_numbers
 from perf2x.base.columnar.unique import group_rows
 from perf2x.model.printable_text import base_name, bracketed
@@ -108,7 +108,7 @@ def are_jit(profile: Profile, frames: LocationFrames) -> Bools:
 def in_memory(profile: Profile) -> Bools:
     """(mappings + 1,) True for code from no file, such as a just-in-time compiler's; the last one serves −1."""
     names = [profile.strings[row] for row in profile.mappings.filename.tolist()]
-    return np.array([*(bool(_JIT_OBJECT.match(name)) for name in names), False])
+    return np.array([*(bool(_JIT_OBJECT.match(name)) for name in names), False], np.bool_)
 
 
 def lines_outermost_first(locations: Locations) -> tuple[I64, I64]:
@@ -125,8 +125,8 @@ def lines_outermost_first(locations: Locations) -> tuple[I64, I64]:
     has_lines = lines > 0
     into = ranges(offsets[:-1][has_lines], lines[has_lines])
     # entry j of n takes line n - 1 - j: mirror each location's range onto itself
-    ends = np.repeat(locations.line_offsets[1:][has_lines], lines[has_lines])
-    starts = np.repeat(offsets[:-1][has_lines], lines[has_lines])
+    ends = repeat(locations.line_offsets[1:][has_lines], lines[has_lines])
+    starts = repeat(offsets[:-1][has_lines], lines[has_lines])
     line[into] = ends - 1 - (into - starts)
     return line, offsets
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I64, AnyArray, Bools, take_rows_of
+from perf2x.base.columnar.arrays import I64, AnyArray, Bools, arange, bincount, cumsum, flatnonzero, take_rows_of
 from perf2x.base.columnar.interner import prefix_tree
 from perf2x.base.columnar.ragged import Ragged, argsort_small, offsets_of, row_numbers
 from perf2x.base.columnar.unique import group_rows, sorted_runs, sum_runs, unique_inverse
@@ -28,7 +28,7 @@ def depths(parent: AnyArray) -> I64:
     """
     ancestor = parent.astype(np.int64)
     steps = (ancestor >= 0).astype(np.int64)
-    while (rows := np.flatnonzero(ancestor >= 0)).size:
+    while (rows := flatnonzero(ancestor >= 0)).size:
         up = ancestor[rows]
         steps[rows] += steps[up]
         ancestor[rows] = ancestor[up]
@@ -51,7 +51,7 @@ def paths_of_length(parent: AnyArray, rows: I64, lengths: I64, outermost_first: 
     order = argsort_small(lengths)  # short ones first, so that those still on their way are always the last
     cursor = rows[order].astype(np.int64)
     at, step = ((offsets[1:] - 1)[order], -1) if outermost_first else (offsets[:-1][order], 1)
-    for number, done in enumerate(np.cumsum(np.bincount(lengths, minlength=1))[:-1].tolist()):
+    for number, done in enumerate(cumsum(bincount(lengths, 1))[:-1].tolist()):
         values[at[done:] + step * number] = cursor[done:]
         cursor[done:] = parent[cursor[done:]]
     return Ragged(offsets, values)
@@ -61,7 +61,7 @@ def ancestors(parent: I64, rows: I64, steps: I64) -> I64:
     """Return the ancestor ``steps`` above each given row."""
     order = argsort_small(steps)
     cursor = rows[order].astype(np.int64)
-    for done in np.cumsum(np.bincount(steps, minlength=1))[:-1].tolist():
+    for done in cumsum(bincount(steps, 1))[:-1].tolist():
         cursor[done:] = parent[cursor[done:]]
     result = np.empty(len(rows), np.int64)
     result[order] = cursor
@@ -102,7 +102,7 @@ def rewrite_stacks(profile: Profile, change: Callable[[Ragged], Ragged]) -> Prof
 
 def select_entries(rows: Ragged, keep: Bools) -> Ragged:
     """Select the entries where ``keep`` holds; rows may become empty."""
-    lengths = np.bincount(row_numbers(rows.lengths)[keep], minlength=len(rows))
+    lengths = bincount(row_numbers(rows.lengths)[keep], len(rows))
     return Ragged(offsets_of(lengths), rows.values[keep])
 
 
@@ -145,14 +145,14 @@ def equal_rows(parent: I64, location: I64, changed: I64) -> I64:
     Children of equal rows may become equal themselves, one round a level; only children of the same row as a changed
     one are looked at.
     """
-    same = np.arange(len(parent))
+    same = arange(len(parent))
     while len(changed):
         beside = np.zeros(len(parent) + 1, np.bool_)  # the last one serves −1
         beside[parent[changed]] = True
-        rows = np.flatnonzero(beside[parent])
+        rows = flatnonzero(beside[parent])
         first, group = group_rows([parent[rows], location[rows]])
-        stands_for = np.arange(len(parent) + 1)
+        stands_for = arange(len(parent) + 1)
         stands_for[rows], stands_for[-1] = rows[first[group]], -1
         same, above = stands_for[same], stands_for[parent]
-        parent, changed = above, np.flatnonzero(above != parent)
+        parent, changed = above, flatnonzero(above != parent)
     return same

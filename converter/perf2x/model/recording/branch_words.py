@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I64, U64, Bools
+from perf2x.base.columnar.arrays import I64, U64, Bools, bincount
 from perf2x.base.columnar.ragged import offsets_of, row_numbers
 from perf2x.base.errors import SettingError
 from perf2x.model.recording.events import Branches
@@ -68,7 +68,7 @@ def filter_branches(branches: Branches, words: Sequence[str]) -> Branches:
     """Keep the chosen branches of every sample."""
     keep = chosen_branches(branches.flags, words)
     row = row_numbers(np.diff(branches.offsets))[keep]
-    lengths = np.bincount(row, minlength=len(branches.offsets) - 1).astype(np.int64)
+    lengths = bincount(row, len(branches.offsets) - 1)
     offsets = offsets_of(lengths)
     return replace(
         branches,

@@ -3,6 +3,7 @@
 import numpy as np
 from msgspec.structs import replace
 
+from perf2x.base.columnar.arrays import flatnonzero
 from perf2x.model.recording.events import Session
 from perf2x.model.recording.sideband import Mmaps
 
@@ -36,7 +37,7 @@ def with_vdso_names(mmaps: Mmaps, session: Session) -> Mmaps:
     If it has both names, they cannot be told apart by their addresses: `build_id_by_name` knows neither then.
     """
     low = mmaps.start < np.uint64(2**32)
-    rows = [row for row in np.flatnonzero(low).tolist() if mmaps.filename[row] == VDSO]
+    rows = [row for row in flatnonzero(low).tolist() if mmaps.filename[row] == VDSO]
     if not rows or not has_64_bits(session):
         return mmaps
     known = [name for name in (VDSO_32, VDSO_X32) if name in session.build_ids]

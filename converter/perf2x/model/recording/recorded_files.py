@@ -9,7 +9,7 @@ from enum import IntEnum
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, U64
+from perf2x.base.columnar.arrays import I64, U64, searchsorted
 
 
 class FileKind(IntEnum):
@@ -43,7 +43,7 @@ class RecordedFile(Struct, frozen=True):
 
     def find(self, address: U64) -> I64:
         """(n,) index of the symbol that holds each address, −1 for none."""
-        row = np.searchsorted(self.start, address, "right") - 1
+        row = searchsorted(self.start, address, "right") - 1
         return np.where((row >= 0) & (address < self.end[row]), row, -1)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I64, Bools
+from perf2x.base.columnar.arrays import I64, Bools, argsort, flatnonzero
 from perf2x.base.columnar.ragged import Ragged, concatenate, offsets_of, ranges
 from perf2x.model.recording.events import Branches, ReadValues, Samples, UserStacks
 
@@ -15,7 +15,7 @@ _FILL = {"cpu": -1}
 
 def select_rows(samples: Samples, keep: Bools) -> Samples:
     """Select the rows where ``keep`` (n,) holds."""
-    return samples if keep.all() else take_rows(samples, np.flatnonzero(keep))
+    return samples if keep.all() else take_rows(samples, flatnonzero(keep))
 
 
 def take_rows(samples: Samples, rows: I64) -> Samples:
@@ -35,7 +35,7 @@ def join_batches(parts: Sequence[Samples]) -> Samples:
         for field in Samples.__struct_fields__
     }
     joined = Samples(**columns)
-    return take_rows(joined, np.argsort(joined.position, kind="stable"))
+    return take_rows(joined, argsort(joined.position))
 
 
 def _take_value(value: Any, rows: I64) -> Any:

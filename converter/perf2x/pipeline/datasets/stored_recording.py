@@ -9,18 +9,18 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-import numpy as np
 from msgspec import DecodeError, Struct, field, json
 from msgspec.structs import replace
 
 from perf2x.base.abi.uapi import SampleType
-from perf2x.base.errors import FormatError, OptionError
+from perf2x.base.columnar.arrays import sum_of
+from perf2x.base.errors import FormatError, OptionError, SettingError
 from perf2x.model.diagnostics import Count, Diagnostics
 from perf2x.model.profile.profile import Meta, Profile
-from perf2x.model.profile.stack_tree import without_times
 from perf2x.model.recording.build_ids import KERNEL
 from perf2x.model.recording.events import ALL, Event, Samples, Session, Shard, Want
 from perf2x.model.recording.sideband import Sideband
+from perf2x.pipeline.for_output import refuse_given
 from perf2x.pipeline.load_options import LoadOptions
 from perf2x.pipeline.stitched.stitched_recording import StitchedRecording
 from perf2x.stitcher.call_graphs import UnwindReport
@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from perf2x.symbolizer.symbol_options import SymbolOptions
 
 WITH_TIMES = "fleet ingest --timeline (parquet: timeline=yes)"
+
+
+_TIMES = ("choice.times", "choice.wall_times", "choice.cpus")
 
 
 class StoredFacts(Struct, frozen=True, omit_defaults=True):
@@ -76,6 +79,22 @@ class StoredRecording(StitchedRecording):
         self.diagnostics = diagnostics
         self.facts: StoredFacts = parse_facts(row.row["facts"], row.source)
 
+    def check(self, options: LoadOptions) -> None:
+        """OptionError for what asks for times or CPUs, which a recording of sums has not, unless sums do."""
+        if self._row.row["is_timeline"] or self._row.row["error"] is not None:
+            return
+        words = f"{self.source}: the dataset has sums without times and CPUs; {WITH_TIMES} keeps them"
+        refuse_given(options, _TIMES, "", f": {words}")
+        by_cpu = options.grouping.root == "cpu"
+        if by_cpu or (not options.sums_do and (options.needs_times or options.keeps_cpu)):
+            raise SettingError("", "root", f" cpu: {words}") if by_cpu else OptionError(words)
+
+    @property
+    def ident(self) -> bytes:
+        """The recording's id."""
+        found: bytes = self._row.row["recording"]
+        return found
+
     @property
     def tags(self) -> dict[str, str]:
         """The recording's own labels."""
@@ -109,6 +128,7 @@ class StoredRecording(StitchedRecording):
             clock_id=meta.clock_id,
             wall_clock_offset_ns=meta.wall_start_ns - meta.start_ns if meta.wall_start_ns else None,
             build_ids={KERNEL: bytes.fromhex(kernel)} if kernel else {},
+            features={"sample_time": {"first": meta.start_ns, "last": meta.start_ns + meta.duration_ns}},
         )
 
     def _events(self) -> Iterator[Event]:
@@ -161,10 +181,6 @@ class StoredRecording(StitchedRecording):
 
         return restore_profile(self._rows, self._meta, with_cgroups=options.keeps_cgroup)
 
-    def completed(self, profile: Profile, options: LoadOptions) -> Profile:
-        """The profile with the columns that a load has; OptionError for those that are not kept."""
-        return _with_columns(profile, options)
-
     @property
     def reports(self) -> tuple[DeferredReport, UnwindReport]:
         """Reports from when it was added."""
@@ -172,7 +188,7 @@ class StoredRecording(StitchedRecording):
 
     def lacks_samples(self, profile: Profile) -> bool:
         """Whether the dataset's condition has left some of the recording's samples out."""
-        return self._dataset.chooses_samples and int(profile.samples.count.sum()) < self.sample_count
+        return self._dataset.chooses_samples and sum_of(profile.samples.count) < self.sample_count
 
     def names(self, profile: Profile, symbols: SymbolOptions) -> LocationNames:
         """The names that the dataset has of a profile's locations."""
@@ -180,21 +196,3 @@ class StoredRecording(StitchedRecording):
 
         found = known_names(profile, self._rows, self._dataset.symbols, symbols.names, inline=symbols.inline)
         return replace(found, kernel_looked_up=self.facts.kernel_looked_up)
-
-
-def _with_columns(profile: Profile, options: LoadOptions) -> Profile:
-    """The profile with the columns that a load has; samples without times are summed.
-
-    OptionError for a timeline, or for CPUs, of which a dataset of sums knows nothing.
-    """
-    source, samples = profile.meta.source, profile.samples
-    if options.needs_times and samples.time is None:
-        raise OptionError(f"{source}: the dataset has sums without times; {WITH_TIMES} keeps them")
-    if options.keeps_cpu and samples.cpu is None:
-        raise OptionError(f"{source}: the dataset does not say CPUs; {WITH_TIMES} keeps them")
-    if options.keeps_cgroup and samples.cgroup is None:
-        samples = replace(samples, cgroup=np.zeros(len(samples), np.int32))
-        profile = replace(profile, samples=samples)
-    if options.needs_times:
-        return profile
-    return without_times(profile, keep_cpu=options.keeps_cpu)

@@ -9,10 +9,12 @@ from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec.structs import replace
 
+from perf2x.base.columnar.arrays import arange
 from perf2x.base.columnar.ragged import Ragged
 from perf2x.model.profile.profile import Profile
-from perf2x.model.profile.stack_tree import keep_samples
+from perf2x.model.profile.stack_tree import keep_samples, without_times
 from perf2x.model.recording.events import Others, Samples
 from perf2x.pipeline.load_options import LoadContext, LoadOptions
 from perf2x.transforms.drop_unused import compact
@@ -42,7 +44,11 @@ class StitchedRecording:
 
     def completed(self, profile: Profile, options: LoadOptions) -> Profile:
         """The profile with the columns that a load has; samples without times are summed."""
-        raise NotImplementedError
+        samples = profile.samples
+        if options.keeps_cgroup and samples.cgroup is None:
+            profile = replace(profile, samples=replace(samples, cgroup=np.zeros(len(samples), np.int32)))
+        timed = options.needs_times and samples.time is not None
+        return profile if timed else without_times(profile, keep_cpu=options.keeps_cpu)
 
     @property
     def reports(self) -> tuple[DeferredReport, UnwindReport]:
@@ -71,7 +77,7 @@ def batch_of(profile: Profile) -> Samples:
     samples, threads, count = profile.samples, profile.threads, len(profile.samples)
     return Samples(
         event=samples.event,
-        position=np.arange(count),
+        position=arange(count),
         time=samples.time,
         pid=threads.pid[samples.thread],
         tid=threads.tid[samples.thread],

@@ -5,18 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from functools import cached_property
-from operator import attrgetter
 
 import numpy as np
 from msgspec.structs import replace
 
 from perf2x.base.abi.uapi import SampleType
-from perf2x.base.errors import OptionError, SettingError
+from perf2x.base.columnar.arrays import cumsum, flatnonzero, sum_of
+from perf2x.base.errors import OptionError
 from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.profile.profile import Meta, Profile
-from perf2x.model.profile.stack_tree import without_times
 from perf2x.model.recording.events import ALL, Event, Samples, Session, Shard, Want
 from perf2x.model.recording.sideband import Sideband
+from perf2x.pipeline.for_output import refuse_given
 from perf2x.pipeline.load_options import LoadOptions
 from perf2x.pipeline.stitched.stitched_recording import StitchedRecording, batch_of
 from perf2x.reader.containers.input_file import FIRST, InputFile
@@ -105,7 +105,7 @@ class TextRecording(StitchedRecording):
     @property
     def sample_count(self) -> int:
         """Samples, as far as the text counts them."""
-        return int(self._profile.samples.count.sum())
+        return sum_of(self._profile.samples.count)
 
     @property
     def beginning(self) -> None:
@@ -122,9 +122,7 @@ class TextRecording(StitchedRecording):
 
     def whole(self, options: LoadOptions) -> Profile:
         """The profile with a header's facts; SettingError, or OptionError, for what a text cannot be asked."""
-        for setting in _REFUSED:
-            if getattr(options, setting.partition(".")[0]) and attrgetter(setting)(options):
-                raise SettingError(f"{self._named} does not tell what ", setting, " asks for")
+        refuse_given(options, _REFUSED, f"{self._named} does not tell what ", " asks for")
         if options.as_recorded:
             raise OptionError(f"{self._named} has no records, which would be printed")
         if options.listings or options.code or not options.look_up:
@@ -141,27 +139,24 @@ class TextRecording(StitchedRecording):
         return f"{self._profile.meta.source} ({self._text.kind})"
 
     def completed(self, profile: Profile, options: LoadOptions) -> Profile:
-        """The profile with the columns that a load has; without times, a timeline has places in the text instead."""
+        """``StitchedRecording.completed``; without times, a timeline has places in the text instead."""
         samples = profile.samples
         if options.needs_times and samples.time is None:
             advice = "times shown are places in the text"
             self.diagnostics.add("no_timestamps", Severity.GUESS, advice)
-            samples = replace(samples, time=(np.cumsum(samples.count) - samples.count).astype(np.uint64))
+            samples = replace(samples, time=(cumsum(samples.count) - samples.count).astype(np.uint64))
         if options.keeps_cpu or options.needs_times:
             samples = replace(samples, cpu=samples.cpus)
-        if options.keeps_cgroup:
-            samples = replace(samples, cgroup=np.zeros(len(samples), np.int32))
         if options.by_data_src:
             samples = replace(samples, data_src=np.zeros(len(samples), np.int64))
-        profile = replace(profile, samples=samples)
-        return profile if options.needs_times else without_times(profile, keep_cpu=options.keeps_cpu)
+        return super().completed(replace(profile, samples=samples), options)
 
     def names(self, profile: Profile, symbols: SymbolOptions) -> LocationNames:
         """The names in the text; they are all that anyone will know."""
         frames = [self._text.frames[number] for number in profile.locations.address.tolist()]
         wanted = [lines if symbols.inline else lines[-1:] for _, _, lines in frames]
         count = np.array([len(lines) for lines in wanted], np.int64)
-        location = np.flatnonzero(count)
+        location = flatnonzero(count)
         numbers: dict[FunctionRow, int] = {}
         rows = [function_row(Function(name, "", file, 0), symbols.names) for lines in wanted for name, file, _ in lines]
         return LocationNames(

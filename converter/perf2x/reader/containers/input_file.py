@@ -19,10 +19,11 @@ from msgspec.structs import replace
 
 from perf2x.base.abi.perffile import MAGIC, MAGIC_LEGACY, MAGIC_SWAPPED
 from perf2x.base.columnar.arrays import U8
-from perf2x.base.errors import FormatError
+from perf2x.base.errors import FormatError, is_out_of_memory
 from perf2x.base.files import unpack_limit
 from perf2x.base.files.operating_system import free_pages, map_file
 from perf2x.base.files.temporary import shown_name
+from perf2x.base.files.unpackers import unpacker, xz_error
 from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.reader.containers.zstd_module import ZstdReader
 
@@ -41,9 +42,7 @@ def _gzip_reader(packed: IO[bytes]) -> Any:
 
 
 def _xz_reader(packed: IO[bytes]) -> Any:
-    import lzma
-
-    return lzma.LZMAFile(packed)
+    return unpacker("xz", ValueError).LZMAFile(packed)
 
 
 _READERS: tuple[tuple[bytes, Callable[[IO[bytes]], Any]], ...] = (
@@ -55,9 +54,7 @@ _READERS: tuple[tuple[bytes, Callable[[IO[bytes]], Any]], ...] = (
 
 def _damage_errors() -> tuple[type[Exception], ...]:
     """Exceptions that reading a damaged compressed file raises."""
-    import lzma
-
-    return (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError)
+    return (OSError, EOFError, ValueError, zlib.error, xz_error())
 
 
 class InputFile(Struct, frozen=True):
@@ -114,7 +111,7 @@ def stream_chunks(file: IO[bytes], name: str, is_other: IsOther = lambda _: Fals
 
 
 def _map_stream(file: BinaryIO, name: str, diagnostics: Diagnostics, is_other: IsOther) -> InputFile:
-    source = _try_map(file)
+    source = _try_map(file, name)
     if source is None:
         source = _spool(stream_chunks(file, name, is_other), name)
     for magic, opener in _READERS:
@@ -123,13 +120,15 @@ def _map_stream(file: BinaryIO, name: str, diagnostics: Diagnostics, is_other: I
     return source
 
 
-def _try_map(file: IO[bytes]) -> InputFile | None:
-    """Map the whole file; None when it cannot be mapped (a pipe, a terminal, an empty file)."""
+def _try_map(file: IO[bytes], name: str) -> InputFile | None:
+    """Map a whole file; None when it cannot be mapped (a pipe, a terminal, an empty file), FormatError for its size."""
     try:
         if file.tell() != 0:
             return None
         mapping = map_file(file)
-    except (OSError, ValueError):
+    except (OSError, ValueError) as error:
+        if is_out_of_memory(error):
+            raise FormatError(f"{name}: too large for this process: a Python of 32 bits, or ulimit -v") from None
         return None
     return InputFile(np.frombuffer(mapping, np.uint8), mapping, len(mapping))
 
@@ -138,7 +137,7 @@ def _spool(chunks: Iterable[bytes], name: str) -> InputFile:
     with unpack_limit.spool(name) as spooled:
         for chunk in chunks:
             spooled.write(chunk)
-        return _try_map(spooled.done()) or InputFile(np.zeros(0, np.uint8))
+        return _try_map(spooled.done(), name) or InputFile(np.zeros(0, np.uint8))
 
 
 def _unwrap(

@@ -1,22 +1,16 @@
-"""Wraps the zstd module: the standard library's from Python 3.14 on, else its backport."""
+"""Wraps the zstd module: a file of it, and the stream that runs through compressed records."""
 
-import sys
 from typing import IO, Any
 
-
-def _module() -> Any:
-    if sys.version_info >= (3, 14):
-        from compression import zstd
-    else:
-        from backports import zstd
-    return zstd
+from perf2x.base.errors import FormatError
+from perf2x.base.files.unpackers import unpacker
 
 
 class ZstdReader:
     """Reads a .zst file unpacked; raises ValueError where it is damaged."""
 
     def __init__(self, packed: IO[bytes]) -> None:
-        module = _module()
+        module = unpacker("zstd", ValueError)
         self._file = module.ZstdFile(packed)
         self._error: type[Exception] = module.ZstdError
 
@@ -50,7 +44,7 @@ class ZstdStream:
 
     def feed(self, chunk: bytes, limit: int) -> bytes:
         """Unpack a chunk as far as it is complete, to at most ``limit`` bytes."""
-        module = _module()  # most recordings have nothing to unpack
+        module = unpacker("zstd", FormatError)  # most recordings have nothing to unpack
         self._decompressor = self._decompressor or module.ZstdDecompressor()
         parts: list[bytes] = []
         room = limit

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I64
+from perf2x.base.columnar.arrays import I64, arange
 from perf2x.reader.header.section_reader import SectionReader, text
 
 
@@ -43,11 +43,11 @@ def _cpus_before_dies(words: I64) -> int:
     do_write_string pads them.
     """
     end = len(words)
-    cpus = np.arange(1, (end + 1) // 2)
+    cpus = arange(1, (end + 1) // 2)
     strings = words[2 * cpus]
     possible = (strings > 0) & (strings < end - 3 * cpus)  # a string takes a word at the least
     cpus, strings = cpus[possible], strings[possible]
-    after = np.arange(1, end + 1) + words // 4
+    after = arange(1, end + 1) + words // 4
     following = np.append(np.where((words % 4 == 0) & (after < end), after, end), end)  # ``end`` leads to itself
     at = 2 * cpus + 1
     for bit in range(int(strings.max(initial=0)).bit_length()):

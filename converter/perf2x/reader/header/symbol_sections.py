@@ -11,6 +11,7 @@ import numpy as np
 from msgspec import Struct, field
 
 from perf2x.base.abi.perffile import Feature
+from perf2x.base.columnar.arrays import argsort
 from perf2x.model.recording.recorded_files import FileKind, RecordedFile, shown_path
 from perf2x.reader.header.section_reader import SectionError, SectionReader, text
 
@@ -42,7 +43,7 @@ class _Draft(Struct):
 
     def file(self) -> RecordedFile:
         starts = np.array(self.starts, np.uint64)
-        order = np.argsort(starts, kind="stable")
+        order = argsort(starts)
         start, length = starts[order], np.array(self.lengths, np.uint64)[order]
         return RecordedFile(
             kind=FileKind(min(self.kind, FileKind.UNKNOWN)),

@@ -24,7 +24,7 @@ from msgspec import Struct
 from perf2x.base.abi import uapi
 from perf2x.base.abi.perffile import MISC_LOST_SAMPLES_BPF, UserRecordType
 from perf2x.base.abi.uapi import RecordType, SampleType
-from perf2x.base.columnar.arrays import I32, U64, Bools
+from perf2x.base.columnar.arrays import I32, U64, Bools, arange, flatnonzero, take
 from perf2x.base.columnar.hashing import identity_of
 from perf2x.model.recording.events import Event
 from perf2x.reader.block import Block
@@ -52,7 +52,7 @@ def read_trailer(at: FieldCursor, event: Event | None) -> Trailer:
     for bit in TRAILER_FIELDS:
         if not event.sample_type & bit:
             continue
-        word = at.block.words.take(word_index, mode="clip")
+        word = take(at.block.words, word_index, mode="clip")
         word_index = word_index + 1
         if bit == SampleType.TIME:
             time = word
@@ -113,10 +113,10 @@ def _decode_mmap2(at: FieldCursor, misc: Misc) -> Columns:
 def _mapping_build_ids(at: FieldCursor, carried: Bools) -> list[bytes]:
     """Read { u8 size; u8 padding[3]; u8 build_id[20]; } where ``carried`` holds; b"" elsewhere."""
     found = [b""] * len(at)
-    rows = np.flatnonzero(carried)
+    rows = flatnonzero(carried)
     if len(rows):
-        words = at.at[rows][:, None] + np.arange(3)
-        unions = at.block.data.view("V8").take(words, mode="clip").tobytes()
+        words = at.at[rows][:, None] + arange(3)
+        unions = take(at.block.data.view("V8"), words, mode="clip").tobytes()
         for begin, row in zip(range(0, len(unions), 24), rows.tolist(), strict=True):
             found[row] = unions[begin + 4 : begin + 4 + min(unions[begin], 20)]
     return found

@@ -13,7 +13,7 @@ rows at the end. Nothing is read outside the block.
 import numpy as np
 import numpy.typing as npt
 
-from perf2x.base.columnar.arrays import I32, I64, U64, Bools
+from perf2x.base.columnar.arrays import I32, I64, U64, Bools, take
 from perf2x.base.columnar.ragged import Ragged, offsets_of, ranges
 from perf2x.reader.block import Block
 
@@ -59,7 +59,7 @@ class FieldCursor:
         self._step += count
         if not len(view):
             return np.zeros(len(self), np.uint64)
-        column: U64 = view.take(self._at, mode="clip")
+        column: U64 = take(view, self._at, mode="clip")
         if self.given_up is not None:
             column[self.given_up] = 0
         return column
@@ -133,7 +133,7 @@ class FieldCursor:
 
     def ragged(self, first: I64, lengths: I64) -> Ragged:
         """Copy the words of the arrays that ``counted`` found."""
-        return Ragged(offsets_of(lengths), self.block.words.take(ranges(first, lengths), mode="clip"))
+        return Ragged(offsets_of(lengths), take(self.block.words, ranges(first, lengths), mode="clip"))
 
     def texts(self) -> list[str]:
         """Read the rest of each record as text up to its first NUL (or the record's end)."""

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from perf2x.base.abi.layouts import ByteOrder
 from perf2x.base.abi.uapi import EventType, SampleType, SoftwareConfig
-from perf2x.base.columnar.arrays import U64, Bools
+from perf2x.base.columnar.arrays import U64, Bools, take
 from perf2x.base.columnar.ragged import Ragged, offsets_of, ranges
 from perf2x.model.recording.events import Event, Samples, Want
 from perf2x.model.value_limits import LAST_TIME
@@ -42,7 +42,7 @@ def override_off_cpu(samples: Samples, whole: Bools, want: Want, order: ByteOrde
     first, lengths = at.counted(at.u64())
     cgroup = at.u64()
     chain = at.ragged(first, lengths)
-    second = at.block.words.take(first + 1, mode="clip")
+    second = take(at.block.words, first + 1, mode="clip")
     ip = np.where(lengths > 1, second, np.uint64(0))
     measured = replace(
         samples,

@@ -11,7 +11,7 @@ import numpy as np
 from msgspec import Struct
 
 from perf2x.base.abi.uapi import MISC_CPUMODE_MASK, CpuMode, SampleType
-from perf2x.base.columnar.arrays import I32, U64, Bools
+from perf2x.base.columnar.arrays import I32, U64, Bools, take
 from perf2x.base.columnar.ragged import Ragged
 from perf2x.model.recording.events import Event, Samples, Want
 from perf2x.reader.block import Block
@@ -69,7 +69,7 @@ def decode_samples(
     if "pid" not in columns:
         columns["pid"] = columns["tid"] = np.full(len(at), -1, np.int32)
     if "period" not in columns:
-        columns["period"] = periods.take(event)
+        columns["period"] = take(periods, event)
     _read_and_callchain(at, layout, want, columns)
     if want & _ALL_TAILS:
         _variable_fields(at, layout, want, columns)

@@ -12,7 +12,17 @@ Totals are those of ``perf stat report``: what a counter grew by is extrapolated
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I32, U64, AnyArray, begins_run, of_previous, take_rows_of
+from perf2x.base.columnar.arrays import (
+    I32,
+    U64,
+    AnyArray,
+    begins_run,
+    flatnonzero,
+    lexsort,
+    of_previous,
+    searchsorted,
+    take_rows_of,
+)
 from perf2x.base.columnar.ragged import Ragged, join_tables
 from perf2x.base.columnar.unique import group_rows
 from perf2x.model.diagnostics import Diagnostics, Severity
@@ -52,10 +62,10 @@ def note_counts(sideband: Sideband, session: Session, diagnostics: Diagnostics) 
 def delivered_readings(sideband: Sideband, session: Session) -> Samples:
     """Return the samples: one per event, thread, CPU and round, and one of nothing where each counter begins."""
     readings, rounds = sideband.readings, sideband.rounds
-    ended = np.searchsorted(rounds.position, readings.position)
+    ended = searchsorted(rounds.position, readings.position)
     is_known = (readings.event >= 0) & (readings.event < len(session.events))
-    held = np.flatnonzero((ended < len(rounds)) & is_known)
-    held = held[np.lexsort((readings.position[held], *(column[held] for column in _counter(readings))))]
+    held = flatnonzero((ended < len(rounds)) & is_known)
+    held = held[lexsort((readings.position[held], *(column[held] for column in _counter(readings))))]
     readings, ended = take_rows_of(readings, held), ended[held]
     cpu = np.full(len(held), -1, np.int32) if session.aggregation == _AGGR_GLOBAL else readings.cpu
     keys = (readings.event, _thread_ids(session, readings.thread), cpu)
@@ -98,7 +108,7 @@ def _growth(readings: Readings) -> U64:
         return column - np.minimum(before, column)
 
     value, enabled, running = grown(readings.value), grown(readings.enabled), grown(readings.running)
-    shared = np.flatnonzero((running > 0) & (running < enabled))
+    shared = flatnonzero((running > 0) & (running < enabled))
     part = enabled[shared] / running[shared]
     value[shared] = np.minimum(value[shared] * part, MOST_PERIOD).astype(np.uint64)
     return np.minimum(value, np.uint64(MOST_PERIOD))

@@ -20,7 +20,22 @@ import numpy as np
 from msgspec import Struct, field
 
 from perf2x.base.abi.uapi import BranchSampleType, ReadFormat, RegsAbi
-from perf2x.base.columnar.arrays import I32, I64, U8, U64, Bools, begins_run, no_rows, of_previous
+from perf2x.base.columnar.arrays import (
+    I32,
+    I64,
+    U8,
+    U64,
+    Bools,
+    arange,
+    argsort,
+    begins_run,
+    flatnonzero,
+    lexsort,
+    no_rows,
+    of_previous,
+    searchsorted,
+    take,
+)
 from perf2x.base.columnar.ragged import Ragged, offsets_of, ranges
 from perf2x.model.recording.events import Branches, ReadValues, UserStacks
 from perf2x.reader.records.field_cursor import FieldCursor
@@ -65,7 +80,7 @@ def branch_stack(at: FieldCursor, branch_sample_type: int, wanted: bool) -> tupl
         counters = at.ragged(counter, lengths_again) if wanted else None
     if not wanted:
         return None, None
-    words = at.block.words.take(ranges(first, lengths * ENTRY_WORDS)).reshape(-1, ENTRY_WORDS)
+    words = take(at.block.words, ranges(first, lengths * ENTRY_WORDS)).reshape(-1, ENTRY_WORDS)
     flags = words[:, 2].copy() if at.block.order == "<" else _flags_from_big_endian(words[:, 2])
     return Branches(offsets_of(lengths), words[:, 0].copy(), words[:, 1].copy(), flags, hw_index), counters
 
@@ -89,7 +104,7 @@ def registers(at: FieldCursor, mask: int) -> tuple[U8, U64]:
     abi = at.u64()
     width = mask.bit_count()
     first, lengths = at.counted(np.where(abi != 0, np.uint64(width), np.uint64(0)))
-    regs = at.block.words.take(first[:, None] + np.arange(width), mode="clip")
+    regs = take(at.block.words, first[:, None] + arange(width), mode="clip")
     present = lengths == width
     if abi.max(initial=0) >= RegsAbi.SIMD:
         _skip_vector_registers(at, (abi & np.uint64(RegsAbi.SIMD)) != 0)
@@ -104,7 +119,7 @@ def registers(at: FieldCursor, mask: int) -> tuple[U8, U64]:
 def _skip_vector_registers(at: FieldCursor, has_some: Bools) -> None:
     """Skip vector and predicate registers: a word with two (count, width) pairs, and as many words as they give."""
     head, one = at.counted(has_some.astype(np.uint64))
-    word = np.where(one > 0, at.block.words.take(head, mode="clip"), np.uint64(0))
+    word = np.where(one > 0, take(at.block.words, head, mode="clip"), np.uint64(0))
     first, second, third, fourth = (word >> np.uint64(shift) & np.uint64(0xFFFF) for shift in (0, 16, 32, 48))
     at.counted(first * second + third * fourth)  # the pairs stay pairs in either byte order
 
@@ -123,7 +138,7 @@ def _stack(at: FieldCursor) -> tuple[I64, I64]:
     at.bad |= size % np.uint64(8) != 0
     words = np.where(size > 0, (size >> np.uint64(3)) + np.uint64(1), np.uint64(0))
     first, lengths = at.counted(words)
-    filled = at.block.words.take(first + np.maximum(lengths - 1, 0), mode="clip")
+    filled = take(at.block.words, first + np.maximum(lengths - 1, 0), mode="clip")
     used = np.where(lengths > 0, filled, np.uint64(0))
     too_much = used > np.where(lengths > 0, size, np.uint64(0))
     at.bad |= too_much
@@ -139,11 +154,11 @@ def read_values(at: FieldCursor, read_format: int) -> ReadValues:
     names = [name for bit, name in ((ReadFormat.ID, "id"), (ReadFormat.LOST, "lost")) if read_format & bit]
     if not group:
         columns = {"value": head} | {name: at.u64() for name in names}
-        offsets = np.arange(len(at) + 1, dtype=np.int64)
+        offsets = arange(len(at) + 1)
     else:
         width = 1 + len(names)
         first, lengths = at.counted(head, words_each=width)
-        words = at.block.words.take(ranges(first, lengths * width)).reshape(-1, width)
+        words = take(at.block.words, ranges(first, lengths * width)).reshape(-1, width)
         columns = {name: words[:, column].copy() for column, name in enumerate(["value", *names])}
         offsets = offsets_of(lengths)
     return ReadValues(enabled, running, offsets, columns["value"], columns.get("id"), columns.get("lost"))
@@ -186,20 +201,20 @@ class GroupReadSplitter(Struct):
         """Return the derived samples of each block."""
         if not self.parts:
             return [no_rows(DeliveredSamples)] * blocks
-        numbers = np.concatenate([np.full(len(part.position), block) for block, part in self.parts])
+        numbers = np.concatenate([np.full(len(part.position), block, np.int64) for block, part in self.parts])
         whole = CounterReadings(*(np.concatenate([getattr(part, name) for _, part in self.parts]) for name in _COLUMNS))
         period = _growth(whole)
         delivered = (period > 0) & (whole.event >= 0)
-        order = np.flatnonzero(delivered)
-        order = order[np.argsort(whole.position[order], kind="stable")]
-        bounds = np.searchsorted(numbers[order], np.arange(blocks + 1))
+        order = flatnonzero(delivered)
+        order = order[argsort(whole.position[order])]
+        bounds = searchsorted(numbers[order], arange(blocks + 1))
         chosen = [order[first:last] for first, last in pairwise(bounds.tolist())]
         return [DeliveredSamples(whole.position[rows], whole.event[rows], period[rows]) for rows in chosen]
 
 
 def _growth(readings: CounterReadings) -> U64:
     """Return (n,) each value minus the previous one of the same counter in time order; the first in full."""
-    order = np.lexsort((readings.position, readings.time, readings.task, readings.id))
+    order = lexsort((readings.position, readings.time, readings.task, readings.id))
     value, identifier, task = readings.value[order], readings.id[order], readings.task[order]
     growth = np.empty(len(order), np.uint64)
     growth[order] = value - np.where(begins_run(identifier, task), np.uint64(0), of_previous(value, 0))

@@ -50,7 +50,7 @@ def _makes(records: TraceRecords, name: str) -> Bools:
 
 def make_samples(records: TraceRecords, told: Told, kinds: SampleKinds, first_event: int, want: Want) -> Samples:
     """Return the samples of records in their order; their events are numbered from ``first_event``."""
-    row, kind = np.nonzero(kinds_of(records, kinds))
+    row, kind = np.array(np.nonzero(kinds_of(records, kinds)), np.int64)
     is_branch, is_instruction = (kind == _number(kinds, name) for name in ("branch", "instructions"))
     jumps = is_branch | (is_instruction & records.is_of(OpClass.BRANCH)[row])
     ip = records.pc[row]
@@ -92,7 +92,7 @@ def _branches(records: TraceRecords, row: I64, is_branch: Bools, is_instruction:
         return values
 
     return Branches(
-        offsets_of(pair.sum(axis=1)),
+        offsets_of(pair.sum(axis=1, dtype=np.int64)),
         column(records.pc[row], zeros),
         column(records.target[row], records.previous[row]),
         column(_branch_flags(records)[row], zeros),

@@ -20,7 +20,7 @@ from enum import IntEnum
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, U8, U64
+from perf2x.base.columnar.arrays import I64, U8, U64, arange, flatnonzero, take
 
 _LONGEST_PIECE = 7
 """Power of two of bytes: a piece costs a step, and so does each of its bytes for all pieces."""
@@ -60,7 +60,7 @@ _HEADERS = {
 _FIELDS = np.zeros(256, np.uint8)
 for _field, _bytes in _HEADERS.items():
     _FIELDS[list(bytes.fromhex(_bytes))] = _field
-_SIZES = np.where(_FIELDS != Field.BAD, 1 << (np.arange(256) >> 4 & 3), 0).astype(np.uint8)
+_SIZES = np.where(_FIELDS != Field.BAD, 1 << (arange(256) >> 4 & 3), 0).astype(np.uint8)
 """Bytes of payload by header."""
 _SIZES[[0x00, 0x01, *range(0x20, 0x24)]] = 0
 _SIZES[0x4B] = 1  # an operation of a class that is not defined
@@ -87,7 +87,7 @@ def find_packets(data: U8, base: int) -> Packets:
     padded = np.zeros((count // width + 1) * width + 16, np.uint8)
     padded[:count] = data
     headers = padded[:-16]
-    field, size = _FIELDS.take(headers), _SIZES.take(headers)
+    field, size = take(_FIELDS, headers), take(_SIZES, headers)
     step = size + np.uint8(1)
     _read_extended(padded, base, field, size, step)
     at = _reached(step, width)
@@ -102,7 +102,7 @@ def find_packets(data: U8, base: int) -> Packets:
 
 def _read_extended(padded: U8, base: int, field: U8, size: U8, step: U8) -> None:
     """Correct the columns where a header of two bytes begins, of which the second one is like a short one."""
-    at = np.flatnonzero(field == Field.EXTENDED)
+    at = flatnonzero(field == Field.EXTENDED)
     first, second = padded[at], padded[at + 1]
     known = ((second & 0xF8) == 0xB0) | ((second & 0xF8) == 0x98)
     aligns = second == 0
@@ -125,11 +125,11 @@ def _reached(step: U8, width: int) -> I64:
     piece = np.arange(pieces, dtype=np.int32)
     following = place * np.int32(pieces) + piece  # index in a table with a row for each place in a piece
     leaving = (place + piece * np.int32(width)).reshape(-1)
-    out = np.flatnonzero(place >= width)
+    out = flatnonzero(place >= width)
     following.reshape(-1)[out] = out
     rows = [slice(row * pieces, (row + 1) * pieces) for row in range(width)]
     for row in reversed(range(width)):
-        leaving[rows[row]] = leaving.take(following[row], mode="clip")
+        leaving[rows[row]] = take(leaving, following[row], mode="clip")
     reached = np.zeros(len(step), np.bool_)
     at = 0
     while at < len(step):
@@ -137,5 +137,5 @@ def _reached(step: U8, width: int) -> I64:
         reached[begin] = True
         at = int(leaving[begin])
     for row in range(width):
-        reached[following[row].take(np.flatnonzero(reached[rows[row]]))] = True
-    return np.flatnonzero(reached.reshape(width, pieces).T)
+        reached[take(following[row], flatnonzero(reached[rows[row]]))] = True
+    return flatnonzero(reached.reshape(width, pieces).T)

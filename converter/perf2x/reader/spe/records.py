@@ -7,7 +7,7 @@ from enum import IntEnum
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I64, U64, Bools, ColumnTable, take_rows_of
+from perf2x.base.columnar.arrays import I64, U64, Bools, ColumnTable, cumsum, flatnonzero, take_rows_of
 from perf2x.reader.spe.packets import Field, Packets
 
 _COLUMNS = {
@@ -95,12 +95,12 @@ def read_records(packets: Packets) -> tuple[TraceRecords, int, int]:
     ends = (packets.field == Field.END) | (packets.field == Field.TIMESTAMP)
     behind = packets.end[ends]
     used = packets.length if ends[-1:].all() else int(behind[-1]) if len(behind) else 0
-    number = np.cumsum(ends) - ends
+    number = cumsum(ends) - ends
     count = len(behind)
-    rows = {field: np.flatnonzero((packets.field == field) & (number < count)) for field in Field}
+    rows = {field: flatnonzero((packets.field == field) & (number < count)) for field in Field}
 
     def column(field: Field) -> U64:
-        values = np.full(count, NO_CONTEXT if field == Field.CONTEXT else np.uint64(0))
+        values = np.full(count, NO_CONTEXT if field == Field.CONTEXT else np.uint64(0), np.uint64)
         values[number[rows[field]]] = packets.payload[rows[field]]
         return values
 
@@ -113,7 +113,7 @@ def read_records(packets: Packets) -> tuple[TraceRecords, int, int]:
     whole[number[rows[Field.PC]]] = True
     whole[number[rows[Field.BAD]]] = False
     begin = np.append(0, behind)[:-1]
-    kept = np.flatnonzero(whole)
+    kept = flatnonzero(whole)
     for name in ("pc", "target", "previous"):
         columns[name] = _instruction(columns[name])
     data = columns["data"] & _ADDRESS

@@ -9,7 +9,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from perf2x.base.abi.uapi import SampleType
-from perf2x.base.columnar.arrays import U64, take_rows_of
+from perf2x.base.columnar.arrays import U64, arange, flatnonzero, searchsorted, sum_of, take_rows_of
 from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.recording.events import ALL, Others, Recording, Samples, Session, Shard, Want
 from perf2x.reader.first_walk import TraceBlock
@@ -55,7 +55,7 @@ class SpeRecording:
             bad += damaged
             if len(records):
                 self._chunks.append(chunk)
-                count += int(kinds_of(_of_period(records, chunk, self._kinds), self._kinds).sum())
+                count += sum_of(kinds_of(_of_period(records, chunk, self._kinds), self._kinds))
             chunk.forget()
         note = self.diagnostics.add
         note("spe_records_damaged", Severity.LOSS, "Their packets are impossible or missing.", bad)
@@ -101,7 +101,7 @@ class SpeRecording:
         auxes = take_rows_of(self.sideband.auxes, self.sideband.auxes.cpu == buffer.cpu)
         if records.ticks.any() or not len(auxes):
             return _times(records.ticks, clock)
-        places = np.searchsorted(auxes.offset, records.begin.astype(np.uint64) + np.uint64(buffer.offset), "right")
+        places = searchsorted(auxes.offset, records.begin.astype(np.uint64) + np.uint64(buffer.offset), "right")
         return auxes.time[np.maximum(places - 1, 0)]
 
 
@@ -117,9 +117,9 @@ def _times(ticks: U64, clock: Mapping[str, int]) -> U64:
 
     Records without a time have that of the one before.
     """
-    known = np.flatnonzero(ticks)
+    known = flatnonzero(ticks)
     if 0 < len(known) < len(ticks):
-        before = np.searchsorted(known, np.arange(len(ticks)), "right") - 1
+        before = searchsorted(known, arange(len(ticks)), "right") - 1
         ticks = ticks[known[np.maximum(before, 0)]]
     shift, mult, zero = np.uint64(clock["shift"] & 63), np.uint64(clock["mult"]), np.uint64(clock["zero"])
     if clock.get("short"):

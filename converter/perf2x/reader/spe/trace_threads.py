@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I32, I64, U64
+from perf2x.base.columnar.arrays import I32, I64, U64, flatnonzero, searchsorted
 from perf2x.base.columnar.keyed_values import KeyedValues
 from perf2x.base.columnar.unique import unique
 from perf2x.model.recording.sideband import Sideband
@@ -13,7 +13,7 @@ class TraceThreads:
 
     def __init__(self, sideband: Sideband) -> None:
         switches, tables = sideband.switches, (sideband.comms, sideband.forks, sideband.mmaps)
-        entered = np.flatnonzero(~switches.is_out)
+        entered = flatnonzero(~switches.is_out)
         told = np.concatenate([table.time for table in tables])
         self._times = unique(np.concatenate([switches.time[entered], told]))
         cpu, tid = switches.cpu[entered].astype(np.int64), switches.tid[entered].astype(np.int64)
@@ -32,9 +32,9 @@ class TraceThreads:
         entered = self._entered.at(np.full(len(context), cpu, np.int64), rank)
         thread = np.where(context >= 0, context, np.where(entered >= 0, entered, tid))
         process = self._process.at(thread, rank)
-        later = np.flatnonzero(process < 0)
+        later = flatnonzero(process < 0)
         process[later] = np.where(thread[later] == 0, 0, self._process.at(thread[later], last[later]))
         return process.astype(np.int32), thread.astype(np.int32)
 
     def _ranks(self, time: U64) -> I64:
-        return np.searchsorted(self._times, time, "right").astype(np.int64)
+        return searchsorted(self._times, time, "right")

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from msgspec import Struct, field
 
-from perf2x.base.columnar.arrays import I64, U64, Bools
+from perf2x.base.columnar.arrays import I64, U64, Bools, bincount, flatnonzero, sum_of
 from perf2x.model.recording.events import Samples
 from perf2x.stitcher.deferred.deferred_matching import DeferredRecords, JoinOutcome
 from perf2x.stitcher.deferred.missing_user_stacks import MissingUserStacks, missing_reasons, sum_missing
@@ -40,15 +40,15 @@ class DeferredJoin:
         """(n,) row of each sample's record, −1 for none, and (n,) its JoinOutcome."""
         record = np.full(len(samples), -1, np.int64)
         outcome = np.zeros(len(samples), np.int64)
-        rows = np.flatnonzero(has_cookie)
+        rows = flatnonzero(has_cookie)
         if len(rows) and self._merge:
             when = self._records.time_keys(samples.time, samples.position)
             record[rows], outcome[rows] = self._records.match(
                 cookies[rows], samples.pid[rows], samples.tid[rows], when[rows]
             )
             self._used[record[record >= 0]] = True
-            self._add_missing(samples, cookies, when, np.flatnonzero(outcome == JoinOutcome.MISSING))
-        self._outcomes += np.bincount(outcome, minlength=len(JoinOutcome))
+            self._add_missing(samples, cookies, when, flatnonzero(outcome == JoinOutcome.MISSING))
+        self._outcomes += bincount(outcome, len(JoinOutcome))
         return record, outcome
 
     def tally(self) -> DeferredTally:
@@ -97,7 +97,7 @@ def deferred_report(history: ProcessHistory, tally: DeferredTally) -> DeferredRe
     outcomes = tally.outcomes
     early, across = int(outcomes[JoinOutcome.JOINED_EARLY_RECORD]), int(outcomes[JoinOutcome.JOINED_ACROSS_EXEC])
     return DeferredReport(
-        samples=int(outcomes[1:].sum()),
+        samples=sum_of(outcomes[1:]),
         records=len(history.deferred),
         joined=int(outcomes[JoinOutcome.JOINED]) + early + across,
         joined_early_record=early,

@@ -19,7 +19,7 @@ from functools import cached_property
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I32, I64, U64, Bools
+from perf2x.base.columnar.arrays import I32, I64, U64, Bools, as_intp, flatnonzero, searchsorted, sum_of
 from perf2x.base.columnar.keyed_values import KeyedTimes, distance
 from perf2x.model.recording.sideband import Comms, DeferredChains
 
@@ -53,7 +53,7 @@ class DeferredRecords:
         self._records = records
         self.has_time = has_time
         self._when: U64 = records.time if has_time else records.position.view(np.uint64)
-        execs = np.flatnonzero(comms.is_exec)
+        execs = flatnonzero(comms.is_exec)
         self.execs = KeyedTimes(comms.pid[execs], comms.time[execs])
         """Times of execs by process."""
 
@@ -69,16 +69,16 @@ class DeferredRecords:
     def duplicates(self) -> int:
         """Number of records that repeat the cookie, thread and time of another."""
         columns = (self._records.cookie, self._records.tid, self._when)
-        return int(np.sum(np.logical_and.reduce([column[1:] == column[:-1] for column in columns])))
+        return sum_of(np.logical_and.reduce([column[1:] == column[:-1] for column in columns]))
 
     def orphans(self, used: Bools) -> int:
         """Number of records whose cookie no sample has; ``used`` (records,) marks those joined with a sample."""
         cookie = self._records.cookie
         if not len(cookie):
             return 0
-        first = np.flatnonzero(np.concatenate([[True], cookie[1:] != cookie[:-1]]))
-        is_used = np.logical_or.reduceat(used, first)
-        return int(np.diff(first, append=len(cookie))[~is_used].sum())
+        first = flatnonzero(np.concatenate([[True], cookie[1:] != cookie[:-1]]))
+        is_used = np.logical_or.reduceat(used, as_intp(first))
+        return sum_of(np.diff(first, append=len(cookie))[~is_used])
 
     def time_keys(self, time: U64 | None, position: I64) -> U64:
         """(n,) what orders samples and records: times, or positions in recordings without timestamps."""
@@ -86,11 +86,11 @@ class DeferredRecords:
 
     def match(self, cookie: U64, pid: I32, tid: I32, when: U64) -> tuple[I64, I64]:
         """(n,) record row or −1, and (n,) JoinOutcome, of samples that all have a cookie; ``when`` of ``time_keys``."""
-        low = np.searchsorted(self._records.cookie, cookie, "left")
-        high = np.searchsorted(self._records.cookie, cookie, "right")
+        low = searchsorted(self._records.cookie, cookie, "left")
+        high = searchsorted(self._records.cookie, cookie, "right")
         record = self._nearest_record(low, high, tid, when)
         outcome = np.where(record >= 0, int(JoinOutcome.JOINED), int(JoinOutcome.MISSING))
-        rows = np.flatnonzero((record < 0) & (high > low))
+        rows = flatnonzero((record < 0) & (high > low))
         if len(rows):
             self._match_other_thread(rows, (low[rows], high[rows]), record, outcome, pid, tid, when)
         self._check_time(record, outcome, tid, when)
@@ -99,7 +99,7 @@ class DeferredRecords:
     def _nearest_record(self, low: I64, high: I64, tid: I32, when: U64) -> I64:
         """(n,) the record of the thread in rows low … high − 1 that is nearest in time, −1 for none."""
         row = low.copy()
-        several = np.flatnonzero(high - low > 1)
+        several = flatnonzero(high - low > 1)
         if len(several):
             row[several] = self._lower_bound(low[several], high[several], tid[several], when[several])
         later = np.where(row < high, row, -1)
@@ -111,7 +111,7 @@ class DeferredRecords:
     def _lower_bound(self, low: I64, high: I64, tid: I32, when: U64) -> I64:
         """(n,) first row in low … high − 1 whose (tid, time) is not less; all bisections advance together."""
         low, high = low.copy(), high.copy()
-        while len(todo := np.flatnonzero(low < high)):
+        while len(todo := flatnonzero(low < high)):
             middle = (low[todo] + high[todo]) >> 1
             middle_tid = self._records.tid[middle]
             below = (middle_tid < tid[todo]) | ((middle_tid == tid[todo]) & (self._when[middle] < when[todo]))
@@ -135,7 +135,7 @@ class DeferredRecords:
         sought = np.where(tid[rows] < 0, self._records.tid[low], np.int32(-1)).astype(np.int32)
         anonymous = self._nearest_record(low, high, sought, when[rows])
         leader = self._nearest_record(low, high, pid[rows], when[rows])
-        known = np.flatnonzero(leader >= 0)
+        known = flatnonzero(leader >= 0)
         leader[known[~self._exec_between(pid[rows][known], when[rows][known], leader[known])]] = -1
         record[rows] = np.where(anonymous >= 0, anonymous, leader)
         outcome[rows] = JoinOutcome.REFUSED
@@ -152,7 +152,7 @@ class DeferredRecords:
 
     def _check_time(self, record: I64, outcome: I64, tid: I32, when: U64) -> None:
         """Mark early records; refuse those so far away in time that the cookie counter wrapped around in between."""
-        rows = np.flatnonzero(record >= 0)
+        rows = flatnonzero(record >= 0)
         time = self._when_of(record[rows])
         early = rows[(time < when[rows]) & (outcome[rows] == JoinOutcome.JOINED)]
         outcome[early] = JoinOutcome.JOINED_EARLY_RECORD

@@ -10,7 +10,7 @@ from enum import StrEnum
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I32, I64, U64, Bools
+from perf2x.base.columnar.arrays import I32, I64, U64, Bools, flatnonzero, sum_of
 from perf2x.base.columnar.keyed_values import FOREVER, KeyedTimes
 from perf2x.base.columnar.unique import group_rows, unique
 from perf2x.model.recording.sideband import Losts, Sideband
@@ -60,7 +60,7 @@ def missing_reasons(missing: MissingUserStacks, sideband: Sideband, records: Def
     if not len(missing.count):
         return {}
     if not len(sideband.deferred) and len(missing.cookie) > len(unique(missing.tid)):
-        return {str(MissingReason.INJECTED): int(missing.count.sum())}
+        return {str(MissingReason.INJECTED): sum_of(missing.count)}
     back = records.threads.after(missing.tid, missing.when)
     exits = sideband.exits
     exit_when = records.time_keys(exits.time, exits.position)
@@ -86,12 +86,12 @@ def _lost_after(losts: Losts, missing: MissingUserStacks, records: DeferredRecor
 
     The kernel writes LOST when there is room again, so it follows what was lost.
     """
-    rows = np.flatnonzero(~losts.samples_only & (losts.lost > 0))
+    rows = flatnonzero(~losts.samples_only & (losts.lost > 0))
     when = records.time_keys(losts.time, losts.position)[rows]
     cpu = losts.cpu[rows]
     anywhere = KeyedTimes(np.zeros(len(rows), np.int32), when).after(np.zeros_like(missing.cpu), missing.when)
     found: Bools = anywhere != FOREVER
     if bool(np.all(cpu >= 0)):
-        known = np.flatnonzero(missing.cpu >= 0)
+        known = flatnonzero(missing.cpu >= 0)
         found[known] = KeyedTimes(cpu, when).after(missing.cpu[known], missing.when[known]) != FOREVER
     return found

@@ -10,7 +10,18 @@ maps__fixup_overlap_and_insert of tools/perf, except that nothing is copied.
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, U64, Bools
+from perf2x.base.columnar.arrays import (
+    I64,
+    U64,
+    Bools,
+    arange,
+    argsort,
+    begins_run,
+    flatnonzero,
+    lexsort,
+    searchsorted,
+    take,
+)
 from perf2x.base.columnar.keyed_values import KeyedValues
 from perf2x.base.columnar.unique import group_rows, rows_by, unique
 from perf2x.model.recording.sideband import Comms, Ksymbols, Mmaps, Tasks
@@ -79,7 +90,7 @@ class AddressSpaces:
     ) -> None:
         owner = np.where(is_kernel_mapping(mmaps), KERNEL, mmaps.pid.astype(np.int64))
         pids = unique(np.concatenate([owner, forks.pid, forks.ppid, comms.pid]).astype(np.int64))
-        first_seen = _first_seen(pids.searchsorted(owner), mmap_rank)
+        first_seen = _first_seen(searchsorted(pids, owner), mmap_rank)
         lives = _build_spaces(first_seen, pids, forks, fork_rank, comms, comm_rank)
         self._parent = np.array(lives.parent, np.int64)
         self._parent_rank = np.array(lives.parent_rank, np.int64)
@@ -88,15 +99,15 @@ class AddressSpaces:
         """Number of processes that do not see their ancestors' mappings, being more than MAX_FORK_DEPTH forks away."""
         self._before = np.array(lives.before, np.int64)
         pid, born = pids[np.array(lives.pid, np.int64)], np.array(lives.born, np.int64)
-        spaces = KeyedValues(pid, born, np.arange(len(pid)))
+        spaces = KeyedValues(pid, born, arange(len(pid)))
         self._index = _index_mappings(spaces, mmaps, owner, mmap_rank, ksymbols, ksymbol_rank)
         kernel = np.full(len(ksymbol_rank), KERNEL, np.int64)
         keys = np.concatenate([pid, owner, kernel])
         ranks = np.concatenate([born, mmap_rank, ksymbol_rank])
-        self._epochs = KeyedValues(keys, ranks, np.arange(len(keys)))
+        self._epochs = KeyedValues(keys, ranks, arange(len(keys)))
         self._epoch_space = spaces.at(keys, ranks)
         self._epoch_rank = ranks
-        self._kernel_epochs = np.flatnonzero(keys == KERNEL)
+        self._kernel_epochs = flatnonzero(keys == KERNEL)
         self._last_epoch = _last_epochs(self._epoch_space, ranks, self._kernel_epochs)
         self.made: I64 = np.append(mmap_rank, -1)
         """(mmaps + 1,) the rank of each mapping; the last row stands for none, which holds in every epoch."""
@@ -123,7 +134,7 @@ class AddressSpaces:
 
         What it has at an address holds in every epoch since ``made`` of that mapping, for only a later one hides it.
         """
-        return self._last_epoch.take(epoch)
+        return take(self._last_epoch, epoch)
 
     def rank(self, epoch: I64) -> I64:
         """(n,) int64: the rank at which each epoch began, 0 for −1."""
@@ -145,14 +156,14 @@ class AddressSpaces:
         space = np.where(epoch >= 0, self._epoch_space[epoch], -1)
         rank = self._epoch_rank[epoch]
         found = self.find_at(space, rank, address)
-        again = np.flatnonzero(through_exec & (found < 0) & (space >= 0))
+        again = flatnonzero(through_exec & (found < 0) & (space >= 0))
         found[again] = self.find_at(self._before[space[again]], rank[again], address[again])
         return found
 
     def find_at(self, space: I64, rank: I64, address: U64) -> I64:
         """(n,) ``find`` by space and rank; walks up to the parents of forked processes."""
         found = np.full(len(address), -1, np.int64)
-        todo = np.flatnonzero((space >= 0) & self._index.covers(address))  # no process maps the rest
+        todo = flatnonzero((space >= 0) & self._index.covers(address))  # no process maps the rest
         space, rank = space[todo], rank[todo]
         for _ in range(_GENERATIONS):
             if not len(todo):
@@ -176,7 +187,7 @@ class AddressSpaces:
         depth, address = self._depth[space], self._index.begins(address)
         arriving = np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.uint64)
         asked: list[tuple[I64, I64, I64, I64]] = []
-        for _, rows in reversed(list(rows_by(np.append(depth, np.arange(int(depth.max()) + 1))))):
+        for _, rows in reversed(list(rows_by(np.append(depth, arange(int(depth.max()) + 1))))):
             rows = rows[rows < len(depth)]
             spaces = np.concatenate([arriving[0], space[rows]])
             ranks = np.concatenate([arriving[1], rank[rows]])
@@ -184,7 +195,7 @@ class AddressSpaces:
             first, which = group_rows([spaces, ranks, addresses])
             spaces, ranks, addresses = spaces[first], ranks[first], addresses[first]
             answer = self._index.find(spaces, ranks, addresses)
-            up = np.flatnonzero((answer == -1) & (self._parent[spaces] >= 0))
+            up = flatnonzero((answer == -1) & (self._parent[spaces] >= 0))
             arriving = (
                 self._parent[spaces[up]], np.minimum(ranks[up], self._parent_rank[spaces[up]]), addresses[up],
             )  # fmt: skip
@@ -201,9 +212,9 @@ class AddressSpaces:
 
 def _last_epochs(space: I64, rank: I64, kernel: I64) -> I64:
     """(epochs + 1,) the last epoch of each one's space; the last row stands for −1."""
-    last = np.append(np.arange(len(space)), -1)
-    known = np.flatnonzero(space >= 0)
-    order = known[np.argsort(rank[known], kind="stable")]
+    last = np.append(arange(len(space)), -1)
+    known = flatnonzero(space >= 0)
+    order = known[argsort(rank[known])]
     of_space = np.zeros(int(space.max(initial=-1)) + 1, np.int64)
     of_space[space[order]] = order  # of equal spaces the last stays
     last[known] = of_space[space[known]]
@@ -213,9 +224,9 @@ def _last_epochs(space: I64, rank: I64, kernel: I64) -> I64:
 
 def _first_seen(owner: I64, rank: I64) -> dict[int, int]:
     """The rank of each process's first mapping."""
-    order = np.lexsort((rank, owner))
-    owners, first = np.unique(owner[order], return_index=True)
-    return dict(zip(owners.tolist(), rank[order][first].tolist(), strict=True))
+    order = lexsort((rank, owner))
+    first = order[begins_run(owner[order])]
+    return dict(zip(owner[first].tolist(), rank[first].tolist(), strict=True))
 
 
 def _build_spaces(
@@ -226,10 +237,10 @@ def _build_spaces(
     A process with mappings from before its fork reuses the id of an older process. Processes go by their index in
     ``pids``: ids from the file could be chosen to collide in a dictionary.
     """
-    forked, forker, renamed = (pids.searchsorted(ids).tolist() for ids in (forks.pid, forks.ppid, comms.pid))
+    forked, forker, renamed = (searchsorted(pids, ids).tolist() for ids in (forks.pid, forks.ppid, comms.pid))
     lives = _SpaceBuilder([], [], [], [], [], {}, [])
-    changes = [(int(fork_rank[row]), 0, int(row)) for row in np.flatnonzero(forks.pid != forks.ppid)]
-    changes += [(int(comm_rank[row]), 1, int(row)) for row in np.flatnonzero(comms.is_exec)]
+    changes = [(int(fork_rank[row]), 0, int(row)) for row in flatnonzero(forks.pid != forks.ppid)]
+    changes += [(int(comm_rank[row]), 1, int(row)) for row in flatnonzero(comms.is_exec)]
     for rank, is_exec, row in sorted(changes):
         if is_exec:
             lives.begin(renamed[row], rank, before=lives.of(renamed[row]))
@@ -251,11 +262,11 @@ def _index_mappings(
     spaces: KeyedValues, mmaps: Mmaps, owner: I64, mmap_rank: I64, ksymbols: Ksymbols, ksymbol_rank: I64
 ) -> OverlappingRanges:
     """Index all mappings; unregistered kernel symbols are tombstones, registered ones are rows of ``mmaps``."""
-    gone = np.flatnonzero(ksymbols.unregister)
+    gone = flatnonzero(ksymbols.unregister)
     start = np.concatenate([mmaps.start, ksymbols.start[gone]])
     length = np.concatenate([mmaps.length, ksymbols.length[gone]])
     rank = np.concatenate([mmap_rank, ksymbol_rank[gone]])
-    value = np.concatenate([np.arange(len(mmaps)), np.full(len(gone), _TOMBSTONE, np.int64)])
+    value = np.concatenate([arange(len(mmaps)), np.full(len(gone), _TOMBSTONE, np.int64)])
     key = np.concatenate([owner, np.full(len(gone), KERNEL, np.int64)])
     space = spaces.at(key, rank)
     known = space >= 0

@@ -4,7 +4,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from perf2x.base.abi.uapi import CpuMode
-from perf2x.base.columnar.arrays import U64, Bools
+from perf2x.base.columnar.arrays import U64, Bools, flatnonzero
 from perf2x.base.columnar.ragged import join_tables
 from perf2x.model.recording.sideband import Ksymbols, Mmaps
 
@@ -45,7 +45,7 @@ def extend_kernel_text(mmaps: Mmaps) -> Mmaps:
 
 def append_ksymbols(mmaps: Mmaps, ksymbols: Ksymbols) -> Mmaps:
     """Append a kernel mapping for every registered kernel symbol, named after the symbol."""
-    rows = np.flatnonzero(~ksymbols.unregister)
+    rows = flatnonzero(~ksymbols.unregister)
     if not len(rows):
         return mmaps
     none = np.full(len(rows), -1, np.int32)

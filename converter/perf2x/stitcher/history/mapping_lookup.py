@@ -11,7 +11,7 @@ Many frames of a system-wide recording are the kernel's, and nearly all of these
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, U64, Bools
+from perf2x.base.columnar.arrays import I64, U64, Bools, arange, flatnonzero, repeat, take
 from perf2x.base.columnar.lookup_cache import LookupCache
 from perf2x.model.recording.sideband import Mmaps
 from perf2x.stitcher.history.address_spaces import AddressSpaces
@@ -31,14 +31,14 @@ class KernelText(Struct, frozen=True):
 
     def find(self, epoch: I64, address: U64) -> I64:
         """(n,) int64: row of the mapping that holds each address, −1 for none, or UNTOLD."""
-        found: I64 = self.answers.take(epoch)
+        found: I64 = take(self.answers, epoch)
         found[address - self.start >= self.length] = UNTOLD
         return found
 
 
 def kernel_text_of(spaces: AddressSpaces, mmaps: Mmaps) -> KernelText | None:
     """Return the range of the longest mapping of the kernel, None where others lie in it or there is no kernel."""
-    rows = np.flatnonzero(is_kernel_mapping(mmaps))
+    rows = flatnonzero(is_kernel_mapping(mmaps))
     if not len(rows):
         return None
     start, end = mmaps.start[rows], end_addresses(mmaps.start[rows], mmaps.length[rows])
@@ -48,7 +48,7 @@ def kernel_text_of(spaces: AddressSpaces, mmaps: Mmaps) -> KernelText | None:
         return None
     epochs = spaces.kernel_epochs()
     answers = np.full(spaces.epoch_count + 1, UNTOLD, np.int64)
-    answers[epochs] = spaces.find(epochs, np.repeat(first, len(epochs)), np.zeros(len(epochs), np.bool_))
+    answers[epochs] = spaces.find(epochs, repeat(first, len(epochs)), np.zeros(len(epochs), np.bool_))
     return KernelText(first[0], limit[0] - first[0], answers)
 
 
@@ -78,12 +78,12 @@ class MappingLookup:
 
     def __init__(self, spaces: AddressSpaces, mappings: int, text: KernelText | None = None) -> None:
         self._spaces, self._text = spaces, text
-        self._gap_is_uniform = bool(spaces.is_uniform(np.array([_HALF]), np.array([~_HALF]))[0])
+        self._gap_is_uniform = bool(spaces.is_uniform(np.array([_HALF], np.uint64), np.array([~_HALF], np.uint64))[0])
         """No mapping begins or ends between the halves."""
-        epoch = np.append(np.arange(spaces.epoch_count), -1)
-        self._last = lookup_contexts(spaces.last_epoch(epoch)[:, None], np.array([False, True])).ravel()
+        epoch = np.append(arange(spaces.epoch_count), -1)
+        self._last = lookup_contexts(spaces.last_epoch(epoch)[:, None], np.array([False, True], np.bool_)).ravel()
         """(2 × epochs + 2,) the context of the last epoch, by context; in the end those of the epoch −1."""
-        self._rank = np.repeat(spaces.rank(epoch), 2)
+        self._rank = repeat(spaces.rank(epoch), 2)
         """(2 × epochs + 2,) by context"""
         self._by_page = LookupCache()
         self._by_address = LookupCache(columns=2)
@@ -100,7 +100,7 @@ class MappingLookup:
         if self._text is None:
             return self._find_in_image(context, address)
         mmap = self._text.find(context >> 1, address)
-        rest = np.flatnonzero(mmap == UNTOLD)
+        rest = flatnonzero(mmap == UNTOLD)
         if len(rest) == len(mmap):
             return self._find_in_image(context, address)
         mmap[rest] = self._find_in_image(context[rest], address[rest])
@@ -108,8 +108,8 @@ class MappingLookup:
 
     def _find_in_image(self, context: I64, address: U64) -> I64:
         """Take the last mappings of the images; where these were made later, those of the epochs."""
-        mmap = self._find_cached(self._last.take(context), address)
-        later = np.flatnonzero(self._spaces.made.take(mmap) > self._rank.take(context))
+        mmap = self._find_cached(take(self._last, context), address)
+        later = flatnonzero(take(self._spaces.made, mmap) > take(self._rank, context))
         if len(later):
             mmap[later] = self._find_cached(context[later], address[later])
         return mmap
@@ -121,7 +121,7 @@ class MappingLookup:
         if not canonical.all():
             page[~canonical] = _NO_PAGE - context[~canonical]
         mmap = self._by_page.answers(lambda rows: self._find_page(context[rows], address[rows], canonical[rows]), page)
-        mixed = np.flatnonzero(mmap == _MIXED)
+        mixed = flatnonzero(mmap == _MIXED)
         if len(mixed):
             mmap[mixed] = self._find_address(context[mixed], address[mixed])
         return mmap

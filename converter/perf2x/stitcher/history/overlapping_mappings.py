@@ -16,7 +16,7 @@ Ranges belong to separate spaces; those of one space never overlap those of anot
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, U64, Bools
+from perf2x.base.columnar.arrays import I64, U64, Bools, arange, argsort, cumsum, repeat, searchsorted, take
 from perf2x.base.columnar.ragged import ranges
 from perf2x.base.columnar.unique import unique
 
@@ -42,8 +42,8 @@ class OverlappingRanges:
         self._is_covered = self._covered(start, limit)
         keys = np.concatenate([self._key(space, start), self._key(space, limit)])
         self._bounds = unique(keys)
-        low = np.searchsorted(self._bounds, keys[: len(space)])
-        high = np.searchsorted(self._bounds, keys[len(space) :])
+        low = searchsorted(self._bounds, keys[: len(space)])
+        high = searchsorted(self._bounds, keys[len(space) :])
         self._levels = _build_levels(low, high, rank, value)
 
     def find(self, space: I64, rank: I64, point: U64) -> I64:
@@ -51,8 +51,8 @@ class OverlappingRanges:
         best = np.full(len(point), -1, np.int64)
         if not len(self._bounds):
             return best
-        slot = np.searchsorted(self._points, point, "right") - 1
-        block = np.searchsorted(self._bounds, space * len(self._points) + slot, "right") - 1
+        slot = searchsorted(self._points, point, "right") - 1
+        block = searchsorted(self._bounds, space * len(self._points) + slot, "right") - 1
         block[slot < 0] = -1
         newest = np.full(len(point), -1, np.int64)
         for number, level in enumerate(self._levels):
@@ -61,31 +61,31 @@ class OverlappingRanges:
 
     def begins(self, point: U64) -> U64:
         """(n,) uint64: the first point with the same answers, for points that are covered."""
-        return self._points[np.searchsorted(self._points, point, "right") - 1]
+        return self._points[searchsorted(self._points, point, "right") - 1]
 
     def covers(self, point: U64) -> Bools:
         """(n,) bool: whether any range of any space covers each point at any rank."""
-        return self._is_covered.take(np.searchsorted(self._points, point, "right"))
+        return take(self._is_covered, searchsorted(self._points, point, "right"))
 
     def _covered(self, start: U64, limit: U64) -> Bools:
         """(points + 1,) bool: whether a range covers the interval before each point, and after the last."""
         change = np.zeros(len(self._points) + 1, np.int64)
-        np.add.at(change, np.searchsorted(self._points, start) + 1, 1)
-        np.add.at(change, np.searchsorted(self._points, limit) + 1, -1)
-        return np.cumsum(change) > 0
+        np.add.at(change, searchsorted(self._points, start) + 1, 1)
+        np.add.at(change, searchsorted(self._points, limit) + 1, -1)
+        return cumsum(change) > 0
 
     def is_uniform(self, first: U64, last: U64) -> Bools:
         """(n,) bool: whether ``find`` has one answer for all points from first to last, in every space."""
-        same: Bools = np.searchsorted(self._points, first, "right") == np.searchsorted(self._points, last, "right")
+        same: Bools = searchsorted(self._points, first, "right") == searchsorted(self._points, last, "right")
         return same
 
     def _key(self, space: I64, point: U64) -> I64:
-        return space * len(self._points) + np.searchsorted(self._points, point)
+        return space * len(self._points) + searchsorted(self._points, point)
 
 
 def _find_in_build_level(level: _Level, block: I64, rank: I64, best: I64, newest: I64) -> None:
     """Update ``best`` and ``newest`` where this level has a newer range."""
-    index = np.searchsorted(level.keys, block << 32 | rank, "right") - 1
+    index = searchsorted(level.keys, block << 32 | rank, "right") - 1
     found = level.keys[np.maximum(index, 0)]
     hit = (index >= 0) & (block >= 0) & (found >> 32 == block)
     hit &= (found & 0xFFFFFFFF) > newest
@@ -109,7 +109,7 @@ def _build_levels(low: I64, high: I64, rank: I64, value: I64) -> list[_Level]:
 
 def _build_level(starts: tuple[I64, I64], lengths: tuple[I64, I64], rank: I64, value: I64) -> _Level:
     blocks = np.concatenate([ranges(start, length) for start, length in zip(starts, lengths, strict=True)])
-    owner = np.concatenate([np.repeat(np.arange(len(rank)), length) for length in lengths])
+    owner = np.concatenate([repeat(arange(len(rank)), length) for length in lengths])
     keys = blocks << 32 | rank[owner]
-    order = np.argsort(keys, kind="stable")
+    order = argsort(keys)
     return _Level(keys[order], value[owner][order])

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I32, I64, U64, Bools
+from perf2x.base.columnar.arrays import I32, I64, U64, Bools, arange, flatnonzero, lexsort, searchsorted
 from perf2x.base.columnar.interner import StringInterner
 from perf2x.base.columnar.unique import group_rows
 from perf2x.model.profile.profile import Mappings
@@ -55,12 +55,12 @@ class MergedMappings(Struct, frozen=True):
 
         Ordered by kernel or not, name, build id, offset and address.
         """
-        rows = np.flatnonzero(hit[:-1])
-        groups, first, inverse = np.unique(self.number[rows], return_index=True, return_inverse=True)
-        pid = np.full(len(groups), np.iinfo(np.int32).max, np.int32)
-        np.minimum.at(pid, inverse.reshape(-1), self.mmaps.pid[rows])
+        rows = flatnonzero(hit[:-1])
+        first, group = group_rows([self.number[rows]])
+        pid = np.full(len(first), np.iinfo(np.int32).max, np.int32)
+        np.minimum.at(pid, group, self.mmaps.pid[rows])
         number = np.full(int(self.number.max(initial=-1)) + 2, -1, np.int64)
-        number[groups] = np.arange(len(groups))
+        number[self.number[rows[first]]] = arange(len(first))
         return self._mappings(rows[first], pid, strings), number
 
     def _mappings(self, rows: I64, pid: I32, strings: StringInterner) -> Mappings:
@@ -89,9 +89,9 @@ def merge_mappings(mmaps: Mmaps, session: Session, per_process: bool = False) ->
     ]
     traits = _traits(mmaps, build_ids, per_process)
     first, inverse = group_rows(traits)
-    order = np.lexsort([column[first] for column in reversed(traits)])
+    order = lexsort([column[first] for column in reversed(traits)])
     rank = np.empty(len(order), np.int64)
-    rank[order] = np.arange(len(order))
+    rank[order] = arange(len(order))
     group = rank[inverse]
     start = np.full(len(order), 2**64 - 1, np.uint64)
     np.minimum.at(start, group, mmaps.start)
@@ -148,9 +148,9 @@ class AddressLayout:
         # code at address 0 needs care with return addresses, see FrameKeys
         fits = (length < np.uint64(_MAX_LENGTH)) & (start != 0)
         taken = np.where(fits, length, np.uint64(0))
-        begin = np.append(np.uint64(0), np.cumsum(taken))
-        fits &= np.cumsum(taken.astype(np.float64)) < _ROOM  # the integers may have wrapped around
-        self._group = np.flatnonzero(fits & (length > 0))
+        begin = np.append(np.uint64(0), np.cumsum(taken, dtype=np.uint64))
+        fits &= np.cumsum(taken, dtype=np.float64) < _ROOM  # the integers may have wrapped around
+        self._group = flatnonzero(fits & (length > 0))
         self._begin = begin[self._group]
         self._start = start[self._group]
         self.delta: U64 = np.append(begin[group] - mmaps.start, np.uint64(0))
@@ -163,5 +163,5 @@ class AddressLayout:
         """(n,) merged mapping and address of each offset in the layout."""
         if not len(self._begin):
             return np.full(len(offset), -1, np.int64), np.zeros(len(offset), np.uint64)
-        row = np.maximum(np.searchsorted(self._begin, offset, "right") - 1, 0)
+        row = np.maximum(searchsorted(self._begin, offset, "right") - 1, 0)
         return self._group[row], self._start[row] + (offset - self._begin[row])

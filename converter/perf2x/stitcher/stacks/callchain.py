@@ -12,7 +12,7 @@ import numpy as np
 from msgspec import Struct
 
 from perf2x.base.abi.uapi import CALLCHAIN_CONTEXT_MAX, CallchainContext, CpuMode
-from perf2x.base.columnar.arrays import I64, U8, U64, Bools
+from perf2x.base.columnar.arrays import I64, U8, U64, Bools, arange, cumsum, flatnonzero
 from perf2x.base.columnar.ragged import Ragged, offsets_of, row_numbers, side_by_side
 
 _MARKER_MODES = {
@@ -74,19 +74,19 @@ def decode_chains(chains: Ragged, mode: U8) -> ChainFrames:
     the whole chain (add_callchain_ip).
     """
     is_marker = chains.values >= np.uint64(CALLCHAIN_CONTEXT_MAX)
-    marker_at = np.flatnonzero(is_marker)
-    before = np.append(0, np.cumsum(is_marker))[chains.offsets]  # markers in front of each row
+    marker_at = flatnonzero(is_marker)
+    before = np.append(0, cumsum(is_marker))[chains.offsets]  # markers in front of each row
     row_of_marker = row_numbers(np.diff(before))
     # index among all parts of those that rows begin and of those that markers begin
-    of_row = np.arange(len(chains)) + before[:-1]
-    of_marker = np.arange(len(marker_at)) + row_of_marker + 1
+    of_row = arange(len(chains)) + before[:-1]
+    of_marker = arange(len(marker_at)) + row_of_marker + 1
     count = len(of_row) + len(of_marker)
     row, modes = np.empty(count, np.int64), np.empty(count, np.uint8)
-    row[of_row], row[of_marker] = np.arange(len(chains)), row_of_marker
+    row[of_row], row[of_marker] = arange(len(chains)), row_of_marker
     modes[of_row], modes[of_marker] = mode, _marker_modes(chains.values[marker_at])
     begin = np.empty(count + 1, np.int64)  # in frames: words without the markers in front of them
     begin[of_row] = chains.offsets[:-1] - before[:-1]
-    begin[of_marker] = marker_at - np.arange(len(marker_at))
+    begin[of_marker] = marker_at - arange(len(marker_at))
     begin[-1] = len(is_marker) - len(marker_at)
     return ChainFrames(chains.offsets - before, chains.values[~is_marker], ChainParts(row, modes, begin))
 

@@ -16,7 +16,7 @@ import numpy as np
 from msgspec import Struct
 
 from perf2x.base.abi.uapi import CpuMode
-from perf2x.base.columnar.arrays import I32, I64, U8, U64, Bools
+from perf2x.base.columnar.arrays import I32, I64, U8, U64, Bools, flatnonzero, searchsorted, take
 from perf2x.base.columnar.interner import RowInterner
 from perf2x.base.columnar.unique import unique, unique_inverse
 from perf2x.stitcher.history.address_spaces import AddressSpaces
@@ -78,14 +78,14 @@ def distinct_keys(keys: U64) -> tuple[U64, I32]:
         return distinct, unique_inverse(keys)[1].astype(np.int32)
     index = np.empty(len(keys), np.int32)
     for first in range(0, len(keys), _AT_ONCE):
-        index[first : first + _AT_ONCE] = np.searchsorted(distinct, keys[first : first + _AT_ONCE])
+        index[first : first + _AT_ONCE] = searchsorted(distinct, keys[first : first + _AT_ONCE])
     return distinct, index
 
 
 def renumber_keys(keys: U64, side_numbers: U64) -> U64:
     """(n,) the keys with the side-table numbers that FrameKeys.absorb returned."""
     keys = keys.copy()
-    rows = np.flatnonzero(keys & (_SIDE | _ROOT) == _SIDE)
+    rows = flatnonzero(keys & (_SIDE | _ROOT) == _SIDE)
     keys[rows] = keys[rows] & ~_OFFSET | side_numbers[(keys[rows] & _OFFSET).view(np.int64)]
     return keys
 
@@ -95,7 +95,7 @@ def decode_keys(keys: U64, layout: AddressLayout, side: SideTable) -> DecodedFra
     offset = keys & _OFFSET
     is_root = keys & _ROOT != 0
     mapping, address = layout.at(offset)
-    outside = np.flatnonzero(keys & _SIDE != 0)
+    outside = flatnonzero(keys & _SIDE != 0)
     number = offset[outside].view(np.int64)
     mapping[outside], address[outside] = side.mapping[number], side.address[number].view(np.uint64)
     mapping[is_root], address[is_root] = -1, 0
@@ -123,14 +123,14 @@ class FrameKeys:
         self._side = RowInterner(2)
         """Mapping; address, as int64 bits."""
         user = mode_bits(np.array([CpuMode.USER], np.uint8))
-        self._unmapped_user = self._side_keys(np.array([-1]), np.zeros(1, np.uint64), user)
+        self._unmapped_user = self._side_keys(np.array([-1], np.int64), np.zeros(1, np.uint64), user)
 
     def encode(self, context: I64, bits: U64, address: U64) -> U64:
         """(n,) the key of each frame; ``context`` of ``lookup_contexts``, ``bits`` of ``mode_bits``."""
         mmap = self._lookup.find(context, address)
-        keys = address + self.layout.delta.take(mmap)
+        keys = address + take(self.layout.delta, mmap)
         keys |= bits
-        outside = np.flatnonzero(self.layout.is_outside.take(mmap))
+        outside = flatnonzero(take(self.layout.is_outside, mmap))
         if len(outside):
             keys[outside] = self._encode_outside(mmap[outside], bits[outside], address[outside])
         return keys
@@ -151,11 +151,11 @@ class FrameKeys:
         return self._side.number(side.mapping, side.address).view(np.uint64)
 
     def _encode_outside(self, mmap: I64, bits: U64, address: U64) -> U64:
-        keys = np.full(len(mmap), self._unmapped_user[0])
+        keys = np.full(len(mmap), self._unmapped_user[0], np.uint64)
         distinct = np.ones(len(mmap), np.bool_)
         if not self._per_process:
             distinct = (mmap >= 0) | (bits >> _MODE_AT != np.uint64(CpuMode.USER))
-        rows = np.flatnonzero(distinct)
+        rows = flatnonzero(distinct)
         if len(rows):
             mmap = mmap[rows]
             keys[rows] = self._side_keys(

@@ -17,7 +17,7 @@ import numpy as np
 from msgspec import Struct
 
 from perf2x.base.abi.uapi import CALLCHAIN_CONTEXT_MAX, CallchainContext
-from perf2x.base.columnar.arrays import I64, U64, Bools
+from perf2x.base.columnar.arrays import I64, U64, Bools, arange, flatnonzero, lexsort
 from perf2x.base.columnar.ragged import Ragged, offsets_of, ranges, row_numbers, side_by_side
 from perf2x.model.recording.events import Branches
 
@@ -72,7 +72,7 @@ def call_stack_chains(chain: Ragged, ip: U64, branches: Branches, older: Ragged 
 
 def _with_own_addresses(chain: Ragged, user: I64, ip: U64) -> Ragged:
     """The chains, those of samples in user mode with ``ip`` behind their marker if an address stands there."""
-    rows = np.flatnonzero((user == chain.offsets[:-1]) & (chain.lengths > 1) & (ip != 0) & (ip < _UPPER_HALF))
+    rows = flatnonzero((user == chain.offsets[:-1]) & (chain.lengths > 1) & (ip != 0) & (ip < _UPPER_HALF))
     rows = rows[chain.values[user[rows] + 1] < np.uint64(CALLCHAIN_CONTEXT_MAX)]
     values = chain.values.copy()
     values[user[rows] + 1] = ip[rows]
@@ -81,7 +81,7 @@ def _with_own_addresses(chain: Ragged, user: I64, ip: U64) -> Ragged:
 
 def _first_user_marker(chain: Ragged) -> I64:
     """(n,) index in ``chain.values`` of each row's first PERF_CONTEXT_USER, −1 for none."""
-    marker = np.flatnonzero(chain.values == USER_MARKER)
+    marker = flatnonzero(chain.values == USER_MARKER)
     row = row_numbers(chain.lengths)[marker]
     first = np.full(len(chain), -1, np.int64)
     first[row[::-1]] = marker[::-1]
@@ -104,7 +104,7 @@ def _leaf(chain: Ragged, user: I64, ip: U64, branches: Branches) -> U64:
 
 def _mark_each(rows: Ragged) -> Ragged:
     """Put a USER marker in front of every entry."""
-    pairs = np.full((len(rows.values), 2), USER_MARKER)
+    pairs = np.full((len(rows.values), 2), USER_MARKER, np.uint64)
     pairs[:, 1] = rows.values
     return Ragged(rows.offsets * 2, pairs.reshape(-1))
 
@@ -126,7 +126,7 @@ def stitch_older_calls(
         answer of b                        ^--------- ---------^
     """
     everything, older = _prepend(branches, state)
-    rows = np.lexsort([np.concatenate([np.full(len(state.thread), -1, np.int64), order]), _all_threads(state, thread)])
+    rows = lexsort([np.concatenate([np.full(len(state.thread), -1, np.int64), order]), _all_threads(state, thread)])
     thread = _all_threads(state, thread)[rows]
     previous = np.concatenate([rows[:1], rows[:-1]])
     distance, continued = _continued(everything, rows, previous, depth)
@@ -134,9 +134,9 @@ def stitch_older_calls(
     chunks = _added_calls(everything, older, rows, previous, distance, continued)
     answers = _concatenate_runs(chunks, continued)
     back = np.empty(len(rows), np.int64)
-    back[rows] = np.arange(len(rows))
+    back[rows] = arange(len(rows))
     result = answers.take(back[len(state.thread) :])
-    last = np.flatnonzero(np.concatenate([thread[1:] != thread[:-1], [True]])[: len(rows)])
+    last = flatnonzero(np.concatenate([thread[1:] != thread[:-1], [True]])[: len(rows)])
     return result, LbrState(thread[last], _take_branches(everything, rows[last]), answers.take(last))
 
 
@@ -155,12 +155,12 @@ def _prepend(branches: Branches, state: LbrState) -> tuple[Branches, Ragged]:
         np.concatenate([before.flags, branches.flags]),
         np.concatenate([_indices(before), _indices(branches)]),
     )
-    offsets = np.concatenate([state.older.offsets, np.full(count, state.older.offsets[-1])])
+    offsets = np.concatenate([state.older.offsets, np.full(count, state.older.offsets[-1], np.int64)])
     return joined, Ragged(offsets, state.older.values)
 
 
 def _indices(branches: Branches) -> U64:
-    unknown = np.full(len(branches.offsets) - 1, UNKNOWN_INDEX)
+    unknown = np.full(len(branches.offsets) - 1, UNKNOWN_INDEX, np.uint64)
     return unknown if branches.hw_index is None else branches.hw_index
 
 
@@ -203,8 +203,8 @@ def _added_calls(
 def _concatenate_runs(chunks: Ragged, continued: Bools) -> Ragged:
     """Concatenate each row's calls and those of rows before it in its run, newest first, up to MAX_STITCHED."""
     count = len(chunks)
-    laid = chunks.take(np.arange(count)[::-1])
-    begin = np.maximum.accumulate(np.where(continued, 0, np.arange(count)))
+    laid = chunks.take(arange(count)[::-1])
+    begin = np.maximum.accumulate(np.where(continued, 0, arange(count)))
     starts = laid.offsets[:-1][::-1]
     ends = laid.offsets[count - begin]
     lengths = np.minimum(ends - starts, MAX_STITCHED)

@@ -5,7 +5,7 @@ To build a stack takes several lookups per frame; to find that it was built befo
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I32, I64, GrowableColumns
+from perf2x.base.columnar.arrays import I32, I64, GrowableColumns, flatnonzero, take
 from perf2x.base.columnar.interner import RaggedInterner
 from perf2x.stitcher.stacks.stack_rows import StackInputs
 
@@ -42,7 +42,7 @@ class RawStackCache:
         self._samples += len(inputs)
         before = len(self._table)
         number = self._table.number_rows(inputs.chain, *inputs.columns())
-        new = np.flatnonzero(number >= before)
+        new = flatnonzero(number >= before)
         sample = np.empty(len(self._table) - before, np.int64)
         sample[number[new] - before] = new  # any of those that are equal
         return number, sample
@@ -51,7 +51,7 @@ class RawStackCache:
         """(n,) the stack of each sample; ``new_stacks`` are the stacks of the rows that ``number`` called new."""
         if new_stacks is not None:
             self._stack.extend(new_stacks)
-        stacks: I32 = self._stack[0].take(number)
+        stacks: I32 = take(self._stack[0], number)
         if len(self._table) > _MAX_ROWS or self._table.words > _MAX_WORDS:
             if self._samples < _MIN_USES * len(self._table):
                 self._to_skip = _PAUSE * self._samples

@@ -6,7 +6,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I32, I64, U64, GrowableColumns
+from perf2x.base.columnar.arrays import I32, I64, U64, GrowableColumns, take
 from perf2x.base.columnar.interner import RaggedInterner, RowInterner
 from perf2x.base.columnar.ragged import Ragged, row_batches
 from perf2x.model.profile.recorded_samples import RecordedRows
@@ -82,7 +82,7 @@ class StackInterner:
         new = enumerate(self._threads.columns()[2][known:].tolist(), known)
         first = [number if name < 0 else self._first_of_name.setdefault(name, number) for number, name in new]
         self._namesake.extend(np.array(first, np.int32))
-        return self._namesake[0].take(thread)
+        return take(self._namesake[0], thread)
 
     def add(self, rows: SampleRows) -> None:
         """Add samples to the sums."""
@@ -126,5 +126,5 @@ class StackInterner:
     def _note_first(self, thread: I64, rank: I64) -> None:
         """Lower the first rank of threads; the order of calls does not matter."""
         if new := len(self._threads) - len(self._first_rank):
-            self._first_rank.extend(np.full(new, _NEVER))
+            self._first_rank.extend(np.full(new, _NEVER, np.int64))
         np.minimum.at(self._first_rank[0], thread, rank)

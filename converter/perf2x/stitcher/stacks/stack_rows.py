@@ -18,7 +18,7 @@ import numpy as np
 from msgspec import Struct
 
 from perf2x.base.abi.uapi import CpuMode
-from perf2x.base.columnar.arrays import I64, U8, U64
+from perf2x.base.columnar.arrays import I64, U8, U64, flatnonzero, repeat
 from perf2x.base.columnar.ragged import Ragged, SharedRows, offsets_of, ranges, side_by_side
 from perf2x.base.columnar.unique import unique_inverse
 from perf2x.stitcher.history.mapping_lookup import lookup_contexts
@@ -85,7 +85,7 @@ class StackRowBuilder:
         frames = decode_chains(inputs.chain, inputs.mode)
         parts = frames.parts
         context, bits = _part_contexts(parts, inputs), mode_bits(_modes_or_user(parts))
-        context, bits = np.repeat(context, parts.lengths), np.repeat(bits, parts.lengths)
+        context, bits = repeat(context, parts.lengths), repeat(bits, parts.lengths)
         rows, kernel_epoch = _kernel_frames_of_unknown_mode(frames, inputs)
         if len(rows):
             context[rows] = lookup_contexts(kernel_epoch, np.zeros(len(rows), np.bool_))
@@ -103,8 +103,8 @@ class StackRowBuilder:
         frames = decode_user_chains(self._deferred.take(pairs >> 32))
         parts = frames.parts
         epochs = (pairs << 32 >> 32)[parts.row]
-        context = np.repeat(lookup_contexts(epochs, np.zeros(len(epochs), np.bool_)), parts.lengths)
-        keys = self._encode(frames, context, np.repeat(mode_bits(parts.mode), parts.lengths))
+        context = repeat(lookup_contexts(epochs, np.zeros(len(epochs), np.bool_)), parts.lengths)
+        keys = self._encode(frames, context, repeat(mode_bits(parts.mode), parts.lengths))
         taken = keys.take(index)
         lengths = np.zeros(len(joined), np.int64)
         lengths[joined] = taken.lengths
@@ -136,8 +136,8 @@ def _part_contexts(parts: ChainParts, inputs: StackInputs) -> I64:
 def _kernel_frames_of_unknown_mode(frames: ChainFrames, inputs: StackInputs) -> tuple[I64, I64]:
     """Frames of unknown mode in the upper half of the address space, which is the kernel's, and their epochs."""
     parts = frames.parts
-    unknown = np.flatnonzero((parts.mode == CpuMode.UNKNOWN) & (parts.lengths > 0))
+    unknown = flatnonzero((parts.mode == CpuMode.UNKNOWN) & (parts.lengths > 0))
     lengths = parts.lengths[unknown]
     frame = ranges(parts.offsets[unknown], lengths)
-    high = np.flatnonzero(frames.address[frame] >= _UPPER_HALF)
-    return frame[high], inputs.kernel_epoch[np.repeat(parts.row[unknown], lengths)[high]]
+    high = flatnonzero(frames.address[frame] >= _UPPER_HALF)
+    return frame[high], inputs.kernel_epoch[repeat(parts.row[unknown], lengths)[high]]

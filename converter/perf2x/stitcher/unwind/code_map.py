@@ -19,7 +19,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I32, I64, U8, U64, Bools
+from perf2x.base.columnar.arrays import I32, I64, U8, U64, Bools, arange, argsort, flatnonzero, searchsorted, take
 from perf2x.base.columnar.lookup_cache import RecentLookups
 from perf2x.base.columnar.unique import rows_by, unique, unique_inverse
 from perf2x.base.errors import ObjectError
@@ -49,14 +49,14 @@ class PlaceRules:
 
     def held(self, finder: MappingFinder, rows: I64, address: U64) -> tuple[I32, Bools]:
         """(n,) rules at the addresses of samples, and for which they are known; the others mean nothing."""
-        found, is_held = self._recent.held(finder.image.take(rows), address.view(np.int64))
-        is_held &= found >> _SHIFT <= finder.moment.take(rows)
+        found, is_held = self._recent.held(take(finder.image, rows), address.view(np.int64))
+        is_held &= found >> _SHIFT <= take(finder.moment, rows)
         return (found & _RULE).astype(np.int32), is_held
 
     def learn(self, finder: MappingFinder, rows: I64, address: U64, mapping: I32, rule: I32) -> None:
         """Hold the rules of places, found in mappings that stay."""
-        some = np.flatnonzero(rule != NO_RULE)
-        image, made = finder.image.take(rows[some]), finder.made.take(mapping[some])
+        some = flatnonzero(rule != NO_RULE)
+        image, made = take(finder.image, rows[some]), take(finder.made, mapping[some])
         self._recent.learn(made << _SHIFT | rule[some], image, address[some].view(np.int64))
 
 
@@ -112,11 +112,11 @@ class CodeMap:
     def rules(self, mapping: I32, address: U64) -> I32:
         """(n,) rule numbers of addresses in their mappings (−1: none); NO_RULE without unwind information."""
         result = np.full(len(address), NO_RULE, np.int32)
-        mapped = np.flatnonzero(mapping >= 0)
+        mapped = flatnonzero(mapping >= 0)
         if not len(mapped):
             return result
         number = self._objects(mapping[mapped])
-        offset = address[mapped] + self._shift.take(mapping[mapped])
+        offset = address[mapped] + take(self._shift, mapping[mapped])
         usable = (number >= 0) & (offset < OFFSET_LIMIT)
         key = number[usable].astype(np.uint64) << OBJECT_SHIFT | offset[usable]
         result[mapped[usable]] = self._search(key)
@@ -125,7 +125,7 @@ class CodeMap:
     def rules_by_code(self, mapping: I32, address: U64, exact: Bools) -> I32:
         """(n,) rule numbers that code without call frame information tells itself; NO_RULE or RETURNS where not."""
         result = np.full(len(address), NO_RULE, np.int32)
-        rows = np.flatnonzero(mapping >= 0)
+        rows = flatnonzero(mapping >= 0)
         number = self._objects(mapping[rows])
         for one, part in rows_by(number[number >= 0].astype(np.int64)):
             rules, at = self.objects[one], rows[number >= 0][part]
@@ -140,7 +140,7 @@ class CodeMap:
         found = np.ones(len(address), np.bool_)
         number = self._objects(mapping)
         offset = address + self._shift[mapping]
-        usable = np.flatnonzero((number >= 0) & (offset < OFFSET_LIMIT))
+        usable = flatnonzero((number >= 0) & (offset < OFFSET_LIMIT))
         found[usable] = self._follows_call(number[usable].astype(np.uint64) << OBJECT_SHIFT | offset[usable])
         return found
 
@@ -160,7 +160,7 @@ class CodeMap:
         sites = self._call_sites.setdefault(number, CallSites(elf))
         svma, found = elf.svma(offset)
         inside = zip(svma.tolist(), found.tolist(), strict=True)
-        return np.array([not known or sites.may_return_to(at) for at, known in inside])
+        return np.array([not known or sites.may_return_to(at) for at, known in inside], np.bool_)
 
     @property
     def has_go(self) -> bool:
@@ -172,7 +172,7 @@ class CodeMap:
         number = self._objects(mapping)
         end = end.copy()
         for one in list(self._go):
-            rows = np.flatnonzero(number == one)
+            rows = flatnonzero(number == one)
             functions = self._go_functions(one) if len(rows) else None
             if functions is not None:
                 svma, inside = self.objects[one].elf.svma(address[rows] + self._shift[mapping[rows]])
@@ -191,7 +191,7 @@ class CodeMap:
         return self._go.get(number)
 
     def _objects(self, mapping: I32) -> I32:
-        number = self._object_of.take(mapping)
+        number = take(self._object_of, mapping)
         if (number == -2).any():
             for new in unique(mapping[number == -2]).tolist():
                 self._object_of[new] = self._open(self.mappings.filename[new], self.mappings.build_id[new])
@@ -212,11 +212,11 @@ class CodeMap:
 
     def _search(self, key: U64) -> I32:
         found = np.full(len(key), NO_RULE, np.int32)
-        left = np.arange(len(key))
+        left = arange(len(key))
         if not len(key):
             return found
         for known_keys, rules in self._known:
-            at = np.minimum(np.searchsorted(known_keys, key[left]), len(known_keys) - 1)
+            at = np.minimum(searchsorted(known_keys, key[left]), len(known_keys) - 1)
             known = known_keys[at] == key[left]
             found[left[known]] = rules[at[known]]
             left = left[~known]
@@ -224,7 +224,7 @@ class CodeMap:
                 return found
         new = unique(key[left])
         rules = self._learn(new)
-        found[left] = rules[np.searchsorted(new, key[left])]
+        found[left] = rules[searchsorted(new, key[left])]
         return found
 
     def _learn(self, key: U64) -> I32:
@@ -236,7 +236,7 @@ class CodeMap:
         while len(self._known) > 1 and len(self._known[-2][0]) <= 2 * len(self._known[-1][0]):
             shorter, longer = self._known.pop(), self._known.pop()
             keys = np.concatenate([longer[0], shorter[0]])
-            order = np.argsort(keys, kind="stable")
+            order = argsort(keys)
             self._known.append((keys[order], np.concatenate([longer[1], shorter[1]])[order]))
         return rules
 
@@ -248,7 +248,7 @@ class CodeMap:
         functions = self._go_functions(number) if number in self._go else None
         if functions is not None:
             switched = [leaves_stack(functions, rules.elf, each) for each in svma[found].tolist()]
-            result[np.flatnonzero(found)[switched]] = self.table.number(self.architecture.outermost)
+            result[flatnonzero(found)[switched]] = self.table.number(self.architecture.outermost)
         return result
 
     def problems(self) -> list[str]:

@@ -14,7 +14,7 @@ marker in front of every exact address carries ``UserChains.is_exact`` through a
 import numpy as np
 
 from perf2x.base.abi.uapi import CallchainContext
-from perf2x.base.columnar.arrays import I64, Bools
+from perf2x.base.columnar.arrays import I64, Bools, as_intp, cumsum, flatnonzero
 from perf2x.base.columnar.ragged import Ragged, offsets_of, ranges, row_numbers, side_by_side
 from perf2x.stitcher.unwind.unwound_chains import UserChains
 
@@ -35,7 +35,7 @@ def with_user_part(recorded: Ragged, unwound: UserChains, use: Bools) -> Ragged:
 
 def words_before_user_part(recorded: Ragged) -> tuple[I64, Bools]:
     """(n,) number of words before each row's user part, and whether that part is a cookie."""
-    markers = np.flatnonzero((recorded.values == USER) | (recorded.values == DEFERRED))[::-1]
+    markers = flatnonzero((recorded.values == USER) | (recorded.values == DEFERRED))[::-1]
     row = row_numbers(recorded.lengths)[markers]
     before = recorded.lengths.copy()
     before[row] = markers - recorded.offsets[:-1][row]
@@ -49,8 +49,8 @@ def _mark_exact(unwound: UserChains, use: Bools) -> Ragged:
     lengths = np.where(use, unwound.chain.lengths, 0)
     entry = ranges(unwound.chain.offsets[:-1], lengths)
     size = 1 + unwound.is_exact[entry].astype(np.int64)
-    end = np.cumsum(size)
-    words = np.full(end[-1] if len(end) else 0, USER)
+    end = cumsum(size)
+    words = np.full(end[-1] if len(end) else 0, USER, np.uint64)
     words[end - 1] = unwound.chain.values[entry]
-    rows = np.bincount(row_numbers(lengths), weights=size, minlength=len(lengths)).astype(np.int64)
+    rows = np.bincount(as_intp(row_numbers(lengths)), weights=size, minlength=len(lengths)).astype(np.int64)
     return Ragged(offsets_of(rows), words)

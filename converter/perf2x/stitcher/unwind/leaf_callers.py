@@ -10,16 +10,13 @@ the return address is still there (tools/perf/util/arm64-frame-pointer-unwind-su
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import Bools
+from perf2x.base.columnar.arrays import Bools, flatnonzero
 from perf2x.base.columnar.ragged import Ragged, offsets_of, ranges, side_by_side
 from perf2x.model.recording.events import UserStacks
 from perf2x.stitcher.unwind.aarch64 import LINK_REGISTER, PROGRAM_COUNTER, STACK_POINTER
 from perf2x.stitcher.unwind.join_chains import words_before_user_part
 from perf2x.stitcher.unwind.unwinder import Unwinder
-from perf2x.stitcher.unwind.unwound_chains import MappingFinder
-
-FRAMES = 2
-"""The leaf and its caller, all that registers tell without a copy of the stack."""
+from perf2x.stitcher.unwind.unwound_chains import LEAF_FRAMES, MappingFinder
 
 
 def with_leaf_callers(
@@ -27,19 +24,19 @@ def with_leaf_callers(
 ) -> Ragged:
     """Insert the caller behind the sampled instruction of the rows of ``use`` whose link register has it.
 
-    ``unwinder`` leaves at most ``FRAMES``; ``stacks`` have the link register, and no copies.
+    ``unwinder`` leaves at most ``LEAF_FRAMES``; ``stacks`` have the link register, and no copies.
     """
     before, is_deferred = words_before_user_part(recorded)
     first = recorded.offsets[:-1] + before + 1
     use = use & ~is_deferred & (first < recorded.offsets[1:])
-    rows = np.flatnonzero(use)
+    rows = flatnonzero(use)
     registers = np.zeros((len(use), 3), np.uint64)
     registers[:, 0] = stacks.regs[:, (stacks.mask & ((1 << LINK_REGISTER) - 1)).bit_count()]
     registers[rows, 2] = recorded.values[first[rows]]
     none, abi = np.zeros(len(use), np.int64), np.where(use, stacks.abi, 0).astype(np.uint8)
     mask = 1 << LINK_REGISTER | 1 << STACK_POINTER | 1 << PROGRAM_COUNTER
     chain = unwinder.unwind(UserStacks(abi, registers, mask, np.zeros(0, np.uint64), none, none, 0), finder).chain
-    left = np.flatnonzero(chain.lengths == FRAMES)
+    left = flatnonzero(chain.lengths == LEAF_FRAMES)
     caller, following = chain.values[chain.offsets[left] + 1], first[left] + 1
     is_there = following < recorded.offsets[left + 1]
     is_there[is_there] = recorded.values[following[is_there]] == caller[is_there]

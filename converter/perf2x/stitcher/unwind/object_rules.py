@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from msgspec import Struct, field
 
-from perf2x.base.columnar.arrays import I32, U64
+from perf2x.base.columnar.arrays import I32, U64, arange
 from perf2x.base.errors import ObjectError
 from perf2x.binaries.cfi.frame_entries import FrameIndex
 from perf2x.binaries.cfi.function_rules import FrameSource, code_at, debug_frame_index, eh_frame_index
@@ -51,7 +51,7 @@ class ObjectRules(Struct):
     def find(self, svma: U64) -> I32:
         """(n,) rule numbers of addresses; NO_RULE where no source covers them."""
         result = np.full(len(svma), NO_RULE, np.int32)
-        missing = np.arange(len(svma))
+        missing = arange(len(svma))
         number = 0
         while len(missing) and (source := self._source(number)) is not None:
             result[missing] = source.find(svma[missing], self.table, self.problems)

@@ -8,7 +8,7 @@ missing or odd: there a sample is left as it was.
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I32, I64, U8, U64, Bools
+from perf2x.base.columnar.arrays import I32, I64, U8, U64, Bools, flatnonzero, take
 from perf2x.binaries.cfi.unwind_rules import RuleColumns, RuleKind, RuleTable
 from perf2x.stitcher.unwind.architecture import Architecture
 from perf2x.stitcher.unwind.register_file import UNFINISHED, SampleView
@@ -108,25 +108,25 @@ def step_plainly(view: SampleView, rules: PlainRules, rule: I32, known: Bools, e
     memory, rows = view.memory, view.rows
     if not len(memory.words) or not len(rules.is_plain):
         return np.full(len(rows), NOT_TAKEN, np.uint8)
-    before = view.frames.known.take(rows, mode="clip")
+    before = take(view.frames.known, rows, mode="clip")
     cfa, good = _canonical_frame_address(view, rules, rule, before, exact)
     good &= known
-    offset = cfa - memory.base.take(rows, mode="clip")
+    offset = cfa - take(memory.base, rows, mode="clip")
     good &= offset & _IN_WORD == 0
-    first, count = memory.start.take(rows, mode="clip"), memory.count.take(rows, mode="clip")
-    word = offset + rules.return_offset.take(rule, mode="clip") >> _BYTES_OF_WORD
+    first, count = take(memory.start, rows, mode="clip"), take(memory.count, rows, mode="clip")
+    word = offset + take(rules.return_offset, rule, mode="clip") >> _BYTES_OF_WORD
     good &= word < count
-    address = memory.words.take(first + word.view(np.int64), mode="clip")
+    address = take(memory.words, first + word.view(np.int64), mode="clip")
     address &= np.uint64(view.architecture.address_mask)
     reads = []
     for one in rules.saved:
-        which = one.is_saved.take(rule, mode="clip").nonzero()[0]
+        which = flatnonzero(take(one.is_saved, rule, mode="clip"))
         if len(which):
-            word = offset.take(which) + one.offset.take(rule.take(which), mode="clip") >> _BYTES_OF_WORD
-            good[which[word >= count.take(which)]] = False
-            value = memory.words.take(first.take(which) + word.view(np.int64), mode="clip")
+            word = take(offset, which) + take(one.offset, take(rule, which), mode="clip") >> _BYTES_OF_WORD
+            good[which[word >= take(count, which)]] = False
+            value = take(memory.words, take(first, which) + word.view(np.int64), mode="clip")
             reads.append(_Read(one.register, which, value))
-    before |= rules.learned.take(rule, mode="clip")
+    before |= take(rules.learned, rule, mode="clip")
     _store(view, good, _Entered(cfa, address, before, reads))
     end = np.full(len(rows), NOT_TAKEN, np.uint8)
     end[good] = UNFINISHED
@@ -139,13 +139,13 @@ def _canonical_frame_address(
 ) -> tuple[U64, Bools]:
     """(n,) CFAs, and which are known and lie where a caller's frame can."""
     registers, rows = view.frames.registers, view.rows
-    register = rules.cfa_register.take(rule, mode="clip")
+    register = take(rules.cfa_register, rule, mode="clip")
     place = register * registers.shape[1]
     place += rows
-    cfa = registers.ravel().take(place, mode="clip") + rules.cfa_value.take(rule, mode="clip")
-    good = rules.is_plain.take(rule, mode="clip")
+    cfa = take(registers.ravel(), place, mode="clip") + take(rules.cfa_value, rule, mode="clip")
+    good = take(rules.is_plain, rule, mode="clip")
     good &= known >> register.view(np.uint64) & np.uint64(1) != 0
-    stack = registers[view.architecture.stack_pointer].take(rows, mode="clip")
+    stack = take(registers[view.architecture.stack_pointer], rows, mode="clip")
     good &= (cfa > stack) | exact & (cfa == stack)
     return cfa, good
 
@@ -154,7 +154,7 @@ def _store(view: SampleView, good: Bools, new: _Entered) -> None:
     """Enter the callers of the samples that are ``good``."""
     architecture, registers, rows, whole = view.architecture, view.frames.registers, view.rows, bool(good.all())
     for read in new.reads:
-        held = slice(None) if whole else good.take(read.which)
+        held = slice(None) if whole else take(good, read.which)
         registers[read.register][rows[read.which[held]]] = read.value[held]
     held = slice(None) if whole else good
     rows = rows[held]

@@ -3,7 +3,7 @@
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, U64, Bools
+from perf2x.base.columnar.arrays import I64, U64, Bools, take
 from perf2x.model.recording.events import UserStacks
 from perf2x.stitcher.unwind.architecture import Architecture
 from perf2x.stitcher.unwind.stack_memory import StackMemory
@@ -57,17 +57,17 @@ class SampleView(Struct, frozen=True):
         """(n,) values of one register and which are known; a register that is not tracked never is."""
         if number >= self.architecture.register_count:
             return np.zeros(len(self.rows), np.uint64), np.zeros(len(self.rows), np.bool_)
-        known = self.frames.known.take(self.rows) & np.uint64(1 << number)
-        return self.frames.registers[number].take(self.rows), known != 0
+        known = take(self.frames.known, self.rows) & np.uint64(1 << number)
+        return take(self.frames.registers[number], self.rows), known != 0
 
     def registers_of(self, number: I64) -> tuple[U64, Bools]:
         """(n,) values of one register per sample and which are known."""
         inside = number < self.architecture.register_count
         if not inside.all():
             number = np.where(inside, number, 0)
-        known = self.frames.known.take(self.rows) >> number.view(np.uint64) & np.uint64(1)
+        known = take(self.frames.known, self.rows) >> number.view(np.uint64) & np.uint64(1)
         registers = self.frames.registers
-        return registers.ravel().take(number * registers.shape[1] + self.rows), known.astype(np.bool_) & inside
+        return take(registers.ravel(), number * registers.shape[1] + self.rows), known.astype(np.bool_) & inside
 
     def load(self, address: U64, size: int) -> tuple[U64, Bools]:
         """(n,) values of ``size`` bytes of memory (0: a word of the architecture) and which were recorded."""
@@ -79,7 +79,7 @@ class SampleView(Struct, frozen=True):
         """Store a register that a rule restored."""
         bit = np.uint64(1 << new.register)
         self.frames.registers[new.register, new.rows] = new.value
-        known = self.frames.known.take(new.rows) | bit
+        known = take(self.frames.known, new.rows) | bit
         if not new.good.all():
             known[~new.good] ^= bit
         self.frames.known[new.rows] = known

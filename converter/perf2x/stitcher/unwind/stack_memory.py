@@ -10,7 +10,7 @@
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, U64, Bools
+from perf2x.base.columnar.arrays import I64, U64, Bools, take
 from perf2x.model.recording.events import UserStacks
 
 MAX_COPY = 60_000
@@ -34,17 +34,17 @@ class StackMemory(Struct, frozen=True):
 
     def load(self, rows: I64, address: U64) -> tuple[U64, Bools]:
         """(n,) the 64-bit word at an address of each sample, 0 where it was not copied, and whether it was."""
-        offset = address - self.base.take(rows)
+        offset = address - take(self.base, rows)
         word = offset >> np.uint64(3)
-        good = word < self.count.take(rows)
+        good = word < take(self.count, rows)
         if np.bitwise_or.reduce(offset) & np.uint64(7):
             return self._load_unaligned(rows, word, (offset & np.uint64(7)).astype(np.int64), good)
         return self._word(rows, word, good), good
 
     def _word(self, rows: I64, word: U64, good: Bools) -> U64:
-        index = self.start.take(rows) + word.view(np.int64)
+        index = take(self.start, rows) + word.view(np.int64)
         if good.all():
-            return self.words.take(index)
+            return take(self.words, index)
         value = np.zeros(len(rows), np.uint64)
         value[good] = self.words[index[good]]
         return value

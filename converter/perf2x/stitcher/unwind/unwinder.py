@@ -9,7 +9,7 @@ import numpy as np
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I32, I64, U8, U64, Bools
+from perf2x.base.columnar.arrays import I32, I64, U8, U64, Bools, bincount, flatnonzero, take
 from perf2x.base.columnar.ragged import Ragged, offsets_of
 from perf2x.binaries.cfi.unwind_rules import NO_RULE, RuleTable
 from perf2x.model.recording.events import UserStacks
@@ -63,7 +63,7 @@ class Unwinder(Struct):
         guesses = _Guesses(np.zeros(count, np.int64), np.zeros(count, np.int64), np.zeros(count, np.bool_))
         visits: list[FrameVisit] = []
         for abi, architecture in BY_ABI.get(self.machine, {}).items():
-            rows = np.flatnonzero(stacks.abi == abi)
+            rows = flatnonzero(stacks.abi == abi)
             if len(rows) and architecture.from_perf.keys() & _bits(stacks.mask):
                 run = _BatchUnwinder(self._code_map(architecture), stacks, finder, end, guesses, self.max_depth)
                 visits += run.all_visits(rows)
@@ -76,12 +76,12 @@ class Unwinder(Struct):
         maps = [code for code in self._code.values() if code.has_go]
         if not maps:
             return
-        rows = np.flatnonzero(may_be_settled(end) & (chain.lengths > 0))
+        rows = flatnonzero(may_be_settled(end) & (chain.lengths > 0))
         last = chain.offsets[1:][rows] - 1
         address = chain.values[last] - (~exact[last]).astype(np.uint64)
         mapping, _ = finder.find(rows, address)
         for code in maps:
-            held = np.flatnonzero(code.is_code(mapping))
+            held = flatnonzero(code.is_code(mapping))
             end[rows[held]] = code.ends(mapping[held], address[held], end[rows[held]])
 
     @property
@@ -132,7 +132,7 @@ class _Depths:
         self._steps -= 1
         if self._steps > 0:
             return None
-        self._depth += np.bincount(np.concatenate(self._visited), minlength=len(self._depth))
+        self._depth += bincount(np.concatenate(self._visited), len(self._depth))
         self._visited.clear()
         return self._depth[rows] >= self._limit
 
@@ -202,12 +202,12 @@ class _BatchUnwinder(Struct):
         # a return address in no mapping is none; the sampled address itself may be in unknown code
         lost = (mapping < 0) & ~exact
         self.end[view.rows[lost]] = End.NOT_MAPPED
-        here = np.flatnonzero(~lost)
+        here = flatnonzero(~lost)
         rows, mapping, stays, look = view.rows[here], mapping[here], stays[here], look[here]
         rule = self.code.rules(mapping, look)
         self.code.places.learn(self.finder, rows[stays], look[stays], mapping[stays], rule[stays])
         address, exact, signal = address[here], exact[here], self._is_trampoline(rule)
-        called = np.flatnonzero(signal & ~exact)
+        called = flatnonzero(signal & ~exact)
         called = called[self.code.may_return_to(mapping[called], address[called])]
         signal[called] = False
         going = self._step(replace(view, rows=rows), rule, mapping)
@@ -233,18 +233,18 @@ class _BatchUnwinder(Struct):
     def _step(self, view: SampleView, rule: I32, mapping: I32) -> I64:
         """Take one step with all samples; returns the unfinished rows."""
         end = np.full(len(rule), UNFINISHED, np.uint8)
-        ruled, guess = np.flatnonzero(rule != NO_RULE), np.flatnonzero(rule == NO_RULE)
+        ruled, guess = flatnonzero(rule != NO_RULE), flatnonzero(rule == NO_RULE)
         if len(ruled):
             end[ruled] = self._by_rules(view.part(ruled), rule[ruled])
         if len(guess):
             end[guess] = self._guess(view.part(guess), mapping[guess])
         self.end[view.rows] = end
-        return view.rows[np.flatnonzero(end == UNFINISHED)]
+        return view.rows[flatnonzero(end == UNFINISHED)]
 
     def _by_rules(self, view: SampleView, rule: I32) -> U8:
         known = np.ones(len(rule), np.bool_)
         end = step_plainly(view, self.code.plain.rules(), rule, known, view.frames.is_exact[view.rows])
-        left = np.flatnonzero(end == NOT_TAKEN)
+        left = flatnonzero(end == NOT_TAKEN)
         if len(left):
             end[left] = step_by_rules(view.part(left), self.code.table, rule[left])
         return end
@@ -253,7 +253,7 @@ class _BatchUnwinder(Struct):
         """Leave code without call frame information: as the code tells, else by frame pointer, which no vDSO keeps."""
         address, exact, _ = _where(view)
         rule = self.code.rules_by_code(mapping, address, exact)
-        ruled, others = np.flatnonzero(rule >= 0), np.flatnonzero(rule < 0)
+        ruled, others = flatnonzero(rule >= 0), flatnonzero(rule < 0)
         end = np.empty(len(rule), np.uint8)
         end[ruled] = step_by_rules(view.part(ruled), self.code.table, rule[ruled])
         end[others] = step_by_frame_pointer(view.part(others))
@@ -261,10 +261,10 @@ class _BatchUnwinder(Struct):
         lost |= (end == End.COMPLETE) & ((rule == RETURNS) | ((rule >= 0) & exact))
         end[lost] = End.NO_UNWIND_INFO
         address, _, _ = _where(view)
-        going = np.flatnonzero(end == UNFINISHED)
+        going = flatnonzero(end == UNFINISHED)
         end[going[~self._may_return_to(view.rows[going], address[going])]] = End.NO_UNWIND_INFO
         goes_on = end == UNFINISHED
-        counted = np.flatnonzero(goes_on | (end == End.NO_UNWIND_INFO))
+        counted = flatnonzero(goes_on | (end == End.NO_UNWIND_INFO))
         self.guesses.add(view.rows[counted], self.code.is_jit(mapping[counted]), goes_on[counted])
         return end
 
@@ -273,7 +273,7 @@ class _BatchUnwinder(Struct):
         look = address - np.uint64(1)
         mapping, _ = self._code_mapping(rows, look)
         found: Bools = mapping >= 0
-        inside = np.flatnonzero(found)
+        inside = flatnonzero(found)
         uncalled = inside[~self.code.may_return_to(mapping[inside], address[inside])]
         if len(uncalled):
             found[uncalled] = self._is_trampoline(self.code.rules(mapping[uncalled], look[uncalled]))
@@ -282,8 +282,8 @@ class _BatchUnwinder(Struct):
 
 def _where(view: SampleView) -> tuple[U64, Bools, U64]:
     """(n,) the program counters of samples, whether they are exact, and the addresses to look up for them."""
-    address = view.frames.registers[view.architecture.program_counter].take(view.rows)
-    exact = view.frames.is_exact.take(view.rows)
+    address = take(view.frames.registers[view.architecture.program_counter], view.rows)
+    exact = take(view.frames.is_exact, view.rows)
     return address, exact, address - (~exact).astype(np.uint64)
 
 
@@ -301,7 +301,7 @@ def _chains_of_visits(visits: list[FrameVisit], count: int) -> tuple[Ragged, Boo
         chains     a0 a1 b0 c0 c1
     """
     rows = np.concatenate([np.zeros(0, np.int64), *(visit.rows for visit in visits)])
-    offsets = offsets_of(np.bincount(rows, minlength=count).astype(np.int64))
+    offsets = offsets_of(bincount(rows, count))
     address = np.zeros(len(rows), np.uint64)
     exact = np.zeros(len(rows), np.bool_)
     filled = offsets[:-1].copy()

@@ -6,11 +6,13 @@ from enum import IntEnum
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I32, I64, U8, U64, Bools, ColumnTable
+from perf2x.base.columnar.arrays import I32, I64, U8, U64, Bools, ColumnTable, flatnonzero, take
 from perf2x.base.columnar.ragged import Ragged
 
 MAX_DEPTH = 1024
 """Default limit of frames per sample; perf shows 127 (kernel.perf_event_max_stack)."""
+LEAF_FRAMES = 2
+"""A leaf function and its caller: all that registers tell without a copy of the stack."""
 
 
 class End(IntEnum):
@@ -95,7 +97,7 @@ class MappingFinder(Struct, frozen=True):
     def find(self, rows: I64, address: U64) -> tuple[I32, Bools]:
         """(n,) mappings as of the samples, and whether they stay to the end of the image."""
         mapping = self.at_last(rows, address)
-        later = np.flatnonzero(self.made.take(mapping) > self.moment.take(rows))
+        later = flatnonzero(take(self.made, mapping) > take(self.moment, rows))
         stays = np.ones(len(rows), np.bool_)
         if len(later):
             mapping[later] = self.at_moment(rows[later], address[later])

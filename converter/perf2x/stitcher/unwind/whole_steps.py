@@ -12,7 +12,7 @@ Registers of all samples are one array (register, sample); samples whose chains 
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I32, I64, U8, U64, Bools
+from perf2x.base.columnar.arrays import I32, I64, U8, U64, Bools, bincount, flatnonzero, take
 from perf2x.base.columnar.unique import unique
 from perf2x.binaries.cfi.dwarf_expressions import evaluate
 from perf2x.binaries.cfi.unwind_rules import CFA_BY_EXPRESSION, RuleColumns, RuleKind, RuleTable
@@ -26,8 +26,8 @@ def step_by_rules(view: SampleView, table: RuleTable, rule: I32) -> U8:
     columns, frames, rows = table.columns(), view.frames, view.rows
     cfa, known = _canonical_frame_address(view, table, columns, rule)
     restored = _restore(view, table, columns, rule, cfa)
-    exact, signal = frames.is_exact.take(rows), columns.is_signal_frame.take(rule)
-    before = frames.registers[view.architecture.stack_pointer].take(rows)
+    exact, signal = take(frames.is_exact, rows), take(columns.is_signal_frame, rule)
+    before = take(frames.registers[view.architecture.stack_pointer], rows)
     rises = (cfa > before) | (exact & (cfa == before)) | signal
     view.set_register(view.architecture.stack_pointer, cfa)
     for register in restored:
@@ -38,7 +38,7 @@ def step_by_rules(view: SampleView, table: RuleTable, rule: I32) -> U8:
 
 
 def _canonical_frame_address(view: SampleView, table: RuleTable, columns: RuleColumns, rule: I32) -> tuple[U64, Bools]:
-    register, value = columns.cfa_register.take(rule), columns.cfa_value.take(rule)
+    register, value = take(columns.cfa_register, rule), take(columns.cfa_value, rule)
     by_expression = register == CFA_BY_EXPRESSION
     if not by_expression.any():
         found, known = view.registers_of(register)
@@ -46,7 +46,7 @@ def _canonical_frame_address(view: SampleView, table: RuleTable, columns: RuleCo
     found, known = view.registers_of(np.where(by_expression, 0, register))
     cfa = found + value
     for number in unique(value[by_expression]).tolist():
-        which = np.flatnonzero(by_expression & (value == np.uint64(number)))
+        which = flatnonzero(by_expression & (value == np.uint64(number)))
         part = view.part(which)
         cfa[which], known[which] = evaluate(table.expressions[number], part, [], len(which))
     return cfa & view.mask, known
@@ -54,15 +54,15 @@ def _canonical_frame_address(view: SampleView, table: RuleTable, columns: RuleCo
 
 def _restore(view: SampleView, table: RuleTable, columns: RuleColumns, rule: I32, cfa: U64) -> list[RestoredRegister]:
     """Values in the caller of the needed registers that the rules name; loops over registers and kinds of rule."""
-    here = np.flatnonzero(np.bincount(rule, minlength=len(columns.cfa_register)))
+    here = flatnonzero(bincount(rule, len(columns.cfa_register)))
     restored = []
     for register in view.architecture.kept(table.needed):
-        kinds = np.flatnonzero(np.bincount(columns.kind[register, here], minlength=len(RuleKind))).tolist()
+        kinds = flatnonzero(bincount(columns.kind[register, here], len(RuleKind))).tolist()
         for kind in kinds:
             if kind == RuleKind.SAME:
                 continue
-            which = slice(None) if len(kinds) == 1 else np.flatnonzero(columns.kind[register].take(rule) == kind)
-            part, value = view.part(which), columns.value[register].take(rule[which])
+            which = slice(None) if len(kinds) == 1 else flatnonzero(take(columns.kind[register], rule) == kind)
+            part, value = view.part(which), take(columns.value[register], rule[which])
             restored.append(
                 RestoredRegister(register, part.rows, *_saved(part, table, register, RuleKind(kind), value, cfa[which]))
             )
@@ -102,7 +102,7 @@ def _loaded(view: SampleView, register: int, address: U64) -> tuple[U64, Bools]:
 def _by_expression(view: SampleView, table: RuleTable, kind: RuleKind, value: U64, cfa: U64) -> tuple[U64, Bools]:
     result, good = np.zeros(len(cfa), np.uint64), np.zeros(len(cfa), np.bool_)
     for number in unique(value).tolist():
-        which = np.flatnonzero(value == np.uint64(number))
+        which = flatnonzero(value == np.uint64(number))
         part = view.part(which)
         found, known = evaluate(table.expressions[number], part, [cfa[which]], len(which))
         if kind is RuleKind.EXPRESSION:
@@ -116,7 +116,7 @@ def _set_program_counters(
     view: SampleView, columns: RuleColumns, rule: I32, cfa: U64, sound: Bools, exact: Bools
 ) -> U8:
     """Set program counters to the return addresses; returns (n,) UNFINISHED or an ``End``."""
-    register = columns.return_register.take(rule)
+    register = take(columns.return_register, rule)
     kind = columns.kind[register, rule]
     address, known = view.registers_of(register)
     address = address & np.uint64(view.architecture.address_mask)
@@ -126,7 +126,7 @@ def _set_program_counters(
     sound = sound & ~(in_register & (~exact | (register == view.architecture.program_counter)))
     end = np.full(len(rule), UNFINISHED, np.uint8)
     end[address == 0] = End.COMPLETE
-    bad = np.flatnonzero(~(sound & known))
+    bad = flatnonzero(~(sound & known))
     if len(bad):
         end[bad] = _end_reasons(view, columns, rule, cfa, sound, bad)
     end[kind == RuleKind.UNDEFINED] = End.COMPLETE
@@ -173,6 +173,6 @@ def step_by_frame_pointer(view: SampleView) -> U8:
     end[known & (pointer == 0) & called] = End.COMPLETE
     end[(end == UNFINISHED) & (address == 0)] = End.NO_UNWIND_INFO
     end[plausible & read & (address == 0) & called] = End.COMPLETE
-    going = np.flatnonzero(end == UNFINISHED)
+    going = flatnonzero(end == UNFINISHED)
     view.part(going).cross(caller[going], pointer[going] + word + word, address[going])
     return end

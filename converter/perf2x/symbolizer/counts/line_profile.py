@@ -15,7 +15,7 @@ from collections.abc import Sequence
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I64, U64
+from perf2x.base.columnar.arrays import I64, U64, cumsum, flatnonzero, searchsorted, sum_of
 from perf2x.base.columnar.unique import group_rows, unique
 from perf2x.base.errors import SettingError
 from perf2x.binaries.dwarf.code_lines import CodeFrame, CodeLines, Ranges
@@ -67,7 +67,7 @@ class LineProfile:
         for frames, count in zip(self._lines.frames(samples.address), samples.count.tolist(), strict=True):
             self._add_code(frames, count, count)
             self._placed += count if frames else 0
-        self._counted = int(samples.count.sum())
+        self._counted = sum_of(samples.count)
 
     def add_branches(self, branches: BranchCounts, lengths: BranchLengths, symbols: dict[int, set[str]]) -> None:
         """Count code between branches, calls and entries; ``symbols`` are the names at each address."""
@@ -75,7 +75,7 @@ class LineProfile:
         addresses = unique(np.concatenate([begin, branches.target[branches.target != EXTERNAL]]))
         functions = self._lines.functions(addresses)
         code = _ran_in(functions, begin)
-        self._placed, self._counted = int(count[_held(code, begin)].sum()), int(count.sum())
+        self._placed, self._counted = sum_of(count[_held(code, begin)]), sum_of(count)
         pieces = self._lines.pieces(code)
         most, total = _count_pieces(pieces, code, begin, end, count)
         for frames, *counts in zip(self._lines.frames(pieces), most.tolist(), total.tolist(), strict=True):
@@ -94,7 +94,7 @@ class LineProfile:
 
     def _add_calls(self, branches: BranchCounts, entries: dict[int, str]) -> None:
         source, target, count = _edges(branches)
-        known = np.flatnonzero(np.isin(target, np.array(list(entries), np.uint64)))
+        known = flatnonzero(np.isin(target, np.array(list(entries), np.uint64)))
         callers = unique(source[known])
         frames_at = dict(zip(callers.tolist(), self._lines.frames(callers), strict=True))
         for row in known.tolist():
@@ -138,20 +138,20 @@ class LineProfile:
 def _ranges(branches: BranchCounts, lengths: BranchLengths) -> tuple[U64, U64, I64]:
     """Return (first address, one past the last, how often) of the code between branches."""
     known = (branches.next != NOT_RECORDED) & (branches.target != EXTERNAL) & (branches.target <= branches.next)
-    rows = np.flatnonzero(known)
+    rows = flatnonzero(known)
     begin, end, count = branches.target[rows], branches.next[rows], branches.count[rows]
     distinct = unique(end)
     length = np.array([lengths.at(address) for address in distinct.tolist()], np.uint64)
-    return begin, end + length[np.searchsorted(distinct, end)], count
+    return begin, end + length[searchsorted(distinct, end)], count
 
 
 def _ran_in(functions: list[Subprogram], begin: U64) -> Ranges:
     """Return the sorted, disjoint ranges of functions that code ran in; functions that a linker folded share theirs."""
     rows = sorted((low, high, number) for number, each in enumerate(functions) for low, high in each.ranges)
     low, high = (np.array([row[side] for row in rows], np.uint64) for side in (0, 1))
-    row = np.searchsorted(low, begin, "right") - 1
+    row = searchsorted(low, begin, "right") - 1
     row = row[row >= 0]
-    held = unique(row[begin[np.searchsorted(low, begin, "right") > 0] < high[row]])
+    held = unique(row[begin[searchsorted(low, begin, "right") > 0] < high[row]])
     ran = {rows[at][2] for at in held.tolist()}
     whole: Ranges = []
     for first, last in ((first, last) for first, last, number in rows if number in ran):
@@ -168,11 +168,11 @@ def _count_pieces(pieces: U64, code: Ranges, begin: U64, end: U64, count: I64) -
     high = np.array([last for _, last in code], np.uint64)
     bounds = unique(np.concatenate([pieces, high, begin, end]))
     change = np.zeros(len(bounds), np.int64)
-    np.add.at(change, np.searchsorted(bounds, begin), count)
-    np.subtract.at(change, np.searchsorted(bounds, end), count)
-    times, size = np.cumsum(change), np.diff(bounds, append=bounds[-1:]).astype(np.int64)
+    np.add.at(change, searchsorted(bounds, begin), count)
+    np.subtract.at(change, searchsorted(bounds, end), count)
+    times, size = cumsum(change), np.diff(bounds, append=bounds[-1:]).astype(np.int64)
     inside = _held(code, bounds)
-    piece = np.searchsorted(pieces, bounds[inside], "right") - 1
+    piece = searchsorted(pieces, bounds[inside], "right") - 1
     np.maximum.at(most, piece, times[inside])
     np.add.at(total, piece, times[inside] * size[inside])
     return most, total
@@ -181,13 +181,13 @@ def _count_pieces(pieces: U64, code: Ranges, begin: U64, end: U64, count: I64) -
 def _held(code: Ranges, address: U64) -> I64:
     """Return the rows of the addresses within ``code``."""
     low, high = (np.array([pair[side] for pair in code], np.uint64) for side in (0, 1))
-    row = np.searchsorted(low, address, "right") - 1
-    return np.flatnonzero((row >= 0) & (address < np.append(high, np.uint64(0))[row]))
+    row = searchsorted(low, address, "right") - 1
+    return flatnonzero((row >= 0) & (address < np.append(high, np.uint64(0))[row]))
 
 
 def _edges(branches: BranchCounts) -> tuple[U64, U64, I64]:
     """Return (source, target, how often) of the branches into the object."""
-    rows = np.flatnonzero(branches.target != EXTERNAL)
+    rows = flatnonzero(branches.target != EXTERNAL)
     source, target = branches.source[rows], branches.target[rows]
     first, group = group_rows([source, target])
     total = np.zeros(len(first), np.int64)
@@ -246,7 +246,7 @@ def _symbols(found: ObjectFiles) -> SymbolRows | None:
 def _names_at(symbols: SymbolRows | None, address: U64) -> dict[int, set[str]]:
     """Return the names of the functions that begin at some of the sorted addresses."""
     names: dict[int, set[str]] = {}
-    for row in np.flatnonzero(np.isin(symbols.start, address)).tolist() if symbols is not None else ():
+    for row in flatnonzero(np.isin(symbols.start, address)).tolist() if symbols is not None else ():
         assert symbols is not None
         names.setdefault(int(symbols.start[row]), set()).add(symbols.name(row))
     return names

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I64, U64, GrowableColumns
+from perf2x.base.columnar.arrays import I64, U64, GrowableColumns, cumsum, flatnonzero
 from perf2x.base.columnar.interner import RowInterner
 from perf2x.base.columnar.ragged import ranges
 from perf2x.base.columnar.unique import unique_known
@@ -59,7 +59,7 @@ class KnownObject:
         known = len(self._pairs)
         lookup, address = (_in_object(profile, mapped, column) for column in _addresses(profile, mapped))
         numbers = self._pairs.number(lookup.view(np.int64), address.view(np.int64))
-        return numbers, np.flatnonzero(numbers >= known)
+        return numbers, flatnonzero(numbers >= known)
 
     def add(self, numbers: I64, result: ResolveResult) -> None:
         """Add the result for new addresses, of which ``numbers`` (locations,) may hold some twice."""
@@ -84,7 +84,7 @@ class KnownObject:
         functions = [self._functions[row] for row in used.tolist()]
         names = {row[1] for row in functions}
         return ResolveResult(
-            start=np.cumsum(count) - count,
+            start=cumsum(count) - count,
             count=count,
             is_exact=is_exact.astype(np.bool_),
             function=place.astype(np.int32),

@@ -9,7 +9,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I32, I64, AnyArray, Bools
+from perf2x.base.columnar.arrays import I32, I64, AnyArray, Bools, arange, cumsum, flatnonzero, searchsorted
 from perf2x.base.columnar.ragged import ranges
 from perf2x.base.columnar.unique import unique_inverse
 from perf2x.model.profile.profile import Locations, Profile
@@ -55,7 +55,7 @@ def location_names(
 
     Locations without a name are not among them.
     """
-    returns = np.flatnonzero(are_kernel_returns(profile.locations)).astype(np.int32)
+    returns = flatnonzero(are_kernel_returns(profile.locations)).astype(np.int32)
     asked = [source(context) for source in sources]
     objects = [mapped for mapped in mapped_objects(profile, context.session) if wanted(mapped, context)]
     looked_up = np.zeros(len(profile.mappings), np.bool_)
@@ -67,12 +67,13 @@ def location_names(
         looked_up[mapped.mappings] = not context.session.recorded_files or only_where_recorded(mapped, context)
         for rows in _batches(mapped):
             part, location = _with_twins_of(profile, rows, returns)
-            result = ObjectResolver(part, context, asked).resolve(replace(mapped, locations=np.arange(len(location))))
+            result = ObjectResolver(part, context, asked).resolve(replace(mapped, locations=arange(len(location))))
             context.diagnostics.absorb(result.counts)
-            named = np.flatnonzero(result.count)
+            named = flatnonzero(result.count)
             lines = ranges(result.start[named], result.count[named])
             of_batch: tuple[AnyArray, ...] = (
-                location[named], result.count[named], result.is_exact[named], np.full(len(named), result.has_inlines),
+                location[named], result.count[named], result.is_exact[named],
+                np.full(len(named), result.has_inlines, np.bool_),
                 result.function[lines] + len(functions), result.line[lines],
             )  # fmt: skip
             for column, more in zip(columns, of_batch, strict=True):
@@ -102,9 +103,9 @@ def _with_twins_of(profile: Profile, rows: I64, returns: I32) -> tuple[Profile, 
         old.address[rows], old.lookup[rows], old.mapping[rows], old.mode[rows], old.synthetic[rows],
         np.zeros(len(rows) + 1, np.int64), none, none,
     )  # fmt: skip
-    twins = np.flatnonzero(are_kernel_returns(locations))
+    twins = flatnonzero(are_kernel_returns(locations))
     part, _ = with_exact_twins(replace(profile, locations=locations), twins)
-    return part, np.append(rows, len(old) + np.searchsorted(returns, rows[twins]))
+    return part, np.append(rows, len(old) + searchsorted(returns, rows[twins]))
 
 
 def everything(mapped: MappedObject, context: Context) -> bool:
@@ -135,11 +136,11 @@ class GivenNames:
     def __init__(self, given: LocationNames, locations: Locations, twins: I64, options: SymbolOptions) -> None:
         """``locations`` are the profile's own, ``twins`` those of them whose twins stand behind them."""
         self._given, self._options = given, options
-        returns = np.flatnonzero(are_kernel_returns(locations))
+        returns = flatnonzero(are_kernel_returns(locations))
         row = np.full(len(locations) + len(returns), -1, np.int64)
-        row[given.location] = np.arange(len(given.location))
-        self._row = np.append(row[: len(locations)], row[len(locations) + np.searchsorted(returns, twins)])
-        self._start = np.cumsum(given.count) - given.count
+        row[given.location] = arange(len(given.location))
+        self._row = np.append(row[: len(locations)], row[len(locations) + searchsorted(returns, twins)])
+        self._start = cumsum(given.count) - given.count
 
     def split(self, objects: Sequence[MappedObject]) -> tuple[list[MappedObject], list[Named]]:
         """Split objects into what is left to look up, and what is known of them.
@@ -150,7 +151,7 @@ class GivenNames:
         for mapped in objects:
             rows = self._row[mapped.locations]
             is_settled = self._was_looked_up(mapped)
-            mine = np.arange(len(rows)) if is_settled else np.flatnonzero(rows >= 0)
+            mine = arange(len(rows)) if is_settled else flatnonzero(rows >= 0)
             if len(mine):
                 known.append((replace(mapped, locations=mapped.locations[mine]), self._result(mapped, rows[mine])))
             if len(mine) < len(rows):
@@ -171,7 +172,7 @@ class GivenNames:
         functions = [given.functions[row] for row in used.tolist()]
         sources = [Function(row[1], row[0], row[2], row[3]) for row in functions]
         return ResolveResult(
-            start=np.cumsum(count) - count,
+            start=cumsum(count) - count,
             count=count,
             is_exact=has_name & np.append(given.is_exact, False)[rows],
             function=function.astype(np.int32),

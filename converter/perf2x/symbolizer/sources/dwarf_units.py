@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import U64
+from perf2x.base.columnar.arrays import U64, argsort, flatnonzero
 from perf2x.base.columnar.ragged import row_numbers
 from perf2x.base.columnar.unique import group_rows
 from perf2x.base.errors import ObjectError
@@ -40,12 +40,12 @@ def locations_from_units(context: Context, found: ObjectFiles, recorded: str, sv
     Units that cannot be read are counted and left out; ObjectError if the file as a whole cannot be read.
     """
     assert found.dwarf is not None
-    order = np.argsort(svma, kind="stable")
+    order = argsort(svma)
     frames = _UnitReader(context, found, found.dwarf, recorded).lines().find(svma[order])
     chains = [
         [(DebugFunction(one.name, one.path, one.decl_line, one.inside), one.line) for one in chain] for chain in frames
     ]
-    return source_locations_of(chains).take(np.argsort(order, kind="stable"))
+    return source_locations_of(chains).take(argsort(order))
 
 
 def code_lines(context: Context, found: ObjectFiles, recorded: str) -> CodeLines:
@@ -136,7 +136,7 @@ def with_scopes(
 ) -> SourceLocations:
     """Put namespaces and classes before plain names; one address is read for each line of a function that has one."""
     bare = np.array([function.is_bare for function in locations.functions], np.bool_)
-    rows = np.flatnonzero(bare[locations.function])
+    rows = flatnonzero(bare[locations.function])
     first, line_of_row = group_rows([locations.function[rows], locations.line[rows]])
     asked = rows[first]
     told = locations_from_units(context, found, recorded, svma[row_numbers(np.diff(locations.offsets))[asked]])

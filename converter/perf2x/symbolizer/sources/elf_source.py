@@ -4,7 +4,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import U64
+from perf2x.base.columnar.arrays import U64, arange, flatnonzero
 from perf2x.base.columnar.unique import unique_known
 from perf2x.base.errors import ObjectError
 from perf2x.binaries.elf.elf_file import ElfObject
@@ -86,12 +86,12 @@ def _source_locations(
     context: Context, found: ObjectFiles, file: ElfObject, recorded: str, svma: U64
 ) -> SourceLocations:
     """Locations from the symcache; those that it lacks and other files may hold, from the DWARF units themselves."""
-    locations, lacking = source_locations_of([[]] * len(svma)), np.arange(len(svma))
+    locations, lacking = source_locations_of([[]] * len(svma)), arange(len(svma))
     try:
         lines = open_line_lookup(file, context.options, context.diagnostics)
         if lines is not None:
             locations = lines.find(svma)
-            lacking = np.flatnonzero(~locations.is_complete) if has_split_debug_info(file) else lacking[:0]
+            lacking = flatnonzero(~locations.is_complete) if has_split_debug_info(file) else lacking[:0]
     except ObjectError as error:  # one unreadable unit is enough to fail; the others are read one by one
         count_broken(context.diagnostics, error)
         lacking = lacking[: 0 if file.type == "ET_REL" else None]
@@ -107,5 +107,5 @@ def _source_locations(
     except ObjectError as error:
         count_broken(context.diagnostics, error)
         return locations
-    known = np.flatnonzero(np.diff(better.offsets))
+    known = flatnonzero(np.diff(better.offsets))
     return with_replaced(locations, lacking[known], better.take(known))

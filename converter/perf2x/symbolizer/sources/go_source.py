@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I32, I64, U64
+from perf2x.base.columnar.arrays import I32, I64, U64, arange, cumsum, flatnonzero
 from perf2x.base.columnar.ragged import offsets_of
 from perf2x.base.columnar.unique import unique_inverse
 from perf2x.binaries.go.go_functions import MAX_LINE, GoFunction, GoFunctions
@@ -36,7 +36,7 @@ class GoSource(BuiltInSource):
         rows, which = unique_inverse(table.find(address))
         known = [table.function(row) if row >= 0 else None for row in rows.tolist()]
         is_known = np.array([one is not None for one in known], np.bool_)
-        index = np.where(is_known, np.cumsum(is_known) - 1, -1)[which]
+        index = np.where(is_known, cumsum(is_known) - 1, -1)[which]
         functions, line = _functions_and_lines(table, [one for one in known if one is not None], index, address)
         return _symbols(functions, index, line)
 
@@ -49,7 +49,7 @@ def _functions_and_lines(
     The line is 0 if it was inlined from another file.
     """
     entry = np.array([one.entry for one in known], np.uint64)
-    own, inside = np.arange(len(known)), np.flatnonzero(index >= 0)
+    own, inside = arange(len(known)), flatnonzero(index >= 0)
     row = np.concatenate([own, index[inside]])
     svma = np.concatenate([entry, address[inside]])
     file = table.values(np.array([one.file_at for one in known], np.int64), entry, row, svma)

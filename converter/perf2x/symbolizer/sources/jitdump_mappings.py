@@ -20,7 +20,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from perf2x.base.abi.uapi import ClockId, CpuMode
-from perf2x.base.columnar.arrays import U64, Bools
+from perf2x.base.columnar.arrays import U64, Bools, flatnonzero, searchsorted
 from perf2x.base.columnar.hashing import secret_key
 from perf2x.base.columnar.unique import rows_by
 from perf2x.base.errors import ObjectError
@@ -189,7 +189,7 @@ def _anonymous_first(mmaps: Mmaps, added: Sequence[_CodeMapping]) -> Mmaps:
     these mappings out altogether.
     """
     time, position = mmaps.time.copy(), mmaps.position.copy()
-    anonymous = np.flatnonzero(np.array([name.startswith("//anon") for name in mmaps.filename], np.bool_))
+    anonymous = flatnonzero(np.array([name.startswith("//anon") for name in mmaps.filename], np.bool_))
     by_process = {secret_key(pid & 0xFFFFFFFF): anonymous[rows] for pid, rows in rows_by(mmaps.pid[anonymous])}
     address = np.array([mapping.code.address for mapping in added], np.uint64)
     for marker, of_marker in rows_by(np.array([mapping.marker for mapping in added], np.int64)):
@@ -203,7 +203,7 @@ def _anonymous_first(mmaps: Mmaps, added: Sequence[_CodeMapping]) -> Mmaps:
 
 def _contains_any(points: U64, start: U64, length: U64) -> Bools:
     """(n,) true if range i contains any of ``points`` (sorted)."""
-    return np.searchsorted(points, start, "left") < np.searchsorted(points, start + length, "left")
+    return searchsorted(points, start, "left") < searchsorted(points, start + length, "left")
 
 
 def _append(mmaps: Mmaps, added: Sequence[_CodeMapping]) -> Mmaps:

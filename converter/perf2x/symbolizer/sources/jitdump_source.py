@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I64, U64
+from perf2x.base.columnar.arrays import I64, U64, searchsorted
 from perf2x.base.columnar.ragged import offsets_of
 from perf2x.model.recording.recorded_names import is_jitdump
 from perf2x.symbolizer.sources.jit_names import jit_function
@@ -57,7 +57,7 @@ class CodeByOffset:
 
     def find(self, offset: U64) -> I64:
         """(n,) index into ``codes`` of the piece that contains each offset, −1 for none."""
-        row = np.searchsorted(self.start, offset, "right") - 1
+        row = searchsorted(self.start, offset, "right") - 1
         if not self.codes:
             return row
         inside = (row >= 0) & (offset - self.start[row] < self.size[row])

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, U8, U64, Bools
+from perf2x.base.columnar.arrays import I64, U8, U64, Bools, arange, argsort, cumsum, flatnonzero, searchsorted
 from perf2x.base.columnar.text_columns import differs_from_previous, hex_numbers
 from perf2x.base.errors import ObjectError
 from perf2x.base.files.read_file import read_object_file
@@ -44,7 +44,7 @@ class Kallsyms(Struct, frozen=True):
         """Address of a symbol of the kernel itself; None if there is no such symbol."""
         wanted = name.encode(errors="surrogateescape")
         same = (self.name_end - self.name_start == len(wanted)) & (self.module < 0)
-        for row in np.flatnonzero(same):
+        for row in flatnonzero(same):
             at = int(self.name_start[row])
             if self.text[at : at + len(wanted)] == wanted:
                 return int(self.start[row])
@@ -60,7 +60,7 @@ class Kallsyms(Struct, frozen=True):
 
     def _ends(self) -> U64:
         """Ends of symbols: the last one before a module border reaches to the next page's end, others are unknown."""
-        order = np.argsort(self.start, kind="stable")
+        order = argsort(self.start)
         module = self.module[order]
         border = np.append(module[1:] != module[:-1], False) if len(order) else np.zeros(0, np.bool_)
         end = self.start.copy()
@@ -78,7 +78,7 @@ def read_kallsyms(path: Path) -> Kallsyms:
 def parse_kallsyms(text: bytes, name: str) -> Kallsyms:
     """Parse lines ``ffffffff81000000 T _stext`` or, tab-separated, ``… t func\\t[module]``; skip other lines."""
     raw = np.frombuffer(text, np.uint8)
-    ends = np.flatnonzero(raw == NEWLINE)
+    ends = flatnonzero(raw == NEWLINE)
     if not len(raw) or raw[-1] != NEWLINE:
         ends = np.append(ends, len(raw))
     starts = np.append(0, ends[:-1] + 1)
@@ -88,7 +88,7 @@ def parse_kallsyms(text: bytes, name: str) -> Kallsyms:
     starts, ends = _regular(raw, starts, ends, width)
     address, valid = hex_numbers(text, starts, width)
     letter = raw[starts + width + 1]
-    wanted = np.flatnonzero(valid & _is_symbol()[letter] & (raw[starts + width + 3] != ord("$")))
+    wanted = flatnonzero(valid & _is_symbol()[letter] & (raw[starts + width + 3] != ord("$")))
     starts, ends, address, letter = starts[wanted], ends[wanted], address[wanted], letter[wanted]
     if len(address) == 0:
         raise ObjectError(f"{name}: no symbols in it")
@@ -120,16 +120,16 @@ def _modules(raw: U8, text: bytes, starts: I64, ends: I64) -> tuple[I64, I64, li
     first = text.find(b"\t")
     if first < 0:
         return ends, module, []
-    tabs = np.append(np.flatnonzero(raw[first:] == TAB) + first, len(raw))
-    rows = np.arange(np.searchsorted(ends, first), len(ends))  # modules follow the kernel itself
-    tab = tabs[np.searchsorted(tabs, starts[rows])]
+    tabs = np.append(flatnonzero(raw[first:] == TAB) + first, len(raw))
+    rows = arange(int(np.searchsorted(ends, first)), len(ends))  # modules follow the kernel itself
+    tab = tabs[searchsorted(tabs, starts[rows])]
     rows, tab = rows[tab < ends[rows]], tab[tab < ends[rows]]
     is_new = differs_from_previous(text, tab + 1, ends[rows])  # a module's symbols are adjacent
     words = [
         text[begin:end] for begin, end in zip((tab[is_new] + 1).tolist(), ends[rows[is_new]].tolist(), strict=True)
     ]
     numbers = [names.setdefault(word.strip().strip(b"[]"), len(names)) for word in words]
-    module[rows] = np.array(numbers, np.int64)[np.cumsum(is_new) - 1]
+    module[rows] = np.array(numbers, np.int64)[cumsum(is_new) - 1]
     name_end = ends.copy()
     name_end[rows] = tab
     return name_end, module, [word.decode(errors="surrogateescape") for word in names]

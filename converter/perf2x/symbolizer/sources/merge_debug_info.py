@@ -17,7 +17,7 @@ from collections.abc import Sequence
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I32, I64
+from perf2x.base.columnar.arrays import I32, I64, flatnonzero
 from perf2x.base.columnar.ragged import offsets_of, ranges
 from perf2x.base.columnar.unique import unique_inverse
 from perf2x.model.printable_text import base_name
@@ -66,7 +66,7 @@ def _trusted_counts(row: I64, locations: SourceLocations, has_symtab: bool) -> I
         # symbolic extends the last symbol before a gap over the gap, where debug info has no line
         count = np.where((row >= 0) | locations.has_line, count, 0)
     nameless = np.array([not function.symbol for function in locations.functions], np.bool_)
-    single = np.flatnonzero((count == 1) & (row < 0))
+    single = flatnonzero((count == 1) & (row < 0))
     count[single[nameless[locations.function[locations.offsets[single]]]]] = 0
     return count
 

@@ -18,7 +18,7 @@ from typing import ClassVar
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, U64
+from perf2x.base.columnar.arrays import I64, U64, flatnonzero, searchsorted, sum_of
 from perf2x.base.columnar.hashing import secret_key
 from perf2x.base.columnar.unique import unique_known
 from perf2x.base.errors import ObjectError
@@ -119,11 +119,11 @@ class PerfMap(Struct, frozen=True):
 
     def find(self, address: U64, first: bool = False) -> I64:
         """(n,) last entry that covers each address (sorted), or the first one; −1 for none."""
-        low = np.searchsorted(address, self.start, "left")
+        low = searchsorted(address, self.start, "left")
         end = self.start + np.maximum(self.size, np.uint64(1))
         end = np.where(end < self.start, np.uint64(2**64 - 1), end)
-        high = np.searchsorted(address, end, "left")
-        touching = np.flatnonzero(low < high)[:: -1 if first else 1]
+        high = searchsorted(address, end, "left")
+        touching = flatnonzero(low < high)[:: -1 if first else 1]
         return last_cover(touching, low, high, len(address))
 
 
@@ -228,7 +228,7 @@ class PerfMapSource:
             except ObjectError as error:
                 count_broken(self._context.diagnostics, error)
                 continue
-            named = int((table.find(address) >= 0).sum())
+            named = sum_of(table.find(address) >= 0)
             if named >= most:
                 best, most = ((path, table) if named > most else (None, None)), named
         if best[0] is not None:

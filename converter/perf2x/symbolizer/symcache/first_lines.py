@@ -8,7 +8,7 @@ was inlined everywhere has no instruction at its brace; viewers show more of it 
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I64, U32, U64, AnyArray
+from perf2x.base.columnar.arrays import I64, U32, U64, AnyArray, arange, flatnonzero, searchsorted
 from perf2x.base.columnar.unique import unique
 
 NOTHING = 0xFFFFFFFF
@@ -27,10 +27,10 @@ def first_lines(tables: tuple[U32, U32, U32], name: U64, file: U64) -> I64:
     files, functions, locations = tables
     called = np.isin(name, functions[functions[:, 2] != NOTHING, 0])
     names, places = unique(name[called])[:_MAX_RANK], unique(file[file < len(files)])[:_MAX_RANK]
-    name_rank, file_rank = _ranks(names, functions[:, 0]), _ranks(places, np.arange(len(files)))
+    name_rank, file_rank = _ranks(names, functions[:, 0]), _ranks(places, arange(len(files)))
     word = _sorted_lines(np.append(name_rank, np.uint64(0)), np.append(file_rank, np.uint64(0)), locations)
     wanted = _ranks(names, name) << np.uint64(_RANK_BITS) | _ranks(places, file)
-    nearest = np.append(word, np.uint64(0))[np.searchsorted(word, wanted << np.uint64(_LINE_BITS))]
+    nearest = np.append(word, np.uint64(0))[searchsorted(word, wanted << np.uint64(_LINE_BITS))]
     is_found = nearest >> np.uint64(_LINE_BITS) == wanted
     return np.where(is_found, nearest & np.uint64(_MAX_LINE), np.uint64(0)).astype(np.int64)
 
@@ -42,7 +42,7 @@ def _sorted_lines(name_rank: U64, file_rank: U64, locations: U32) -> U64:
     and a 0 at the end, for numbers outside their table.
     """
     wanted = (name_rank > 0)[np.minimum(locations[:, 2], len(name_rank) - 1)]
-    row = np.flatnonzero(wanted)
+    row = flatnonzero(wanted)
     name, line = name_rank[locations[row, 2]], locations[row, 1]
     file = file_rank[np.minimum(locations[row, 0], len(file_rank) - 1)]
     known = (file > 0) & (line > 0) & (line <= _MAX_LINE)
@@ -53,6 +53,6 @@ def _sorted_lines(name_rank: U64, file_rank: U64, locations: U32) -> U64:
 def _ranks(known: U64, values: AnyArray) -> U64:
     """(n,) place of each value among the rising numbers ``known``, from 1 on; 0 for others."""
     values = values.astype(np.uint64)
-    at = np.searchsorted(known, values)
+    at = searchsorted(known, values)
     is_known = np.append(known, np.uint64(0))[at] == values
     return np.where(is_known & (at < len(known)), at + 1, 0).astype(np.uint64)

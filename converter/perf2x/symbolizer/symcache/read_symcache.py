@@ -18,7 +18,7 @@ import posixpath
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, U8, U32, U64, AnyArray
+from perf2x.base.columnar.arrays import I64, U8, U32, U64, AnyArray, searchsorted
 from perf2x.base.columnar.ragged import offsets_of
 from perf2x.base.columnar.unique import unique_inverse
 from perf2x.base.errors import ObjectError
@@ -62,7 +62,7 @@ class Symcache(Struct, frozen=True):
 
     def _location(self, address: U64) -> I64:
         """(n,) innermost location of each address, −1 for none."""
-        row = np.searchsorted(self.ranges, address, "right") - 1
+        row = searchsorted(self.ranges, address, "right") - 1
         location = row + len(self.locations) - len(self.ranges)
         usable = (row >= 0) & (address < np.uint64(NOTHING))
         usable[usable] = (self.locations[location[usable]] != NOTHING).any(1)

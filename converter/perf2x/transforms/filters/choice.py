@@ -13,7 +13,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from perf2x.base.abi.uapi import CpuMode
-from perf2x.base.columnar.arrays import I64, Bools
+from perf2x.base.columnar.arrays import I64, Bools, argsort, as_intp, flatnonzero
 from perf2x.base.columnar.ragged import Ragged, offsets_of, ranges, row_numbers
 from perf2x.base.columnar.unique import unique
 from perf2x.base.errors import OptionError, SettingError
@@ -167,7 +167,7 @@ def keep_events(profile: Profile, patterns: tuple[str, ...], unmatched: Unmatche
         else:
             unmatched.missed("event", text, [event.name for event in profile.events])
         wanted |= found
-    kept = keep_samples(profile, np.flatnonzero(np.isin(profile.samples.event, sorted(wanted))))
+    kept = keep_samples(profile, flatnonzero(np.isin(profile.samples.event, sorted(wanted))))
     first = int(kept.samples.event.min()) if len(kept.samples) else min(wanted, default=profile.default_event)
     return replace(kept, default_event=first)
 
@@ -182,7 +182,7 @@ def keep_comms(profile: Profile, patterns: tuple[str, ...], unmatched: Unmatched
     used = unique(comms)
     names = Names("thread called", [profile.strings[row] for row in used.tolist()])
     wanted = used[sorted(names.matching(patterns, unmatched))]
-    return keep_samples(profile, np.flatnonzero(np.isin(comms, wanted)[profile.samples.thread]))
+    return keep_samples(profile, flatnonzero(np.isin(comms, wanted)[profile.samples.thread]))
 
 
 def keep_objects(profile: Profile, patterns: tuple[str, ...], unmatched: UnmatchedFilters | None = None) -> Profile:
@@ -193,7 +193,7 @@ def keep_objects(profile: Profile, patterns: tuple[str, ...], unmatched: Unmatch
     texts = [profile.strings[profile.mappings.filename[row]] for row in rows.tolist()]
     aliases = [_object_names(text) for text in texts]
     found = Names("object", [names[0] for names in aliases], aliases).matching(patterns, unmatched)
-    return keep_samples(profile, np.flatnonzero(np.isin(mapping, rows[sorted(found)])))
+    return keep_samples(profile, flatnonzero(np.isin(mapping, rows[sorted(found)])))
 
 
 def keep_functions(profile: Profile, patterns: tuple[str, ...], unmatched: UnmatchedFilters | None = None) -> Profile:
@@ -211,7 +211,7 @@ def keep_functions(profile: Profile, patterns: tuple[str, ...], unmatched: Unmat
     names = tuple(text for text in patterns if _address_span(text) is None)
     if names:
         chosen |= _called(profile, names, weight, unmatched)
-    return keep_samples(profile, np.flatnonzero(chosen[leaf]))
+    return keep_samples(profile, flatnonzero(chosen[leaf]))
 
 
 def _called(profile: Profile, patterns: tuple[str, ...], weight: I64, unmatched: UnmatchedFilters) -> Bools:
@@ -221,8 +221,8 @@ def _called(profile: Profile, patterns: tuple[str, ...], weight: I64, unmatched:
     held = weight[owner] > 0
     total = np.zeros(len(functions), np.int64)
     np.add.at(total, locations.line_function[held], weight[owner[held]])
-    rows = np.flatnonzero(total)
-    rows = rows[np.argsort(-total[rows], kind="stable")]
+    rows = flatnonzero(total)
+    rows = rows[argsort(-total[rows])]
     shown = [profile.strings[functions.name[row]] for row in rows.tolist()]
     linked = [_other_names(profile, profile.strings[functions.system_name[row]]) for row in rows.tolist()]
     nameless, places = _nameless(profile, weight)
@@ -274,7 +274,7 @@ def _nameless(profile: Profile, weight: I64) -> tuple[list[str], list[I64]]:
         text = profile.strings[profile.mappings.filename[mapping]] if mapping >= 0 else ""
         plain = _object_names(text)[0] or "unknown"
         name = plain if plain.startswith("[") else f"[{plain}]"
-        places.setdefault(name, []).append(np.flatnonzero(bare & (locations.mapping == mapping)))
+        places.setdefault(name, []).append(flatnonzero(bare & (locations.mapping == mapping)))
     return list(places), [np.concatenate(rows) for rows in places.values()]
 
 
@@ -286,7 +286,7 @@ def keep_frames(profile: Profile, kind: str, _: UnmatchedFilters | None = None) 
     if kind == "kernel":
         keep &= ~profile.locations.synthetic  # they stand for user frames that are missing
     cut = rewrite_stacks(profile, lambda rows: select_entries(rows, keep[rows.values]))
-    return keep_samples(cut, np.flatnonzero(cut.samples.stack >= 0))
+    return keep_samples(cut, flatnonzero(cut.samples.stack >= 0))
 
 
 def innermost(profile: Profile, frames: int) -> Profile:
@@ -307,9 +307,9 @@ def _leaf_locations(profile: Profile) -> I64:
 def _heaviest_first(rows: I64, count: I64) -> I64:
     """The distinct rows that are not −1, those with most samples first."""
     held = rows >= 0
-    total = np.bincount(rows[held], weights=count[held]).astype(np.int64)
-    used = np.flatnonzero(total)
-    return used[np.argsort(-total[used], kind="stable")]
+    total = np.bincount(as_intp(rows[held]), weights=count[held]).astype(np.int64)
+    used = flatnonzero(total)
+    return used[argsort(-total[used])]
 
 
 def _object_names(filename: str) -> list[str]:

@@ -6,7 +6,7 @@ import numpy as np
 from msgspec import Struct, field
 
 from perf2x.base.abi.uapi import SampleType
-from perf2x.base.columnar.arrays import AnyArray, Bools
+from perf2x.base.columnar.arrays import AnyArray, Bools, sum_of
 from perf2x.base.columnar.unique import unique
 from perf2x.base.errors import OptionError, SettingError
 from perf2x.model.profile.profile import Profile
@@ -56,7 +56,7 @@ class Seen(Struct):
         """Note a batch, and say which of its samples pass."""
         passes = wanted.passing(samples)
         self.samples += len(samples)
-        self.passed += int(passes.sum())
+        self.passed += sum_of(passes)
         for name, _ in wanted.numbers():
             self.numbers.setdefault(name, set()).update(unique(column_of(samples, name)).tolist())
         if wanted.times and samples.time is not None and len(samples):

@@ -6,7 +6,18 @@ Patterns are held against each distinct frame once; stacks change in columns. Th
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I64, Bools, ColumnTable, take_rows_of
+from perf2x.base.columnar.arrays import (
+    I64,
+    Bools,
+    ColumnTable,
+    arange,
+    bincount,
+    cumsum,
+    flatnonzero,
+    repeat,
+    sum_of,
+    take_rows_of,
+)
 from perf2x.base.columnar.ragged import Ragged, join_tables, offsets_of, ranges, row_numbers
 from perf2x.base.columnar.unique import group_rows
 from perf2x.model.diagnostics import Severity
@@ -57,15 +68,15 @@ def ignore(profile: Profile, texts: Texts, unmatched: UnmatchedFilters) -> Profi
 def skip_after(profile: Profile, texts: Texts, unmatched: UnmatchedFilters) -> Profile:
     """Leave out what called such a frame, the innermost of a stack; stacks without one stay whole."""
     lines, is_hit = _hit(profile, "skip_after", texts, unmatched)
-    before: I64 = np.cumsum(is_hit) - is_hit  # innermost lines come first
-    starts = offsets_of(np.bincount(lines.location, minlength=len(profile.locations)))[:-1]
+    before: I64 = cumsum(is_hit) - is_hit  # innermost lines come first
+    starts = offsets_of(bincount(lines.location, len(profile.locations)))[:-1]
     inner_lines = take_rows_of(lines, before == before[starts][lines.location])
-    cut = with_lines(profile, inner_lines, np.arange(len(profile.locations)))
+    cut = with_lines(profile, inner_lines, arange(len(profile.locations)))
     has_hit = _any_line(profile, lines, is_hit)
 
     def inner(rows: Ragged) -> Ragged:
-        hits = np.append(0, np.cumsum(has_hit[rows.values]))  # outermost locations come first
-        return select_entries(rows, np.repeat(hits[rows.offsets[1:]], rows.lengths) == hits[1:])
+        hits = np.append(0, cumsum(has_hit[rows.values]))  # outermost locations come first
+        return select_entries(rows, repeat(hits[rows.offsets[1:]], rows.lengths) == hits[1:])
 
     return rewrite_stacks(cut, inner)
 
@@ -86,16 +97,16 @@ def collapse(profile: Profile, texts: Texts, unmatched: UnmatchedFilters) -> Pro
     again = np.zeros(len(lines), np.bool_)
     again[1:] = (label[1:] >= 0) & (label[1:] == label[:-1]) & (lines.location[1:] == lines.location[:-1])
     lines, label = take_rows_of(lines, ~again), label[~again]
-    ends = np.cumsum(np.bincount(lines.location, minlength=len(profile.locations)))
+    ends = cumsum(bincount(lines.location, len(profile.locations)))
     lengths = np.diff(ends, prepend=0)
     outer, inner = label[ends - 1], label[ends - lengths]
     # where its caller ends with the frame that a location begins with, another location stands for the rest of it
-    rest = np.flatnonzero((outer >= 0) & (lengths > 1))
+    rest = flatnonzero((outer >= 0) & (lengths > 1))
     of_rest = take_rows_of(lines, ranges((ends - lengths)[rest], lengths[rest] - 1))
     of_rest = replace(of_rest, location=row_numbers(lengths[rest] - 1) + len(profile.locations))
     twin = np.full(len(profile.locations), -1, np.int64)
-    twin[rest] = len(profile.locations) + np.arange(len(rest))
-    origin = np.append(np.arange(len(profile.locations)), rest)
+    twin[rest] = len(profile.locations) + arange(len(rest))
+    origin = np.append(arange(len(profile.locations)), rest)
     made = with_lines(_with_functions(profile, names), join_tables([lines, of_rest]), origin)
 
     def joined(rows: Ragged) -> Ragged:
@@ -128,7 +139,7 @@ def rename(profile: Profile, texts: Texts, unmatched: UnmatchedFilters) -> Profi
     names[lines.function[first][named]] = names[to[named]]
     function = np.where(changed[kind] & (lines.function < 0), to[kind], lines.function)
     made = replace(made, functions=replace(made.functions, name=names))
-    return with_lines(made, replace(lines, function=function), np.arange(len(profile.locations)))
+    return with_lines(made, replace(lines, function=function), arange(len(profile.locations)))
 
 
 def lines_of(profile: Profile) -> Lines:
@@ -137,7 +148,8 @@ def lines_of(profile: Profile) -> Lines:
     lines = np.diff(locations.line_offsets)
     count = np.maximum(lines, 1)
     into = ranges(offsets_of(count)[:-1][lines > 0], lines[lines > 0])
-    function, number = np.full(count.sum(), -1, np.int64), np.zeros(count.sum(), np.int64)
+    function = np.full(sum_of(count), -1, np.int64)
+    number = np.zeros(len(function), np.int64)
     function[into], number[into] = locations.line_function, locations.line_number
     return Lines(row_numbers(count), function, number)
 
@@ -148,7 +160,7 @@ def with_lines(profile: Profile, lines: Lines, origin: I64) -> Profile:
     locations = replace(
         old,
         **{name: getattr(old, name)[origin] for name in ("address", "lookup", "mapping", "mode", "synthetic")},
-        line_offsets=offsets_of(np.bincount(lines.location[named], minlength=len(origin))),
+        line_offsets=offsets_of(bincount(lines.location[named], len(origin))),
         line_function=lines.function[named].astype(np.int32),
         line_number=lines.number[named].astype(np.int32),
     )
@@ -168,7 +180,7 @@ def _with_functions(profile: Profile, names: list[str]) -> Profile:
 
 def _any_line(profile: Profile, lines: Lines, is_hit: Bools) -> Bools:
     """(locations,) True where a frame is hit."""
-    return np.bincount(lines.location[is_hit], minlength=len(profile.locations)) > 0
+    return bincount(lines.location[is_hit], len(profile.locations)) > 0
 
 
 def _with_frames(profile: Profile, lines: Lines, stays: Bools, unmatched: UnmatchedFilters) -> Profile:
@@ -177,15 +189,15 @@ def _with_frames(profile: Profile, lines: Lines, stays: Bools, unmatched: Unmatc
         return profile
     is_left = _any_line(profile, lines, stays)
     gone = (profile.samples.stack >= 0) & ~_has_any(profile, is_left)
-    unmatched.diagnostics.add("samples_without_frames", Severity.INFO, "", int(profile.samples.count[gone].sum()))
-    cut = with_lines(keep_samples(profile, ~gone), take_rows_of(lines, stays), np.arange(len(profile.locations)))
+    unmatched.diagnostics.add("samples_without_frames", Severity.INFO, "", sum_of(profile.samples.count[gone]))
+    cut = with_lines(keep_samples(profile, ~gone), take_rows_of(lines, stays), arange(len(profile.locations)))
     return rewrite_stacks(cut, lambda rows: select_entries(rows, is_left[rows.values]))
 
 
 def _has_any(profile: Profile, locations: Bools) -> Bools:
     """(samples,) True where the stack has one of the locations; ancestors are asked by pointer doubling."""
     found, ancestor = np.append(locations[profile.stacks.location], False), profile.stacks.parent.astype(np.int64)
-    while (rows := np.flatnonzero(ancestor >= 0)).size:
+    while (rows := flatnonzero(ancestor >= 0)).size:
         found[rows] |= found[ancestor[rows]]
         ancestor[rows] = ancestor[ancestor[rows]]
     return found[profile.samples.stack]

@@ -3,7 +3,17 @@
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I64, Bools, begins_run, of_previous
+from perf2x.base.columnar.arrays import (
+    I64,
+    Bools,
+    arange,
+    argsort,
+    begins_run,
+    cumsum,
+    flatnonzero,
+    of_previous,
+    repeat,
+)
 from perf2x.base.columnar.unique import argsort_rows, group_rows, unique_inverse
 from perf2x.model.profile.profile import Profile, Wait
 from perf2x.transforms.pairs.pair_spec import Rule
@@ -25,7 +35,7 @@ def matched(key: I64, is_end: Bools, rule: Rule) -> tuple[I64, I64]:
     if rule is Rule.NESTED:
         begins, ends = _nested(key, is_end)
     else:
-        ends = np.flatnonzero(is_end & _after_begin(key, is_end))
+        ends = flatnonzero(is_end & _after_begin(key, is_end))
         begins = ends - 1
     return order[begins], order[ends]
 
@@ -49,8 +59,8 @@ def _nested(key: I64, is_end: Bools) -> tuple[I64, I64]:
     if not count:
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
     group = unique_inverse(key)[1]
-    total = np.cumsum(np.where(is_end, -1, 1))
-    first = np.flatnonzero(begins_run(group))
+    total = cumsum(np.where(is_end, -1, 1))
+    first = flatnonzero(begins_run(group))
     before = np.append(0, total)[first][group]  # the sum in front of each row's group
     # groups are laid one below the other, so that one running minimum serves all
     drop = group * (2 * count + 1)
@@ -60,7 +70,7 @@ def _nested(key: I64, is_end: Bools) -> tuple[I64, I64]:
     over[first] = 0
     is_matched = ~is_end | (floor == over)  # an end that makes a new minimum has no beginning
     level = depth - floor + is_end
-    rows = np.flatnonzero(is_matched)
+    rows = flatnonzero(is_matched)
     rows = rows[argsort_rows([group[rows], level[rows]])]
     one, other = rows[:-1], rows[1:]
     pairs = (group[one] == group[other]) & (level[one] == level[other]) & ~is_end[one] & is_end[other]
@@ -75,10 +85,10 @@ def lanes_of(key: I64, since: I64, until: I64) -> I64:
     """
     count = len(key)
     until = np.maximum(until, since + 1)
-    taking = np.repeat([False, True], count)  # ends come first: a lane is free at the moment at which its span ends
+    taking = repeat([False, True], count)  # ends come first: a lane is free at the moment at which its span ends
     order = argsort_rows([np.tile(key, 2), np.concatenate([until, since]), taking.astype(np.int64)])
     freed, took = matched(np.tile(key, 2)[order], taking[order], Rule.NESTED)
-    before = np.arange(count)
+    before = arange(count)
     before[order[took] - count] = order[freed]
     while True:  # twice as far along each lane in each round
         further = before[before]
@@ -92,10 +102,10 @@ def with_lanes(profile: Profile) -> Profile:
     samples, threads = profile.samples, profile.threads
     if samples.wait is None or samples.time is None:
         return profile
-    rows = np.flatnonzero(samples.wait == Wait.TRACED)
+    rows = flatnonzero(samples.wait == Wait.TRACED)
     owner = group_rows([threads.pid, threads.tid])[1][samples.thread[rows]]
     key = owner * len(profile.events) + samples.event[rows]
-    rows, key = rows[order := np.argsort(key, kind="stable")], key[order]
+    rows, key = rows[order := argsort(key)], key[order]
     since = samples.time[rows].astype(np.int64)
     lane = np.zeros(len(samples), np.int32)
     lane[rows] = lanes_of(key, since, since + samples.value[rows])

@@ -10,7 +10,18 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I64, U64, Bools, no_rows, take_rows_of
+from perf2x.base.columnar.arrays import (
+    I64,
+    U64,
+    Bools,
+    arange,
+    argsort,
+    flatnonzero,
+    no_rows,
+    repeat,
+    sum_of,
+    take_rows_of,
+)
 from perf2x.base.columnar.ragged import join_tables
 from perf2x.base.columnar.unique import argsort_rows
 from perf2x.base.errors import OptionError
@@ -83,7 +94,7 @@ def with_pairs(
 
 def _rows_in_profile(profile: Profile, event: int, traced: Traced) -> I64:
     """(traced,) the row of Profile.samples of each recorded sample, −1 for none."""
-    rows = np.flatnonzero(profile.samples.event == event)
+    rows = flatnonzero(profile.samples.event == event)
     place = recorded_rows(profile, rows, traced)
     result = np.full(len(traced), -1, np.int64)
     result[place[place >= 0]] = rows[place >= 0]
@@ -98,9 +109,9 @@ def _rows_of(pair: PairEvents, recording: Recording, traced: dict[int, Traced], 
         return no_rows(Rows)
     parts = [(formats.get(row, []), traced[row]) for row in events]
     key, is_whole = key_numbers(keys, parts, recording.session.byte_order)
-    key[~is_whole] = key.max(initial=0) + 1 + np.arange(len(key))[~is_whole]  # equal to no other
+    key[~is_whole] = key.max(initial=0) + 1 + arange(len(key))[~is_whole]  # equal to no other
     time, position = (np.concatenate([getattr(part, name) for _, part in parts]) for name in ("time", "position"))
-    is_end = np.concatenate([np.full(len(traced[row]), row in pair.ends) for row in events])
+    is_end = np.concatenate([np.full(len(traced[row]), row in pair.ends, np.bool_) for row in events])
     rows = Rows(key, time, is_end, np.concatenate([rows_of[row] for row in events]))
     rows = take_rows_of(rows, argsort_rows([time, position]))
     return take_rows_of(rows, ~repeated(rows.key, rows.is_end)) if pair.pair.rule is Rule.FIRST else rows
@@ -108,7 +119,7 @@ def _rows_of(pair: PairEvents, recording: Recording, traced: dict[int, Traced], 
 
 def _matches(pair: PairEvents, rows: Rows) -> Matches:
     begins, ends = matched(rows.key, rows.is_end, pair.pair.rule)
-    order = np.argsort(begins)
+    order = argsort(begins)
     return Matches(pair.name, rows, begins[order], ends[order])
 
 
@@ -118,10 +129,10 @@ def _report(found: Matches) -> PairReport:
     kept = passes[begins]
     return PairReport(
         found.name,
-        pairs=int(kept.sum()),
-        paired_ns=int((rows.time[ends] - rows.time[begins])[kept].sum()),
-        begins=int((passes & ~rows.is_end).sum() - kept.sum()),
-        ends=int((passes & rows.is_end).sum() - passes[ends].sum()),
+        pairs=sum_of(kept),
+        paired_ns=sum_of((rows.time[ends] - rows.time[begins])[kept]),
+        begins=sum_of(passes & ~rows.is_end) - sum_of(kept),
+        ends=sum_of(passes & rows.is_end) - sum_of(passes[ends]),
     )
 
 
@@ -133,7 +144,7 @@ def _note(
     diagnostics.add("begins_without_end", Severity.INFO, advice, sum(row.begins for row in reports))
     diagnostics.add("ends_without_begin", Severity.INFO, advice, sum(row.ends for row in reports))
     sampled = [row for row in traced if "freq" in recording.session.events[row].flags]
-    missed = sum(int((np.maximum(traced[row].period, np.uint64(1)) - np.uint64(1)).sum()) for row in sampled)
+    missed = sum(sum_of(np.maximum(traced[row].period, np.uint64(1)) - np.uint64(1)) for row in sampled)
     diagnostics.add("tracepoints_not_sampled", Severity.LOSS, _SAMPLED, missed)
 
 
@@ -141,7 +152,7 @@ def _waits(profile: Profile, found: Matches, times: Sequence[Range]) -> Waits:
     rows, kept = found.rows, found.rows.sample[found.begins] >= 0
     begins, ends = found.begins[kept], found.ends[kept]
     told = np.zeros(len(begins), np.bool_)
-    spans = clipped(Spans(np.arange(len(begins)), rows.time[begins], rows.time[ends], told, told), times)
+    spans = clipped(Spans(arange(len(begins)), rows.time[begins], rows.time[ends], told, told), times)
     samples, sample = profile.samples, rows.sample[begins][spans.left]
     return Waits(
         sample=sample,
@@ -162,7 +173,7 @@ def _joined(profile: Profile, pairs: Sequence[PairEvents], waits: Sequence[Waits
     if times and samples.time is not None:
         kept &= within(samples.time, times)
     counts = [len(part) for part in waits]
-    event = np.repeat(np.arange(first, first + len(pairs)), counts).astype(np.int32)
+    event = repeat(arange(first, first + len(pairs)), counts).astype(np.int32)
     shown = next((row for row, count in enumerate(counts, first) if count), first)
     joined = joined_samples(profile, kept, join_tables(waits), event)
     if times and len(samples) and not len(joined):

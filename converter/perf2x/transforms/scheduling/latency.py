@@ -9,7 +9,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I32, I64
+from perf2x.base.columnar.arrays import I32, I64, cumsum, flatnonzero
 from perf2x.base.columnar.unique import rows_by, unique
 from perf2x.base.errors import SettingError
 from perf2x.model.profile.profile import Profile
@@ -81,7 +81,7 @@ def _check_told(profile: Profile, recording: Recording, setting: str) -> None:
 
 
 def _chosen(found: I32, wanted: tuple[int, ...], unmatched: UnmatchedFilters) -> I64:
-    rows = np.flatnonzero(np.isin(found, wanted))
+    rows = flatnonzero(np.isin(found, wanted))
     if len(rows):
         unmatched.matched("parallelism", wanted)
     elif len(found):
@@ -108,7 +108,7 @@ def divided(value: I64, parallelism: I64) -> I64:
     Fractions are carried on to later samples: of 1, 1, 1 at a parallelism of 2 every second one counts.
     """
     whole, rest = np.divmod(value, parallelism)
-    carried = np.cumsum((rest << _FRACTION) // parallelism) >> _FRACTION
+    carried = cumsum((rest << _FRACTION) // parallelism) >> _FRACTION
     return whole + np.diff(carried, prepend=0)
 
 

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I64, take_rows_of
+from perf2x.base.columnar.arrays import I64, flatnonzero, sum_of, take_rows_of
 from perf2x.base.columnar.unique import unique
 from perf2x.base.errors import OptionError, SettingError
 from perf2x.model.diagnostics import Diagnostics, Severity
@@ -63,7 +63,7 @@ def off_cpu(
     passing = passing or SampleFilter()
     events = [row for row, event in enumerate(profile.events) if base_name(event.name) == MEASURED]
     if events:
-        held = np.flatnonzero(np.isin(profile.samples.event, events))
+        held = flatnonzero(np.isin(profile.samples.event, events))
         waits = measured_waits(profile.samples, held, passing.times)
         report = report_of(waits)
     else:
@@ -164,7 +164,7 @@ def scheduled_waits(
     _note_ends(spans, diagnostics)
     diagnostics.add("switches_not_sampled", Severity.LOSS, _SAMPLED, schedule.missed)
     waits = _waits(profile, schedule, spans, owners)
-    return profile, waits, report_of(waits, interval // BLOCKED_SHARE, int(spans.duration[spans.is_open].sum()))
+    return profile, waits, report_of(waits, interval // BLOCKED_SHARE, sum_of(spans.duration[spans.is_open]))
 
 
 def _waits(profile: Profile, schedule: Schedule, spans: Spans, owners: Owners) -> Waits:
@@ -183,7 +183,7 @@ def _passes(left: Departures, passing: SampleFilter) -> np.ndarray[tuple[int], n
 def _owners_by_sample(profile: Profile, left: Departures) -> Owners:
     """Return the samples of sched_switch that departures are."""
     switching = [row for row, event in enumerate(profile.events) if base_name(event.name) == SWITCH]
-    rows = np.flatnonzero(np.isin(profile.samples.event, switching))
+    rows = flatnonzero(np.isin(profile.samples.event, switching))
     times = sample_times(profile)
     among = ThreadTimes(times.tid[rows], times.time[rows])
     found = last_at_or_before(left.times, among)
@@ -197,13 +197,13 @@ def _note_stacks(interval: int, owners: Owners, diagnostics: Diagnostics) -> Non
         f"the stack is that of a sample at most {interval / BLOCKED_SHARE / 1e6:.3g} ms before the thread blocked,"
         f" {interval / 1e6:.3g} ms before it was preempted; record with: perf record --off-cpu"
     )
-    diagnostics.add("guessed_stacks_of_waits", Severity.GUESS, advice, int((owners.sample >= 0).sum()))
+    diagnostics.add("guessed_stacks_of_waits", Severity.GUESS, advice, sum_of(owners.sample >= 0))
     advice = "context-switch records have no stack, and no sample is near; record with: perf record --off-cpu"
-    diagnostics.add("waits_without_stack", Severity.INFO, advice, int((owners.sample < 0).sum()))
+    diagnostics.add("waits_without_stack", Severity.INFO, advice, sum_of(owners.sample < 0))
 
 
 def _note_ends(spans: Spans, diagnostics: Diagnostics) -> None:
     advice = "the end is only known from the thread's next sample or its exit; record with -a or --switch-events"
-    diagnostics.add("guessed_ends_of_waits", Severity.GUESS, advice, int(spans.is_guessed.sum()))
+    diagnostics.add("guessed_ends_of_waits", Severity.GUESS, advice, sum_of(spans.is_guessed))
     advice = "the recording ends during these waits; they count until its last record"
-    diagnostics.add("waits_without_end", Severity.INFO, advice, int(spans.is_open.sum()))
+    diagnostics.add("waits_without_end", Severity.INFO, advice, sum_of(spans.is_open))

@@ -9,7 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I32, I64, U64, Bools, begins_run, ends_run, of_previous
+from perf2x.base.columnar.arrays import (
+    I32,
+    I64,
+    U64,
+    Bools,
+    arange,
+    argsort,
+    begins_run,
+    cumsum,
+    ends_run,
+    of_previous,
+    searchsorted,
+)
 from perf2x.base.columnar.ragged import join_tables
 from perf2x.base.columnar.unique import argsort_rows, unique
 from perf2x.model.profile.profile import Profile, RunningThreads
@@ -60,7 +72,7 @@ def _moments(schedule: Schedule, seen: ThreadTimes) -> tuple[ThreadTimes, Bools]
     on = join_tables([schedule.entered, seen])
     # a sample at the moment of its thread's departure was taken while it ran
     off = ThreadTimes(schedule.stopped.tid, schedule.stopped.time + np.uint64(1))
-    return join_tables([on, off]), np.arange(len(on) + len(off)) < len(on)
+    return join_tables([on, off]), arange(len(on) + len(off)) < len(on)
 
 
 def _threads_of(profile: Profile, recording: Recording, schedule: Schedule, pids: tuple[int, ...]) -> I64:
@@ -96,8 +108,8 @@ def _births(threads: ThreadTimes, forks: ThreadTimes) -> U64:
 
 def _summed(time: U64, step: I64) -> RunningThreads:
     """Add up steps in order of time, one row for each moment at which the number changes."""
-    order = np.argsort(time, kind="stable")
-    at, total = time[order], np.cumsum(step[order])
+    order = argsort(time)
+    at, total = time[order], cumsum(step[order])
     is_last = ends_run(at)
     at, total = at[is_last], total[is_last]
     changes = np.diff(total, prepend=0) != 0
@@ -109,7 +121,7 @@ def parallelism_at(curve: RunningThreads, time: U64, cpus: int) -> I32:
 
     No more than ``cpus``, where that is known (not 0): records may be out of order.
     """
-    row = np.searchsorted(curve.time, time, side="right") - 1
+    row = searchsorted(curve.time, time, side="right") - 1
     count = np.append(curve.threads, np.int32(0))[row]
     most = cpus if cpus > 0 else np.iinfo(np.int32).max
     clipped: I32 = np.clip(count, 1, most).astype(np.int32)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I32, I64, U8, U64, Bools, ColumnTable, take_rows_of
+from perf2x.base.columnar.arrays import I32, I64, U8, U64, Bools, ColumnTable, argsort, flatnonzero, take_rows_of
 from perf2x.base.columnar.ragged import join_tables
 from perf2x.base.columnar.unique import argsort_rows, rows_by
 from perf2x.model.profile.profile import Profile, ProfileEvent, Wait
@@ -146,7 +146,7 @@ def schedule_of(recording: Recording) -> Schedule:
         stopped = left.times
     alive = (left.tid > 0) & ~has_ended(left.times, exits, forks)
     return Schedule(
-        left=take_rows_of(left, np.flatnonzero(alive)),
+        left=take_rows_of(left, flatnonzero(alive)),
         stopped=_without_idle(join_tables([stopped, exits])),
         entered=join_tables(entered),
         exits=exits,
@@ -158,8 +158,8 @@ def schedule_of(recording: Recording) -> Schedule:
 
 
 def _departures_of_records(switches: Switches, session: Session) -> Departures:
-    rows = np.flatnonzero(switches.is_out)
-    rows = rows[np.argsort(switches.time[rows], kind="stable")]
+    rows = flatnonzero(switches.is_out)
+    rows = rows[argsort(switches.time[rows])]
     preempted = switches.preempted[rows]
     slept = Wait.BLOCKED if preempted.any() or _says_preempted(session.os_release) else Wait.UNTOLD
     kind = np.where(preempted, Wait.PREEMPTED, slept).astype(np.uint8)
@@ -177,8 +177,8 @@ def _says_preempted(release: str) -> bool:
 def _departures_of_samples(traced: SwitchSamples) -> Departures:
     kind = kinds_of_states(traced.state)
     back = (traced.state < 0) | (traced.state & _NEVER_BACK == 0)
-    rows = np.flatnonzero(back)
-    rows = rows[np.argsort(traced.time[rows], kind="stable")]
+    rows = flatnonzero(back)
+    rows = rows[argsort(traced.time[rows])]
     return Departures(traced.tid[rows], traced.time[rows], kind[rows], traced.cpu[rows], traced.pid[rows])
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I32, I64, U64, ColumnTable, no_rows
+from perf2x.base.columnar.arrays import I32, I64, U64, ColumnTable, arange, flatnonzero, no_rows, sum_of
 from perf2x.base.columnar.ragged import Ragged, join_tables
 from perf2x.base.columnar.unique import argsort_rows
 from perf2x.model.recording.events import Recording, Samples, Want
@@ -59,9 +59,9 @@ def switch_samples(recording: Recording) -> tuple[SwitchSamples, int, int]:
             continue
         last = max(last, int(batch.time[batch.time < np.uint64(LAST_TIME)].max(initial=np.uint64(0))))
         for row, places in zip(rows, fields, strict=True):
-            held = np.flatnonzero(batch.event == row)
+            held = flatnonzero(batch.event == row)
             parts.append(_of_batch(batch, held, places, recording.session.byte_order))
-            missed += int((np.maximum(batch.period[held], np.uint64(1)) - np.uint64(1)).sum())
+            missed += sum_of(np.maximum(batch.period[held], np.uint64(1)) - np.uint64(1))
     return join_tables(parts), last, missed
 
 
@@ -74,7 +74,7 @@ def unseen_departures(traced: SwitchSamples, told: ThreadTimes) -> ThreadTimes:
         samples of a CPU    A → B    B → C             A → D
         departures          A        B    C, unseen    A
     """
-    known = np.flatnonzero(traced.cpu >= 0)
+    known = flatnonzero(traced.cpu >= 0)
     rows = known[argsort_rows([traced.cpu[known], traced.time[known], known])]
     one, other = rows[:-1], rows[1:]
     came = traced.next_tid[one]
@@ -111,6 +111,6 @@ def _numbers(raw: Ragged | None, rows: I64, field: tuple[int, int] | None, order
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
     offset, size = field
     held = rows[raw.lengths[rows] >= offset + size]
-    octets = raw.values[(raw.offsets[held] + offset)[:, None] + np.arange(size)]
+    octets = raw.values[(raw.offsets[held] + offset)[:, None] + arange(size)]
     dtype = np.dtype(f"{order}i{size}")
     return held, octets.astype(np.uint8).reshape(-1).view(dtype).astype(np.int64)

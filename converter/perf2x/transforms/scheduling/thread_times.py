@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I64, U64, Bools, ColumnTable
+from perf2x.base.columnar.arrays import I64, U64, Bools, ColumnTable, arange, flatnonzero
 from perf2x.base.columnar.unique import argsort_rows
 
 
@@ -27,12 +27,12 @@ def first_at_or_after(wanted: ThreadTimes, among: ThreadTimes) -> I64:
     """
     tid = np.concatenate([wanted.tid, among.tid])
     time = np.concatenate([wanted.time, among.time])
-    row = np.concatenate([np.full(len(wanted), -1, np.int64), np.arange(len(among))])
+    row = np.concatenate([np.full(len(wanted), -1, np.int64), arange(len(among))])
     order = argsort_rows([tid, time, row >= 0])
-    places = np.where(row[order] >= 0, np.arange(len(order)), len(order))
+    places = np.where(row[order] >= 0, arange(len(order)), len(order))
     ahead = np.minimum.accumulate(places[::-1])[::-1] if len(places) else places
     answer = np.full(len(order), -1, np.int64)
-    found = np.flatnonzero(ahead < len(order))
+    found = flatnonzero(ahead < len(order))
     found = found[tid[order[ahead[found]]] == tid[order[found]]]
     answer[order[found]] = row[order[ahead[found]]]
     return answer[: len(wanted)]

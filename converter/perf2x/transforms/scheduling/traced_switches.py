@@ -8,7 +8,7 @@ here.
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I64, Bools, take_rows_of
+from perf2x.base.columnar.arrays import I64, Bools, flatnonzero, repeat, sum_of, take_rows_of
 from perf2x.base.columnar.unique import argsort_rows, group_rows
 from perf2x.model.profile.profile import Profile, Threads, ThreadSwitches, Wait
 from perf2x.model.recording.events import Recording
@@ -35,23 +35,25 @@ def traced_switches(traced: SwitchSamples, threads: Threads) -> ThreadSwitches |
         switches            A out    B out    A out
                             B in     A in
     """
-    known = np.flatnonzero(traced.cpu >= 0)
+    known = flatnonzero(traced.cpu >= 0)
     traced = take_rows_of(traced, known[argsort_rows([traced.cpu[known], traced.time[known], known])])
     tid, goes_on = _followed(traced)
     if not goes_on.any():
         return None
     left = _rows_of(threads, traced.pid.astype(np.int64), tid)
-    came = np.where(goes_on, np.append(left[1:], -1), _rows_of(threads, np.full(len(tid), -1), traced.next_tid))
-    nobody = np.full(len(tid), -1)
+    came = np.where(
+        goes_on, np.append(left[1:], -1), _rows_of(threads, np.full(len(tid), -1, np.int64), traced.next_tid)
+    )
+    nobody = np.full(len(tid), -1, np.int64)
     switches = ThreadSwitches(
         time=np.tile(traced.time, 2),
         thread=np.append(left, came).astype(np.int32),
-        is_out=np.repeat([True, False], len(tid)),
+        is_out=repeat([True, False], len(tid)),
         cpu=np.tile(traced.cpu, 2),
         is_preempted=np.append(kinds_of_states(traced.state) == Wait.PREEMPTED, nobody > 0),
         state=np.append(traced.state, nobody),
     )
-    held = np.flatnonzero(switches.thread >= 0)
+    held = flatnonzero(switches.thread >= 0)
     return take_rows_of(
         switches, held[argsort_rows([switches.time[held], switches.thread[held], switches.is_out[held]])]
     )
@@ -67,7 +69,7 @@ def _followed(traced: SwitchSamples) -> tuple[I64, Bools]:
     tid = traced.tid.copy()
     tid[1:] = np.where(told & (tid[1:] < 0), traced.next_tid[:-1], tid[1:])
     fits = told & (tid[1:] == traced.next_tid[:-1])
-    enough = int(fits.sum()) >= _COMPLETE * int(same.sum())
+    enough = sum_of(fits) >= _COMPLETE * sum_of(same)
     return tid, np.append(fits & enough, False)[: len(tid)]
 
 

@@ -9,9 +9,9 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I32, I64, U8, U64, AnyArray, Bools, ColumnTable, take_rows_of
+from perf2x.base.columnar.arrays import I32, I64, U8, U64, AnyArray, Bools, ColumnTable, lexsort, sum_of, take_rows_of
 from perf2x.base.columnar.ragged import join_tables
-from perf2x.base.columnar.unique import group_rows
+from perf2x.base.columnar.unique import group_rows, unique_inverse
 from perf2x.model.profile.made_up_frames import with_made_up_frames
 from perf2x.model.profile.profile import Profile, ProfileSamples, Wait
 from perf2x.model.value_limits import LAST_TIME, MOST_PERIOD
@@ -60,7 +60,7 @@ def spans_of(schedule: Schedule, seen: ThreadTimes) -> Spans:
     until = np.minimum(np.minimum(told, guess), end)
     is_open = (told > end) & (guess > end)
     # a thread that is traced only where it leaves may have come back unseen before the end
-    unseen = np.full(len(rows), schedule.is_traced) & ~np.isin(start.tid, schedule.entered.tid)
+    unseen = np.full(len(rows), schedule.is_traced, np.bool_) & ~np.isin(start.tid, schedule.entered.tid)
     is_guessed = np.where(is_open, unseen, guess < told)
     spans = Spans(rows, start.time, until, is_guessed, is_open)
     return take_rows_of(spans, ~is_open | (until > start.time))
@@ -78,7 +78,7 @@ def clipped(spans: Spans, ranges: Sequence[Range]) -> Spans:
     if not ranges:
         return spans
     joined = join_tables([_within(spans, first, min(last, LAST_TIME - 1)) for first, last in ranges])
-    return take_rows_of(joined, np.lexsort((joined.left, joined.since)))
+    return take_rows_of(joined, lexsort((joined.left, joined.since)))
 
 
 def _within(spans: Spans, first: int, last: int) -> Spans:
@@ -110,7 +110,7 @@ class Waits(ColumnTable):
 
 def within(time: U64, ranges: Sequence[Range]) -> Bools:
     """(n,) whether a moment lies in one of the ranges; all of them where there are no ranges."""
-    found = np.full(len(time), not ranges)
+    found = np.full(len(time), not ranges, np.bool_)
     for first, last in ranges:
         found |= (time >= np.uint64(first)) & (time <= np.uint64(last))
     return found
@@ -141,7 +141,7 @@ def with_wait_frames(profile: Profile, waits: Waits) -> tuple[Profile, Waits]:
 
 def _hung_below(profile: Profile, callers: I32, location: int) -> tuple[Profile, I32]:
     """Return new stacks for a location that each of ``callers`` called, −1: nobody did."""
-    parents, place = np.unique(callers, return_inverse=True)
+    parents, place = unique_inverse(callers)
     old = profile.stacks
     stacks = replace(
         old,
@@ -176,7 +176,7 @@ def joined_samples(profile: Profile, kept: Bools, waits: Waits, event: int | I32
         for name in ProfileSamples.__struct_fields__
         if getattr(ran, name) is not None
     }
-    order = np.lexsort((columns["value"], columns["stack"], columns["event"], columns["thread"], columns["time"]))
+    order = lexsort((columns["value"], columns["stack"], columns["event"], columns["thread"], columns["time"]))
     return ProfileSamples(**{name: column[order] for name, column in columns.items()})
 
 
@@ -198,7 +198,7 @@ def report_of(waits: Waits, near_ns: int = 0, open_ns: int = 0) -> WaitReport:
     """Sum up waits whose unknown stacks are −1."""
     return WaitReport(
         waits=len(waits),
-        waited_ns=int(waits.duration.sum()),
+        waited_ns=sum_of(waits.duration),
         preempted_ns=_time_of(waits, waits.kind == Wait.PREEMPTED),
         nameless_ns=_time_of(waits, waits.stack < 0),
         near_ns=near_ns,
@@ -207,4 +207,4 @@ def report_of(waits: Waits, near_ns: int = 0, open_ns: int = 0) -> WaitReport:
 
 
 def _time_of(waits: Waits, rows: Bools) -> int:
-    return int(np.sum(waits.duration[rows]))
+    return sum_of(waits.duration[rows])

@@ -14,7 +14,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I32, I64, Bools
+from perf2x.base.columnar.arrays import I32, I64, Bools, flatnonzero
 from perf2x.base.columnar.unique import group_rows
 from perf2x.model.profile.profile import Profile, Threads, Wait
 from perf2x.model.recording.sideband import Sideband
@@ -28,7 +28,7 @@ def without_scheduler_frames(profile: Profile) -> Profile:
     samples, parent = profile.samples, profile.stacks.parent.astype(np.int64)
     is_cut = all_match(profile, "scheduler")[profile.stacks.location] & (parent >= 0)
     stack = samples.stack.astype(np.int64)
-    rows = np.flatnonzero(_waits(profile) & (stack >= 0))
+    rows = flatnonzero(_waits(profile) & (stack >= 0))
     while len(rows := rows[is_cut[stack[rows]]]):
         stack[rows] = parent[stack[rows]]
     return replace(profile, samples=replace(samples, stack=stack.astype(samples.stack.dtype)))
@@ -89,7 +89,7 @@ def _farthest(profile: Profile, left: Departures, before: I64) -> I64:
 
 def _with_threads(profile: Profile, left: Departures, thread: I32, sideband: Sideband) -> tuple[Profile, I32]:
     """Add a thread for each (pid, tid) of departures whose ``thread`` is −1; return all threads' rows."""
-    lacking = np.flatnonzero(thread < 0)
+    lacking = flatnonzero(thread < 0)
     first, group = group_rows([left.pid[lacking].astype(np.int64), left.tid[lacking]])
     one = lacking[first]
     pid, tid, time = left.pid[one].astype(np.int64), left.tid[one], left.time[one]
@@ -131,7 +131,7 @@ def names_of_threads(sideband: Sideband, wanted: ThreadTimes) -> list[str]:
     comms = ThreadTimes(sideband.comms.tid[latest_first].astype(np.int64), sideband.comms.time[latest_first])
     tid, time, name = wanted.tid.copy(), wanted.time.copy(), np.full(len(wanted), -1, np.int64)
     for _ in range(_GENERATIONS):
-        lacking = np.flatnonzero((name < 0) & (tid >= 0))
+        lacking = flatnonzero((name < 0) & (tid >= 0))
         if not len(lacking):
             break
         asked = ThreadTimes(tid[lacking], time[lacking])

@@ -71,10 +71,30 @@ def test_a_memory_error_in_the_thread_is_raised_to_the_writer(kind: type[Backgro
     assert threading.active_count() == before
 
 
-def test_a_thread_that_cannot_start_is_a_memory_error(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def no_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A browser, or no memory for another stack."""
+
     def start(_: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
 
     monkeypatch.setattr(threading.Thread, "start", start)
-    with pytest.raises(MemoryError, match="thread"):
-        BackgroundGzipWriter(io.BytesIO())
+
+
+@pytest.mark.usefixtures("no_threads")
+def test_without_threads_chunks_are_written_at_once() -> None:
+    packed, plain = io.BytesIO(), io.BytesIO()
+    with BackgroundGzipWriter(packed) as out, BackgroundWriter(plain) as beside:
+        out.writelines(PIECES)
+        beside.write(b"abc")
+        assert plain.getvalue() == b"abc"
+    assert packed.getvalue() == packed_at_once()
+
+
+@pytest.mark.usefixtures("no_threads")
+@pytest.mark.parametrize("kind", [BackgroundWriter, BackgroundGzipWriter])
+@pytest.mark.parametrize("pieces", [1, 4000])
+def test_without_threads_a_full_disk_is_raised_as_well(pieces: int, kind: type[BackgroundWriter]) -> None:
+    with pytest.raises(OSError, match="No space"), kind(Full()) as out:
+        for _ in range(pieces):
+            out.write(bytes(100_000))

@@ -1,4 +1,4 @@
-"""perf2x on Windows and macOS, as far as Linux can stand in for them: one module asks, everything works without."""
+"""perf2x on Windows, macOS and in a browser, as far as Linux can stand in: one module asks, all works without."""
 
 import mmap
 import os
@@ -42,6 +42,17 @@ def test_work_stays_in_one_process(other: str) -> None:
     assert not system.can_fork()
     assert processes_for(10**9, unwinds=True, requested=8) == processes_for_work(10**9, 100, 8) == 1
     assert system.available_cores() == (os.cpu_count() or 1)
+
+
+def test_temporary_files_have_a_name_only_in_a_browser(other: str) -> None:
+    with system.temporary_file() as file:
+        assert isinstance(file.name, str) == (other == "emscripten")
+
+
+def test_time_is_not_limited_without_a_timer(monkeypatch: pytest.MonkeyPatch) -> None:
+    become("emscripten", monkeypatch)
+    with system.processor_time_limited(0.01, ValueError("too slow")):
+        assert sum(range(10_000))
 
 
 def test_a_new_version_appears_whole(other: str, tmp_path: Path) -> None:
@@ -89,8 +100,9 @@ def test_the_page_that_a_range_begins_in_is_freed_with_it() -> None:
 def test_caches_lie_where_the_system_has_them(other: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LOCALAPPDATA", str(tmp_path / "Local"))
     monkeypatch.setattr(Path, "home", lambda: tmp_path)
-    expected = {"win32": tmp_path / "Local" / "perf2x" / "Cache", "darwin": tmp_path / "Library" / "Caches" / "perf2x"}
-    assert system.user_cache_dir() == expected[other]
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    expected = {"win32": "Local/perf2x/Cache", "darwin": "Library/Caches/perf2x", "emscripten": ".cache/perf2x"}
+    assert system.user_cache_dir() == tmp_path / expected[other]
 
 
 def answers(folder: Path) -> dict[str, bytes]:

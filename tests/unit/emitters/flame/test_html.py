@@ -5,8 +5,10 @@ import json
 import re
 from itertools import accumulate
 
+import pytest
 from msgspec.structs import replace
 
+from perf2x.base.errors import SettingError
 from perf2x.emitters.flame.html import Html
 from perf2x.model.profile.profile import Meta, Profile, Wait
 from perf2x.plugins.contracts import EmitterContract
@@ -159,7 +161,7 @@ def test_summed_profiles_have_no_view_over_time(builder) -> None:
     builder.sample([builder.function("main")])
     held = data(page(builder.build()))
     assert held["moments"] is None
-    assert held["noMoments"] == "The recording has no times."
+    assert held["noMoments"] == "Times are not known."
 
 
 def test_large_recordings_leave_the_view_over_time_out_and_say_so(builder) -> None:
@@ -195,3 +197,18 @@ def test_heading(builder) -> None:
         builder.build(meta=Meta(command_line=("/usr/bin/perf", "record", "-g", "./prog")))
     )
     assert "<title>nightly &lt;1&gt;</title>" in page(builder.build(), title="nightly <1>")
+
+
+def test_several_events_are_offered_as_columns(builder) -> None:
+    main, thread = [builder.function("main")], builder.thread()
+    events = [builder.event(name, "count") for name in ("cycles", "instructions", "page-faults")]
+    for event in events:
+        assert ("columns" in data(page(builder.build(timeline=True)))) == (event > events[1])
+        builder.sample(main, thread, event)
+    profile = builder.build(timeline=True)
+    held = {one["name"]: one for one in data(page(profile, columns=("ipc", "page-faults/cycles")))["columns"]}
+    assert list(held) == ["cycles", "instructions", "page-faults", "ipc", "page-faults/cycles"]
+    assert [name for name, one in held.items() if one["shown"]] == ["ipc", "page-faults/cycles"]
+    assert held["ipc"] == {"name": "ipc", "events": [2, 1], "factor": 1, "exact": False, "shown": True}
+    with pytest.raises(SettingError, match=r"mpki .* is not in this recording"):
+        page(profile, columns=("mpki",))

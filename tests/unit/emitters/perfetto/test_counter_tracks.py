@@ -13,7 +13,7 @@ from perf2x.emitters.perfetto.track_schema import EventType
 from perf2x.emitters.perfetto.tracks import counter_tracks
 from perf2x.model.profile.profile import Meta, Profile, RunningThreads
 from perf2x.plugins.contracts import ProfileBuilder
-from tests.support.perfetto_trace import Trace, read_trace
+from tests.support.perfetto_trace import Slice, Trace, read_trace
 
 MS = 1_000_000
 
@@ -113,26 +113,7 @@ def test_threads_that_run_at_once_are_a_curve() -> None:
     ]  # fmt: skip
 
 
-def names(profile: Profile) -> list[tuple[int, str, int, int]]:
-    """Thread, name, begin and end of each slice on a track of names."""
-    trace, tids, texts, open_on, found = written(profile), {}, {}, {}, []
-    for packet in trace.packets:
-        texts |= {entry.iid: entry.name for entry in packet.interned_data.event_names}
-        one = packet.track_descriptor
-        if packet.HasField("track_descriptor"):
-            tids[one.uuid] = one.thread.tid if one.HasField("thread") else tids[one.parent_uuid]
-    for packet in trace.of("track_event"):
-        event = packet.track_event
-        if event.type == EventType.TYPE_SLICE_BEGIN:
-            assert event.track_uuid not in open_on, "a name begins within another"
-            open_on[event.track_uuid] = (tids[event.track_uuid], texts[event.name_iid], packet.timestamp)
-        else:
-            found.append((*open_on.pop(event.track_uuid), packet.timestamp))
-    assert not open_on
-    return found
-
-
-def named(rows: list[tuple[int, int, str]]) -> list[tuple[int, str, int, int]]:
+def named(rows: list[tuple[int, int, str]]) -> list[Slice]:
     """The scalar twin; rows of time, thread and name."""
     found = []
     for thread in sorted({thread for _, thread, _ in rows} - {0}):
@@ -155,4 +136,4 @@ def test_names_of_threads_follow_one_another(drawn: list[tuple[int, str]]) -> No
     rows = [(10 * time, thread, name) for time, (thread, name) in enumerate(drawn)]
     for time, thread, name in rows:
         builder.sample([builder.function("f")], builder.thread(name, thread), time=time)
-    assert names(builder.build(timeline=True)) == named(rows)
+    assert written(builder.build(timeline=True)).slices() == named(rows)

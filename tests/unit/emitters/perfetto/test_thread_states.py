@@ -6,14 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perf2x.emitters.perfetto.perfetto import Perfetto
-from perf2x.emitters.perfetto.track_schema import EventType
 from perf2x.model.profile.profile import Meta
 from perf2x.plugins.contracts import ProfileBuilder
-from tests.support.perfetto_trace import read_trace
+from tests.support.perfetto_trace import Slice, read_trace
 
 END = 500
-Slice = tuple[int, str, int, int]
-"""Thread, name, begin, end."""
 
 
 def slices(switches: list[tuple[int, int, bool, bool]], cpu: int = -1) -> list[Slice]:
@@ -24,21 +21,7 @@ def slices(switches: list[tuple[int, int, bool, bool]], cpu: int = -1) -> list[S
         builder.switch(time, builder.thread("worker", tid), is_out, cpu, is_preempted)
     out = io.BytesIO()
     Perfetto().emit(builder.build(timeline=True, meta=Meta(start_ns=100, duration_ns=400)), out)
-    trace, tids, texts, open_on, found = read_trace(out.getvalue()), {}, {}, {}, []
-    for packet in trace.packets:
-        texts |= {entry.iid: entry.name for entry in packet.interned_data.event_names}
-        one = packet.track_descriptor
-        if packet.HasField("track_descriptor"):
-            tids[one.uuid] = one.thread.tid if one.HasField("thread") else tids[one.parent_uuid]
-    for packet in trace.of("track_event"):
-        event = packet.track_event
-        if event.type == EventType.TYPE_SLICE_BEGIN:
-            assert event.track_uuid not in open_on, "a state begins within another"
-            open_on[event.track_uuid] = (tids[event.track_uuid], texts[event.name_iid], packet.timestamp)
-        else:
-            found.append((*open_on.pop(event.track_uuid), packet.timestamp))
-    assert not open_on
-    return found
+    return read_trace(out.getvalue()).slices()
 
 
 def told(switches: list[tuple[int, int, bool, bool]]) -> list[Slice]:

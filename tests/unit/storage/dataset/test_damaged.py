@@ -213,7 +213,7 @@ def test_tags_that_are_none(dataset: Path) -> None:
 
 def test_sums_are_no_timeline(dataset: Path) -> None:
     assert "the dataset has sums without times" in error_of(dataset, LoadOptions(timeline=True))
-    assert "does not say CPUs" in error_of(dataset, LoadOptions(by_cpu=True))
+    assert "without times and CPUs" in error_of(dataset, LoadOptions(by_cpu=True))
 
 
 def test_a_dataset_given_twice(dataset: Path) -> None:

@@ -71,7 +71,7 @@ function showChips() {
   if (layout.isTime && (layout.left || state.lanes === "all")) chips.unshift(lanesChip());
   if (layout.isTime && state.mark) chips.unshift(chip("When on the stack:", state.mark, () => markFunction(state.mark)));
   if (state.function) chips.unshift(chip("Callers and callees of", state.function, () => openFunction("")));
-  const left = rows.reduce((sum, row) => sum + sums.count[row], 0);
+  const left = sumOf(rows, sums.count);
   const all = profile.rows.event.reduce((sum, event, row) => sum + (event === state.event ? sums.count[row] : 0), 0);
   if (state.edits.some(([kind]) => kind === "focus" || (kind === "hide" && left < all))) chips.push(make("span", { className: "share" }, `${percent(left, all)} of all samples`));
   refill($("chips"), ...chips);
@@ -125,7 +125,7 @@ const objectText = (frame) => (profile.objects[frame] ? ` (${profile.objects[fra
 function stackText() {
   const boxes = [];
   for (let box = selected; box >= 0; box = layout.up[box]) if (layout.frameOf(box) >= 0) boxes.push(box);
-  if (layout.lanes[layout.lane[selected]].isTurned) boxes.reverse();
+  if (laneOf(selected).isTurned) boxes.reverse();
   return boxes.map((box) => `${frameName(box)}${objectText(layout.frameOf(box))}\n`).join("");
 }
 

@@ -11,7 +11,7 @@ function frameName(box) {
 
 /** How many frames without a name a box stands for; merged stacks may have fewer. */
 function runText(box) {
-  const run = layout.lanes[layout.lane[box]].frame === profile.frame ? profile.runs[layout.node[box]] : 1;
+  const run = laneOf(box).frame === profile.frame ? profile.runs[layout.node[box]] : 1;
   return run > 1 ? ` ×${run}` : "";
 }
 

@@ -30,7 +30,9 @@ function fillHeader() {
   for (const line of profile.advice || []) $("advice").append(Object.assign(document.createElement("p"), { textContent: line }));
   $("advice").hidden = !profile.advice?.length;
   profile.events.forEach((event, row) => isSampled(row) && $("event").add(new Option(`${event.name}  (${samplesOf(row)})`, String(row))));
-  for (const choice of [$("event"), $("recording")]) choice.parentElement.hidden = choice.options.length < 2;
+  for (const { name } of profile.columns) $("column").add(new Option(name));
+  $("column").onchange = () => toggleColumn($("column").value);
+  for (const choice of [$("event"), $("column"), $("recording")]) choice.parentElement.hidden = choice.options.length < 2;
 }
 
 /** What the view says that is true of another recording, too: numbers of threads and events are not. */
@@ -49,9 +51,9 @@ function eventField() {
 }
 
 function samplesOf(event) {
-  if (!comparison) return profile.events[event].samples.toLocaleString("en");
+  if (!comparison) return counted(profile.events[event].samples);
   const { before, after } = comparison.samples(event);
-  return `${before.toLocaleString("en")} → ${after.toLocaleString("en")}`;
+  return `${counted(before)} → ${counted(after)}`;
 }
 
 /**
@@ -96,7 +98,7 @@ const haveSamples = (event) => WHOLE.has(state.thread) || profile.rowsOf(event, 
 
 function stepThread(step) {
   const values = threadList.choices.map(({ value }) => value);
-  choose("thread", values[Math.max(0, Math.min(values.indexOf(state.thread) + step, values.length - 1))]);
+  choose("thread", values[clamp(values.indexOf(state.thread) + step, values.length - 1)]);
 }
 
 function openThreads(typed) {
@@ -112,7 +114,7 @@ function openThreads(typed) {
     return option;
   });
   const left = found.length - options.length;
-  const note = left ? `${left.toLocaleString("en")} more: type a part of the name` : found.length ? "" : "No thread is called so.";
+  const note = left ? `${counted(left)} more: type a part of the name` : found.length ? "" : "No thread is called so.";
   $("thread-list").replaceChildren(...options);
   $("thread-note").textContent = note;
   $("thread-box").hidden = false;

@@ -16,19 +16,19 @@ function measureOf(listings, event, weight) {
   return listings.measures.findIndex((one) => one[0] === event && one[1] === value);
 }
 
-/** Rows of a source file: [place, text, self, total], null between those that are not neighbours. */
+/** Rows of a source file: [place, text, self, total, false, all costs], null between those that are not neighbours. */
 function sourceRows(source, measure) {
   const found = [];
   let before = 0;
   for (const [number, text, own, total] of source.rows) {
     if (before && number > before + 1) found.push(null);
-    found.push([number ? String(number) : "?", text, own ? own[measure] : 0, total ? total[measure] : 0]);
+    found.push([number ? String(number) : "?", text, own ? own[measure] : 0, total ? total[measure] : 0, false, own]);
     before = number;
   }
   return found;
 }
 
-/** Rows of instructions, with a row of the source line in front where that changes: [place, text, self, total, isLine]. */
+/** Rows of instructions, with a row of the source line in front where that changes: [place, text, self, total, isLine, all costs]. */
 function codeRows(listing, measure, caller = "") {
   const targets = new Set(listing.rows.map((row) => row[3]));
   const found = [];
@@ -37,7 +37,7 @@ function codeRows(listing, measure, caller = "") {
     const [path, line, name, source] = listing.spots[spot];
     if (spot !== last && path) found.push(["", `${path.replace(/.*\//, "")}:${line || "?"}${name === caller ? "" : ` ${name}`}  ${source}`, 0, 0, true]);
     const arrow = target < 0 ? "" : target > at ? " ↓" : " ↑";
-    found.push([`${targets.has(at) ? "▸" : ""}${address}`, `${text}${arrow}${note ? `  <${note}>` : ""}`, own ? own[measure] : 0, total ? total[measure] : 0]);
+    found.push([`${targets.has(at) ? "▸" : ""}${address}`, `${text}${arrow}${note ? `  <${note}>` : ""}`, own ? own[measure] : 0, total ? total[measure] : 0, false, own]);
     last = spot;
   }
   return found;
@@ -69,7 +69,7 @@ function fillCode(one, kind, kinds) {
   const unit = chosenUnit();
   const tabs = kinds.map((word) => {
     const button = make("button", {}, CODE_WORDS[word]);
-    button.setAttribute("aria-pressed", String(word === kind));
+    showPressed(button, word === kind);
     button.onclick = () => {
       code.kind = word;
       showCode(code.frame);
@@ -96,15 +96,15 @@ function codeTable(part, rows, kind, unit) {
   const title = make("p", { className: "where" }, part.reason ? `${where}: ${part.reason}` : where, part.left ? ` (${part.left} instructions far from any cost are left out)` : "");
   const most = rows.reduce((top, row) => Math.max(top, row ? row[2] : 0), 0) || 1;
   const body = make("tbody", {}, ...rows.map((row) => codeRow(row, most, unit, kind === "sources" ? part.path : "")));
-  const head = ["Self", "Total", ...(kind === "sources" ? ["Line", "Source"] : ["Address", "Instruction"])].map((word) => make("th", { scope: "col" }, word));
+  const head = ["Self", "Total", ...shownColumns.map(({ name }) => name), ...(kind === "sources" ? ["Line", "Source"] : ["Address", "Instruction"])].map((word) => make("th", { scope: "col" }, word));
   return rows.length ? [title, make("table", {}, make("thead", {}, make("tr", {}, ...head)), body)] : [title];
 }
 
 /** path: of the source file, "" for instructions */
 function codeRow(row, most, unit, path) {
-  if (!row) return make("tr", {}, make("td", { colSpan: 4 }, "⋮"));
-  const [place, text, own, total, isLine] = row;
-  const cells = [own ? spoken(own, unit) : "", total ? spoken(total, unit) : "", place].map((word) => make("td", {}, word));
+  if (!row) return make("tr", {}, make("td", { colSpan: 4 + shownColumns.length }, "⋮"));
+  const [place, text, own, total, isLine, costs] = row;
+  const cells = [own ? spoken(own, unit) : "", total ? spoken(total, unit) : "", ...lineCells(costs), place].map((word) => make("td", {}, word));
   cells.push(make("td", {}, ...(path ? coloured(text, path) : [text])));
   const line = make("tr", { className: isLine ? "line" : own ? "hot" : "" }, ...cells);
   line.style.setProperty("--share", `${(100 * own) / most}%`);

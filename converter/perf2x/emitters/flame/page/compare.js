@@ -20,8 +20,7 @@ class Comparison {
   use(event, weight, shares) {
     const { rows } = this.profile;
     const [old, now] = [rows[weight === "count" ? "beforeCount" : "beforeValue"], rows[weight]];
-    const all = (column) => column.reduce((sum, value, row) => sum + (rows.event[row] === event ? value : 0), 0);
-    const wholes = { before: all(old), after: all(now) };
+    const wholes = { before: this.whole(event, old), after: this.whole(event, now) };
     this.factor = shares && wholes.before && wholes.after ? wholes.before / wholes.after : 1;
     this.column = { before: old, after: this.factor === 1 ? now : now.map((value) => value * this.factor) };
     this.wholes = { before: wholes.before, after: wholes.after * this.factor };
@@ -29,8 +28,12 @@ class Comparison {
 
   samples(event) {
     const { rows } = this.profile;
-    const all = (column) => column.reduce((sum, value, row) => sum + (rows.event[row] === event ? value : 0), 0);
-    return { before: all(rows.beforeCount), after: all(rows.count) };
+    return { before: this.whole(event, rows.beforeCount), after: this.whole(event, rows.count) };
+  }
+
+  /** The sum of an event's rows, also of those that edits drop. */
+  whole(event, column) {
+    return column.reduce((sum, value, row) => sum + (this.profile.rows.event[row] === event ? value : 0), 0);
   }
 
   /** Sums of all nodes that the rows touch, for both sides. */

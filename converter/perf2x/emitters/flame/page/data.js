@@ -12,7 +12,7 @@ async function readData(text) {
 class Profile {
   /** @param {PageData} data */
   constructor(data) {
-    Object.assign(this, data);
+    Object.assign(this, { columns: [] }, data);
     const texts = (column) => column.map((row) => data.strings[row]);
     this.names = texts(data.frames.name);
     this.fullNames = texts(data.frames.full);
@@ -158,6 +158,13 @@ class Profile {
   }
 }
 
+const clamp = (value, most) => Math.max(0, Math.min(value, most));
+
+const counted = (number) => number.toLocaleString("en");
+
+/** The sum of a column's rows. */
+const sumOf = (rows, column) => rows.reduce((sum, row) => sum + column[row], 0);
+
 /** @type {[number, string][]} */
 const TIME_STEPS = [[1e9, "s"], [1e6, "ms"], [1e3, "µs"], [1, "ns"]];
 /** @type {[number, string][]} */
@@ -170,7 +177,7 @@ function spoken(value, unit) {
     return `${trimmed(value / size)} ${name}`;
   }
   const step = COUNT_STEPS.find(([size]) => Math.abs(value) >= size * 10);
-  const text = step ? `${trimmed(value / step[0])}${step[1]}` : value.toLocaleString("en");
+  const text = step ? `${trimmed(value / step[0])}${step[1]}` : counted(value);
   return unit ? `${text} ${value === 1 && unit.endsWith("s") ? unit.slice(0, -1) : unit}` : text;
 }
 

@@ -72,6 +72,20 @@ class Colours {
   }
 }
 
+/** What draws on a canvas of this size on screen, nothing on it yet. */
+function penOf(canvas, width, height) {
+  const ratio = devicePixelRatio || 1;
+  [canvas.width, canvas.height] = [Math.round(width * ratio), Math.round(height * ratio)];
+  const pen = canvas.getContext("2d");
+  pen.setTransform(ratio, 0, 0, ratio, 0, 0);
+  return pen;
+}
+
+const isDark = () => document.documentElement.dataset.theme === "dark";
+
+/** A colour of the page's style. */
+const styled = (name) => getComputedStyle(document.documentElement).getPropertyValue(name);
+
 /** Boxes of waits have a colour of their own, whatever frames are coloured by: nothing ran there. */
 function waitColour(wait, dark, faded) {
   if (faded) return dark ? "hsl(222 6% 18%)" : "hsl(222 6% 93%)";
@@ -157,12 +171,11 @@ class Painter {
 
   paint(view) {
     this.view = view;
-    const style = getComputedStyle(document.documentElement);
-    this.ink = style.getPropertyValue("--ink");
-    this.soft = style.getPropertyValue("--soft");
-    this.line = style.getPropertyValue("--line");
-    this.accent = style.getPropertyValue("--accent");
-    this.ground = style.getPropertyValue("--ground");
+    this.ink = styled("--ink");
+    this.soft = styled("--soft");
+    this.line = styled("--line");
+    this.accent = styled("--accent");
+    this.ground = styled("--ground");
     const pen = this.canvas.getContext("2d");
     pen.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
     pen.clearRect(0, 0, this.width, this.height);

@@ -25,7 +25,7 @@ function onGroupKey(event) {
   if (!group) return false;
   const buttons = buttonsOf(group);
   for (const one of buttons) delete one.dataset.kept;
-  const next = buttons[Math.max(0, Math.min(buttons.indexOf(event.target) + step, buttons.length - 1))];
+  const next = buttons[clamp(buttons.indexOf(event.target) + step, buttons.length - 1)];
   next.dataset.kept = "";
   next.focus();
   rove();

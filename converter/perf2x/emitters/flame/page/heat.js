@@ -99,13 +99,9 @@ function paintBursts() {
   if ($("bursts").hidden) return;
   const place = heatPlace();
   const { canvas, left, columns, wide, tall } = place;
-  const ratio = devicePixelRatio || 1;
-  [canvas.width, canvas.height] = [Math.round(canvas.clientWidth * ratio), Math.round(canvas.clientHeight * ratio)];
-  const pen = canvas.getContext("2d");
-  pen.setTransform(ratio, 0, 0, ratio, 0, 0);
-  const dark = document.documentElement.dataset.theme === "dark";
-  const style = getComputedStyle(document.documentElement);
-  pen.fillStyle = style.getPropertyValue("--ground");
+  const pen = penOf(canvas, canvas.clientWidth, canvas.clientHeight);
+  const dark = isDark();
+  pen.fillStyle = styled("--ground");
   pen.fillRect(left, HEAT.top, wide * columns, tall * rowCount());
   const [first, last] = state.range ? bursts.cells(state.range) : [0, Infinity];
   heat.cells.forEach((sum, cell) => {
@@ -116,8 +112,8 @@ function paintBursts() {
     pen.fillRect(x, y, Math.max(wide - (wide > 4 ? 0.5 : 0), 0.5), tall);
   });
   pen.globalAlpha = 1;
-  paintAxes(pen, style, place);
-  if (document.activeElement === canvas) outlineCell(pen, heat.cursor, place, style.getPropertyValue("--ink"));
+  paintAxes(pen, place);
+  if (document.activeElement === canvas) outlineCell(pen, heat.cursor, place, styled("--ink"));
 }
 
 const cellPlace = (cell, { left, wide, tall }) => [left + Math.floor(cell / rowCount()) * wide, HEAT.top + (cell % rowCount()) * tall];
@@ -131,16 +127,12 @@ function heatColour(at, dark) {
 
 /** Which sums each colour stands for. */
 function showHeatScale() {
-  const dark = document.documentElement.dataset.theme === "dark";
-  $("heat-scale").replaceChildren(...heat.ends.map((end, at) => {
-    const entry = make("span", {}, make("i"), `${heat.ends.length > HEAT_CLASSES - 1 ? "≤ " : ""}${burstSize(end)}`);
-    entry.firstChild.style.background = heatColour(at, dark);
-    return entry;
-  }));
+  const dark = isDark();
+  $("heat-scale").replaceChildren(...heat.ends.map((end, at) => swatched(heatColour(at, dark), `${heat.ends.length > HEAT_CLASSES - 1 ? "≤ " : ""}${burstSize(end)}`)));
 }
 
-function paintAxes(pen, style, { left, columns, wide, tall }) {
-  pen.fillStyle = style.getPropertyValue("--soft");
+function paintAxes(pen, { left, columns, wide, tall }) {
+  pen.fillStyle = styled("--soft");
   pen.font = "10px system-ui, sans-serif";
   pen.textBaseline = "middle";
   pen.textAlign = "right";
@@ -173,8 +165,6 @@ function cellAt(event) {
   return clamp(column, columns - 1) * rowCount() + clamp(row, rowCount() - 1);
 }
 
-const clamp = (value, most) => Math.max(0, Math.min(value, most));
-
 function chooseCells(one, other) {
   const [first, last] = [one, other].map(gridCell).sort((a, b) => a - b);
   state.range = bursts.range(first, last + Math.max(heat.step - 1, 0));
@@ -196,7 +186,7 @@ function sayRange() {
     return;
   }
   const sums = bursts.sums(range)[state.weight];
-  const sum = profile.rowsOf(state.event, oneThread()).reduce((all, row) => all + sums[row], 0);
+  const sum = sumOf(profile.rowsOf(state.event, oneThread()), sums);
   $("range").textContent = `${rangeWords(range)}: ${burstSize(sum)} · ${bursts.option(range)}`;
 }
 

@@ -12,7 +12,7 @@ function applyTheme(theme) {
 }
 
 function switchTheme() {
-  applyTheme(document.documentElement.dataset.theme === "dark" ? "light" : "dark");
+  applyTheme(isDark() ? "light" : "dark");
   showLegend();
   showBursts();
   repaint();
@@ -292,7 +292,7 @@ function walk(step, times = 1) {
 
 /** Whether what is called stands above. */
 function growsUp(box) {
-  const { grows } = layout.lanes[layout.lane[box]];
+  const { grows } = laneOf(box);
   return grows ? grows === "up" : state.direction === "flame";
 }
 
@@ -307,7 +307,7 @@ function outer(box) {
 }
 
 function inner(box) {
-  const level = layout.lanes[layout.lane[box]].levels[layout.depth[box] + 1] || [];
+  const level = laneOf(box).levels[layout.depth[box] + 1] || [];
   let best = -1;
   for (let at = layout.firstAfter(level, layout.start[box]); at < level.length && layout.start[level[at]] < layout.end[box]; at += 1) {
     if (best < 0 || sizeOf(level[at]) > sizeOf(best)) best = level[at];
@@ -316,7 +316,7 @@ function inner(box) {
 }
 
 function beside(box, step) {
-  const level = layout.lanes[layout.lane[box]].levels[layout.depth[box]];
+  const level = laneOf(box).levels[layout.depth[box]];
   const at = layout.firstAfter(level, layout.start[box]);
   const to = Number.isFinite(step) ? at + step : step < 0 ? 0 : level.length - 1;
   return level[to] === undefined ? -1 : level[to];

@@ -147,7 +147,7 @@ function lanesChip() {
     state.lanes = state.lanes === "all" ? "some" : "all";
     showLanes(state.open);
   };
-  return make("span", { className: "chip" }, make("b", {}, `${layoutTracks.length} of ${(layoutTracks.length + layout.left).toLocaleString("en")} threads`), button);
+  return make("span", { className: "chip" }, make("b", {}, `${layoutTracks.length} of ${counted(layoutTracks.length + layout.left)} threads`), button);
 }
 
 // ---- painting
@@ -175,9 +175,8 @@ function laneUse(lane, range, columns) {
 }
 
 function useColours() {
-  const dark = document.documentElement.dataset.theme === "dark";
-  const style = getComputedStyle(document.documentElement);
-  return { wait: waitColour(1, dark, false), use: dark ? "hsl(24 45% 38%)" : "hsl(24 80% 76%)", mark: style.getPropertyValue("--accent") };
+  const dark = isDark();
+  return { wait: waitColour(1, dark, false), use: dark ? "hsl(24 45% 38%)" : "hsl(24 80% 76%)", mark: styled("--accent") };
 }
 
 /** The whole time of all threads, with what is in sight and what is chosen. */
@@ -185,11 +184,8 @@ function paintOverview() {
   const canvas = $("overview");
   canvas.hidden = !layout.isTime;
   if (canvas.hidden) return;
-  const ratio = devicePixelRatio || 1;
   const width = canvas.clientWidth;
-  [canvas.width, canvas.height] = [Math.round(width * ratio), Math.round(OVERVIEW * ratio)];
-  const pen = canvas.getContext("2d");
-  pen.setTransform(ratio, 0, 0, ratio, 0, 0);
+  const pen = penOf(canvas, width, OVERVIEW);
   const columns = Math.max(1, Math.floor(width / 2));
   const nodes = markedNodes();
   if (!layout.overview || layout.overview.ran.length !== columns) {
@@ -199,15 +195,14 @@ function paintOverview() {
     for (const shares of [layout.overview.ran, layout.overview.when]) for (let at = 0; at < columns; at += 1) shares[at] /= most;
   }
   paintUse(pen, layout.overview, 0, width, 2, OVERVIEW - 4, useColours());
-  const style = getComputedStyle(document.documentElement);
   const place = (time) => (time / (profile.duration || 1)) * width;
   const { from, to } = painter.sides[0];
-  pen.fillStyle = style.getPropertyValue("--ground");
+  pen.fillStyle = styled("--ground");
   pen.globalAlpha = 0.65;
   pen.fillRect(0, 0, place(from), OVERVIEW);
   pen.fillRect(place(to), 0, width, OVERVIEW);
   pen.globalAlpha = 1;
-  pen.strokeStyle = style.getPropertyValue("--accent");
+  pen.strokeStyle = styled("--accent");
   pen.strokeRect(place(from) + 0.5, 0.5, Math.max(1, place(to) - place(from) - 1), OVERVIEW - 1);
 }
 

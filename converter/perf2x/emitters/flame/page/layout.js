@@ -130,7 +130,7 @@ function grouped(groups, weight, unit, frame, placeGroup) {
   layout.unit = unit;
   const lane = layout.addLane("", frame);
   let at = 0;
-  const totals = groups.map((group) => ({ ...group, total: group.rows.reduce((sum, row) => sum + weight[row], 0) }));
+  const totals = groups.map((group) => ({ ...group, total: sumOf(group.rows, weight) }));
   const root = layout.addBox(lane, 0, 0, 0, -1, -1, 0);
   const sideBySide = totals.length > 1 || totals.some((group) => group.label);
   for (const group of totals.filter((one) => one.total > 0).sort((a, b) => b.total - a.total)) {
@@ -233,7 +233,7 @@ function placeTree(layout, tree, nodes, lane, from, up, note, first = 0) {
   const { sum, own } = tree;
   const [order, starts] = childrenOf(tree, nodes);
   const boxes = [up]; // behind the first one, those of the nodes in the order in which they were placed
-  const placed = [-1]; // places of the nodes in ``nodes``
+  const placed = [-1]; // places of the nodes in "nodes"
   for (let at = 0; at < boxes.length; at += 1) {
     let x = at ? layout.start[boxes[at]] : from;
     const depth = boxes[at] < 0 ? 0 : layout.depth[boxes[at]] + 1;

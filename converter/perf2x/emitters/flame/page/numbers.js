@@ -9,7 +9,9 @@ const valueWord = () => (unitOf(profile.events[state.event] || { unit: "", name:
 const chosenUnit = () => (state.weight === "count" ? "samples" : unitOf(profile.events[state.event] || { unit: "count", name: "" }));
 
 /** What a function costs in all that is chosen; it may cost nothing where a box of it is as narrow as that. */
-const costOf = (frame) => costs.get(profile.functionOf[frame]) || { self: 0, total: 0, was: { self: 0, total: 0 }, now: { self: 0, total: 0 } };
+const costOf = (frame) => costs.get(profile.functionOf[frame]) || { frame, self: 0, total: 0, was: { self: 0, total: 0 }, now: { self: 0, total: 0 } };
+
+const laneOf = (box) => layout.lanes[layout.lane[box]];
 
 const sizeOf = (box) => layout.end[box] - layout.start[box];
 
@@ -23,7 +25,7 @@ const cost = (value) => `${spent(value)} (${percent(value, total)})`;
 
 /** The box that a box of a turned tree is about: the function whose callers stand behind it; −1 for boxes of other trees. */
 function turnedRoot(box) {
-  if (!layout.lanes[layout.lane[box]].isTurned || layout.frameOf(box) < 0) return -1;
+  if (!laneOf(box).isTurned || layout.frameOf(box) < 0) return -1;
   let root = box;
   for (let up = layout.up[root]; up >= 0 && layout.frameOf(up) >= 0; up = layout.up[root]) root = up;
   return root;
@@ -56,7 +58,7 @@ function panelLines(box) {
   return found;
 }
 
-const functionLines = ({ self, total: all }) => [line("self", self, total, spent), line("total", all, total, spent)];
+const functionLines = ({ frame, self, total: all }) => [line("self", self, total, spent), line("total", all, total, spent), ...columnLines(frame)];
 
 function changeLines(box, { was, now }) {
   const { before, after } = comparison.wholes;

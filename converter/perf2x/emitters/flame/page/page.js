@@ -56,6 +56,7 @@ function viewFields() {
     names: oneOf("shown", "shown", "full"),
     group: anyText(""),
     sort: oneOf(compare ? "significance" : "self", "self", "total", "name", ...(latency ? ["other"] : []), ...(compare ? ["significance"] : [])),
+    columns: anyText(profile.columns.filter(({ shown }) => shown).map(({ name }) => name).join("\n")),
     ...(compare ? { shown: oneOf("after", "after", "before"), scale: oneOf(compare.normalize ? "shares" : "absolute", "absolute", "shares") } : {}),
     ...(hasTimes() ? { lanes: oneOf("some", "some", "all"), open: anyText("some"), mark: { initial: "", read: (text) => (profile.functionNamed.has(text) ? text : undefined) } } : {}),
     ...burstFields(),
@@ -121,13 +122,13 @@ function draw() {
   applyEdits();
   sums = chosenSums();
   weight = comparison ? comparison.column[state.shown] : sums[state.weight];
-  rows = profile.rowsOf(state.event, oneThread());
-  if (state.range) rows = rows.filter((row) => sums.count[row] > 0);
+  rows = rowsOf(state.event);
   layout = laidOut();
-  total = rows.reduce((sum, row) => sum + weight[row], 0);
+  total = sumOf(rows, weight);
   fillThreads();
   functions = comparison ? comparison.functions(rows) : profile.functions(rows, weight);
   costs = new Map(functions.map((entry) => [profile.functionOf[entry.frame], entry]));
+  prepareColumns();
   if (profile.rows.latency) addOther();
   selected = layout.has(state.box) ? state.box : -1;
   if (selected < 0 && layout.isSandwich && layout.size > 0) selected = 0;
@@ -161,6 +162,9 @@ function laidOut() {
   return laidOutLanes();
 }
 
+/** Rows of an event that are chosen. */
+const rowsOf = (event) => profile.rowsOf(event, oneThread()).filter((row) => !state.range || sums.count[row] > 0);
+
 /** The only thread looked at, null for several. */
 const oneThread = () => (WHOLE.has(state.thread) ? null : Number(state.thread));
 
@@ -169,7 +173,7 @@ function firstScroll() {
   if (!layout.isSandwich) return state.direction === "flame" ? $("scroll").scrollHeight : 0;
   const { clientHeight } = $("scroll");
   const [callers, whole] = [layout.lanes[0] ? layout.lanes[0].levels.length : 0, layout.height()].map((levels) => (levels + 1.5) * LEVEL);
-  return Math.max(0, Math.min(callers - clientHeight / 2, whole - clientHeight));
+  return clamp(callers - clientHeight / 2, whole - clientHeight);
 }
 
 /** What is on screen of a side at first: the zoom of a link, or what there is without. */

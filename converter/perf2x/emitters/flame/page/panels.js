@@ -16,7 +16,7 @@ function search() {
     const low = text.toLowerCase();
     matcher = pattern ? (name) => pattern.test(name) : (name) => name.toLowerCase().includes(low);
   }
-  $("full").setAttribute("aria-pressed", String(state.names === "full"));
+  showPressed($("full"), state.names === "full");
   forgetColours();
   showMatched();
 }
@@ -45,17 +45,19 @@ function showMatched() {
 
 const CHOICES = ":is(nav, #bursts) .group button";
 
+const showPressed = (button, is) => button.setAttribute("aria-pressed", String(is));
+
 function showButtons() {
   for (const button of document.querySelectorAll(CHOICES)) {
     const [[kind, value]] = Object.entries(button.dataset);
-    button.setAttribute("aria-pressed", String(state[kind] === value));
+    showPressed(button, state[kind] === value);
     if (value === "value") button.textContent = valueWord();
     if (value === "time") offer(button, hasTimes());
   }
   offer($("burst-toggle"), Boolean(bursts));
-  $("burst-toggle").setAttribute("aria-pressed", String(state.bursts === "on" && bursts !== null));
+  showPressed($("burst-toggle"), state.bursts === "on" && bursts !== null);
   $("event").value = String(state.event);
-  $("toggle").setAttribute("aria-pressed", String(!$("side").hidden));
+  showPressed($("toggle"), !$("side").hidden);
 }
 
 /** A button that cannot do its work says why: to whoever rests on it, and to whoever presses it. */
@@ -67,14 +69,17 @@ function offer(button, can) {
 /** Something for the line below, which screen readers read. */
 const say = (text) => ($("status").textContent = text);
 
+/** A colour, and what it means. */
+function swatched(colour, word) {
+  const entry = make("span", {}, make("i"), word);
+  entry.firstChild.style.background = colour;
+  return entry;
+}
+
 /** What the colours of a difference mean. */
 function showScale() {
-  const dark = document.documentElement.dataset.theme === "dark";
-  const parts = LEGEND.map(([word, strength]) => {
-    const entry = make("span", {}, make("i"), word);
-    entry.firstChild.style.background = changeColour(strength, dark, false);
-    return entry;
-  });
+  const dark = isDark();
+  const parts = LEGEND.map(([word, strength]) => swatched(changeColour(strength, dark, false), word));
   const what = state.colour === "own" ? "the function itself" : "with all that it calls";
   refill($("legend"), ...parts, make("span", {}, `pale: within the noise of sampling · ${what}`));
   $("legend").hidden = false;
@@ -105,7 +110,7 @@ function showLegend() {
   refill($("legend"), ...waits, ...shown.map(([name, { self, frame }]) => {
     const button = make("button", { title: `Only ${name}` }, make("i"), `${name}  ${percent(self, total)}`);
     button.firstChild.style.background = colours.swatch(frame);
-    button.setAttribute("aria-pressed", String(state.group === name));
+    showPressed(button, state.group === name);
     button.onclick = () => {
       state.group = state.group === name ? "" : name;
       search();
@@ -120,25 +125,16 @@ function showLegend() {
 
 /** How much of all is off the CPU. */
 function showCpu() {
-  const dark = document.documentElement.dataset.theme === "dark";
+  const dark = isDark();
   const off = rows.reduce((sum, row) => sum + profile.rows.off[row] * weight[row], 0);
-  $("legend").replaceChildren(...[["on CPU", 0, total - off], ["half of each", 0.5, 0], ["off CPU", 1, off]].map(([word, share, sum]) => {
-    const entry = make("span", {}, make("i"), sum ? `${word}  ${percent(sum, total)}` : word);
-    entry.firstChild.style.background = cpuColour(share, dark, false);
-    return entry;
-  }), ...waitLegend());
+  $("legend").replaceChildren(...[["on CPU", 0, total - off], ["half of each", 0.5, 0], ["off CPU", 1, off]].map(([word, share, sum]) => swatched(cpuColour(share, dark, false), sum ? `${word}  ${percent(sum, total)}` : word)), ...waitLegend());
   $("legend").hidden = false;
 }
 
 /** What the colours of waits mean, where some are drawn. */
 function waitLegend() {
-  const dark = document.documentElement.dataset.theme === "dark";
-  const kinds = [...layout.waits].sort();
-  return kinds.map((kind) => {
-    const entry = make("span", {}, make("i"), WAITS[kind]);
-    entry.firstChild.style.background = waitColour(kind, dark, false);
-    return entry;
-  });
+  const dark = isDark();
+  return [...layout.waits].sort().map((kind) => swatched(waitColour(kind, dark, false), WAITS[kind]));
 }
 
 function make(tag, fields, ...inside) {
@@ -149,6 +145,7 @@ function make(tag, fields, ...inside) {
 
 function showTable() {
   if (profile.rows.latency) showOther();
+  showColumns();
   keepingFocus(comparison ? showChanges : showCosts);
   for (const button of document.querySelectorAll("th button")) {
     const head = button.parentElement;
@@ -168,11 +165,11 @@ function showCosts() {
   const shown = functions.filter((entry) => isMatch(entry.frame));
   shown.sort((a, b) => (key === "name" ? (a.name < b.name ? -1 : 1) : b[key] - a[key] || b.total - a.total || (a.name < b.name ? -1 : 1)));
   const whole = total || 1;
-  const wholes = { other: profile.rows.latency ? rows.reduce((sum, row) => sum + sums[otherWeight()][row], 0) || 1 : 1 };
+  const wholes = { other: profile.rows.latency ? sumOf(rows, sums[otherWeight()]) || 1 : 1 };
   $("rows").replaceChildren(...shown.slice(0, 400).map((entry) => {
-    const line = `self ${cost(entry.self)}, total ${cost(entry.total)}`;
-    const cells = [percent(entry.self, whole), percent(entry.total, whole), ...(profile.rows.latency ? [percent(entry.other, wholes.other)] : [])];
-    return functionRow(entry, [line], cells, entry[key === "name" ? "self" : key] / (wholes[key] || whole));
+    const lines = [`self ${cost(entry.self)}, total ${cost(entry.total)}`, ...columnLines(entry.frame).map(([name, text]) => `${name} ${text}`)];
+    const cells = [percent(entry.self, whole), percent(entry.total, whole), ...(profile.rows.latency ? [percent(entry.other, wholes.other)] : []), ...functionCells(entry.frame)];
+    return functionRow(entry, lines, cells, entry[key === "name" ? "self" : key] / (wholes[key] || whole));
   }));
 }
 
@@ -188,7 +185,7 @@ function showDetail() {
   const marked = selected < 0 && layout.isTime && state.mark ? frameOfKey(state.mark) : -1;
   if (selected < 0 && marked < 0) {
     const event = profile.events[state.event];
-    const line = event ? `${comparison ? samplesOf(state.event) : rows.reduce((sum, row) => sum + sums.count[row], 0).toLocaleString("en")} samples of ${event.name}` : "";
+    const line = event ? `${comparison ? samplesOf(state.event) : counted(sumOf(rows, sums.count))} samples of ${event.name}` : "";
     detail.replaceChildren(make("h2", {}, profile.title), make("p", {}, line), ...(comparison ? profile.facts.slice(2).map((fact) => make("p", {}, fact)) : []), make("p", {}, `Click a box to look closer, a function below to see ${layout.isTime && profile.moments ? "when it ran" : "its callers and callees"}.`));
     showCode(-1);
     return;
@@ -215,7 +212,7 @@ function describe(frame) {
 
 function select(box) {
   selected = box;
-  painter.side = layout.lanes[layout.lane[box]].side;
+  painter.side = laneOf(box).side;
   showDetail();
   showStatus(box);
   showActions();

@@ -89,8 +89,7 @@ function svgText() {
 }
 
 function themeColours() {
-  const style = getComputedStyle(document.documentElement);
-  const [ink, soft, ground] = ["--ink", "--soft", "--ground"].map((name) => style.getPropertyValue(name).trim());
+  const [ink, soft, ground] = ["--ink", "--soft", "--ground"].map((name) => styled(name).trim());
   return { ink, soft, ground };
 }
 

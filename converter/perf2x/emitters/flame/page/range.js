@@ -11,7 +11,7 @@ let isProposed = false; // a hand or a key is still on it; all of the time stays
  * @returns {[number, number]}
  */
 function wholeRange(one, other, duration) {
-  const from = Math.max(0, Math.min(Math.floor(Math.min(one, other)), duration - 1));
+  const from = clamp(Math.floor(Math.min(one, other)), duration - 1);
   return [from, Math.max(from + 1, Math.min(Math.ceil(Math.max(one, other)), duration))];
 }
 
@@ -52,7 +52,7 @@ function extendRange(step) {
   if (!state.range) reach.fixed = reach.moved = selected < 0 ? from : layout.start[selected];
   else if (!isProposed) [reach.fixed, reach.moved] = state.range;
   const notch = Math.max(1, niceStep((to - from) / NOTCHES));
-  reach.moved = Math.max(0, Math.min(reach.moved + step * notch, bursts.duration));
+  reach.moved = clamp(reach.moved + step * notch, bursts.duration);
   proposeRange(reach.fixed, reach.moved);
   Object.assign(painter.sides[0], { from: Math.min(from, reach.moved), to: Math.max(to, Math.min(reach.moved, layout.width)) });
   repaint();

@@ -47,7 +47,7 @@ function onRowKey(event) {
   const buttons = [...$("rows").querySelectorAll("button")];
   const at = buttons.indexOf(event.target);
   if (step === undefined || at < 0 || event.ctrlKey || event.metaKey || event.altKey) return;
-  const next = buttons[Math.max(0, Math.min(at + step, buttons.length - 1))];
+  const next = buttons[clamp(at + step, buttons.length - 1)];
   event.target.tabIndex = -1;
   next.tabIndex = 0;
   next.focus();

@@ -78,6 +78,33 @@ interface Listings {
   }[];
 }
 
+/** Another event, or two whose ratio it is; exact: they were counted, not sampled. */
+interface ColumnData {
+  name: string;
+  events: number[];
+  factor: number;
+  exact: boolean;
+  shown: boolean;
+}
+
+/** A sum of weights, of their squares, and the weight of one sample. */
+interface Side {
+  value: number;
+  squares: number;
+  typical: number;
+}
+
+/** An event's costs by function number, of all that is chosen, and of the whole recording. */
+interface EventCosts {
+  of: Map<number, { entry: FunctionCost; self: Side; total: Side }>;
+  whole: Side;
+  recorded: Side;
+}
+
+interface BesideColumn extends ColumnData {
+  tables: EventCosts[];
+}
+
 interface PageData {
   title: string;
   facts: string[];
@@ -95,6 +122,7 @@ interface PageData {
   bursts?: BurstData;
   lanes?: LaneSums;
   listings?: Listings;
+  columns: ColumnData[]; // left out where there are none
   strings: string[];
 }
 
@@ -186,6 +214,7 @@ interface Elements {
   overview: HTMLCanvasElement;
   event: HTMLSelectElement;
   recording: HTMLSelectElement;
+  column: HTMLSelectElement;
   thread: HTMLInputElement;
   search: HTMLInputElement;
   keys: HTMLDialogElement;

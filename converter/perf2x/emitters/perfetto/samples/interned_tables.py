@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I64, AnyArray, row_slices
+from perf2x.base.columnar.arrays import I64, AnyArray, arange, row_slices
 from perf2x.base.columnar.ragged import Ragged, side_by_side
 from perf2x.base.columnar.unique import unique_inverse, unique_known
 from perf2x.emitters.encoding.protobuf import Ids, number_field, top_level
@@ -25,7 +25,7 @@ def interned_packets(profile: Profile, paths: StackPaths, leaves: I64, sequence:
     ids = Ids(len(used), Callstack.FRAME_IDS)
     first = 1
     for rows in paths.of(leaves):
-        numbers = np.arange(first, first + len(rows))
+        numbers = arange(first, first + len(rows))
         frame_ids = ids.rows(Ragged(rows.offsets, number_of[rows.values] - 1))
         stacks = side_by_side([number_field(Callstack.IID, numbers), frame_ids])
         yield _packet(top_level(InternedData.CALLSTACKS, stacks), sequence)
@@ -50,7 +50,7 @@ def _frame_tables(profile: Profile, frames: FrameTable, used: I64) -> Iterator[b
     for rows in row_slices(len(used), _ROWS_AT_ONCE):
         which = used[rows]
         fields = [
-            number_field(Frame.IID, np.arange(rows.start, rows.stop) + 1),
+            number_field(Frame.IID, arange(rows.start, rows.stop) + 1),
             number_field(Frame.FUNCTION_NAME_ID, name[rows] + 1),
             number_field(Frame.MAPPING_ID, mapping[rows] + 1),
             number_field(Frame.REL_PC, frames.rel_pc[which]),

@@ -10,8 +10,8 @@ import numpy as np
 from msgspec import Struct
 
 from perf2x.base.abi.uapi import CpuMode
-from perf2x.base.columnar.arrays import I32, I64, U8, U64
-from perf2x.base.columnar.unique import unique_inverse
+from perf2x.base.columnar.arrays import I32, I64, U8, U64, arange, flatnonzero
+from perf2x.base.columnar.unique import group_rows, unique_inverse
 from perf2x.emitters.encoding.protobuf_cells import Cells, beside, nested, numbers, packed
 from perf2x.emitters.perfetto.clocks import sequence_start
 from perf2x.emitters.perfetto.event_descriptions import event_names, perf_sample_defaults, stack_sample_defaults
@@ -121,7 +121,7 @@ def _stack_samples(samples: EventSamples, threads: ThreadIds) -> Iterator[bytes]
 
 def _contexts(threads: ThreadIds, tasks: I64, contexts: I64, sequence: int) -> bytes:
     """Encode threads (numbers of ThreadIds) and pairs of CPU and mode, in the order of their numbers."""
-    count = np.arange(1, len(tasks) + 1)
+    count = arange(1, len(tasks) + 1)
     task = [
         numbers(TaskContext.IID, count),
         numbers(TaskContext.PID, threads.pid[tasks]),
@@ -130,7 +130,7 @@ def _contexts(threads: ThreadIds, tasks: I64, contexts: I64, sequence: int) -> b
     cpu, mode = contexts // _WIDTH - 1, contexts % _WIDTH
     modes = np.array([_MODES.get(CpuMode(row), 0) for row in CpuMode], np.int64)[mode]
     context = [
-        numbers(ExecutionContext.IID, np.arange(1, len(contexts) + 1)),
+        numbers(ExecutionContext.IID, arange(1, len(contexts) + 1)),
         numbers(ExecutionContext.CPU, np.maximum(cpu, 0), left_out=cpu < 0),
         numbers(ExecutionContext.MODE, modes, left_out=modes == 0),
     ]
@@ -172,7 +172,7 @@ def wait_packets(profile: Profile, rows: I64, callstack: I32 | None, ids: Thread
     samples = profile.samples
     if samples.wait is None or samples.time is None:
         return
-    held = np.flatnonzero(placed_waits(samples)[rows] & (samples.wait[rows] != Wait.TRACED))
+    held = flatnonzero(placed_waits(samples)[rows] & (samples.wait[rows] != Wait.TRACED))
     if not len(held):
         return
     rows, stacks = rows[held], None if callstack is None else callstack[held]
@@ -189,15 +189,15 @@ def pair_packets(profile: Profile, rows: I64, callstack: I32 | None, ids: Thread
     samples = profile.samples
     if samples.lane is None or samples.time is None:
         return
-    held = np.flatnonzero(samples.lane[rows] > 0)
+    held = flatnonzero(samples.lane[rows] > 0)
     if not len(held):
         return
     rows, stacks = rows[held], None if callstack is None else callstack[held]
     name = printable(profile.events[int(samples.event[rows[0]])].name)
-    lanes, first = np.unique(samples.lane[rows], return_index=True)
+    first = group_rows([samples.lane[rows]])[0]
     threads, place = unique_inverse(ids.number[samples.thread[rows[first]]].astype(np.int64))
     yield from (thread_track(ids, row) for row in threads.tolist())
-    for lane, thread in zip(lanes.tolist(), threads[place].tolist(), strict=True):
+    for lane, thread in zip(samples.lane[rows[first]].tolist(), threads[place].tolist(), strict=True):
         yield child_track(lane_track_ids(lane), thread, name)
     track, names = lane_track_ids(samples.lane[rows].astype(np.int64)), np.ones(len(rows), np.int64)
     yield from slice_packets(

@@ -9,7 +9,7 @@ from collections.abc import Container, Iterator, Sequence
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, AnyArray
+from perf2x.base.columnar.arrays import I64, AnyArray, arange, argsort, bincount, cumsum, repeat
 from perf2x.base.columnar.unique import argsort_rows, group_rows, rows_by
 from perf2x.model.profile.profile import Profile, ProfileSamples
 
@@ -53,21 +53,21 @@ def _together(samples: ProfileSamples, events: tuple[int, ...], rows: I64) -> St
         event      A  B  B  A  B        weights of A        5  6  0
         value      5  1  2  6  3        weights of B        1  2  3
     """
-    member = np.array([events.index(event) if event in events else -1 for event in range(max(events) + 1)])
+    member = np.array([events.index(event) if event in events else -1 for event in range(max(events) + 1)], np.int64)
     event = member[samples.event[rows]]
     columns = [samples.time, samples.thread, samples.stack, samples.cpu]
     same = [column[rows] for column in columns if column is not None]
     first, place = group_rows([*same, _equal_rows_before([*same, event])])
     weights = np.zeros((len(events), len(first)), np.int64)
     weights[event, place] = samples.value[rows]
-    order = np.argsort(first)
+    order = argsort(first)
     return Stream(events, rows[first][order], tuple(weights[:, order]))
 
 
 def _equal_rows_before(columns: Sequence[AnyArray]) -> I64:
     """(n,) how many rows before each one are equal to it."""
     _, group = group_rows(columns)
-    order, counts = argsort_rows([group]), np.bincount(group)
+    order, counts = argsort_rows([group]), bincount(group)
     before = np.empty(len(order), np.int64)
-    before[order] = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
+    before[order] = arange(len(order)) - repeat(cumsum(counts) - counts, counts)
     return before

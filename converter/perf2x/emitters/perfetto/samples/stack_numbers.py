@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I32, I64, AnyArray
+from perf2x.base.columnar.arrays import I32, I64, AnyArray, arange, argsort, bincount, flatnonzero
 from perf2x.base.columnar.ragged import Ragged, offsets_of, ranges, row_batches
 from perf2x.base.columnar.unique import unique_inverse
 from perf2x.emitters.perfetto.samples.frame_rows import FrameTable
@@ -53,9 +53,9 @@ def by_frequency(values: AnyArray) -> tuple[I64, I32]:
         values   7 3 7 5        distinct   7 3 5        numbers   1 2 1 3
     """
     distinct, place = unique_inverse(values)
-    order = np.argsort(-np.bincount(place, minlength=len(distinct)), kind="stable")
+    order = argsort(-bincount(place, len(distinct)))
     number = np.empty(len(order), np.int32)
-    number[order] = np.arange(1, len(order) + 1)
+    number[order] = arange(1, len(order) + 1)
     return distinct[order].astype(np.int64), number[place]
 
 
@@ -63,9 +63,9 @@ def used_frames(paths: StackPaths, leaves: I64) -> tuple[I64, I32]:
     """Return the frames of the stacks, most used first, and (frames,) the number of each frame from 1 on, or 0."""
     uses = np.zeros(len(paths.frames.name), np.int64)
     for rows in paths.of(leaves):
-        uses += np.bincount(rows.values, minlength=len(uses))
-    used = np.flatnonzero(uses)
-    used = used[np.argsort(-uses[used], kind="stable")]
+        uses += bincount(rows.values, len(uses))
+    used = flatnonzero(uses)
+    used = used[argsort(-uses[used])]
     number = np.zeros(len(uses), np.int32)
-    number[used] = np.arange(1, len(used) + 1)
+    number[used] = arange(1, len(used) + 1)
     return used, number

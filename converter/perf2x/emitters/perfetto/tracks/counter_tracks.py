@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I64, U64, begins_run, ends_run
+from perf2x.base.columnar.arrays import I64, U64, arange, begins_run, cumsum, ends_run, flatnonzero, repeat
 from perf2x.base.columnar.unique import argsort_rows
 from perf2x.emitters.encoding.protobuf_cells import numbers
 from perf2x.emitters.perfetto.event_descriptions import event_names
@@ -38,7 +38,7 @@ def counter_packets(profile: Profile) -> Iterator[bytes]:
     time = profile.samples.time
     others = [row for row, event in enumerate(profile.events) if not (event.is_wait or is_tracepoint(event.name))]
     counted = [row for row in others if row != profile.default_event or profile.events[row].is_count]
-    held = np.flatnonzero(np.isin(profile.samples.event, counted))
+    held = flatnonzero(np.isin(profile.samples.event, counted))
     if time is None or not len(held):
         return
     ids = thread_ids(profile)
@@ -50,7 +50,7 @@ def counter_packets(profile: Profile) -> Iterator[bytes]:
     step = (time - time.min()) // np.uint64(max(_SHORTEST_STEP_NS, int(np.ptp(time)) // _STEPS))
     is_last = ends_run(track, step)
     start = np.full(len(found), profile.meta.start_ns, np.uint64)
-    yield from _values(start, np.arange(len(found)), np.zeros(len(found), np.int64), first_counter_track(ids))
+    yield from _values(start, arange(len(found)), np.zeros(len(found), np.int64), first_counter_track(ids))
     yield from _values(time[is_last], track[is_last], total[is_last], first_counter_track(ids))
 
 
@@ -79,9 +79,9 @@ def _tracks(profile: Profile, ids: ThreadIds, counters: list[Counter]) -> Iterat
 
 def _totals(value: I64, track: I64) -> I64:
     """(n,) sums of the values so far; rows are in order of their tracks."""
-    total = np.cumsum(value)
-    first = np.flatnonzero(begins_run(track))
-    return total - np.repeat(total[first] - value[first], np.diff(np.append(first, len(value))))
+    total = cumsum(value)
+    first = flatnonzero(begins_run(track))
+    return total - repeat(total[first] - value[first], np.diff(np.append(first, len(value))))
 
 
 def _values(time: U64, track: I64, value: I64, first_track: int) -> Iterator[bytes]:
@@ -89,7 +89,7 @@ def _values(time: U64, track: I64, value: I64, first_track: int) -> Iterator[byt
         TracePacket.TRACK_EVENT,
         time,
         lambda rows: [
-            numbers(TrackEvent.TYPE, np.full(len(time[rows]), EventType.TYPE_COUNTER)),
+            numbers(TrackEvent.TYPE, np.full(len(time[rows]), EventType.TYPE_COUNTER, np.int64)),
             numbers(TrackEvent.TRACK_UUID, first_track + track[rows]),
             numbers(TrackEvent.COUNTER_VALUE, value[rows]),
         ],

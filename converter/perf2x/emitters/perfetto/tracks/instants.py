@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I64, U64, AnyArray
+from perf2x.base.columnar.arrays import I64, U64, AnyArray, flatnonzero
 from perf2x.base.columnar.unique import rows_by, unique, unique_inverse
 from perf2x.emitters.encoding.protobuf_cells import Cells, beside, nested, numbers
 from perf2x.emitters.perfetto.clocks import sequence_start
@@ -30,7 +30,7 @@ def tracepoint_packets(profile: Profile) -> Iterator[bytes]:
     fields = profile.samples.fields
     if fields is None or not np.any(fields >= 0):
         return
-    held = np.flatnonzero(fields >= 0)
+    held = flatnonzero(fields >= 0)
     ids = thread_ids(profile)
     thread = ids.number[profile.samples.thread].astype(np.int64)
     for row in unique(thread[held]).tolist():
@@ -109,13 +109,13 @@ def loss_packets(profile: Profile) -> Iterator[bytes]:
 
 
 def _fact(name: int, field: DebugAnnotation, values: AnyArray) -> Cells:
-    annotation = [numbers(DebugAnnotation.NAME_IID, np.full(len(values), name)), numbers(field, values)]
+    annotation = [numbers(DebugAnnotation.NAME_IID, np.full(len(values), name, np.int64)), numbers(field, values)]
     return nested(TrackEvent.DEBUG_ANNOTATIONS, beside(annotation))
 
 
 def _instant(track: I64, name: I64) -> list[Cells]:
     return [
-        numbers(TrackEvent.TYPE, np.full(len(track), EventType.TYPE_INSTANT)),
+        numbers(TrackEvent.TYPE, np.full(len(track), EventType.TYPE_INSTANT, np.int64)),
         numbers(TrackEvent.NAME_IID, name),
         numbers(TrackEvent.TRACK_UUID, track),
     ]

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I64, begins_run, of_next, of_previous
+from perf2x.base.columnar.arrays import I64, begins_run, bincount, flatnonzero, of_next, of_previous
 from perf2x.base.columnar.unique import argsort_rows, unique_inverse
 from perf2x.emitters.perfetto.clocks import sequence_start
 from perf2x.emitters.perfetto.thread_ids import thread_ids
@@ -22,11 +22,11 @@ def name_packets(profile: Profile) -> Iterator[bytes]:
         samples of a thread   10 sh   20 sh   30 ls   40 ls        slices   sh 10…30   ls 30…40
     """
     ids = thread_ids(profile)
-    several = (np.bincount(ids.number) > 1) & (ids.tid > 0)
+    several = (bincount(ids.number) > 1) & (ids.tid > 0)
     if profile.samples.time is None or not several.any():
         return
     thread = ids.number[profile.samples.thread].astype(np.int64)
-    order = np.flatnonzero(several[thread])
+    order = flatnonzero(several[thread])
     order = order[argsort_rows([thread[order]])]
     thread, name = thread[order], profile.threads.comm[profile.samples.thread[order]].astype(np.int64)
     runs = _runs_of_names(thread, name)
@@ -45,7 +45,7 @@ def _runs_of_names(thread: I64, name: I64) -> I64:
     Rows are in order of threads, then time; threads with one name have no runs.
     """
     is_new = begins_run(thread)
-    begins = np.flatnonzero(is_new | begins_run(name))
+    begins = flatnonzero(is_new | begins_run(name))
     ends = of_next(begins, len(thread))
     goes_on = ~np.append(is_new, True)[ends]
     ends -= ~goes_on

@@ -10,7 +10,20 @@ from collections.abc import Iterator
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I32, I64, U8, U64, Bools, ColumnTable, begins_run, of_previous, take_rows_of
+from perf2x.base.columnar.arrays import (
+    I32,
+    I64,
+    U8,
+    U64,
+    Bools,
+    ColumnTable,
+    arange,
+    begins_run,
+    flatnonzero,
+    of_previous,
+    repeat,
+    take_rows_of,
+)
 from perf2x.base.columnar.unique import argsort_rows, unique_inverse
 from perf2x.emitters.encoding.protobuf_cells import numbers
 from perf2x.emitters.perfetto.message import packet_rows
@@ -57,25 +70,25 @@ def task_states(switches: Switches, ids: ThreadIds) -> TaskStates:
     """
     switches = _with_cpus_of_exits(switches)
     tid = ids.tid[switches.thread]
-    known = np.flatnonzero((tid > 0) & (tid != UNKNOWN_ID) & (switches.cpu >= 0))
+    known = flatnonzero((tid > 0) & (tid != UNKNOWN_ID) & (switches.cpu >= 0))
     columns = (switches.thread, switches.time, switches.is_out, switches.cpu)
     order = known[argsort_rows([column[known] for column in columns])]
     switches, tid = take_rows_of(switches, order), tid[order]
     switches = _without_returns(switches, tid)
     after = ~begins_run(switches.thread)
-    before = np.maximum(np.arange(len(order)) - 1, 0)
+    before = np.maximum(arange(len(order)) - 1, 0)
     is_same = after & (switches.is_out == switches.is_out[before])
     moved = is_same & ~switches.is_out & (switches.cpu != switches.cpu[before])
     again = is_same & switches.is_out & (switches.time > switches.time[before])
     empty = _empty_runs(switches, after)
-    kept = np.flatnonzero((~is_same | moved | again) & ~empty)
-    ends, begins = np.flatnonzero(moved & ~empty), np.flatnonzero(again & ~empty)
+    kept = flatnonzero((~is_same | moved | again) & ~empty)
+    ends, begins = flatnonzero(moved & ~empty), flatnonzero(again & ~empty)
     states = (TaskState.TASK_STATE_RUNNABLE, TaskState.TASK_STATE_RUNNING)
     rows = TaskStates(
         time=np.concatenate([switches.time[kept], switches.time[ends], switches.time[begins] - np.uint64(1)]),
         tid=tid[np.concatenate([kept, ends, begins])],
         cpu=np.concatenate([switches.cpu[kept], switches.cpu[before][ends], switches.cpu[begins]]),
-        state=np.append(switches.state[kept], np.repeat(states, [len(ends), len(begins)]).astype(np.uint8)),
+        state=np.append(switches.state[kept], repeat(states, [len(ends), len(begins)]).astype(np.uint8)),
     )
     comes = rows.state == TaskState.TASK_STATE_RUNNING
     return take_rows_of(rows, argsort_rows([rows.time, comes, rows.cpu, rows.tid]))
@@ -85,7 +98,7 @@ def _with_cpus_of_exits(switches: Switches) -> Switches:
     """Let threads that leave no one knows where (exits) leave the CPU that they came to; rows change their order."""
     order = argsort_rows([switches.thread, switches.time, switches.is_out, switches.cpu])
     switches = take_rows_of(switches, order)
-    before = np.maximum(np.arange(len(order)) - 1, 0)
+    before = np.maximum(arange(len(order)) - 1, 0)
     ran = ~begins_run(switches.thread) & switches.is_out & ~switches.is_out[before]
     return replace(switches, cpu=np.where(ran & (switches.cpu < 0), switches.cpu[before], switches.cpu))
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I32, I64, U64
+from perf2x.base.columnar.arrays import I32, I64, U64, arange
 from perf2x.base.columnar.unique import unique
 from perf2x.emitters.encoding.protobuf_cells import Cells, numbers
 from perf2x.emitters.perfetto.message import COMMON_SEQUENCE, GOES_ON, interned_packet, packet_rows
@@ -48,7 +48,7 @@ def slice_packets(
     yield interned_packet(tables, sequence)
 
     def fields(rows: slice) -> list[Cells]:
-        row, end = np.divmod(np.arange(rows.start, rows.stop), 2)
+        row, end = np.divmod(arange(rows.start, rows.stop), 2)
         is_end = end > 0
         cells = [
             numbers(TrackEvent.CATEGORY_IIDS, np.ones_like(row), left_out=is_end),

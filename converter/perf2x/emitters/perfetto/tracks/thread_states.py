@@ -8,7 +8,20 @@ from collections.abc import Iterator
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I32, I64, U8, U64, AnyArray, Bools, begins_run, no_rows, of_next, take_rows_of
+from perf2x.base.columnar.arrays import (
+    I32,
+    I64,
+    U8,
+    U64,
+    AnyArray,
+    Bools,
+    arange,
+    begins_run,
+    flatnonzero,
+    no_rows,
+    of_next,
+    take_rows_of,
+)
 from perf2x.base.columnar.unique import argsort_rows
 from perf2x.emitters.perfetto.clocks import sequence_start
 from perf2x.emitters.perfetto.thread_ids import ThreadIds, thread_ids
@@ -81,7 +94,7 @@ def state_slice_packets(profile: Profile) -> Iterator[bytes]:
     if not len(rows):
         return
     number = np.zeros(max(_NAMES) + 1, np.int64)
-    number[list(_NAMES)] = np.arange(1, len(_NAMES) + 1)
+    number[list(_NAMES)] = arange(1, len(_NAMES) + 1)
     bounds, name = np.stack([switches.time[rows], ends], axis=1), number[switches.state[rows]]
     texts = list(_NAMES.values())
     yield sequence_start(profile.meta)
@@ -91,7 +104,7 @@ def state_slice_packets(profile: Profile) -> Iterator[bytes]:
 def _without_cpu(switches: Switches, ids: ThreadIds) -> Switches:
     """Return switches of known threads on unknown CPUs, by thread and time."""
     tid = ids.tid[switches.thread]
-    held = np.flatnonzero((switches.cpu < 0) & (tid > 0) & (tid != UNKNOWN_ID))
+    held = flatnonzero((switches.cpu < 0) & (tid > 0) & (tid != UNKNOWN_ID))
     return take_rows_of(switches, held[argsort_rows([switches.thread[held], switches.time[held]])])
 
 
@@ -104,7 +117,7 @@ def _slices(switches: Switches, end: np.uint64) -> tuple[I64, U64]:
         switches   10 in   20 out   30 out   40 in        slices   10…20 Running   20…40 Sleeping   40…end Running
     """
     is_first = begins_run(switches.thread)
-    rows = np.flatnonzero(is_first | begins_run(switches.is_out))
+    rows = flatnonzero(is_first | begins_run(switches.is_out))
     is_last = of_next(is_first[rows], True)
     ends = of_next(switches.time[rows], end)
     ends[is_last] = np.maximum(switches.time[rows[is_last]], end)

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I64, AnyArray, Bools, begins_run
+from perf2x.base.columnar.arrays import I64, AnyArray, Bools, begins_run, flatnonzero
 from perf2x.base.columnar.ragged import ranges
 from perf2x.base.columnar.unique import group_rows
 from perf2x.model.profile.profile import Profile
@@ -71,7 +71,7 @@ def _looked_up(profile: Profile, table: "pyarrow.Table") -> Bools:
 
 def _runs(place: AnyArray) -> tuple[I64, I64]:
     """First row and length of each run of equal places."""
-    first = np.flatnonzero(begins_run(place))
+    first = flatnonzero(begins_run(place))
     return first, np.diff(np.append(first, len(place)))
 
 

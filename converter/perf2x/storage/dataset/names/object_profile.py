@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import begins_run
+from perf2x.base.columnar.arrays import begins_run, flatnonzero, repeat
 from perf2x.base.columnar.interner import StringInterner
 from perf2x.model.printable_text import as_recorded
 from perf2x.model.profile.profile import Locations, Mappings, Profile
@@ -112,11 +112,11 @@ def distinct_symbols(parts: Sequence["pyarrow.Table"]) -> "pyarrow.Table":
     rows = rows.sort_by([(name, "ascending") for name in (*_KEY, "reason", "part", "depth")])
     columns = [texts(rows, name)[0].astype(np.int64) for name in ("object_id", "mode")]
     columns += [numbers(rows, name).astype(np.int64) for name in ("file_offset", "is_return", "variant")]
-    begins = np.flatnonzero(begins_run(*columns))
+    begins = flatnonzero(begins_run(*columns))
     part = numbers(rows, "part")
-    kept = part == np.repeat(part[begins], np.diff(np.append(begins, len(part))))
+    kept = part == repeat(part[begins], np.diff(np.append(begins, len(part))))
     has_reason = np.array([*texts(rows, "reason")[1], ""], np.bool_)[texts(rows, "reason")[0]]
-    kept &= has_reason == np.repeat(has_reason[begins], np.diff(np.append(begins, len(part))))
+    kept &= has_reason == repeat(has_reason[begins], np.diff(np.append(begins, len(part))))
     return rows.filter(arrow().array(kept)).drop_columns(["part"])
 
 

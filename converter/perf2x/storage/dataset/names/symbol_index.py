@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I64, AnyArray, begins_run
+from perf2x.base.columnar.arrays import I64, AnyArray, begins_run, flatnonzero, lexsort, repeat, searchsorted
 from perf2x.base.columnar.hashing import hash_columns
 from perf2x.base.columnar.ragged import ranges
 from perf2x.storage.dataset.parquet_files import numbers, texts
@@ -30,10 +30,10 @@ class SymbolIndex:
         self._columns = (code.astype(np.int64), offset, flags)
         depth, hashes = numbers(names, "depth"), hash_columns(*self._columns)
         is_named = np.array([*texts(names, "function")[1], ""], np.bool_)[texts(names, "function")[0]]
-        order = np.lexsort((~is_named, depth, hashes))
+        order = lexsort((~is_named, depth, hashes))
         self._order: I64 = order[begins_run(hashes[order], depth[order])]  # rows that stand twice are one
         ordered = hashes[self._order]
-        self._first = np.flatnonzero(begins_run(ordered))
+        self._first = flatnonzero(begins_run(ordered))
         self._count = np.diff(np.append(self._first, len(ordered)))
         self._hashes = ordered[self._first]
         self._names = names
@@ -50,18 +50,18 @@ class SymbolIndex:
         )
         wanted = columns[0] >= 0
         wanted[[] if without is None else without] = False
-        place = np.flatnonzero(wanted)
+        place = flatnonzero(wanted)
         run = self._runs_of(*(column[place] for column in columns))
         place, run = place[run >= 0], run[run >= 0]
         rows = self._order[ranges(self._first[run], self._count[run])]
-        return self._names.take(rows), np.repeat(place, self._count[run])
+        return self._names.take(rows), repeat(place, self._count[run])
 
     def _runs_of(self, *columns: I64) -> I64:
         """(n,) the run of names of each place, −1 for none."""
         if not len(self._hashes):
             return np.full(len(columns[0]), -1, np.int64)
         hashes = hash_columns(*columns)
-        run = np.minimum(np.searchsorted(self._hashes, hashes), len(self._hashes) - 1)
+        run = np.minimum(searchsorted(self._hashes, hashes), len(self._hashes) - 1)
         row = self._order[self._first[run]]
         same = self._hashes[run] == hashes
         for mine, theirs in zip(columns, self._columns, strict=True):

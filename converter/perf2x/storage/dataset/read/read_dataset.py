@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import begins_run
+from perf2x.base.columnar.arrays import begins_run, flatnonzero
 from perf2x.base.errors import FormatError
 from perf2x.model.printable_text import as_recorded
 from perf2x.storage.dataset.dataset_address import DatasetAddress
@@ -49,7 +49,7 @@ class SortedRows:
     def __init__(self, rows: "pyarrow.Table") -> None:
         self.rows = rows
         coded = rows["recording"].combine_chunks().dictionary_encode()
-        starts = np.flatnonzero(begins_run(coded.indices.to_numpy(zero_copy_only=False)))
+        starts = flatnonzero(begins_run(coded.indices.to_numpy(zero_copy_only=False)))
         idents = coded.take(starts).to_pylist()
         self._spans = dict(zip(idents, zip(starts, np.diff(np.append(starts, len(rows))), strict=True), strict=True))
 

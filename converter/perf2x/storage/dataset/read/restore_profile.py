@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I32, I64, U64, AnyArray
+from perf2x.base.columnar.arrays import I32, I64, U64, AnyArray, arange, argsort
 from perf2x.base.columnar.interner import StringInterner
 from perf2x.base.columnar.unique import group_rows
 from perf2x.base.errors import FormatError
@@ -50,7 +50,7 @@ def restore_profile(rows: RecordingRows, meta: Meta, *, with_cgroups: bool = Tru
     used = used_nodes(nodes, leaf)
     locations, functions, location = restore_locations(rows, nodes.place[used], mappings, strings)
     number = np.full(len(nodes.parent) + 1, -1, np.int64)
-    number[used] = np.arange(len(used))
+    number[used] = arange(len(used))
     stacks, place = build_stacks(number[nodes.parent[used]], location)
     stack = np.append(place, -1)[number[leaf]]
     samples = _samples(rows.samples, thread, stack, strings if with_cgroups else None)
@@ -102,7 +102,7 @@ def _ranked(table: "pyarrow.Table", name: str) -> tuple[I64, list[str]]:
 
 
 def _mappings(rows: RecordingRows, strings: StringInterner) -> Mappings:
-    order = np.argsort(numbers(rows.mappings, "mapping"), kind="stable")
+    order = argsort(numbers(rows.mappings, "mapping"))
     table = rows.mappings.take(order)
     names = {name: texts(table, name) for name in ("file", "build_id")}
     check_build_ids(names["build_id"][1], rows.source)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, U64, AnyArray
+from perf2x.base.columnar.arrays import I64, U64, AnyArray, arange, argsort, cumsum, flatnonzero, searchsorted
 from perf2x.base.columnar.interner import StringInterner
 from perf2x.base.columnar.unique import group_rows, rows_by, unique, unique_inverse
 from perf2x.base.errors import FormatError
@@ -58,10 +58,10 @@ def nodes_of(rows: RecordingRows) -> Nodes:
     """Read the nodes of a recording; FormatError when a number leads nowhere."""
     count = len(rows.nodes)
     parent, place = numbers(rows.nodes, "parent", -1).astype(np.int64), numbers(rows.nodes, "place").astype(np.int64)
-    order = np.arange(count)
+    order = arange(count)
     if (numbers(rows.nodes, "node") != order).any() or (parent >= order).any() or (parent < -1).any():
         raise FormatError(f"{rows.source}: damaged: a stack's caller is missing")
-    row = np.arange(len(rows.places))
+    row = arange(len(rows.places))
     if (numbers(rows.places, "place") != row).any() or (place < 0).any() or (place >= len(row)).any():
         raise FormatError(f"{rows.source}: damaged: a place is missing")
     return Nodes(parent, place)
@@ -94,7 +94,7 @@ def restore_locations(
         mapping=mapping[order].astype(np.int32),
         mode=mode[order],
         synthetic=root[order] > 0,
-        line_offsets=np.concatenate([[0], np.cumsum(root[order] > 0)]).astype(np.int64),
+        line_offsets=np.concatenate([[0], cumsum(root[order] > 0)]).astype(np.int64),
         line_function=line_function,
         line_number=np.zeros(len(line_function), np.int32),
     )
@@ -130,8 +130,8 @@ def _mapping_of(of_place: I64, variant: I64, offset: U64, objects: CodeObjects, 
     for key, rows in rows_by(np.where(of_place >= 0, of_place << 32 | variant, -1)):
         held = candidates.get(key, np.zeros(0, np.int64)) if key >= 0 else np.zeros(0, np.int64)
         if len(held):
-            held = held[np.argsort(objects.first[held], kind="stable")]
-            at = np.searchsorted(objects.first[held], offset[rows], "right") - 1
+            held = held[argsort(objects.first[held])]
+            at = searchsorted(objects.first[held], offset[rows], "right") - 1
             inside = (at >= 0) & (offset[rows] < objects.limit[held][at])
             found[rows[inside]] = held[at[inside]]
     return found
@@ -146,7 +146,7 @@ def used_nodes(nodes: Nodes, leaves: I64) -> I64:
         above = nodes.parent[rows]
         above = unique(above[above >= 0])
         rows = above[~used[above]]
-    return np.flatnonzero(used)
+    return flatnonzero(used)
 
 
 def build_stacks(parent: AnyArray, location: AnyArray) -> tuple[Stacks, I64]:

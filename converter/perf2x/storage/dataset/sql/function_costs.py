@@ -10,7 +10,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, Bools, begins_run
+from perf2x.base.columnar.arrays import (
+    I64,
+    Bools,
+    arange,
+    argsort,
+    begins_run,
+    cumsum,
+    flatnonzero,
+    lexsort,
+    repeat,
+    searchsorted,
+)
 from perf2x.base.columnar.ragged import offsets_of, ranges
 from perf2x.base.columnar.unique import rows_by
 from perf2x.base.errors import FormatError
@@ -96,16 +107,16 @@ def _costs(rows: Mapping[str, Columns], folder: object) -> Columns:
     nodes, frames, samples = (rows[name] for name in ("nodes", "frames", "samples"))
     base, parent = _bases(nodes["number"]), nodes["parent"]
     start = base[nodes["number"]]
-    is_damaged = (nodes["node"] != np.arange(len(start)) - start) | (parent >= nodes["node"]) | (parent < -1)
+    is_damaged = (nodes["node"] != arange(len(start)) - start) | (parent >= nodes["node"]) | (parent < -1)
     stack = samples["stack"] + base[samples["number"]] if len(samples["stack"]) else samples["stack"]
     if is_damaged.any() or (len(stack) and not (stack.min() >= 0 and stack.max() < len(start))):
         raise FormatError(f"{folder}: damaged: a stack is missing")
     tree = _in_order(np.where(parent < 0, -1, parent + start))
     node, name, is_leaf = _frames_of(nodes, frames)
     key = nodes["number"][node] * (int(name.max(initial=0)) + 1) + name
-    order = np.lexsort((tree.begin[node], key))
+    order = lexsort((tree.begin[node], key))
     node, key, is_leaf, name = node[order], key[order], is_leaf[order], name[order]
-    starts = np.flatnonzero(begins_run(key))
+    starts = flatnonzero(begins_run(key))
     is_first = _has_none_above(tree, node, key)
     found: list[Columns] = []
     for kind, chosen in rows_by(samples["kind"]):
@@ -132,11 +143,11 @@ def _in_order(parent: I64) -> _Tree:
     levels = [rows for _, rows in rows_by(depths(parent))]
     for rows in reversed(levels):
         np.add.at(size, parent[rows], size[rows])  # the last one serves -1
-    order = np.argsort(parent, kind="stable")
-    before = np.cumsum(size[order]) - size[order]
+    order = argsort(parent)
+    before = cumsum(size[order]) - size[order]
     is_first = begins_run(parent[order])
     beside = np.empty(len(parent), np.int64)
-    beside[order] = before - np.repeat(before[is_first], np.diff(np.append(np.flatnonzero(is_first), len(order))))
+    beside[order] = before - repeat(before[is_first], np.diff(np.append(flatnonzero(is_first), len(order))))
     for rows in levels:
         begin[rows] = begin[parent[rows]] + 1 + beside[rows]
     return _Tree(begin[:-1], begin[:-1] + size[:-1])
@@ -145,14 +156,14 @@ def _in_order(parent: I64) -> _Tree:
 def _frames_of(nodes: Columns, frames: Columns) -> tuple[I64, I64, Bools]:
     """(frames,) node, number of the function's name, and whether samples at the node are its own."""
     key, wanted = frames["number"] << 32 | frames["place"], nodes["number"] << 32 | nodes["place"]
-    first, last = (np.searchsorted(key, wanted, side) for side in ("left", "right"))
+    first, last = (searchsorted(key, wanted, side) for side in ("left", "right"))
     row = ranges(first, last - first)
-    return np.repeat(np.arange(len(wanted)), last - first), frames["name"][row], frames["depth"][row] == 0
+    return repeat(arange(len(wanted)), last - first), frames["name"][row], frames["depth"][row] == 0
 
 
 def _has_none_above(tree: _Tree, node: I64, key: I64) -> Bools:
     """(frames,) whether no frame of the same key, all of which stand together in pre-order, holds the frame."""
-    group = np.cumsum(begins_run(key)) * (len(tree.begin) + 2)
+    group = cumsum(begins_run(key)) * (len(tree.begin) + 2)
     reach = np.maximum.accumulate(tree.end[node] + group)
     before = np.append(-1, reach[:-1])[: len(node)] - group
     is_alone: Bools = before <= tree.begin[node]
@@ -163,4 +174,4 @@ def _running(place: I64, value: I64, count: int) -> I64:
     """(count + 1,) sums of the values in front of each place."""
     sums = np.zeros(count + 1, np.int64)
     np.add.at(sums, place + 1, value)
-    return np.cumsum(sums)
+    return cumsum(sums)

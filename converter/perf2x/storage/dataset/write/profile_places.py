@@ -17,7 +17,7 @@ import numpy as np
 from msgspec import Struct
 
 from perf2x.base.abi.uapi import CpuMode
-from perf2x.base.columnar.arrays import I32, I64, U64, AnyArray, Bools
+from perf2x.base.columnar.arrays import I32, I64, U64, AnyArray, Bools, flatnonzero
 from perf2x.model.printable_text import printable
 from perf2x.model.profile.profile import Locations, Mappings, Profile
 from perf2x.model.recording.build_ids import KERNEL
@@ -167,7 +167,7 @@ def profile_places(profile: Profile, recording: bytes) -> ProfilePlaces:
 def _with_twins(locations: Locations) -> tuple[I32, Bools]:
     """(places,) the location of each place, and whether it is a return address."""
     returns = locations.lookup != locations.address
-    twins = np.flatnonzero((locations.mode == CpuMode.KERNEL) & returns & ~locations.synthetic)
+    twins = flatnonzero((locations.mode == CpuMode.KERNEL) & returns & ~locations.synthetic)
     location = np.append(np.arange(len(locations), dtype=np.int32), twins.astype(np.int32))
     return location, np.append(returns, np.zeros(len(twins), np.bool_))
 
@@ -180,7 +180,7 @@ def _objects_of(profile: Profile, objects: CodeObjects, recording: bytes) -> tup
     row = np.array(known, np.int32)[locations.mapping]
     kernel = numbers.setdefault(unmapped_kernel(recording), len(numbers))
     row[(locations.mapping < 0) & (locations.mode == CpuMode.KERNEL)] = kernel
-    for location in np.flatnonzero(locations.synthetic).tolist():
+    for location in flatnonzero(locations.synthetic).tolist():
         row[location] = numbers.setdefault(made_up_object(made_up_name(profile, location)), len(numbers))
     return tuple(one.hex() for one in numbers), row
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from perf2x.base.abi.uapi import CpuMode
-from perf2x.base.columnar.arrays import I32, I64, U8, AnyArray, row_slices
+from perf2x.base.columnar.arrays import I32, I64, U8, AnyArray, arange, flatnonzero, repeat, row_slices
 from perf2x.base.columnar.ragged import Ragged, offsets_of, row_numbers
 from perf2x.base.columnar.unique import group_rows
 from perf2x.model.profile.profile import Profile
@@ -107,9 +107,9 @@ def _texts_of(profile: Profile) -> tuple[list[str], list[str], I32]:
     build_ids, files = (
         [*(strings[row] for row in column.tolist()), ""] for column in (mappings.build_id, mappings.filename)
     )
-    made_up = np.flatnonzero(locations.synthetic)
+    made_up = flatnonzero(locations.synthetic)
     kind = np.where(locations.mapping < 0, np.int32(len(mappings)), locations.mapping)
-    kind[made_up] = len(files) + np.arange(len(made_up))
+    kind[made_up] = len(files) + arange(len(made_up))
     names = [made_up_name(profile, row) for row in made_up.tolist()]
     return [*build_ids, *("" for _ in names)], [*files, *names], kind
 
@@ -125,7 +125,7 @@ def object_symbols(object_id: str, places: PlaceKeys, names: PlaceNames, reason:
     """Names of places of an object; a place without any has a row that says the reason."""
     owner, columns = _named_rows(names)
     place = names.place[owner]
-    unnamed = np.delete(np.arange(len(places.offset)), names.place)
+    unnamed = np.delete(arange(len(places.offset)), names.place)
     count = len(unnamed)
     zeros, nothing = np.zeros(count, np.int32), np.full(count, -1)
     without: dict[str, Any] = dict.fromkeys(("depth", "line", "start_line"), zeros)
@@ -153,10 +153,10 @@ def _key_columns(object_id: str, places: PlaceKeys, rows: AnyArray) -> dict[str,
 def _named_rows(names: PlaceNames) -> tuple[I64, dict[str, Any]]:
     """(rows,) the place of each row, by its place in ``names``, and the columns that lines and symbols share."""
     order = group_rows([names.place])[0] if len(names.place) else np.zeros(0, np.int64)
-    rows = Ragged(offsets_of(names.count), np.arange(len(names.line)))
+    rows = Ragged(offsets_of(names.count), arange(len(names.line)))
     taken = rows.take(order)
     owner, row = order[row_numbers(taken.lengths)], taken.values
-    depth = np.arange(len(row)) - np.repeat(taken.offsets[:-1], taken.lengths)
+    depth = arange(len(row)) - repeat(taken.offsets[:-1], taken.lengths)
     functions = list(zip(*names.functions, strict=True)) or [(), (), (), ()]
     function = names.function[row]
     start_line = np.array(functions[3], np.int32)

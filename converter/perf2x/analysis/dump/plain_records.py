@@ -1,4 +1,4 @@
-"""Formats records that become no table: their fields, by struct.
+"""Formats records without a decoder, the kernel's and perf's own: their fields, by struct.
 
 Source of truth: tools/lib/perf/include/perf/event.h and include/uapi/linux/perf_event.h.
 """
@@ -40,7 +40,7 @@ FIXED_FIELDS: dict[int, tuple[tuple[str, str], ...]] = {
 """Fixed fields of each record type in the order of the struct, with struct codes."""
 
 
-def user_record_text(kind: int, payload: bytes, session: SessionBuilder) -> str:
+def plain_record_text(kind: int, payload: bytes, session: SessionBuilder) -> str:
     """Return the rest of the record's line."""
     section = SectionReader(payload, session.order)
     try:

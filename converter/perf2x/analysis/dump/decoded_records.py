@@ -1,4 +1,4 @@
-"""Formats kernel records behind their names, worded as perf_event__fprintf_* in tools/perf/util/event.c."""
+"""Formats records that have a decoder, by its columns, worded as perf_event__fprintf_* in tools/perf/util/event.c."""
 
 from collections.abc import Callable, Mapping
 from typing import Any

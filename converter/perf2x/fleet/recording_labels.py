@@ -1,0 +1,144 @@
+"""Labels and dates of one recording: by its name, by files beside it, and by the control groups of its samples."""
+
+import csv
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from pathlib import Path, PurePath
+from urllib.parse import unquote
+
+from msgspec import DecodeError, json
+
+from perf2x.base.errors import FormatError, SettingError
+from perf2x.base.files.read_file import read_file
+from perf2x.fleet.input_names import local_copy
+
+Tags = Mapping[str, str]
+
+GROUPS = "cgroup"
+"""Source of the labels that only whoever reads a recording knows."""
+_VARIABLE = "env:"
+_MOST = 1 << 28
+_FIELD = re.compile(r"\{([A-Za-z_]\w*)\}|\*", re.ASCII)
+_IDS = {
+    "container": re.compile(r"(?<![0-9a-f])([0-9a-f]{64})(?![0-9a-f])"),
+    "pod": re.compile(r"pod([0-9a-f]{8}(?:[-_][0-9a-f]{4}){3}[-_][0-9a-f]{12})"),
+}
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def tags_of_variables(asked: Iterable[str]) -> Tags:
+    """Return the tags of variables, ``env:NAME`` with KEY=VALUE,…: workers on other machines have others.
+
+    SettingError for a source of tags that is none, FormatError for a table that cannot be read.
+    """
+    _table.cache_clear()  # it may have changed since the last time
+    found: dict[str, str] = {}
+    for text in asked:
+        if not text.startswith(_VARIABLE):
+            if text != GROUPS:
+                _reader(text)
+            continue
+        for pair in filter(None, os.environ.get(text.removeprefix(_VARIABLE), "").split(",")):
+            key, _, value = pair.strip().partition("=")
+            if not key or not value:
+                raise SettingError("", "tag_from", f" {text}: {pair!r} is not KEY=VALUE")
+            found[key] = unquote(value)
+    return found
+
+
+def tags_of(source: str, asked: Iterable[str]) -> tuple[Tags, bool]:
+    """Return the tags of a recording by its name, later sources first, and whether a source has none.
+
+    FormatError for a file beside it that is damaged.
+    """
+    found = [_reader(text)(source) for text in asked if text != GROUPS and not text.startswith(_VARIABLE)]
+    return {key: value for tags in found for key, value in tags.items()}, not all(found)
+
+
+def tags_of_groups(paths: Iterable[str]) -> Tags:
+    """Return the ids of ``container`` and ``pod`` by the paths of control groups; none where they are of several."""
+    groups, tags = [path for path in paths if path], {}
+    for key, pattern in _IDS.items():
+        one, *others = {match[1] if (match := pattern.search(path)) else "" for path in groups} or {""}
+        if one and not others:
+            tags[key] = one.replace("_", "-")
+    return tags
+
+
+def start_by_name(source: str, pattern: str) -> int | None:
+    """Return the time that a recording's file name tells, in nanoseconds since the epoch; None where it tells none.
+
+    ``pattern`` is of strptime, in UTC unless it has a zone.
+    """
+    try:
+        found = datetime.strptime(PurePath(source).name, pattern)
+    except ValueError:
+        return None
+    since = (found if found.tzinfo else found.replace(tzinfo=UTC)) - _EPOCH
+    return max(since // timedelta(microseconds=1), 0) * 1000 or None
+
+
+def check_name_pattern(pattern: str) -> None:
+    """SettingError for a pattern of names that tells no time."""
+    example = f"{datetime.now(UTC):{pattern}}"
+    if "%" not in pattern or start_by_name(example, pattern) is None:
+        raise SettingError(
+            "", "start_time", f" {pattern}: write file, or a file name with a time, as perf-%Y-%m-%dT%H%M.data"
+        )
+
+
+def _reader(text: str) -> Callable[[str], Tags]:
+    """The way from a recording's name to its tags; SettingError where a text names none."""
+    if "{" in text:
+        pattern = _pattern(text)
+        return lambda source: found.groupdict() if (found := pattern.search(source.replace(os.sep, "/"))) else {}
+    if text.endswith(".csv"):
+        table = _table(text)
+        return lambda source: table.get(source) or table.get(PurePath(source).name, {})
+    if text.startswith("."):
+        return lambda source: _beside(source + text)
+    raise SettingError("", "tag_from", f" {text}: write a path with {{names}}, FILE.csv, .json, env:NAME or cgroup")
+
+
+@lru_cache
+def _pattern(text: str) -> "re.Pattern[str]":
+    """The end of a path, or all of an absolute one, with names for its parts; ``*`` stands for part of a name."""
+    literal, *parts = _FIELD.split(text)
+    expression = re.escape(literal)
+    for name, after in zip(parts[::2], parts[1::2], strict=True):
+        expression += (f"(?P<{name}>[^/]+)" if name else "[^/]*") + re.escape(after)
+    try:
+        found = re.compile(f"{'^' if text.startswith('/') or '://' in text else '(?:^|/)'}{expression}$")
+    except re.error:
+        found = None
+    if found is None or not found.groups or {"{", "}"} & set("".join([literal, *parts[1::2]])):
+        raise SettingError("", "tag_from", f" {text}: write each name once in braces, of letters, digits and _")
+    return found
+
+
+@lru_cache
+def _table(name: str) -> Mapping[str, Tags]:
+    """Tags by the column ``recording`` of a table: the path of a recording, or its file name."""
+    try:
+        text = read_file(Path(name), _MOST).decode()
+        rows = list(csv.DictReader(text.splitlines(), restval=""))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise FormatError("", "tag_from", f" {name}: {getattr(error, 'strerror', None) or error}") from None
+    if rows and "recording" not in rows[0]:
+        raise FormatError("", "tag_from", f" {name}: its first line names no column recording")
+    return {row.pop("recording"): {key: value for key, value in row.items() if key and value} for row in rows}
+
+
+def _beside(name: str) -> Tags:
+    """Tags of a JSON object in the file of a name, if there is one."""
+    try:
+        with local_copy(name) as path:
+            found = json.decode(read_file(path, _MOST), type=dict[str, str | int | float | bool | None])
+    except FileNotFoundError:
+        return {}
+    except (DecodeError, UnicodeDecodeError) as error:
+        raise FormatError(f"{name}: {error}") from None
+    return {key: str(value) for key, value in found.items() if value is not None and value != ""}

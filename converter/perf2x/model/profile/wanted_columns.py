@@ -1,0 +1,73 @@
+"""Other events beside the one that a table is about, and ratios of two, by the names that users give them."""
+
+from collections.abc import Iterator, Sequence
+
+from msgspec import Struct
+
+from perf2x.base.errors import SettingError
+from perf2x.model.profile.profile import Profile, events_called, plain_names
+
+_RATIOS = {
+    "ipc": (("instructions",), ("cycles", "cpu-cycles"), 1),
+    "mpki": (("cache-misses", "LLC-load-misses"), ("instructions",), 1000),
+    "mispredicts": (("branch-misses",), ("branches", "branch-instructions"), 1),
+}
+_SECOND = 1_000_000_000
+"""Ratios to a clock are per second."""
+
+
+class WantedColumn(Struct, frozen=True):
+    """Costs of an event, or ratios of two."""
+
+    name: str
+    """As the user wrote it."""
+    events: tuple[int, ...]
+    """One event, or two whose ratio it is."""
+    factor: int = 1
+
+
+def wanted_columns(profile: Profile, names: Sequence[str]) -> list[WantedColumn]:
+    """Events (``all``: each but the default one), ratios by name, and ``A/B``; SettingError for what there is not."""
+    return [one for name in names for one in _wanted(profile, name)]
+
+
+def offered_columns(profile: Profile) -> list[WantedColumn]:
+    """Every event with samples, and the ratios with a name of which both have some."""
+    sampled = list(_sampled(profile))
+    known = {row for one in sampled for row in one.events}
+    found = (_called(profile, name) for name in _RATIOS)
+    return [*sampled, *(each[0] for each in found if len(each) == 1 and known.issuperset(each[0].events))]
+
+
+def _sampled(profile: Profile) -> Iterator[WantedColumn]:
+    known = plain_names(profile.events)
+    return (WantedColumn(known[row], (row,)) for row in sorted(set(profile.samples.event.tolist())))
+
+
+def _wanted(profile: Profile, name: str) -> list[WantedColumn]:
+    if name == "all":
+        return [one for one in _sampled(profile) if one.events != (profile.default_event,)]
+    found = _called(profile, name)
+    if len(found) != 1:
+        needs = " ({} by {})".format(*map(" or ".join, _RATIOS[name][:2])) if name in _RATIOS else ""
+        what = "could be several" if found else "is not in this recording"
+        listed = ", ".join(event.name for event in profile.events) or "none"
+        raise SettingError("", "columns", f" {name}{needs} {what}; it has {listed}")
+    return found
+
+
+def _called(profile: Profile, name: str) -> list[WantedColumn]:
+    """All that a name may mean."""
+    ways = [_RATIOS[name]] if name in _RATIOS else [
+        ((name[:at],), (name[at + 1 :],), 1) for at, sign in enumerate(name) if sign == "/"  # events may have their own
+    ]  # fmt: skip
+    return [WantedColumn(name, (row,)) for row in events_called(profile, name)] or [
+        WantedColumn(name, (part, whole), _SECOND if profile.events[whole].unit == "nanoseconds" else factor)
+        for parts, wholes, factor in ways
+        for part in _first(profile, parts)
+        for whole in _first(profile, wholes)
+    ]
+
+
+def _first(profile: Profile, names: Sequence[str]) -> list[int]:
+    return next(filter(None, (events_called(profile, name) for name in names)), [])

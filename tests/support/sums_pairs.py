@@ -1,0 +1,47 @@
+"""Every option of ``perf2x convert`` with every output format, on a dataset of sums in place of each recording.
+
+``python -m tests.support.sums_pairs`` prints the table.
+"""
+
+import sys
+from contextlib import chdir
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from perf2x.storage.dataset.parquet_options import FORMAT
+from tests.support.command import perf2x
+from tests.support.option_pairs import CODE, FORMATS, HARMLESS, ROOT, Place, pairs
+
+NONE = (*CODE, "perf-script", FORMAT)
+"""Formats that take no dataset."""
+TIMED = ("chrome", "firefox", "perfetto")
+SUMS = tuple(name for name in FORMATS if name not in (*NONE, *TIMED))
+_NAMED = "code that only its recording can name is named when it is added: tests/unit/fleet/test_ingest_one.py"
+
+
+class SumsPlace(Place):
+    """A folder with a dataset of each recording of the cases, as ``fleet ingest`` makes it."""
+
+    harmless = (*HARMLESS, (SUMS, ("--kallsyms", "--vmlinux", "--perf-map-dir"), _NAMED))
+
+    def inputs(self, on: str) -> tuple[str, ...]:
+        """The dataset of a case's recording, and the options of its names."""
+        source, *names = super().inputs(on)
+        if on == "dataset":
+            return (source, *names)
+        folder = self.folder / f"sums-{on}"
+        if not folder.exists():
+            assert perf2x("convert", source, *names, "-t", FORMAT, "-o", folder, "-q").code == 0
+        return (folder.name, *names)
+
+
+def main() -> None:
+    """Print the table."""
+    chosen = tuple(sys.argv[1:]) or SUMS
+    with TemporaryDirectory() as folder, chdir(folder):
+        for name, words, found in pairs(SumsPlace(Path(folder)), chosen):
+            print(f"{name:<11}{words.replace(str(ROOT), '.'):<50}{found}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

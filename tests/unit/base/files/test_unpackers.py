@@ -1,0 +1,49 @@
+"""A Python without xz or zstd says so, by the name of the file."""
+
+import gzip
+import lzma
+import sys
+from pathlib import Path
+
+import pytest
+
+from perf2x.base.errors import ObjectError
+from perf2x.base.files import unpackers
+from perf2x.binaries.elf.decompress import inflate_file
+from tests.forge.session import zstd
+from tests.support.command import perf2x, recording
+
+PACKED = {"xz": lzma.compress, "zstd": zstd().compress}
+
+
+@pytest.fixture(params=PACKED)
+def absent(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A kind of compression whose module is not there."""
+    monkeypatch.setitem(sys.modules, unpackers._NAMES[request.param], None)
+    return str(request.param)
+
+
+def test_a_compressed_recording_is_refused(absent: str, tmp_path: Path) -> None:
+    packed = tmp_path / "packed.data"
+    packed.write_bytes(PACKED[absent](Path(recording("calls")).read_bytes()))
+    ran = perf2x("info", packed)
+    said = f"{absent} data: this Python has no {unpackers._NAMES[absent]} to unpack them"
+    assert (ran.code, ran.err) == (1, f"perf2x: {packed}: {said}\n")
+
+
+def test_compressed_records_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, unpackers._NAMES["zstd"], None)
+    ran = perf2x("info", recording("zstd"))
+    assert ran.code == 1 and ran.err.startswith("perf2x: zstd data: this Python has no ") and ran.err.count("\n") == 1
+
+
+def test_an_object_goes_without(absent: str) -> None:
+    with pytest.raises(ObjectError, match=f"{absent} data: this Python has no "):
+        inflate_file(PACKED[absent](b"\x7fELF"))
+
+
+def test_other_damage_is_told_without_xz(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "lzma", None)
+    cut = tmp_path / "cut.data.gz"
+    cut.write_bytes(gzip.compress(Path(recording("calls")).read_bytes())[:-1000])
+    assert "The compressed file is cut or damaged" in perf2x("info", cut).out

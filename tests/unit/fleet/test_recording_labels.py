@@ -1,0 +1,120 @@
+"""Labels and dates of single recordings, by name, by files beside them, and by their control groups."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from perf2x.base.errors import FormatError, OptionError
+from perf2x.fleet.recording_labels import (
+    check_name_pattern,
+    start_by_name,
+    tags_of,
+    tags_of_groups,
+    tags_of_variables,
+)
+from tests.support.command import perf2x
+from tests.support.datasets import rows
+from tests.support.fleets import recording_of
+
+fsspec = pytest.importorskip("fsspec")
+
+POD = "0b1a6a3f_1234_4321_aaaa_0123456789ab"
+IN_POD = f"/kubepods.slice/kubepods-burstable-pod{POD}.slice/cri-containerd-{'ab' * 32}.scope"
+
+
+@pytest.mark.parametrize(
+    ("source", "pattern", "tags"),
+    [
+        ("/x/profiles/web/1.2/a.data", "profiles/{service}/{version}/{host}.data",
+         {"service": "web", "version": "1.2", "host": "a"}),
+        ("s3://b/web/20.1.data", "s3://b/{service}/*.data", {"service": "web"}),
+        ("/web.data", "{service}.data", {"service": "web"}),
+        ("/x/my-profiles/web/1/a.data", "profiles/{service}/{version}/{host}.data", {}),
+        ("/x/profiles/web/a/b/c.data", "profiles/{service}/*.data", {}),
+    ],
+)  # fmt: skip
+def test_parts_of_a_path(source: str, pattern: str, tags: dict[str, str]) -> None:
+    assert tags_of(source, [pattern]) == (tags, not tags)
+
+
+@pytest.mark.parametrize("text", ["{a}{a}", "{a-b}/x", "{", "a}/{b}", "x", ""])
+def test_a_source_that_is_none_is_refused(text: str) -> None:
+    with pytest.raises(OptionError, match="tag_from"):
+        tags_of_variables([text])
+
+
+def test_tables_and_files_beside(tmp_path: Path) -> None:
+    table, one = tmp_path / "all.csv", tmp_path / "a.data"
+    table.write_text(f"recording,service,zone\nb.data,db,\n{one},web,eu\n")
+    Path(f"{one}.json").write_text('{"service": "shop", "shard": 3, "gone": null}')
+    asked = [str(table), ".json"]
+    assert tags_of(str(one), asked) == ({"service": "shop", "zone": "eu", "shard": "3"}, False)
+    assert tags_of(str(one), asked[::-1]) == ({"service": "web", "zone": "eu", "shard": "3"}, False)
+    assert tags_of("/elsewhere/b.data", asked[:1]) == ({"service": "db"}, False)
+    assert tags_of("/elsewhere/b.data", asked) == ({"service": "db"}, True)
+    Path(f"{one}.json").write_text('{"service": ["a"]}')
+    with pytest.raises(FormatError, match=r"a\.data\.json: Expected"):
+        tags_of(str(one), asked)
+    table.write_text("service\nweb\n")
+    with pytest.raises(FormatError, match="names no column recording"):
+        tags_of_variables(asked)
+    with pytest.raises(FormatError, match="No such file"):
+        tags_of_variables([str(tmp_path / "none.csv")])
+
+
+def test_a_variable_is_that_of_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OTEL_RESOURCE_ATTRIBUTES", "service.name=web, zone=a%20b")
+    assert tags_of_variables(["env:OTEL_RESOURCE_ATTRIBUTES", "cgroup"]) == {"service.name": "web", "zone": "a b"}
+    assert tags_of("x", ["env:OTEL_RESOURCE_ATTRIBUTES", "cgroup"]) == ({}, False)
+    monkeypatch.setenv("WRONG", "a=1,b")
+    with pytest.raises(OptionError, match="'b' is not KEY=VALUE"):
+        tags_of_variables(["env:WRONG"])
+
+
+def test_control_groups_of_one_container() -> None:
+    ids = {"container": "ab" * 32, "pod": POD.replace("_", "-")}
+    assert tags_of_groups([IN_POD, ""]) == ids
+    assert tags_of_groups([IN_POD, IN_POD.replace("ab" * 32, "cd" * 32)]) == {"pod": ids["pod"]}
+    assert tags_of_groups([f"/docker/{'ab' * 32}"]) == {"container": ids["container"]}
+    assert tags_of_groups([IN_POD, "/system.slice"]) == tags_of_groups(["/", ""]) == tags_of_groups([]) == {}
+
+
+def test_dates_of_names() -> None:
+    second = 1795451134 * 10**9
+    assert start_by_name("/x/perf.data.2026112316253412", "perf.data.%Y%m%d%H%M%S%f") == second + 120_000_000
+    assert start_by_name("s3://x/2026-11-23T18:25:34+0200", "%Y-%m-%dT%H:%M:%S%z") == second
+    assert start_by_name("/x/perf.data", "perf-%Y.data") is start_by_name("1969", "%Y") is None
+    for wrong in ("perf.data", "%Q", "%"):
+        with pytest.raises(OptionError, match="start_time"):
+            check_name_pattern(wrong)
+
+
+def test_ingest_labels_each_recording(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    for number, name in enumerate(("web/1/a-20261123.data", "db/2/b-20261122.data", "other.data")):
+        (tmp_path / "in" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "in" / name).write_bytes(recording_of(number))
+    words = ("--tag", "service=none", "--tag-from", "in/{service}/{version}/*.data", "--workers", "1")
+    dated = ("--start-time", "?-%Y%m%d.data".replace("?", "a"))
+    ran = perf2x("fleet", "ingest", str(tmp_path / "in/**/*.data"), "-o", tmp_path / "ds", *words, *dated)
+    assert "the time of day is not known of 2 recordings: perf record -k mono records it, --start-time" in ran.said
+    assert "tags are missing of 1 recording (--tag-from)" in ran.said
+    found = {Path(row["source"]).name: row for row in rows(tmp_path / "ds", "recordings")}
+    assert {name: dict(row["tags"]) for name, row in found.items()} == {
+        "a-20261123.data": {"service": "web", "version": "1"},
+        "b-20261122.data": {"service": "db", "version": "2"},
+        "other.data": {"service": "none"},
+    }
+    assert found["a-20261123.data"]["start_ns"] == 1795392000 * 10**9
+
+
+def test_dates_of_files(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    file = tmp_path / "a.data"
+    file.write_bytes(recording_of(1, 40))
+    os.utime(file, ns=(0, 1795392000 * 10**9))
+    ran = perf2x("fleet", "ingest", file, "-o", tmp_path / "ds", "--start-time", "file", "--workers", "1")
+    assert (ran.code, "time of day" in ran.said) == (0, False)
+    (row,) = rows(tmp_path / "ds", "recordings")
+    assert row["start_ns"] == 1795392000 * 10**9 - row["duration_ns"] and row["duration_ns"] == 39
