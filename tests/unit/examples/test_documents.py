@@ -167,7 +167,7 @@ def test_the_reference_has_every_command() -> None:
     settings = run_path(str(ROOT / "docs" / "conf.py"))
     named = settings["command_names"](settings["_help"]())
     assert [name for name in named if name.startswith("fleet")] == [
-        f"fleet {name}" for name in ("ingest", "symbolize", "query", "compact", "gc")
+        f"fleet {name}" for name in ("ingest", "symbolize", "query", "compact", "gc", "convert-dataset")
     ]
     assert {"convert", "top", "diff", "man"} < set(named)
 
