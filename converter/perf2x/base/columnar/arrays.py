@@ -87,9 +87,11 @@ def as_intp(rows: npt.ArrayLike) -> npt.NDArray[np.intp]:
     return np.asarray(rows, np.intp)
 
 
-def take(values: npt.NDArray[Number], rows: AnyArray, mode: Literal["raise", "clip"] = "raise") -> npt.NDArray[Number]:
-    """Return the values of rows: numpy's take, of indices of any width."""
-    return values.take(as_intp(rows), mode=mode)
+def take(
+    values: npt.NDArray[Number], rows: AnyArray, mode: Literal["raise", "clip"] = "raise", axis: int | None = None
+) -> npt.NDArray[Number]:
+    """Return the values of rows, or of those along an axis: numpy's take, of indices of any width."""
+    return values.take(as_intp(rows), axis, mode=mode)
 
 
 def repeat(values: npt.ArrayLike, counts: npt.ArrayLike) -> AnyArray:

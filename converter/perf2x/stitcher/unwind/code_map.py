@@ -25,7 +25,6 @@ from perf2x.base.columnar.arrays import (
     Bools,
     arange,
     argsort,
-    as_intp,
     flatnonzero,
     searchsorted,
     take,
@@ -58,7 +57,7 @@ class PlaceRules:
 
     def held(self, image: I64, moment: I64, address: U64) -> tuple[I64, Bools]:
         """(n,) rules at addresses at some moments, and which are known; the others mean nothing."""
-        found = self._rows.take(as_intp(_slots(image, address)), axis=0, mode="clip")
+        found = take(self._rows, _slots(image, address), "clip", 0)
         is_held = found[:, 1] == address.view(np.int64)
         is_held &= found[:, 0] == image
         is_held &= found[:, 2] <= moment

@@ -151,7 +151,7 @@ class Lanes(Struct, frozen=True):
         rows of those whose caller is none; and which of these samples did not take it. If all do, these lanes are gone.
         """
         rule = as_intp(rule)
-        fields, of_rule = self.fields, rules.fields.take(rule, axis=1, mode="clip")
+        fields, of_rule = self.fields, take(rules.fields, rule, "clip", 1)
         cfa, good = self._canonical_frame_address(of_rule)
         good &= held
         offset, learned = cfa - fields[_BASE], of_rule[_LEARNED]
@@ -162,15 +162,15 @@ class Lanes(Struct, frozen=True):
         left = flatnonzero(~good)
         if len(left):
             which = good.nonzero()[0]
-            fields, places = fields.take(which, axis=1), places.take(which, axis=1)
-            cfa, rule, learned = cfa.take(which), rule.take(which), learned.take(which)
+            fields, places = take(fields, which, axis=1), take(places, which, axis=1)
+            cfa, rule, learned = take(cfa, which), take(rule, which), take(learned, which)
         places >>= _BYTES_OF_WORD
         places += fields[_FIRST]
-        value = self.batch.memory.words.take(as_intp(places.view(np.int64)), mode="clip")
+        value = take(self.batch.memory.words, places.view(np.int64), "clip")
         value[0] &= np.uint64(self.batch.architecture.address_mask)
         fields[_COUNTER_THERE] = fields[_COUNTER]
         visits = fields[:VISIT].copy()
-        np.copyto(fields[_COUNTER + 1 :], value[1:], where=rules.saved.take(rule, axis=1, mode="clip"))
+        np.copyto(fields[_COUNTER + 1 :], value[1:], where=take(rules.saved, rule, "clip", 1))
         fields[_COUNTER], fields[_STACK], fields[_CALLED] = value[0], cfa, 1
         fields[_KNOWN] |= learned
         going = Lanes(self.batch, self.registers, fields)
