@@ -67,10 +67,15 @@ EXAMPLES = {
         "perf2x dump perf.data --time 12.5,13 -v",
     ),
     "bundle": ("perf2x bundle perf.data", "perf2x bundle perf.data --symbols-only -o small.tar.gz"),
+    "web": ("perf2x web page/", "perf2x web page/ --pyodide pyodide/"),
     "fleet ingest": (
         "perf2x fleet ingest recordings/*.data -o profiles/",
         "perf2x fleet ingest 's3://bucket/*.data' -o profiles/ --tag service=web --partition service,date",
         "perf2x fleet ingest --list names.txt -o profiles/ --scheduler tcp://scheduler:8786",
+    ),
+    "fleet watch": (
+        "perf2x fleet watch /var/lib/perf -o profiles/ --tag-from '{service}/*.data'",
+        "perf2x fleet watch s3://bucket/recordings -o s3://bucket/profiles --once",
     ),
     "fleet symbolize": (
         "perf2x fleet symbolize profiles/",
