@@ -199,4 +199,5 @@ def _print(given: str, name: str, cost: Cost, perf: Cost | None, samples: int) -
 
 if __name__ == "__main__":
     os.environ.setdefault("PYTHONHASHSEED", "0")
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # users have byte code; compiling it doubles the time to start
     main()

@@ -41,6 +41,8 @@ def main(words: Sequence[str]) -> None:
     absent = ", ".join([*missing, *no_samply, *no_scripts]) or "nothing"
     machine = f"{os.cpu_count()} CPUs, {platform.system()} {platform.release()}, Python {platform.python_version()}"
     print(f"{machine}; {options.runs} rounds; not installed: {absent}", flush=True)
+    if hasattr(os, "getloadavg") and os.getloadavg()[0] > 1:
+        print("the machine is busy: wall times say little, CPU times some per cent too much", flush=True)
     with tempfile.TemporaryDirectory(dir=options.directory) as place:
         folder = Path(place)
         for given in _inputs(options, folder, bool(perfs)):

@@ -70,7 +70,8 @@ class Html:
         samples = profile.samples
         stack = samples.stack.astype(np.int64)
         tree, node = merge_stacks(rows, arange(len(frames)), np.zeros(len(stack), np.int64), stack)
-        node = node - 1  # row 0 is the root of all; the page knows it as -1
+        del rows, stack  # here and below: there is not room for many columns of all samples
+        node -= 1  # row 0 is the root of all; the page knows it as -1
         tracks, track = tracks_of(profile)
         strings: dict[str, int] = {}
         yield b"{" + field("title", self._title(profile)) + field("facts", facts(profile))
@@ -85,6 +86,7 @@ class Html:
         yield b'"rows":' + b"".join(row_table(profile, track, node, summed)) + b","
         if samples.time is None or len(samples) > self.max_moments:
             yield field("noMoments", _no_moments(profile, self.max_moments)) + b'"moments":null,'
+            del tree, node, summed
             if samples.time is not None:
                 yield b'"lanes":' + b"".join(lane_table(profile, track)) + b","
         else:
