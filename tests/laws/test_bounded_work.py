@@ -1,7 +1,9 @@
 """Memory and work follow the bytes of a file, whatever they say: a hostile file names an address with every word."""
 
+import gzip
 import math
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -59,6 +61,50 @@ def test_memory_follows_the_bytes(name: str, kernel: bool, tmp_path: Path) -> No
 def peak_of(path: Path, name: str) -> float:
     words = (sys.executable, "-m", "perf2x", "convert", path, "--to", name, "-o", path.with_suffix(".out"), "-q")
     return run([str(word) for word in words], path.with_suffix(".log")).memory * (1 << 20)
+
+
+MOST_OF_TEXT = 45
+"""Bytes of memory for each byte of a text: a letter may be a frame that makes a stack another one."""
+_LETTERS = "abcdefghijklmnop"
+TEXTS: dict[str, Callable[[str], str]] = {
+    "folded": lambda names: f"{';'.join(names)} 1\n",
+    "perf script": lambda names: (
+        "a 1 1.000000: 1 e: \n" + "".join(f"{ord(name):8x} {name} (o)\n" for name in names) + "\n"
+    ),
+    "DTrace": lambda names: f"\n{''.join(f'  o`{name}' + chr(10) for name in names)}  1\n",
+    "bpftrace": lambda names: f"@[\n{''.join(f'    {name}' + chr(10) for name in names)}]: 1\n",
+}
+"""Samples whose stacks no other sample has, by kind of text."""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no wait4")
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("kind", TEXTS)
+def test_memory_follows_the_bytes_of_a_text(kind: str, packed: bool, tmp_path: Path) -> None:
+    sizes, peaks = [], []
+    for count in (50_000, 100_000):
+        path = tmp_path / f"{count}.txt"
+        stacks = ("".join(_LETTERS[at >> 4 * digit & 15] for digit in range(5)) for at in range(count))
+        text = "".join(map(TEXTS[kind], stacks)).encode()
+        sizes.append(len(text))
+        path.write_bytes(gzip.compress(text, 1) if packed else text)
+        peaks.append(peak_of(path, "collapsed"))
+        assert path.with_suffix(".out").stat().st_size > count
+    assert peaks[1] - peaks[0] < STEPS * MOST_OF_TEXT * (sizes[1] - sizes[0]), (peaks, sizes)
+    assert peaks[1] < FLOOR + MOST_OF_TEXT * sizes[1], (peaks, sizes)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no wait4")
+def test_a_text_that_grows_when_unpacked_takes_its_size(tmp_path: Path) -> None:
+    """It is mapped once; equal lines are one row, however many."""
+    path = tmp_path / "bomb.txt"
+    text = b"main;work 1\n" * 20_000_000
+    path.write_bytes(gzip.compress(text))
+    assert path.stat().st_size < 1 << 20
+    assert peak_of(path, "collapsed") < FLOOR + len(text)
+    assert path.with_suffix(".out").read_text() == "main;work 20000000\n"
 
 
 def test_calls_do_not_follow_the_addresses(tmp_path: Path) -> None:
