@@ -129,9 +129,10 @@ def command(words: list[str]) -> int:
 
 def _ingest_one(recording: str, folder: str) -> int:
     """Add a recording to a dataset; a row with its error is the answer to a bad one."""
-    from perf2x.fleet.ingest import FAILED, Job, ingest_one
+    from perf2x.fleet.ingest import FAILED, Job
     from perf2x.pipeline.load_options import LoadOptions
     from perf2x.symbolizer.symbol_options import SymbolOptions
+    from tests.support.fleets import ingest_one
 
     job = Job(folder, LoadOptions(by_cgroup=True, symbols=SymbolOptions()), {}, (), "run")
     outcome = ingest_one(recording, job)

@@ -8,10 +8,10 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from perf2x.fleet.ingest import Job, ingest_one
+from perf2x.fleet.ingest import Job
 from perf2x.pipeline.load_options import LoadOptions
 from perf2x.symbolizer.symbol_options import SymbolOptions
-from tests.support.fleets import files_of
+from tests.support.fleets import files_of, ingest_one
 
 SCHEDULER = (
     "import asyncio, os, sys; from distributed import Scheduler\n"

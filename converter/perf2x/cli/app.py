@@ -36,6 +36,7 @@ COMMANDS = {
     "fleet query": "Run SQL on a dataset with DuckDB.",
     "fleet compact": "Merge small files of a dataset, and sum its old timelines.",
     "fleet gc": "Remove old recordings from a dataset, and what only they need.",
+    "fleet convert-dataset": "Write the recordings of a dataset of an earlier version into a new dataset.",
     "mcp": "Answer questions about recordings, by the Model Context Protocol on standard input and output.",
     "formats": "List the output formats, plugins included.",
     "man": "Print the manual page: perf2x man | man -l -.",
@@ -98,7 +99,7 @@ def command(name: str) -> TyperCommand:
     """Import one of COMMANDS and make its parameters."""
     from perf2x.cli.config import name_variables  # with msgspec, which perf2x --help does without
 
-    module = name.replace(" ", "_")
+    module = name.replace(" ", "_").replace("-", "_")
     function = getattr(import_module(f"perf2x.cli.commands.{module}"), module)
     alone = typer.Typer(add_completion=False)
     text = paragraphs(inspect.getdoc(function) or "")

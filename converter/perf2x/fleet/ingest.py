@@ -14,17 +14,25 @@ from msgspec.structs import replace
 
 from perf2x.base.columnar.unique import unique
 from perf2x.base.errors import FormatError
+from perf2x.fleet.batches import batches
 from perf2x.fleet.input_names import changed_ns, local_copy
 from perf2x.fleet.local_processes import Failed, Run
 from perf2x.fleet.recording_labels import GROUPS, start_by_name, tags_of, tags_of_groups
 from perf2x.pipeline.load_options import LoadOptions
 from perf2x.storage.dataset.content_ids import recording_id, text_id
 from perf2x.storage.dataset.dataset_folder import Storage, storage_at
-from perf2x.storage.dataset.dataset_schema import PARTITIONED, SUFFIX, TABLES
-from perf2x.storage.dataset.listed_files import State, states_of
+from perf2x.storage.dataset.dataset_schema import TABLES
+from perf2x.storage.dataset.listed_files import State, is_merged, states_of
 from perf2x.storage.dataset.parquet_files import read_stored
-from perf2x.storage.dataset.write.recording_to_store import StoredRecording, failed_recording
-from perf2x.storage.dataset.write.write_recording import recording_of, session_of, stored_recordings, write_recording
+from perf2x.storage.dataset.table_log import DataFile, TableLog
+from perf2x.storage.dataset.write.recording_to_store import PlaceNames, StoredRecording, failed_recording
+from perf2x.storage.dataset.write.write_recording import (
+    commit_files,
+    partition_of,
+    recording_of,
+    session_of,
+    write_files,
+)
 
 if TYPE_CHECKING:
     from perf2x.pipeline.datasets.ingest_recording import Ingested
@@ -62,43 +70,50 @@ class Outcome(Struct, frozen=True):
     untagged: bool = False
     """Some source of tags has none of it."""
     error: str = ""
+    written: tuple[tuple[str, DataFile], ...] = ()
+    """Tables, each with a new file that waits for its commit."""
+    old: tuple[str, ...] = ()
+    """Names of files of recordings that go with that commit."""
 
 
 def ingest_one(source: str, job: Job) -> Outcome:
-    """Add a recording to the dataset, or the row that says why it cannot be read.
+    """Write the files of a recording, or of the row that says why it cannot be read; whoever asked commits them.
 
     Nothing is done if its content is there, or more of it, or if it may still grow. What the dataset has of an
-    unfinished recording goes when more of it comes. OutputError when the dataset cannot be written.
+    unfinished recording goes when more of it comes. OutputError when a file cannot be written.
     """
     try:
         tags, untagged = tags_of(source, job.tag_from)
         job = replace(job, tags={**job.tags, **tags})
         with local_copy(source) as path:
-            recording = recording_id([path])
+            recording = recording_id([path]).hex()
             if _is_there(recording, job):
                 return Outcome(source, KNOWN)
-            _forget(recording, job)
             found = _read(source, path, job)
     except (FormatError, OSError) as error:
         text = f"{source}: {error.strerror or error}" if isinstance(error, OSError) else str(error)
         return note_failure(source, text, job)
     if found is None:
         return Outcome(source, LEFT)
-    is_last = _supersede(found.stored, job)
-    if is_last:
-        write_recording(job.folder, found.stored, found.names, job.partition)
-    _forget(_unread(source), job)
-    if not is_last:
-        return Outcome(source, KNOWN)
-    undated = not found.stored.profile.meta.wall_start_ns
-    return Outcome(source, ADDED, found.stored.samples, found.stored.unfinished, undated, untagged)
+    attempts = _files_of(_unread(source), job)
+    states = _superseded(found.stored, job)
+    if states is None:
+        return Outcome(source, KNOWN, old=attempts)
+    stored = found.stored
+    undated = not stored.profile.meta.wall_start_ns
+    written, old = _write(stored, found.names, job), (*attempts, *states, *_files_of(stored.recording, job))
+    return Outcome(source, ADDED, stored.samples, stored.unfinished, undated, untagged, written=written, old=old)
 
 
 def note_failure(source: str, error: str, job: Job) -> Outcome:
     """Write the row of a recording that cannot be read, by its name: it goes when the name can be read."""
     failed = failed_recording(_unread(source), source, error, job.tags)
-    write_recording(job.folder, failed, None, job.partition)
-    return Outcome(source, FAILED, error=error)
+    return Outcome(source, FAILED, error=error, written=_write(failed, None, job), old=_files_of(_unread(source), job))
+
+
+def _write(stored: StoredRecording, names: "PlaceNames | None", job: Job) -> tuple[tuple[str, DataFile], ...]:
+    partition = partition_of(_stored(job.folder, job.run)[1], job.partition, job.folder)
+    return tuple(write_files(storage_at(job.folder), stored, names, partition))
 
 
 def _unread(source: str) -> bytes:
@@ -106,62 +121,56 @@ def _unread(source: str) -> bytes:
     return text_id("unread", source)
 
 
-def _is_there(recording: bytes, job: Job) -> bool:
+def _is_there(recording: str, job: Job) -> bool:
     """Whether the dataset has the recording; one with an error is tried again, and stays in a file of its own."""
-    storage, row = storage_at(job.folder), _stored(job.folder, job.run).get(recording)
-    if row is not None and not storage.exists(row):  # put together with others since
-        _stored.cache_clear()
-        row = _stored(job.folder, job.run).get(recording)
-    return row is not None and (recording_of(row) is None or not has_error(storage, row))
+    row = _stored(job.folder, job.run)[0].get(recording)
+    return row is not None and (is_merged(row) or not has_error(storage_at(job.folder), row))
 
 
 def has_error(storage: Storage, row: str) -> bool:
     """Whether the file of a recording's row says that it could not be read, or is damaged itself."""
     try:
-        errors = read_stored(storage, row, "recordings")["error"]
+        errors = read_stored(storage, f"recordings/{row}", "recordings")["error"]
     except FormatError:  # not written by us, or damaged: it is written again
         return True
     return bool(errors.null_count < len(errors)) or not len(errors)
 
 
-def _forget(recording: bytes, job: Job) -> None:
-    """Remove the row of a failed attempt: a better one may lie in another folder."""
-    row = _stored(job.folder, job.run).get(recording)
-    if row is not None:
-        _remove(row, job)
+def _files_of(recording: bytes, job: Job) -> tuple[str, ...]:
+    """The file of an earlier attempt: a better one may lie in another folder. Not one that others share."""
+    row = _stored(job.folder, job.run)[0].get(recording.hex())
+    return () if row is None or is_merged(row) else (row,)
 
 
-def _remove(row: str, job: Job) -> None:
-    """Remove the files of a recording by that of its row, which goes first; not those that others share with it."""
-    storage, recording = storage_at(job.folder), recording_of(row)
-    if recording is None:
-        return
-    for table in reversed(TABLES):
-        below = row.removeprefix("recordings") if table in PARTITIONED else f"/{recording.hex()}{SUFFIX}"
-        storage.remove(f"{table}{below}")
-
-
-def _supersede(stored: StoredRecording, job: Job) -> bool:
-    """Remove earlier states of a recording, which are unfinished; False where a later one than this is there."""
-    storage = storage_at(job.folder)
-    mine = State(stored.recording, stored.session, stored.unfinished, stored.samples)
-    for row in filter(storage.exists, _unfinished(job.folder, job.run).get(stored.session, ())):
-        if any(mine.rank < other.rank for other in states_of(read_stored(storage, row, "recordings"))):
-            return False
-        _remove(row, job)
-    return True
+def _superseded(stored: StoredRecording, job: Job) -> tuple[str, ...] | None:
+    """Files of earlier states of a recording, which are unfinished; None where a later one than this is there."""
+    storage, found = storage_at(job.folder), []
+    session = stored.session.hex() if stored.session else None
+    mine = State(stored.recording.hex(), session, stored.unfinished, stored.samples)
+    for row in _unfinished(job.folder, job.run).get(session, ()):
+        if any(mine.rank < other.rank for other in states_of(read_stored(storage, f"recordings/{row}", "recordings"))):
+            return None
+        found.append(row)
+    return tuple(found)
 
 
 @lru_cache(maxsize=1)
-def _stored(folder: str, run: str) -> dict[bytes, str]:
-    return stored_recordings(storage_at(folder))
+def _stored(folder: str, run: str) -> tuple[dict[str, str], TableLog]:
+    """Ids of the recordings that a dataset has, each with its file in the table of recordings, and the log of that."""
+    storage, found = storage_at(folder), dict[str, str]()
+    log = storage.log("recordings")
+    for name in log.files:
+        own = recording_of(name)
+        for one in [own] if own else read_stored(storage, f"recordings/{name}", "recordings")["recording"].to_pylist():
+            found.setdefault(one, name)
+    return found, log
 
 
 @lru_cache(maxsize=1)
-def _unfinished(folder: str, run: str) -> dict[bytes | None, list[str]]:
+def _unfinished(folder: str, run: str) -> dict[str | None, list[str]]:
     """Rows of unfinished recordings by session."""
-    found: dict[bytes | None, list[str]] = {}
-    for row in _stored(folder, run).values():
+    found: dict[str | None, list[str]] = {}
+    for row in _stored(folder, run)[0].values():
         session = session_of(row)
         if session is not None:
             found.setdefault(session, []).append(row)
@@ -248,10 +257,32 @@ class Totals(Struct):
 def ingest(run: Run, sources: Sequence[str], job: Job, report: Callable[[Totals], None]) -> Totals:
     """Add the recordings to the dataset of ``job``; ``report`` is called whenever one is done.
 
-    OutputError when the dataset cannot be written, Perf2xError when the workers are gone.
+    OutputError when the dataset cannot be written, Perf2xError when the workers are gone; what was done is kept.
     """
     totals = Totals(len(sources))
-    for source, end in run(ingest_one, sources, job):
-        totals.add(note_failure(source, f"{source}: {end.reason}", job) if isinstance(end, Failed) else end)
-        report(totals)
+    partition_of(storage_at(job.folder).log("recordings"), job.partition, job.folder)
+
+    def write(ends: Sequence[Outcome]) -> None:
+        commit_outcomes(ends, job)
+
+    with batches(write) as finished:
+        for source, end in run(ingest_one, sources, job):
+            outcome = note_failure(source, f"{source}: {end.reason}", job) if isinstance(end, Failed) else end
+            finished(outcome)
+            totals.add(outcome)
+            report(totals)
     return totals
+
+
+def commit_outcomes(outcomes: Sequence[Outcome], job: Job) -> None:
+    """Make the files of tasks part of the dataset, and take what they supersede from it."""
+    written = {(table, file.name): file for one in outcomes for table, file in one.written}
+    gone, storage = {name for one in outcomes for name in one.old}, storage_at(job.folder)
+    partition = partition_of(storage.log("recordings"), job.partition, job.folder)
+    old = [
+        (table, file)
+        for table in (TABLES if gone else ())
+        for name, file in storage.log(table).files.items()
+        if name in gone and (table, name) not in written
+    ]
+    commit_files(storage.root, partition, [(table, file) for (table, _), file in written.items()], old)

@@ -17,9 +17,9 @@ import numpy as np
 from msgspec import Struct
 
 from perf2x.base.errors import OptionError
-from perf2x.storage.dataset.dataset_folder import fetched_folder
+from perf2x.storage.dataset.dataset_address import DatasetAddress, parse_address
+from perf2x.storage.dataset.dataset_folder import fetched
 from perf2x.storage.dataset.dataset_schema import arrow
-from perf2x.storage.dataset.listed_files import until_whole
 from perf2x.storage.dataset.sql.duckdb_engine import Limits, duckdb, engine, told_apart
 
 if TYPE_CHECKING:
@@ -67,16 +67,19 @@ def _rows_of(batch: "pyarrow.RecordBatch") -> Iterator[Row]:
 def answered(dataset: str | Path, sql: str, limits: Limits | None = None) -> Iterator[Answer]:
     """Run SQL on a dataset, a folder or an address, and give its answer.
 
-    Where files are put together meanwhile, it is run again until the first rows are there. FormatError when the dataset
-    is none or damaged, OptionError for SQL that is wrong or does not only read.
+    Tags behind a question mark choose recordings. FormatError when the dataset is none or damaged, OptionError for SQL
+    that is wrong or does not only read.
     """
-    with fetched_folder(str(dataset)) as folder, contextlib.ExitStack() as stack:
-        yield until_whole(lambda: stack.enter_context(_asked(folder, sql, limits)))
+    with fetched([str(dataset)]) as (name,):
+        address = parse_address(name)
+        with _asked(address, sql, limits) as answer:
+            yield answer
 
 
 @contextlib.contextmanager
-def _asked(folder: Path, sql: str, limits: Limits | None) -> Iterator[Answer]:
-    with engine(folder, sql, limits) as connection:
+def _asked(address: DatasetAddress, sql: str, limits: Limits | None) -> Iterator[Answer]:
+    folder = address.folder
+    with engine(folder, sql, limits, address.tags) as connection:
         check_reads(connection, sql)
         found = connection.sql(sql)
         reader = getattr(found, "to_arrow_reader", None) or found.fetch_arrow_reader  # its name before 1.4

@@ -3,20 +3,23 @@
 One task of symbolizing: the places of one object, wherever a worker runs. Returns a few words alone.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 from msgspec import Struct, field
 
-from perf2x.base.columnar.arrays import flatnonzero, sum_of
+from perf2x.base.columnar.arrays import flatnonzero
 from perf2x.base.columnar.ragged import ranges
+from perf2x.fleet.batches import batches
 from perf2x.fleet.local_processes import Failed, Run
 from perf2x.model.printable_text import base_name
 from perf2x.storage.dataset.dataset_folder import storage_at
-from perf2x.storage.dataset.names.object_profile import add_lines, object_profile, object_session
+from perf2x.storage.dataset.names.object_profile import object_profile, object_session, write_symbols
 from perf2x.storage.dataset.names.unnamed_places import CodeObject
+from perf2x.storage.dataset.table_log import DataFile, commit
 from perf2x.storage.dataset.write.recording_to_store import PlaceNames
+from perf2x.storage.dataset.write.table_rows import object_symbols
 from perf2x.symbolizer.symbol_options import SymbolOptions
 
 if TYPE_CHECKING:
@@ -41,12 +44,16 @@ class Named(Struct, frozen=True):
     named: int
     reason: str
     """The reason why places have none; "" if all have one."""
+    written: tuple[DataFile, ...] = ()
+    """The file of the object's names, which waits for its commit."""
+    old: tuple[DataFile, ...] = ()
+    """Those that it replaces."""
 
 
 def symbolize_one(code: CodeObject, job: NamingJob) -> Named:
-    """Name the places of an object; those that are found are added to the dataset.
+    """Name the places of an object, and write what is found, or why nothing is; whoever asked commits the file.
 
-    OutputError when the dataset cannot be written.
+    OutputError when it cannot be written.
     """
     from perf2x.base.files.unpack_limit import limit_unpacking
     from perf2x.model.diagnostics import Diagnostics
@@ -62,19 +69,19 @@ def symbolize_one(code: CodeObject, job: NamingJob) -> Named:
         (mapped,) = mapped_objects(profile, session)
         resolver = ObjectResolver(profile, context, [source(context) for source in load_symbol_sources()])
         found = resolver.resolve(mapped)
-    named = sum_of(found.count > 0)
-    if named:
-        add_lines(storage_at(job.folder), code.id, _place_names(code, found))
-    everything = named == len(code.offset)
-    return Named(base_name(mapped.key.name), len(code.offset), named, "" if everything else found.reason)
+    named, places = int((found.count > 0).sum()), len(code.places.offset)
+    reason = "" if named == places else found.reason or "no symbol"
+    rows = object_symbols(code.id, code.places, _place_names(found), reason)
+    new, old = write_symbols(storage_at(job.folder), rows)
+    return Named(base_name(mapped.key.name), places, named, reason, tuple(new), tuple(old))
 
 
-def _place_names(code: CodeObject, found: "ResolveResult") -> PlaceNames:
+def _place_names(found: "ResolveResult") -> PlaceNames:
     """Names of the places that have one."""
     rows = flatnonzero(found.count)
     lines = ranges(found.start[rows], found.count[rows])
     return PlaceNames(
-        place=code.place[rows],
+        place=rows.astype(np.int32),
         count=found.count[rows],
         is_exact=found.is_exact[rows],
         has_inlines=np.full(len(rows), found.has_inlines, np.bool_),
@@ -113,10 +120,17 @@ def symbolize(
     OutputError when the dataset cannot be written, Perf2xError when the workers are gone.
     """
     totals = NamingTotals(count)
-    for code, end in run(symbolize_one, objects, job):
-        if isinstance(end, Failed):
-            totals.failed += 1
-            end = Named(base_name(str(code.mappings[-1]["file"])), len(code.offset), 0, end.reason)
-        totals.add(end)
-        report(totals)
+
+    def add(ends: Sequence[Named]) -> None:
+        new, old = ([file for one in ends for file in getattr(one, name)] for name in ("written", "old"))
+        commit(storage_at(job.folder).root, "symbols", (), new, old)
+
+    with batches(add) as finished:
+        for code, end in run(symbolize_one, objects, job):
+            if isinstance(end, Failed):
+                totals.failed += 1
+                end = Named(base_name(str(code.mappings[-1]["file"])), len(code.places.offset), 0, end.reason)
+            finished(end)
+            totals.add(end)
+            report(totals)
     return totals

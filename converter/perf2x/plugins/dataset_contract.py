@@ -3,19 +3,18 @@
 docs/parquet.md describes the tables. Only tests import this module; it needs nothing but pytest and pyarrow.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from perf2x.base.columnar.arrays import Bools, sum_of
-from perf2x.storage.dataset.content_ids import IdIndex, columns_at, distinct_ids
+from perf2x.base.columnar.arrays import sum_of
 from perf2x.storage.dataset.dataset_address import DatasetAddress
-from perf2x.storage.dataset.dataset_folder import Storage, StoredFile, storage_at
-from perf2x.storage.dataset.dataset_schema import PARTITIONED, SORTED_BY, TABLES, arrow, schema_of
-from perf2x.storage.dataset.parquet_files import id_rows, is_known, read_table
+from perf2x.storage.dataset.dataset_folder import Storage, storage_at
+from perf2x.storage.dataset.dataset_schema import DATE, PARTITIONED, SORTED_BY, TABLES, arrow, schema_of
+from perf2x.storage.dataset.parquet_files import read_stored
 from perf2x.storage.dataset.read.read_dataset import Dataset
 from perf2x.storage.dataset.read.restore_profile import restore_meta, restore_profile
-from perf2x.storage.dataset.sql.table_views import needed_files
+from perf2x.storage.dataset.table_log import DataFile
 
 if TYPE_CHECKING:
     import pyarrow
@@ -30,7 +29,7 @@ class DatasetContract:
 
     def test_every_file_says_its_schema_and_has_its_columns(self) -> None:
         for table in TABLES:
-            for _, rows in self._files(table):  # read_table refuses what is no such file, and nulls where none may be
+            for _, rows in self._files(table):  # read_stored refuses what is no such file, and nulls where none may be
                 assert rows.schema.equals(schema_of(table))
 
     def test_rows_are_sorted(self) -> None:
@@ -39,44 +38,49 @@ class DatasetContract:
                 keys = list(zip(*(rows[name].to_pylist() for name in SORTED_BY[table]), strict=True))
                 assert keys == sorted(keys), file.name
 
+    def test_logs_tell_what_is_in_files(self) -> None:
+        for table in TABLES:
+            for file, rows in self._files(table):
+                keys = rows[SORTED_BY[table][0]].to_pylist()
+                assert file.rows == len(rows), file.name
+                assert not file.last or (file.first, file.last) == (min(keys), max(keys)), file.name
+
+    def test_tables_have_the_same_partitions_and_the_day_is_the_last(self) -> None:
+        found = {self._storage.log(table).partition for table in PARTITIONED if self._storage.log(table).files}
+        assert len(found) == 1
+        assert found.pop()[-1] == DATE
+
     def test_there_are_recordings_and_each_has_one_row(self) -> None:
         idents = self._all("recordings")["recording"].to_pylist()
         assert idents
         assert len(set(idents)) == len(idents)
 
-    def test_rows_of_a_recording_lie_in_files_of_one_name(self) -> None:
+    def test_rows_of_a_recording_lie_in_one_partition(self) -> None:
+        homes = self._homes("recordings")
         for table in PARTITIONED[:-1]:
-            for file, rows in self._files(table):
-                home = f"recordings/{file.name.partition('/')[2]}"
-                assert self._storage.exists(home), home
-                with self._storage.open(home) as opened:
-                    known = read_table(home, "recordings", file=opened)["recording"].to_pylist()
-                assert set(rows["recording"].to_pylist()) <= set(known), file.name
+            for ident, partition in self._homes(table).items():
+                assert partition == homes.get(ident), (table, ident)
 
-    def test_equal_ids_mean_the_same(self) -> None:
-        for table, name in (("nodes", "node_id"), ("places", "place_id")):
+    def test_numbers_of_a_recording_lead_to_its_rows(self) -> None:
+        counts = {table: self._counts(table) for table in ("nodes", "places")}
+        for table, number in (("nodes", "node"), ("places", "place")):
             rows = self._all(table)
-            texts = (rows[column].combine_chunks().dictionary_encode() for column in _MEANING[table])
-            distinct_ids(id_rows(rows, name), columns_at(*(text.indices.fill_null(-1).to_numpy() for text in texts)))
+            seen: dict[str, int] = {}
+            for ident, value in zip(rows["recording"].to_pylist(), rows[number].to_pylist(), strict=True):
+                assert value == seen.get(ident, 0), (table, ident)
+                seen[ident] = value + 1
+        for table, name, target in _NUMBERS:
+            rows = self._all(table)
+            for ident, value in zip(rows["recording"].to_pylist(), rows[name].to_pylist(), strict=True):
+                assert value is None or 0 <= value < counts[target].get(ident, 0), (table, name, ident)
 
-    def test_every_id_leads_somewhere(self) -> None:
-        samples, nodes, places = (self._all(table) for table in ("samples", "nodes", "places"))
-        assert _are_in(samples, "stack_id", nodes, "node_id").all()
-        assert _are_in(nodes, "parent_id", nodes, "node_id").all()
-        assert _are_in(nodes, "place_id", places, "place_id").all()
-        assert _are_in(self._all("lines"), "place_id", places, "place_id").all()
-
-    def test_rows_of_stacks_lie_in_files_of_their_recordings_or_of_none(self) -> None:
-        samples = self._all("samples")
-        for ident in set(samples["recording"].to_pylist()):
-            own = arrow().array([one == ident for one in samples["recording"].to_pylist()], arrow().bool_())
-            nodes, places = (self._of_recording(table, ident) for table in ("nodes", "places"))
-            assert _are_in(samples.filter(own), "stack_id", nodes, "node_id").all(), ident.hex()
-            assert _are_in(nodes, "parent_id", nodes, "node_id").all(), ident.hex()
-            assert _are_in(nodes, "place_id", places, "place_id").all(), ident.hex()
+    def test_callers_come_first(self) -> None:
+        nodes = self._all("nodes")
+        for node, parent in zip(nodes["node"].to_pylist(), nodes["parent"].to_pylist(), strict=True):
+            assert parent is None or parent < node
 
     def test_samples_count_what_was_recorded(self) -> None:
-        counts: dict[bytes, int] = {}
+        counts: dict[str, int] = {}
         samples = self._all("samples")
         for ident, number in zip(samples["recording"].to_pylist(), samples["count"].to_pylist(), strict=True):
             counts[ident] = counts.get(ident, 0) + number
@@ -102,28 +106,27 @@ class DatasetContract:
     def _storage(self) -> Storage:
         return storage_at(self.dataset())
 
-    def _files(self, table: str) -> "Iterator[tuple[StoredFile, pyarrow.Table]]":
-        for file in self._storage.files(table):
-            with self._storage.open(file.name) as opened:
-                yield file, read_table(file.name, table, file=opened)
+    def _files(self, table: str) -> "Iterator[tuple[DataFile, pyarrow.Table]]":
+        for name, file in sorted(self._storage.log(table).files.items()):
+            yield file, read_stored(self._storage, f"{table}/{name}", table)
 
-    def _all(self, table: str, names: Sequence[str] | None = None) -> Any:
-        parts = [rows for file, rows in self._files(table) if names is None or file.name in names]
+    def _all(self, table: str) -> Any:
+        parts = [rows for _, rows in self._files(table)]
         return arrow().concat_tables([schema_of(table).empty_table(), *parts]).combine_chunks()
 
-    def _of_recording(self, table: str, ident: bytes) -> Any:
-        """Rows that readers look for when they need those of one recording."""
-        return self._all(table, needed_files([file.name for file in self._storage.files(table)], [ident]))
+    def _homes(self, table: str) -> dict[str, dict[str, str | None]]:
+        """The partition of each recording."""
+        return {one: dict(file.parts) for file, rows in self._files(table) for one in rows["recording"].to_pylist()}
+
+    def _counts(self, table: str) -> dict[str, int]:
+        found: dict[str, int] = {}
+        for ident in self._all(table)["recording"].to_pylist():
+            found[ident] = found.get(ident, 0) + 1
+        return found
 
 
-_MEANING = {
-    "nodes": ("parent_id", "place_id"),
-    "places": ("object_id", "file_offset", "mode", "is_return", "variant", "recording"),
-}
-
-
-def _are_in(rows: "pyarrow.Table", name: str, others: "pyarrow.Table", other_name: str) -> Bools:
-    """(rows,) whether the id of a row is null, or among those of another table."""
-    known = id_rows(others, other_name)
-    found: Bools = IdIndex(known[distinct_ids(known)]).find(id_rows(rows, name)) >= 0
-    return found | ~is_known(rows, name)
+_NUMBERS = (
+    ("samples", "stack", "nodes"), ("nodes", "parent", "nodes"), ("nodes", "place", "places"),
+    ("lines", "place", "places"),
+)  # fmt: skip
+"""Columns of numbers, with the tables that they lead to."""

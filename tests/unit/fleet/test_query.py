@@ -14,6 +14,7 @@ from perf2x.fleet.query import check_reads
 from perf2x.fleet.upkeep.compact_files import compact
 from perf2x.storage.dataset.dataset_folder import storage_at
 from perf2x.storage.dataset.sql.duckdb_engine import Limits, engine, told_apart
+from perf2x.storage.dataset.table_log import read_log
 from tests.support.command import perf2x
 from tests.support.datasets import add_recording
 from tests.support.fleets import files_of, recording_of
@@ -160,17 +161,12 @@ def test_no_dataset_and_damage(dataset: Path, tmp_path: Path) -> None:
     assert (ran.code, ran.err) == (
         1, f"perf2x: {tmp_path}: not a dataset: it has no table of recordings (docs/parquet.md)\n",
     )  # fmt: skip
-    for table in ("recordings", "samples"):
-        (tmp_path / table).mkdir()
-        (tmp_path / table / "0.parquet").write_bytes(next((dataset / table).iterdir()).read_bytes())
-    broken = tmp_path / "samples" / "service=x"  # the first file alone is looked at before DuckDB reads
-    broken.mkdir()
-    (broken / "1.parquet").write_bytes(b"PAR1" + bytes(100))
-    ran = perf2x("fleet", "query", tmp_path, "FROM samples")
+    copy = Path(shutil.copytree(dataset, tmp_path / "copy"))
+    broken = copy / "samples" / max(read_log(copy / "samples").files)
+    broken.write_bytes(b"PAR1" + bytes(100))
+    ran = perf2x("fleet", "query", copy, "FROM samples")
     assert ran.code == 1
-    assert ran.err.startswith(f"perf2x: {broken / '1.parquet'}: damaged")
-    (tmp_path / "samples" / "0.parquet").write_bytes(b"PAR1" + bytes(100))
-    assert perf2x("fleet", "query", tmp_path, "FROM samples").code == 1
+    assert ran.err.startswith(f"perf2x: {broken}: damaged")
 
 
 def test_without_duckdb(dataset: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,19 +12,14 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from perf2x.pipeline.datasets.ingest_recording import ingest
 from perf2x.pipeline.load_options import LoadOptions
-from perf2x.storage.dataset.content_ids import as_rows
-from perf2x.storage.dataset.write.recording_to_store import PlaceNames
-from perf2x.storage.dataset.write.table_rows import lines_table
-from perf2x.storage.dataset.write.write_recording import write_table
 from tests import forge
 from tests.forge import kernel as k
 from tests.support.command import perf2x
-from tests.support.datasets import rows
+from tests.support.datasets import name_places, rows
 from tests.support.extremes import EVENT, SAMPLE, STAMP
 from tests.support.recordings import ROOT
 
@@ -71,18 +66,13 @@ def address(name: str) -> int:
     return start + 0x100 * row
 
 
-def name_places(data: Path) -> None:
+def name_functions(data: Path) -> None:
     """Name places as ``fleet symbolize`` does where there are debug files."""
     owner = {(file, address(name) - start): name for name, ((start, file), _) in FUNCTIONS.items()}
-    found = ((row["place_id"], row["file"], row["file_offset"] // 0x100 * 0x100) for row in rows(data, "places"))
-    named = sorted({ident: owner[file, at] for ident, file, at in found if (file, at) in owner}.items())
-    no = np.zeros(len(named), np.int32)
-    names = PlaceNames(
-        place=as_rows([ident for ident, _ in named]), count=no.astype(np.int64) + 1, is_exact=no > 0,
-        has_inlines=no > 0,
-        function=np.arange(len(named), dtype=np.int32), line=no, functions=[(name, name, "", 0) for _, name in named],
-    )  # fmt: skip
-    write_table(data / "lines" / "names.parquet", "lines", lines_table(names))
+    for row in rows(data, "places"):
+        name = owner.get((row["file"], row["file_offset"] // 0x100 * 0x100))
+        if name is not None:
+            name_places(data, [row], [(name, name, "", 0)])
 
 
 def made_fleet(folder: Path) -> Path:
@@ -94,7 +84,7 @@ def made_fleet(folder: Path) -> Path:
             file.write_bytes(whole[:-1] if (host, day) == ("db1", 1) else whole)  # its last header section is cut
             options = LoadOptions(tags=({"service": host.rstrip("123")},), start_time=YESTERDAY + day * DAY)
             ingest([str(file)], options, folder / "profiles")
-    name_places(folder / "profiles")
+    name_functions(folder / "profiles")
     (sql,) = COSTS.findall(PAGE.read_text(encoding="utf-8"))
     ran = perf2x("fleet", "query", folder / "profiles", sql, "-o", folder / "costs.parquet")
     assert ran.code == 0, ran.err
@@ -130,7 +120,7 @@ def in_polars(costs: Path, question: str) -> str:
 
 
 def tables(costs: Path) -> dict[str, str]:
-    return {"costs": str(costs), "recordings": str(costs.parent / "profiles" / "recordings" / "*.parquet")}
+    return {"costs": str(costs), "recordings": str(costs.parent / "profiles" / "recordings" / "**" / "*.parquet")}
 
 
 @pytest.fixture(scope="module")

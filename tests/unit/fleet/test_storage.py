@@ -6,21 +6,23 @@ import signal
 import stat
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from perf2x.base.errors import FormatError, OutputError
-from perf2x.fleet.ingest import Job, ingest_one
+from perf2x.fleet.ingest import Job
 from perf2x.fleet.upkeep.compact_files import compact
 from perf2x.fleet.upkeep.remove_recordings import collect
 from perf2x.pipeline.load_options import LoadOptions
 from perf2x.plugins.dataset_contract import DatasetContract
 from perf2x.storage.dataset.dataset_folder import storage_at
+from perf2x.storage.dataset.dataset_schema import TABLES
+from perf2x.storage.dataset.write.write_recording import write_table
 from tests.support.command import perf2x
-from tests.support.fleets import files_of, recording_of
+from tests.support.fleets import files_of, ingest_one, recording_of
 
 pytest.importorskip("pyarrow")
 fsspec = pytest.importorskip("fsspec")
@@ -45,10 +47,13 @@ def add(recordings: list[Path], data: str) -> list[str]:
 
 
 def objects(address: str) -> dict[str, bytes]:
-    """All objects below an address."""
-    system, root = fsspec.core.url_to_fs(address)
-    system.invalidate_cache()
-    return {name[len(root) + 1 :]: system.cat_file(name) for name in system.find(root)}
+    """All objects that the logs of a dataset in a store name."""
+    storage, found = storage_at(address), {}
+    for table in TABLES:
+        for name in storage.log(table).files:
+            with storage.open(f"{table}/{name}") as file:
+                found[f"{table}/{name}"] = file.read()
+    return found
 
 
 def check(recordings: list[Path], address: str, folder: Path) -> None:
@@ -66,27 +71,22 @@ def check(recordings: list[Path], address: str, folder: Path) -> None:
     assert objects(address) == files_of(folder) == {}
 
 
-def test_objects_in_memory_are_those_of_a_folder(recordings: list[Path], tmp_path: Path) -> None:
-    check(recordings, "memory://fleet/profiles", tmp_path / "profiles")
-
-
 def test_an_object_is_put_whole(tmp_path: Path) -> None:
     for data in ("memory://whole", f"file://{tmp_path}/a%20b"):
         storage = storage_at(data)
         with pytest.raises(KeyError), storage.new_file("nodes/x.parquet") as file:
             file.write(b"half")
             raise KeyError
-        assert not storage.exists("nodes/x.parquet")
+        assert storage.sizes("nodes") == {}
         with storage.new_file("nodes/x.parquet") as file:
             file.write(b"whole")
-            assert not storage.exists("nodes/x.parquet")
-        assert [(one.name, one.size) for one in storage.files("nodes")] == [("nodes/x.parquet", 5)]
-        storage.move("nodes/x.parquet", "places/y.parquet")
-        with storage.open("places/y.parquet") as opened:
+            assert storage.sizes("nodes") == {}
+        assert storage.sizes("nodes") == {"x.parquet": 5}
+        with storage.open("nodes/x.parquet") as opened:
             assert opened.read() == b"whole"
-        storage.remove("places/y.parquet")
-        storage.remove("places/y.parquet")
-        assert not storage.files("places")
+        storage.remove("nodes/x.parquet")
+        storage.remove("nodes/x.parquet")
+        assert not storage.sizes("nodes")
     assert (tmp_path / "a b").is_dir()
 
 
@@ -198,12 +198,13 @@ class TestOurDatasets(DatasetContract):
         return self.folder
 
 
-def broken(written: Path, folder: Path) -> DatasetContract:
-    """A dataset whose samples lie where no recording does."""
+def broken(written: Path, folder: Path, table: str, edit: Callable[[Any], Any]) -> DatasetContract:
+    """A dataset with other rows in the last file of a table."""
+    from pyarrow import parquet
+
     shutil.copytree(written, folder)
-    for file in (folder / "samples").rglob("*.parquet"):
-        file.rename(file.with_name("elsewhere.parquet"))
-        break
+    path = folder / table / max(storage_at(folder).log(table).files)
+    write_table(path, table, edit(parquet.ParquetFile(path).read()))
 
     class Broken(DatasetContract):
         def dataset(self) -> Path:
@@ -213,9 +214,13 @@ def broken(written: Path, folder: Path) -> DatasetContract:
 
 
 def test_the_contract_refuses_what_readers_would_miss(written: Path, tmp_path: Path) -> None:
-    contract = broken(written, tmp_path / "profiles")
-    with pytest.raises(AssertionError, match="elsewhere"):
-        contract.test_rows_of_a_recording_lie_in_files_of_one_name()
-    shutil.rmtree(tmp_path / "profiles" / "places")
+    for table, test in (
+        ("nodes", "numbers_of_a_recording_lead_to_its_rows"),
+        ("samples", "logs_tell_what_is_in_files"),
+    ):
+        contract = broken(written, tmp_path / table, table, lambda rows: rows.slice(0, len(rows) - 1))
+        with pytest.raises(AssertionError):
+            getattr(contract, f"test_{test}")()
+    contract = broken(written, tmp_path / "turned", "nodes", lambda rows: rows.take(list(range(len(rows)))[::-1]))
     with pytest.raises(AssertionError):
-        contract.test_every_id_leads_somewhere()
+        contract.test_rows_are_sorted()

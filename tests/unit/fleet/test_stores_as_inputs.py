@@ -1,18 +1,20 @@
 """Datasets of object stores are inputs of every command that reads one, with the answers of a folder."""
 
+import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from perf2x.base.errors import FormatError
 from perf2x.pipeline.load import load
 from perf2x.pipeline.load_options import LoadOptions
-from perf2x.storage.dataset.dataset_folder import fetched, fetched_folder, storage_at
+from perf2x.storage.dataset.dataset_folder import fetched, storage_at
+from perf2x.storage.dataset.table_log import read_log
 from tests.support import outputs
 from tests.support.command import perf2x
 from tests.support.datasets import add_recording
-from tests.support.fleets import files_of, recording_of
+from tests.support.fleets import recording_of
 from tests.support.recordings import CORPUS
 
 pytest.importorskip("pyarrow")
@@ -39,9 +41,10 @@ def store(folder: Path) -> Iterator[str]:
 
 
 def put(folder: Path, address: str) -> None:
-    for name, data in files_of(folder).items():
-        with storage_at(address).new_file(name) as file:
-            file.write(data)
+    for path in folder.rglob("*"):
+        if path.is_file():
+            with storage_at(address).new_file(path.relative_to(folder).as_posix()) as file:
+                file.write(path.read_bytes())
 
 
 def pprof(name: str) -> bytes:
@@ -55,7 +58,8 @@ def test_conversions_are_those_of_a_folder(folder: Path, store: str) -> None:
         assert names[2:] == ["a.data", str(folder)]
         copy = Path(names[0].partition("?")[0])
         assert names[:2] == [f"{copy}?x=1", f"{copy}?x=2"]
-        assert {name: data for name, data in files_of(copy).items() if name != "lock"} == files_of(folder)
+        assert not list(copy.rglob("*.parquet"))  # they come when they are asked for
+        assert read_log(copy / "samples") == read_log(folder / "samples")
     assert not copy.exists()
 
 
@@ -68,36 +72,58 @@ def test_commands_take_addresses(folder: Path, store: str) -> None:
         assert (there.code, there.out) == (0, here.out)
 
 
-def test_names_go_to_the_store(folder: Path, store: str, tmp_path: Path) -> None:
-    pytest.importorskip("duckdb")
-    words = ["--symfs", CORPUS / "common" / "symfs"]
-    copy = tmp_path / "copy"
-    with fetched_folder(store) as fetched_copy:
-        for name, data in files_of(fetched_copy).items():
-            (copy / name).parent.mkdir(parents=True, exist_ok=True)
-            (copy / name).write_bytes(data)
-    for dataset in (copy, store):
-        assert perf2x("fleet", "symbolize", dataset, *words, env={"XDG_CACHE_HOME": str(tmp_path)}).code == 0
-    with fetched_folder(store) as fetched_copy:
-        assert files_of(fetched_copy).keys() > files_of(folder).keys()
-        assert {**files_of(fetched_copy), "lock": b""} == {**files_of(copy), "lock": b""}
+def test_only_files_of_chosen_partitions_are_fetched(store: str) -> None:
+    """Nothing of the other service, whose rows lie in other folders; of recordings only what tells them apart."""
+    for command in (("top",), ("fleet", "query")):
+        asked = [NAMED] if command[0] == "fleet" else []
+        with fetched([f"{store}?service=calls"]) as (name,):
+            assert perf2x(*command, name, *asked).code == 0
+            read = {path.parent.parent.name for path in Path(name.partition("?")[0]).rglob("*.parquet")}
+        assert read == {"service=calls"}
 
 
 def test_errors_name_the_address(folder: Path, store: str) -> None:
     assert perf2x("top", "memory://stores-as-inputs/none").err == (
         "perf2x: memory://stores-as-inputs/none: not a dataset; perf2x fleet ingest reads recordings at addresses\n"
     )
-    (row, *_) = storage_at(store).files("samples")
-    with storage_at(store).new_file(row.name) as file:
+    row = f"samples/{min(read_log(folder / 'samples').files)}"
+    with storage_at(store).new_file(row) as file:
         file.write(b"PAR1 damaged PAR1")
     ran = perf2x("convert", store, "--to", "pprof", "-o", "-")
     assert ran.code == 1
-    assert ran.err.startswith(f"perf2x: {store}/{row.name}: damaged")
+    assert ran.err.startswith(f"perf2x: {store}/{row}: damaged")
 
 
-def test_names_that_lead_elsewhere_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    system = fsspec.filesystem("memory")
-    monkeypatch.setattr(type(system), "exists", lambda *_: True)
-    monkeypatch.setattr(type(system), "find", lambda *_, **__: {"/elsewhere/recordings/../../x.parquet": {"size": 1}})
-    with pytest.raises(FormatError, match="leads out of the dataset"), fetched_folder("memory://elsewhere"):
-        pass
+@pytest.mark.parametrize(
+    "name",
+    ["../../x.parquet", "/etc/x.parquet", "s3://other/x.parquet", "a/%2E%2E/x.parquet", "x\\y.parquet", "passwd"],
+)
+def test_logs_that_lead_elsewhere_are_refused(folder: Path, tmp_path: Path, name: str) -> None:
+    copy = Path(shutil.copytree(folder, tmp_path / "copy"))
+    log = copy / "samples" / "_delta_log"
+    (log / f"{len(list(log.iterdir())):020}.json").write_text(json.dumps({"add": {"path": name, "size": 9}}))
+    for words in (("top", copy), ("fleet", "query", copy, "FROM samples"), ("fleet", "compact", copy)):
+        ran = perf2x(*words)
+        assert (ran.code, ran.err.count("\n")) == (1, 1)
+        assert f"{log}: damaged: it names what is no file of this table" in ran.err
+
+
+@pytest.mark.parametrize("text", ["{", '{"add": 7}', '{"add": {"path": "a.parquet", "size": -1}}', "[" * 10**5, "\xff"])
+def test_logs_that_cannot_be_read(folder: Path, tmp_path: Path, text: str) -> None:
+    copy = Path(shutil.copytree(folder, tmp_path / "copy"))
+    log = copy / "samples" / "_delta_log"
+    (log / f"{len(list(log.iterdir())):020}.json").write_text(text, encoding="latin-1")
+    ran = perf2x("top", copy)
+    assert (ran.code, ran.err.count("\n"), "damaged" in ran.err) == (1, 1, True)
+
+
+def test_tables_of_later_protocols_and_gaps(folder: Path, tmp_path: Path) -> None:
+    copy = Path(shutil.copytree(folder, tmp_path / "copy"))
+    log = copy / "samples" / "_delta_log"
+    (log / f"{9:020}.json").write_text('{"protocol": {"minReaderVersion": 3, "minWriterVersion": 7}}')
+    assert "this commit is missing" in perf2x("top", copy).err
+    for version in range(len(list(log.iterdir())) - 1, 9):
+        (log / f"{version:020}.json").write_text("")
+    assert (
+        perf2x("top", copy).err == f"perf2x: {copy / 'samples'}: a Delta table of version 3; perf2x reads version 1\n"
+    )

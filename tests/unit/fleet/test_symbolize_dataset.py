@@ -4,15 +4,19 @@ import dataclasses
 import lzma
 import shutil
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from msgspec.structs import replace
 
+from perf2x.base.abi.uapi import CpuMode
 from perf2x.cli.fleet_progress import progress_line
 from perf2x.fleet import local_processes
-from perf2x.fleet.symbolize_dataset import Named, NamingJob, NamingTotals, symbolize_one
+from perf2x.fleet.local_processes import one_by_one
+from perf2x.fleet.symbolize_dataset import Named, NamingJob, NamingTotals, symbolize, symbolize_one
 from perf2x.fleet.upkeep.compact_files import compact
 from perf2x.pipeline.load import load
 from perf2x.pipeline.load_options import LoadOptions
@@ -20,15 +24,17 @@ from perf2x.storage.dataset.dataset_folder import storage_at
 from perf2x.storage.dataset.names.object_profile import object_profile
 from perf2x.storage.dataset.names.unnamed_places import ASKED, CodeObject, unnamed_objects
 from perf2x.storage.dataset.sql.duckdb_engine import engine
+from perf2x.storage.dataset.table_log import read_log
 from perf2x.storage.dataset.write.profile_places import profile_places
+from perf2x.storage.dataset.write.table_rows import MODES
 from perf2x.symbolizer.symbol_options import SymbolOptions
 from tests import forge
 from tests.forge import kernel as k
 from tests.support import outputs
 from tests.support.command import perf2x
-from tests.support.datasets import add_recording, rows
+from tests.support.datasets import KEY, add_recording, rows
 from tests.support.extremes import SAMPLE, STAMP
-from tests.support.fleets import ONE, files_of
+from tests.support.fleets import ONE, files_of, recording_of
 from tests.support.recordings import CORPUS
 from tests.support.tiny_elf import TinySection, TinySymbol, symbol_sections, tiny_elf
 
@@ -64,14 +70,23 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def unnamed(folder: Path) -> list[CodeObject]:
     with engine(folder, ASKED) as connection:
-        unnamed = unnamed_objects(connection, folder)
+        unnamed = unnamed_objects(connection)
         found = list(unnamed.each)
-    assert (unnamed.objects, unnamed.places) == (len(found), sum(len(one.place) for one in found))
+    assert (unnamed.objects, unnamed.places) == (len(found), sum(len(one.places.offset) for one in found))
     return found
 
 
-def name_all(folder: Path, symbols: SymbolOptions) -> list[Named]:
-    return [symbolize_one(code, NamingJob(str(folder), symbols)) for code in unnamed(folder)]
+def name_all(folder: Path, symbols: SymbolOptions, objects: list[CodeObject] | None = None) -> list[Named]:
+    objects = unnamed(folder) if objects is None else objects
+    ends: list[Named] = []
+
+    def run(task: Any, items: Any, job: Any) -> Iterator[tuple[Any, Any]]:
+        for item, end in one_by_one(task, items, job):
+            ends.append(end)
+            yield item, end
+
+    symbolize(run, iter(objects), NamingJob(str(folder), symbols), lambda _: None, len(objects))
+    return ends
 
 
 def copied(place: Path, to: Path) -> Path:
@@ -101,21 +116,41 @@ def test_a_named_dataset_converts_as_its_recordings_do_with_symbols(place: Path,
 
 def test_each_place_is_asked_for_once(place: Path, named: Path) -> None:
     objects = unnamed(place / "profiles")
-    asked = [one.tobytes() for code in objects for one in code.place]
-    stored = {row["place_id"] for row in rows(place / "profiles", "places") if row["recording"] is None and row["file"]}
+    asked = [(code.id, *key) for code in objects for key in keys_of(code)]
+    stored = {
+        (row["object_id"], *(row[name] for name in KEY)) for row in rows(place / "profiles", "places")
+        if not row["is_local"] and row["file"]
+    }  # fmt: skip
     assert len(asked) == len(set(asked))
     assert set(asked) <= stored
     assert [code.id for code in objects] == sorted(code.id for code in objects)
-    assert {path.name for path in (named / "lines").iterdir()} <= {
-        f"object-{code.id.hex()}.parquet" for code in objects
-    }
+    assert {name[:39] for name in read_log(named / "symbols").files} == {f"object-{code.id}" for code in objects}
+
+
+def keys_of(code: CodeObject) -> Iterator[tuple[object, ...]]:
+    places = code.places
+    offset, mode = places.offset.view(np.int64).tolist(), [MODES[CpuMode(one)] for one in places.mode.tolist()]
+    return zip(offset, mode, places.is_return.tolist(), places.variant.tolist(), strict=True)
 
 
 def test_places_lie_where_a_recording_had_them(place: Path) -> None:
-    """Their ids, in which address, mode and return are hashed, come out again."""
     for code in unnamed(place / "profiles"):
-        found = profile_places(object_profile(code), code.mappings[0]["recording"])
-        assert np.array_equal(found.id[: len(code.place)], code.place)
+        found = profile_places(object_profile(code), bytes.fromhex(code.mappings[0]["recording"]))
+        own = slice(0, len(code.places.offset))
+        assert {found.object_ids[one] for one in found.object(own)} == {code.id}
+        assert np.array_equal(found.offset(own), code.places.offset)
+
+
+def test_what_has_no_name_is_remembered_with_the_reason(place: Path, named: Path) -> None:
+    """Readers do not look it up again; whoever symbolizes does."""
+    lacking = {
+        (row["object_id"], row["file_offset"], row["is_return"]) for row in rows(named, "symbols") if row["reason"]
+    }
+    assert {code.id for code in unnamed(named)} == {one[0] for one in lacking}
+    assert {row["reason"] for row in rows(named, "symbols")} > {""}
+    ran = perf2x("top", named, env={"XDG_CACHE_HOME": str(place / "none")})
+    assert ran.code == 0
+    assert not (place / "none" / "perf2x").exists()
 
 
 def test_later_runs_fill_in_and_order_makes_no_difference(place: Path, named: Path, tmp_path: Path) -> None:
@@ -132,18 +167,17 @@ def test_later_runs_fill_in_and_order_makes_no_difference(place: Path, named: Pa
     before = files_of(folder)
     assert not any(one.named for one in name_all(folder, options(place, some)))
     assert files_of(folder) == before
-    for code in reversed(unnamed(folder)):
-        symbolize_one(code, NamingJob(str(folder), options(place, CORPUS / "common" / "symfs")))
+    name_all(folder, options(place, CORPUS / "common" / "symfs"), unnamed(folder)[::-1])
     assert files_of(folder) == files_of(named)
 
 
 def test_a_task_that_runs_twice_doubles_nothing(place: Path, named: Path, tmp_path: Path) -> None:
     """As when its worker was killed behind the write."""
-    folder, job = copied(place, tmp_path), NamingJob("", options(place, CORPUS / "common" / "symfs"))
-    job = NamingJob(str(folder), job.symbols)
-    for code in unnamed(folder):
-        for _ in range(2):
-            symbolize_one(code, job)
+    folder, symbols = copied(place, tmp_path), options(place, CORPUS / "common" / "symfs")
+    objects = unnamed(folder)
+    for code in objects:
+        symbolize_one(code, NamingJob(str(folder), symbols))
+    name_all(folder, symbols, [code for code in objects for _ in range(2)])
     assert files_of(folder) == files_of(named)
 
 
@@ -159,9 +193,9 @@ def test_half_of_an_object_joins_the_other_half(place: Path, named: Path, tmp_pa
 def test_what_means_nothing_elsewhere_is_left(tmp_path: Path) -> None:
     case = CORPUS / "perf_map" / "perf.data"
     add_recording(tmp_path / "profiles", case)
-    left = {row["place_id"] for row in rows(tmp_path / "profiles", "places") if row["recording"] is not None}
+    left = {row["object_id"] for row in rows(tmp_path / "profiles", "places") if row["is_local"]}
     assert left
-    assert not left & {one.tobytes() for code in unnamed(tmp_path / "profiles") for one in code.place}
+    assert not left & {code.id for code in unnamed(tmp_path / "profiles")}
 
 
 def test_totals(place: Path) -> None:
@@ -173,9 +207,10 @@ def test_totals(place: Path) -> None:
 
 
 def test_nothing_to_name_needs_no_worker(place: Path, tmp_path: Path) -> None:
-    (tmp_path / "recordings").mkdir()
-    ran = perf2x("fleet", "symbolize", tmp_path)
-    assert (ran.code, ran.err) == (0, f"{tmp_path}: every place that can have a name has one\n")
+    (tmp_path / "a.data").write_bytes(recording_of(1, samples=0))
+    add_recording(tmp_path / "no", tmp_path / "a.data")
+    ran = perf2x("fleet", "symbolize", tmp_path / "no")
+    assert (ran.code, ran.err) == (0, f"{tmp_path / 'no'}: every place that can have a name has one\n")
     assert perf2x("fleet", "symbolize", tmp_path / "none").code == 1
     assert perf2x("fleet", "symbolize", place / "profiles", "--symfs", tmp_path / "none").code == 2
 
@@ -256,8 +291,8 @@ def test_files_may_be_put_together_before_and_after(place: Path, tmp_path: Path)
     compact(storage_at(data))
     name_all(data, symbols)
     assert pprof([data], symbols) == wanted
-    left = [(code.id, len(code.offset)) for code in unnamed(data)]
+    left = [(code.id, len(code.places.offset)) for code in unnamed(data)]
     compact(storage_at(data))
-    assert len(list((data / "lines").iterdir())) == 1
+    assert len(read_log(data / "symbols").files) == 1
     assert pprof([data], symbols) == wanted
-    assert [(code.id, len(code.offset)) for code in unnamed(data)] == left
+    assert [(code.id, len(code.places.offset)) for code in unnamed(data)] == left

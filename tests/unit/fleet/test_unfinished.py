@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from perf2x.fleet.ingest import Job, Outcome, Totals, ingest_one
+from perf2x.fleet.ingest import Job, Outcome, Totals
 from perf2x.fleet.input_names import changed_ns
 from perf2x.fleet.upkeep.compact_files import compact
 from perf2x.pipeline.load_options import LoadOptions
@@ -15,7 +15,7 @@ from tests import forge
 from tests.support.command import perf2x
 from tests.support.datasets import rows
 from tests.support.extremes import EVENT, SAMPLE
-from tests.support.fleets import ONE, files_of, recording_of
+from tests.support.fleets import ONE, files_of, ingest_one, recording_of
 
 pytest.importorskip("pyarrow")
 pytest.importorskip("fsspec")
@@ -138,25 +138,6 @@ def test_the_newest_file_of_a_directory_counts_and_stores_tell(tmp_path: Path) -
     assert changed_ns("memory://unfinished/a.data") > 10**18
     job = Job(str(tmp_path / "ds"), LoadOptions(), {}, (), "1")
     assert ingest_one("memory://unfinished/a.data", job).state == "left"
-
-
-def test_a_dataset_of_the_version_before_is_read(tmp_path: Path) -> None:
-    from pyarrow import parquet
-
-    data = tmp_path / "ds"
-    add(tmp_path / "a.data", WHOLE, data, "1")
-    for file in data.rglob("*.parquet"):
-        table = parquet.ParquetFile(file).read()
-        names = [name for name in table.column_names if name not in ("session", "unfinished", "missing_bytes")]
-        old = {**table.schema.metadata, b"perf2x.schema": b"1"}
-        parquet.write_table(table.select(names).replace_schema_metadata(old), file)
-    one = f"{tmp_path / 'a.data'},40,0,false,,true"
-    assert asked(data, FACTS).splitlines()[1:] == [one]
-    add(tmp_path / "b.data", killed(20), data, "2")
-    assert asked(data, FACTS).splitlines()[1:] == [one, f"{tmp_path / 'b.data'},20,0,true,,true"]
-    assert perf2x("convert", data, "--to", "collapsed", "-o", tmp_path / "out", "--no-symbols").code == 0
-    compact(storage_at(data))
-    assert asked(data, FACTS).count("\n") == 3
 
 
 def test_compressed_recordings_have_one_beginning(tmp_path: Path) -> None:

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from perf2x.storage.dataset.names.unnamed_places import Unnamed
 
 _SHOWN = 10
-_READ = ("places", "lines", "mappings", "samples", "recordings")
-"""Tables that are read."""
 _HERE = 50_000
 """Places that are named in this process, unless workers are asked for: their start would take longer."""
 
@@ -44,8 +42,8 @@ def fleet_symbolize(
     from perf2x.storage.dataset.sql.duckdb_engine import engine
 
     job = _job(dataset, symbols, unpacking)
-    with fetched_folder(dataset, _READ) as folder, engine(folder, ASKED) as connection:
-        unnamed = unnamed_objects(connection, folder.absolute())
+    with fetched_folder(dataset) as folder, engine(folder, ASKED) as connection:
+        unnamed = unnamed_objects(connection)
         if symbols.kallsyms and unnamed.kernels > 1:  # it is used unchecked
             raise OptionError(
                 f"--kallsyms is of one kernel, and {unnamed.kernels:,} lack names: use build-id stores (--buildid-dir)"

@@ -2,6 +2,7 @@
 
 import re
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -41,8 +42,9 @@ def now() -> int:
 def find_dataset(name: str) -> "Storage":
     """Find a dataset; FormatError where there is none."""
     from perf2x.storage.dataset.dataset_folder import storage_at
+    from perf2x.storage.dataset.listed_files import no_dataset
 
     storage = storage_at(name)
-    if not storage.files("recordings"):
-        raise FormatError(f"{name}: not a dataset: it has no table of recordings")
+    if storage.log("recordings").version < 0:
+        raise FormatError(no_dataset(Path(name)))
     return storage

@@ -1,18 +1,25 @@
-"""Compaction: small files of a dataset are put together, and timelines that are old become sums."""
+"""Compaction: small files of a dataset are put together by partition, and timelines that are old become sums."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from perf2x.fleet.upkeep.journal import Changes, alone, carry_out, finish
-from perf2x.fleet.upkeep.merge_rows import SHARED, Taken, fold, merge_rows, replaced, shared_names, write_shared
-from perf2x.fleet.upkeep.row_files import RecordingRow, RowFile, row_files
+from perf2x.fleet.upkeep.merge_rows import Change, merge_files, sum_timeline
+from perf2x.fleet.upkeep.partitions import Partition, logs_of, partitions
+from perf2x.storage.dataset.content_ids import text_id
 from perf2x.storage.dataset.dataset_folder import Storage
-from perf2x.storage.dataset.write.write_recording import MERGED
+from perf2x.storage.dataset.dataset_schema import PARTITIONED, SUFFIX, arrow, schema_of
+from perf2x.storage.dataset.names.object_profile import distinct_symbols
+from perf2x.storage.dataset.parquet_files import read_stored
+from perf2x.storage.dataset.table_log import DataFile, TableLog, commit, vacuum
+from perf2x.storage.dataset.write.write_recording import MERGED, write_file
 
-TARGET = 128 << 20
-"""Bytes of samples that are put into one file; files above half of it are left as they are."""
+if TYPE_CHECKING:
+    import pyarrow
+
+TARGET, _SYMBOLS = 128 << 20, 8 << 20
+"""Bytes that are put into one file, and into one of symbols; files above half of it are left as they are."""
 
 
 class Done(Struct, frozen=True):
@@ -29,75 +36,85 @@ def compact(storage: Storage, sum_before_ns: int | None = None, target: int = TA
     """Merge small files; sum timelines of recordings that started before a time (nanoseconds since the epoch).
 
     Rows of recordings that could not be read, or are unfinished, stay as they are: they may come again. FormatError
-    when a file is damaged, OutputError when one cannot be written.
+    when a file is damaged, OutputError when one cannot be written, or another compaction or removal came in between.
     """
-    with alone(storage):
-        finish(storage)
-        files = row_files(storage)
-        before = _count(storage)
-        old = frozenset(row.recording for file in files for row in file.rows if _is_old(file, row, sum_before_ns))
-        changes = [_merged(storage, group, old) for group in _groups(files, old, target)]
-        known = frozenset(row.recording for file in files for row in file.rows)
-        changes += [_merged_shared(storage, table, known) for table in SHARED]
-        carry_out(storage, joined(changes))
-        return Done(before, _count(storage), len(old))
+    logs = logs_of(storage)
+    symbols = storage.log("symbols")
+    before = sum(len(log.files) for log in (*logs.values(), symbols))
+
+    def wanted(files: Mapping[str, Sequence[DataFile]]) -> bool:
+        return sum_before_ns is not None or any(_small(some, target) for some in files.values())
+
+    summed = 0
+    for partition in partitions(storage, logs, wanted).values():
+        summed += _compact(storage, logs, partition, sum_before_ns, target)
+    _merge_symbols(storage, symbols)
+    vacuum(storage.root)
+    return Done(before, sum(len(storage.log(table).files) for table in (*PARTITIONED, "symbols")), summed)
 
 
-def joined(changes: Iterable[Changes]) -> Changes:
-    """All changes as one."""
-    changes = list(changes)
-    return Changes(tuple(n for one in changes for n in one.new), tuple(n for one in changes for n in one.old))
+def _small(files: Iterable[DataFile], target: int) -> bool:
+    return sum(file.size < target // 2 for file in files) > 1
 
 
-def _count(storage: Storage) -> int:
-    return sum(len(storage.files(table)) for table in (*SHARED, "mappings", "samples", "recordings"))
+def _compact(
+    storage: Storage, logs: Mapping[str, TableLog], partition: Partition, sum_before_ns: int | None, target: int
+) -> int:
+    """Merge the files of a partition, of each table in one commit; returns the number of timelines that it summed."""
+    facts = partition.recordings.values()
+    gone = {one.recording for one in facts if one.is_superseded}
+    before = sum_before_ns or 0
+    old = {
+        one.recording for one in facts
+        if one.is_timeline and one.started_ns < before and not one.is_superseded
+    }  # fmt: skip
+    for table in PARTITIONED:
+        change = _CHANGES.get(table) if old else None
+        new, replaced = list[DataFile](), list[DataFile]()
+        closed = partition.files[table] if change else partition.closed(table)
+        for group in _grouped(closed, target, everything=change is not None):
+            new += merge_files(storage, table, group, gone, None if change is None else _of(old, change))
+            replaced += group
+        # equal names are equal rows: nothing changed
+        same = {file.name for file in new} & {file.name for file in replaced}
+        new, replaced = ([file for file in files if file.name not in same] for files in (new, replaced))
+        commit(
+            storage.root, table, list(logs[table].partition), new, replaced, since=logs[table].version, moves=not old
+        )
+        logs[table].version = storage.log(table).version if new or replaced else logs[table].version
+    return len(old)
 
 
-def started(file: RowFile, row: RecordingRow) -> int:
-    """Start of a recording; that of its file where the recording does not tell."""
-    return file.modified_ns if row.start_ns is None else row.start_ns
-
-
-def _is_old(file: RowFile, row: RecordingRow, before_ns: int | None) -> bool:
-    return before_ns is not None and row.is_timeline and started(file, row) < before_ns
-
-
-def _groups(files: Sequence[RowFile], old: frozenset[bytes], target: int) -> Iterator[list[RowFile]]:
-    """Yield files of one folder each that are to become one file."""
-
-    def has_work(file: RowFile) -> bool:
-        return file.has_doubles or any(row.recording in old for row in file.rows)
-
-    def may_come_again(row: RecordingRow) -> bool:
-        return row.has_error or (row.unfinished and row.recording not in old)
-
-    open_ones = (file for file in files if not any(map(may_come_again, file.rows)))
-    small = (file for file in open_ones if has_work(file) or file.size < target // 2)
-    for _, found in groupby(sorted(small, key=lambda file: (file.folder, file.name)), lambda file: file.folder):
-        for group in _filled(found, target):
-            if len(group) > 1 or has_work(group[0]):
-                yield group
-
-
-def _filled(files: Iterable[RowFile], target: int) -> Iterator[list[RowFile]]:
-    group: list[RowFile] = []
+def _grouped(files: Sequence[DataFile], target: int, *, everything: bool) -> Iterator[list[DataFile]]:
+    """Yield files that are to become one file."""
+    group: list[DataFile] = []
     for file in files:
-        if group and sum(one.size for one in group) + file.size > target:
-            yield group
-            group = []
-        group.append(file)
-    if group:
+        if everything or file.size < target // 2:
+            if group and sum(one.size for one in group) + file.size > target:
+                yield group
+                group = []
+            group.append(file)
+    if len(group) > 1 or (group and everything):
         yield group
 
 
-def _merged(storage: Storage, group: Sequence[RowFile], old: frozenset[bytes]) -> Changes:
-    taken = [Taken(file, row, row.recording in old) for file in group for row in file.rows]
-    return replaced(group, [merge_rows(storage, group[0].folder, taken)] if taken else [])
+def _of(recordings: Collection[str], change: Change) -> Change:
+    return lambda recording, rows: change(recording, rows) if recording in recordings else rows
 
 
-def _merged_shared(storage: Storage, table: str, known: frozenset[bytes]) -> Changes:
-    """Merge the files of a table, except those of recordings that are still being added."""
-    names = shared_names(storage, table, known)
-    if all(name.rpartition("/")[2].startswith(MERGED) for name in names):
-        return Changes()
-    return Changes(tuple(write_shared(storage, table, fold(storage, table, names))), tuple(names))
+def _as_sums(_: str, row: "pyarrow.Table") -> "pyarrow.Table":
+    at = row.schema.get_field_index("is_timeline")
+    return row.set_column(at, schema_of("recordings").field(at), arrow().array([False] * len(row)))
+
+
+_CHANGES: Mapping[str, Change] = {"samples": lambda _, rows: sum_timeline(rows), "recordings": _as_sums}
+"""What becomes of rows of recordings whose timelines are summed."""
+
+
+def _merge_symbols(storage: Storage, log: TableLog) -> None:
+    for group in _grouped([log.files[name] for name in sorted(log.files, reverse=True)], _SYMBOLS, everything=False):
+        rows = distinct_symbols([read_stored(storage, f"symbols/{file.name}", "symbols") for file in group])
+        ident = text_id("merged", "symbols", *(file.name for file in group)).hex()
+        new = write_file(storage, "symbols", f"{MERGED}{ident}{SUFFIX}", [rows], {})
+        commit(storage.root, "symbols", (), [new], group, since=log.version, moves=True)
+        log.version = storage.log("symbols").version

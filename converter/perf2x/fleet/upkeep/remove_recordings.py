@@ -1,42 +1,19 @@
-"""Removal of old recordings, and of nodes, places and names that no other recording needs."""
+"""Removal of recordings, of files that a kill left behind, and of names that no recording has used for long."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Mapping, Sequence
 
-import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, U8, Bools
-from perf2x.base.columnar.unique import group_rows, unique
-from perf2x.base.errors import FormatError
-from perf2x.fleet.upkeep.compact_files import joined, started
-from perf2x.fleet.upkeep.journal import Changes, alone, carry_out, finish
-from perf2x.fleet.upkeep.merge_rows import SHARED, Taken, fold, merge_rows, replaced, shared_names, write_shared
-from perf2x.fleet.upkeep.row_files import RowFile, row_files
-from perf2x.storage.dataset.content_ids import IdIndex, as_rows, distinct_ids
+from perf2x.fleet.upkeep.merge_rows import merge_files
+from perf2x.fleet.upkeep.partitions import Partition, logs_of, partitions
 from perf2x.storage.dataset.dataset_folder import Storage
-from perf2x.storage.dataset.dataset_schema import TABLES
-from perf2x.storage.dataset.parquet_files import id_rows, is_known, numbers, read_stored, texts
-from perf2x.storage.dataset.read.restore_stacks import node_table, used_nodes
-from perf2x.storage.dataset.write.write_recording import recording_of
-
-if TYPE_CHECKING:
-    import pyarrow
+from perf2x.storage.dataset.dataset_schema import DATE, PARTITIONED
+from perf2x.storage.dataset.listed_files import is_merged
+from perf2x.storage.dataset.parquet_files import read_stored
+from perf2x.storage.dataset.table_log import DataFile, TableLog, commit, vacuum
+from perf2x.storage.dataset.write.write_recording import date_of, recording_of
 
 _DAY = 24 * 3600 * 10**9
-
-
-class Live(Struct, frozen=True):
-    """Ids that are referred to."""
-
-    nodes: IdIndex
-    places: IdIndex
-    """Those of nodes, and their twins: other places of the same code."""
-
-    def keeps(self, table: str, rows: "pyarrow.Table") -> Bools:
-        """(rows,) which rows of a table are referred to."""
-        index, name = (self.nodes, "node_id") if table == "nodes" else (self.places, "place_id")
-        return index.find(id_rows(rows, name)) >= 0
 
 
 class Removed(Struct, frozen=True):
@@ -49,98 +26,74 @@ class Removed(Struct, frozen=True):
 
 
 def collect(storage: Storage, before_ns: int, now_ns: int, *, dry_run: bool = False) -> Removed:
-    """Remove recordings that started before a time, and what only they refer to; nanoseconds since the epoch.
+    """Remove recordings that started before a time, in nanoseconds since the epoch, and names that only they had.
 
-    Files of recordings without a row go after a day. FormatError when a file is damaged (nothing is removed then),
-    OutputError when one cannot be written.
+    Files of recordings without a row go after a day. FormatError when a file is damaged, OutputError when one cannot be
+    written.
     """
-    with alone(storage):
-        if not dry_run:
-            finish(storage)
-        files = row_files(storage)
-        old = frozenset(row.recording for file in files for row in file.rows if started(file, row) < before_ns)
-        known = frozenset(row.recording for file in files for row in file.rows)
-        unfinished = _unfinished(storage, known, now_ns - _DAY)
-        removed = Removed(len(old), len(known), len(unfinished))
-        if dry_run or not (old or unfinished):
-            return removed
-        changes = [_without(storage, file, old) for file in files]
-        if old:
-            live = live_rows(storage, files, old, known)
-            changes += [_living(storage, table, known, live) for table in SHARED]
-        carry_out(storage, joined([*changes, Changes((), tuple(unfinished))]))
-        return removed
+    logs, last = logs_of(storage), date_of(max(before_ns, 1))
+
+    def wanted(files: Mapping[str, list[DataFile]]) -> bool:
+        dates = {file.parts.get(DATE) for some in files.values() for file in some}
+        return any(date is None or date <= last or len(date) != len(last) for date in dates) or _has_strays(files)
+
+    found = partitions(storage, logs, wanted)
+    facts = [one for partition in found.values() for one in partition.recordings.values()]
+    old = {one.recording for one in facts if one.started_ns < before_ns}
+    strays = [stray for partition in found.values() for stray in _strays(partition, now_ns - _DAY)]
+    rows = sum(file.rows for file in logs["recordings"].files.values())
+    if not dry_run:
+        remove(storage, logs, found.values(), old)
+        for table in PARTITIONED:
+            commit(storage.root, table, logs[table].partition, (), [file for kind, file in strays if kind == table])
+        _forget_names(storage, before_ns)
+        vacuum(storage.root, orphans=True)
+    return Removed(len(old), rows, len(strays))
 
 
-def _unfinished(storage: Storage, known: frozenset[bytes], before_ns: int) -> list[str]:
-    files = [file for table in TABLES for file in storage.files(table) if file.modified_ns < before_ns]
-    return [file.name for file in files if (recording_of(file.name) or next(iter(known), b"")) not in known]
+def remove(
+    storage: Storage, logs: Mapping[str, TableLog], some: Collection[Partition], gone: set[str],
+    damaged: Collection[tuple[str, str]] = (),
+) -> None:  # fmt: skip
+    """Take recordings from a dataset: their rows in the table of recordings first, then all others.
+
+    ``damaged`` are tables and names of files that go whole, unread.
+    """
+    for table in reversed(PARTITIONED):
+        new, old = list[DataFile](), list[DataFile]()
+        for partition in some:
+            mine, known = gone & partition.recordings.keys(), partition.recordings.keys()
+            for file in partition.files[table]:
+                if (table, file.name) in damaged or recording_of(file.name) in mine or (mine and mine == known):
+                    old.append(file)
+                elif is_merged(file.name) and mine:
+                    new += merge_files(storage, table, [file], mine)
+                    old.append(file)
+        commit(storage.root, table, logs[table].partition, new, old, since=logs[table].version if old else None)
 
 
-def _without(storage: Storage, file: RowFile, old: frozenset[bytes]) -> Changes:
-    """The change that leaves old recordings out of a file."""
-    kept = [Taken(file, row) for row in file.rows if row.recording not in old]
-    if len(kept) == len(file.rows):
-        return Changes()
-    return replaced([file], [merge_rows(storage, file.folder, kept)] if kept else [])
+def _has_strays(files: Mapping[str, Sequence[DataFile]]) -> bool:
+    rows = {file.name for file in files["recordings"]}
+    return any(recording_of(file.name) and file.name not in rows for some in files.values() for file in some)
 
 
-def _living(storage: Storage, table: str, known: frozenset[bytes], live: Live) -> Changes:
-    """The change that leaves out what nothing refers to: one new file for all files that have such rows."""
-
-    def keep(rows: "pyarrow.Table") -> Bools:
-        return live.keeps(table, rows)
-
-    touched = [
-        name for name in shared_names(storage, table, known) if not keep(read_stored(storage, name, table)).all()
+def _strays(partition: Partition, before_ns: int) -> list[tuple[str, DataFile]]:
+    """Files of recordings that never got a row, or have their rows elsewhere."""
+    return [
+        (table, file)
+        for table, files in partition.files.items()
+        for file in files
+        if file.modified_ns < before_ns and (recording_of(file.name) or "") not in {"", *partition.recordings}
     ]
-    if not touched:
-        return Changes()
-    return Changes(tuple(write_shared(storage, table, fold(storage, table, touched, keep))), tuple(touched))
 
 
-def live_rows(storage: Storage, files: Sequence[RowFile], old: frozenset[bytes], known: frozenset[bytes]) -> Live:
-    """Follow the samples of all recordings but the old ones to their nodes and places.
-
-    FormatError when something on the way is missing.
-    """
-    table = fold(storage, "nodes", shared_names(storage, "nodes", known))
-    nodes, ids = node_table(table, storage.path("nodes")), id_rows(table, "node_id")
-    leaves = _leaves(storage, files, old, IdIndex(ids))
-    used = used_nodes(nodes, leaves)
-    places = fold(storage, "places", shared_names(storage, "places", known))
-    live = IdIndex(id_rows(places, "place_id")).find(unique_ids(id_rows(table, "place_id")[used]))
-    if (live < 0).any():
-        raise FormatError(f"{storage.path('places')}: damaged: a place is missing")
-    return Live(IdIndex(ids[used]), IdIndex(id_rows(places, "place_id")[_with_twins(places, live)]))
-
-
-def unique_ids(ids: U8) -> U8:
-    """Distinct ids (m, 16) of (n, 16)."""
-    return ids[distinct_ids(ids)]
-
-
-def _leaves(storage: Storage, files: Sequence[RowFile], old: frozenset[bytes], nodes: IdIndex) -> I64:
-    """Rows of the nodes that samples have as their stacks."""
-    found = [np.zeros(0, np.int64)]
-    for file in files:
-        kept = [row.recording for row in file.rows if row.recording not in old and not row.has_error]
-        if not kept or not storage.exists(f"samples/{file.name}"):
-            continue
-        samples = read_stored(storage, f"samples/{file.name}", "samples")
-        of_kept = IdIndex(as_rows(kept)).find(id_rows(samples, "recording")) >= 0
-        leaves = nodes.find(unique_ids(id_rows(samples, "stack_id")[of_kept & is_known(samples, "stack_id")]))
-        if (leaves < 0).any():
-            raise FormatError(f"{storage.path(f'samples/{file.name}')}: damaged: a stack is missing")
-        found.append(leaves)
-    return unique(np.concatenate(found))
-
-
-def _with_twins(places: "pyarrow.Table", live: I64) -> Bools:
-    """(places,) those that are live, and others at the same offset of the same object."""
-    objects = id_rows(places, "object_id").view("<u8").reshape(-1, 2).T
-    mode, variant = texts(places, "mode")[0].astype(np.int64), numbers(places, "variant").astype(np.int64)
-    first, group = group_rows([*objects, numbers(places, "file_offset"), mode, variant])
-    is_live = np.zeros(len(first), np.bool_)
-    is_live[group[live]] = True
-    return is_live[group]
+def _forget_names(storage: Storage, before_ns: int) -> None:
+    """Remove files of names of objects that no recording has, unless they are newer than that."""
+    log = storage.log("symbols")
+    aged = [file for file in log.files.values() if file.modified_ns < before_ns and file.first == file.last]
+    if not aged:
+        return
+    used: set[str] = set()
+    for name in storage.log("mappings").files:
+        used.update(read_stored(storage, f"mappings/{name}", "mappings")["object_id"].unique().to_pylist())
+    commit(storage.root, "symbols", (), (), [file for file in aged if file.first not in used], since=log.version)

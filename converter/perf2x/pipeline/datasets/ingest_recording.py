@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -23,7 +24,6 @@ from perf2x.pipeline.stitched.stitched_recording import StitchedRecording
 if TYPE_CHECKING:
     from perf2x.model.profile.profile import Profile
     from perf2x.model.recording.events import Recording
-    from perf2x.storage.dataset.write.profile_places import ProfilePlaces
     from perf2x.storage.dataset.write.recording_to_store import PlaceNames, StoredRecording
     from perf2x.symbolizer.known.place_names import LocationNames
 
@@ -90,7 +90,7 @@ def ingest_session(session: SessionInput, context: LoadContext) -> Ingested:
         unfinished=bool(context.diagnostics.missing_ends()),
         missing_bytes=context.diagnostics["file_cut"] or None,
     )
-    return Ingested(stored, None if found is None else _place_names(stored, found))
+    return Ingested(stored, None if found is None else _place_names(found))
 
 
 def _told_by_samples(recording: Recording) -> tuple[str, ...]:
@@ -144,13 +144,12 @@ def _location_names(profile: Profile, recording: Recording, context: LoadContext
         return location_names(profile, facts, load_symbol_sources(), wanted)
 
 
-def _place_names(stored: StoredRecording, found: LocationNames) -> PlaceNames:
-    from perf2x.storage.dataset.write.profile_places import profile_places
+def _place_names(found: LocationNames) -> PlaceNames:
     from perf2x.storage.dataset.write.recording_to_store import PlaceNames
 
-    places: ProfilePlaces = profile_places(stored.profile, stored.recording, found.location)
+    place = found.location.astype(np.int32)
     return PlaceNames(
-        places.id, found.count, found.is_exact, found.has_inlines, found.function, found.line, found.functions
+        place, found.count, found.is_exact, found.has_inlines, found.function, found.line, found.functions
     )
 
 

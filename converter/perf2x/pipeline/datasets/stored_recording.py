@@ -77,7 +77,7 @@ class StoredRecording(StitchedRecording):
     def __init__(self, dataset: Dataset, row: RecordingRow, diagnostics: Diagnostics) -> None:
         self._dataset, self._row = dataset, row
         self.diagnostics = diagnostics
-        self.facts: StoredFacts = parse_facts(row.row["facts"], str(row.file))
+        self.facts: StoredFacts = parse_facts(row.row["facts"], row.source)
 
     def check(self, options: LoadOptions) -> None:
         """OptionError for what asks for times or CPUs, which a recording of sums has not, unless sums do."""
@@ -157,8 +157,8 @@ class StoredRecording(StitchedRecording):
     @property
     def beginning(self) -> bytes | None:
         """Digest of the recording's first records, as it was added."""
-        found: bytes | None = self._row.row["session"]
-        return found
+        found: str | None = self._row.row["session"]
+        return bytes.fromhex(found) if found else None
 
     def samples(self, want: Want, shard: Shard = ALL) -> Iterator[Samples]:
         """Refuse: single samples are not kept."""
@@ -194,5 +194,5 @@ class StoredRecording(StitchedRecording):
         """The names that the dataset has of a profile's locations."""
         from perf2x.storage.dataset.names.known_lines import known_names
 
-        found = known_names(profile, self._rows, self._dataset.lines, symbols.names, inline=symbols.inline)
+        found = known_names(profile, self._rows, self._dataset.symbols, symbols.names, inline=symbols.inline)
         return replace(found, kernel_looked_up=self.facts.kernel_looked_up)

@@ -25,7 +25,7 @@ def split_stored(inputs: Sequence[Input], context: LoadContext) -> tuple[list[Se
     """
     from perf2x.storage.dataset.dataset_address import is_dataset
 
-    stored, others, known = [], [], dict[bytes, str]()
+    stored, others, known = [], [], dict[str, str]()
     for one in inputs:
         if not is_dataset(one.path):
             if context.options.where:
@@ -49,7 +49,7 @@ def _refuse_untold(one: Input, options: LoadOptions) -> None:
         raise OptionError(f"{one.name} is a dataset, which keeps stacks, not the branches that code is counted by")
 
 
-def _sessions_of(one: Input, context: LoadContext) -> list[tuple[bytes, SessionInput]]:
+def _sessions_of(one: Input, context: LoadContext) -> list[tuple[str, SessionInput]]:
     from perf2x.pipeline.datasets.stored_recording import StoredRecording
     from perf2x.storage.dataset.dataset_address import parse_address
     from perf2x.storage.dataset.read.read_dataset import Dataset

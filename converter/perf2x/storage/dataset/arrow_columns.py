@@ -5,27 +5,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import U8, AnyArray, Bools
+from perf2x.base.columnar.arrays import AnyArray
 from perf2x.base.columnar.unique import unique_known
 from perf2x.model.printable_text import printable
-from perf2x.storage.dataset.content_ids import WIDTH
 from perf2x.storage.dataset.dataset_schema import arrow, schema_of
 
 if TYPE_CHECKING:
     import pyarrow
 
 
-def ids(rows: U8, known: Bools | None = None) -> Any:
-    """A column of ids (n, 16); null where ``known`` is False."""
+def same_text(text: str, count: int) -> Any:
+    """A column with the same text in all rows."""
     pa = arrow()
-    valid = None if known is None else pa.py_buffer(np.packbits(known, bitorder="little").tobytes())
-    data = pa.py_buffer(np.ascontiguousarray(rows).tobytes())
-    return pa.FixedSizeBinaryArray.from_buffers(pa.binary(WIDTH), len(rows), [valid, data])
-
-
-def same_id(one: bytes, count: int) -> Any:
-    """A column with the same id in all rows."""
-    return ids(np.broadcast_to(np.frombuffer(one, np.uint8), (count, WIDTH)))
+    numbers = pa.array(np.zeros(count, np.int32))
+    return pa.DictionaryArray.from_arrays(numbers, pa.array([text], pa.string())).cast(pa.string())
 
 
 def texts(known: Sequence[str], rows: AnyArray) -> Any:

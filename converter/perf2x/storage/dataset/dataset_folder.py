@@ -3,40 +3,32 @@
 Names are relative and have slashes: ``samples/service=web/0a1b….parquet``. A file appears under its name when it is
 complete, or not at all: in a folder by its renaming, in a store because stores show an object when all of it is there.
 
-Datasets of object stores as inputs: their files are copied to this machine for as long as they are read.
+Datasets of object stores as inputs: their logs are copied to this machine, and those files that are asked for.
 """
 
 import contextlib
+import os
 from collections.abc import Iterator, Sequence
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 from urllib.parse import unquote, urlsplit
 
-from msgspec import Struct
-
 from perf2x.base.errors import FormatError, OutputError, Perf2xError
 from perf2x.base.files.atomic import atomic_file
-from perf2x.base.files.operating_system import replace_file, sync_folder
-from perf2x.base.files.remote import fsspec, is_address, modified_ns, told_apart
+from perf2x.base.files.remote import fsspec, is_address, told_apart
 from perf2x.base.files.temporary import private_directory
-from perf2x.storage.dataset.dataset_schema import SUFFIX, TABLES, arrow
-
-
-class StoredFile(Struct, frozen=True):
-    """A file of a table."""
-
-    name: str
-    size: int
-    """Bytes."""
-    modified_ns: int
-    """Nanoseconds since the epoch."""
+from perf2x.storage.dataset.dataset_schema import LOG, TABLES, arrow
+from perf2x.storage.dataset.table_log import TableLog, read_log
 
 
 class Storage(Protocol):
     """Folder of a dataset. FormatError when a file cannot be read, OutputError when one cannot be written."""
 
-    def files(self, below: str) -> list[StoredFile]:
-        """All Parquet files below a folder, by name."""
+    root: str
+    """Its path or address."""
+
+    def log(self, table: str) -> TableLog:
+        """The files of a table, as its log has them now."""
 
     def path(self, name: str) -> str:
         """Name of a file for messages."""
@@ -44,14 +36,11 @@ class Storage(Protocol):
     def open(self, name: str) -> Any:
         """Open a file for reading at any of its bytes, as a file of Arrow's."""
 
-    def exists(self, name: str) -> bool:
-        """Whether there is such a file."""
+    def sizes(self, table: str) -> dict[str, int]:
+        """Bytes of each file in the folder of a table, by its name there, whether or not its log has it."""
 
     def new_file(self, name: str) -> contextlib.AbstractContextManager[BinaryIO]:
         """Give a file to write to, which has its name, and lasts, once the block ends without an error."""
-
-    def move(self, old: str, new: str) -> None:
-        """Give a file another name, and replace the file that had it."""
 
     def remove(self, name: str) -> None:
         """Remove a file, if it is there."""
@@ -60,55 +49,46 @@ class Storage(Protocol):
 class LocalFolder:
     """A folder of this machine; ``Storage``."""
 
-    def __init__(self, root: Path) -> None:
-        self.root = root
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.root = str(folder)
 
-    def files(self, below: str) -> list[StoredFile]:
-        """All Parquet files below a folder; those that go meanwhile are left out."""
-        return list(self._files(below))
+    def log(self, table: str) -> TableLog:
+        """The files of a table."""
+        return read_log(self.folder / table)
 
-    def _files(self, below: str) -> Iterator[StoredFile]:
-        names = sorted(path.relative_to(self.root).as_posix() for path in (self.root / below).rglob(f"*{SUFFIX}"))
-        for name in names:
+    def sizes(self, table: str) -> dict[str, int]:
+        """Bytes of each file in the folder of a table; those that go meanwhile are left out."""
+        found = {}
+        for path in (self.folder / table).rglob("*"):
             with contextlib.suppress(FileNotFoundError):
-                status = (self.root / name).stat()
-                yield StoredFile(name, status.st_size, status.st_mtime_ns)
+                if path.is_file():
+                    found[path.relative_to(self.folder / table).as_posix()] = path.stat().st_size
+        return found
 
     def path(self, name: str) -> str:
         """Path of a file."""
-        return str(self.root / name)
+        return str(self.folder / name)
 
     def open(self, name: str) -> Any:
         """Open a file for reading."""
         with told_apart(self.path(name)):
             return arrow().OSFile(self.path(name), "rb")
 
-    def exists(self, name: str) -> bool:
-        """Whether there is such a file."""
-        return (self.root / name).is_file()
-
     @contextlib.contextmanager
     def new_file(self, name: str) -> Iterator[BinaryIO]:
         """Give a file without a name, or with a hidden one; its bytes and its name are on the disk afterwards."""
-        path = self.root / name
+        path = self.folder / name
         with self._written(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             with atomic_file(path) as new:
                 yield new.file
                 new.commit(durable=True)
 
-    def move(self, old: str, new: str) -> None:
-        """Rename a file."""
-        path = self.root / new
-        with self._written(path):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            replace_file(self.root / old, path)
-            sync_folder(path.parent)
-
     def remove(self, name: str) -> None:
         """Remove a file, if it is there."""
-        with self._written(self.root / name):
-            (self.root / name).unlink(missing_ok=True)
+        with self._written(self.folder / name):
+            (self.folder / name).unlink(missing_ok=True)
 
     @contextlib.contextmanager
     def _written(self, path: Path) -> Iterator[None]:
@@ -123,20 +103,39 @@ class ObjectStore:
 
     def __init__(self, address: str) -> None:
         """OutputError when nothing here knows such addresses."""
-        self._address = address.rstrip("/")
+        self.root = self._address = address.rstrip("/")
         with told_apart(address, OutputError):
             system, root = fsspec().core.url_to_fs(self._address)
         self._system: Any = system
-        self._root: str = root.rstrip("/")
+        self._below: str = root.rstrip("/")
 
-    def files(self, below: str) -> list[StoredFile]:
-        """All Parquet files below a folder, asked anew."""
-        folder = f"{self._root}/{below}"
+    def log(self, table: str) -> TableLog:
+        """The files of a table."""
+        with private_directory() as folder:
+            self.fetch_logs([table], folder)
+            return read_log(folder / table)
+
+    def fetch_logs(self, tables: Sequence[str], folder: Path) -> None:
+        """Copy logs of tables into a folder of this machine, from their last checkpoints on."""
+        names = [f"{table}/{name}" for table in tables for name in newest(self._listed(f"{table}/{LOG}"))]
+        self.fetch(names, folder)
+
+    def _listed(self, below: str) -> list[str]:
+        """Paths of the objects below a folder, asked anew."""
+        folder = f"{self._below}/{below}"
         with told_apart(self.path(below)):
             self._system.invalidate_cache()
+            found = self._system.find(folder) if self._system.exists(folder) else []
+        rest = (name[len(folder) :].lstrip("/") for name in found)
+        return [f"{LOG}/{name}" for name in rest if "/" not in name]
+
+    def sizes(self, table: str) -> dict[str, int]:
+        """Bytes of each object below a table."""
+        folder = f"{self._below}/{table}"
+        with told_apart(self.path(table)):
+            self._system.invalidate_cache()
             found = self._system.find(folder, detail=True) if self._system.exists(folder) else {}
-        named = ((name[len(self._root) :].lstrip("/"), facts) for name, facts in sorted(found.items()))
-        return [StoredFile(name, facts["size"], modified_ns(facts)) for name, facts in named if name.endswith(SUFFIX)]
+        return {name[len(folder) :].lstrip("/"): facts["size"] for name, facts in found.items()}
 
     def path(self, name: str) -> str:
         """Address of an object."""
@@ -145,7 +144,7 @@ class ObjectStore:
     def open(self, name: str) -> Any:
         """Read an object whole: most bytes of a dataset's files are asked for."""
         with told_apart(self.path(name)):
-            return arrow().BufferReader(self._system.cat_file(f"{self._root}/{name}"))
+            return arrow().BufferReader(self._system.cat_file(f"{self._below}/{name}"))
 
     def fetch(self, names: Sequence[str], folder: Path) -> None:
         """Copy objects into a folder of this machine, many at a time where the store's client can."""
@@ -153,36 +152,22 @@ class ObjectStore:
         for parent in {copy.parent for copy in copies}:
             parent.mkdir(parents=True, exist_ok=True)
         with told_apart(self._address):
-            self._system.get([f"{self._root}/{name}" for name in names], [str(copy) for copy in copies])
-
-    def exists(self, name: str) -> bool:
-        """Whether there is such an object."""
-        with told_apart(self.path(name)):
-            self._system.invalidate_cache()
-            return bool(self._system.exists(f"{self._root}/{name}"))
+            self._system.get([f"{self._below}/{name}" for name in names], [str(copy) for copy in copies])
 
     @contextlib.contextmanager
     def new_file(self, name: str) -> Iterator[BinaryIO]:
         """Give a file of this machine, which is put whole."""
-        from perf2x.base.files.temporary import private_directory
-
         with private_directory() as folder:
             copy = folder / "object"
             with copy.open("wb") as file:
                 yield file
             with told_apart(self.path(name), OutputError):
-                self._system.put_file(str(copy), f"{self._root}/{name}")
-
-    def move(self, old: str, new: str) -> None:
-        """Copy an object within the store, and remove the old one."""
-        with told_apart(self.path(new), OutputError):
-            self._system.cp_file(f"{self._root}/{old}", f"{self._root}/{new}")
-        self.remove(old)
+                self._system.put_file(str(copy), f"{self._below}/{name}")
 
     def remove(self, name: str) -> None:
         """Remove an object, if it is there."""
         with told_apart(self.path(name), OutputError), contextlib.suppress(FileNotFoundError):
-            self._system.rm_file(f"{self._root}/{name}")
+            self._system.rm_file(f"{self._below}/{name}")
 
 
 def storage_at(folder: str | Path) -> Storage:
@@ -210,22 +195,53 @@ def _moved(name: str, folders: dict[str, Path]) -> str:
     return f"{folders[address]}{mark}{tags}" if is_address(name) else name
 
 
+def newest(names: Sequence[str]) -> list[str]:
+    """Those files of a log that tell how the table is: the last checkpoint, and the commits behind it."""
+    stem = {name: name.rpartition("/")[2] for name in names}
+    checkpoints = sorted(name[:20] for name in stem.values() if name[20:] == ".checkpoint.parquet")
+    start = checkpoints[-1] if checkpoints else ""
+    return [
+        name for name, last in stem.items()
+        if (last[20:] == ".json" and last[:20] > start) or last == f"{start}.checkpoint.parquet"
+    ]  # fmt: skip
+
+
+_COPIES: dict[Path, ObjectStore] = {}
+"""Folders with copies of datasets, and where their files come from."""
+
+
 @contextlib.contextmanager
-def fetched_folder(name: str, tables: Sequence[str] = TABLES) -> Iterator[Path]:
-    """Give the folder of a dataset: itself, or one with copies of some of its tables, removed at the end."""
+def fetched_folder(name: str) -> Iterator[Path]:
+    """Give the folder of a dataset: itself, or one with copies of its logs, removed at the end.
+
+    Other files come when they are asked for (``fetch_files``).
+    """
     storage = storage_at(name) if is_address(name) else None
     if not isinstance(storage, ObjectStore):
-        yield storage.root if isinstance(storage, LocalFolder) else Path(name)
+        yield storage.folder if isinstance(storage, LocalFolder) else Path(name)
         return
-    files = [file.name for table in tables for file in storage.files(table)]
-    if not any(file.startswith("recordings/") for file in files):
-        raise FormatError(f"{name}: not a dataset; perf2x fleet ingest reads recordings at addresses")
-    unsafe = next((file for file in files if ".." in PurePosixPath(file).parts), None)
-    if unsafe is not None:
-        raise FormatError(f"{name}: the name of an object leads out of the dataset: {unsafe}")
     with private_directory() as folder, _named(folder, name.rstrip("/")):
-        storage.fetch(files, folder)
-        yield folder
+        storage.fetch_logs(TABLES, folder)
+        if not (folder / "recordings" / LOG).is_dir():
+            raise FormatError(f"{name}: not a dataset; perf2x fleet ingest reads recordings at addresses")
+        _COPIES[folder] = storage
+        try:
+            yield folder
+        finally:
+            del _COPIES[folder]
+
+
+def fetch_files(folder: Path, names: Sequence[str]) -> None:
+    """Copy files of a dataset that is a copy itself; does nothing for others."""
+    store = _COPIES.get(folder)
+    missing = [name for name in names if not os.path.lexists(folder / name)] if store is not None else []
+    if store is not None and missing:
+        store.fetch(missing, folder)
+
+
+def present(folder: Path, table: str, names: Sequence[str]) -> Sequence[str]:
+    """Names of files that are on this machine: all of them, but for a dataset that is a copy."""
+    return [name for name in names if os.path.lexists(folder / table / name)] if folder in _COPIES else names
 
 
 @contextlib.contextmanager

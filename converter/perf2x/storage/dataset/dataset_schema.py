@@ -1,7 +1,7 @@
 """Tables of a dataset: names, columns and types, the version of all of it, and the files that hold them.
 
 docs/parquet.md describes them for readers; ``SCHEMA`` changes whenever a column is added, removed or means another
-thing. Readers fill in columns that earlier files lack, and refuse files of a later schema.
+thing. Readers refuse files of another schema.
 """
 
 import os
@@ -11,54 +11,61 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from perf2x.base.errors import OptionError
-from perf2x.storage.dataset.content_ids import WIDTH
 
 if TYPE_CHECKING:
     import pyarrow
 
-SCHEMA = 2
-"""Version of the tables, in the metadata of every file."""
-READABLE = frozenset({"1", "2"})
+SCHEMA = 3
+"""Version of the tables, in the metadata of every file. Versions 1 and 2 were no Delta tables."""
 VERSION_KEY, TABLE_KEY = b"perf2x.schema", b"perf2x.table"
 SUFFIX = ".parquet"
+LOG = "_delta_log"
+DATE = "date"
+"""The last of the columns that name folders; those before it are tags."""
 
+_NAMES = {
+    "function": "text", "system_name": "text", "file": "text", "line": "i32", "start_line": "i32", "is_exact": "bool",
+    "has_inlines": "bool",
+}  # fmt: skip
 COLUMNS: Mapping[str, Mapping[str, str]] = {
-    "nodes": {"node_id": "id", "parent_id": "id?", "place_id": "id"},
+    "symbols": {
+        "object_id": "text", "file_offset": "i64", "mode": "text", "is_return": "bool", "variant": "i32",
+        "depth": "i32", **_NAMES, "reason": "text",
+    },
+    "nodes": {"recording": "text", "node": "i32", "parent": "i32?", "place": "i32"},
     "places": {
-        "place_id": "id", "object_id": "id", "build_id": "text", "file": "text", "file_offset": "u64", "mode": "text",
-        "is_return": "bool", "variant": "i32", "recording": "id?",
+        "recording": "text", "place": "i32", "object_id": "text", "build_id": "text", "file": "text",
+        "file_offset": "i64", "mode": "text", "is_return": "bool", "variant": "i32", "is_local": "bool",
     },
-    "lines": {
-        "place_id": "id", "depth": "i32", "function": "text", "system_name": "text", "file": "text", "line": "i32",
-        "start_line": "i32", "is_exact": "bool", "has_inlines": "bool",
-    },
+    "lines": {"recording": "text", "place": "i32", "depth": "i32", **_NAMES},
     "mappings": {
-        "recording": "id", "mapping": "i32", "object_id": "id", "start": "u64", "limit": "u64", "file_offset": "u64",
-        "file": "text", "build_id": "text", "pid": "i32", "is_kernel": "bool", "looked_up": "bool",
+        "recording": "text", "mapping": "i32", "object_id": "text", "start": "i64", "limit": "i64",
+        "file_offset": "i64", "file": "text", "build_id": "text", "pid": "i32", "is_kernel": "bool",
+        "looked_up": "bool",
     },
     "samples": {
-        "recording": "id", "event": "text", "unit": "text", "event_number": "i32", "comm": "text", "process": "text",
-        "pid": "i32", "tid": "i32", "cgroup": "text?", "stack_id": "id?", "value": "i64", "count": "i64",
-        "time_ns": "i64?", "cpu": "i32?",
+        "recording": "text", "event": "text", "unit": "text", "event_number": "i32", "comm": "text",
+        "process": "text", "pid": "i32", "tid": "i32", "cgroup": "text?", "stack": "i32?", "value": "i64",
+        "count": "i64", "time_ns": "i64?", "cpu": "i32?",
     },
     "recordings": {
-        "recording": "id", "source": "text", "host": "text", "start_ns": "i64?", "duration_ns": "i64", "arch": "text",
-        "kernel": "text", "cmdline": "texts", "samples": "i64", "lost": "i64", "deferred_missing": "i64",
-        "tags": "tags", "error": "text?", "kernel_build_id": "text", "perf_version": "text", "cpus": "i32",
-        "clock_start_ns": "i64", "is_timeline": "bool", "default_event": "i32", "events": "events",
-        "facts": "text", "session": "id?", "unfinished": "bool", "missing_bytes": "i64?",
+        "recording": "text", "source": "text", "host": "text", "start_ns": "i64?", "duration_ns": "i64",
+        "arch": "text", "kernel": "text", "cmdline": "texts", "samples": "i64", "lost": "i64",
+        "deferred_missing": "i64", "tags": "tags", "error": "text?", "kernel_build_id": "text",
+        "perf_version": "text", "cpus": "i32", "clock_start_ns": "i64", "is_timeline": "bool",
+        "default_event": "i32", "events": "events", "facts": "text", "session": "text?", "unfinished": "bool",
+        "missing_bytes": "i64?",
     },
 }  # fmt: skip
-LATER: Mapping[str, Any] = {"session": None, "unfinished": False, "missing_bytes": None}
-"""Columns that version 1 had not, with what their rows say."""
 TABLES = tuple(COLUMNS)
-"""In the order in which they are written: whatever a table refers to comes before it, recordings last."""
-PARTITIONED = ("mappings", "samples", "recordings")
-"""Tables whose files lie in folders named by tags; the others are shared by all recordings."""
+"""In the order in which they are committed: whatever a table refers to comes before it, recordings last."""
+PARTITIONED = TABLES[1:]
+"""Tables whose rows are of recordings; their files lie in folders named by tags and the day."""
 SORTED_BY: Mapping[str, tuple[str, ...]] = {
-    "nodes": ("node_id",),
-    "places": ("build_id", "file", "file_offset", "place_id"),
-    "lines": ("place_id", "depth"),
+    "symbols": ("object_id", "file_offset", "mode", "is_return", "variant", "depth"),
+    "nodes": ("recording", "node"),
+    "places": ("recording", "place"),
+    "lines": ("recording", "place", "depth"),
     "mappings": ("recording", "mapping"),
     "samples": ("recording",),
     "recordings": ("recording",),
@@ -90,8 +97,8 @@ def texts_of(table: str) -> tuple[str, ...]:
 def _type(kind: str) -> Any:
     pa = arrow()
     plain = {
-        "id": pa.binary(WIDTH), "text": pa.string(), "bool": pa.bool_(), "i32": pa.int32(), "i64": pa.int64(),
-        "u64": pa.uint64(), "texts": pa.list_(pa.string()), "tags": pa.map_(pa.string(), pa.string()),
+        "text": pa.string(), "bool": pa.bool_(), "i32": pa.int32(), "i64": pa.int64(),
+        "texts": pa.list_(pa.string()), "tags": pa.map_(pa.string(), pa.string()),
     }  # fmt: skip
     event = {"name": pa.string(), "unit": pa.string(), "period": pa.int64(), "frequency": pa.int64(),
              "is_wait": pa.bool_(), "leader": pa.int32()}  # fmt: skip

@@ -1,17 +1,19 @@
-"""The files of a dataset at one moment, each checked once before an engine reads it.
+"""The files of a dataset at one moment, as the logs of its tables have them, each checked once before it is read.
 
 Earlier states of recordings among the rows of a dataset: they are left out (``table_views.py`` does in SQL).
 """
 
-import contextlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from perf2x.storage.dataset.dataset_schema import TABLES
-from perf2x.storage.dataset.parquet_files import ReplacedError, check_for_engine, files_of
+from perf2x.base.errors import FormatError
+from perf2x.storage.dataset.dataset_folder import fetch_files, present
+from perf2x.storage.dataset.dataset_schema import LOG, TABLES
+from perf2x.storage.dataset.parquet_files import check_for_engine
+from perf2x.storage.dataset.table_log import DataFile, read_log
 
 if TYPE_CHECKING:
     import pyarrow
@@ -20,18 +22,18 @@ if TYPE_CHECKING:
 class State(Struct, frozen=True):
     """A row of the table of recordings, as far as it tells states of one recording apart."""
 
-    recording: bytes
-    session: bytes | None
+    recording: str
+    session: str | None
     unfinished: bool
     samples: int
 
     @property
-    def rank(self) -> tuple[bool, int, bytes]:
+    def rank(self) -> tuple[bool, int, str]:
         """The finished one is the greatest, then that with most samples."""
         return not self.unfinished, self.samples, self.recording
 
 
-def superseded(states: Iterable[State]) -> frozenset[bytes]:
+def superseded(states: Iterable[State]) -> frozenset[str]:
     """Ids of unfinished recordings that the dataset has finished, or with more samples."""
     states = [state for state in states if state.session is not None]
     best = {state.session: state.recording for state in sorted(states, key=lambda state: state.rank)}
@@ -43,48 +45,64 @@ def states_of(recordings: "pyarrow.Table") -> Iterator[State]:
     yield from map(State, *(recordings[name].to_pylist() for name in State.__struct_fields__))
 
 
-_TRIES = 5
-Read = TypeVar("Read")
-
-
-def until_whole(read: Callable[[], Read]) -> Read:
-    """Read what lies in files of a dataset, again where some were replaced; ReplacedError when that does not end."""
-    for _ in range(_TRIES - 1):
-        with contextlib.suppress(ReplacedError):
-            return read()
-    return read()
-
-
 class Listing:
-    """Names of the files of each table, below its folder, as they were when the dataset was whole."""
+    """Files of each table, by name below its folder."""
 
-    def __init__(self, folder: Path) -> None:
-        """ReplacedError when files are replaced faster than they are listed."""
+    def __init__(self, folder: Path, tags: Mapping[str, str] | None = None) -> None:
+        """``tags``: only files of partitions that may hold recordings with them.
+
+        FormatError when a log is damaged, or there is none: of datasets of versions 1 and 2, too.
+        """
         self.folder = folder.absolute()
-        self._names = _names_of(self.folder)
+        if not (folder / "recordings" / LOG).is_dir():
+            raise FormatError(no_dataset(folder))
+        logs = {table: read_log(folder / table) for table in reversed(TABLES)}  # all they refer to comes later
+        self.partition = logs["recordings"].partition
+        self.files: Mapping[str, Mapping[str, DataFile]] = {
+            table: {name: file for name, file in sorted(log.files.items()) if _may_have(file, tags or {})}
+            for table, log in logs.items()
+        }
         self._checked: set[tuple[str, str]] = set()
 
     def names(self, table: str) -> Sequence[str]:
         """Files of a table, sorted."""
-        return self._names[table]
+        return list(self.files[table])
+
+    def fetch(self, table: str, names: Iterable[str]) -> None:
+        """Have files of a table on this machine."""
+        fetch_files(self.folder, [f"{table}/{name}" for name in names])
+
+    def here(self, table: str) -> Sequence[str]:
+        """Files of a table but for those of a store that nobody has asked for."""
+        return present(self.folder, table, self.names(table))
 
     def check(self, table: str, names: Iterable[str] | None = None) -> None:
-        """FormatError when a file is damaged, or one of a bomb; ReplacedError when one is gone. None: all files."""
-        for name in self.names(table) if names is None else names:
-            if (table, name) not in self._checked:
-                check_for_engine(self.folder / table / name)
-                self._checked.add((table, name))
+        """FormatError when a file is damaged, or one of a bomb. None: all files."""
+        wanted = [name for name in (names or self.names(table)) if (table, name) not in self._checked]
+        self.fetch(table, wanted)
+        for name in wanted:
+            check_for_engine(self.folder / table / name)
+            self._checked.add((table, name))
+
+    def of_recording(self, table: str, name: str, recording: str) -> list[str]:
+        """Files of a table in which rows of a recording may be; ``name`` is its file in the table of recordings."""
+        files = self.files[table]
+        if name in files and not is_merged(name):
+            return [name]
+        return [one for one, file in files.items() if file.may_hold(recording)]
 
 
-def _names_of(folder: Path) -> dict[str, list[str]]:
-    """Recordings first, and once more: those that are there still had all they refer to when it was listed."""
-    for _ in range(_TRIES):
-        rows = _table(folder, "recordings")
-        found = {table: _table(folder, table) for table in TABLES} | {"recordings": rows}
-        if set(rows) <= set(_table(folder, "recordings")):
-            return found
-    raise ReplacedError(f"{folder}: its files keep changing; try again")
+def is_merged(name: str) -> bool:
+    """Whether a file was put together out of those of recordings."""
+    return name.rpartition("/")[2].startswith("merged-")
 
 
-def _table(folder: Path, table: str) -> list[str]:
-    return [path.relative_to(folder / table).as_posix() for path in files_of(folder, table)]
+def no_dataset(folder: Path) -> str:
+    """Say why a folder is no dataset that is read."""
+    if any((folder / "recordings").rglob("*.parquet")):
+        return f"{folder}: a dataset of an earlier version; perf2x fleet convert-dataset makes a new one of it"
+    return f"{folder}: not a dataset: it has no table of recordings (docs/parquet.md)"
+
+
+def _may_have(file: DataFile, tags: Mapping[str, str]) -> bool:
+    return all(tags.get(key, value or "") == (value or "") for key, value in file.parts.items())

@@ -2,28 +2,16 @@
 
 import contextlib
 import errno
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from perf2x.base.columnar.arrays import U8, AnyArray
+from perf2x.base.columnar.arrays import AnyArray
 from perf2x.base.errors import FormatError
 from perf2x.base.files.unpack_limit import memory_limit, too_large, unpacked_limit
 from perf2x.model.printable_text import as_recorded
 from perf2x.storage.dataset.check_pages import check_pages
-from perf2x.storage.dataset.content_ids import WIDTH
-from perf2x.storage.dataset.dataset_schema import (
-    LATER,
-    READABLE,
-    SCHEMA,
-    SUFFIX,
-    TABLE_KEY,
-    VERSION_KEY,
-    arrow,
-    schema_of,
-)  # fmt: skip
+from perf2x.storage.dataset.dataset_schema import SCHEMA, TABLE_KEY, VERSION_KEY, arrow, schema_of
 
 if TYPE_CHECKING:
     import pyarrow
@@ -31,26 +19,16 @@ if TYPE_CHECKING:
     from perf2x.storage.dataset.dataset_folder import Storage
 
 
-class ReplacedError(FormatError):
-    """A file that was listed is not there any more: others have its rows."""
-
-
-def read_table(path: Path | str, table: str, recording: bytes | None = None, *, file: Any = None) -> "pyarrow.Table":
+def read_table(path: Path | str, table: str, recording: str | None = None, *, file: Any = None) -> "pyarrow.Table":
     """Read one file of a table, or those groups of its rows that may be of a recording, a group at a time.
 
     ``file`` is the open file, one of Arrow's, where ``path`` is but a name for messages. FormatError when it is no such
-    file, or takes more memory than a file of its size may; ReplacedError when it is gone.
+    file, or takes more memory than a file of its size may.
     """
     schema = schema_of(table)
     pieces: dict[str, list[Any]] = {name: [] for name in schema.names}
     with _opened(path, table, file) as (opened, source):
-        limit, groups = memory_limit(source.size()), groups_with(opened.metadata, recording)
-        taken = check_pages(path, opened.metadata, source, limit, groups)
-        for group in groups:
-            rows = _with_later_columns(opened.read_row_group(group, columns=schema.names, use_threads=False), schema)
-            taken += sum(_text_bytes(_flat(rows, name)) for name in schema.names)
-            if taken > limit:
-                raise FormatError(*too_large(f"{path}: ", source.size(), limit))
+        for rows in _groups(path, opened, source, schema.names, groups_with(opened.metadata, recording)):
             _check_nulls(path, rows, schema)
             for name in schema.names:
                 pieces[name] += rows[name].chunks
@@ -58,7 +36,39 @@ def read_table(path: Path | str, table: str, recording: bytes | None = None, *, 
     return arrow().table(columns, schema=schema)
 
 
-def read_stored(storage: "Storage", name: str, table: str, recording: bytes | None = None) -> "pyarrow.Table":
+def read_groups(storage: "Storage", name: str, table: str) -> "Iterator[pyarrow.Table]":
+    """Yield the rows of a file of a table a group at a time, with the checks of ``read_table``."""
+    schema = schema_of(table)
+    with storage.open(name) as file, _opened(storage.path(name), table, file) as (opened, source):
+        everything = range(opened.metadata.num_row_groups)
+        for rows in _groups(storage.path(name), opened, source, schema.names, everything):
+            _check_nulls(storage.path(name), rows, schema)
+            yield arrow().table([_plain(rows[field.name].chunks, field.type) for field in schema], schema=schema)
+
+
+def read_checked(path: Path | str, names: Iterable[str]) -> "pyarrow.Table":
+    """Read columns of any Parquet file, those that it has, with the bounds of ``read_table``."""
+    with _opened(path, None) as (opened, source):
+        wanted = [name for name in names if name in opened.schema_arrow.names]
+        parts = list(_groups(path, opened, source, wanted, range(opened.metadata.num_row_groups)))
+        return arrow().concat_tables(parts or [opened.schema_arrow.empty_table().select(wanted)])
+
+
+def _groups(
+    path: Path | str, opened: Any, source: Any, names: Sequence[str], groups: Sequence[int]
+) -> "Iterator[pyarrow.Table]":
+    """Yield groups of rows, whose texts are numbers of distinct ones."""
+    limit = memory_limit(source.size())
+    taken = check_pages(path, opened.metadata, source, limit, groups)
+    for group in groups:
+        rows = opened.read_row_group(group, columns=list(names), use_threads=False)
+        taken += sum(_text_bytes(_flat(rows, name)) for name in names)
+        if taken > limit:
+            raise FormatError(*too_large(f"{path}: ", source.size(), limit))
+        yield rows
+
+
+def read_stored(storage: "Storage", name: str, table: str, recording: str | None = None) -> "pyarrow.Table":
     """Read one file of a table, or those groups of its rows that may be of a recording."""
     with storage.open(name) as file:
         return read_table(storage.path(name), table, recording, file=file)
@@ -67,14 +77,6 @@ def read_stored(storage: "Storage", name: str, table: str, recording: bytes | No
 def _plain(pieces: list[Any], kind: Any) -> Any:
     """A column without numbers for texts."""
     return arrow().chunked_array([piece.cast(kind) for piece in pieces], kind).combine_chunks()
-
-
-def _with_later_columns(found: "pyarrow.Table", schema: "pyarrow.Schema") -> "pyarrow.Table":
-    """Rows with the columns that their version of the schema has not."""
-    for field in schema:
-        if field.name not in found.column_names:
-            found = found.append_column(field, arrow().array([LATER[field.name]] * len(found), field.type))
-    return found.select(schema.names)
 
 
 def check_file(path: Path | str, table: str) -> None:
@@ -86,7 +88,7 @@ def check_file(path: Path | str, table: str) -> None:
 def check_for_engine(path: Path) -> None:
     """FormatError when pages of a file are damaged or unpack to more than a file of its size may.
 
-    ReplacedError when it is gone. Whoever reads it afterwards may do so a piece at a time.
+    Whoever reads it afterwards may do so a piece at a time.
     """
     from pyarrow import parquet
 
@@ -95,14 +97,15 @@ def check_for_engine(path: Path) -> None:
 
 
 @contextlib.contextmanager
-def _opened(path: Path | str, table: str, file: Any = None) -> Iterator[tuple[Any, Any]]:
+def _opened(path: Path | str, table: str | None, file: Any = None) -> Iterator[tuple[Any, Any]]:
     """Give the file of a table, and its bytes. Texts are read as numbers of distinct ones: few bytes repeat many."""
     from pyarrow import parquet
 
     with _read(path, file) as source:
         metadata = parquet.read_metadata(source)
         columns = metadata.schema
-        _check_schema(path, table, columns.to_arrow_schema())
+        if table is not None:
+            _check_schema(path, table, columns.to_arrow_schema())
         texts = [number for number in range(len(columns)) if columns.column(number).physical_type == "BYTE_ARRAY"]
         yield (
             parquet.ParquetFile(source, metadata=metadata, page_checksum_verification=True, read_dictionary=texts),
@@ -120,7 +123,7 @@ def _read(path: Path | str, file: Any) -> Iterator[Any]:
     except pa.ArrowMemoryError as error:
         raise MemoryError(str(error)) from None
     except FileNotFoundError:
-        raise ReplacedError(f"{path}: it was replaced while the dataset was read; try again") from None
+        raise FormatError(f"{path}: damaged: it is missing") from None
     except (pa.ArrowException, OSError, ValueError, TypeError, KeyError) as error:
         if isinstance(error, OSError) and error.errno == errno.ENOMEM:
             raise
@@ -128,7 +131,7 @@ def _read(path: Path | str, file: Any) -> Iterator[Any]:
         raise FormatError(f"{path}: damaged, or not a Parquet file: {reason}") from None
 
 
-def groups_with(metadata: Any, recording: bytes | None) -> list[int]:
+def groups_with(metadata: Any, recording: str | None) -> list[int]:
     """Numbers of the groups of rows that may have a recording's, by their statistics; None: all."""
     everything = range(metadata.num_row_groups)
     if recording is None:
@@ -138,21 +141,9 @@ def groups_with(metadata: Any, recording: bytes | None) -> list[int]:
     return [number for number in everything if _may_hold(metadata.row_group(number), column, recording)]
 
 
-def _may_hold(group: Any, column: int | None, recording: bytes) -> bool:
+def _may_hold(group: Any, column: int | None, recording: str) -> bool:
     known = None if column is None else group.column(column).statistics
     return known is None or not known.has_min_max or known.min <= recording <= known.max
-
-
-def read_tables(paths: Iterable[Path], table: str) -> "pyarrow.Table":
-    """Read several files of one table as one."""
-    pa = arrow()
-    parts = [read_table(path, table) for path in paths]
-    return pa.concat_tables([schema_of(table).empty_table(), *parts]).combine_chunks()
-
-
-def files_of(folder: Path, table: str) -> list[Path]:
-    """Return the files of a table, sorted."""
-    return sorted((folder / table).rglob(f"*{SUFFIX}"))
 
 
 def _check_schema(path: Path | str, table: str, found: "pyarrow.Schema") -> None:
@@ -162,11 +153,10 @@ def _check_schema(path: Path | str, table: str, found: "pyarrow.Schema") -> None
         raise FormatError(
             f"{path}: not written as part of a dataset: it lacks {VERSION_KEY.decode()} (docs/parquet.md)"
         )
-    if version not in READABLE:
-        raise FormatError(f"{path}: has version {version} of the schema; this perf2x reads versions up to {SCHEMA}")
-    expected = [field for field in schema_of(table) if version == str(SCHEMA) or field.name not in LATER]
+    if version != str(SCHEMA):
+        raise FormatError(f"{path}: has version {version} of the schema; this perf2x reads version {SCHEMA}")
     types = {field.name: field.type for field in found}
-    wrong = [field.name for field in expected if types.get(field.name) != field.type]
+    wrong = [field.name for field in schema_of(table) if types.get(field.name) != field.type]
     if name != table.encode() or wrong:
         raise FormatError(
             f"{path}: damaged: not the columns of the table {table}: {', '.join(wrong) or 'another table'}"
@@ -214,19 +204,6 @@ def numbers(table: "pyarrow.Table", name: str, missing: int = 0) -> AnyArray:
     return result
 
 
-def id_rows(table: "pyarrow.Table", name: str) -> U8:
-    """(n, 16) a column of ids; zeros for null."""
-    return id_bytes(_flat(table, name))
-
-
-def id_bytes(column: Any) -> U8:
-    """(n, 16) an Arrow array of ids; zeros for null."""
-    if column.null_count:
-        column = column.fill_null(bytes(WIDTH))
-    data = np.frombuffer(column.buffers()[1] or b"", np.uint8)
-    return data[column.offset * WIDTH : (column.offset + len(column)) * WIDTH].reshape(-1, WIDTH)
-
-
 def is_known(table: "pyarrow.Table", name: str) -> AnyArray:
     """(n,) whether a column has a value."""
     result: AnyArray = _flat(table, name).is_valid().to_numpy(zero_copy_only=False)
@@ -239,14 +216,6 @@ def texts(table: "pyarrow.Table", name: str) -> tuple[AnyArray, list[str]]:
     indices = coded.indices.fill_null(-1) if coded.null_count else coded.indices  # for a scalar it imports pandas
     codes = indices.to_numpy(zero_copy_only=False)
     return codes, [as_recorded(text) for text in coded.dictionary.to_pylist()]
-
-
-def places_in(wanted: Any, known: Any) -> AnyArray:
-    """(n,) row of each wanted id among the known ones, −1 for none; both are Arrow arrays of ids."""
-    from pyarrow import compute
-
-    found: AnyArray = compute.index_in(wanted, known).fill_null(-1).to_numpy(zero_copy_only=False)
-    return found
 
 
 def _flat(table: "pyarrow.Table", name: str) -> Any:

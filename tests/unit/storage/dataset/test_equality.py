@@ -76,8 +76,8 @@ def test_datasets_equal_their_recordings(folder: Path, fleet: list[tuple[bytes, 
     expected = pprof(files, tags)
     order = list(range(len(files)))
     random.shuffle(order)
+    partition = random.choice([[], ["service"], ["version", "date"]])
     for row in order:
-        partition = random.choice([[], ["service"], ["version", "date"]])
         for _ in range(random.choice([1, 2])):  # one that was interrupted comes again
             add_recording(here / "profiles", files[row], tags[row], partition)
     assert pprof([here / "profiles"]) == expected
@@ -130,6 +130,6 @@ def test_filters_leave_the_same(datasets: dict[Path, Path]) -> None:
 def test_tags_choose_recordings(tmp_path: Path) -> None:
     one, other = CORPUS / "forker" / "perf.data", ROOT / "examples" / "deferred" / "perf.data"
     add_recording(tmp_path / "profiles", one, {"version": "1"}, ["version"])
-    add_recording(tmp_path / "profiles", other, {"version": "2 b"})
+    add_recording(tmp_path / "profiles", other, {"version": "2 b"})  # folders are named as before
     assert pprof([tmp_path / "profiles?version=1"]) == pprof([one], [{"version": "1"}])
     assert pprof([tmp_path / "profiles?version=2+b"]) == pprof([other], [{"version": "2 b"}])

@@ -4,12 +4,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I64, AnyArray, Bools, as_intp, cumsum, flatnonzero, lexsort
+from perf2x.base.columnar.arrays import I64, AnyArray, Bools, begins_run, flatnonzero
 from perf2x.base.columnar.ragged import ranges
 from perf2x.base.columnar.unique import group_rows
 from perf2x.model.profile.profile import Profile
+from perf2x.storage.dataset.dataset_schema import arrow
+from perf2x.storage.dataset.names.symbol_index import NAMES, SymbolIndex
 from perf2x.storage.dataset.parquet_files import numbers, texts
-from perf2x.storage.dataset.read.read_dataset import LinesIndex
 from perf2x.storage.dataset.read.restore_stacks import RecordingRows
 from perf2x.storage.dataset.write.profile_places import profile_places
 from perf2x.symbolizer.demangle.demangle import NameStyle
@@ -22,29 +23,33 @@ if TYPE_CHECKING:
 
 
 def known_names(
-    profile: Profile, rows: RecordingRows, lines: LinesIndex, style: NameStyle, *, inline: bool = True
+    profile: Profile, rows: RecordingRows, symbols: SymbolIndex, style: NameStyle, *, inline: bool = True
 ) -> LocationNames:
-    """Find the names of a recording's locations, and of their exact twins, in the table of lines.
+    """Find the names of a recording's locations, and of their exact twins: its own, else those of their objects.
 
     Without ``inline`` of each place only the function that it really belongs to.
     """
-    found, place = lines.of(profile_places(profile, rows.row["recording"]).id)
-    kept = of_one_namer(found, place)
-    place = place[kept]
-    taken = found.take(kept)
+    places = profile_places(profile, rows.ident)
+    own = SymbolIndex(rows.lines, rows.places.take(numbers(rows.lines, "place")))
+    found = [own.of(places)]
+    found.append(symbols.of(places, without=found[0][1]))
+    table = arrow().concat_tables([one.select(NAMES) for one, _ in found])
+    place = np.concatenate([at for _, at in found])
     first, count = _runs(place)
     if not inline:
         first, count = first + count - 1, np.minimum(count, 1)
+    is_named = np.array([*texts(table, "function")[1], ""], np.bool_)  # others were looked up and have none
+    count *= is_named[texts(table, "function")[0][first]] if len(first) else 1
     line_rows = ranges(first, count)
     location = place[first] if len(first) else np.zeros(0, np.int64)
-    functions, function = _functions(taken, style)
+    functions, function = _functions(table, style)
     return LocationNames(
         location=location,
         count=count,
-        is_exact=numbers(taken, "is_exact").astype(np.bool_)[first],
-        has_inlines=numbers(taken, "has_inlines").astype(np.bool_)[first] & inline,
+        is_exact=numbers(table, "is_exact").astype(np.bool_)[first],
+        has_inlines=numbers(table, "has_inlines").astype(np.bool_)[first] & inline,
         function=function[line_rows].astype(np.int32),
-        line=numbers(taken, "line")[line_rows],
+        line=numbers(table, "line")[line_rows],
         functions=functions,
         looked_up=_looked_up(profile, rows.mappings),
         kernel_looked_up=False,
@@ -54,7 +59,8 @@ def known_names(
 def _looked_up(profile: Profile, table: "pyarrow.Table") -> Bools:
     """(mappings,) whether names were looked up when the recording was added."""
     names = [[known[row] for row in code.tolist()] for code, known in (texts(table, "file"), texts(table, "build_id"))]
-    columns = (numbers(table, name).tolist() for name in ("start", "limit", "file_offset", "pid"))
+    words = (numbers(table, name).astype(np.int64).view(np.uint64) for name in ("start", "limit", "file_offset"))
+    columns = (column.tolist() for column in (*words, numbers(table, "pid")))
     asked = numbers(table, "looked_up").tolist()
     known = {row for row, was_asked in zip(zip(*columns, *names, strict=True), asked, strict=True) if was_asked}
     mappings, strings = profile.mappings, profile.strings
@@ -63,27 +69,9 @@ def _looked_up(profile: Profile, table: "pyarrow.Table") -> Bools:
     return np.array([row in known for row in zip(*(column.tolist() for column in own), *mine, strict=True)], np.bool_)
 
 
-def of_one_namer(lines: "pyarrow.Table", place: AnyArray) -> I64:
-    """Rows of lines by place and depth; where several files name a place, those of the first that says most."""
-    depth = numbers(lines, "depth").astype(np.int64)
-    rows = flatnonzero(place >= 0)
-    # rows of one namer stand together, innermost first
-    namer = cumsum(depth == 0)[rows]
-    said = (numbers(lines, "line") > 0)[rows].astype(np.int64)
-    first, group = group_rows([namer])
-    weight = np.bincount(as_intp(group), 1 + said, len(first)).astype(np.int64)
-    order = lexsort((namer[first], -weight, place[rows][first]))
-    chosen = order[np.append(True, np.diff(place[rows][first][order]) != 0)[: len(order)]]
-    wanted = np.zeros(len(first), np.bool_)
-    wanted[chosen] = True
-    kept = rows[wanted[group]]
-    by_place: I64 = kept[lexsort((depth[kept], place[kept]))]
-    return by_place
-
-
 def _runs(place: AnyArray) -> tuple[I64, I64]:
     """First row and length of each run of equal places."""
-    first = flatnonzero(np.append(True, np.diff(place) != 0)[: len(place)])
+    first = flatnonzero(begins_run(place))
     return first, np.diff(np.append(first, len(place)))
 
 

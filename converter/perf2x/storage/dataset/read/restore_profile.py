@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I32, I64, AnyArray, arange, argsort
+from perf2x.base.columnar.arrays import I32, I64, U64, AnyArray, arange, argsort
 from perf2x.base.columnar.interner import StringInterner
 from perf2x.base.columnar.unique import group_rows
 from perf2x.base.errors import FormatError
@@ -24,8 +24,14 @@ from perf2x.model.profile.profile import (
     ProfileSamples,
     Threads,
 )
-from perf2x.storage.dataset.parquet_files import id_rows, is_known, numbers, texts
-from perf2x.storage.dataset.read.restore_stacks import RecordingRows, build_stacks, restore_locations, used_nodes
+from perf2x.storage.dataset.parquet_files import is_known, numbers, texts
+from perf2x.storage.dataset.read.restore_stacks import (
+    RecordingRows,
+    build_stacks,
+    nodes_of,
+    restore_locations,
+    used_nodes,
+)
 
 if TYPE_CHECKING:
     import pyarrow
@@ -39,12 +45,13 @@ def restore_profile(rows: RecordingRows, meta: Meta, *, with_cgroups: bool = Tru
     strings = StringInterner()
     threads, thread = _threads(rows.samples, strings)
     mappings = _mappings(rows, strings)
+    nodes = nodes_of(rows)
     leaf = _leaves(rows)
-    used = used_nodes(rows.nodes, leaf)
-    locations, functions, location = restore_locations(rows, used, mappings, strings)
-    number = np.full(len(rows.nodes.parent) + 1, -1, np.int64)
+    used = used_nodes(nodes, leaf)
+    locations, functions, location = restore_locations(rows, nodes.place[used], mappings, strings)
+    number = np.full(len(nodes.parent) + 1, -1, np.int64)
     number[used] = arange(len(used))
-    stacks, place = build_stacks(number[rows.nodes.parent[used]], location, rows.source)
+    stacks, place = build_stacks(number[nodes.parent[used]], location)
     stack = np.append(place, -1)[number[leaf]]
     samples = _samples(rows.samples, thread, stack, strings if with_cgroups else None)
     profile = Profile(
@@ -57,9 +64,8 @@ def restore_profile(rows: RecordingRows, meta: Meta, *, with_cgroups: bool = Tru
 
 def _leaves(rows: RecordingRows) -> I64:
     """(samples,) the node of each stack, −1 for none."""
-    has_stack = is_known(rows.samples, "stack_id")
-    leaf = np.where(has_stack, rows.nodes.index.find(id_rows(rows.samples, "stack_id")), -1)
-    if (leaf[has_stack] < 0).any():
+    leaf = numbers(rows.samples, "stack", -1).astype(np.int64)
+    if (leaf < -1).any() or (leaf >= len(rows.nodes)).any():
         raise FormatError(f"{rows.source}: damaged: a stack is missing")
     return leaf
 
@@ -103,10 +109,14 @@ def _mappings(rows: RecordingRows, strings: StringInterner) -> Mappings:
     filename, build_id = (strings.add_all(known[row] for row in code.tolist()) for code, known in names.values())
     no = np.zeros(len(order), np.bool_)
     return Mappings(
-        start=numbers(table, "start"), limit=numbers(table, "limit"), offset=numbers(table, "file_offset"),
+        start=_unsigned(table, "start"), limit=_unsigned(table, "limit"), offset=_unsigned(table, "file_offset"),
         filename=filename, build_id=build_id, pid=numbers(table, "pid"), is_kernel=numbers(table, "is_kernel"),
         has_functions=no, has_filenames=no, has_line_numbers=no, has_inline_frames=no,
     )  # fmt: skip
+
+
+def _unsigned(table: "pyarrow.Table", name: str) -> U64:
+    return numbers(table, name).astype(np.int64).view(np.uint64)
 
 
 def restore_events(row: dict[str, Any]) -> tuple[ProfileEvent, ...]:
@@ -157,7 +167,7 @@ def check_row(row: dict[str, Any], source: str) -> None:
     events = max(1, len(row["events"]))
     if not 0 <= row["default_event"] < events:
         raise FormatError(f"{source}: damaged: default_event is {row['default_event']} of {events} events")
-    check_build_ids([row["kernel_build_id"]], source)
+    check_build_ids([row["kernel_build_id"], row["recording"], row["session"] or ""], source)
 
 
 def check_build_ids(texts: Iterable[str], source: str) -> None:

@@ -1,23 +1,18 @@
-"""The prefix tree of one recording's stacks, out of nodes that may be many recordings'.
-
-Places of a dataset → the locations of one recording, at the addresses that it had them.
-
-All that a dataset has of one recording, as it was read, before its profile is restored.
-"""
+"""The stacks and locations of one recording, out of the rows that a dataset has of it."""
 
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, U8, U64, AnyArray, argsort, cumsum, flatnonzero, searchsorted
+from perf2x.base.columnar.arrays import I64, U64, AnyArray, arange, argsort, cumsum, flatnonzero, searchsorted
 from perf2x.base.columnar.interner import StringInterner
 from perf2x.base.columnar.unique import group_rows, rows_by, unique, unique_inverse
 from perf2x.base.errors import FormatError
 from perf2x.model.profile.made_up_frames import ROOT_FRAME_NAMES, RootFrame, root_functions
 from perf2x.model.profile.profile import Functions, Locations, Mappings, Stacks
-from perf2x.storage.dataset.content_ids import IdIndex
-from perf2x.storage.dataset.parquet_files import id_bytes, id_rows, numbers, places_in
+from perf2x.model.profile.stack_tree import depths
+from perf2x.storage.dataset.parquet_files import numbers, texts
 from perf2x.storage.dataset.write.profile_places import (
     UNMAPPED,
     CodeObjects,
@@ -31,24 +26,6 @@ if TYPE_CHECKING:
     import pyarrow
 
 
-class NodeTable(Struct, frozen=True):
-    """Nodes by number."""
-
-    index: IdIndex
-    """Their distinct ids."""
-    parent: I64
-    """(nodes,) −1 for outermost frames."""
-    place: U8
-    """(nodes, 16) the id of each node's place."""
-
-
-class PlaceTable(Struct, frozen=True):
-    """Places that may be many recordings'."""
-
-    rows: "pyarrow.Table"
-    index: IdIndex
-
-
 class RecordingRows(Struct, frozen=True):
     """All that a dataset has of one recording."""
 
@@ -58,34 +35,54 @@ class RecordingRows(Struct, frozen=True):
     """Its row in the table of recordings."""
     samples: "pyarrow.Table"
     mappings: "pyarrow.Table"
-    nodes: NodeTable
-    places: PlaceTable
+    nodes: "pyarrow.Table"
+    places: "pyarrow.Table"
+    lines: "pyarrow.Table"
+
+    @property
+    def ident(self) -> bytes:
+        """The recording's id."""
+        return bytes.fromhex(self.row["recording"])
 
 
-_KINDS = {made_up_object(name): kind for kind, name in ROOT_FRAME_NAMES.items()}
+class Nodes(Struct, frozen=True):
+    """The prefix tree of a recording's stacks, callers first."""
+
+    parent: I64
+    """(nodes,) −1 for outermost frames."""
+    place: I64
+    """(nodes,) row of the table of places."""
 
 
-def place_table(rows: "pyarrow.Table") -> PlaceTable:
-    """Order the places of a table, in which one may stand several times."""
-    return PlaceTable(rows, IdIndex(id_rows(rows, "place_id")))
+def nodes_of(rows: RecordingRows) -> Nodes:
+    """Read the nodes of a recording; FormatError when a number leads nowhere."""
+    count = len(rows.nodes)
+    parent, place = numbers(rows.nodes, "parent", -1).astype(np.int64), numbers(rows.nodes, "place").astype(np.int64)
+    order = arange(count)
+    if (numbers(rows.nodes, "node") != order).any() or (parent >= order).any() or (parent < -1).any():
+        raise FormatError(f"{rows.source}: damaged: a stack's caller is missing")
+    row = arange(len(rows.places))
+    if (numbers(rows.places, "place") != row).any() or (place < 0).any() or (place >= len(row)).any():
+        raise FormatError(f"{rows.source}: damaged: a place is missing")
+    return Nodes(parent, place)
+
+
+_KINDS = {made_up_object(name).hex(): kind for kind, name in ROOT_FRAME_NAMES.items()}
 
 
 def restore_locations(
-    rows: RecordingRows, used: I64, mappings: Mappings, strings: StringInterner
+    rows: RecordingRows, place: I64, mappings: Mappings, strings: StringInterner
 ) -> tuple[Locations, Functions, AnyArray]:
-    """Make the locations of the places that ``used`` nodes are at, sorted as the stitcher has them.
+    """Make the locations of the places of nodes, sorted as the stitcher has them.
 
-    Returns them, the functions of frames that stand for no code, and (used nodes,) the location of each.
-    FormatError when a place is missing, or in none of the recording's mappings.
+    Returns them, the functions of frames that stand for no code, and (nodes,) the location of each. FormatError when a
+    place is in none of the recording's mappings.
     """
-    row = rows.places.index.find(rows.nodes.place[used])
-    if (row < 0).any():
-        raise FormatError(f"{rows.source}: damaged: a place is missing")
-    kept, of_node = unique_inverse(row)
-    places = rows.places.rows.take(kept)
-    objects = code_objects(mappings, strings.table(), rows.row["recording"])
+    kept, of_node = unique_inverse(place)
+    places = rows.places.take(kept)
+    objects = code_objects(mappings, strings.table(), rows.ident)
     mapping, root = _held(places, objects, rows)
-    offset = numbers(places, "file_offset")
+    offset = offsets(places)
     address = np.where(root > 0, np.uint64(0), offset + np.append(objects.base, np.uint64(0))[mapping])
     lookup = address - numbers(places, "is_return").astype(np.uint64)
     mode = modes_of(places)
@@ -104,16 +101,21 @@ def restore_locations(
     return locations, functions, rank[of_node]
 
 
+def offsets(places: "pyarrow.Table") -> U64:
+    """(places,) their offsets, which the table has as signed numbers."""
+    return numbers(places, "file_offset").astype(np.int64).view(np.uint64)
+
+
 def _held(places: "pyarrow.Table", objects: CodeObjects, rows: RecordingRows) -> tuple[I64, I64]:
     """(places,) the mapping that holds each, −1 for none, and the kind of a frame that stands for no code, else 0."""
-    ids = [row.tobytes() for row in id_rows(places, "object_id")]
-    number = {one: place for place, one in enumerate(dict.fromkeys(objects.ids))}
-    free = {UNMAPPED: -1, unmapped_kernel(rows.row["recording"]): -1}
-    root = np.array([_KINDS.get(one, RootFrame.NONE) for one in ids], np.int64)
-    of_place = np.array([number.get(one, free.get(one, -2)) for one in ids], np.int64)
+    code, known = texts(places, "object_id")
+    number = {one.hex(): place for place, one in enumerate(dict.fromkeys(objects.ids))}
+    free = {UNMAPPED.hex(): -1, unmapped_kernel(rows.ident).hex(): -1}
+    root = np.array([_KINDS.get(one, RootFrame.NONE) for one in known], np.int64)[code]
+    of_place = np.array([number.get(one, free.get(one, -2)) for one in known], np.int64)[code]
     of_place[root > 0] = -1
-    variant, offset = numbers(places, "variant").astype(np.int64), numbers(places, "file_offset")
-    of_mapping = np.array([number[one] for one in objects.ids], np.int64)
+    variant, offset = numbers(places, "variant").astype(np.int64), offsets(places)
+    of_mapping = np.array([number[one.hex()] for one in objects.ids], np.int64)
     mapping = _mapping_of(of_place, variant, offset, objects, of_mapping)
     if ((mapping < 0) & (of_place != -1)).any():
         raise FormatError(f"{rows.source}: damaged: a place is in none of the recording's mappings")
@@ -135,26 +137,7 @@ def _mapping_of(of_place: I64, variant: I64, offset: U64, objects: CodeObjects, 
     return found
 
 
-def node_table(table: "pyarrow.Table", source: str) -> NodeTable:
-    """Number the nodes of a table, in which one may stand several times; FormatError when it is damaged."""
-    from perf2x.storage.dataset.content_ids import columns_at, distinct_ids
-
-    contents = columns_at(*(id_rows(table, name) for name in ("parent_id", "place_id")))
-    try:
-        rows = distinct_ids(id_rows(table, "node_id"), contents)
-    except FormatError as error:
-        raise FormatError(f"{source}: damaged: {error}") from None
-    kept = table.take(rows).combine_chunks()
-    columns = {name: kept[name].combine_chunks() for name in ("node_id", "parent_id", "place_id")}
-    parent = places_in(columns["parent_id"], columns["node_id"]).astype(np.int64)
-    known = columns["parent_id"].is_valid().to_numpy(zero_copy_only=False)
-    if (parent[known] < 0).any():
-        raise FormatError(f"{source}: damaged: a stack's caller is missing")
-    parent[~known] = -1
-    return NodeTable(IdIndex(id_bytes(columns["node_id"])), parent, id_bytes(columns["place_id"]))
-
-
-def used_nodes(nodes: NodeTable, leaves: I64) -> I64:
+def used_nodes(nodes: Nodes, leaves: I64) -> I64:
     """Nodes on the way from ``leaves`` to the root, rising."""
     used = np.zeros(len(nodes.parent), np.bool_)
     rows = unique(leaves[leaves >= 0])
@@ -166,14 +149,11 @@ def used_nodes(nodes: NodeTable, leaves: I64) -> I64:
     return flatnonzero(used)
 
 
-def build_stacks(parent: AnyArray, location: AnyArray, source: str) -> tuple[Stacks, I64]:
-    """Make the tree of rows in any order, level by level and sorted as the stitcher has it.
-
-    Returns the tree, and (rows,) the number of each row in it. FormatError for rows that are their own callers.
-    """
+def build_stacks(parent: AnyArray, location: AnyArray) -> tuple[Stacks, I64]:
+    """Make the tree, level by level and sorted as the stitcher has it, and (rows,) the number of each row in it."""
     number = np.full(len(parent) + 1, -1, np.int64)  # the last one serves −1
     parents, locations, total = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], 0
-    for _, rows in rows_by(_depths(parent, source)):
+    for _, rows in rows_by(depths(parent)):
         above, item = number[parent[rows]], location[rows].astype(np.int64)
         first, group = group_rows([above, item])
         number[rows] = total + group
@@ -182,17 +162,3 @@ def build_stacks(parent: AnyArray, location: AnyArray, source: str) -> tuple[Sta
         total += len(first)
     stacks = Stacks(np.concatenate(parents).astype(np.int32), np.concatenate(locations).astype(np.int32))
     return stacks, number[:-1]
-
-
-def _depths(parent: AnyArray, source: str) -> I64:
-    """(rows,) distance of each row from its root, by pointer doubling, which ends after log(rows) rounds."""
-    ancestor = parent.astype(np.int64)
-    steps = (ancestor >= 0).astype(np.int64)
-    for _ in range(len(parent).bit_length() + 1):
-        rows = flatnonzero(ancestor >= 0)
-        if not len(rows):
-            return steps
-        up = ancestor[rows]
-        steps[rows] += steps[up]
-        ancestor[rows] = ancestor[up]
-    raise FormatError(f"{source}: damaged: a stack is its own caller")

@@ -15,7 +15,7 @@ import re
 import signal
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -27,10 +27,11 @@ from perf2x.base.errors import FormatError, OptionError, Perf2xError
 from perf2x.base.files.operating_system import address_space_left
 from perf2x.base.files.temporary import private_directory
 from perf2x.base.files.unpack_limit import free_space, parse_size
-from perf2x.storage.dataset.dataset_schema import SUFFIX, TABLES
+from perf2x.storage.dataset.dataset_schema import TABLES
 from perf2x.storage.dataset.listed_files import Listing
-from perf2x.storage.dataset.parquet_files import ReplacedError, check_file
-from perf2x.storage.dataset.sql.table_views import as_pattern, define_stack_views, quoted, view_statements
+from perf2x.storage.dataset.parquet_files import check_file
+from perf2x.storage.dataset.sql.function_costs import define_costs
+from perf2x.storage.dataset.sql.table_views import as_pattern, quoted, view_statements
 
 if TYPE_CHECKING:
     import pyarrow
@@ -40,15 +41,16 @@ MEMORY = 4 << 30
 _ERROR = " Error: "
 _LEAST = 768 << 20
 """Bytes of address space that libraries take, and DuckDB before it has read a row; most of it is never used."""
-_QUOTED = re.compile('"([^"]*)"')
+_STACKS = r"frames|stacks|by_function|\bnames\b|stack_|query"
 _NAMED = {
-    table: re.compile(rf"{words}|query|parquet", re.IGNORECASE)
+    table: re.compile(rf"{words}|query|parquet|{_STACKS}", re.IGNORECASE)
     for table, words in {
-        "nodes": "nodes", "places": r"places|\bfunctions\b", "lines": r"lines|\bfunctions\b", "mappings": "mappings",
-        "samples": "sample", "recordings": "",
+        "nodes": "nodes", "places": r"places|\bfunctions\b", "lines": r"lines|\bfunctions\b",
+        "symbols": r"symbols|\bfunctions\b", "mappings": "mappings", "samples": "sample", "recordings": "",
     }.items()
 }  # fmt: skip
-"""How SQL names what is made of a table, but for views of stacks; ``query``, too: that runs what is put together."""
+"""How SQL names what is made of a table; ``query``, too: that runs what is put together."""
+_COSTS = re.compile("by_function|query", re.IGNORECASE)
 _NO_MORE = ("enable_external_access = false", "lock_configuration = true")
 
 
@@ -72,14 +74,16 @@ class Limits(Struct, frozen=True):
 
 
 @contextlib.contextmanager
-def engine(folder: Path, asked: str = "", limits: Limits | None = None) -> Iterator[Any]:
+def engine(
+    folder: Path, asked: str = "", limits: Limits | None = None, tags: Mapping[str, str] | None = None
+) -> Iterator[Any]:
     """Give a connection with the tables and views of the dataset in ``folder``, ready for the SQL that will be asked.
 
-    FormatError when it is no dataset or damaged, ReplacedError when its files were replaced meanwhile, OptionError for
-    what DuckDB says about SQL and without DuckDB.
+    ``tags``: recordings have these. FormatError when it is no dataset or damaged, OptionError for what DuckDB says
+    about SQL and without DuckDB.
     """
     address_space = _address_space(folder)
-    files, limits = _checked(folder, asked), limits or Limits()
+    files, limits = _checked(folder, asked, tags or {}), limits or Limits()
     module = duckdb()
     settings = {
         "autoinstall_known_extensions": "false", "autoload_known_extensions": "false",
@@ -96,9 +100,10 @@ def engine(folder: Path, asked: str = "", limits: Limits | None = None) -> Itera
             memory = _memory(connection, limits)
             memory = memory if address_space is None else min(memory, address_space)
             connection.execute(f"SET memory_limit = '{memory}B'")
-            for statement in view_statements(files):
+            for statement in view_statements(files, tags or {}):
                 connection.execute(statement)
-            define_stack_views(connection, files, asked)
+            if _COSTS.search(asked):
+                define_costs(connection, folder)
             connection.execute("SET TimeZone = 'UTC'")
             readable = (quoted(f"{name}/") for name in (files.folder, as_pattern(files.folder)))
             connection.execute(f"SET allowed_directories = [{', '.join(readable)}]")
@@ -148,8 +153,6 @@ def told_apart(folder: Path) -> Iterator[None]:
     except module.Error as error:
         if os.strerror(errno.ENOSPC) in str(error):
             raise _shortage(folder) from None
-        if any(SUFFIX in name and not Path(name).exists() for name in _QUOTED.findall(str(error))):
-            raise ReplacedError(f"{folder}: its files were replaced while they were read; try again") from None
         of_file = str(folder.absolute()) in str(error) or "Parquet file" in str(error)
         if of_file or _ERROR not in str(error):  # what Parquet's reader says has no kind
             raise FormatError(f"{folder}: damaged: {_sentence(error)}") from None
@@ -166,16 +169,16 @@ def _sentence(error: Exception) -> str:
     return " ".join((text.partition(_ERROR)[2] or text).split())
 
 
-def _checked(folder: Path, asked: str) -> Listing:
-    """The dataset's files, of which those are checked that SQL asks for by names of their tables."""
-    if not (folder / "recordings").is_dir():
-        raise FormatError(f"{folder}: not a dataset: it has no table of recordings (docs/parquet.md)")
-    files = Listing(folder)
+def _checked(folder: Path, asked: str, tags: Mapping[str, str]) -> Listing:
+    """The dataset's files, of which those are here and checked that SQL asks for by names of their tables."""
+    files = Listing(folder, tags)
     for table in TABLES:
-        for first in files.names(table)[:1]:
-            check_file(files.folder / table / first, table)
         if _NAMED[table].search(asked):
             files.check(table)
+        else:
+            files.fetch(table, files.names(table)[:1])
+        for first in files.names(table)[:1]:
+            check_file(files.folder / table / first, table)
     return files
 
 

@@ -2,10 +2,10 @@
 
 import contextlib
 import weakref
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from perf2x.base.errors import SettingError
+from perf2x.storage.dataset.dataset_address import DatasetAddress
 from perf2x.storage.dataset.dataset_schema import arrow, schema_of
 from perf2x.storage.dataset.sql.duckdb_engine import arrow_table, engine, told_apart
 
@@ -25,13 +25,13 @@ _OF_ONE = "SELECT * EXCLUDE (file_row_number) FROM chosen WHERE recording = $id 
 class ChosenSamples:
     """Samples that meet a condition on columns of ``samples`` and ``recordings``; DuckDB keeps them until asked."""
 
-    def __init__(self, folder: Path, where: str) -> None:
+    def __init__(self, address: DatasetAddress, where: str) -> None:
         """OptionError for what is no condition, and without DuckDB; FormatError when the dataset is damaged."""
-        self._folder, stack = folder, contextlib.ExitStack()
+        self._folder, stack = address.folder, contextlib.ExitStack()
         weakref.finalize(self, stack.close)
         sql = _CHOSEN.format(where=where)
-        self._connection = stack.enter_context(engine(folder, sql))
-        with told_apart(folder):
+        self._connection = stack.enter_context(engine(address.folder, sql, tags=address.tags))
+        with told_apart(address.folder):
             self._choose(sql, where)
             found = self._connection.execute("SELECT DISTINCT recording FROM chosen").fetchall()
         self.recordings = frozenset(ident for (ident,) in found)
@@ -42,7 +42,7 @@ class ChosenSamples:
             raise SettingError("", "where", f" takes one SQL condition, not {where!r}")
         self._connection.execute(sql)
 
-    def samples_of(self, recording: bytes) -> "pyarrow.Table":
+    def samples_of(self, recording: str) -> "pyarrow.Table":
         """Return the rows of ``samples`` of one recording, in the order of its file."""
         with told_apart(self._folder):
             found = self._connection.sql(f"{_OF_ONE} ORDER BY file_row_number", params={"id": recording})

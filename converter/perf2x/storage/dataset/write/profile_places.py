@@ -1,4 +1,4 @@
-"""Places of a profile's locations, and nodes of its stacks, by id.
+"""Places of a profile's locations, each an offset in an object.
 
 Objects of a recording's code, as all hosts know them: by build id, else by path, else by the recording alone.
 
@@ -17,12 +17,12 @@ import numpy as np
 from msgspec import Struct
 
 from perf2x.base.abi.uapi import CpuMode
-from perf2x.base.columnar.arrays import I32, I64, U8, U64, AnyArray, Bools, flatnonzero
+from perf2x.base.columnar.arrays import I32, I64, U64, AnyArray, Bools, flatnonzero
 from perf2x.model.printable_text import printable
 from perf2x.model.profile.profile import Locations, Mappings, Profile
 from perf2x.model.recording.build_ids import KERNEL
 from perf2x.model.recording.recorded_names import is_real_path, without_deleted
-from perf2x.storage.dataset.content_ids import WIDTH, as_rows, node_ids, place_ids, text_id
+from perf2x.storage.dataset.content_ids import text_id
 
 
 class CodeObjects(Struct, frozen=True):
@@ -105,8 +105,6 @@ def made_up_object(name: str) -> bytes:
     return text_id("made up", name)
 
 
-_AT_ONCE = 1 << 15
-"""Places that are hashed together."""
 Rows = AnyArray | slice
 
 
@@ -116,16 +114,14 @@ class ProfilePlaces(Struct, frozen=True):
     They may be all addresses of a file, so what mappings tell of them is found for some ``rows`` at a time.
     """
 
-    id: U8
-    """(places, 16)"""
     location: I32
     """(places,) row of the profile's locations."""
     is_return: Bools
     locations: Locations
     object_of_location: I32
     """(locations,) row of ``object_ids``."""
-    object_ids: U8
-    """(objects, 16) distinct ones."""
+    object_ids: tuple[str, ...]
+    """Distinct ones, in hexadecimal."""
     objects: CodeObjects
 
     def object(self, rows: Rows) -> I32:
@@ -139,10 +135,6 @@ class ProfilePlaces(Struct, frozen=True):
     def variant(self, rows: Rows) -> I32:
         """(rows,) as in CodeObjects."""
         return np.append(self.objects.variant, 0).astype(np.int32)[self.locations.mapping[self.location[rows]]]
-
-    def contents(self, rows: Rows) -> tuple[AnyArray, ...]:
-        """Columns that tell places apart."""
-        return self.object(rows), self.offset(rows), self.is_return[rows], self.variant(rows)
 
     def is_local(self, rows: Rows) -> Bools:
         """(rows,) the place means nothing outside its recording."""
@@ -160,24 +152,16 @@ def offsets_of_locations(locations: Locations, objects: CodeObjects, rows: AnyAr
     return offset
 
 
-def profile_places(profile: Profile, recording: bytes, wanted: I64 | None = None) -> ProfilePlaces:
-    """Find the places of all locations of a recording's profile, or the ``wanted`` ones of these places.
+def profile_places(profile: Profile, recording: bytes) -> ProfilePlaces:
+    """Find the places of all locations of a recording's profile.
 
     A return address of the kernel may turn out to be where an interrupt came, once functions have names: it is there a
     second time as an exact address, so that whoever names places names both.
     """
     locations, objects = profile.locations, code_objects(profile.mappings, profile.strings, recording)
     location, is_return = _with_twins(locations)
-    if wanted is not None:
-        location, is_return = location[wanted], is_return[wanted]
     object_ids, row = _objects_of(profile, objects, recording)
-    ids = np.empty((len(location), WIDTH), np.uint8)
-    places = ProfilePlaces(ids, location, is_return, locations, row, object_ids, objects)
-    for first in range(0, len(ids), _AT_ONCE):
-        at = slice(first, first + _AT_ONCE)
-        mode = locations.mode[location[at]]
-        ids[at] = place_ids(object_ids[places.object(at)], places.offset(at), mode, is_return[at], places.variant(at))
-    return places
+    return ProfilePlaces(location, is_return, locations, row, object_ids, objects)
 
 
 def _with_twins(locations: Locations) -> tuple[I32, Bools]:
@@ -188,8 +172,8 @@ def _with_twins(locations: Locations) -> tuple[I32, Bools]:
     return location, np.append(returns, np.zeros(len(twins), np.bool_))
 
 
-def _objects_of(profile: Profile, objects: CodeObjects, recording: bytes) -> tuple[U8, I32]:
-    """(objects, 16) distinct ids of objects, and (locations,) the row of each location's."""
+def _objects_of(profile: Profile, objects: CodeObjects, recording: bytes) -> tuple[tuple[str, ...], I32]:
+    """Distinct ids of objects in hexadecimal, and (locations,) the row of each location's."""
     locations = profile.locations
     numbers: dict[bytes, int] = {}
     known = [numbers.setdefault(one, len(numbers)) for one in (*objects.ids, UNMAPPED)]  # the last one serves −1
@@ -198,15 +182,10 @@ def _objects_of(profile: Profile, objects: CodeObjects, recording: bytes) -> tup
     row[(locations.mapping < 0) & (locations.mode == CpuMode.KERNEL)] = kernel
     for location in flatnonzero(locations.synthetic).tolist():
         row[location] = numbers.setdefault(made_up_object(made_up_name(profile, location)), len(numbers))
-    return as_rows(list(numbers)), row
+    return tuple(one.hex() for one in numbers), row
 
 
 def made_up_name(profile: Profile, location: int) -> str:
     """Name of a frame that stands for no code."""
     function = int(profile.locations.line_function[profile.locations.line_offsets[location]])
     return profile.strings[int(profile.functions.name[function])]
-
-
-def profile_nodes(profile: Profile, places: ProfilePlaces) -> U8:
-    """(stacks, 16) ids of the profile's nodes."""
-    return node_ids(profile.stacks.parent, places.id, profile.stacks.location)

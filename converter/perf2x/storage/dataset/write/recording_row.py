@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING, Any
 
 from perf2x.base.errors import FormatError
 from perf2x.model.printable_text import printable
-from perf2x.storage.dataset import arrow_columns
 from perf2x.storage.dataset.arrow_columns import table_of
 from perf2x.storage.dataset.dataset_schema import arrow, schema_of
 from perf2x.storage.dataset.write.recording_to_store import StoredRecording
@@ -36,7 +35,8 @@ def recording_table(stored: StoredRecording) -> "pyarrow.Table":
         "lost": stored.lost,
         "deferred_missing": stored.deferred_missing,
         "tags": [(printable(key), printable(value)) for key, value in sorted(stored.tags.items())],
-        "session": stored.session,
+        "recording": stored.recording.hex(),
+        "session": stored.session.hex() if stored.session else None,
         "unfinished": stored.unfinished,
         "missing_bytes": stored.missing_bytes,
         "error": printable(stored.error) if stored.error else None,
@@ -47,7 +47,7 @@ def recording_table(stored: StoredRecording) -> "pyarrow.Table":
         "events": [event | {"name": printable(event["name"])} for event in events],
     }
     arrays = {name: _cell(name, value, schema.field(name).type, meta.source) for name, value in row.items()}
-    return table_of("recordings", arrays | {"recording": arrow_columns.same_id(stored.recording, 1)})
+    return table_of("recordings", arrays)
 
 
 def _cell(name: str, value: object, kind: Any, source: str) -> Any:

@@ -9,9 +9,8 @@ import numpy as np
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I32, I64, U8, Bools, no_rows
+from perf2x.base.columnar.arrays import I32, I64, U8, U64, Bools, no_rows
 from perf2x.model.profile.profile import Functions, Locations, Mappings, Meta, Profile, ProfileSamples, Stacks, Threads
-from perf2x.storage.dataset.content_ids import WIDTH
 
 FunctionRow = tuple[str, str, str, int]
 """(displayed name, system name, file, start line)."""
@@ -20,8 +19,8 @@ FunctionRow = tuple[str, str, str, int]
 class PlaceNames(Struct, frozen=True):
     """Names of places: place i has the next ``count[i]`` rows, innermost inlined function first."""
 
-    place: U8
-    """(n, 16) ids of distinct places; those without names have no rows."""
+    place: I32
+    """(n,) distinct places, by number; those without names have no rows."""
     count: I64
     """(n,)"""
     is_exact: Bools
@@ -35,12 +34,23 @@ class PlaceNames(Struct, frozen=True):
     functions: Sequence[FunctionRow]
 
 
+class PlaceKeys(Struct, frozen=True):
+    """What tells the places of one object apart."""
+
+    offset: U64
+    """(n,) in the object."""
+    mode: U8
+    """(n,) uapi.CpuMode"""
+    is_return: Bools
+    """(n,) the place is the address behind a call."""
+    variant: I32
+    """(n,) as in CodeObjects."""
+
+
 def no_names() -> PlaceNames:
     """Make the names of no place."""
     none = np.zeros(0, np.int32)
-    return PlaceNames(
-        np.zeros((0, WIDTH), np.uint8), none.astype(np.int64), none > 0, none > 0, none, none, functions=()
-    )
+    return PlaceNames(none, none.astype(np.int64), none > 0, none > 0, none, none, functions=())
 
 
 class StoredRecording(Struct, frozen=True):

@@ -6,23 +6,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from perf2x.base.abi.uapi import CpuMode
-from perf2x.base.columnar.arrays import I32, U8, AnyArray, arange, argsort, flatnonzero, repeat
+from perf2x.base.columnar.arrays import I32, I64, U8, AnyArray, arange, flatnonzero, repeat, row_slices
 from perf2x.base.columnar.ragged import Ragged, offsets_of, row_numbers
 from perf2x.base.columnar.unique import group_rows
 from perf2x.model.profile.profile import Profile
 from perf2x.storage.dataset import arrow_columns
 from perf2x.storage.dataset.arrow_columns import table_of
-from perf2x.storage.dataset.content_ids import WIDTH, as_rows, columns_at, distinct_ids
+from perf2x.storage.dataset.dataset_schema import arrow
 from perf2x.storage.dataset.parquet_files import texts as coded_texts
-from perf2x.storage.dataset.write.profile_places import (
-    ProfilePlaces,
-    made_up_name,
-    offsets_of_locations,
-    profile_nodes,
-    profile_places,
-)
+from perf2x.storage.dataset.write.profile_places import ProfilePlaces, made_up_name, profile_places
 from perf2x.storage.dataset.write.recording_row import recording_table
-from perf2x.storage.dataset.write.recording_to_store import PlaceNames, StoredRecording, no_names
+from perf2x.storage.dataset.write.recording_to_store import PlaceKeys, PlaceNames, StoredRecording, no_names
 
 if TYPE_CHECKING:
     import pyarrow
@@ -56,75 +50,53 @@ def recording_tables(
     """
     profile = stored.profile
     places = profile_places(profile, stored.recording)
-    nodes = profile_nodes(profile, places)
-    leaves = _leaves(nodes, profile.samples.stack)
-    yield "nodes", len(nodes), _nodes(profile, places, nodes)
-    del nodes  # ids of all addresses of a file
-    yield "places", len(places.id), _places(stored, places)
+    yield "nodes", len(profile.stacks), _nodes(stored)
+    yield "places", len(places.location), _places(stored, places)
     object_ids = places.objects.ids
     del places
     for table, rows in (
-        ("lines", lines_table(names)),
+        ("lines", own_lines(stored.recording, names or no_names())),
         ("mappings", _mappings(stored, object_ids)),
-        ("samples", _samples(stored, leaves)),
+        ("samples", _samples(stored)),
         ("recordings", recording_table(stored)),
     ):
         yield table, len(rows), [rows]
 
 
-def _leaves(nodes: U8, stack: I32) -> U8:
-    """(samples, 16) ids of stacks, zeros for none."""
-    leaves = np.zeros((len(stack), WIDTH), np.uint8)
-    leaves[stack >= 0] = nodes[stack[stack >= 0]]
-    return leaves
-
-
-def _groups(order: AnyArray) -> Iterator[AnyArray]:
-    """Yield rows in this order, as many as make a group."""
-    return (order[first : first + ROWS_OF_GROUP] for first in range(0, len(order), ROWS_OF_GROUP))
-
-
-def _nodes(profile: Profile, places: ProfilePlaces, nodes: U8) -> "Iterator[pyarrow.Table]":
-    for rows in _groups(distinct_ids(nodes, columns_at(profile.stacks.parent, profile.stacks.location))):
-        parent = profile.stacks.parent[rows]
-        above = nodes[parent]
-        above[parent < 0] = 0
+def _nodes(stored: StoredRecording) -> "Iterator[pyarrow.Table]":
+    stacks = stored.profile.stacks
+    for rows in row_slices(len(stacks), ROWS_OF_GROUP):
+        parent = stacks.parent[rows]
         yield table_of(
             "nodes",
             {
-                "node_id": arrow_columns.ids(nodes[rows]),
-                "parent_id": arrow_columns.ids(above, parent >= 0),
-                "place_id": arrow_columns.ids(places.id[profile.stacks.location[rows]]),
+                "recording": arrow_columns.same_text(stored.recording.hex(), len(parent)),
+                "node": np.arange(rows.start, rows.start + len(parent), dtype=np.int32),
+                "parent": arrow().array(parent, mask=parent < 0),
+                "place": stacks.location[rows],
             },
         )
 
 
 def _places(stored: StoredRecording, places: ProfilePlaces) -> "Iterator[pyarrow.Table]":
-    """Places, by build id, file and offset; those without a mapping have the name of what they stand for, or none."""
-    profile, locations = stored.profile, stored.profile.locations
-    build_ids, files, kind = _texts_of(profile)
-    known = sorted(set(zip(build_ids, files, strict=True)))
-    number = {texts: place for place, texts in enumerate(known)}
-    rank = np.array([number[texts] for texts in zip(build_ids, files, strict=True)], np.int32)
-    offset = offsets_of_locations(locations, places.objects, arange(len(locations)))
-    place = group_rows([rank[kind], offset])[1].astype(np.int32) if len(offset) else kind
-    del offset
-    order = distinct_ids(places.id, places.contents)
-    order = order[argsort(place[places.location[order]])]
-    for rows in _groups(order):
-        own = np.broadcast_to(as_rows([stored.recording]), (len(rows), WIDTH))
+    """Places; those without a mapping have the name of what they stand for, or none."""
+    locations = stored.profile.locations
+    build_ids, files, kind = _texts_of(stored.profile)
+    for rows in row_slices(len(places.location), ROWS_OF_GROUP):
+        location = places.location[rows]
         yield table_of(
             "places",
             {
-                "place_id": arrow_columns.ids(places.id[rows]),
-                "object_id": arrow_columns.ids(places.object_ids[places.object(rows)]),
-                "build_id": arrow_columns.texts(build_ids, kind[places.location[rows]]),
-                "file": arrow_columns.texts(files, kind[places.location[rows]]),
-                "file_offset": places.offset(rows),
-                "mode": arrow_columns.texts(list(MODES.values()), locations.mode[places.location[rows]]),
+                "recording": arrow_columns.same_text(stored.recording.hex(), len(location)),
+                "place": np.arange(rows.start, rows.start + len(location), dtype=np.int32),
+                "object_id": arrow_columns.texts(places.object_ids, places.object(rows)),
+                "build_id": arrow_columns.texts(build_ids, kind[location]),
+                "file": arrow_columns.texts(files, kind[location]),
+                "file_offset": places.offset(rows).view(np.int64),
+                "mode": arrow_columns.texts(list(MODES.values()), locations.mode[location]),
                 "is_return": places.is_return[rows],
                 "variant": places.variant(rows),
-                "recording": arrow_columns.ids(own, places.is_local(rows)),
+                "is_local": places.is_local(rows),
             },
         )
 
@@ -142,10 +114,45 @@ def _texts_of(profile: Profile) -> tuple[list[str], list[str], I32]:
     return [*build_ids, *("" for _ in names)], [*files, *names], kind
 
 
-def lines_table(names: PlaceNames | None) -> "pyarrow.Table":
-    """Lines of places, sorted by place; an empty table for None."""
-    names = names or no_names()
-    order = distinct_ids(names.place, columns_at(names.count))
+def own_lines(recording: bytes, names: PlaceNames) -> "pyarrow.Table":
+    """Names of a recording's own places, sorted by place."""
+    owner, columns = _named_rows(names)
+    own = {"recording": arrow_columns.same_text(recording.hex(), len(owner)), "place": names.place[owner]}
+    return table_of("lines", own | columns)
+
+
+def object_symbols(object_id: str, places: PlaceKeys, names: PlaceNames, reason: str) -> "pyarrow.Table":
+    """Names of places of an object; a place without any has a row that says the reason."""
+    owner, columns = _named_rows(names)
+    place = names.place[owner]
+    unnamed = np.delete(arange(len(places.offset)), names.place)
+    count = len(unnamed)
+    zeros, nothing = np.zeros(count, np.int32), np.full(count, -1)
+    without: dict[str, Any] = dict.fromkeys(("depth", "line", "start_line"), zeros)
+    without |= {name: arrow_columns.same_text("", count) for name in ("function", "system_name", "file")}
+    without |= dict.fromkeys(("is_exact", "has_inlines"), nothing > 0)
+    return arrow().concat_tables(
+        table_of("symbols", {**_key_columns(object_id, places, rows), "reason": why, **told})
+        for rows, why, told in (
+            (place, arrow_columns.same_text("", len(place)), columns),
+            (unnamed, arrow_columns.same_text(reason, count), without),
+        )
+    )
+
+
+def _key_columns(object_id: str, places: PlaceKeys, rows: AnyArray) -> dict[str, Any]:
+    return {
+        "object_id": arrow_columns.same_text(object_id, len(rows)),
+        "file_offset": places.offset[rows].view(np.int64),
+        "mode": arrow_columns.texts(list(MODES.values()), places.mode[rows]),
+        "is_return": places.is_return[rows],
+        "variant": places.variant[rows].astype(np.int32),
+    }
+
+
+def _named_rows(names: PlaceNames) -> tuple[I64, dict[str, Any]]:
+    """(rows,) the place of each row, by its place in ``names``, and the columns that lines and symbols share."""
+    order = group_rows([names.place])[0] if len(names.place) else np.zeros(0, np.int64)
     rows = Ragged(offsets_of(names.count), arange(len(names.line)))
     taken = rows.take(order)
     owner, row = order[row_numbers(taken.lengths)], taken.values
@@ -153,20 +160,16 @@ def lines_table(names: PlaceNames | None) -> "pyarrow.Table":
     functions = list(zip(*names.functions, strict=True)) or [(), (), (), ()]
     function = names.function[row]
     start_line = np.array(functions[3], np.int32)
-    return table_of(
-        "lines",
-        {
-            "place_id": arrow_columns.ids(names.place[owner]),
-            "depth": depth.astype(np.int32),
-            "function": arrow_columns.texts([str(text) for text in functions[0]], function),
-            "system_name": arrow_columns.texts([str(text) for text in functions[1]], function),
-            "file": arrow_columns.texts([str(text) for text in functions[2]], function),
-            "line": names.line[row].astype(np.int32),
-            "start_line": start_line[function],
-            "is_exact": names.is_exact[owner],
-            "has_inlines": names.has_inlines[owner],
-        },
-    )
+    return owner, {
+        "depth": depth.astype(np.int32),
+        "function": arrow_columns.texts([str(text) for text in functions[0]], function),
+        "system_name": arrow_columns.texts([str(text) for text in functions[1]], function),
+        "file": arrow_columns.texts([str(text) for text in functions[2]], function),
+        "line": names.line[row].astype(np.int32),
+        "start_line": start_line[function],
+        "is_exact": names.is_exact[owner],
+        "has_inlines": names.has_inlines[owner],
+    }
 
 
 def _mappings(stored: StoredRecording, object_ids: Sequence[bytes]) -> "pyarrow.Table":
@@ -175,12 +178,12 @@ def _mappings(stored: StoredRecording, object_ids: Sequence[bytes]) -> "pyarrow.
     return table_of(
         "mappings",
         {
-            "recording": arrow_columns.same_id(stored.recording, count),
+            "recording": arrow_columns.same_text(stored.recording.hex(), count),
             "mapping": np.arange(count, dtype=np.int32),
-            "object_id": arrow_columns.ids(as_rows(object_ids)),
-            "start": mappings.start,
-            "limit": mappings.limit,
-            "file_offset": mappings.offset,
+            "object_id": [one.hex() for one in object_ids],
+            "start": mappings.start.view(np.int64),
+            "limit": mappings.limit.view(np.int64),
+            "file_offset": mappings.offset.view(np.int64),
             "file": arrow_columns.texts(strings, mappings.filename),
             "build_id": arrow_columns.texts(strings, mappings.build_id),
             "pid": mappings.pid,
@@ -190,7 +193,7 @@ def _mappings(stored: StoredRecording, object_ids: Sequence[bytes]) -> "pyarrow.
     )
 
 
-def _samples(stored: StoredRecording, leaves: U8) -> "pyarrow.Table":
+def _samples(stored: StoredRecording) -> "pyarrow.Table":
     profile, samples = stored.profile, stored.profile.samples
     threads, strings, count = profile.threads, profile.strings, len(samples)
 
@@ -201,7 +204,7 @@ def _samples(stored: StoredRecording, leaves: U8) -> "pyarrow.Table":
     return table_of(
         "samples",
         {
-            "recording": arrow_columns.same_id(stored.recording, count),
+            "recording": arrow_columns.same_text(stored.recording.hex(), count),
             "event": arrow_columns.texts([event.name for event in profile.events], samples.event),
             "unit": arrow_columns.texts([event.unit for event in profile.events], samples.event),
             "event_number": samples.event.astype(np.int32),
@@ -212,7 +215,7 @@ def _samples(stored: StoredRecording, leaves: U8) -> "pyarrow.Table":
             "cgroup": arrow_columns.nulls("samples", "cgroup", count)
             if cgroup is None
             else arrow_columns.texts(strings, cgroup),
-            "stack_id": arrow_columns.ids(leaves, samples.stack >= 0),
+            "stack": arrow().array(samples.stack, mask=samples.stack < 0),
             "value": samples.value,
             "count": samples.count,
             "time_ns": optional("time_ns", samples.time, np.int64),

@@ -1,25 +1,27 @@
-"""Writes recordings into a dataset: each adds its own files, which appear whole under their names or not at all.
+"""Writes recordings into a dataset: files that appear whole under their names or not at all, then one commit a table.
 
-Files are named after the recording's id, so that a recording that comes again replaces its own files by equal ones::
+A recording's files are named after its id, so that one that comes again has the same files::
 
-    profiles/nodes/0a1b….parquet                                  shared by all recordings: ids mean the same in all
-    profiles/samples/service=web/date=2026-11-22/0a1b….parquet    below the recording's tags
-    profiles/recordings/service=web/date=2026-11-22/0a1b….parquet    last: a recording is there once this file is
+    profiles/nodes/service=web/date=2026-11-22/0a1b….parquet
+    profiles/samples/service=web/date=2026-11-22/0a1b….parquet
+    profiles/recordings/service=web/date=2026-11-22/0a1b….parquet    committed last: then the recording is there
 
-In folders of tags, the names of unfinished ones have their session, too (``0a1b…-7c8d….parquet``): whoever adds more of
-it finds them by the list of files alone.
+The names of unfinished ones have their session, too (``0a1b…-7c8d….parquet``): whoever adds more of it finds them by
+the list of files alone.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from time import time_ns
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from perf2x.base.errors import OptionError
 from perf2x.storage.dataset.content_ids import WIDTH
 from perf2x.storage.dataset.dataset_folder import LocalFolder, Storage, storage_at
-from perf2x.storage.dataset.dataset_schema import PARTITIONED, SORTED_BY, SUFFIX, schema_of, texts_of
-from perf2x.storage.dataset.parquet_files import read_stored
+from perf2x.storage.dataset.dataset_schema import DATE, SORTED_BY, SUFFIX, TABLES, schema_of, texts_of
+from perf2x.storage.dataset.table_log import DataFile, TableLog, commit
 from perf2x.storage.dataset.write.recording_to_store import PlaceNames, StoredRecording
 from perf2x.storage.dataset.write.table_rows import ROWS_OF_GROUP, recording_tables
 
@@ -30,6 +32,8 @@ NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 """Hive's name for the folder of rows without a value."""
 MERGED = "merged-"
 """Begins names of files that were put together; it sorts behind the names of recordings."""
+Written = Sequence[tuple[str, DataFile]]
+"""Tables, each with a new file of it that no commit names yet."""
 
 
 def write_recording(
@@ -37,31 +41,79 @@ def write_recording(
 ) -> None:
     """Add a recording to the dataset in ``folder``, a path or the address of a store; it is made where it is missing.
 
-    ``partition`` are the tags that name folders, outermost first; ``date``, where no tag has this name, is the day on
-    which the recording started, in UTC. OutputError when a file cannot be written.
+    ``partition`` are the tags that name folders, outermost first; OptionError when the dataset has others. OutputError
+    when a file cannot be written.
     """
-    storage, parts = storage_at(folder), list(partition_folders(stored, partition))
+    storage = storage_at(folder)
+    partition = partition_of(storage.log("recordings"), partition, str(folder))
+    commit_files(storage.root, partition, write_files(storage, stored, names, partition))
+
+
+def partition_of(log: TableLog, asked: Sequence[str], folder: str) -> tuple[str, ...]:
+    """The columns that name folders of a dataset: its own, else those that are asked for and the day of the start."""
+    wanted = (*(key for key in asked if key != DATE), DATE)
+    if log.version >= 0 and asked and wanted != log.partition:
+        own = ", ".join(log.partition)
+        raise OptionError(f"{folder}: its folders are named by {own}, not by {', '.join(wanted)} (--partition)")
+    return log.partition if log.version >= 0 else wanted
+
+
+def write_files(
+    storage: Storage, stored: StoredRecording, names: PlaceNames | None, partition: Sequence[str]
+) -> list[tuple[str, DataFile]]:
+    """Write the files of a recording, which nobody sees until they are committed."""
+    parts = partition_values(stored, partition)
     ident = stored.recording.hex()
     state = f"{ident}-{stored.session.hex()}" if stored.unfinished and stored.session else ident
-    for table, count, rows in recording_tables(stored, names):
-        if count or table in ("samples", "recordings"):
-            place = [table, *parts, state] if table in PARTITIONED else [table, ident]
-            write_file(storage, f"{'/'.join(place)}{SUFFIX}", table, rows)
+    name = f"{folder_of(parts)}/{state}{SUFFIX}"
+    return [
+        (table, write_file(storage, table, name, rows, parts))
+        for table, count, rows in recording_tables(stored, names)
+        if count or table in ("samples", "recordings")
+    ]
+
+
+def commit_files(
+    root: str, partition: Sequence[str], written: Written, old: Sequence[tuple[str, DataFile]] = ()
+) -> None:
+    """Make files part of a dataset, those of recordings last, and take old ones from it, those of recordings first."""
+    both = [
+        (table, [file for kind, file in written if kind == table], [file for kind, file in old if kind == table])
+        for table in TABLES
+    ]
+    for table, new, gone in both:
+        commit(root, table, partition, new, gone if table == "recordings" else ())
+    for table, _, gone in both[:-1]:
+        commit(root, table, partition, (), gone)
 
 
 def write_table(path: Path, table: str, rows: "pyarrow.Table") -> None:
     """Write one file of a table, sorted; OutputError when that fails."""
-    write_file(LocalFolder(path.parent), path.name, table, [rows])
+    _write(LocalFolder(path.parent), path.name, table, [rows])
 
 
-def write_file(storage: Storage, name: str, table: str, parts: "Iterable[pyarrow.Table]") -> None:
+def write_file(
+    storage: Storage, table: str, name: str, parts: "Iterable[pyarrow.Table]", values: dict[str, str | None]
+) -> DataFile:
     """Write one file of a table, whose sorted rows come in parts, a group of rows each; it appears when it is whole."""
-    schema = schema_of(table)
+    metadata, size = _write(storage, f"{table}/{name}", table, parts)
+    groups = [metadata.row_group(number).column(0).statistics for number in range(metadata.num_row_groups)]
+    known = [one for one in groups if one is not None and one.has_min_max]
+    first, last = min((one.min for one in known), default=""), max((one.max for one in known), default="")
+    return DataFile(name, size, values, metadata.num_rows, first, last, time_ns())
+
+
+def _write(storage: Storage, name: str, table: str, parts: "Iterable[pyarrow.Table]") -> tuple[Any, int]:
+    """What the file says of itself, and its bytes."""
     from pyarrow import parquet
 
-    with storage.new_file(name) as file, parquet.ParquetWriter(file, schema, **_options(table)) as writer:
-        for rows in parts:
-            writer.write_table(rows, row_group_size=ROWS_OF_GROUP)
+    collected: list[Any] = []
+    with storage.new_file(name) as file:
+        with parquet.ParquetWriter(file, schema_of(table), metadata_collector=collected, **_options(table)) as writer:
+            for rows in parts:
+                writer.write_table(rows, row_group_size=ROWS_OF_GROUP)
+        size = file.tell()
+    return collected[0], size
 
 
 def _options(table: str) -> dict[str, Any]:
@@ -71,7 +123,7 @@ def _options(table: str) -> dict[str, Any]:
     schema = schema_of(table)
     return {
         "compression": "zstd",
-        "use_dictionary": [name for name in (*texts_of(table), "recording", "stack_id") if name in schema.names],
+        "use_dictionary": list(texts_of(table)),
         "write_statistics": True,
         "write_page_checksum": True,
         "sorting_columns": parquet.SortingColumn.from_ordering(
@@ -80,11 +132,17 @@ def _options(table: str) -> dict[str, Any]:
     }
 
 
-def partition_folders(stored: StoredRecording, partition: Sequence[str]) -> Iterator[str]:
-    """Yield the folders ``KEY=VALUE`` of a recording, values escaped as in addresses."""
-    for key in partition:
-        value = stored.tags.get(key) or (date_of(stored.profile.meta.wall_start_ns) if key == "date" else "")
-        yield f"{quote(key, safe='')}={quote(value, safe=' ') or NO_VALUE}"
+def partition_values(stored: StoredRecording, partition: Sequence[str]) -> dict[str, str | None]:
+    """Values of a recording in the columns that name folders; None where it has none."""
+    date = date_of(stored.profile.meta.wall_start_ns)
+    return {key: stored.tags.get(key) or (date if key == DATE else "") or None for key in partition}
+
+
+def folder_of(values: dict[str, str | None]) -> str:
+    """Folders ``KEY=VALUE``, values escaped as in addresses."""
+    return "/".join(
+        f"{quote(key, safe='')}={quote(value or '', safe=' ') or NO_VALUE}" for key, value in values.items()
+    )
 
 
 def date_of(start_ns: int | None) -> str:
@@ -92,25 +150,12 @@ def date_of(start_ns: int | None) -> str:
     return datetime.fromtimestamp(start_ns // 10**9, UTC).strftime("%Y-%m-%d") if start_ns else ""
 
 
-def stored_recordings(storage: Storage) -> dict[bytes, str]:
-    """Ids of the recordings that a dataset has, each with its file in the table of recordings.
-
-    FormatError when a file that was put together cannot be read.
-    """
-    found: dict[bytes, str] = {}
-    for file in storage.files("recordings"):
-        own = recording_of(file.name)
-        for one in [own] if own else read_stored(storage, file.name, "recordings")["recording"].to_pylist():
-            found.setdefault(one, file.name)
-    return found
-
-
-def recording_of(name: str) -> bytes | None:
+def recording_of(name: str) -> str | None:
     """Id of the recording that a file is named after, None for files that were put together."""
     return _id_in(_stem(name).partition("-")[0])
 
 
-def session_of(name: str) -> bytes | None:
+def session_of(name: str) -> str | None:
     """Session of the unfinished recording that a file is named after, None for all others."""
     return _id_in(_stem(name).partition("-")[2])
 
@@ -119,6 +164,6 @@ def _stem(name: str) -> str:
     return name.rpartition("/")[2].removesuffix(SUFFIX)
 
 
-def _id_in(text: str) -> bytes | None:
+def _id_in(text: str) -> str | None:
     is_id = len(text) == 2 * WIDTH and all(character in "0123456789abcdef" for character in text)
-    return bytes.fromhex(text) if is_id else None
+    return text if is_id else None

@@ -74,9 +74,9 @@ def test_samples_keep_their_order(dataset: Path) -> None:
 @pytest.mark.parametrize(("where", "plain"), [
     ("pid % 2 = 0 AND tags['n'] <> '2'", lambda s, r: s["pid"] % 2 == 0 and dict(r["tags"])["n"] != "2"),
     ("samples.count > 1 OR recordings.samples < 50", lambda s, r: s["count"] > 1 or r["samples"] < 50),
-    ("stack_id IS NULL OR value > (SELECT avg(value) FROM samples)", None),
+    ("stack IS NULL OR value > (SELECT avg(value) FROM samples)", None),
     ("comm LIKE '%o%' -- a comment", lambda s, r: "o" in s["comm"]),
-    ("stack_id IN (SELECT stack_id FROM frames WHERE position > 3)", None),
+    ("(recording, stack) IN (SELECT (recording, stack) FROM frames WHERE position > 3)", None),
 ])  # fmt: skip
 def test_rows_are_those_that_meet_the_condition(dataset: Path, where: str, plain) -> None:
     recordings = {row["recording"]: row for row in rows(dataset, "recordings")}

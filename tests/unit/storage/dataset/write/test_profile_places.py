@@ -7,11 +7,19 @@ from tests.support.profile_builder import MappingRow, make_profile
 
 ONE, OTHER = b"1" * 16, b"2" * 16
 ELF = "a1b2"
+Place = tuple[str | int, ...]
 
 
-def place_of(mappings: list[MappingRow], address: int, mapping: int = 0, recording: bytes = ONE) -> bytes:
-    places = places_of(mappings, [(mapping, address)], recording)
-    return places.id[0].tobytes()
+def place_of(mappings: list[MappingRow], address: int, mapping: int = 0, recording: bytes = ONE) -> Place:
+    return key_of(places_of(mappings, [(mapping, address)], recording))
+
+
+def key_of(places: ProfilePlaces) -> Place:
+    """What tells the first place from others: object, offset, mode, return, variant."""
+    first = slice(0, 1)
+    mode = int(places.locations.mode[places.location[0]])
+    words = int(places.offset(first)[0]), mode, int(places.is_return[0]), int(places.variant(first)[0])
+    return places.object_ids[int(places.object(first)[0])], *words
 
 
 def places_of(mappings: list[MappingRow], frames: list[tuple[int, int]], recording: bytes = ONE) -> ProfilePlaces:
@@ -100,6 +108,6 @@ def test_addresses_that_no_mapping_holds() -> None:
 
 def test_frames_that_stand_for_no_code_are_the_same_everywhere() -> None:
     one, other = (make_profile([], [], synthetic=[name]) for name in ("[truncated stack]", "[corrupt stack]"))
-    ids = [profile_places(profile, recording).id.tobytes() for profile in (one, other) for recording in (ONE, OTHER)]
+    ids = [key_of(profile_places(profile, recording)) for profile in (one, other) for recording in (ONE, OTHER)]
     assert ids[0] == ids[1]
     assert ids[2] == ids[3] != ids[0]

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from perf2x.base.errors import OutputError
+from perf2x.base.errors import OptionError, OutputError
 from perf2x.storage.dataset.content_ids import recording_id
-from perf2x.storage.dataset.dataset_folder import storage_at
 from perf2x.storage.dataset.dataset_schema import SCHEMA, SORTED_BY, TABLES, schema_of
-from perf2x.storage.dataset.write.write_recording import partition_folders, stored_recordings, write_recording
+from perf2x.storage.dataset.write.write_recording import partition_values, write_recording
 from tests.support.datasets import add_recording, rows, stored
+from tests.support.fleets import files_of
 from tests.support.recordings import CORPUS, ROOT
 
 parquet = pytest.importorskip("pyarrow.parquet")
@@ -26,18 +26,13 @@ def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def files(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
-
-
 @pytest.mark.parametrize("table", TABLES)
 def test_every_file_has_the_columns_of_its_table(dataset: Path, table: str) -> None:
-    for path in (dataset / table).rglob("*"):
-        if path.is_file():
-            found = parquet.read_schema(path)
-            assert found.equals(schema_of(table))
-            assert found.metadata[b"perf2x.schema"] == str(SCHEMA).encode()
-            assert found.metadata[b"perf2x.table"] == table.encode()
+    for path in (dataset / table).rglob("*.parquet"):
+        found = parquet.read_schema(path)
+        assert found.equals(schema_of(table))
+        assert found.metadata[b"perf2x.schema"] == str(SCHEMA).encode()
+        assert found.metadata[b"perf2x.table"] == table.encode()
 
 
 @pytest.mark.parametrize("table", TABLES)
@@ -56,19 +51,16 @@ def test_all_samples_are_there(dataset: Path) -> None:
     for row in rows(dataset, "samples"):
         counts[row["recording"]] += row["count"]
     assert counts == {ident: row["samples"] for ident, row in recordings.items()}
-    assert (
-        sorted(counts)
-        == sorted(stored_recordings(storage_at(dataset)))
-        == sorted(map(recording_id, ([RECORDING], [EXAMPLE])))
-    )
+    assert sorted(counts) == sorted(recording_id([path]).hex() for path in (RECORDING, EXAMPLE))
 
 
-def test_every_id_leads_somewhere(dataset: Path) -> None:
-    nodes = {row["node_id"]: row for row in rows(dataset, "nodes")}
-    places = {row["place_id"] for row in rows(dataset, "places")}
-    assert {row["stack_id"] for row in rows(dataset, "samples")} - {None} <= nodes.keys()
-    assert {row["parent_id"] for row in nodes.values()} - {None} <= nodes.keys()
-    assert {row["place_id"] for row in nodes.values()} <= places
+def test_every_number_leads_somewhere(dataset: Path) -> None:
+    nodes = {(row["recording"], row["node"]): row for row in rows(dataset, "nodes")}
+    places = {(row["recording"], row["place"]) for row in rows(dataset, "places")}
+    for table, name in (("samples", "stack"), ("nodes", "parent")):
+        found = {(row["recording"], row[name]) for row in rows(dataset, table) if row[name] is not None}
+        assert found and found <= nodes.keys()
+    assert {(row["recording"], row["place"]) for row in nodes.values()} <= places
 
 
 def test_tags_name_folders(dataset: Path) -> None:
@@ -86,23 +78,27 @@ def test_the_date_is_that_of_the_start() -> None:
 
     one = stored(RECORDING)
     known = replace(one.profile, meta=replace(one.profile.meta, wall_start_ns=1_700_000_000_000_000_000))
-    assert list(partition_folders(replace(one, profile=known), ["date"])) == ["date=2023-11-14"]
+    assert partition_values(replace(one, profile=known), ["date"]) == {"date": "2023-11-14"}
+
+
+def test_folders_are_named_as_before(dataset: Path) -> None:
+    with pytest.raises(OptionError, match="its folders are named by service, date, not by version, date"):
+        add_recording(dataset, RECORDING, partition=["version"])
 
 
 def test_a_recording_that_comes_again_changes_nothing(dataset: Path, tmp_path: Path) -> None:
     for _ in range(2):
         add_recording(tmp_path, RECORDING)
-        before = files(tmp_path)
+        before = files_of(tmp_path)
         add_recording(tmp_path, RECORDING)
-        assert files(tmp_path) == before
+        assert files_of(tmp_path) == before
 
 
 def test_a_file_that_cannot_be_written_leaves_nothing_half(tmp_path: Path) -> None:
     (tmp_path / "samples").write_text("in the way")
     with pytest.raises(OutputError, match="samples"):
         add_recording(tmp_path, RECORDING)
-    assert not stored_recordings(storage_at(tmp_path))
-    assert all(path.suffix == ".parquet" for path in tmp_path.rglob("*") if path.is_file() and path.parent != tmp_path)
+    assert not rows(tmp_path, "recordings")
 
 
 def test_a_recording_that_could_not_be_read_is_a_row(tmp_path: Path) -> None:
