@@ -174,6 +174,7 @@ def test_all_commands_are_tried(whole: list[Seed]) -> None:
         "mcp",
         "fleet ingest",
         "fleet watch",
+        "fleet diff",
         "fleet compact",
         "fleet gc",
     }

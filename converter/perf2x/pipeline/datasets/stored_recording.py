@@ -90,9 +90,9 @@ class StoredRecording(StitchedRecording):
             raise SettingError("", "root", f" cpu: {words}") if by_cpu else OptionError(words)
 
     @property
-    def ident(self) -> bytes:
+    def ident(self) -> str:
         """The recording's id."""
-        found: bytes = self._row.row["recording"]
+        found: str = self._row.row["recording"]
         return found
 
     @property
