@@ -87,7 +87,7 @@ def recording(host: str, cost: int, version: int) -> bytes:
     ]
     for row, period in enumerate((cost, 30 + version, 28, 18), 1):
         chain = (k.CONTEXT_USER, 0x1000 * row)
-        records.append(replace(SAMPLE, time=100 + row, period=period, ip=0x1000 * row, chain=chain))
+        records.append(replace(SAMPLE, time=1000 + row, period=period, ip=0x1000 * row, chain=chain))
     session = forge.Session((EVENT,), features=forge.Features(hostname=host))
     return forge.write_file(session, records)
 
