@@ -81,6 +81,14 @@ CASES["diff"] = {
     "confidence": Case(("--confidence", "50")),
     **CASES["query"],
 }
+CASES["view"] = {
+    "port": Case(("--port", "0")),
+    "output": Case(("-o", "page.html")),
+    "part": Case(("--part", "host=host1")),
+    "compare": Case(("--compare", "host=host1")),
+    "function": Case(("--function", "other")),
+    **{name: CASES["query"][name] for name in ("memory_limit", "temp_directory", "max_unpacked", "quiet")},
+}
 NO_CASE = {"inputs", "dataset", "sql", "output", "help_all", "places", "once", "before", "after"}
 """What is read and written."""
 QUERY = "SELECT *, repeat('x', 300) AS long FROM samples"
@@ -121,6 +129,8 @@ def run(place: Place, name: str, case: Case, words: tuple[str, ...]) -> tuple[in
             ran = perf2x("fleet", name, source, "-o", data, *words)
         elif name == "diff":
             ran = perf2x("fleet", name, _of_two_days(place), "day=1", "day=2", *case.base, *words)
+        elif name == "view":
+            ran = perf2x("fleet", name, _of_two_days(place), "-o", "answer", *words)
         elif name == "ingest":
             base = ("--list", *case.base) if case.base else ()
             ran = perf2x("fleet", name, source, "-o", data, *base, *(() if case.nameless else names[:2]), *words)
@@ -169,7 +179,7 @@ def verdict(place: Place, name: str, case: Case) -> str:
 def parameters(name: str) -> set[str]:
     """Options of a command that must have a case."""
     found = {str(option.name) for option in command(f"fleet {name}").params} - NO_CASE - {"help"}
-    return found | ({"output"} if name in ("query", "diff") else set())
+    return found | ({"output"} if name in ("query", "diff", "view") else set())
 
 
 def pairs(place: Place, name: str) -> Iterator[tuple[str, str]]:

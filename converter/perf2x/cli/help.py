@@ -85,6 +85,10 @@ EXAMPLES = {
         "perf2x fleet diff profiles/ date=2026-11-22 date=2026-11-23",
         "perf2x fleet diff 'profiles/?service=web' version=1 version=2 --format markdown",
     ),
+    "fleet view": (
+        "perf2x fleet view profiles/",
+        "perf2x fleet view profiles/ -o web.html --part service=web,version=2 --compare version=1",
+    ),
     "fleet compact": ("perf2x fleet compact profiles/", "perf2x fleet compact profiles/ --older-than 7d"),
     "fleet convert-dataset": ("perf2x fleet convert-dataset profiles/ -o profiles3/",),
     "fleet gc": ("perf2x fleet gc profiles/ --older-than 30d", "perf2x fleet gc profiles/ --older-than 30d --dry-run"),

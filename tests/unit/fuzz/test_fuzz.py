@@ -175,6 +175,7 @@ def test_all_commands_are_tried(whole: list[Seed]) -> None:
         "fleet ingest",
         "fleet watch",
         "fleet diff",
+        "fleet view",
         "fleet compact",
         "fleet gc",
     }

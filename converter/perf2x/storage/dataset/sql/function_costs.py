@@ -58,9 +58,9 @@ _OF_SOME = {
 _VIEW = """
 CREATE VIEW by_function AS
 WITH weights AS (
-    SELECT recording, coalesce(tags['version'], '') AS version, CASE WHEN start_ns IS NULL THEN 1 ELSE
-        coalesce(86400e9 / nullif(sum(duration_ns) OVER (PARTITION BY host, tags::VARCHAR, start_ns // 86400e9), 0), 1)
-        END AS weight FROM recordings
+    SELECT recording, coalesce(tags['version'], '') AS version,
+        CASE WHEN start_ns > 0 THEN coalesce(86400e9 / nullif(sum(duration_ns) OVER days, 0), 1) ELSE 1 END AS weight
+    FROM recordings WINDOW days AS (PARTITION BY host, tags::VARCHAR, start_ns // 86400000000000)
 ), rates AS (
     SELECT recording, one.name AS event, max(one.frequency) AS frequency
     FROM (SELECT recording, unnest(events) AS one FROM recordings) GROUP BY ALL
@@ -95,11 +95,12 @@ def _batches(connection: Any) -> Iterator[dict[str, Columns]]:
         total += size
         if total >= _NODES or at == len(sizes) - 1:
             span = {"first": first, "last": number}
-            yield {name: _columns(connection, sql, span) for name, sql in _OF_SOME.items()}
+            yield {name: columns_of(connection, sql, span) for name, sql in _OF_SOME.items()}
             first, total = number + 1, 0
 
 
-def _columns(connection: Any, sql: str, span: Mapping[str, int]) -> Columns:
+def columns_of(connection: Any, sql: str, span: Mapping[str, object]) -> Columns:
+    """Columns of whole numbers that SQL gives."""
     relation = connection.sql(sql, params=span)
     found: pyarrow.Table = (getattr(relation, "to_arrow_table", None) or relation.fetch_arrow_table)()  # before 1.4
     return {name: found[name].to_numpy().astype(np.int64) for name in found.column_names}
