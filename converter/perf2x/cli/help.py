@@ -90,7 +90,10 @@ EXAMPLES = {
         "perf2x fleet view profiles/ -o web.html --part service=web,version=2 --compare version=1",
     ),
     "fleet compact": ("perf2x fleet compact profiles/", "perf2x fleet compact profiles/ --older-than 7d"),
-    "fleet convert-dataset": ("perf2x fleet convert-dataset profiles/ -o profiles3/",),
+    "fleet convert-dataset": (
+        "perf2x fleet convert-dataset profiles/ -o new/",
+        "perf2x fleet convert-dataset profiles/ -o s3://bucket/profiles",
+    ),
     "fleet gc": ("perf2x fleet gc profiles/ --older-than 30d", "perf2x fleet gc profiles/ --older-than 30d --dry-run"),
     "mcp": ("perf2x mcp recordings/", "perf2x mcp recordings/ build/ --source-dir src"),
     "formats": ("perf2x formats", "perf2x formats -v"),

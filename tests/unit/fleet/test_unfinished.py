@@ -29,7 +29,7 @@ def add(file: Path, content: bytes, data: Path, run: str, leave_ns: int = 0) -> 
     """Write a recording and add it; its file is an hour old."""
     file.write_bytes(content)
     os.utime(file, (changed_ns(str(file)) // 10**9 - 3600,) * 2)
-    return ingest_one(str(file), Job(str(data), LoadOptions(by_cgroup=True), {}, ("date",), run, leave_ns))
+    return ingest_one(str(file), Job(str(data), LoadOptions(by_cgroup=True), {}, ("date",), run, leave_ns=leave_ns))
 
 
 def asked(data: Path, sql: str) -> str:

@@ -46,5 +46,5 @@ def find_dataset(name: str) -> "Storage":
 
     storage = storage_at(name)
     if storage.log("recordings").version < 0:
-        raise FormatError(no_dataset(Path(name)))
+        raise FormatError(no_dataset(Path(name)).removesuffix(" (docs/parquet.md)"))
     return storage
