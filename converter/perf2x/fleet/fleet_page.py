@@ -145,8 +145,10 @@ def _plot(function: str, shares: Mapping[str, Mapping[str, float]]) -> str:
         x, y = points[-1]
         drawn.append(f"<text x='{x + 8:.1f}' y='{y + 4:.1f}' fill='{colour}'>{html.escape(version or 'all')}</text>")
     drawn.append(f"<text x='2' y='18'>{most:.1%}</text><text x='2' y='{_HIGH - 12}'>0 %</text>")
-    for day in dict.fromkeys([*days[:1], *days[-1:]]):
-        drawn.append(f"<text x='{place[day] - 30:.0f}' y='{_HIGH}'>{html.escape(day or 'no date')}</text>")
+    drawn += [
+        f"<text x='{place[day] - 30:.0f}' y='{_HIGH}'>{html.escape(day or 'no date')}</text>"
+        for day in dict.fromkeys([*days[:1], *days[-1:]])
+    ]
     named = html.escape(f"Share of {function} by day and version")
     return (
         f"<details id=trend open><summary>{named}</summary><svg role=img aria-label='{named}' "
