@@ -25,16 +25,12 @@ def test_the_header_stands_above_a_page_that_works(tmp_path: Path) -> None:
         pages = FleetPages(connection, "fleet")
         for name, query in (("part", "version=2"), ("compared", "version=2&before.version=1")):
             (tmp_path / f"{name}.html").write_bytes(pages.answer(query))
-    show = "[document.title, document.querySelectorAll('#fleet select').length, total, !!document.querySelector('#trend svg')]"
-    seen = opened(
-        tmp_path,
-        {
-            name: {
-                "viewer": "page", "file": str(tmp_path / f"{name}.html"), "evaluate": show, "axe": True, "shot": f"{name}.png",
-            }
-            for name in ("part", "compared")
-        },
-    )  # fmt: skip
+    plotted = "!!document.querySelector('#trend svg')"
+    show = f"[document.title, document.querySelectorAll('#fleet select').length, total, {plotted}]"
+    names = ("part", "compared")
+    job = {"viewer": "page", "evaluate": show, "axe": True}
+    jobs = {name: job | {"file": str(tmp_path / f"{name}.html"), "shot": f"{name}.png"} for name in names}
+    seen = opened(tmp_path, jobs)
     assert [(told["errors"], told["complaints"]) for told in seen.values()] == [([], []), ([], [])]
     assert seen["part"]["value"] == ["fleet, version 2", 10, 12000, True]
     assert seen["compared"]["value"][:2] == ["fleet, version 2", 10]
