@@ -176,6 +176,7 @@ def test_all_commands_are_tried(whole: list[Seed]) -> None:
         "fleet watch",
         "fleet diff",
         "fleet view",
+        "fleet convert-dataset",
         "fleet compact",
         "fleet gc",
     }
