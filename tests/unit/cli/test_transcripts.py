@@ -24,7 +24,7 @@ NAMES = sorted(path.stem for path in FOLDER.glob("*.txt"))
 COMMANDS = {"convert", "top", "annotate", "diff", "report", "view", "info", "explain", "script", "dump", "bundle",
             "formats", "man", "perf_to_profile", "fleet ingest", "fleet watch", "fleet symbolize", "fleet query",
             "fleet diff", "fleet view", "fleet compact", "fleet gc",
-            "fleet convert-dataset", "mcp"}  # fmt: skip
+            "fleet convert-dataset", "mcp", "web"}  # fmt: skip
 
 
 def replayed(text: str, folder: Path) -> str:
