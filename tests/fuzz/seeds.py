@@ -221,6 +221,9 @@ def _datasets() -> Iterator[Seed]:
     for path, data in files.items():
         beside = {name: other for name, other in files.items() if name != path}
         table = Path(path).parts[1]
+        if not path.endswith(".parquet"):
+            yield Seed("log of a dataset", table, data, BINARY, path, beside=beside, words=())
+            continue
         yield Seed("dataset", table, data, datasets.PARQUET, path, beside=beside, words=())
         yield Seed("plain dataset", table, datasets.plain(data), datasets.PARQUET, path, beside=beside, words=())
 

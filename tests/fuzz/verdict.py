@@ -77,6 +77,8 @@ def _page(case: Case, result: Result, left: list[str]) -> str | None:
 
 
 def _content(case: Case, name: str, data: bytes) -> str | None:
+    if "/_delta_log/" in name:
+        return None
     if case.command[0] == INGEST[0]:
         return None if name.endswith(".parquet") else "a file that is no table"
     kind = case.command[2] if case.command[0] == "convert" else case.command[0]

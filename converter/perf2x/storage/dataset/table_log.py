@@ -173,11 +173,19 @@ def _data_file(folder: Path, add: _Add) -> DataFile:
     return DataFile(name, add.size, values, stats.rows, first, last if first else "", add.modified * 10**6)
 
 
+_first_process: list[int] = []
+
+
 def _deltalake() -> Any:
+    """Import deltalake; its threads do not live on in forks, and their lack ends a process."""
     try:
-        return import_module("deltalake")
+        module = import_module("deltalake")
     except ImportError:
         raise OptionError("writing datasets needs deltalake: pip install 'perf2x[fleet]'") from None
+    _first_process[:] = _first_process or [os.getpid()]
+    if _first_process != [os.getpid()]:
+        raise OutputError("datasets cannot be written after a fork by a process that wrote one: spawn it")
+    return module
 
 
 def commit(
