@@ -177,6 +177,7 @@ def test_all_commands_are_tried(whole: list[Seed]) -> None:
         "fleet diff",
         "fleet view",
         "fleet convert-dataset",
+        "web",
         "fleet compact",
         "fleet gc",
     }
