@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 
 from perf2x.cli.app import command
 from tests.support.command import perf2x
-from tests.support.fleets import files_of
+from tests.support.fleets import files_of, recording_of
 from tests.support.option_pairs import Case, Place
 from tests.support.recordings import CORPUS, ROOT
 
@@ -75,7 +75,21 @@ CASES["watch"] |= {
     for name, case in CASES["ingest"].items()
     if not {name} & {"lists", "leave_unfinished", "fail_above_errors"}
 }
-NO_CASE = {"inputs", "dataset", "sql", "output", "help_all", "places", "once"}
+CASES["diff"] = {
+    "event": Case(("--event", "nothing")),
+    "least": Case(("--least", "50")),
+    "confidence": Case(("--confidence", "50")),
+    **CASES["query"],
+}
+CASES["view"] = {
+    "port": Case(("--port", "0")),
+    "output": Case(("-o", "page.html")),
+    "part": Case(("--part", "host=host1")),
+    "compare": Case(("--compare", "host=host1")),
+    "function": Case(("--function", "other")),
+    **{name: CASES["query"][name] for name in ("memory_limit", "temp_directory", "max_unpacked", "quiet")},
+}
+NO_CASE = {"inputs", "dataset", "sql", "output", "help_all", "places", "once", "before", "after"}
 """What is read and written."""
 QUERY = "SELECT *, repeat('x', 300) AS long FROM samples"
 HARMLESS = {
@@ -113,6 +127,10 @@ def run(place: Place, name: str, case: Case, words: tuple[str, ...]) -> tuple[in
         if name == "watch":
             words = ("--once", "--settled", "0s", *(() if case.nameless else names[:2]), *words)
             ran = perf2x("fleet", name, source, "-o", data, *words)
+        elif name == "diff":
+            ran = perf2x("fleet", name, _of_two_days(place), "day=1", "day=2", *case.base, *words)
+        elif name == "view":
+            ran = perf2x("fleet", name, _of_two_days(place), "-o", "answer", *words)
         elif name == "ingest":
             base = ("--list", *case.base) if case.base else ()
             ran = perf2x("fleet", name, source, "-o", data, *base, *(() if case.nameless else names[:2]), *words)
@@ -125,6 +143,18 @@ def run(place: Place, name: str, case: Case, words: tuple[str, ...]) -> tuple[in
             found["answer"] = answer.read_bytes()
             answer.unlink()
     return ran.code, (ran.out + ran.said).replace(out, "out"), found
+
+
+def _of_two_days(place: Place) -> Path:
+    """A dataset of two hosts, two days each, whose functions differ."""
+    data = place.folder / "two-days"
+    if not data.exists():
+        for number in range(4):
+            file = place.folder / f"{number}.data"
+            file.write_bytes(recording_of(number % 2, 40 + 7 * number))
+            words = ("-t", "parquet", "-o", data, "-q", "--tag", f"day={1 + number // 2}")
+            assert perf2x("convert", file, *words).code == 0
+    return data
 
 
 def _made(place: Place, source: str, data: Path) -> None:
@@ -149,7 +179,7 @@ def verdict(place: Place, name: str, case: Case) -> str:
 def parameters(name: str) -> set[str]:
     """Options of a command that must have a case."""
     found = {str(option.name) for option in command(f"fleet {name}").params} - NO_CASE - {"help"}
-    return found | ({"output"} if name == "query" else set())
+    return found | ({"output"} if name in ("query", "diff", "view") else set())
 
 
 def pairs(place: Place, name: str) -> Iterator[tuple[str, str]]:

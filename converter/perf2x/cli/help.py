@@ -85,6 +85,14 @@ EXAMPLES = {
         'perf2x fleet query profiles/ "SELECT function, sum(self) FROM by_function GROUP BY ALL ORDER BY 2 DESC"',
         "perf2x fleet query profiles/ 'FROM recordings' -o recordings.csv",
     ),
+    "fleet diff": (
+        "perf2x fleet diff profiles/ date=2026-11-22 date=2026-11-23",
+        "perf2x fleet diff 'profiles/?service=web' version=1 version=2 --format markdown",
+    ),
+    "fleet view": (
+        "perf2x fleet view profiles/",
+        "perf2x fleet view profiles/ -o web.html --part service=web,version=2 --compare version=1",
+    ),
     "fleet compact": ("perf2x fleet compact profiles/", "perf2x fleet compact profiles/ --older-than 7d"),
     "fleet convert-dataset": (
         "perf2x fleet convert-dataset profiles/ -o new/",

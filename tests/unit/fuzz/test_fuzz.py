@@ -174,6 +174,10 @@ def test_all_commands_are_tried(whole: list[Seed]) -> None:
         "mcp",
         "fleet ingest",
         "fleet watch",
+        "fleet diff",
+        "fleet view",
+        "fleet convert-dataset",
+        "web",
         "fleet compact",
         "fleet gc",
     }

@@ -90,6 +90,6 @@ def view(
     together = make_page("", file_name(sources[0]), loaded, emitter)
     pages = with_each_alone(together, sources, alone, quiet=quiet)
     if serve:
-        serve_pages(pages, port or 0, quiet=quiet)
+        serve_pages({"": pages[0].content, **{page.name: page.content for page in pages}}, port or 0, quiet=quiet)
     else:
         open_pages(pages, quiet=quiet)

@@ -5,13 +5,13 @@ import shutil
 import socket
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from perf2x.base.errors import OutputError
 from perf2x.base.files.atomic import open_output
 from perf2x.cli.messages import print_message
-from perf2x.cli.view.http_server import ADDRESS, PageServer, serve
+from perf2x.cli.view.http_server import ADDRESS, Content, PageServer, serve
 from perf2x.cli.view.recording_pages import Page
 
 _DISPLAYS = ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY")
@@ -27,8 +27,8 @@ def open_pages(pages: Sequence[Page], *, quiet: bool) -> None:
         print_message("no browser can be opened here; open the file in one, or serve it with perf2x view --serve")
 
 
-def serve_pages(pages: Sequence[Page], port: int, *, quiet: bool) -> None:
-    """Serve pages until Ctrl-C; print the URL of the first on standard output and the ssh command on standard error."""
+def serve_pages(pages: Mapping[str, Content], port: int, *, quiet: bool) -> None:
+    """Serve pages until Ctrl-C; print the URL of the one without a name, and the ssh command on standard error."""
 
     def announce(server: PageServer) -> None:
         print(server.url, flush=True)
@@ -37,8 +37,7 @@ def serve_pages(pages: Sequence[Page], port: int, *, quiet: bool) -> None:
             print_message(f"to open it on another machine, run there: {tunnel}")
             print_message("serving until Ctrl-C")
 
-    served = {page.name: page.content for page in pages}
-    serve({"": pages[0].content, **served}, port, announce)
+    serve(pages, port, announce)
 
 
 def _write_temporary_pages(pages: Sequence[Page]) -> Path:

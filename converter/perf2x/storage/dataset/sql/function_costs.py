@@ -37,10 +37,10 @@ _PREPARE = (
     """CREATE TEMP TABLE homes AS
     SELECT recording, row_number() OVER (ORDER BY recording)::INTEGER - 1 AS number FROM added WHERE error IS NULL""",
     """CREATE TEMP TABLE named AS
-    SELECT number, place, depth, function, object FROM functions JOIN homes USING (recording)""",
+    SELECT number, place, depth, function, object, build_id FROM functions JOIN homes USING (recording)""",
     """CREATE TEMP TABLE costed AS
-    SELECT function, object, row_number() OVER (ORDER BY function, object)::INTEGER - 1 AS name
-    FROM (SELECT DISTINCT function, object FROM named)""",
+    SELECT *, row_number() OVER (ORDER BY function, object, build_id)::INTEGER - 1 AS name
+    FROM (SELECT DISTINCT function, object, build_id FROM named)""",
     """CREATE TEMP TABLE counted AS
     SELECT event, unit, row_number() OVER (ORDER BY event, unit)::INTEGER - 1 AS kind
     FROM (SELECT DISTINCT event, unit FROM samples)""",
@@ -49,7 +49,7 @@ _SIZES = "SELECT number, count(*)::BIGINT FROM nodes JOIN homes USING (recording
 _OF_SOME = {
     "nodes": """SELECT number, node, coalesce(parent, -1) AS parent, place FROM nodes JOIN homes USING (recording)
         WHERE number BETWEEN $first AND $last ORDER BY number, node""",
-    "frames": """SELECT number, place, depth, name FROM named JOIN costed USING (function, object)
+    "frames": """SELECT number, place, depth, name FROM named JOIN costed USING (function, object, build_id)
         WHERE number BETWEEN $first AND $last ORDER BY number, place, depth""",
     "samples": """SELECT number, stack, kind, sum(value)::BIGINT AS value, sum(count)::BIGINT AS count
         FROM samples JOIN homes USING (recording) JOIN counted USING (event, unit)
@@ -57,9 +57,20 @@ _OF_SOME = {
 }
 _VIEW = """
 CREATE VIEW by_function AS
-SELECT recording, event, unit, function, object, self, total, self_samples, total_samples FROM function_costs
-JOIN homes USING (number) JOIN counted USING (kind) JOIN costed USING (name)
+WITH weights AS (
+    SELECT recording, coalesce(tags['version'], '') AS version,
+        CASE WHEN start_ns > 0 THEN coalesce(86400e9 / nullif(sum(duration_ns) OVER days, 0), 1) ELSE 1 END AS weight
+    FROM recordings WINDOW days AS (PARTITION BY host, tags::VARCHAR, start_ns // 86400000000000)
+), rates AS (
+    SELECT recording, one.name AS event, max(one.frequency) AS frequency
+    FROM (SELECT recording, unnest(events) AS one FROM recordings) GROUP BY ALL
+)
+SELECT recording, event, unit, function, object, build_id, version, self, total, self_samples, total_samples,
+    CASE unit WHEN 'nanoseconds' THEN self / 1e9 ELSE self_samples / nullif(frequency, 0) END AS cpu_seconds, weight
+FROM function_costs JOIN homes USING (number) JOIN counted USING (kind) JOIN costed USING (name)
+    JOIN weights USING (recording) LEFT JOIN rates USING (recording, event)
 """
+"""A weight is a day by the seconds of it that were recorded, for the recordings of a host that have equal tags."""
 Columns = Mapping[str, I64]
 
 
@@ -84,11 +95,12 @@ def _batches(connection: Any) -> Iterator[dict[str, Columns]]:
         total += size
         if total >= _NODES or at == len(sizes) - 1:
             span = {"first": first, "last": number}
-            yield {name: _columns(connection, sql, span) for name, sql in _OF_SOME.items()}
+            yield {name: columns_of(connection, sql, span) for name, sql in _OF_SOME.items()}
             first, total = number + 1, 0
 
 
-def _columns(connection: Any, sql: str, span: Mapping[str, int]) -> Columns:
+def columns_of(connection: Any, sql: str, span: Mapping[str, object]) -> Columns:
+    """Columns of whole numbers that SQL gives."""
     relation = connection.sql(sql, params=span)
     found: pyarrow.Table = (getattr(relation, "to_arrow_table", None) or relation.fetch_arrow_table)()  # before 1.4
     return {name: found[name].to_numpy().astype(np.int64) for name in found.column_names}
