@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, AnyArray, arange, argsort, flatnonzero, searchsorted
+from perf2x.base.columnar.arrays import I64, AnyArray, arange, argsort, as_intp, begins_run, flatnonzero, searchsorted
 from perf2x.base.columnar.unique import group_rows, unique
 from perf2x.base.errors import FormatError, OptionError
 from perf2x.model.profile.stack_tree import depths
@@ -60,6 +60,13 @@ def convert_dataset(old: Path, storage: Storage) -> int:
     return len(known)
 
 
+def _first_of_each(ids: AnyArray) -> tuple[AnyArray, I64]:
+    """Distinct ids, rising, and the first row of each."""
+    order = argsort(ids)
+    first = order[flatnonzero(begins_run(ids[order]))]
+    return ids[first], first
+
+
 class _Old(Struct, dict=True):
     """What the recordings of an old dataset share, by the row of each in order of its id."""
 
@@ -69,7 +76,7 @@ class _Old(Struct, dict=True):
     def nodes(self) -> "tuple[AnyArray, I64, I64]":
         """Ids, and the rows of callers (−1: none) and of places."""
         rows = self.all_of("nodes", ("node_id", "parent_id", "place_id"))
-        ids, first = np.unique(_ids(rows, "node_id"), return_index=True)
+        ids, first = _first_of_each(_ids(rows, "node_id"))
         rows = rows.take(first)
         return ids, self.found(ids, rows, "parent_id"), self.found(self.places[0], rows, "place_id")
 
@@ -88,13 +95,14 @@ class _Old(Struct, dict=True):
             "recording",
         )
         rows = self.all_of("places", names).sort_by([("file", "ascending")])
-        ids, first = np.unique(_ids(rows, "place_id"), return_index=True)
+        ids, first = _first_of_each(_ids(rows, "place_id"))
         rows = rows.take(first)
-        objects = np.unique(_ids(rows, "object_id"), return_inverse=True)[1]
+        object_ids = _ids(rows, "object_id")
+        objects = searchsorted(unique(object_ids), object_ids)
         mode = rows["mode"].combine_chunks().dictionary_encode()
         codes = (mode.indices if hasattr(mode, "indices") else mode).to_numpy().astype(np.int64)
         offset = numbers(rows, "file_offset").astype(np.uint64).view(np.int64)
-        same = group_rows([objects.astype(np.int64), offset, codes, numbers(rows, "variant").astype(np.int64)])[1]
+        same = group_rows([objects, offset, codes, numbers(rows, "variant").astype(np.int64)])[1]
         return ids, rows, same
 
     @cached_property
@@ -105,7 +113,7 @@ class _Old(Struct, dict=True):
         namer = np.full(len(best), -1, np.int64)
         at = [self.found(self.places[0], part, "place_id", missing=True) for part in parts]
         for number, (part, place) in enumerate(zip(parts, at, strict=True)):
-            said = np.bincount(place[place >= 0], 1 + (numbers(part, "line") > 0)[place >= 0], len(best))
+            said = np.bincount(as_intp(place[place >= 0]), 1 + (numbers(part, "line") > 0)[place >= 0], len(best))
             namer[said > best] = number
             best = np.maximum(best, said.astype(np.int64))
         kept = [flatnonzero((one >= 0) & (namer[one] == number)) for number, one in enumerate(at)]

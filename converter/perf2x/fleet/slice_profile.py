@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I64, begins_run
+from perf2x.base.columnar.arrays import I64, arange, begins_run, cumsum, flatnonzero, searchsorted, sum_of
 from perf2x.base.columnar.interner import StringInterner
 from perf2x.base.columnar.ragged import Ragged
+from perf2x.base.columnar.unique import unique, unique_inverse
 from perf2x.base.errors import OptionError
 from perf2x.model.profile.frame_tree import FrameRows, expand, folded
 from perf2x.model.profile.profile import (
@@ -45,17 +46,17 @@ def slice_profile(connection: Any, numbers: Sequence[int], event: str, title: st
     if not len(samples["value"]):
         raise OptionError(f"no samples of {event} in this part of the fleet")
     names = connection.execute("SELECT function, object FROM costed ORDER BY name").fetchall()
-    start = np.searchsorted(nodes["number"], nodes["number"])
+    start = searchsorted(nodes["number"], nodes["number"])
     place, wanted = frames["number"] << 32 | frames["place"], nodes["number"] << 32 | nodes["place"]
-    begins = np.flatnonzero(begins_run(place))
-    location = np.searchsorted(place[begins], wanted).astype(np.int32)
+    begins = flatnonzero(begins_run(place))
+    location = searchsorted(place[begins], wanted).astype(np.int32)
     parent = np.where(nodes["parent"] < 0, -1, nodes["parent"] + start).astype(np.int32)
     named = Ragged(np.append(begins, len(place)), frames["name"])
-    tree, depth = folded(expand(Stacks(parent, location), named), np.arange(len(names)))
-    leaf = tree.row_of_stack[np.searchsorted(nodes["number"], samples["number"]) + samples["stack"]]
+    tree, depth = folded(expand(Stacks(parent, location), named), arange(len(names)))
+    leaf = tree.row_of_stack[searchsorted(nodes["number"], samples["number"]) + samples["stack"]]
     stacks, stack = _seen(tree, depth, leaf, samples["value"], len(names))
-    used = np.unique(stack)
-    value, count = (_sums(np.searchsorted(used, stack), samples[name], len(used)) for name in ("value", "count"))
+    used = unique(stack)
+    value, count = (_sums(searchsorted(used, stack), samples[name], len(used)) for name in ("value", "count"))
     zeros = np.zeros(len(used), np.int32)
     return _with_names(stacks, ProfileSamples(zeros, zeros, used.astype(np.int32), value, count), names, event, title)
 
@@ -69,21 +70,21 @@ def _sums(row: I64, value: I64, count: int) -> I64:
 def _seen(tree: FrameRows, depth: I64, leaf: I64, value: I64, rest: int) -> tuple[Stacks, I64]:
     """The rows of a tree that are large enough, with one of ``rest`` below where there were more; (leaves,) rows."""
     whole = _sums(leaf, value, len(depth))
-    total, above = int(whole.sum()), np.arange(len(depth))
-    ends = np.searchsorted(depth, np.arange(int(depth[-1]) + 2))
+    total, above = sum_of(whole), arange(len(depth))
+    ends = searchsorted(depth, arange(int(depth[-1]) + 2))
     levels = [slice(begin, end) for begin, end in pairwise(ends.tolist())]
     for level in levels[:0:-1]:
         np.add.at(whole, tree.parent[level], whole[level])
     is_seen = (whole * _UNSEEN >= total) | (depth == 0)
     for level in levels[1:]:
         above[level] = np.where(is_seen[level], above[level], above[tree.parent[level]])
-    number = np.append(np.cumsum(is_seen) - 1, -1)
+    number = np.append(cumsum(is_seen) - 1, -1)
     inside = above[leaf]
-    few, row = np.unique(inside[~is_seen[leaf]], return_inverse=True)
+    few, row = unique_inverse(inside[~is_seen[leaf]])
     stack = number[inside]
-    stack[~is_seen[leaf]] = is_seen.sum() + row
+    stack[~is_seen[leaf]] = sum_of(is_seen) + row
     parents = np.concatenate([number[tree.parent[is_seen]], number[few]])
-    shown = np.concatenate([tree.frame[is_seen], np.full(len(few), rest)])
+    shown = np.concatenate([tree.frame[is_seen], np.full(len(few), rest, np.int64)])
     return Stacks(parents.astype(np.int32), shown.astype(np.int32)), stack
 
 
@@ -101,7 +102,7 @@ def _with_names(
     mapping = np.array([row.get(object_, -1) for _, object_ in shown], np.int32)
     functions = [function for (function, _), line in zip(shown, is_line, strict=True) if line]
     blank = np.zeros(len(functions), np.int32)
-    address = np.arange(len(shown)).astype(np.uint64)
+    address = arange(len(shown)).astype(np.uint64)
     made_up = mapping < 0
     address[made_up] = 0
     unit = "nanoseconds" if "clock" in event else "count"
@@ -115,7 +116,7 @@ def _with_names(
         functions=Functions(strings.add_all(functions), blank, blank, blank),
         locations=Locations(
             address, address, mapping, np.where(np.append(is_kernel, False)[mapping], 1, 2).astype(np.uint8), made_up,
-            np.append(0, np.cumsum(is_line)), np.arange(len(functions), dtype=np.int32), blank,
+            np.append(0, cumsum(is_line)), np.arange(len(functions), dtype=np.int32), blank,
         ),
         stacks=stacks, samples=samples, meta=Meta(source=title), strings=strings.table(),
     )  # fmt: skip

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from msgspec import Struct, field
 
-from perf2x.base.columnar.arrays import flatnonzero
+from perf2x.base.columnar.arrays import flatnonzero, sum_of
 from perf2x.base.columnar.ragged import ranges
 from perf2x.fleet.batches import batches
 from perf2x.fleet.local_processes import Failed, Run
@@ -69,7 +69,7 @@ def symbolize_one(code: CodeObject, job: NamingJob) -> Named:
         (mapped,) = mapped_objects(profile, session)
         resolver = ObjectResolver(profile, context, [source(context) for source in load_symbol_sources()])
         found = resolver.resolve(mapped)
-    named, places = int((found.count > 0).sum()), len(code.places.offset)
+    named, places = sum_of(found.count > 0), len(code.places.offset)
     reason = "" if named == places else found.reason or "no symbol"
     rows = object_symbols(code.id, code.places, _place_names(found), reason)
     new, old = write_symbols(storage_at(job.folder), rows)

@@ -15,12 +15,15 @@ from perf2x.base.columnar.arrays import (
     Bools,
     arange,
     argsort,
+    as_intp,
     begins_run,
+    bincount,
     cumsum,
     flatnonzero,
     lexsort,
     repeat,
     searchsorted,
+    sum_of,
 )
 from perf2x.base.columnar.ragged import offsets_of, ranges
 from perf2x.base.columnar.unique import rows_by
@@ -136,17 +139,19 @@ def _costs(rows: Mapping[str, Columns], folder: object) -> Columns:
         for own, below, weight in (("self", "total", "value"), ("self_samples", "total_samples", "count")):
             sums = _running(tree.begin[stack[chosen]], samples[weight][chosen], len(start))
             begin = tree.begin[node]
-            columns[own] = np.add.reduceat(np.where(is_leaf, sums[begin + 1] - sums[begin], 0), starts)
-            columns[below] = np.add.reduceat(np.where(is_first, sums[tree.end[node]] - sums[begin], 0), starts)
+            columns[own] = np.add.reduceat(np.where(is_leaf, sums[begin + 1] - sums[begin], 0), as_intp(starts))
+            columns[below] = np.add.reduceat(np.where(is_first, sums[tree.end[node]] - sums[begin], 0), as_intp(starts))
         kept = columns["total_samples"] > 0
-        found.append({one: column[kept] for one, column in columns.items()} | {"kind": np.full(kept.sum(), kind)})
+        found.append(
+            {one: column[kept] for one, column in columns.items()} | {"kind": np.full(sum_of(kept), kind, np.int64)}
+        )
     names = found[0] if found else ("number", "kind", "name", "self", "total", "self_samples", "total_samples")
     return {one: np.concatenate([np.zeros(0, np.int64), *(part[one] for part in found)]) for one in names}
 
 
 def _bases(number: I64) -> I64:
     """(recordings,) the row of the first node of each recording."""
-    return offsets_of(np.bincount(number))
+    return offsets_of(bincount(number))
 
 
 def _in_order(parent: I64) -> _Tree:

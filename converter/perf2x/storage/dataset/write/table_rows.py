@@ -127,7 +127,7 @@ def object_symbols(object_id: str, places: PlaceKeys, names: PlaceNames, reason:
     place = names.place[owner]
     unnamed = np.delete(arange(len(places.offset)), names.place)
     count = len(unnamed)
-    zeros, nothing = np.zeros(count, np.int32), np.full(count, -1)
+    zeros, nothing = np.zeros(count, np.int32), np.full(count, -1, np.int64)
     without: dict[str, Any] = dict.fromkeys(("depth", "line", "start_line"), zeros)
     without |= {name: arrow_columns.same_text("", count) for name in ("function", "system_name", "file")}
     without |= dict.fromkeys(("is_exact", "has_inlines"), nothing > 0)
