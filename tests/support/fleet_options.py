@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 
 from perf2x.cli.app import command
 from tests.support.command import perf2x
-from tests.support.fleets import files_of, recording_of
+from tests.support.fleets import files_of
 from tests.support.option_pairs import Case, Place
 from tests.support.recordings import CORPUS, ROOT
 
@@ -84,10 +84,11 @@ CASES["diff"] = {
 CASES["view"] = {
     "port": Case(("--port", "0")),
     "output": Case(("-o", "page.html")),
-    "part": Case(("--part", "host=host1")),
-    "compare": Case(("--compare", "host=host1")),
+    "part": Case(("--part", "version=1")),
+    "compare": Case(("--compare", "version=1"), base=("--part", "version=0")),
     "function": Case(("--function", "other")),
-    **{name: CASES["query"][name] for name in ("memory_limit", "temp_directory", "max_unpacked", "quiet")},
+    **{name: CASES["query"][name] for name in ("memory_limit", "temp_directory", "max_unpacked")},
+    "quiet": Case(("--quiet",)),
 }
 NO_CASE = {"inputs", "dataset", "sql", "output", "help_all", "places", "once", "before", "after"}
 """What is read and written."""
@@ -130,7 +131,7 @@ def run(place: Place, name: str, case: Case, words: tuple[str, ...]) -> tuple[in
         elif name == "diff":
             ran = perf2x("fleet", name, _of_two_days(place), "day=1", "day=2", *case.base, *words)
         elif name == "view":
-            ran = perf2x("fleet", name, _of_two_days(place), "-o", "answer", *words)
+            ran = perf2x("fleet", name, _of_two_days(place), "-o", "answer", *case.base, *words)
         elif name == "ingest":
             base = ("--list", *case.base) if case.base else ()
             ran = perf2x("fleet", name, source, "-o", data, *base, *(() if case.nameless else names[:2]), *words)
@@ -146,14 +147,12 @@ def run(place: Place, name: str, case: Case, words: tuple[str, ...]) -> tuple[in
 
 
 def _of_two_days(place: Place) -> Path:
-    """A dataset of two hosts, two days each, whose functions differ."""
+    """A dataset of two days with two recordings each, whose functions differ."""
     data = place.folder / "two-days"
     if not data.exists():
-        for number in range(4):
-            file = place.folder / f"{number}.data"
-            file.write_bytes(recording_of(number % 2, 40 + 7 * number))
-            words = ("-t", "parquet", "-o", data, "-q", "--tag", f"day={1 + number // 2}")
-            assert perf2x("convert", file, *words).code == 0
+        for number, name in enumerate(("calls", "zstd", "forker", "family")):
+            words = ("-t", "parquet", "-o", data, "-q", "--tag", f"day={1 + number % 2}", "--tag", f"version={number}")
+            assert perf2x("convert", CORPUS / name / "perf.data", *words).code == 0
     return data
 
 
