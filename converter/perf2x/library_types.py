@@ -27,6 +27,8 @@ class TableOptions(TypedDict, total=False):
     """Keep memory accesses of different kinds and levels apart."""
     as_recorded: bool
     """Keep what reads the samples once more, one by one (``Profile.recorded``)."""
+    places: frozenset[str]
+    """Name addresses of such samples besides their stacks: ``branches``, ``data``."""
     tracepoint_fields: bool
     """Keep the fields of tracepoints, in timelines."""
     stacks: bool

@@ -1,4 +1,4 @@
-"""How long the HTML page takes to open and to show each of its views, beside Speedscope with the same samples.
+"""Time that the HTML page takes to open and to show each of its views, beside Speedscope with the same samples.
 
     python -m tests.bench.page_views                  # forges 1.2 million samples
     python -m tests.bench.page_views --samples 1200000 10000000

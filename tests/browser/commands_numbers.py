@@ -1,4 +1,4 @@
-"""What the commands say, and the page's words for it written a second time: what its numbers are held against."""
+"""Answers of the commands, in the page's words written a second time: the page's numbers are held against them."""
 
 import json
 from collections import Counter
@@ -23,7 +23,7 @@ Stacks = dict[tuple[str, ...], float]
 
 @dataclass
 class Numbers:
-    """What the commands say of what is chosen: stacks, and functions by name and object."""
+    """Answers of the commands for what is chosen: stacks, and functions by name and object."""
 
     unit: str
     samples: int

@@ -34,7 +34,7 @@ def compared(pair: tuple[Path, Path], *options: str) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What the page says in each view, ``diff``'s facts of it, its numbers of samples, and stacks before and after."""
+    """Words of the page in each view, ``diff``'s facts, numbers of samples, and stacks before and after."""
     folder = tmp_path_factory.mktemp("difference")
     halves = (folder / "before", folder / "after")
     for number, half in enumerate(halves, 1):
@@ -71,7 +71,7 @@ def sure(counts: list[int], factor: float) -> str:
 
 
 def called(stacks: dict[tuple[str, ...], float], name: str) -> Counter[str]:
-    """What the outermost call of a function cost, by its caller; "" is nobody."""
+    """Cost of a function's outermost calls, by caller; "" is nobody."""
     found: Counter[str] = Counter()
     for stack, value in stacks.items():
         if name in stack:

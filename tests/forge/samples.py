@@ -56,12 +56,14 @@ class Branch:
     spec: int = 0
     new_type: int = 0
     priv: int = 0
+    not_taken: int = 0
     counters: int = 0
 
     def encode(self, order: str) -> bytes:
         fields = (
             (0, 1, self.mispred), (1, 1, self.predicted), (2, 1, self.in_tx), (3, 1, self.abort), (4, 16, self.cycles),
             (20, 4, self.type), (24, 2, self.spec), (26, 4, self.new_type), (30, 3, self.priv),
+            (33, 1, self.not_taken),
         )  # fmt: skip
         flags = sum(k.bit_field(shift, width, value, order) for shift, width, value in fields)
         return struct.pack(order + "QQQ", self.from_ip, self.to_ip, flags)

@@ -12,7 +12,7 @@ _NUMBERED = re.compile(r"\((\d+)\)(?: (.+))?")
 
 @dataclass
 class CallgrindFile:
-    """What a file says."""
+    """Contents of a file."""
 
     header: dict[str, list[str]]
     own: dict[tuple[Function, str, int], Costs] = field(default_factory=dict)
@@ -27,7 +27,7 @@ class CallgrindFile:
 
     @property
     def summary(self) -> Costs:
-        """What the file says to be the sum of all."""
+        """Sum of all, as the file states it."""
         return tuple(map(int, self.header["summary"][0].split()))
 
     def own_costs(self) -> dict[Function, Costs]:

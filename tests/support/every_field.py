@@ -1,7 +1,7 @@
-"""A recording with every field and record that ``perf script`` prints, and what perf 7.2 printed of it (``data/``).
+"""Recordings with every field and record that ``perf script`` prints, and what perf 7.2 printed of them (``data/``).
 
-``python -m tests.support.every_field FILE`` writes it; ``perf script --no-inline -f -i FILE`` with the
-words of ``ANSWERS`` made the answers.
+``python -m tests.support.every_field FOLDER`` writes them; ``perf script --no-inline -f -i FILE`` with the
+words of ``ANSWERS`` and ``PLACES`` made the answers.
 """
 
 import sys
@@ -43,12 +43,17 @@ ANSWERS = {
     "chained": f"{RECORDS}",
     "pid": "-F raw:pid,addr,weight,phys_addr",
     "less": "-F -comm,-cpu,-dso,-time",
+    "named": "-F hw:+brstacksym",
+    "objects": "-F hw:brstack,dsoff",
 }
+PLACES = {"addr": "-F sw:+addr", "dsoff": "-F sw:addr,ip,dsoff", "nowhere": "-F hw:ip,sym,dso,brstacksym"}
+"""Of data and of branches, some of them to nowhere."""
 EVENTS = (
     Event(name="mem-loads", type=4, config=0x1CD, period=7, sample_type=MEMORY, ids=(1,)),
     Event(name="cycles", type=0, config=0, period=9, sample_type=KIND | k.BRANCH_STACK, branch_sample_type=8, ids=(2,)),
     Event(name="cpu-clock", type=1, config=0, period=5, sample_type=KIND | k.CALLCHAIN, ids=(3,)),
 )
+FEATURES = Features(hostname="host", os_release="6.18.0", version="7.2", arch="x86_64", cpus=(16, 16))
 WORDS = (
     0, 1, 0x68100142, 0x68100144, 0x1068100442, 1 << 1 | 1 << 5 | 1 << 33, 1 << 1 | 1 << 6 | 13 << 33 | 1 << 37,
     2 << 1 | 1 << 6 | 1 << 8 | 1 << 19 | 1 << 24 | 1 << 26,
@@ -108,9 +113,29 @@ def recording() -> bytes:
     records.append(
         Sample(event=2, id=3, misc=2, ip=0x401010, pid=100, tid=100, cpu=0, time=2999, period=5, chain=chain[:2])
     )
-    features = Features(hostname="host", os_release="6.18.0", version="7.2", arch="x86_64", cpus=(16, 16))
-    return write_file(Session(events=EVENTS, features=features), records)
+    return write_file(Session(events=EVENTS, features=FEATURES), records)
+
+
+def places() -> bytes:
+    """Bytes of a file of page faults and branches, some of them nowhere."""
+    faults = Event(name="page-faults", type=1, config=2, sample_type=KIND | k.ADDR, ids=(1,))
+    cycles = Event(name="cycles", type=0, sample_type=KIND | k.BRANCH_STACK, branch_sample_type=8, ids=(2,))
+    maps = (("/bin/prog", 0x400000, 0, 5), ("/bin/prog", 0x600000, 0x1000, 3), ("//anon", 0x700000, 0x700000, 3),
+            ("//anon", 0x800000, 0x800000, 7), ("[heap]", 0x900000, 0, 3), ("[stack]", 0x7FF000, 0x7FFFF000, 3),
+    )  # fmt: skip
+    records: list[Record] = [
+        Mmap2(pid=9, tid=9, addr=addr, len=0x1000, pgoff=offset, prot=prot, flags=2, filename=name,
+              misc=2 if prot & 4 else 2 | k.MISC_13, stamp=Stamp(pid=9, tid=9, time=row, id=1))
+        for row, (name, addr, offset, prot) in enumerate(maps)
+    ]  # fmt: skip
+    for row, (_, addr, _, _) in enumerate((*maps, ("", 0, 0, 0), ("", 0xFFFFFFFF81000000, 0, 0))):
+        records.append(Sample(event=0, id=1, misc=2, ip=0x400010, pid=9, tid=9, time=100 + row, period=1,
+                              addr=addr and addr + row))  # fmt: skip
+    branches = (Branch(0, 0, cycles=1), Branch(0x400020, 0x10, predicted=1), Branch(0x12, 0x800004, not_taken=1))
+    records.append(Sample(event=1, id=2, misc=2, ip=0x400010, pid=9, tid=9, time=200, period=1, branches=branches))
+    return write_file(Session(events=(faults, cycles), features=FEATURES), records)
 
 
 if __name__ == "__main__":
-    Path(sys.argv[1]).write_bytes(recording())
+    for name, made in (("every", recording()), ("places", places())):
+        (Path(sys.argv[1]) / f"{name}.data").write_bytes(made)

@@ -30,7 +30,7 @@ _OTHER_CHAINS = SampleType.BRANCH_STACK | SampleType.DATA_SRC
 
 
 class ChainReport(Struct, frozen=True):
-    """How the samples of a recording got their stacks; numbers of samples, which add up over recordings."""
+    """Ways in which the samples of a recording got their stacks: numbers of samples, which add up over recordings."""
 
     samples: int = 0
     """All samples, of recordings that tell."""

@@ -31,7 +31,7 @@ class ResultTable(ABC):
     whole: Totals
     """The event, and what the rows are parts of."""
     rows: Sequence[Any]
-    """What has a ``name`` and an ``object``."""
+    """Things with a ``name`` and an ``object``."""
     sort: str
     """Column that the rows are sorted by, ``self`` or ``total``."""
     beside: Sequence[Any] = ()

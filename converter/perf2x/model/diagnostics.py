@@ -169,7 +169,7 @@ def comment(name: str, count: int) -> str:
 
 
 def missing_ends(comments: Iterable[str]) -> list[str]:
-    """What comments of a profile say about ends of recordings that are missing, in words."""
+    """Sentences about ends of recordings that are missing, from comments of a profile."""
     found = (match.groups() for text in comments if (match := _COMMENT.fullmatch(text)))
     return [in_words(name, int(count)) for name, count in found if name in ENDS_EARLY]
 

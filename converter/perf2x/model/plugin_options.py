@@ -12,12 +12,12 @@ from msgspec import Struct
 from perf2x.base.errors import SettingError
 from perf2x.model.profile.code_counts import CodeRequest
 
-SAMPLES, FRAMES, STACKS, NAMES = "samples", "frames", "stacks", "names"
+SAMPLES, FRAMES, STACKS, NAMES, INLINE = "samples", "frames", "stacks", "names", "inline"
 TAGS, START_TIME, LISTINGS = "tags", "start_time", "listings"
-HONOURABLE = frozenset({SAMPLES, FRAMES, STACKS, NAMES, TAGS, START_TIME, LISTINGS})
-"""Groups of options that a format may honour."""
-FINISHED = frozenset({SAMPLES, FRAMES, STACKS, NAMES})
+FINISHED = frozenset({SAMPLES, FRAMES, STACKS, NAMES, INLINE})
 """What a format honours that shows a finished profile."""
+HONOURABLE = FINISHED | {TAGS, START_TIME, LISTINGS}
+"""Groups of options that a format may honour."""
 
 
 class Needs(Struct, frozen=True):
@@ -38,13 +38,17 @@ class Needs(Struct, frozen=True):
     """The counts of one object's code that it is made of (``Profile.code``); None: of stacks."""
     recorded: bool = False
     """Whether it writes the samples one by one as they were recorded (``Profile.recorded``)."""
+    places: frozenset[str] = frozenset()
+    """Addresses that samples tell besides their stacks, and that it names: ``branches``, ``data``."""
+    lines: bool = True
+    """Whether it shows anything that only debug info tells."""
     original: int = 0
     """Bytes of the recording itself that it writes at most (``Profile.original``)."""
     honours: frozenset[str] = FINISHED
     """Groups of options that show in the output; pipeline/for_output.py has their options, and refuses others.
 
-    ``samples`` (as stitched), ``frames`` (filters of stacks), ``stacks`` and ``names`` (of a finished profile),
-    ``tags``, ``start_time``, ``listings`` (source lines and instructions).
+    ``samples`` (as stitched), ``frames`` (filters of stacks), ``stacks``, ``names`` and ``inline`` (of a finished
+    profile), ``tags``, ``start_time``, ``listings`` (source lines and instructions).
     """
     why: str = ""
     """Why it honours no more, for the error: the end of a sentence about the option."""

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from perf2x.analysis.annotate.listing_options import ListingOptions
 from perf2x.base.errors import SettingError
-from perf2x.model.plugin_options import FRAMES, LISTINGS, NAMES, SAMPLES, STACKS, START_TIME, TAGS, Needs
+from perf2x.model.plugin_options import FRAMES, INLINE, LISTINGS, NAMES, SAMPLES, STACKS, START_TIME, TAGS, Needs
 from perf2x.model.profile.code_counts import COUNTS_CODE
 from perf2x.pipeline.load_options import LoadOptions
 from perf2x.stitcher.call_graphs import CallGraphOptions
@@ -37,7 +37,8 @@ GROUPS = {
         *_filters(STACKS), "choice.parallelism", "grouping.root", "grouping.merge_threads", "grouping.fold_recursion",
         "where", "off_cpu", "pairs", "latency", "value", "data_objects", "per_event",
     ),
-    NAMES: ("anonymize", "symbols.names", "symbols.inline", "fail_if_unresolved"),
+    NAMES: ("anonymize", "symbols.names", "fail_if_unresolved"),
+    INLINE: ("symbols.inline",),
     TAGS: ("tags",),
     START_TIME: ("start_time",),
     LISTINGS: ("listings.as_recorded", "listings.source_dirs", "listings.assembly", "listings.source"),
@@ -61,8 +62,9 @@ def for_output(options: LoadOptions, name: str, needs: Needs, timeline: bool | N
     for setting in given(options, _OF_LOAD):
         refuse_unless_honoured(setting, name, needs)
     symbols = options.symbols
-    if symbols is not None and needs.full_names:
-        symbols = replace(symbols, keep_full_names=True)
+    if symbols is not None:
+        full_names = symbols.keep_full_names or needs.full_names
+        symbols = replace(symbols, keep_full_names=full_names, lines=needs.lines)
     return replace(
         options,
         symbols=symbols,
@@ -76,6 +78,7 @@ def for_output(options: LoadOptions, name: str, needs: Needs, timeline: bool | N
         tracepoint_fields=options.tracepoint_fields or "fields" in needs.columns,
         code=needs.code or options.code,
         as_recorded=needs.recorded or options.as_recorded,
+        places=needs.places | options.places,
         original=needs.original or options.original,
     )
 

@@ -39,6 +39,8 @@ class LoadOptions(Struct, frozen=True):
     """Whether memory accesses of different kinds and levels stay apart."""
     as_recorded: bool = False
     """Whether samples can be read once more, each with its thread and its stack, at the addresses of its process."""
+    places: frozenset[str] = frozenset()
+    """Addresses of such samples to name besides their stacks: ``branches``, ``data``."""
     stacks: bool = True
     """False: only count samples; stacks are read only to tell what became of deferred or copied ones."""
     tracepoint_fields: bool = False

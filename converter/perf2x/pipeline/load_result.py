@@ -63,7 +63,7 @@ class Loaded(Struct, frozen=True):
 
     @property
     def advice(self) -> tuple[Advice, ...]:
-        """How to record better; analysis/recording_advice.py decides."""
+        """Advice on recording; analysis/recording_advice.py decides."""
         return self.profile.meta.advice
 
     @property

@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import U64, flatnonzero
-from perf2x.model.profile.recorded_samples import NEVER, RecordedBatch, SampleReader
-from perf2x.model.recording.events import Want
+from perf2x.base.columnar.arrays import I32, I64, U64, flatnonzero
+from perf2x.base.columnar.ragged import row_numbers
+from perf2x.base.columnar.unique import unique
+from perf2x.model.diagnostics import Diagnostics
+from perf2x.model.profile.recorded_samples import (
+    NEVER,
+    NamedPlaces,
+    RecordedBatch,
+    RecordedRows,
+    SampleReader,
+    names_data,
+)
+from perf2x.model.recording.events import Event, Samples, Want
 from perf2x.model.recording.sample_batches import take_rows
+from perf2x.pipeline.load_options import LoadContext
 
 if TYPE_CHECKING:
     from perf2x.model.profile.profile import Profile
     from perf2x.model.recording.events import Recording
-    from perf2x.pipeline.load_options import LoadContext
     from perf2x.transforms.filters.apply_choice import Selection
 
 
@@ -46,8 +56,62 @@ def with_reader(profile: Profile, recording: Recording, selection: Selection, co
 
     starts = _symbol_starts(profile, recording, context)
     traced, others = TracedText(recording.session).of, partial(other_records, recording)
-    reader = SampleReader(read, traced, others, recording.session, recording.sideband, starts)
+    places = {kind: _named_places(read, recording, context, kind) for kind in sorted(context.options.places)}
+    reader = SampleReader(read, traced, others, places, recording.session, recording.sideband, starts)
     return replace(profile, recorded=replace(rows, reader=reader))
+
+
+def _branches(_: Event, samples: Samples) -> tuple[I64, U64]:
+    """Rows of samples, and addresses that each tells: the sources of all branches, then their targets."""
+    branches = samples.branches
+    if branches is None:
+        return np.zeros(0, np.int64), np.zeros(0, np.uint64)
+    row = row_numbers(np.diff(branches.offsets))
+    return np.concatenate([row, row]), np.concatenate([branches.from_ip, branches.to_ip])
+
+
+def _data(event: Event, samples: Samples) -> tuple[I64, U64]:
+    address = samples.addr if names_data(event) else None
+    address = np.zeros(0, np.uint64) if address is None else address
+    return np.arange(len(address), dtype=np.int64), address
+
+
+_PLACES = {"branches": (Want.BRANCHES, _branches), "data": (Want.ADDR, _data)}
+
+
+def _named_places(
+    read: Callable[[Want], Iterator[RecordedBatch]], recording: Recording, context: LoadContext, kind: str
+) -> NamedPlaces:
+    """Name each place once: samples are stitched as if they had been taken there, and are not counted."""
+    from perf2x.pipeline.stitch_session import process_history
+    from perf2x.plugins.registry import load_symbol_sources
+    from perf2x.stitcher.profile_builder import build_profile
+    from perf2x.stitcher.stitch import Stitcher, StitchOptions
+    from perf2x.symbolizer.symbolize import symbolize
+    from perf2x.transforms.weights_and_mispredicts import placed
+
+    apart = LoadContext(context.options, Diagnostics(), None, context.stages)  # all was counted already
+    session, sideband, symbols = recording.session, recording.sideband, context.options.symbols
+    history = process_history(recording, True, apart)
+    stitcher = Stitcher(history, StitchOptions(per_process=True))
+    want, addresses = _PLACES[kind]
+
+    def stacks(samples: Samples) -> I32:
+        return stitcher.located(placed(samples, *addresses(session.events[samples.event[0]], samples)))
+
+    for batch in read(want):
+        for event in unique(batch.samples.event).tolist():
+            stacks(take_rows(batch.samples, flatnonzero(batch.samples.event == event)))
+    result = stitcher.result()
+    each = np.arange(len(result.stacks), dtype=np.int32)
+    rows = RecordedRows(np.full(len(each), -1, np.int32), each, np.zeros(0, np.int64), np.zeros(0, np.uint64))
+    profile = build_profile(session, history, replace(result, recorded=rows))
+    if symbols is not None:
+        sources = load_symbol_sources()
+        profile, _ = symbolize(profile, session, symbols, apart.diagnostics, sources, context.finder, sideband)
+    assert profile.recorded is not None
+    location = np.append(profile.stacks.location, -1)[profile.recorded.stack]
+    return NamedPlaces(profile, _symbol_starts(profile, recording, apart), lambda samples: location[stacks(samples)])
 
 
 def _symbol_starts(profile: Profile, recording: Recording, context: LoadContext) -> U64:

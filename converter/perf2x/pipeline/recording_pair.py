@@ -84,14 +84,14 @@ class RecordingPair:
         self.work = how.work
         """None: costs are compared as recorded, or their shares."""
         self.periods: RecordingPair | None = None
-        """The same recordings by period, where values are latencies."""
+        """These recordings by period, where values are latencies."""
         self.compared = cache(self._compare)
         """The tables of functions, objects or threads (``function``, ``object``, ``thread``), or of functions by their
         shares (``share``), compared once each."""
 
     @property
     def factor(self) -> float:
-        """What costs of the second recording are multiplied by."""
+        """Multiplier of the second recording's costs."""
         return self.work[0] / self.work[1] if self.work else 1.0
 
     def scaled_after(self) -> "Profile":
@@ -183,7 +183,7 @@ def _no_work(text: str) -> SettingError:
 
 
 def _counted(sources: tuple[str, str], pair: tuple[Loaded, Loaded], event: str) -> Work:
-    """What the event counted in either recording."""
+    """Counts of the event in either recording."""
     work = []
     for source, loaded in zip(sources, pair, strict=True):
         try:

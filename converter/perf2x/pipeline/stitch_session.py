@@ -42,7 +42,7 @@ def stitch_session(
     stacks = options.stacks or completes_stacks(recording.session) or _has_deferred_chains(recording)
     stitch_options = _stitch_options(options)
     with stages.stage("history"):
-        history = _process_history(recording, stacks, context)
+        history = process_history(recording, stacks, context)
         stitcher = Stitcher(history, stitch_options)
     call_graphs = CallGraphs(
         recording.session, history, lambda: context.finder, options.call_graphs or CallGraphOptions()
@@ -50,7 +50,10 @@ def stitch_session(
     want = _wanted_columns(options, stacks)
     values = sample_values(options.value, options.data_objects, recording)
     sample_pass = SamplePass(recording, want, selection, call_graphs, stitcher, diagnostics, stages, values, stacks)
-    jobs = 1 if call_graphs.in_order else processes_for(recording.sample_count, bool(call_graphs.want), options.jobs)
+    unwinds = bool(call_graphs.want)
+    # rows of all samples cost more to combine than the samples of half a recording to stitch
+    alone = call_graphs.in_order or (options.as_recorded and not unwinds and not options.jobs)
+    jobs = 1 if alone else processes_for(recording.sample_count, unwinds, options.jobs)
     sample_pass.run(jobs, context.progress_of("stitching"))
     selection.check()
     call_graphs.note(diagnostics)
@@ -65,7 +68,8 @@ def stitch_session(
     return profile, deferred_report(history, result.deferred), call_graphs.report(diagnostics)
 
 
-def _process_history(recording: Recording, stacks: bool, context: LoadContext) -> ProcessHistory:
+def process_history(recording: Recording, stacks: bool, context: LoadContext) -> ProcessHistory:
+    """Build the history of all processes; without ``stacks``, that of their names alone."""
     from perf2x.pipeline.jit_code import with_jit_code
     from perf2x.stitcher.process_history import build_process_history
 

@@ -127,6 +127,13 @@ class Stitcher:
         if self._options.as_recorded:
             self._record(whole, kept, found)
 
+    def located(self, samples: Samples) -> I32:
+        """(n,) the stack of each sample's instruction alone; nothing is counted."""
+        none = np.full(len(samples), -1, np.int64)
+        chain = Ragged(np.arange(len(samples) + 1, dtype=np.int64), samples.ip)
+        rank, (pid, tid) = self._history.ranks_of(samples), (samples.pid.astype(np.int64), samples.tid.astype(np.int64))
+        return self._stacks(samples, chain, none, none + 1, rank, self._threads.of(pid, tid, rank)[1])
+
     def _record(self, samples: Samples, kept: I64 | slice, found: tuple[I32, I32]) -> None:
         rows = np.full((2, len(samples)), -1, np.int32)
         rows[:, kept] = found

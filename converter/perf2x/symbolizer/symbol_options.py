@@ -37,6 +37,8 @@ class SymbolOptions(Struct, frozen=True):
     """Fill ``Profile.full_names``, for outputs that have a place for them."""
     inline: bool = True
     """``--inline``: show inlined frames from debug info; without it, one function per address."""
+    lines: bool = True
+    """False: read debug info only where there is no symbol table."""
     allow_mismatch: bool = False
     """``--allow-build-id-mismatch``: use files of another build."""
 

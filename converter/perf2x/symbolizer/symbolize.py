@@ -89,13 +89,17 @@ class ProfileSymbolizer:
         return self._context.finder.is_local
 
     def costs(self) -> list[int]:
-        """Estimated microseconds of each unit of work; finds the files of all objects."""
+        """Estimated microseconds to find, open and ask the objects of each unit; finds the files of all objects."""
         units = [[self._share.asked[number] for number in unit] for unit in self._units]
-        return [sum(map(_cost, unit)) + max(map(self._debug_info_cost, unit)) for unit in units]
+        each = 3 if self._context.options.lines else 0
+        return [
+            sum(2000 + each * len(one.locations) for one in unit) + max(map(self._debug_info_cost, unit))
+            for unit in units
+        ]
 
     def _debug_info_cost(self, mapped: MappedObject) -> int:
         """Estimated microseconds to build the symcache of an object."""
-        if mapped.key.kind is not DsoKind.FILE:
+        if mapped.key.kind is not DsoKind.FILE or not self._context.options.lines:
             return 0
         file = self._context.finder.find(mapped.key.name, mapped.key.build_id, mapped.pid).dwarf
         return building_cost(file, self._context.options) if file is not None else 0
@@ -189,11 +193,6 @@ def _units_of_work(objects: Sequence[MappedObject]) -> list[list[int]]:
         is_file = mapped.key.kind is DsoKind.FILE
         units.setdefault((mapped.key.build_id or mapped.key.name) if is_file else "", []).append(number)
     return list(units.values())
-
-
-def _cost(mapped: MappedObject) -> int:
-    """Estimated microseconds to find and open an object and to look its addresses up."""
-    return 2000 + 3 * len(mapped.locations)
 
 
 def _object_row(mapped: MappedObject, result: ResolveResult, weights: I64) -> ObjectReport:

@@ -119,7 +119,7 @@ class Dtrace(_Printed):
 
     @classmethod
     def cut(cls, block: bytes) -> int:
-        """Where the last whole stack ends, 0: nowhere."""
+        """End of the last whole stack, 0 without one."""
         return max((found.end() for found in _ENDS.finditer(block, max(len(block) - _LONGEST, 0))), default=0)
 
 

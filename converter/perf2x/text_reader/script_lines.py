@@ -1,4 +1,4 @@
-"""What ``perf script`` printed, of any version and with any fields, as people attach it to reports.
+"""The text of ``perf script``, of any version and with any fields, as people attach it to reports.
 
 ::
 

@@ -112,7 +112,7 @@ class _Lines(dict[bytes, int]):
         return number
 
     def frames(self) -> list[TextFrame]:
-        """What lines say, by number."""
+        """Contents of lines, by number."""
         return list(self._numbers)
 
 
@@ -175,7 +175,7 @@ class StackTable:
 
 
 def _place(frame: Frame) -> tuple[bool, Frame]:
-    """What frames are sorted by: those in no object first, then by object."""
+    """Key that sorts frames: those in no object first, then by object."""
     return bool(frame[0] or frame[2]), frame
 
 
@@ -199,7 +199,7 @@ class TextReader:
     """Reads the text of one kind, some whole samples at a time; ``parse`` is that of its StackTable."""
 
     kind: ClassVar[str]
-    """What ``info`` calls it."""
+    """Its name in ``info``."""
     cuts: ClassVar[tuple[bytes, ...]] = ()
     """Texts with a line end, behind which a sample may begin, best first."""
     begins: ClassVar[re.Pattern[bytes]]
@@ -229,7 +229,7 @@ class TextReader:
 
     @classmethod
     def cut(cls, block: bytes) -> int:
-        """Where the last whole sample of a block ends, 0: nowhere that can be told."""
+        """End of the last whole sample of a block, 0 if none can be told."""
         return next((at for at in (block.rfind(cut) + 1 for cut in cls.cuts) if at), 0)
 
     def read(self, block: bytes) -> TextSamples:

@@ -14,7 +14,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from perf2x.base.abi.uapi import CpuMode, SampleType
-from perf2x.base.columnar.arrays import U8, U64, flatnonzero
+from perf2x.base.columnar.arrays import I64, U8, U64, flatnonzero
 from perf2x.base.columnar.ragged import Ragged, row_numbers
 from perf2x.base.errors import SettingError
 from perf2x.model.profile.profile import Profile
@@ -97,23 +97,20 @@ def _mispredicted(samples: Samples) -> Samples:
         return take_rows(samples, np.zeros(0, np.int64))
     wrong = flatnonzero(branches.flags & _MISPREDICTED)
     row = row_numbers(np.diff(branches.offsets))[wrong]
-    found = take_rows(_without_stacks(samples), row)
-    return _placed(replace(found, period=np.ones(len(row), np.uint64)), branches.from_ip[wrong])
+    found = placed(samples, row, branches.from_ip[wrong])
+    return replace(found, period=np.ones(len(row), np.uint64))
 
 
 def _accessed(samples: Samples) -> Samples:
-    return samples if samples.addr is None else _placed(_without_stacks(samples), samples.addr)
+    return samples if samples.addr is None else placed(samples, np.arange(len(samples), dtype=np.int64), samples.addr)
 
 
-def _without_stacks(samples: Samples) -> Samples:
+def placed(samples: Samples, row: I64, address: U64) -> Samples:
+    """Return rows of samples, without stacks, at other addresses; the upper half of all addresses is the kernel's."""
     chain = Ragged.of_empty_rows(len(samples), np.uint64)
-    return replace(samples, chain=chain, branches=None, user_stacks=None, raw=None, extra={})
-
-
-def _placed(samples: Samples, address: U64) -> Samples:
-    """Return samples at other addresses; the upper half of all addresses is the kernel's."""
+    found = take_rows(replace(samples, chain=chain, branches=None, user_stacks=None, raw=None, extra={}), row)
     mode: U8 = np.where(address >= _KERNEL_HALF, CpuMode.KERNEL, CpuMode.USER).astype(np.uint8)
-    return replace(samples, ip=address, cpumode=mode)
+    return replace(found, ip=address, cpumode=mode)
 
 
 def sample_values(value: str, data_objects: bool, recording: Recording) -> tuple[SampleValues, ...]:

@@ -132,7 +132,7 @@ def test_the_kernels_whole_table_may_be_a_record(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kernel", ["[kernel.kallsyms]", "[kernel.kallsyms]_stext"])
 def test_a_second_recording_has_names_of_its_own(tmp_path: Path, kernel: str) -> None:
-    """The same build and kernel, but other functions were hit: each recording names its own."""
+    """Each recording names its own functions, even of one build and kernel."""
     first, second = tmp_path / "1.data", tmp_path / "2.data"
     known = (FILES[1], replace(FILES[2], symbols=FILES[2].symbols[1:]))
     for path, files in ((first, known), (second, FILES)):
@@ -175,7 +175,7 @@ def test_a_dataset_keeps_the_names(recording: Path, tmp_path: Path) -> None:
 
 
 def test_files_may_tell_a_dataset_more(tmp_path: Path) -> None:
-    """What the recording does not name is looked up when the dataset is converted."""
+    """Names that the recording lacks are looked up when the dataset is converted."""
     pytest.importorskip("pyarrow")
     path, data = write_library(tmp_path / "root"), tmp_path / "perf.data"
     files = [replace(FILES[2], symbols=FILES[2].symbols[1:])]

@@ -25,7 +25,7 @@ Counts = dict[tuple[str, float], float]
 
 
 def printed(name: str) -> Counts:
-    """What perf printed, where it counted something."""
+    """Perf's answer, where it counted something."""
     found: Counts = {}
     for line in (STAT / f"{name}.txt").read_text().splitlines():
         row = _ROW.match(line)

@@ -52,7 +52,7 @@ def _read(block: Block) -> Records:
 def test_a_block_holds_its_records(order: Order, records: Records, position: int, data: st.DataObject) -> None:
     rows = data.draw(st.lists(st.integers(0, len(records) - 1), unique=True, max_size=len(records)).map(sorted))
     stay = [row for row in range(len(records)) if row not in rows]
-    positions = position + np.cumsum([0, *(8 + len(rest) for _, _, rest in records)])
+    positions = position + np.cumsum([0, *(8 + len(rest) for _, _, rest in records)], dtype=np.int64)
     whole = _block(records, order, position)
     assert _read(whole) == records
     assert whole.positions.tolist() == positions[:-1].tolist()

@@ -23,7 +23,7 @@ VSYSCALL = bytes.fromhex("51525589cd0f05cd805d5a59c3")
 """push ecx; push edx; push ebp; mov ebp, ecx; syscall; int 0x80; pop ebp; pop edx; pop ecx; ret"""
 IMAGE = tiny_elf([TinySection(".text", VSYSCALL, 0x5E0, flags=6)], is_64=False, machine=3)
 IN_KERNEL = open_elf(IMAGE).segments[0].offset + 9
-"""Where it waits for the kernel."""
+"""The address at which it waits for the kernel."""
 CALLER = PROGRAM + 0x500
 
 

@@ -20,7 +20,7 @@ def read(text: str) -> Text:
 
 
 def told(text: str) -> tuple[object, ...]:
-    """What the first sample says of itself."""
+    """Facts of the first sample."""
     found = read(text)
     row = found.samples
     return (

@@ -1,4 +1,4 @@
-"""Where the symbols of a profile's locations begin, for text that tells ``main+0x10``."""
+"""Starts of the symbols of a profile's locations, for text that tells ``main+0x10``."""
 
 from collections.abc import Sequence
 

@@ -45,7 +45,7 @@ class Change(Struct, frozen=True):
         return self.own if sort == "self" else self.total
 
     def sides(self, sort: str) -> tuple[int, int]:
-        """What it costs before and after."""
+        """Costs before and after."""
         return (self.own_before, self.own_after) if sort == "self" else (self.total_before, self.total_after)
 
     def with_interval(self, sort: str, limits: Interval) -> "Change":

@@ -61,9 +61,8 @@ def _branch_lines(batch: Samples, row: int, words: Sequence[str]) -> Iterator[st
     rows = zip(entries - begin, *(column.tolist() for column in (*columns, *kinds)), strict=True)
     for number, start, to, flags, kind, speculation, privilege in rows:
         letters = "".join(letter if flags >> bit & 1 else " " for bit, letter in _FLAGS)
-        words_of = f"{TYPES[kind]} {SPECULATIONS[speculation]}"
         level = f" {PRIVILEGES[privilege].lower()}" if PRIVILEGES[privilege] else ""
-        rest = f"{flags >> 33:x} {words_of}{level}".rstrip()
+        rest = f"{flags >> 33:x} {TYPES[kind]} {SPECULATIONS[speculation]}{level}".rstrip()
         yield f"..... {number:2}: {start:016x} -> {to:016x} {flags >> 4 & 0xFFFF} cycles {letters} {rest}"
     counters = batch.extra.get("branch_counters")
     if counters is not None and len(entries):

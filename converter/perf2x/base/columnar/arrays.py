@@ -76,8 +76,14 @@ def row_slices(count: int, at_once: int) -> Iterator[slice]:
     return (slice(start, min(start + at_once, count)) for start in range(0, count, at_once))
 
 
+_LEAST, _GREATEST = np.iinfo(np.int32).min, np.iinfo(np.int32).max
+_IS_NARROW = np.intp is not np.int64
+
+
 def as_intp(rows: npt.ArrayLike) -> npt.NDArray[np.intp]:
-    """Return whole numbers in the machine's width, which is what numpy wants of indices and counts."""
+    """Return whole numbers in the width that numpy wants of indices and counts; its ends for those beyond."""
+    if _IS_NARROW and (wide := np.asarray(rows)).dtype == np.int64:
+        rows = wide.clip(_LEAST, _GREATEST)
     return np.asarray(rows, np.intp)
 
 
@@ -158,9 +164,6 @@ def of_previous(values: npt.NDArray[Number], first: Any) -> npt.NDArray[Number]:
     shifted = np.full_like(values, first)
     shifted[1:] = values[:-1]
     return shifted
-
-
-_LEAST, _GREATEST = np.iinfo(np.int32).min, np.iinfo(np.int32).max
 
 
 def narrow(values: AnyArray) -> AnyArray:

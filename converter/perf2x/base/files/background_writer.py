@@ -19,7 +19,7 @@ class BackgroundWriter(io.BufferedIOBase):
     """
 
     def __init__(self, out: BinaryIO) -> None:
-        self._sink = self._sink_for(_FailsOnce(out))
+        self._sink: _FailsOnce | gzip.GzipFile = _FailsOnce(out)
         self._chunks: queue.Queue[bytes | memoryview | None] = queue.Queue(_MAX_QUEUED)
         self._error: OSError | MemoryError | None = None
         self._thread: threading.Thread | None = threading.Thread(target=self._write_all, daemon=True)
@@ -27,6 +27,7 @@ class BackgroundWriter(io.BufferedIOBase):
             self._thread.start()
         except RuntimeError:
             self._thread = None
+            self._sink = self._packed(self._sink)
 
     def writable(self) -> bool:
         """Return True: the file can only be written."""
@@ -58,22 +59,23 @@ class BackgroundWriter(io.BufferedIOBase):
     def _write_all(self) -> None:
         chunks: Iterator[bytes | memoryview] = iter(self._chunks.get, None)
         try:
+            sink = self._packed(self._sink)
             for chunk in chunks:
-                self._sink.write(chunk)
-            self._sink.close()
+                sink.write(chunk)
+            sink.close()
         except (OSError, MemoryError) as error:
             self._error = error
             for _ in chunks:  # drain the queue: a writer may wait for room in it
                 pass
 
-    def _sink_for(self, out: "_FailsOnce") -> "_FailsOnce | gzip.GzipFile":
+    def _packed(self, out: "_FailsOnce | gzip.GzipFile") -> "_FailsOnce | gzip.GzipFile":
         return out
 
 
 class BackgroundGzipWriter(BackgroundWriter):
     """A background writer that compresses: gzip without name and time, so that equal contents give equal bytes."""
 
-    def _sink_for(self, out: "_FailsOnce") -> gzip.GzipFile:
+    def _packed(self, out: "_FailsOnce | gzip.GzipFile") -> gzip.GzipFile:
         return gzip.GzipFile(filename="", mode="wb", fileobj=out, mtime=0, compresslevel=_LEVEL)
 
 

@@ -1,4 +1,4 @@
-"""What entries stand in: GCC gives C++ functions that no other file can see no linkage name, only the plain one.
+"""Scopes around entries: GCC gives C++ functions that no other file can see no linkage name, only the plain one.
 
 The declaration of such a function is nested in the entries of its namespaces and classes, and of a function if it is a
 lambda or belongs to a local class. One walk over the unit finds them for all entries that are asked for.

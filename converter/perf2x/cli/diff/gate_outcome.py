@@ -20,7 +20,7 @@ _SIGN = re.compile(r"&#(43|61);(?=\d)")
 
 
 class Verdict(Struct, frozen=True):
-    """What a job is told."""
+    """The answer to a job."""
 
     outcome: str
     """``passed``; ``failed``; ``unreliable``: the recording exceeds a limit of quality; or ``no baseline``."""

@@ -58,7 +58,7 @@ def stats_of(loaded: "Loaded", output: dict[str, str], seconds: dict[str, float]
 
 
 def advice_facts(loaded: "Loaded") -> list[dict[str, str]]:
-    """How to record better: what each sentence is about, and the sentence."""
+    """Advice on recording: what each sentence is about, and the sentence."""
     return [{"about": one.about, "text": one.words()} for one in loaded.advice]
 
 

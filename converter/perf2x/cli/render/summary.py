@@ -63,7 +63,7 @@ def summary(
 
 
 def advice_lines(loaded: "Loaded", needs: Needs = _TABLE) -> Iterator[str]:
-    """How to record better, as far as it shows in an output of ``needs``."""
+    """Advice on recording, as far as it shows in an output of ``needs``."""
     is_dated, has_stacks = START_TIME in needs.honours, needs.code is None
     for one in loaded.advice:
         if is_dated if one.for_dates else has_stacks:

@@ -9,33 +9,54 @@ from itertools import pairwise
 import numpy as np
 
 from perf2x.base.abi.uapi import CpuMode
-from perf2x.base.columnar.arrays import U64, AnyArray, Bools
+from perf2x.base.columnar.arrays import U64, AnyArray, Bools, flatnonzero
 from perf2x.base.columnar.unique import unique_inverse
 from perf2x.emitters.encoding.decimal_text import chunk_array, shared_texts
 from perf2x.model.printable_text import base_name, without_controls
 from perf2x.model.profile.profile import Profile
-from perf2x.model.profile.recorded_samples import SampleReader
+from perf2x.model.profile.recorded_samples import NamedPlaces, SampleReader
 from perf2x.model.profile.stack_tree import depths, paths_of_length
 
 PLACE = frozenset({"ip", "sym", "symoff", "dso", "dsoff", "srcline"})
 """Fields that are said of each frame."""
 _UNKNOWN = b" [unknown]"
 _KERNELS = (b" ([kernel", b" ([guest.kernel")
+_EXECUTABLE = 4
+"""PROT_EXEC of include/uapi/asm-generic/mman-common.h."""
 _ANONYMOUS = ("//anon", "/anon_hugepage", "/SYSV")
+
+
+class PlaceText:
+    """Texts of addresses that are no part of a stack."""
+
+    def __init__(self, places: NamedPlaces, reader: SampleReader) -> None:
+        mmaps = reader.sideband.mmaps
+        rows = flatnonzero(mmaps.is_data | (mmaps.prot & _EXECUTABLE == 0))
+        data = set(zip(mmaps.pid[rows].tolist(), mmaps.start[rows].tolist(), strict=True))
+        self.locate = places.locate
+        self.texts = FrameLines(places.profile, places.symbol_start, reader.session.build_ids, data).places
 
 
 class FrameLines:
     """Texts of a profile's locations and stacks; those of locations are made once."""
 
-    def __init__(self, profile: Profile, reader: SampleReader) -> None:
-        self._profile, self._starts = profile, reader.symbol_start
+    def __init__(
+        self,
+        profile: Profile,
+        symbol_start: U64,
+        listed: Container[str],
+        data: Container[tuple[int, int]] = (),
+    ) -> None:
+        """``symbol_start`` (locations,) is SampleReader's; ``listed``: names of objects in the header's build ids.
+
+        ``data``: process and start of mappings that hold no code.
+        """
+        self._profile, self._starts = profile, symbol_start
         self._depth = np.append(depths(profile.stacks.parent) + 1, 0)
-        names = (
-            *(_object_name(profile, row, reader.session.build_ids) for row in range(len(profile.mappings))),
-            "[unknown]",
-        )
+        names = (*(_object_name(profile, row, listed, data) for row in range(len(profile.mappings))), "[unknown]")
         self._objects = chunk_array([f" ({name}".encode() for name in names])
         self._texts: dict[tuple[frozenset[str], bool], AnyArray] = {}
+        self._named: dict[frozenset[str], AnyArray] = {}
 
     def chains(self, stack: AnyArray, fields: frozenset[str], *, unwound: bool) -> AnyArray:
         """(n,) text of each stack: a line end, and a line for each frame, innermost first.
@@ -43,7 +64,7 @@ class FrameLines:
         ``unwound``: callers were found from a copied stack; perf prints their calls, one byte before the return
         address (tools/perf/util/unwind-libdw.c).
         """
-        texts, stacks = self._texts_of(fields, unwound=unwound), self._profile.stacks
+        texts, stacks = self._lines(fields, unwound=unwound), self._profile.stacks
         rows, place = unique_inverse(stack)
         path = paths_of_length(stacks.parent, rows.astype(np.int64), self._depth[rows])
         frames = texts[stacks.location[path.values]].tolist()
@@ -52,24 +73,35 @@ class FrameLines:
 
     def leaves(self, stack: AnyArray, fields: frozenset[str]) -> AnyArray:
         """(n,) text of the innermost frame of each stack, behind a blank."""
-        texts = self._texts_of(fields, unwound=False)
+        texts = self._lines(fields, unwound=False)
         rows, place = unique_inverse(stack)
         location = self._profile.stacks.location
         lines = [b" " + texts[location[row]][1:-1] if row >= 0 else b"" for row in rows.tolist()]
         return chunk_array(lines)[place]
 
-    def _texts_of(self, fields: frozenset[str], *, unwound: bool) -> AnyArray:
+    def places(self, location: AnyArray, fields: frozenset[str]) -> AnyArray:
+        """(n,) name and object of each location, −1 for none, a blank in front of either."""
+        if fields not in self._named:
+            texts = self._places(self._profile.locations.address, fields)
+            unknown = _UNKNOWN * ("sym" in fields) + b" ([unknown])" * bool(fields & {"dso", "dsoff"})
+            self._named[fields] = np.append(texts, chunk_array([unknown]))
+        return self._named[fields][location]
+
+    def _lines(self, fields: frozenset[str], *, unwound: bool) -> AnyArray:
+        """(locations,) lines, each with a tab in front; nothing for frames that are made up."""
         key = fields & PLACE, unwound
         if key not in self._texts:
             locations = self._profile.locations
             called = unwound & (locations.mode == CpuMode.USER)
-            self._texts[key] = self._made(np.where(called, locations.lookup, locations.address), key[0])
+            address = np.where(called, locations.lookup, locations.address)
+            cells = _hex_cells(address) if "ip" in fields else chunk_array([b"\t"] * len(address))
+            lines = cells + self._places(address, key[0], b"\n")
+            self._texts[key] = np.where(locations.synthetic, b"", lines)
         return self._texts[key]
 
-    def _made(self, address: U64, shown: frozenset[str]) -> AnyArray:
-        """(locations,) lines, each with a tab in front; nothing for frames that are made up."""
-        locations = self._profile.locations
-        columns = [_hex_cells(address) if "ip" in shown else chunk_array([b"\t"] * len(address))]
+    def _places(self, address: U64, shown: frozenset[str], end: bytes = b"") -> AnyArray:
+        """(locations,) what is said behind an address, and ``end``."""
+        locations, columns = self._profile.locations, list[AnyArray]()
         if "sym" in shown:
             name, known = self._names(), self._starts != 0
             columns.append(name)
@@ -85,10 +117,9 @@ class FrameLines:
                 columns.append(np.where(self._is_file()[locations.mapping], offsets, b""))
             columns.append(chunk_array([b")"] * len(address)))
         if "srcline" in shown:
-            columns.append(self._lines(address))
-        made_up = locations.synthetic.tolist()
-        rows = zip(made_up, *(column.tolist() for column in columns), strict=True)
-        return chunk_array([b"" if row[0] else b"".join((*row[1:], b"\n")) for row in rows])
+            columns.append(self._source_lines(address))
+        columns.append(chunk_array([end] * len(address)))
+        return chunk_array(list(map(b"".join, zip(*(column.tolist() for column in columns), strict=True))))
 
     def _names(self) -> AnyArray:
         """(locations,) a blank and the name of the outermost function in full."""
@@ -104,7 +135,7 @@ class FrameLines:
         end = self._profile.locations.line_offsets[1:]
         return np.where(np.diff(self._profile.locations.line_offsets) > 0, np.append(column, -1)[end - 1], -1)
 
-    def _lines(self, address: U64) -> AnyArray:
+    def _source_lines(self, address: U64) -> AnyArray:
         """(locations,) ``file:line``, the object and offset where it is unknown, each in a line of its own."""
         files, strings = self._profile.functions.filename.tolist(), self._profile.strings
         locations = self._profile.locations
@@ -131,22 +162,24 @@ class FrameLines:
         return found
 
     def _offset(self, address: U64) -> U64:
-        """(locations,) offset in the file that is mapped; the kernel itself is one place in all files."""
+        """(locations,) offset in the file that is mapped; kernels and stacks are as they lie in memory."""
         mappings, mapping = self._profile.mappings, self._profile.locations.mapping
-        is_kernel = [name.startswith(_KERNELS) for name in self._objects.tolist()]
+        is_kernel = [name.startswith((*_KERNELS, b" ([stack", b" ([heap")) for name in self._objects.tolist()]
         shift = np.append(np.where(is_kernel[:-1], 0, mappings.start - mappings.offset), 0).astype(np.uint64)
         offset: U64 = address - shift[mapping]
         return offset
 
 
-def _object_name(profile: Profile, mapping: int, listed: Container[str]) -> str:
-    """Name that perf gives the object of a mapping (map__new, dso__name); ``listed``: the header's build ids."""
+def _object_name(profile: Profile, mapping: int, listed: Container[str], data: Container[tuple[int, int]]) -> str:
+    """Name that perf gives the object of a mapping (map__new, dso__name)."""
     mappings = profile.mappings
     name = profile.strings[int(mappings.filename[mapping])]
     if name.startswith(("[kernel", "[guest.kernel")):
         return without_controls(name.partition("]")[0] + "]")
-    if not mappings.is_kernel[mapping] and (name.startswith(_ANONYMOUS) or name in ("[heap]", "")):
-        return f"/tmp/perf-{int(mappings.pid[mapping])}.map"
+    pid = int(mappings.pid[mapping])
+    is_anonymous = name.startswith(_ANONYMOUS) or name in ("[heap]", "")
+    if is_anonymous and not mappings.is_kernel[mapping] and (pid, int(mappings.start[mapping])) not in data:
+        return f"/tmp/perf-{pid}.map"
     if mappings.is_kernel[mapping] and ".ko" in name and name not in listed:  # dso__name: as the table has it
         name = f"[{base_name(name).partition('.ko')[0].replace('-', '_')}]"
     return without_controls(name)

@@ -13,23 +13,27 @@ from msgspec.structs import replace
 
 from perf2x.base.abi.uapi import RecordType, SampleType
 from perf2x.base.columnar.arrays import I64, U64, AnyArray, flatnonzero, take_rows_of
+from perf2x.base.errors import SettingError
 from perf2x.emitters.encoding.decimal_text import chunk_array
-from perf2x.emitters.perf_script.frame_lines import FrameLines
+from perf2x.emitters.perf_script.branch_text import branch_column
+from perf2x.emitters.perf_script.frame_lines import FrameLines, PlaceText
 from perf2x.emitters.perf_script.memory_text import MemoryText
 from perf2x.emitters.perf_script.sample_columns import StartColumns, last_columns, value_columns
-from perf2x.emitters.perf_script.script_fields import event_fields
+from perf2x.emitters.perf_script.script_fields import event_fields, named_places
 from perf2x.emitters.perf_script.time_order import TimeOrder
-from perf2x.model.plugin_options import FRAMES, SAMPLES, Needs, option
+from perf2x.model.plugin_options import FRAMES, INLINE, SAMPLES, Needs, option
 from perf2x.model.printable_text import without_controls
 from perf2x.model.profile.profile import Profile
-from perf2x.model.profile.recorded_samples import RecordedBatch, SampleReader
+from perf2x.model.profile.recorded_samples import RecordedBatch, SampleReader, names_data
 from perf2x.model.recording.branch_words import filter_branches, parse_branch_filter
 from perf2x.model.recording.events import Samples, Want
 from perf2x.model.recording.sample_batches import take_rows
 
 _MORE = frozenset({"phys_addr", "ins_lat", "retire_lat", "data_page_size", "code_page_size"})
 _WANTED = {"addr": Want.ADDR, "weight": Want.MEMORY, "data_src": Want.MEMORY, "brstack": Want.BRANCHES,
+           "brstacksym": Want.BRANCHES,
            "trace": Want.RAW, "cgroup": Want.CGROUP, **dict.fromkeys(_MORE, Want.EXTRA)}  # fmt: skip
+_BRANCHES = frozenset({"brstack", "brstacksym"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +41,6 @@ class PerfScript:
     """The text of perf script: for flamegraph.pl, Firefox Profiler, llvm-profgen and whatever else reads it."""
 
     suffix: ClassVar[str] = ".perf.txt"
-    needs: ClassVar[Needs] = Needs(
-        recorded=True,
-        full_names=True,
-        honours=frozenset({SAMPLES, FRAMES}),
-        why="it prints samples as they were recorded",
-        viewer="read it: less {0}",
-    )
-
     fields: str = option("", "what perf script's -F takes: fields to print, or to +add and -leave out")
     ns: bool = option(False, "print times in nanoseconds")
     hide_call_graph: bool = option(False, "leave call chains out: the sampled function alone")
@@ -58,6 +54,19 @@ class PerfScript:
     show_cgroup_events: bool = option(False, "print control groups, too")
     show_lost_events: bool = option(False, "print losses, too")
     show_bpf_events: bool = option(False, "print BPF programs and other code that the kernel loads, too")
+
+    @property
+    def needs(self) -> Needs:
+        """Names of addresses beside stacks only where fields want them."""
+        return Needs(
+            recorded=True,
+            places=named_places(self.fields),
+            lines="srcline" in self.fields,
+            full_names=True,
+            honours=frozenset({SAMPLES, FRAMES, INLINE}),
+            why="it prints samples as they were recorded",
+            viewer="read it: less {0}",
+        )
 
     def emit(self, profile: Profile, out: BinaryIO) -> None:
         """Write all samples; nothing of a profile without recorded ones."""
@@ -84,8 +93,14 @@ class _Writer:
         self._reader, self._options = reader, options
         self._events = reader.session.events
         self._branch_filter = parse_branch_filter(options.branch_filter)
-        self._fields = event_fields(self._events, options.fields, chains=not options.hide_call_graph)
-        self._frames = FrameLines(profile, reader)
+        sampled = frozenset(profile.samples.event.tolist())
+        self._fields = event_fields(self._events, options.fields, sampled, chains=not options.hide_call_graph)
+        if self._branch_filter and not frozenset().union(*self._fields) & _BRANCHES:
+            raise SettingError(
+                "", "branch_filter", f" {options.branch_filter}: there is no brstack among the ", "fields"
+            )
+        self._frames = FrameLines(profile, reader.symbol_start, reader.session.build_ids)
+        self._places = {kind: PlaceText(places, reader) for kind, places in reader.places.items()}
         self._start = StartColumns(profile, nanoseconds=options.ns)
         self._memory = MemoryText()
         cgroups = reader.sideband.cgroups
@@ -137,7 +152,8 @@ class _Writer:
     def _columns(self, event: int, samples: Samples, thread: AnyArray, stack: AnyArray) -> Iterator[AnyArray]:
         fields, chained = self._fields[event], self._is_chained(event)
         yield from self._start.of_samples(samples, thread, fields, padded=not chained)
-        yield from value_columns(samples, fields, self._names[event], self._memory, self._cgroups)
+        data = self._places.get("data") if names_data(self._events[event]) else None
+        yield from value_columns(samples, fields, self._names[event], self._memory, self._cgroups, data)
         if "trace" in fields and samples.raw is not None:
             texts, row = self._reader.worded(self._events[event], samples.raw)
             yield chunk_array([without_controls(text).encode() for text in texts])[row]
@@ -146,8 +162,9 @@ class _Writer:
             yield self._frames.chains(stack, fields, unwound=unwound)
         elif "ip" in fields:
             yield self._frames.leaves(stack, fields)
-        if self._branch_filter and samples.branches is not None:
-            samples = replace(samples, branches=filter_branches(samples.branches, self._branch_filter))
+        if samples.branches is not None and fields & _BRANCHES:
+            branches = filter_branches(samples.branches, self._branch_filter)
+            yield branch_column(replace(samples, branches=branches), fields, self._places.get("branches"))
         yield from last_columns(samples, fields)
         yield np.full(len(samples), b"\n", np.object_)
 

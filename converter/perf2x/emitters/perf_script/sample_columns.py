@@ -11,7 +11,7 @@ import numpy as np
 
 from perf2x.base.columnar.arrays import I32, U64, AnyArray
 from perf2x.emitters.encoding.decimal_text import chunk_array, shared_texts
-from perf2x.emitters.perf_script.branch_text import branch_column
+from perf2x.emitters.perf_script.frame_lines import PlaceText
 from perf2x.emitters.perf_script.memory_text import MemoryText
 from perf2x.model.printable_text import without_controls
 from perf2x.model.profile.profile import Profile
@@ -57,16 +57,14 @@ class StartColumns:
 
     def _time(self, time: U64) -> Iterator[AnyArray]:
         micro = time // np.uint64(_THOUSAND)
-        second = micro // np.uint64(10**6)
-        below = (micro - second * np.uint64(10**6)).astype(np.int64)
+        milli = micro // np.uint64(_THOUSAND)
         digits, ends = _three_digits()
-        yield shared_texts(second, "{:5d}.".format)
-        yield digits[below // _THOUSAND]
+        last = (micro - milli * np.uint64(_THOUSAND)).astype(np.int64)
+        yield shared_texts(milli, lambda one: f"{one // _THOUSAND:5d}.{one % _THOUSAND:03d}")
         if self._nanoseconds:
-            yield digits[below % _THOUSAND]
-            yield ends[(time % np.uint64(_THOUSAND)).astype(np.int64)]
-        else:
-            yield ends[below % _THOUSAND]
+            yield digits[last]
+            last = (time % np.uint64(_THOUSAND)).astype(np.int64)
+        yield ends[last]
 
 
 def _who(comm: str, pid: int, tid: int, fields: Fields, *, padded: bool) -> str:
@@ -92,18 +90,25 @@ def _three_digits() -> tuple[AnyArray, AnyArray]:
 
 
 def value_columns(
-    samples: Samples, fields: Fields, event: str, memory: MemoryText, cgroups: Mapping[int, str]
+    samples: Samples,
+    fields: Fields,
+    event: str,
+    memory: MemoryText,
+    cgroups: Mapping[int, str],
+    data: PlaceText | None,
 ) -> Iterator[AnyArray]:
     """Yield (n,) columns between the time and the place: period, event, what the event measured."""
     extra = samples.extra
-    if "period" in fields:
-        yield shared_texts(samples.period, "{:10d} ".format)
-    if "event" in fields:
-        yield np.full(len(samples), f"{event}: ".encode(), np.object_)
+    name = f"{event}: " if "event" in fields else ""
+    yield shared_texts(
+        samples.period, (lambda period: f"{period:10d} {name}") if "period" in fields else lambda _: name
+    )
     if "flags" in fields:
         yield np.full(len(samples), b" " * 24, np.object_)
     if "addr" in fields and samples.addr is not None:
         yield shared_texts(samples.addr, "{:16x}".format)
+        if data is not None:
+            yield data.texts(data.locate(samples), fields & {"sym", "symoff", "dso", "dsoff"})
     if "data_src" in fields and samples.data_src is not None:
         yield memory.column(samples.data_src)
     columns: tuple[tuple[str, AnyArray | None, Callable[[int], str]], ...] = (
@@ -117,9 +122,7 @@ def value_columns(
 
 
 def last_columns(samples: Samples, fields: Fields) -> Iterator[AnyArray]:
-    """Yield (n,) columns behind the place: branches, physical address, page sizes."""
-    if "brstack" in fields and samples.branches is not None:
-        yield branch_column(samples.branches)
+    """Yield (n,) columns behind the branches: physical address, page sizes."""
     for name, form in (("phys_addr", "{:16x}".format), ("data_page_size", _page_size), ("code_page_size", _page_size)):
         if name in fields and name in samples.extra:
             yield shared_texts(samples.extra[name], form)

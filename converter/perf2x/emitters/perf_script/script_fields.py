@@ -3,7 +3,7 @@
 Source of truth: tools/perf/builtin-script.c (all_output_options, output[], evsel__check_attr, parse_output_fields).
 """
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from enum import IntEnum
 
 from perf2x.base.abi.uapi import EventType, SampleType
@@ -18,7 +18,7 @@ NEEDED = {
     "retire_lat": SampleType.WEIGHT_STRUCT, "cgroup": SampleType.CGROUP, "flags": 0, "ip": SampleType.IP,
     "sym": SampleType.IP, "symoff": SampleType.IP, "dso": SampleType.IP, "dsoff": SampleType.IP,
     "srcline": SampleType.IP,
-    "brstack": SampleType.BRANCH_STACK, "phys_addr": SampleType.PHYS_ADDR,
+    "brstack": SampleType.BRANCH_STACK, "brstacksym": SampleType.BRANCH_STACK, "phys_addr": SampleType.PHYS_ADDR,
     "data_page_size": SampleType.DATA_PAGE_SIZE, "code_page_size": SampleType.CODE_PAGE_SIZE,
 }  # fmt: skip
 """Fields, and the bits of sample_type of which samples need one."""
@@ -41,11 +41,20 @@ class Change(IntEnum):
     REMOVE = -1
 
 
-def event_fields(events: Sequence[Event], asked: str, *, chains: bool) -> list[frozenset[str]]:
+def named_places(asked: str) -> frozenset[str]:
+    """Return the kinds of addresses beside stacks that these fields may name (Needs.places)."""
+    words = asked.rpartition(":")[2].split(",")
+    names = {word.removeprefix("+") for word in words}
+    is_bare = words[0][:1] not in ("+", "-") and not names & {"sym", "dso", "dsoff", "brstacksym"}
+    kinds = {"branches": {"brstack", "brstacksym"}, "data": {"addr"}}
+    return frozenset(kind for kind, fields in kinds.items() if names & fields and not is_bare)
+
+
+def event_fields(events: Sequence[Event], asked: str, sampled: Container[int], *, chains: bool) -> list[frozenset[str]]:
     """Fields of each event's samples; ``asked`` is what ``-F`` takes: ``ip,sym``, ``+addr,-cpu``, ``trace:comm``.
 
     ``chains``: call chains are printed. SettingError for a field that there is not, and for one that was asked for and
-    samples lack.
+    that samples lack of one of the events that were ``sampled``.
     """
     kind, colon, names = asked.rpartition(":")
     if colon and kind not in _KINDS:
@@ -64,7 +73,7 @@ def event_fields(events: Sequence[Event], asked: str, *, chains: bool) -> list[f
                 fields.discard(name)
             else:
                 fields.add(name)
-        named = {name for name, _ in changes} if is_meant else set()
+        named = {name for name, _ in changes} if is_meant and event.index in sampled else set()
         found.append(_available(event, fields, named, asked))
     return found
 
@@ -93,7 +102,8 @@ def _available(event: Event, fields: set[str], named: set[str], asked: str) -> f
     found = {name for name in fields if not NEEDED[name] or event.sample_type & NEEDED[name]}
     if event.type != EventType.TRACEPOINT:
         found.discard("trace")
-    lacking = sorted(name for name in fields - found if name in named and name not in ("trace", "brstack"))
+    quiet = (SampleType.RAW, SampleType.BRANCH_STACK)
+    lacking = sorted(name for name in fields - found if name in named and NEEDED[name] not in quiet)
     if lacking:
         raise _refused(f"={asked}: samples of {event.name} have no {lacking[0]}")
     for name, other in _BESIDE.items():

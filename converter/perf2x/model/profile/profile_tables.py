@@ -210,7 +210,7 @@ class Meta(Struct, frozen=True):
     comments: tuple[str, ...] = ()
     """Lines of statistics for formats that have room for them."""
     advice: tuple[Advice, ...] = ()
-    """How to record better, for what people look at."""
+    """Advice on recording, for what people look at."""
 
 
 class ProfileTables(Struct, frozen=True):

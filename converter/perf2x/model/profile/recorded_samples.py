@@ -1,14 +1,18 @@
 """Samples one by one as they were recorded, for formats that write all that the recording says of each."""
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from perf2x.base.abi.uapi import RecordType
+from perf2x.base.abi.uapi import EventType, RecordType, SoftwareConfig
 from perf2x.base.columnar.arrays import I32, I64, U64, AnyArray, ColumnTable
 from perf2x.base.columnar.ragged import Ragged
 from perf2x.model.recording.events import Event, Samples, Session, Want
 from perf2x.model.recording.sideband import Sideband
+
+if TYPE_CHECKING:
+    from perf2x.model.profile.profile import Profile
 
 NEVER = 2**64 - 1
 """A time that no sample has."""
@@ -44,6 +48,24 @@ class RecordedBatch(Struct, frozen=True):
     """The earliest time in later batches, or position where samples have no time; NEVER behind the last."""
 
 
+PAGE_FAULTS = (SoftwareConfig.PAGE_FAULTS, SoftwareConfig.PAGE_FAULTS_MIN, SoftwareConfig.PAGE_FAULTS_MAJ)
+
+
+def names_data(event: Event) -> bool:
+    """Tell whether perf names the data address of an event's samples (sample_addr_correlates_sym in util/event.c)."""
+    return event.type == EventType.SOFTWARE and event.config in PAGE_FAULTS
+
+
+class NamedPlaces(Struct, frozen=True):
+    """Names of addresses that samples tell besides their stacks."""
+
+    profile: "Profile"
+    symbol_start: U64
+    """As in SampleReader, of this profile's locations."""
+    locate: Callable[[Samples], I32]
+    """Returns the location of each sample's data address, or of each branch's source, then of each one's target."""
+
+
 class SampleReader(Struct, frozen=True):
     """Reads the samples once more: all that is known of them."""
 
@@ -52,6 +74,8 @@ class SampleReader(Struct, frozen=True):
     """Distinct texts of the raw bytes of a tracepoint's samples, and (n,) the text of each."""
     others: Callable[[Collection[RecordType]], OtherRecords]
     """Reads the records of some types."""
+    places: Mapping[str, NamedPlaces]
+    """By their kind; see Needs.places."""
     session: Session
     sideband: Sideband
     symbol_start: U64

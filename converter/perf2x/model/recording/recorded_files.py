@@ -36,7 +36,7 @@ class RecordedFile(Struct, frozen=True):
     min_vaddr: int
     """The lowest address of code in the file."""
     offset: int | None
-    """Where that address lies; None in old recordings, whose first mapping of the file begins there."""
+    """Offset of that address; None in old recordings, whose first mapping of the file begins there."""
     start: U64
     end: U64
     names: list[str]

@@ -52,7 +52,7 @@ class StitchedRecording:
 
     @property
     def reports(self) -> tuple[DeferredReport, UnwindReport]:
-        """What became of deferred stacks and of copied ones."""
+        """Reports on deferred stacks and on copied ones."""
         raise NotImplementedError
 
     def names(self, profile: Profile, symbols: SymbolOptions) -> LocationNames:

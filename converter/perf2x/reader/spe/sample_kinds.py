@@ -1,4 +1,4 @@
-"""Which samples are made of Arm SPE records: what perf's ``--itrace`` chooses, and the events that they belong to.
+"""Kinds of samples that are made of Arm SPE records, as perf's ``--itrace`` chooses them, and their events.
 
 Source of truth: arm_spe_synth_events in tools/perf/util/arm-spe.c, tools/perf/Documentation/itrace.txt.
 """

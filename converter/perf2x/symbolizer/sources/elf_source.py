@@ -59,7 +59,7 @@ def symbols_of(
     """
     row = names.find(svma)
     missing = "" if names.has_symtab else STRIPPED
-    if found.dwarf is not None:
+    if found.dwarf is not None and (context.options.lines or not names.has_symtab):
         locations = _source_locations(context, found, found.dwarf, recorded, svma + np.uint64(shift))
         if found.code is not None and has_go_table(found.code):
             locations = _with_go_start_lines(context, found, locations, svma)

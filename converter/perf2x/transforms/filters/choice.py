@@ -115,7 +115,7 @@ class Filter(Struct, frozen=True):
     """A filter on the finished profile."""
 
     group: str
-    """What formats must honour: SAMPLES, FRAMES or STACKS."""
+    """Word that formats must honour: SAMPLES, FRAMES or STACKS."""
     keep: Callable[..., Profile]
     """Leaves out what is not wanted, given a profile, the field's value and UnmatchedFilters."""
     by_function: bool = False

@@ -60,9 +60,9 @@ def test_an_index_numbers_as_a_dictionary_does(kind: str, batches: list[list[int
 def test_rows_are_found_again_when_the_table_has_grown(kind: str) -> None:
     numbers, expected = Numbers(), list[int]()
     for start in range(0, 12_000, 400):
-        values = np.arange(start, start + 400)
+        values = np.arange(start, start + 400, dtype=np.int64)
         expected += numbers.number(values, HASHES[kind](values))
-    values = np.arange(12_000)
+    values = np.arange(12_000, dtype=np.int64)
     assert numbers.number(values, HASHES[kind](values)) == expected
     assert sorted(expected) == list(range(12_000))
 
@@ -71,7 +71,7 @@ def test_rows_are_found_again_when_the_table_has_grown(kind: str) -> None:
 def test_the_work_is_linear_whatever_the_hashes(kind: str) -> None:
     for count in (2_000, 16_000):
         numbers = Numbers()
-        values = np.arange(count)
+        values = np.arange(count, dtype=np.int64)
         for rows in np.split(values, 8):
             numbers.number(rows, HASHES[kind](rows))
         assert numbers.index.probes < PROBES_EACH * count
@@ -81,7 +81,7 @@ def probes_of_chains(words: np.ndarray) -> int:
     """Of numbering (rows, length) words, all different."""
     table = RaggedInterner()
     count, length = words.shape
-    starts, lengths = np.arange(0, words.size, length), np.full(count, length)
+    starts, lengths = np.arange(0, words.size, length, dtype=np.int64), np.full(count, length, np.int64)
     numbers = table.number_spans(words.reshape(-1), starts, lengths)
     assert sorted(numbers.tolist()) == list(range(count))
     assert table.number_spans(words.reshape(-1), starts, lengths).tolist() == numbers.tolist()
@@ -91,7 +91,9 @@ def probes_of_chains(words: np.ndarray) -> int:
 def test_chains_made_to_collide_cost_little_more() -> None:
     """Whoever knows the weights can make any number of chains of three words collide."""
     chains = chains_alike(16_000)
-    hashes = hash_rows(chains.reshape(-1), np.arange(0, chains.size, 3), np.full(len(chains), 3))
+    hashes = hash_rows(
+        chains.reshape(-1), np.arange(0, chains.size, 3, dtype=np.int64), np.full(len(chains), 3, np.int64)
+    )
     assert len(set(hashes.tolist())) == 1
     assert probes_of_chains(chains[:4_000]) < PROBES_EACH * 4_000
     assert probes_of_chains(chains) < PROBES_EACH * 16_000
@@ -100,7 +102,9 @@ def test_chains_made_to_collide_cost_little_more() -> None:
 def test_long_chains_made_to_collide_without_the_weights_cost_little_more() -> None:
     chains = chains_alike_under_any_weights(6)
     length = chains.shape[1]
-    hashes = hash_rows(chains.reshape(-1), np.arange(0, chains.size, length), np.full(len(chains), length))
+    hashes = hash_rows(
+        chains.reshape(-1), np.arange(0, chains.size, length, dtype=np.int64), np.full(len(chains), length, np.int64)
+    )
     assert len(set(hashes.tolist())) == 1
     assert probes_of_chains(chains) < PROBES_EACH * len(chains)
 
@@ -117,6 +121,8 @@ def test_chains_of_other_weights_do_not_collide(monkeypatch: pytest.MonkeyPatch)
     """Chains that collide in one process do not in the next."""
     chains = chains_alike(4_000)
     monkeypatch.setattr(hashing, "_weights", other_weights(1))
-    hashes = hash_rows(chains.reshape(-1), np.arange(0, chains.size, 3), np.full(len(chains), 3))
+    hashes = hash_rows(
+        chains.reshape(-1), np.arange(0, chains.size, 3, dtype=np.int64), np.full(len(chains), 3, np.int64)
+    )
     assert len(set(hashes.tolist())) == 4_000
     assert probes_of_chains(chains) < 3 * 2 * 4_000

@@ -21,7 +21,7 @@ def test_a_key_has_the_last_value_set_up_to_a_rank(
     for (key, rank), value in zip(queries, found.tolist(), strict=True):
         known = sorted((when, row) for row, (name, when, _) in enumerate(settings) if name == key and when <= rank)
         assert value == (settings[known[-1][1]][2] if known else -1)
-        assert KeyedValues(*columns).of(key, np.array([rank])).tolist() == [value]
+        assert KeyedValues(*columns).of(key, np.array([rank], np.int64)).tolist() == [value]
 
 
 @given(SETTINGS, KEYS, st.lists(st.integers(0, 25), max_size=6))
@@ -30,11 +30,11 @@ def test_values_of_one_key_are_those_of_each_rank(
 ) -> None:
     columns = [np.array(column, np.int64) for column in zip(*settings, strict=True)] or [np.zeros(0, np.int64)] * 3
     values = KeyedValues(*columns)
-    expected = [values.at(np.array([key]), np.array([rank]))[0] for rank in ranks]
+    expected = [values.at(np.array([key], np.int64), np.array([rank], np.int64))[0] for rank in ranks]
     assert values.of(key, np.array(ranks, np.int64)).tolist() == expected
 
 
 @pytest.mark.parametrize("keys", [[], [3]])
 def test_unknown_keys_have_no_value(keys: list[int]) -> None:
     values = KeyedValues(np.array(keys, np.int64), np.zeros(len(keys), np.int64), np.zeros(len(keys), np.int64))
-    assert values.at(np.array([-1, 4, 2**50]), np.array([9, 9, 9])).tolist() == [-1, -1, -1]
+    assert values.at(np.array([-1, 4, 2**50], np.int64), np.array([9, 9, 9], np.int64)).tolist() == [-1, -1, -1]

@@ -33,7 +33,7 @@ def test_answers_are_those_of_the_question(batches: list[list[tuple[int, int]]],
 
 def test_a_key_is_found_once_and_mostly_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever the weights are: keys that drive each other out are found again by later questions, and are few."""
-    keys = np.repeat(np.arange(50), 20)
+    keys = np.repeat(np.arange(50, dtype=np.int64), 20)
     for seed in range(200):
         monkeypatch.setattr(hashing, "_weights", other_weights(seed))
         memo, asked = LookupCache(), list[list[int]]()
@@ -53,14 +53,14 @@ def test_a_key_is_found_once_and_mostly_remembered(monkeypatch: pytest.MonkeyPat
 def test_a_table_grows_with_the_questions() -> None:
     memo = LookupCache(columns=2, bits=15)
     for count in (3, 300, 20, 9000, 40000):
-        keys = np.arange(count) % 5000
+        keys = np.arange(count, dtype=np.int64) % 5000
         assert memo.answers(lambda rows, keys=keys: keys[rows] * 3, keys, -keys).tolist() == (keys * 3).tolist()
 
 
 def test_keys_made_to_collide_are_asked_for_in_one_go() -> None:
     """Keys whose two slots are the same: a few are learned, the others are found together and each only once."""
     memo = LookupCache(bits=4)
-    keys = np.tile(np.arange(4_000), 2)
+    keys = np.tile(np.arange(4_000, dtype=np.int64), 2)
     asked: list[int] = []
 
     def find(rows: np.ndarray) -> np.ndarray:

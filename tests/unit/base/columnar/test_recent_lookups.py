@@ -11,7 +11,9 @@ def test_answers_are_those_of_the_function(columns) -> None:
     """Six batches of keys, many of them in one slot, and numbers of either sign."""
     cache, random = RecentLookups(columns), np.random.default_rng(columns)
     for _ in range(6):
-        keys = [random.choice(np.append(np.arange(-1, 60_000), -(2**63)), 30_000) for _ in range(columns)]
+        keys = [
+            random.choice(np.append(np.arange(-1, 60_000, dtype=np.int64), -(2**63)), 30_000) for _ in range(columns)
+        ]
         keys[0][:9] = keys[0][9]
         answers = cache.answers(lambda rows, keys=keys: sum(key[rows] * 3 for key in keys), *keys)
         assert answers.tolist() == sum(key * 3 for key in keys).tolist()
@@ -19,7 +21,7 @@ def test_answers_are_those_of_the_function(columns) -> None:
 
 def test_what_is_held_is_not_asked_again() -> None:
     cache, asked = RecentLookups(2), []
-    one, other = np.array([5, 5, 7, -1]), np.array([1, 2, 1, -1])
+    one, other = np.array([5, 5, 7, -1], np.int64), np.array([1, 2, 1, -1], np.int64)
 
     def find(rows) -> np.ndarray:
         asked.append(rows.tolist())
@@ -33,7 +35,7 @@ def test_what_is_held_is_not_asked_again() -> None:
 def test_keys_that_want_one_slot_take_it_in_turn() -> None:
     """The last of a batch stays, with its own answer."""
     cache, asked = RecentLookups(), []
-    key = np.arange(1, 200_000)
+    key = np.arange(1, 200_000, dtype=np.int64)
     slot = cache._slots((key,))
     one, other = np.flatnonzero(slot == slot[0])[:2].tolist()
     keys = key[[one, other]]

@@ -48,7 +48,7 @@ BOMBS: dict[str, tuple[Callable[[], bytes], str]] = {
     "headers.tar.gz": (lambda: bombs.gz(bombs.many_headers(3000), 0), "no perf.data file in it"),
     "late-pax.tar.gz": (
         lambda: bombs.gz(bombs.whole_member() + bombs.large_header(3 * MIB), 3 * MIB),
-        "a header of 3 MiB",
+        "cannot be read as a bundle",  # for the size of its header, or from Python 3.14.10 on for all of it
     ),
     "late-headers.tar.gz": (
         lambda: bombs.gz(bombs.whole_member() + bombs.many_headers(3000), 0),

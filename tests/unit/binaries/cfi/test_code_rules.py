@@ -103,7 +103,7 @@ def test_where_calls_do_not_return_the_start_of_the_function_tells() -> None:
 
 
 def test_arguments_that_functions_take_off_the_stack_themselves() -> None:
-    """What V8's builtins do: the return address is popped and pushed elsewhere, and callees pop their arguments."""
+    """V8's builtins pop the return address and push it elsewhere, and callees pop their arguments."""
     # push rbp; mov rbp, rsp; push rax; call; leave; pop rcx; lea rsp, [r15+8]; push rcx; ret
     code = "554889e550" + "e800000000" + "c959498d670851c3"
     assert cfas(code, [10, 11, 12, 16], is_exact=False) == [None] * 4

@@ -1,4 +1,4 @@
-"""What perf 7.2 printed of a recording with every field and record, byte for byte; what is refused; hostile names."""
+"""Answers of perf 7.2 for a recording with every field and record, byte for byte; refusals; hostile names."""
 
 import io
 from collections.abc import Iterator
@@ -24,11 +24,13 @@ from perf2x.pipeline.load import load
 from perf2x.pipeline.load_options import LoadOptions
 from perf2x.plugins.contracts import EmitterContract, ProfileBuilder
 from perf2x.plugins.registry import emitter_options
-from tests.forge import Comm, Event, Mmap, Mmap2, Sample, Stamp, write_file
+from tests.forge import Branch, Comm, Event, Mmap, Mmap2, Sample, Stamp, write_file
 from tests.forge import Session as Forged
 from tests.forge import kernel as k
 from tests.support import every_field
 from tests.support.command import perf2x
+from tests.support.spe_traces import recording as spe_recording
+from tests.support.tiny_elf import TinySection, TinySymbol, symbol_sections, tiny_elf
 
 DATA = Path(__file__).parent / "data"
 
@@ -54,7 +56,7 @@ def recorded(profile: Profile) -> Profile:
     sideband: Any = SimpleNamespace(cgroups=Cgroups(*(np.zeros(0, np.uint64),) * 3, []))
     reader = SampleReader(
         lambda _: iter([RecordedBatch(samples, rows.thread, rows.stack, NEVER)]),
-        lambda *_: ([""], np.zeros(0, np.int64)), lambda _: OtherRecords(*[np.zeros(0)] * 10),
+        lambda *_: ([""], np.zeros(0, np.int64)), lambda _: OtherRecords(*[np.zeros(0)] * 10), {},
         Session("here", "<", events), sideband, np.zeros(len(profile.locations), np.uint64),
     )  # fmt: skip
     empty = np.zeros(0, np.int32)
@@ -72,14 +74,33 @@ def printed(path: Path, emitter: PerfScript | None = None, **options: object) ->
 def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("every") / "perf.data"
     path.write_bytes(every_field.recording())
+    path.with_name("places.data").write_bytes(every_field.places())
     return path
 
 
-@pytest.mark.parametrize("name", every_field.ANSWERS)
+@pytest.mark.parametrize("name", [*every_field.ANSWERS, *every_field.PLACES])
 def test_prints_what_perf_prints(name: str, recording: Path) -> None:
-    """The command takes perf's own words."""
-    ran = perf2x("script", "-q", "-i", str(recording), *every_field.ANSWERS[name].split())
+    """The command takes perf's own words, and shows no inlined functions anyway."""
+    path = recording.with_name("places.data") if name in every_field.PLACES else recording
+    words = (every_field.ANSWERS | every_field.PLACES)[name].split()
+    ran = perf2x("script", "-q", "--no-inline", "-i", str(path), *words)
     assert (ran.code, ran.out) == (0, (DATA / f"{name}.txt").read_text())
+
+
+def test_places_beside_stacks_have_names(tmp_path: Path) -> None:
+    """A branch from one function to another; the library names them when a load is asked to."""
+    text = TinySection(".text", bytes(64), 0x1000, flags=6)
+    symbols = [TinySymbol("main", 0x1000, 0x20), TinySymbol("_Z4workv", 0x1020, 0x20)]
+    (tmp_path / "prog").write_bytes(tiny_elf([text, *symbol_sections(symbols, 2)]))
+    event = Event(name="cycles", type=0, sample_type=k.IP | k.TID | k.TIME | k.BRANCH_STACK, branch_sample_type=8)
+    program = Mmap2(pid=1, tid=1, addr=0x401000, len=0x1000, pgoff=0x1000, prot=5, filename="/prog", misc=2,
+                    stamp=Stamp(pid=1, tid=1))  # fmt: skip
+    sample = Sample(
+        ip=0x401001, pid=1, tid=1, time=5, branches=(Branch(0x401010, 0x401020), Branch(0x401021, 0x401011))
+    )
+    (tmp_path / "perf.data").write_bytes(write_file(Forged(events=(event,)), [program, sample]))
+    ran = perf2x("script", "-q", tmp_path / "perf.data", "--symfs", tmp_path, "-F", "brstacksym")
+    assert ran.out == "main+0x10/work()+0x0/-/-/-/0//- work()+0x1/main+0x11/-/-/-/0//- \n"
 
 
 def test_the_command_has_all_settings_of_the_format() -> None:
@@ -123,13 +144,30 @@ def test_branches_are_chosen_by_their_words(recording: Path) -> None:
     assert 0 < len(branches(chosen)) < len(branches(whole))
 
 
+def test_branches_that_nobody_prints_cannot_be_chosen(recording: Path) -> None:
+    for words in ((), ("-F", "ip,sym")):
+        ran = perf2x("script", "-q", recording, "--branch-filter", "call", *words)
+        assert ran.said == "perf2x: --branch-filter call: there is no brstack among the --fields"
+    assert perf2x("script", "-q", recording, "--branch-filter", "call", "-F", "+brstacksym").code == 0
+
+
+def test_events_without_samples_lack_nothing(recording: Path) -> None:
+    """The event that is traced with Arm SPE has none, and its sample_type no address."""
+    spe = recording.with_name("spe.data")
+    spe.write_bytes(spe_recording(1))
+    assert perf2x("script", "-q", spe, "-F", "addr").code == 0
+    assert perf2x("script", "-q", recording, "-F", "addr").said.endswith("samples of cycles have no addr")
+    assert perf2x("script", "-q", recording, "-F", "addr", "--event", "mem-loads").code == 0
+    assert event_fields(load_events(), "addr", {0}, chains=True)[1:] == [frozenset()] * 2
+
+
 def test_default_fields_are_what_samples_have() -> None:
     events = load_events()
-    (raw, branches, chained) = event_fields(events, "", chains=True)
+    (raw, branches, chained) = event_fields(events, "", range(3), chains=True)
     assert raw - chained == {"addr", "data_src", "weight", "phys_addr", "data_page_size", "code_page_size", "ins_lat",
                              "retire_lat"}  # fmt: skip
     assert branches == chained == {"comm", "tid", "cpu", "time", "period", "event", "ip", "sym", "symoff", "dso"}
-    assert event_fields(events, "+misc,-ip", chains=True)[2] == chained - {"ip"} | {"misc"}
+    assert event_fields(events, "+misc,-ip", range(3), chains=True)[2] == chained - {"ip"} | {"misc"}
     assert set(NEEDED) >= raw
 
 

@@ -15,20 +15,20 @@ def whole() -> Profile:
     builder.thread()
     builder.sample([builder.function("main")], time=10, value=8)
     made = builder.build(timeline=True)
-    samples = replace(made.samples, latency=np.array([4]))
+    samples = replace(made.samples, latency=np.array([4], np.int64))
     curve = RunningThreads(np.array([5, 7, 12], np.uint64), np.array([1, 2, 0], np.int32))
     return replace(made, samples=samples, running=curve)
 
 
 @pytest.mark.parametrize("latency", [0, 8])
 def test_shares_from_nothing_to_all(whole: Profile, latency: int) -> None:
-    replace(whole, samples=replace(whole.samples, latency=np.array([latency]))).check()
+    replace(whole, samples=replace(whole.samples, latency=np.array([latency], np.int64))).check()
 
 
 @pytest.mark.parametrize("latency", [-1, 9])
 def test_latencies_that_are_no_shares(whole: Profile, latency: int) -> None:
     with pytest.raises(ValueError, match="a latency is not a share of the value"):
-        replace(whole, samples=replace(whole.samples, latency=np.array([latency]))).check()
+        replace(whole, samples=replace(whole.samples, latency=np.array([latency], np.int64))).check()
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,8 @@ def deferred(records: list[Record]) -> DeferredChains:
     table = RaggedInterner()
     numbers = table.number_rows(ragged_of([[7]] * len(rows)))
     return DeferredChains(
-        time=np.array(columns[3], np.uint64), position=np.arange(len(rows)), pid=np.array(columns[1], np.int32),
+        time=np.array(columns[3], np.uint64), position=np.arange(len(rows), dtype=np.int64),
+        pid=np.array(columns[1], np.int32),
         tid=np.array(columns[2], np.int32), cpu=np.full(len(rows), -1, np.int32),
         cookie=np.array(columns[0], np.uint64), chain=SharedRows(numbers.astype(np.int32), table.table()),
     )  # fmt: skip
@@ -30,7 +31,7 @@ def deferred(records: list[Record]) -> DeferredChains:
 def execs(times: list[tuple[int, int]]) -> Comms:
     count = len(times)
     return Comms(
-        time=np.array([time for _, time in times], np.uint64), position=np.arange(count),
+        time=np.array([time for _, time in times], np.uint64), position=np.arange(count, dtype=np.int64),
         pid=np.array([pid for pid, _ in times], np.int32), tid=np.array([pid for pid, _ in times], np.int32),
         comm=["new"] * count, is_exec=np.ones(count, np.bool_),
     )  # fmt: skip
@@ -175,7 +176,7 @@ def test_without_times_positions_are_used_and_no_exec_is_needed() -> None:
     """The leader's record is taken where it is of the same process, however far behind."""
     table = deferred([(5, 1, 1, 0), (6, 2, 1, 0)])
     joined = DeferredRecords(table, execs([]), False)
-    time, position = np.array([7, 8], np.uint64), np.array([30, 40])
+    time, position = np.array([7, 8], np.uint64), np.array([30, 40], np.int64)
     assert joined.time_keys(time, position).tolist() == [30, 40]
     assert joined.time_keys(None, position).tolist() == [30, 40]
     assert DeferredRecords(table, execs([]), True).time_keys(time, position).tolist() == [7, 8]

@@ -21,7 +21,7 @@ def test_samples_of_one_stay_in_the_kernel_are_summed_up() -> None:
         ids,
         ids * 0,
         np.array([30, 20, 90, 7], np.uint64),
-        np.array([2, 3, 4, 1]),
+        np.array([2, 3, 4, 1], np.int64),
     )
     rows = zip(found.cookie.tolist(), found.tid.tolist(), found.when.tolist(), found.count.tolist(), strict=True)
     assert sorted(rows) == [(5, 1, 30, 5), (5, 2, 90, 4), (6, 1, 7, 1)]
@@ -42,7 +42,7 @@ def told(
     """Reasons for missing samples (tid, cpu, when, count) of process 10, each with a cookie of its own."""
     tid, cpu, when, count = (np.array(column) for column in zip(*rows, strict=True))
     missing = MissingUserStacks(
-        np.arange(len(rows)).astype(np.uint64), np.full(len(rows), 10, np.int32), tid.astype(np.int32),
+        np.arange(len(rows), dtype=np.int64).astype(np.uint64), np.full(len(rows), 10, np.int32), tid.astype(np.int32),
         cpu.astype(np.int32), when.astype(np.uint64), count.astype(np.int64),
     )  # fmt: skip
     table = deferred(records or [])

@@ -34,12 +34,12 @@ def view_of(random: Random, count: int, architecture=X86_64) -> SampleView:
     known = np.array([random.choice([2**17 - 1] * 4 + [random.getrandbits(17)]) for _ in range(size)], np.uint64)
     exact, crossed = (np.array(random.choices([True, False], k=size), np.bool_) for _ in range(2))
     words = np.array(random.choices([0, 7, BASE + 64, 2**64 - 1], k=size * COPIED), np.uint64)
-    start = np.arange(size) * COPIED
+    start = np.arange(size, dtype=np.int64) * COPIED
     copied = np.array(random.choices([COPIED, COPIED, 3, 0], k=size), np.uint64)
     base = np.full(size, BASE, np.uint64)
     frames = RegisterFile(registers, known, exact, crossed, np.uint64(2**17 - 1))
     memory = StackMemory(words, start, base, copied, np.ones(size, np.bool_))
-    return SampleView(frames, memory, architecture, np.arange(0, size, 2))
+    return SampleView(frames, memory, architecture, np.arange(0, size, 2, dtype=np.int64))
 
 
 def copy_of(view: SampleView) -> SampleView:
@@ -87,7 +87,7 @@ def test_plain_steps_are_those_of_the_general_rules(all_needed) -> None:
     taken = np.flatnonzero(end != NOT_TAKEN)
     assert len(taken) > count // 40
     assert known[taken].all()
-    others = np.setdiff1d(np.arange(2 * count), ours.rows[taken])
+    others = np.setdiff1d(np.arange(2 * count, dtype=np.int64), ours.rows[taken])
     assert state(ours, others) == state(before, others)
     assert end[taken].tolist() == step_by_rules(theirs.part(taken), table, rule[taken]).tolist()
     assert state(ours, ours.rows[taken]) == state(theirs, ours.rows[taken])
@@ -162,9 +162,9 @@ def test_a_place_has_the_rule_of_the_mapping_of_the_time() -> None:
         return (address - start[0]) < np.uint64(SIZE)
 
     for moments in ([5, 1, 5, 1], [1, 1, 1, 5], [5, 5, 1, 1]):
-        moment = np.array(moments)
+        moment = np.array(moments, np.int64)
         finder = MappingFinder(
-            np.zeros(4, np.int64), moment, np.array([0, 3, -1]),
+            np.zeros(4, np.int64), moment, np.array([0, 3, -1], np.int64),
             lambda rows, address: np.where(inside(address), 1, -1).astype(np.int32),
             lambda rows, address, moment=moment: np.where(inside(address), moment[rows] >= 3, -1).astype(np.int32),
         )  # fmt: skip
