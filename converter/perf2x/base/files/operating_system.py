@@ -31,6 +31,25 @@ def can_fork() -> bool:
     return sys.platform == "linux"
 
 
+def keep_freed_memory() -> None:
+    """Let glibc keep freed memory for the next array of this process; other C libraries are left as they are.
+
+    By default large arrays go back to the system at once, and new pages are cleared again and again: a seventh of the
+    processor time of a conversion, for 20 MB of memory.
+    """
+    if sys.platform == "linux":
+        import ctypes  # numpy imports it, too
+
+        with contextlib.suppress(OSError, AttributeError):
+            adjust = ctypes.CDLL(None).mallopt
+            for parameter, size in ((_MMAP_THRESHOLD, 32 << 20), (_TRIM_THRESHOLD, 64 << 20)):
+                adjust(parameter, size)
+
+
+_MMAP_THRESHOLD, _TRIM_THRESHOLD = -3, -1
+"""Numbers of malloc.h; the first may be 32 MiB at most."""
+
+
 def available_cores() -> int:
     """Number of cores that this process may use."""
     affinity = getattr(os, "sched_getaffinity", None)
