@@ -16,7 +16,7 @@ FORMATS = {"html": ".html", "pprof": ".pb.gz", "chrome": ".trace.json", "collaps
 ZSTD = {"family", "pipe_zstd", "zstd"}  # CPython unpacks it from 3.14 on
 RECORDINGS = [path for path in sorted(CORPUS.glob("*/perf.data*")) if path.parent.name not in ZSTD][:20]
 CALLS = CORPUS / "calls" / "perf.data"
-PROGRAM = CORPUS / "common" / "symfs" / "demo" / "calls"
+PROGRAMS = CORPUS / "common" / "symfs" / "demo"
 SHOWN = "^Shown"
 
 
@@ -57,16 +57,22 @@ def test_downloads_are_the_bytes_of_the_command(site: Path, tmp_path: Path) -> N
             assert (tmp_path / f"{number}{suffix}").read_bytes() == expected, (recording, form)
 
 
-def test_names_come_from_files_beside_the_recording(site: Path, tmp_path: Path) -> None:
-    program = tmp_path / "another name"
-    program.write_bytes(PROGRAM.read_bytes())
-    steps: list[Step] = [("open",), ("until", "Ready"), *saved([CALLS, program], "named")]
+@pytest.mark.parametrize(
+    ("recorded", "program", "name"), [("calls", "calls", b"descend"), ("unwind", "frames", b"recurse;spin")]
+)
+def test_names_come_from_files(site: Path, tmp_path: Path, recorded: str, program: str, name: bytes) -> None:
+    recording, original = CORPUS / recorded / "perf.data", PROGRAMS / program
+    (tmp_path / "another name").write_bytes(original.read_bytes())
+    steps: list[Step] = [("open",), ("until", "Ready"), *saved([recording, tmp_path / "another name"], "named")]
     _, errors = dropped(site, tmp_path, steps)
     assert errors == []
+    only = tmp_path / "only"
+    only.mkdir()
+    (only / program).write_bytes(original.read_bytes())
     for form, suffix in FORMATS.items():
-        expected = native(CALLS, tmp_path / f"native{suffix}", form, "--symfs", f"{PROGRAM.parent},flat")
+        expected = native(recording, tmp_path / f"native{suffix}", form, "--symfs", f"{only},flat")
         assert (tmp_path / f"named{suffix}").read_bytes() == expected, form
-    assert b"descend" in (tmp_path / "named.folded").read_bytes()
+    assert name in (tmp_path / "named.folded").read_bytes()
 
 
 def test_the_next_visit_needs_no_network(site: Path, tmp_path: Path) -> None:

@@ -13,7 +13,12 @@ pytestmark = pytest.mark.browser
 
 WORKER = """
 postMessage({ ready: true });
-const foreign = await fetch("https://example.com/").then(() => "came", () => "refused");
+const refused = new Promise((done) => {
+  addEventListener("securitypolicyviolation", ({ effectiveDirective }) => done(effectiveDirective));
+});
+const failed = new Promise((done) => { setTimeout(done, 5000, "failed"); });
+const asked = fetch("https://example.com/", { mode: "no-cors" }).then(() => "came", () => failed);
+const foreign = await Promise.race([refused, asked]);
 addEventListener("message", async ({ data: { files, words, output } }) => {
   const texts = await Promise.all(files.map(({ file }) => file.text()));
   postMessage({ stage: "reading", done: 1, total: 2 });
@@ -27,6 +32,10 @@ addEventListener("message", async ({ data: { files, words, output } }) => {
 });
 """
 SHOWN = "^Shown"
+REFUSED = """new Promise((done) => {
+  addEventListener("securitypolicyviolation", ({ effectiveDirective }) => done(effectiveDirective));
+  fetch("https://example.com/", { mode: "no-cors" }).then(() => done("came"), () => setTimeout(done, 2000, "failed"));
+})"""
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +78,7 @@ def test_a_recording_is_shown_and_saved(site: Path, files: dict[str, Path], tmp_
         site, tmp_path, ("drop", [files["one.data"]]), ("until", SHOWN), ("inside", "p"), ("state",),
         ("complaints",), ("save", "pprof", "saved"), ("shot", "page.png"),
     )  # fmt: skip
-    assert told[2] == "convert one.data --to html --output /output/one.data.html --names short refused"
+    assert told[2] == "convert one.data --to html --output /output/one.data.html --names short connect-src"
     assert (told[3]["files"], told[3]["bundle"]) == (["one.data recording"], "perf2x bundle one.data")
     assert told[3]["lines"][-1] == "wrote html to one.data.html" and not told[3]["cancel"]
     assert told[4] == []
@@ -81,7 +90,7 @@ def test_nothing_else_is_asked_for(site: Path, files: dict[str, Path], tmp_path:
     own = {path.relative_to(site).as_posix() for path in site.rglob("*") if path.is_file()} | {""}
     told = opened(site, tmp_path, ("files", [files["one.data"]]), ("until", SHOWN), ("asked",))
     assert set(told[2]) <= own | {"https://example.com/"}, "the worker's own attempt, which the policy refuses"
-    assert opened(site, tmp_path, ("evaluate", "fetch('https://example.com/').then(() => 1, () => 0)"))[0] == 0
+    assert opened(site, tmp_path, ("evaluate", REFUSED)) == ["connect-src"]
 
 
 def test_the_next_visit_needs_no_server(site: Path, files: dict[str, Path], tmp_path: Path) -> None:

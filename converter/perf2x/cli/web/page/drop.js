@@ -41,7 +41,7 @@ function hear(told) {
     if (job) run();
   } else if (told.stage) {
     showProgress(told);
-  } else if (isReady) {
+  } else if (isReady && job) {
     finish(told);
   } else {
     stop();
