@@ -23,7 +23,7 @@ COMMANDS = "report", "info", "dump"
 
 
 def _digests(recording: str, folder: Path) -> Iterator[str]:
-    """Lines of a digest, the exit code and the names of what was done; errors name the recording, not ``folder``."""
+    """Lines: digests of the file and of what was said, the exit code, and what was done."""
     for name in sorted(available(EMITTERS)):
         target = folder / "out"
         ran = perf2x("convert", recording, "--to", name, "-o", target, "--jobs", 1)
@@ -36,7 +36,7 @@ def _digests(recording: str, folder: Path) -> Iterator[str]:
 
 def _digest(ran: Ran, folder: Path, content: bytes = b"") -> str:
     said = (ran.out + ran.err).replace(str(folder), "")
-    return f"{sha256(content + said.encode()).hexdigest()[:16]} {ran.code}"
+    return f"{sha256(content).hexdigest()[:16]} {sha256(said.encode()).hexdigest()[:16]} {ran.code}"
 
 
 def main() -> None:
@@ -46,7 +46,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as made, pytest.MonkeyPatch.context() as patch:
         patch.chdir(ROOT)
         patch.setitem(sys.modules, "symbolic", None)
-        isolated(patch, Path(made), ROOT)
+        isolated(patch, Path(made), Path(made))
         for recording in recordings:
             for line in _digests(recording, Path(made)):
                 print(line, flush=True)
