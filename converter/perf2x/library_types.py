@@ -16,6 +16,7 @@ class TableOptions(TypedDict, total=False):
     """Keyword arguments of ``top`` and ``diff``; left out, each is as in LoadOptions."""
 
     timeline: bool
+    sums_do: bool
     """Keep one row per sample in order of time, not one per distinct stack."""
     by_thread: bool
     """False: sum samples of threads that have one name; all threads are listed."""

@@ -67,7 +67,7 @@ def forged(folder: Path, million: int, largest: int) -> Iterator[Input]:
             path.unlink()
 
 
-def recorded(folder: Path, seconds: int) -> Iterator[Input]:
+def recorded(folder: Path, seconds: int, perf: Sequence[str] = ("perf",)) -> Iterator[Input]:
     """Record the whole machine with frame pointers, and a Python program with copies of its stacks."""
     kinds = {
         "system-wide": ["-F", "20000", "-m", "2048", "-a", "-g"],
@@ -77,7 +77,7 @@ def recorded(folder: Path, seconds: int) -> Iterator[Input]:
         path = folder / name
         with _busy():
             target = ["sleep", str(seconds)] if "-a" in options else _for(seconds)
-            refusal = _record([*options, "-o", str(path), "--", *target])
+            refusal = _record(perf, [*options, "-o", str(path), "--", *target])
         if refusal:
             print(f"{name:<12}perf record is not allowed here: {refusal}", flush=True)
             continue
@@ -85,11 +85,11 @@ def recorded(folder: Path, seconds: int) -> Iterator[Input]:
         path.unlink()
 
 
-def _record(arguments: Sequence[str]) -> str:
+def _record(perf: Sequence[str], arguments: Sequence[str]) -> str:
     """Return perf's error message, "" when it succeeded."""
-    if not shutil.which("perf"):
+    if not shutil.which(perf[0]):
         return "there is no perf"
-    command = ["perf", "record", "-q", "-e", "cpu-clock", *arguments]
+    command = [*perf, "record", "-q", "-e", "cpu-clock", *arguments]
     done = subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL, check=False)
     return done.stderr.decode(errors="replace").strip()[-200:] if done.returncode else ""
 

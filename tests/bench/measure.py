@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -33,12 +33,18 @@ def run(command: Sequence[str], log: Path) -> Cost:
     return Cost(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / unit)
 
 
-def in_turn(commands: dict[str, Sequence[str]], runs: int, log: Path) -> dict[str, Cost]:
-    """Return the median of each command; they run in turns, so that a slow minute affects all of them."""
+def each_in_turn(commands: Mapping[str, Sequence[str]], runs: int, log: Path) -> dict[str, list[Cost]]:
+    """Return the costs of each command; they run in turns, so that a slow minute affects all of them."""
     costs: dict[str, list[Cost]] = {name: [] for name in commands}
     for _ in range(runs):
         for name, command in commands.items():
             costs[name].append(run(command, log))
+    return costs
+
+
+def in_turn(commands: Mapping[str, Sequence[str]], runs: int, log: Path) -> dict[str, Cost]:
+    """Return the median of each command, as ``each_in_turn`` measures them."""
+    costs = each_in_turn(commands, runs, log)
     return {
         name: Cost(*(median(getattr(cost, field) for cost in found) for field in ("wall", "cpu", "memory")))
         for name, found in costs.items()

@@ -15,6 +15,7 @@ pytestmark = pytest.mark.browser
 HERE = Path(__file__).parent
 MODULES = Path(os.environ.get("PERF2X_BROWSER_MODULES", HERE))
 TYPES, RULES = HERE / "tsconfig.json", HERE / "oxlint.json"
+DROPPED = HERE.parents[1] / "converter/perf2x/cli/web/page"
 
 
 def told(name: str, *words: str | Path) -> subprocess.CompletedProcess[str]:
@@ -33,8 +34,9 @@ def copied(folder: Path, mistake: str) -> Path:
     return folder / "page"
 
 
-def test_the_types_fit() -> None:
-    ran = told("tsc", "-p", TYPES)
+@pytest.mark.parametrize("config", [TYPES, HERE / "web.tsconfig.json"], ids=["flame graph", "web"])
+def test_the_types_fit(config: Path) -> None:
+    ran = told("tsc", "-p", config)
     assert (ran.returncode, ran.stdout) == (0, ""), ran.stdout
 
 
@@ -55,6 +57,7 @@ def test_the_linter_has_no_complaint() -> None:
         RULES,
         str(FOLDER),
         Path(str(FOLDER)).parent / "picture",
+        DROPPED,
         HERE.parent / "unit/emitters/flame/page",
         *HERE.glob("*.mjs"),
     )

@@ -39,6 +39,11 @@ CASES: dict[str, dict[str, Case]] = {
         "max_unpacked": Case(("--max-unpacked", "1K"), on="packed"),
         "quiet": Case(("--quiet",)),
     },
+    "watch": {
+        "settled": Case(("--settled", "365d")),
+        "every": Case(("--every", "1h")),
+        "batch": Case(("--batch", "1")),
+    },
     "symbolize": {
         "scheduler": Case(("--scheduler", "nowhere")),
         "workers": Case(("--workers", "1")),
@@ -65,7 +70,12 @@ CASES: dict[str, dict[str, Case]] = {
         "quiet": Case(("--quiet",), base=("--limit", "1")),
     },
 }
-NO_CASE = {"inputs", "dataset", "sql", "output", "help_all"}
+CASES["watch"] |= {
+    name: case
+    for name, case in CASES["ingest"].items()
+    if not {name} & {"lists", "leave_unfinished", "fail_above_errors"}
+}
+NO_CASE = {"inputs", "dataset", "sql", "output", "help_all", "places", "once"}
 """What is read and written."""
 QUERY = "SELECT *, repeat('x', 300) AS long FROM samples"
 HARMLESS = {
@@ -73,6 +83,9 @@ HARMLESS = {
     ("ingest", "--no-dashboard"): "only clusters have one: tests/unit/fleet/test_cluster.py",
     ("ingest", "--debug-dir"): "another place of objects, as --symfs: tests/unit/binaries/find",
     ("ingest", "--buildid-dir"): "another place of objects, as --symfs: tests/unit/binaries/find",
+    ("watch", "--every"): "how often, not what: tests/unit/fleet/test_finished_files.py",
+    ("watch", "--batch"): "the dataset is the same, however many are added at once",
+    **{("watch", word): "as of ingest" for word in ("--workers", "--no-dashboard", "--debug-dir", "--buildid-dir")},
     ("symbolize", "--workers"): "names are the same, however many processes look them up",
     ("symbolize", "--no-dashboard"): "only clusters have one: tests/unit/fleet/test_cluster.py",
     ("symbolize", "--debuginfod"): "another place of objects, as --debug-dir: tests/unit/binaries/find",
@@ -97,7 +110,10 @@ def run(place: Place, name: str, case: Case, words: tuple[str, ...]) -> tuple[in
     source, *names = ("unfinished.data",) if case.on == "unfinished" else getattr(place, case.on)
     with TemporaryDirectory(dir=place.folder) as out:
         data = Path(out) / "data"
-        if name == "ingest":
+        if name == "watch":
+            words = ("--once", "--settled", "0s", *(() if case.nameless else names[:2]), *words)
+            ran = perf2x("fleet", name, source, "-o", data, *words)
+        elif name == "ingest":
             base = ("--list", *case.base) if case.base else ()
             ran = perf2x("fleet", name, source, "-o", data, *base, *(() if case.nameless else names[:2]), *words)
         else:

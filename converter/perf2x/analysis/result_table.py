@@ -2,7 +2,6 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from html import escape
 from importlib import import_module
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -89,6 +88,8 @@ class ResultTable(ABC):
         return f"{type(self).__name__}: " + "\n  ".join(lines)
 
     def _repr_html_(self) -> str:
+        from html import escape
+
         rows = islice(zip(*self.shown.values(), strict=True), _ROWS_IN_HTML)
         cells = [["<th>" + escape(plain(head)) for head in self.shown]]
         cells += [["<td>" + escape(plain(cell)) for cell in row] for row in rows]

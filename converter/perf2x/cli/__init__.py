@@ -3,6 +3,7 @@
 
 def main() -> None:
     """The ``perf2x`` command; exit codes are in cli/error_handling.py."""
+    reduce_garbage_collection()
     import atexit
 
     from perf2x.cli.error_handling import exit_cleanly_on_signals, ignore_unwritable_stderr, report_errors
@@ -10,7 +11,6 @@ def main() -> None:
 
     open_standard_streams()
     atexit.register(ignore_unwritable_stderr)
-    reduce_garbage_collection()
     disable_blas_threads()
     exit_cleanly_on_signals()
     with report_errors():
@@ -22,12 +22,12 @@ def main() -> None:
 def reduce_garbage_collection() -> None:
     """Collect reference cycles less often, and not at exit, where Python walks all objects several times.
 
-    Cycles are few here; this saves 0.04 s of a small conversion.
+    Cycles are few here, and what imports make stays: this saves a quarter of a small conversion.
     """
     import atexit
     import gc
 
-    gc.set_threshold(5000)
+    gc.set_threshold(100_000)
     atexit.register(gc.freeze)
 
 

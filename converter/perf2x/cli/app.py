@@ -14,7 +14,7 @@ from perf2x import __version__
 from perf2x.base.did_you_mean import did_you_mean
 from perf2x.base.errors import OptionError
 from perf2x.cli.error_handling import DONE, USAGE
-from perf2x.cli.help import HelpfulCommand, examples, paragraphs, rare_options
+from perf2x.cli.help import HelpfulCommand, examples, import_drawing, paragraphs, rare_options
 from perf2x.cli.plain_parameters import take_plain_values
 from perf2x.cli.usage_errors import report_usage_errors
 
@@ -30,7 +30,9 @@ COMMANDS = {
     "script": "Print the samples of a recording as perf script does.",
     "dump": "Show the records of a recording in file order, one per line, without symbols.",
     "bundle": "Pack a recording with the objects it needs, to convert it on any machine.",
+    "web": "Write a web page that converts recordings in the browser; nothing is uploaded.",
     "fleet ingest": "Add many recordings to a dataset, on all cores or on a Dask cluster.",
+    "fleet watch": "Add recordings to a dataset as they appear, until stopped.",
     "fleet symbolize": "Look up symbols for all addresses in a dataset, on all cores or on a Dask cluster.",
     "fleet query": "Run SQL on a dataset with DuckDB.",
     "fleet compact": "Merge small files of a dataset, and sum its old timelines.",
@@ -53,6 +55,11 @@ class LazyGroup(TyperGroup):
     def get_params(self, ctx: Any) -> Any:
         """Return the options before the command, with those of completion and help."""
         return take_plain_values(super().get_params(ctx))
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Print the help."""
+        import_drawing()
+        super().format_help(ctx, formatter)
 
     def parse_args(self, ctx: Any, args: list[str]) -> Any:
         """Parse the options before the command; print the help where nothing was typed."""

@@ -2,8 +2,11 @@
 
 import copy
 import inspect
+import sys
 from collections.abc import Callable
 from functools import partial
+from importlib import import_module
+from types import ModuleType
 from typing import Annotated, Any
 
 import typer
@@ -64,10 +67,15 @@ EXAMPLES = {
         "perf2x dump perf.data --time 12.5,13 -v",
     ),
     "bundle": ("perf2x bundle perf.data", "perf2x bundle perf.data --symbols-only -o small.tar.gz"),
+    "web": ("perf2x web page/", "perf2x web page/ --pyodide pyodide/"),
     "fleet ingest": (
         "perf2x fleet ingest recordings/*.data -o profiles/",
         "perf2x fleet ingest 's3://bucket/*.data' -o profiles/ --tag service=web --partition service,date",
         "perf2x fleet ingest --list names.txt -o profiles/ --scheduler tcp://scheduler:8786",
+    ),
+    "fleet watch": (
+        "perf2x fleet watch /var/lib/perf -o profiles/ --tag-from '{service}/*.data'",
+        "perf2x fleet watch s3://bucket/recordings -o s3://bucket/profiles --once",
     ),
     "fleet symbolize": (
         "perf2x fleet symbolize profiles/",
@@ -106,11 +114,23 @@ class HelpfulCommand(TyperCommand):
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Print the help; with the rare options after ``--help-all``."""
+        import_drawing()
         shown = self
         if not ctx.meta.get(_ALL):
             shown = copy.copy(self)
             shown.params = [parameter for parameter in self.params if parameter.name not in self.rare]
         super(HelpfulCommand, shown).format_help(ctx, formatter)
+
+
+def import_drawing() -> None:
+    """Import what typer draws help with, but neither Markdown nor tracebacks, which take longer than all the rest."""
+    unused = {"rich.markdown", "rich.traceback"} - sys.modules.keys()
+    for name in unused:
+        sys.modules[name] = ModuleType(name)
+        vars(sys.modules[name])["__getattr__"] = lambda wanted: type(wanted, (), {})
+    import_module("typer.rich_utils")
+    for name in unused:
+        del sys.modules[name]
 
 
 def _show_all(context: typer.Context, wanted: bool) -> None:

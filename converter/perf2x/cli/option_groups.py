@@ -77,6 +77,9 @@ def with_groups(function: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(function)
     def run(*, help_all: bool = False, **given: Any) -> None:
+        from perf2x.base.files.operating_system import keep_freed_memory  # not for --help
+
+        keep_freed_memory()
         made = {
             name: group(**{field: given.pop(field) for field in fields}) for name, (group, fields) in groups.items()
         }

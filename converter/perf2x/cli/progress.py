@@ -11,15 +11,17 @@ if TYPE_CHECKING:
 
     from perf2x.pipeline.load_options import Progress
 
+listener: "Progress | None" = None
+"""Told of progress in place of a terminal: the page of ``perf2x web``."""
 _BAR_AFTER_S = 0.7
 """Seconds before the bar appears, so that it does not flicker during short work."""
 
 
 @contextlib.contextmanager
 def progress_bar(quiet: bool) -> "Iterator[Progress | None]":
-    """A callback that draws a bar during long work; None without a terminal, and with ``--quiet``."""
-    if quiet or not sys.stderr.isatty():
-        yield None
+    """A callback that draws a bar during long work, or the listener; None without a terminal, and with ``--quiet``."""
+    if listener is not None or quiet or not sys.stderr.isatty():
+        yield listener
         return
     bar = _DelayedBar()
     try:

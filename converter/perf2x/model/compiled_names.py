@@ -103,13 +103,12 @@ _FORMS: tuple[tuple[str, str, Callable[[re.Match[str]], str] | None], ...] = (
 
 The first form that a name has counts.
 """
-_KINDS = [(language, re.compile(form), show) for language, form, show in _FORMS]
 
 
 def read_compiled_name(name: str) -> CompiledName:
     """Read the name of compiled code; one in no known form is native code of that name."""
-    for language, form, show in _KINDS:
-        if found := form.match(name):
+    for language, form, show in _FORMS:
+        if found := re.match(form, name):
             told = found.groupdict()
             shown = show(found) if show else told.get("name") or ""
             return CompiledName(language, shown, told.get("file") or "", min(int(told.get("line") or 0), 2**31 - 1))

@@ -10,7 +10,6 @@ What a recording and every earlier or cut state of it have in common: events, an
                                        └───── digest ──────┘
 """
 
-import hashlib
 from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
@@ -224,7 +223,9 @@ def beginning_of(events: Sequence[Event], stream: RecordStream) -> bytes | None:
 
     Files of a directory grow side by side, so that only the first one counts, which perf ends by FINISHED_INIT.
     """
-    digest = hashlib.blake2b(digest_size=_WIDTH)
+    from hashlib import blake2b  # only datasets need it, and OpenSSL takes milliseconds to load
+
+    digest = blake2b(digest_size=_WIDTH)
     digest.update(repr([(event.type, event.config, event.sample_type, event.ids) for event in events]).encode())
     last = _LAST[: len(stream.sections)]
     none = [np.zeros(0, np.int32)] * sum(map(len, stream.plans))

@@ -3,10 +3,13 @@
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from perf2x.pipeline.load import load
 from perf2x.pipeline.load_options import LoadOptions
 from tests import forge
+from tests.bench import peers
+from tests.bench.measure import Cost
 from tests.bench.results import load_results, moved, save_results
 from tests.bench.scaled import write_scaled
 
@@ -63,3 +66,25 @@ def test_what_moved_is_told_and_kept(tmp_path: Path) -> None:
     assert load_results(kept) == before | {"a chrome": now["a chrome"]}
     kept.write_text("{")
     assert load_results(kept) == {}
+
+
+def test_peers_are_compared_round_by_round() -> None:
+    costs = {"perf": [Cost(2, 2, 30), Cost(4, 2, 30), Cost(2, 2, 31)], "ours": [Cost(1, 1.5, 60)] * 3}
+    assert list(peers.table(costs, "perf"))[2:] == [
+        "| perf | 2.00 (2.00–4.00) | 2.00 (2.00–2.00) | 30 | 1.00 | 1.00 |",
+        "| ours | 1.00 (1.00–1.00) | 1.50 (1.50–1.50) | 60 | 0.50 | 0.75 |",
+    ]
+
+
+@pytest.mark.slow
+def test_peers_say_what_is_missing_and_what_cannot_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    refusing = tmp_path / "perf"
+    refusing.write_text(
+        "#!/bin/sh\nif [ $1 = --version ]; then echo perf version 9.9; else echo no thanks >&2; exit 1; fi\n"
+    )
+    refusing.chmod(0o755)
+    words = ["--perf", str(refusing), "--samply", "no-samply", "--runs", "1", "--formats", "collapsed", "parquet", "--"]
+    peers.main([*words, str(written(tmp_path / "one"))])
+    said = capsys.readouterr().out
+    assert "not installed: no-samply" in said and "perf 9.9, script cannot read it: " in said and "no thanks" in said
+    assert "one, 0.0 MB, 3 samples" in said and said.count("| perf2x, ") == 3

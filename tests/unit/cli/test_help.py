@@ -15,23 +15,56 @@ from perf2x.cli.config import settings
 from tests.support.command import folded, perf2x, recording
 
 
-def test_help_imports_nothing_heavy() -> None:
+def run_and_say(words: list[str], said: str, first: str = "") -> "subprocess.CompletedProcess[str]":
+    """Run a command in a process of its own; ``said``, of ``new`` modules, goes to standard error."""
     code = (
-        "import sys; from perf2x.cli import main; sys.argv = ['perf2x', '--help']\n"
-        "try: main()\nexcept SystemExit: pass\n"
-        "sys.exit(' '.join({'numpy', 'google', 'elftools', 'pydantic', 'msgspec'} & set(sys.modules)) or 0)"
+        f"import sys; before = {{*sys.modules}}; import gc; {first}\nfrom perf2x.cli import main\n"
+        f"sys.argv = {['perf2x', *words]!r}\n"
+        "try: main()\nexcept SystemExit as end: assert not end.code\n"
+        f"new = sys.modules.keys() - before\nsys.exit({said} or 0)"
     )
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize(("words", "more"), [(["--help"], "msgspec"), (["convert", "--help"], "numpy")])
+def test_help_imports_nothing_heavy(words: list[str], more: str) -> None:
+    heavy = {"numpy", "google", "elftools", "pydantic", "markdown_it", "pygments", more}
+    ran = run_and_say(words, f"' '.join({heavy!r} & new)")
     assert (ran.returncode, ran.stderr) == (0, "")
-    assert all(command in ran.stdout for command in COMMANDS)
+    assert all(command in ran.stdout for command in (words[:1] if words[1:] else COMMANDS))
 
 
-def test_conversions_import_only_what_they_use(tmp_path: Path) -> None:
+def test_help_is_what_typer_draws_with_all_of_rich() -> None:
+    words = ["convert", "--help-all"]
+    whole = run_and_say(words, "''", "import rich.markdown, rich.traceback, typer.rich_utils")
+    ran = run_and_say(words, "' '.join({'rich.markdown', 'rich.traceback'} & new)")
+    assert (ran.stdout, ran.stderr) == (whole.stdout, "") and "--fail-if" in whole.stdout
+
+
+def test_a_conversion_imports_few_packages_and_collects_hardly_any_garbage(tmp_path: Path) -> None:
+    words = ["convert", recording("calls"), "-o", str(tmp_path / "out.folded"), "-q"]
+    said = "' '.join(sorted({name.partition('.')[0] for name in new} - sys.stdlib_module_names))"
+    used = set(run_and_say(words, said).stderr.split())
+    of_typer = {"typer", "typing_extensions", "annotated_doc", "shellingham"}
+    assert used - {"cython_runtime"} <= {"perf2x", "numpy", "msgspec", *of_typer}
+    assert int(run_and_say(words, "str(sum(one['collections'] for one in gc.get_stats()))").stderr) < 20
+
+
+def test_a_table_imports_only_what_it_uses() -> None:
+    unused = {"statistics", "html", "hashlib", "google", "elftools", "pydantic", "numpy.ma", "tarfile"}
+    for command in ("top", "info"):
+        ran = run_and_say([command, recording("calls")], f"' '.join({unused!r} & new)")
+        assert ran.returncode == 0, ran.stderr.splitlines()[-1]
+
+
+def test_conversions_import_only_what_they_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # without settings
     unused = {
         "rich",
         "google",
         "elftools",
         "pydantic",
+        "hashlib",
         "perf2x.analysis.explain",
         "urllib.request",
         "ssl",
@@ -57,13 +90,8 @@ def test_conversions_import_only_what_they_use(tmp_path: Path) -> None:
         "perf2x.emitters.chrome.chrome",
         "perf2x.cli.send.http_client",
     }
-    code = (
-        "import sys; from perf2x.cli import main\n"
-        f"sys.argv = ['perf2x', 'convert', {recording('calls')!r}, '-o', {str(tmp_path / 'out.folded')!r}, '-q']\n"
-        "try: main()\nexcept SystemExit as end: assert not end.code\n"
-        f"sys.exit(' '.join({unused!r} & set(sys.modules)) or 0)"
-    )
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=tmp_path)
+    words = ["convert", recording("calls"), "-o", str(tmp_path / "out.folded"), "-q"]
+    ran = run_and_say(words, f"' '.join({unused!r} & new)")
     assert (ran.returncode, ran.stderr) == (0, "")
 
 

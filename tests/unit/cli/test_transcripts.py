@@ -22,8 +22,8 @@ from tests.support.recordings import CORPUS
 FOLDER = Path(__file__).parent / "transcripts"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.txt"))
 COMMANDS = {"convert", "top", "annotate", "diff", "report", "view", "info", "explain", "script", "dump", "bundle",
-            "formats", "man", "perf_to_profile", "fleet ingest", "fleet symbolize", "fleet query",
-            "fleet compact", "fleet gc", "mcp"}  # fmt: skip
+            "formats", "man", "perf_to_profile", "fleet ingest", "fleet watch", "fleet symbolize", "fleet query",
+            "fleet compact", "fleet gc", "mcp", "web"}  # fmt: skip
 
 
 def replayed(text: str, folder: Path) -> str:

@@ -14,7 +14,7 @@ from perf2x.pipeline.load import load
 from perf2x.pipeline.load_options import LoadOptions
 from perf2x.pipeline.load_result import Loaded
 from perf2x.pipeline.stage_timer import Stages
-from perf2x.pipeline.worker_pool import SAMPLES_EACH, STACKS_EACH, processes_for, run_in_processes
+from perf2x.pipeline.worker_pool import SAMPLES_EACH, processes_for, run_in_processes
 from perf2x.reader import first_walk
 from perf2x.symbolizer.symbol_options import SymbolOptions
 from perf2x.transforms.filters.choice import Choice
@@ -136,10 +136,10 @@ def test_an_error_in_another_process_is_raised_here() -> None:
 
 def test_no_more_processes_than_pay() -> None:
     cores = len(os.sched_getaffinity(0))
-    assert processes_for(SAMPLES_EACH - 1, False, 0) == 1
-    assert processes_for(SAMPLES_EACH * 2, False, 0) == min(2, cores)
-    assert processes_for(STACKS_EACH * 1000, True, 0) == cores
-    assert processes_for(1, False, 5) == 5, "who asks knows better"
+    assert processes_for(SAMPLES_EACH - 1, 0) == 1
+    assert processes_for(SAMPLES_EACH * 2, 0) == min(2, cores)
+    assert processes_for(SAMPLES_EACH * 1000, 0) == cores
+    assert processes_for(1, 5) == 5, "who asks knows better"
 
 
 def test_the_corpus_is_split_into_enough_blocks() -> None:

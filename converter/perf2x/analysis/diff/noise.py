@@ -8,7 +8,6 @@ intervals for the number of differences looked at (Bonferroni), so that all of t
 """
 
 import math
-from statistics import NormalDist
 
 from msgspec import Struct
 
@@ -31,6 +30,8 @@ class Measured(Struct, frozen=True):
 
 def quantile(confidence: float, comparisons: int = 1) -> float:
     """Standard deviations for two-sided intervals that hold for all comparisons at once with this confidence."""
+    from statistics import NormalDist  # fractions, too: milliseconds that a plain table does not need
+
     return -NormalDist().inv_cdf((1 - confidence) / (2 * max(comparisons, 1)))
 
 

@@ -15,7 +15,7 @@ _MARKS = 4
 
 def cell_width(text: str) -> int:
     """The number of cells that a plain text takes."""
-    if text.isascii():
+    if text.replace(ELLIPSIS, "").replace("–", "").isascii():
         return len(text)
     from rich.cells import cell_len
 

@@ -68,8 +68,12 @@ def _with_sizes(values: AnyArray) -> tuple[U64, I64]:
 
 def varint(value: int) -> bytes:
     """Encode one number from 0 to 2**64 − 1; `varints` is for columns."""
-    groups = range(0, max(value.bit_length(), 1), 7)
-    return bytes(value >> shift & 127 | (shift < groups[-1]) << 7 for shift in groups)
+    octets = bytearray()
+    while value > 127:
+        octets.append(value & 127 | 128)
+        value >>= 7
+    octets.append(value)
+    return bytes(octets)
 
 
 def _varint_words(rest: U64, size: I64) -> U64:

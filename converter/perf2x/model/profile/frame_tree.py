@@ -176,7 +176,7 @@ def reading_order(tree: FrameTree, rank_of_inner: I64, rank_of_leaf: I64, is_lin
     the lines below it (``rank_of_inner``), since ``a``, ``a b;x`` and ``a;x`` sort in this order, not as a tree does.
     """
     below = is_line.astype(np.int64)  # lines in the subtree, the row's own included
-    levels = [flatnonzero(tree.depth == level) for level in range(int(tree.depth.max()) + 1 if len(tree) else 0)]
+    levels = np.split(argsort_small(tree.depth), cumsum(bincount(tree.depth))[:-1]) if len(tree) else []
     for level in levels[:0:-1]:
         np.add.at(below, tree.parent[level], below[level])
     start = np.zeros(len(tree), np.int64)  # first position among the lines below the row

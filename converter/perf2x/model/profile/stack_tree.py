@@ -17,15 +17,21 @@ _DROPPED = -2
 
 
 def depths(parent: AnyArray) -> I64:
-    """Return the distance of every row from its root (0 for roots), by pointer doubling in log(depth) passes.
+    """Return the distance of every row from its root (0 for roots).
 
-    ::
+    Rows level by level, as in `prefix_tree`, have rising parents: a level ends where one of its own rows is a parent.
+    Others by pointer doubling, in log(depth) passes::
 
         parent    -1 0 1 2 3
         pass 1     0 1 1 1 1     one step known, ancestor = parent
         pass 2     0 1 2 2 2     the ancestor's steps added, ancestor = its ancestor
         pass 3     0 1 2 3 4
     """
+    if (parent[1:] >= parent[:-1]).all():
+        number, ends = parent.dtype.type, [0, int(parent.searchsorted(parent.dtype.type(0)))]
+        while ends[-1] > ends[-2]:
+            ends.append(int(parent.searchsorted(number(ends[-1]))))
+        return row_numbers(np.diff(ends))
     ancestor = parent.astype(np.int64)
     steps = (ancestor >= 0).astype(np.int64)
     while (rows := flatnonzero(ancestor >= 0)).size:

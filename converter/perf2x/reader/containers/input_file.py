@@ -130,7 +130,8 @@ def _try_map(file: IO[bytes], name: str) -> InputFile | None:
         if is_out_of_memory(error):
             raise FormatError(f"{name}: too large for this process: a Python of 32 bits, or ulimit -v") from None
         return None
-    return InputFile(np.frombuffer(mapping, np.uint8), mapping, len(mapping))
+    kept = mapping if isinstance(mapping, mmap.mmap) else None
+    return InputFile(np.frombuffer(mapping, np.uint8), kept, len(mapping))
 
 
 def _spool(chunks: Iterable[bytes], name: str) -> InputFile:

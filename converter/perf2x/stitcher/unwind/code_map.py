@@ -10,16 +10,26 @@ only when the number of known keys has doubled. The latest places (`PlaceRules`)
     | object    |  file offset                   |
 
 A place is an address in a process image (`MappingFinder`). What was found for it serves all samples since the
-mapping was made, if that one stays to the end::
-
-    image, address  →  | made, 32 bits | rule, 32 bits |
+mapping was made, if that one stays to the end.
 """
 
 from collections.abc import Callable
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I32, I64, U8, U64, Bools, arange, argsort, flatnonzero, searchsorted, take
+from perf2x.base.columnar.arrays import (
+    I32,
+    I64,
+    U8,
+    U64,
+    Bools,
+    arange,
+    argsort,
+    as_intp,
+    flatnonzero,
+    searchsorted,
+    take,
+)
 from perf2x.base.columnar.lookup_cache import RecentLookups
 from perf2x.base.columnar.unique import rows_by, unique, unique_inverse
 from perf2x.base.errors import ObjectError
@@ -35,29 +45,46 @@ from perf2x.stitcher.unwind.object_rules import ObjectRules
 from perf2x.stitcher.unwind.plain_steps import PlainRuleTable
 from perf2x.stitcher.unwind.unwound_chains import MappingFinder, UserMappings
 
-_BITS = 18
-"""Places of a large compiler: 60,000."""
-_SHIFT = 32
-_RULE = (1 << _SHIFT) - 1
-
 
 class PlaceRules:
-    """Rules by place; forgetful, so that no recording makes it grow."""
+    """Rules by place; forgetful, so that no recording makes it grow.
+
+    Direct-mapped, as `RecentLookups`; what a step asks lies together in a row.
+    """
 
     def __init__(self) -> None:
-        self._recent = RecentLookups(columns=2, bits=_BITS)
+        self._rows: I64 = np.full((1 << _BITS, 4), _NOBODY, np.int64)
+        """(slots, 4) image, address, when the mapping was made, rule"""
 
-    def held(self, finder: MappingFinder, rows: I64, address: U64) -> tuple[I32, Bools]:
-        """(n,) rules at the addresses of samples, and for which they are known; the others mean nothing."""
-        found, is_held = self._recent.held(take(finder.image, rows), address.view(np.int64))
-        is_held &= found >> _SHIFT <= take(finder.moment, rows)
-        return (found & _RULE).astype(np.int32), is_held
+    def held(self, image: I64, moment: I64, address: U64) -> tuple[I64, Bools]:
+        """(n,) rules at addresses at some moments, and which are known; the others mean nothing."""
+        found = self._rows.take(as_intp(_slots(image, address)), axis=0, mode="clip")
+        is_held = found[:, 1] == address.view(np.int64)
+        is_held &= found[:, 0] == image
+        is_held &= found[:, 2] <= moment
+        return found[:, 3], is_held
 
     def learn(self, finder: MappingFinder, rows: I64, address: U64, mapping: I32, rule: I32) -> None:
         """Hold the rules of places, found in mappings that stay."""
         some = flatnonzero(rule != NO_RULE)
-        image, made = take(finder.image, rows[some]), take(finder.made, mapping[some])
-        self._recent.learn(made << _SHIFT | rule[some], image, address[some].view(np.int64))
+        image, address = take(finder.image, rows[some]), address[some]
+        new = (image, address.view(np.int64), take(finder.made, mapping[some]), rule[some])
+        self._rows[_slots(image, address)] = np.stack(new, axis=1)
+
+
+_BITS = 18
+"""Places of a large compiler: 60,000."""
+_NOBODY = -2
+_SHIFT = np.uint64(64 - _BITS)
+_MIX = np.uint64(0x9E3779B97F4A7C15)
+_IMAGE_MIX = np.int64(0x2545F4914F6CDD1D)
+
+
+def _slots(image: I64, address: U64) -> I64:
+    slot = address * _MIX
+    slot += (image * _IMAGE_MIX).view(np.uint64)
+    slot >>= _SHIFT
+    return slot.view(np.int64)
 
 
 OBJECT_SHIFT = np.uint64(48)

@@ -14,7 +14,7 @@ marker in front of every exact address carries ``UserChains.is_exact`` through a
 import numpy as np
 
 from perf2x.base.abi.uapi import CallchainContext
-from perf2x.base.columnar.arrays import I64, Bools, as_intp, cumsum, flatnonzero
+from perf2x.base.columnar.arrays import I64, Bools, cumsum, flatnonzero
 from perf2x.base.columnar.ragged import Ragged, offsets_of, ranges, row_numbers, side_by_side
 from perf2x.stitcher.unwind.unwound_chains import UserChains
 
@@ -52,5 +52,4 @@ def _mark_exact(unwound: UserChains, use: Bools) -> Ragged:
     end = cumsum(size)
     words = np.full(end[-1] if len(end) else 0, USER, np.uint64)
     words[end - 1] = unwound.chain.values[entry]
-    rows = np.bincount(as_intp(row_numbers(lengths)), weights=size, minlength=len(lengths)).astype(np.int64)
-    return Ragged(offsets_of(rows), words)
+    return Ragged(np.append(0, end)[offsets_of(lengths)], words)

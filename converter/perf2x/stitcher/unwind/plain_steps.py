@@ -1,49 +1,51 @@
-"""Steps by plain rules: the way out of nearly every function of compiled code, in a third of the calls.
+"""Steps by plain rules: the way out of nearly every function of compiled code, in few calls for many samples.
 
 A rule is plain when the CFA is a register and a number, and the return address and every register that is restored lie
-in the stack at the CFA and a number. `steps.step_by_rules` takes all others, and plain ones of which anything is
+in the stack at the CFA and a number. `whole_steps.step_by_rules` takes all others, and plain ones of which anything is
 missing or odd: there a sample is left as it was.
+
+A step costs by the call, so samples lie side by side in the columns of one array, and so do rules::
+
+    rule        CFA's row, value    learned    places of the caller's counter, rbp, rbx
+    sample      row    counter      known      stack pointer    rbp    rbx    where its stack is
 """
 
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I32, I64, U8, U64, Bools, flatnonzero, take
+from perf2x.base.columnar.arrays import I32, I64, U64, Bools, as_intp, flatnonzero, take
 from perf2x.binaries.cfi.unwind_rules import RuleColumns, RuleKind, RuleTable
 from perf2x.stitcher.unwind.architecture import Architecture
-from perf2x.stitcher.unwind.register_file import UNFINISHED, SampleView
-from perf2x.stitcher.unwind.unwound_chains import End
+from perf2x.stitcher.unwind.register_file import SampleView
+from perf2x.stitcher.unwind.unwound_chains import MappingFinder
 
-NOT_TAKEN = 254
-"""In a column of ends: the step is still to be taken."""
 WORD = 8
 _IN_WORD = np.uint64(WORD - 1)
 _BYTES_OF_WORD = np.uint64(3)
 """Right shift from bytes to words."""
+_NOWHERE = np.uint64(1 << 63)
+"""Place, as of the CFA, that no copied stack has."""
 
-
-class SavedRegister(Struct, frozen=True):
-    """Places of one register, by rule."""
-
-    register: int
-    is_saved: Bools
-    """(m,) whether the rule names a place"""
-    offset: U64
-    """(m,) bytes from the CFA, two's complement"""
+_ROW, _COUNTER_THERE, _CALLED, _KNOWN, _IMAGE, _MOMENT, _BASE, _ROOM, _FIRST, _STACK, _COUNTER = range(11)
+"""Fields of `Lanes.fields`; other registers follow. A visit is the first three, the counter copied."""
+VISIT = 3
+_OF_CFA, _VALUE, _LEARNED, _PLACES = range(4)
+"""Fields of `PlainRules.fields`; the places of registers follow, those of the program counter first."""
 
 
 class PlainRules(Struct, frozen=True):
-    """``m`` rules over the registers that are restored; columns mean something where ``is_plain``."""
+    """``m`` rules over the ``k`` registers that are restored, and one more that is not plain."""
 
+    registers: list[int]
+    """(k,) numbers, the program counter first; the stack pointer is none of them"""
+    fields: U64
+    """(3 + k, m + 1) row of the CFA's register in `Lanes.fields`, number to add, bits of the registers that are known
+    after a step; bytes from the CFA to each saved register, two's complement, the return address's for one that stays
+    as it is, `_NOWHERE` in rules that are not plain"""
+    saved: Bools
+    """(k - 1, m + 1) whether the rule names a place, of those behind the program counter"""
     is_plain: Bools
-    cfa_register: I64
-    cfa_value: U64
-    return_offset: U64
-    """(m,) bytes from the CFA to the return address, two's complement"""
-    saved: tuple[SavedRegister, ...]
-    """Of every restored register that some plain rule saves."""
-    learned: U64
-    """(m,) bit r: register r is known after a step by the rule, whatever it was before"""
+    """(m,)"""
 
 
 class PlainRuleTable:
@@ -63,102 +65,130 @@ class PlainRuleTable:
         return self._rules
 
 
-class _Read(Struct, frozen=True):
-    """Values of one register that were found in the stack."""
-
-    register: int
-    which: I64
-    value: U64
-
-
-class _Entered(Struct, frozen=True):
-    """Values in the callers of ``n`` samples."""
-
-    cfa: U64
-    address: U64
-    known: U64
-    """(n,) as in `RegisterFile`"""
-    reads: list[_Read]
-
-
 def plain_rules(columns: RuleColumns, architecture: Architecture, needed: int) -> PlainRules:
-    """Columns of all rules so far; ``needed`` are the registers to restore, as in ``Architecture.kept``."""
+    """All rules so far; ``needed`` are the registers to restore, as in ``Architecture.kept``."""
     counter, pointer = architecture.program_counter, architecture.stack_pointer
     others = [register for register in architecture.kept(needed) if register not in (counter, pointer)]
-    kind, value = columns.kind, columns.value
-    is_plain = (columns.cfa_register >= 0) & (columns.cfa_register < architecture.register_count)
-    is_plain &= (columns.return_register == counter) & (kind[counter] == RuleKind.OFFSET) & ~columns.is_signal_frame
-    is_plain &= (kind[pointer] == RuleKind.SAME) & (value[counter] & _IN_WORD == 0) & (architecture.word == WORD)
-    for register in others:
-        is_aligned = (kind[register] == RuleKind.OFFSET) & (value[register] & _IN_WORD == 0)
-        is_plain &= is_aligned | (kind[register] == RuleKind.SAME)
-    saved = [SavedRegister(one, is_plain & (kind[one] == RuleKind.OFFSET), value[one]) for one in others]
-    found = tuple(one for one in saved if one.is_saved.any())
-    learned = np.full(len(is_plain), 1 << pointer | 1 << counter, np.uint64)
-    for one in found:
-        learned |= one.is_saved.astype(np.uint64) << np.uint64(one.register)
-    return PlainRules(is_plain, columns.cfa_register, columns.cfa_value, value[counter], found, learned)
+    registers = [counter, *others]
+    kind, value = columns.kind[registers], columns.value[registers]
+    row_of = np.full(architecture.register_count + 1, -1, np.int64)
+    row_of[[pointer, *registers]] = range(_STACK, _STACK + 1 + len(registers))
+    row = row_of[np.clip(columns.cfa_register, -1, architecture.register_count)]
+    saved = (kind == RuleKind.OFFSET) & (value & _IN_WORD == 0)
+    is_plain = (row >= 0) & (columns.return_register == counter) & saved[0] & ~columns.is_signal_frame
+    is_plain &= (saved | (kind == RuleKind.SAME)).all(axis=0)
+    is_plain &= (columns.kind[pointer] == RuleKind.SAME) & (architecture.word == WORD)
+    fields = np.full((_PLACES + len(registers), len(row) + 1), _NOWHERE)
+    fields[_OF_CFA], fields[_VALUE] = _STACK, 0
+    which = flatnonzero(is_plain)
+    bits = np.uint64(1) << np.array([registers], np.uint64).T
+    learned = np.bitwise_or.reduce(np.where(saved, bits, np.uint64(0))) | np.uint64(1 << pointer)
+    fields[:_PLACES, which] = row[which], columns.cfa_value[which], learned[which]
+    fields[_PLACES:, which] = np.where(saved, value, value[0])[:, which]
+    return PlainRules(registers, fields, np.append(saved[1:], np.zeros((len(others), 1), np.bool_), axis=1), is_plain)
 
 
-def step_plainly(view: SampleView, rules: PlainRules, rule: I32, known: Bools, exact: Bools) -> U8:
-    """Take the step of samples whose rules are ``known`` and plain; returns (n,) UNFINISHED, COMPLETE or NOT_TAKEN.
+class Lanes(Struct, frozen=True):
+    """``n`` samples of a batch that take plain steps; the batch's registers are as old as `of`, until `put_back`."""
 
-    ``exact`` is ``is_exact`` of the samples. What is read is kept apart until it is known which samples have all of it.
-    """
-    memory, rows = view.memory, view.rows
-    if not len(memory.words) or not len(rules.is_plain):
-        return np.full(len(rows), NOT_TAKEN, np.uint8)
-    before = take(view.frames.known, rows, mode="clip")
-    cfa, good = _canonical_frame_address(view, rules, rule, before, exact)
-    good &= known
-    offset = cfa - take(memory.base, rows, mode="clip")
-    good &= offset & _IN_WORD == 0
-    first, count = take(memory.start, rows, mode="clip"), take(memory.count, rows, mode="clip")
-    word = offset + take(rules.return_offset, rule, mode="clip") >> _BYTES_OF_WORD
-    good &= word < count
-    address = take(memory.words, first + word.view(np.int64), mode="clip")
-    address &= np.uint64(view.architecture.address_mask)
-    reads = []
-    for one in rules.saved:
-        which = flatnonzero(take(one.is_saved, rule, mode="clip"))
-        if len(which):
-            word = take(offset, which) + take(one.offset, take(rule, which), mode="clip") >> _BYTES_OF_WORD
-            good[which[word >= take(count, which)]] = False
-            value = take(memory.words, take(first, which) + word.view(np.int64), mode="clip")
-            reads.append(_Read(one.register, which, value))
-    before |= take(rules.learned, rule, mode="clip")
-    _store(view, good, _Entered(cfa, address, before, reads))
-    end = np.full(len(rows), NOT_TAKEN, np.uint8)
-    end[good] = UNFINISHED
-    end[good & (address == 0)] = End.COMPLETE
-    return end
+    batch: SampleView
+    registers: list[int]
+    """As in `PlainRules`."""
+    fields: U64
+    """(11 + k − 1, n)"""
 
+    @classmethod
+    def of(cls, view: SampleView, finder: MappingFinder, rules: PlainRules) -> "Lanes":
+        """The samples of a view."""
+        frames, memory, rows, pointer = view.frames, view.memory, view.rows, view.architecture.stack_pointer
+        stack, stack_is_known = view.register(pointer)
+        kept = [take(frames.registers[register], rows) for register in rules.registers]
+        room = np.where(stack_is_known, memory.count[rows] << _BYTES_OF_WORD, np.uint64(0))
+        columns = (
+            rows, kept[0], ~frames.is_exact[rows], frames.known[rows], finder.image[rows], finder.moment[rows],
+            memory.base[rows], room, memory.start[rows], stack, *kept,
+        )  # fmt: skip
+        return cls(view, rules.registers, np.array([column.astype(np.uint64) for column in columns]))
 
-def _canonical_frame_address(
-    view: SampleView, rules: PlainRules, rule: I32, known: U64, exact: Bools
-) -> tuple[U64, Bools]:
-    """(n,) CFAs, and which are known and lie where a caller's frame can."""
-    registers, rows = view.frames.registers, view.rows
-    register = take(rules.cfa_register, rule, mode="clip")
-    place = register * registers.shape[1]
-    place += rows
-    cfa = take(registers.ravel(), place, mode="clip") + take(rules.cfa_value, rule, mode="clip")
-    good = take(rules.is_plain, rule, mode="clip")
-    good &= known >> register.view(np.uint64) & np.uint64(1) != 0
-    stack = take(registers[view.architecture.stack_pointer], rows, mode="clip")
-    good &= (cfa > stack) | exact & (cfa == stack)
-    return cfa, good
+    def __len__(self) -> int:
+        return len(self.rows)
 
+    @property
+    def rows(self) -> I64:
+        """(n,) their rows in the batch."""
+        rows: I64 = self.fields[_ROW].view(np.int64)
+        return rows
 
-def _store(view: SampleView, good: Bools, new: _Entered) -> None:
-    """Enter the callers of the samples that are ``good``."""
-    architecture, registers, rows, whole = view.architecture, view.frames.registers, view.rows, bool(good.all())
-    for read in new.reads:
-        held = slice(None) if whole else take(good, read.which)
-        registers[read.register][rows[read.which[held]]] = read.value[held]
-    held = slice(None) if whole else good
-    rows = rows[held]
-    registers[architecture.stack_pointer][rows] = new.cfa[held]
-    registers[architecture.program_counter][rows] = new.address[held]
-    view.frames.known[rows] = new.known[held]
-    view.frames.is_exact[rows] = False
+    @property
+    def place(self) -> tuple[I64, I64, U64]:
+        """(n,) process images, moments, and the addresses to look up."""
+        fields = self.fields
+        return fields[_IMAGE].view(np.int64), fields[_MOMENT].view(np.int64), fields[_COUNTER] - fields[_CALLED]
+
+    def some(self, which: I64 | Bools) -> "Lanes":
+        """Some of the samples."""
+        return Lanes(self.batch, self.registers, self.fields[:, which])
+
+    def with_others(self, others: list["Lanes"]) -> "Lanes":
+        """These samples, then others of the same batch."""
+        fields = [self.fields, *(other.fields for other in others)]
+        return Lanes(self.batch, self.registers, np.concatenate(fields, axis=1))
+
+    def put_back(self) -> SampleView:
+        """The samples, whose registers are the batch's again."""
+        frames, rows = self.batch.frames, self.rows
+        frames.registers[self.batch.architecture.stack_pointer, rows] = self.fields[_STACK]
+        for register, value in zip(self.registers, self.fields[_COUNTER:], strict=True):
+            frames.registers[register, rows] = value
+        frames.known[rows] = self.fields[_KNOWN]
+        frames.is_exact[rows] = self.fields[_CALLED] == 0
+        return SampleView(frames, self.batch.memory, self.batch.architecture, rows)
+
+    def step(self, rules: PlainRules, rule: I32 | I64, held: Bools) -> tuple[U64, "Lanes", I64, I64]:
+        """Take the step of samples whose rules (n,) are ``held`` and plain.
+
+        Returns (3, n) visits of those that took it: rows, addresses, and 1 for a return address; those that go on; the
+        rows of those whose caller is none; and which of these samples did not take it. If all do, these lanes are gone.
+        """
+        rule = as_intp(rule)
+        fields, of_rule = self.fields, rules.fields.take(rule, axis=1, mode="clip")
+        cfa, good = self._canonical_frame_address(of_rule)
+        good &= held
+        offset = cfa - fields[_BASE]
+        places = of_rule[_PLACES:] + offset
+        good &= (places < fields[_ROOM]).all(axis=0)
+        if np.bitwise_or.reduce(offset) & _IN_WORD:
+            good &= offset & _IN_WORD == 0
+        left = flatnonzero(~good)
+        if len(left):
+            which = good.nonzero()[0]
+            fields, cfa, rule = fields.take(which, axis=1), cfa.take(which), rule.take(which)
+            places, of_rule = places.take(which, axis=1), of_rule.take(which, axis=1)
+        places >>= _BYTES_OF_WORD
+        places += fields[_FIRST]
+        value = self.batch.memory.words.take(as_intp(places.view(np.int64)), mode="clip")
+        value[0] &= np.uint64(self.batch.architecture.address_mask)
+        fields[_COUNTER_THERE] = fields[_COUNTER]
+        visits = fields[:VISIT].copy()
+        np.copyto(fields[_COUNTER + 1 :], value[1:], where=rules.saved.take(rule, axis=1, mode="clip"))
+        fields[_COUNTER], fields[_STACK], fields[_CALLED] = value[0], cfa, 1
+        fields[_KNOWN] |= of_rule[_LEARNED]
+        going = Lanes(self.batch, self.registers, fields)
+        if value[0].all():
+            return visits, going, left[:0], left
+        is_last = value[0] == 0
+        return visits, going.some(~is_last), going.rows[is_last], left
+
+    def _canonical_frame_address(self, of_rule: U64) -> tuple[U64, Bools]:
+        """(n,) CFAs, and which are known and lie where a caller's frame can."""
+        fields, stack = self.fields, self.fields[_STACK]
+        cfa = stack + of_rule[_VALUE]
+        good = cfa >= stack + fields[_CALLED]
+        others = (of_rule[_OF_CFA] != _STACK).nonzero()[0]
+        if len(others):
+            row = of_rule[_OF_CFA, others].astype(np.int64)
+            cfa[others] = found = fields[row, others] + of_rule[_VALUE, others]
+            register = np.array(self.registers, np.uint64)[row - _COUNTER]
+            is_known = fields[_KNOWN, others] >> register & np.uint64(1) != 0
+            good[others] = is_known & (found >= stack[others] + fields[_CALLED, others])
+        return cfa, good

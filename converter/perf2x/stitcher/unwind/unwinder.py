@@ -10,7 +10,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from perf2x.base.columnar.arrays import I32, I64, U8, U64, Bools, bincount, flatnonzero, take
-from perf2x.base.columnar.ragged import Ragged, offsets_of
+from perf2x.base.columnar.ragged import Ragged, argsort_small, offsets_of
 from perf2x.binaries.cfi.unwind_rules import NO_RULE, RuleTable
 from perf2x.model.recording.events import UserStacks
 from perf2x.stitcher.unwind.aarch64 import AARCH64
@@ -18,7 +18,7 @@ from perf2x.stitcher.unwind.architecture import Architecture
 from perf2x.stitcher.unwind.code_map import CodeMap, FindObject
 from perf2x.stitcher.unwind.go_ends import may_be_settled
 from perf2x.stitcher.unwind.object_rules import RETURNS
-from perf2x.stitcher.unwind.plain_steps import NOT_TAKEN, step_plainly
+from perf2x.stitcher.unwind.plain_steps import VISIT, Lanes
 from perf2x.stitcher.unwind.register_file import UNFINISHED, SampleView, initial_registers
 from perf2x.stitcher.unwind.stack_memory import stack_memory
 from perf2x.stitcher.unwind.unwound_chains import MAX_DEPTH, End, MappingFinder, UserChains, UserMappings
@@ -38,14 +38,6 @@ _PATIENCE = 4
 """Samples wait for a whole step until they are so many times as many as those that can go on without one."""
 
 
-class FrameVisit(Struct, frozen=True):
-    """The frames that one step reached, one per unfinished sample."""
-
-    rows: I64
-    address: U64
-    is_exact: Bools
-
-
 class Unwinder(Struct):
     """Unwinds the batches of one recording; finders return ids of ``mappings``."""
 
@@ -61,7 +53,7 @@ class Unwinder(Struct):
         count = len(stacks.abi)
         end = np.full(count, End.NO_REGISTERS, np.uint8)
         guesses = _Guesses(np.zeros(count, np.int64), np.zeros(count, np.int64), np.zeros(count, np.bool_))
-        visits: list[FrameVisit] = []
+        visits: list[U64] = []
         for abi, architecture in BY_ABI.get(self.machine, {}).items():
             rows = flatnonzero(stacks.abi == abi)
             if len(rows) and architecture.from_perf.keys() & _bits(stacks.mask):
@@ -147,8 +139,8 @@ class _BatchUnwinder(Struct):
     guesses: _Guesses
     max_depth: int
 
-    def all_visits(self, rows: I64) -> list[FrameVisit]:
-        """The visits of ``rows``; repeats the unwinding when a new rule needs a register that was not restored.
+    def all_visits(self, rows: I64) -> list[U64]:
+        """The visits (3, m) of ``rows``, as in `Lanes.step`; begins anew when a rule needs one register more.
 
         Most rules need only the stack pointer and the frame pointer, so the other registers, which are saved and
         restored in every frame, are left out until a rule needs one; that happens once or twice in a recording.
@@ -156,12 +148,12 @@ class _BatchUnwinder(Struct):
         while True:
             needed = self.code.table.needed
             self.guesses.forget(rows)
-            visits = list(self.visits(rows))
+            visits = list(self.visits(rows, needed))
             if self.code.table.needed == needed:
                 return visits
 
-    def visits(self, rows: I64) -> Iterator[FrameVisit]:
-        """Unwind ``rows`` to their ends; yields the frames of each from the innermost on.
+    def visits(self, rows: I64, needed: int) -> Iterator[U64]:
+        """Unwind ``rows`` to their ends, or until other registers are ``needed``; yields frames, the innermost first.
 
         Samples in new or unusual code wait until they are many more than the others: what is done for them costs by the
         call, and functions are decoded by the hundred.
@@ -170,32 +162,36 @@ class _BatchUnwinder(Struct):
         frames = initial_registers(self.stacks, architecture)
         memory = stack_memory(self.stacks, frames.registers[architecture.stack_pointer].copy())
         batch = SampleView(frames, memory, architecture, rows)
-        depth, waiting = _Depths(len(self.stacks.abi), self.max_depth), rows[:0]
-        while len(rows) or len(waiting):
-            if _PATIENCE * len(rows) > len(waiting):
-                visit, rows, left = self._quick_step(replace(batch, rows=rows))
-                waiting = np.concatenate([waiting, left])
+        depth, lanes = _Depths(len(self.stacks.abi), self.max_depth), self._lanes(batch)
+        waiting, count = [lanes.some(rows[:0])], 0
+        while len(lanes) or count:
+            if _PATIENCE * len(lanes) > count:
+                visits, lanes, left = self._quick_step(lanes)
+                waiting.append(left)
+                count += len(left)
             else:
-                visit, going = self._whole_step(replace(batch, rows=waiting))
-                rows, waiting = np.concatenate([rows, going]), waiting[:0]
-            yield visit
-            deepest = depth.deepest(visit.rows, rows)
+                visits, going = self._whole_step(waiting[0].with_others(waiting[1:]).put_back())
+                if self.code.table.needed != needed:
+                    return
+                lanes = lanes.with_others([self._lanes(replace(batch, rows=going))])
+                waiting, count = waiting[:1], 0
+            yield visits
+            deepest = depth.deepest(visits[0].view(np.int64), lanes.rows)
             if deepest is not None:
-                self.end[rows[deepest]] = End.TOO_DEEP
-                rows = rows[~deepest]
+                self.end[lanes.rows[deepest]] = End.TOO_DEEP
+                lanes = lanes.some(~deepest)
 
-    def _quick_step(self, view: SampleView) -> tuple[FrameVisit, I64, I64]:
-        """Take a step with those samples whose rules are known and plain; returns unfinished rows, and those left."""
-        address, exact, look = _where(view)
-        rule, known = self.code.places.held(self.finder, view.rows, look)
-        end = step_plainly(view, self.code.plain.rules(), rule, known, exact)
-        taken = end != NOT_TAKEN
-        left, going = view.rows[~taken], view.rows[end == UNFINISHED]
-        rows = view.rows[taken]
-        self.end[rows] = end[taken]
-        return FrameVisit(rows, address[taken], exact[taken]), going, left
+    def _lanes(self, view: SampleView) -> Lanes:
+        return Lanes.of(view, self.finder, self.code.plain.rules())
 
-    def _whole_step(self, view: SampleView) -> tuple[FrameVisit, I64]:
+    def _quick_step(self, lanes: Lanes) -> tuple[U64, Lanes, Lanes]:
+        """Take a step with those samples whose rules are known and plain; returns those that go on, and those left."""
+        rule, held = self.code.places.held(*lanes.place)
+        visits, going, ended, left = lanes.step(self.code.plain.rules(), rule, held)
+        self.end[ended] = End.COMPLETE
+        return visits, going, lanes.some(left)
+
+    def _whole_step(self, view: SampleView) -> tuple[U64, I64]:
         """Take a step with any samples; returns the unfinished rows."""
         address, exact, look = _where(view)
         mapping, stays = self._code_mapping(view.rows, look)
@@ -212,7 +208,7 @@ class _BatchUnwinder(Struct):
         signal[called] = False
         going = self._step(replace(view, rows=rows), rule, mapping)
         view.frames.is_exact[rows[called]] = False
-        return FrameVisit(rows, address, exact | signal), going
+        return np.array([rows.view(np.uint64), address, (~(exact | signal)).astype(np.uint64)]), going
 
     def _code_mapping(self, rows: I64, address: U64) -> tuple[I32, Bools]:
         """(n,) mappings that may hold code, −1 for none, and whether they stay to the ends of the images."""
@@ -242,9 +238,11 @@ class _BatchUnwinder(Struct):
         return view.rows[flatnonzero(end == UNFINISHED)]
 
     def _by_rules(self, view: SampleView, rule: I32) -> U8:
-        known = np.ones(len(rule), np.bool_)
-        end = step_plainly(view, self.code.plain.rules(), rule, known, view.frames.is_exact[view.rows])
-        left = flatnonzero(end == NOT_TAKEN)
+        _, going, ended, left = self._lanes(view).step(self.code.plain.rules(), rule, rule != NO_RULE)
+        going.put_back()
+        self.end[view.rows] = UNFINISHED
+        self.end[ended] = End.COMPLETE
+        end = self.end[view.rows]
         if len(left):
             end[left] = step_by_rules(view.part(left), self.code.table, rule[left])
         return end
@@ -291,7 +289,7 @@ def _bits(mask: int) -> set[int]:
     return {bit for bit in range(64) if mask >> bit & 1}
 
 
-def _chains_of_visits(visits: list[FrameVisit], count: int) -> tuple[Ragged, Bools]:
+def _chains_of_visits(visits: list[U64], count: int) -> tuple[Ragged, Bools]:
     """Turn frames in order of depth into one chain per sample; returns the chains, and whether each entry is exact.
 
     ::
@@ -300,13 +298,7 @@ def _chains_of_visits(visits: list[FrameVisit], count: int) -> tuple[Ragged, Boo
         depth 1    a1    c1        rows 0   2
         chains     a0 a1 b0 c0 c1
     """
-    rows = np.concatenate([np.zeros(0, np.int64), *(visit.rows for visit in visits)])
-    offsets = offsets_of(bincount(rows, count))
-    address = np.zeros(len(rows), np.uint64)
-    exact = np.zeros(len(rows), np.bool_)
-    filled = offsets[:-1].copy()
-    for visit in visits:
-        address[filled[visit.rows]] = visit.address
-        exact[filled[visit.rows]] = visit.is_exact
-        filled[visit.rows] += 1
-    return Ragged(offsets, address), exact
+    rows, address, called = np.concatenate([np.zeros((VISIT, 0), np.uint64), *visits], axis=1)
+    order = argsort_small(rows.view(np.int64))
+    offsets = offsets_of(bincount(rows.view(np.int64), count))
+    return Ragged(offsets, take(address, order)), take(called, order) == 0

@@ -3,6 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perf2x.model.profile.frame_tree import FrameRows, FrameTree, folded, merge_stacks
+from perf2x.model.profile.stack_tree import depths
 
 TREES = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 5)), max_size=60)
 """(parent, frame) of each row; parents are brought in front of their children below."""
@@ -17,6 +18,17 @@ def _rows(drawn: list[tuple[int, int]]) -> FrameRows:
 
 def _path(rows: FrameRows, row: int) -> tuple[int, ...]:
     return () if row < 0 else (*_path(rows, int(rows.parent[row])), int(KEYS[rows.frame[row]]))
+
+
+@given(TREES, st.booleans(), st.sampled_from([np.int32, np.int64]))
+def test_depths_count_the_way_to_the_root(drawn: list[tuple[int, int]], by_level: bool, dtype: type) -> None:
+    """Sorted parents are those of a tree level by level."""
+    parent = _rows(drawn).parent.astype(dtype)
+    parent = np.sort(parent) if by_level else parent
+    counted: list[int] = []
+    for above in parent.tolist():
+        counted.append(counted[above] + 1 if above >= 0 else 0)
+    assert depths(parent).tolist() == counted
 
 
 @given(TREES)

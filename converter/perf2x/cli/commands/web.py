@@ -1,0 +1,33 @@
+"""``perf2x web``: the page that converts recordings in the browser, as a folder for any web server."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from perf2x.cli.messages import print_message
+from perf2x.cli.options.input_options import Quiet
+
+Folder = Annotated[str, typer.Argument(metavar="DIR", help="Folder to write; it may have an earlier version.")]
+Pyodide = Annotated[
+    str,
+    typer.Option(
+        metavar="FOLDER|URL",
+        help="Pyodide's full distribution: a folder, whose files are copied, or a mirror.",
+        show_default="its CDN",
+    ),
+]
+
+
+def web(folder: Folder, pyodide: Pyodide = "", quiet: Quiet = False) -> None:
+    """Write a web page that converts recordings in the browser; nothing is uploaded.
+
+    Put the folder on any web server with https. To try it here: python3 -m http.server -d DIR.
+    """
+    from perf2x.cli.web.write_folder import write_folder
+
+    size = write_folder(Path(folder), pyodide)
+    if not quiet:
+        print_message(
+            f"wrote the page to {folder} ({size / 1e6:.1f} MB); to try it: python3 -m http.server -d {folder}"
+        )

@@ -1,0 +1,57 @@
+"""Commands inside the page of ``perf2x web``, called by the worker (page/worker.js)."""
+
+import contextlib
+import io
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+
+from perf2x.base.errors import ObjectError
+from perf2x.binaries.elf.elf_file import open_object
+from perf2x.binaries.find.object_finder import has_code
+from perf2x.cli import progress
+from perf2x.cli.app import app, command
+from perf2x.cli.error_handling import report_errors
+from perf2x.emitters.flame.page_file import write_page
+from perf2x.pipeline.load_options import Progress
+from perf2x.plugins.registry import load_symbol_sources
+
+_USED = ("cli.config", "cli.render.stats_json", "cli.render.summary", "emitters.flame.html", "pipeline.conversion",
+         "pipeline.sample_pass", "pipeline.stitch_session", "storage.bundle.open_bundle", "symbolizer.make_finder",
+         "symbolizer.symbolize")  # fmt: skip
+"""What most conversions import when they come to it."""
+
+
+def prepare() -> None:
+    """Import what the first conversion needs, before it is asked for."""
+    for name in _USED:
+        import_module(f"perf2x.{name}")
+    command("convert")
+    load_symbol_sources()
+    write_page("", iter(()), io.BytesIO(), compress=False)
+
+
+def run(words: Sequence[str], told: Progress) -> tuple[int, str]:
+    """Run a command; return its exit code and what it said on standard error. ``told`` hears of progress."""
+    said = io.StringIO()
+    progress.listener = told
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(said):
+        try:
+            with report_errors():
+                app(list(words), prog_name="perf2x")
+        except SystemExit as end:
+            return int(end.code or 0), said.getvalue()
+    return 0, said.getvalue()
+
+
+def link_by_build_id(folder: str, cache: str) -> None:
+    """Link the ELF files of ``folder`` to where perf's build-id cache has them, so that their names do not matter."""
+    for path in sorted(Path(folder).iterdir()):
+        with contextlib.suppress(ObjectError):
+            file = open_object(path)
+            text = file.build_id.hex() or "none"
+            entry = Path(cache, ".build-id", text[:2], text[2:])
+            entry.mkdir(parents=True, exist_ok=True)
+            link = entry / ("elf" if has_code(file) else "debug")
+            link.unlink(missing_ok=True)
+            link.symlink_to(path)

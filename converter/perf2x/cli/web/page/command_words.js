@@ -1,0 +1,62 @@
+// Dropped files as perf2x's own command line: which kind each is, how it is called, which words are run.
+
+/** Formats of downloads: suffix, words of the choice, and whether a difference can be written in it. */
+export const FORMATS = {
+  html: { suffix: ".html", title: "this page (HTML)", compares: true },
+  pprof: { suffix: ".pb.gz", title: "pprof", compares: true },
+  chrome: { suffix: ".trace.json", title: "Chrome trace", compares: false },
+  collapsed: { suffix: ".folded", title: "collapsed stacks", compares: true },
+  firefox: { suffix: ".firefox.json", title: "Firefox Profiler", compares: false },
+  speedscope: { suffix: ".speedscope.json", title: "Speedscope", compares: false },
+  perfetto: { suffix: ".pftrace", title: "Perfetto", compares: false },
+};
+
+const OPTIONS = { event: "--event", threads: "--comm", offCpu: "--off-cpu", names: "--names" };
+
+/** By name and first bytes: "recording", or what names its samples: "object", "kallsyms", "map". */
+export function kindOf(name, head) {
+  const text = String.fromCharCode(...head);
+  if (text.startsWith("\x7fELF") || /\.ko(\.(gz|xz|zst))?$/.test(name)) return "object";
+  if (/^(perf-\d+\.map|jit-\d+\.dump)$/.test(name)) return "map";
+  if (name.startsWith("kallsyms") || /^[0-9a-f]{8,16} [a-zA-Z] /.test(text)) return "kallsyms";
+  return "recording";
+}
+
+/** Paths of files below the folder that the worker mounts: their own names, in a numbered folder where two are alike. */
+export function pathsOf(files) {
+  const taken = new Set();
+  return files.map(({ file, kind }, number) => {
+    const plain = kind === "recording" ? file.name : `symbols/${file.name}`;
+    const path = taken.has(plain) || plain === "symbols" ? `${number + 1}/${plain}` : plain;
+    taken.add(path);
+    return path;
+  });
+}
+
+/** Words of the command for files ({kind, path}), a choice of options, a format and the output's path. */
+export function wordsOf(files, options, format, output) {
+  const some = (kind) => files.filter((one) => one.kind === kind).map(({ path }) => path);
+  const recordings = some("recording");
+  const words = [compares(files, options) ? "diff" : "convert", ...recordings, "--to", format, "--output", output];
+  for (const [name, option] of Object.entries(OPTIONS)) if (options[name]) words.push(option, options[name]);
+  if (some("object").length) words.push("--symfs", "symbols,flat", "--buildid-dir", "/objects");
+  if (some("map").length) words.push("--perf-map-dir", "symbols");
+  if (some("kallsyms").length) words.push("--kallsyms", some("kallsyms").at(-1));
+  return words;
+}
+
+/** Whether the recordings are before and after, not parts of one profile. */
+export function compares(files, { together }) {
+  return together === "compare" && files.filter(({ kind }) => kind === "recording").length === 2;
+}
+
+/** Name of the output: that of the first recording with the format's suffix. */
+export function outputOf(files, options, format) {
+  const first = files.find(({ kind }) => kind === "recording");
+  return `${first.file.name}${compares(files, options) ? ".diff" : ""}${FORMATS[format].suffix}`;
+}
+
+/** Words as a shell takes them. */
+export function typed(words) {
+  return words.map((word) => (/^[\w./,:=+-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`)).join(" ");
+}

@@ -1,0 +1,301 @@
+// The page: files are dropped, the worker converts them, the result is shown below or saved.
+import { FORMATS, compares, kindOf, outputOf, pathsOf, typed, wordsOf } from "./command_words.js";
+
+const MOST = 1_500_000_000; // bytes of recordings: what is read of them must fit in 4 GiB beside what is made of it
+const NAMED = /([\d.]+) % of [\d,]+ frames have names/;
+/** @type {(id: string) => any} */
+const $ = (id) => document.getElementById(id);
+const OPTIONS = { event: "event", threads: "threads", offCpu: "off-cpu", names: "names", together: "together" };
+
+let worker = null;
+let dropped = []; // {file, kind}
+let job = null; // what the worker does, or is to do when it is ready
+let isReady = false;
+let shownUrl = "";
+let refusal = ""; // why there is no converter
+
+function say(text) {
+  $("status").textContent = text;
+}
+
+function complain(text, words = null) {
+  $("problem").textContent = text;
+  $("problem").hidden = !text;
+  $("instead").hidden = !words;
+  $("instead-words").textContent = words ? typed(words) : "";
+}
+
+/** A worker of a blob has this page's policy on what it may ask the network for, which one of an address has not. */
+function startWorker() {
+  const script = `import ${JSON.stringify(new URL("worker.js", location.href).href)};`;
+  const url = URL.createObjectURL(new Blob([script], { type: "text/javascript" }));
+  worker = new Worker(url, { type: "module", name: "perf2x" });
+  worker.onmessage = ({ data }) => hear(data);
+  worker.onerror = () => hear({ failed: "The converter could not be loaded: the browser refused a script of this page" });
+}
+
+function hear(told) {
+  if (told.ready) {
+    isReady = true;
+    say("Ready.");
+    if (job) run();
+  } else if (told.stage) {
+    showProgress(told);
+  } else if (isReady) {
+    finish(told);
+  } else {
+    stop();
+    job = null;
+    say("");
+    complain(told.failed);
+    showState();
+  }
+}
+
+function showProgress({ stage, done, total }) {
+  say(`${stage[0].toUpperCase()}${stage.slice(1)} …`);
+  if (total) [$("progress").max, $("progress").value] = [total, done];
+  else $("progress").removeAttribute("value");
+}
+
+/** @returns {any} */
+function chosen() {
+  return Object.fromEntries(Object.entries(OPTIONS).map(([name, id]) => [name, $(id).value.trim()]));
+}
+
+/** Begins to convert what was dropped, to show it, or to save it; the worker may still be loading. */
+function convert(format, isSaved = false) {
+  const recordings = dropped.filter(({ kind }) => kind === "recording");
+  if (!recordings.length) return;
+  complain("");
+  const paths = pathsOf(dropped);
+  const files = dropped.map((one, row) => ({ ...one, path: paths[row] }));
+  const options = chosen();
+  const output = outputOf(files, options, format);
+  job = { isSaved, files, output, words: wordsOf(files, options, format, `/output/${output}`), began: 0 };
+  const size = recordings.reduce((all, { file }) => all + file.size, 0);
+  if (size > MOST) {
+    refuse(`${(size / 1e9).toFixed(1)} GB of recordings are more than a page can hold (${MOST / 1e9} GB).`);
+  } else if (refusal) {
+    refuse(refusal);
+  } else if (isReady) {
+    run();
+  } else {
+    say("Loading the converter …");
+    if (!worker) startWorker();
+  }
+  showState();
+}
+
+function run() {
+  job.began = performance.now();
+  say("Reading …");
+  $("progress").removeAttribute("value");
+  const { files, words, output } = job;
+  worker.postMessage({ files, words, output });
+  showState();
+}
+
+/** The command to run where there is more memory. */
+function instead() {
+  const output = job.words.indexOf("--output");
+  return ["perf2x", ...job.words.toSpliced(output, 2, "--output", job.output)];
+}
+
+function refuse(text) {
+  const words = instead();
+  job = null;
+  say("Nothing was converted.");
+  complain(text, words);
+  showState();
+}
+
+function finish({ code = 1, said = "", content, facts, failed }) {
+  const lines = said.replaceAll("/output/", "").split("\n").filter(Boolean);
+  showLines(code === 0 ? lines : lines.slice(0, -1));
+  const text = failed || lines.at(-1)?.replace(/^perf2x: /, "") || "";
+  if (code !== 0 || failed) {
+    if (failed) restart();
+    refuse(text);
+    return;
+  }
+  const { output, isSaved, began } = job;
+  job = null;
+  const blob = new Blob([content], { type: isSaved ? "application/octet-stream" : "text/html" });
+  if (isSaved) save(blob, output);
+  else show(blob);
+  if (facts) $("events").replaceChildren(...facts.events.map(({ name }) => new Option(name)));
+  say(`${isSaved ? `${output} is written` : "Shown"}, after ${((performance.now() - began) / 1000).toFixed(1)} s.`);
+  showNameless(said);
+  showState();
+}
+
+function show(blob) {
+  URL.revokeObjectURL(shownUrl);
+  shownUrl = URL.createObjectURL(blob);
+  $("result").src = shownUrl;
+  $("result").hidden = false;
+  document.body.classList.add("shown");
+}
+
+function save(blob, name) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(blob);
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+}
+
+function showLines(lines) {
+  $("lines").replaceChildren(...lines.map((line) => Object.assign(document.createElement("li"), { textContent: line })));
+  $("said").hidden = !lines.length;
+}
+
+function showNameless(said) {
+  const [, share] = NAMED.exec(said) ?? [0, 100];
+  const { file } = dropped.find(({ kind }) => kind === "recording");
+  $("nameless").hidden = Number(share) >= 95;
+  $("bundle").textContent = typed(["perf2x", "bundle", file.name]);
+}
+
+function cancel() {
+  job = null;
+  restart();
+  say("Cancelled. The converter is loading again …");
+  showState();
+}
+
+function stop() {
+  worker?.terminate();
+  worker = null;
+  isReady = false;
+}
+
+function restart() {
+  stop();
+  startWorker();
+}
+
+/** Shows what can be done now. */
+function showState() {
+  const recordings = dropped.filter(({ kind }) => kind === "recording");
+  const isDifference = compares(dropped, chosen());
+  $("chosen").hidden = !dropped.length;
+  $("options").hidden = !recordings.length;
+  $("together-label").hidden = recordings.length !== 2;
+  for (const id of ["show", "save"]) $(id).disabled = Boolean(job);
+  $("cancel").hidden = !job;
+  $("progress").hidden = !job;
+  for (const option of $("format").options) option.disabled = isDifference && !FORMATS[option.value].compares;
+  if ($("format").selectedOptions[0]?.disabled) $("format").value = "html";
+}
+
+function showFiles() {
+  const isDifference = compares(dropped, chosen());
+  const recordings = dropped.filter(({ kind }) => kind === "recording");
+  const called = (one) => (isDifference && one.kind === "recording" ? ["before", "after"][recordings.indexOf(one)] : one.kind);
+  $("list").replaceChildren(...dropped.map((one, row) => {
+    const item = document.createElement("li");
+    const kind = Object.assign(document.createElement("small"), { textContent: ` ${called(one)}` });
+    const remove = Object.assign(document.createElement("button"), { type: "button", textContent: "Remove", onclick: () => removeFile(row) });
+    remove.setAttribute("aria-label", `Remove ${one.file.name}`);
+    item.append(one.file.name, kind, remove);
+    return item;
+  }));
+  showState();
+}
+
+function removeFile(row) {
+  dropped = dropped.toSpliced(row, 1);
+  showFiles();
+  $("files").focus();
+}
+
+function clear() {
+  if (job) cancel();
+  dropped = [];
+  URL.revokeObjectURL(shownUrl);
+  for (const id of ["result", "said", "nameless"]) $(id).hidden = true;
+  document.body.classList.remove("shown");
+  complain("");
+  say(isReady ? "Ready." : "Loading the converter …");
+  showFiles();
+}
+
+async function take(list) {
+  const files = [...list];
+  if (!files.length || job?.began) return;
+  const heads = await Promise.all(files.map(async (file) => new Uint8Array(await file.slice(0, 40).arrayBuffer())));
+  dropped = [...dropped, ...files.map((file, row) => ({ file, kind: kindOf(file.name, heads[row]) }))];
+  showFiles();
+  if (!dropped.some(({ kind }) => kind === "recording")) say("Now drop the recording that these files name.");
+  convert("html");
+}
+
+function listen() {
+  for (const [name, { title }] of Object.entries(FORMATS)) $("format").add(new Option(title, name));
+  $("files").onchange = async () => {
+    await take($("files").files);
+    $("files").value = "";
+  };
+  addEventListener("dragover", (event) => {
+    event.preventDefault();
+    document.body.classList.add("over");
+  });
+  addEventListener("dragleave", (event) => event.relatedTarget || document.body.classList.remove("over"));
+  addEventListener("drop", (event) => {
+    event.preventDefault();
+    document.body.classList.remove("over");
+    take(event.dataTransfer.files).catch((error) => complain(`A file cannot be read: ${error.message}`));
+  });
+  $("options").onsubmit = (event) => {
+    event.preventDefault();
+    convert("html");
+  };
+  $("save").onclick = () => convert($("format").value, true);
+  $("together").onchange = () => {
+    showFiles();
+    convert("html");
+  };
+  $("cancel").onclick = cancel;
+  $("clear").onclick = clear;
+}
+
+/** Waits until the service worker has every file. Throws when one does not come, or is not what it should be. */
+async function keepFiles(workers) {
+  let lacking = "";
+  workers.addEventListener("message", ({ data }) => {
+    if (data.of) say(`Loading the converter: ${data.kept} of ${data.of} files …`);
+    else lacking = `${data.lacking}: ${data.why}`;
+  });
+  workers.startMessages();
+  const registration = await workers.register("service_worker.js").catch(() => null);
+  if (!registration) return; // the files come from the server each time
+  const first = registration.active ? null : registration.installing ?? registration.waiting;
+  if (first) {
+    await new Promise((done, fail) => {
+      first.onstatechange = () => {
+        if (first.state === "activated") done(true);
+        if (first.state === "redundant") setTimeout(() => fail(new Error(lacking)), 200); // its message may be under way
+      };
+    });
+  }
+  if (workers.controller) return;
+  /** @type {Promise<Event>} */
+  const claimed = new Promise((done) => {
+    workers.addEventListener("controllerchange", done, { once: true });
+  });
+  registration.active.postMessage("claim");
+  await claimed;
+}
+
+listen();
+showFiles();
+try {
+  if (navigator.serviceWorker) await keepFiles(navigator.serviceWorker);
+  startWorker();
+} catch (/** @type {any} */ error) {
+  refusal = `The converter could not be loaded: ${error.message}`;
+  say("");
+  complain(refusal);
+}

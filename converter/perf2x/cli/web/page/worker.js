@@ -1,0 +1,56 @@
+// perf2x in a worker: Python by Pyodide, the dropped files where they lie, one command after another.
+const HERE = new URL("./", import.meta.url).href;
+const NATIVE = ["numpy", "msgspec", "protobuf"];
+const DROPPED = "/dropped";
+const OUTPUT = "/output";
+const STATS = `${OUTPUT}/stats.json`;
+
+const quiet = () => {};
+const told = (stage, done, total) => postMessage({ stage, done, total });
+const ready = start();
+ready.catch((error) => postMessage({ failed: `The converter could not be loaded: ${reason(error)}` }));
+
+/** The last line of what Python prints of an error, or an error's text. */
+function reason(error) {
+  return String(error.message).trim().split("\n").at(-1);
+}
+
+async function start() {
+  const sources = fetch(`${HERE}perf2x.sources`).then((answer) => answer.arrayBuffer());
+  const { loadPyodide } = await import(`${HERE}pyodide/pyodide.mjs`);
+  const env = { HOME: "/home", PERF2X_SYSROOT: "/none" };
+  const python = await loadPyodide({ indexURL: `${HERE}pyodide/`, env, stdout: quiet, stderr: quiet });
+  await python.loadPackage(NATIVE, { messageCallback: quiet, errorCallback: quiet });
+  python.unpackArchive(await sources, "gztar", { extractDir: "/sources" });
+  python.runPython("import sys; sys.path.insert(0, '/sources')");
+  for (const folder of [DROPPED, OUTPUT]) python.FS.mkdirTree(folder);
+  const { run, prepare, link_by_build_id: link } = python.pyimport("perf2x.cli.web.in_browser");
+  postMessage({ ready: true });
+  setTimeout(prepare);
+  return { python, run, link };
+}
+
+/** Runs a command on files ({file, kind, path}); one message with what became of it. */
+async function convert({ files, words, output }) {
+  const { python, run, link } = await ready;
+  const { FS } = python;
+  FS.mount(FS.filesystems.WORKERFS, { blobs: files.map(({ file, path }) => ({ name: path, data: file })) }, DROPPED);
+  try {
+    FS.chdir(DROPPED);
+    if (files.some(({ kind }) => kind === "object")) link(`${DROPPED}/symbols`, "/objects");
+    const isOne = words[0] === "convert";
+    const [code, said] = run([...words, ...(isOne ? ["--stats", STATS] : ["--format", "json"])], told).toJs();
+    const path = `${OUTPUT}/${output}`;
+    const content = code === 0 ? FS.readFile(path) : null;
+    const facts = code === 0 && isOne ? JSON.parse(FS.readFile(STATS, { encoding: "utf8" })) : null;
+    postMessage({ code, said, content, facts }, { transfer: content ? [content.buffer] : [] });
+  } finally {
+    FS.chdir("/");
+    for (const name of FS.readdir(OUTPUT)) if (!name.startsWith(".")) FS.unlink(`${OUTPUT}/${name}`);
+    FS.unmount(DROPPED);
+  }
+}
+
+addEventListener("message", ({ data }) => {
+  convert(data).catch((error) => postMessage({ failed: `perf2x failed: ${reason(error)}` }));
+});

@@ -1,0 +1,166 @@
+"""The folder of the page: its own files, perf2x as sources, and Pyodide, beside them or at another address.
+
+Equal inputs give equal bytes. Every file has a digest, which the browser checks before it keeps the file.
+"""
+
+import base64
+import gzip
+import hashlib
+import io
+import json
+import re
+import tarfile
+from collections.abc import Iterator
+from importlib.metadata import distribution
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+import perf2x
+from perf2x.base.errors import OutputError, SettingError
+from perf2x.base.files.atomic import open_output
+from perf2x.emitters.flame.page_file import write_page
+
+SOURCES = "perf2x.sources"
+"""A gzipped tarball, without the suffix that makes some servers send it unpacked."""
+NATIVE = ("msgspec", "numpy", "protobuf")
+"""Packages that Pyodide has compiled; page/worker.js loads them."""
+_PURE = ("annotated-doc", "demangle", "perf2x", "shellingham", "typer", "typing-extensions")
+"""Packages that conversions import besides."""
+_OWN = ("command_words.js", "drop.js", "web.css", "worker.js")
+_KINDS = (".py", ".js", ".css", ".html", ".json")
+
+
+class Part(Struct, frozen=True):
+    """One file of the page: where browsers find it, its digest, and the content if it lies in the folder."""
+
+    url: str
+    integrity: str
+    content: bytes | None = None
+
+
+def write_folder(folder: Path, pyodide: str) -> int:
+    """Write the folder and return its size in bytes.
+
+    ``pyodide`` is a folder or URL with Pyodide's files; "": the pinned version at its CDN. SettingError when files are
+    missing there, OutputError when ``folder`` has other files or cannot be written.
+    """
+    try:
+        if folder.is_dir() and any(folder.iterdir()) and not (folder / SOURCES).exists():
+            raise OutputError(f"{folder} has other files; name a new folder")
+        parts = dict(_pyodide(pyodide))
+        (folder / "pyodide").mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(f"cannot write {folder}: {error.strerror}") from None
+    own = {name: _page_file(name) for name in _OWN}
+    own |= {"index.html": _with_digests(_page_file("index.html")), SOURCES: _sources()}
+    parts |= {name: _part(name, content) for name, content in own.items()}
+    contents = {name: part.content for name, part in parts.items() if part.content is not None}
+    contents["service_worker.js"] = _kept(parts) + _page_file("service_worker.js")
+    for name, content in contents.items():
+        with open_output(str(folder / name), inputs=()) as out:
+            out.write(content)
+    return sum(map(len, contents.values()))
+
+
+def _page_file(name: str) -> bytes:
+    return (files("perf2x.cli.web") / "page" / name).read_bytes()
+
+
+def _part(name: str, content: bytes) -> Part:
+    return Part(name, _integrity(hashlib.sha256(content).digest()), content)
+
+
+def _integrity(digest: bytes) -> str:
+    """A digest as browsers take it."""
+    return f"sha256-{base64.b64encode(digest).decode()}"
+
+
+def _kept(parts: dict[str, Part]) -> bytes:
+    """The list of files for the service worker, named by their digests."""
+    listed = {name: {"url": part.url, "integrity": part.integrity} for name, part in sorted(parts.items())}
+    name = hashlib.sha256(json.dumps(listed).encode()).hexdigest()[:16]
+    return f"const KEPT = {json.dumps({'name': f'perf2x-{name}', 'files': listed})};\n".encode()
+
+
+def _with_digests(page: bytes) -> bytes:
+    """The page with a policy that lets the flame graph inside it run its own script and style, and no others."""
+    out = io.BytesIO()
+    write_page("", iter([b"{}"]), out, compress=False)
+    for name in (b"style", b"script"):
+        (text,) = re.findall(rb"<%s>(.*?)</%s>" % (name, name), out.getvalue(), re.DOTALL)
+        digest = f"'{_integrity(hashlib.sha256(text).digest())}'"
+        page = page.replace(b"{{%s}}" % name.upper(), digest.encode())
+    return page
+
+
+def _sources() -> bytes:
+    """Return perf2x and pure packages that it needs as a gzipped tarball."""
+    out = io.BytesIO()
+    with (
+        gzip.GzipFile(filename="", mode="wb", fileobj=out, mtime=0) as packed,
+        tarfile.open(mode="w", fileobj=packed, format=tarfile.USTAR_FORMAT) as tar,
+    ):
+        for name, content in sorted(_source_files()):
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            tar.addfile(member, io.BytesIO(content))
+    return out.getvalue()
+
+
+def _source_files() -> Iterator[tuple[str, bytes]]:
+    root = Path(perf2x.__file__).parent
+    for path in root.rglob("*.*"):
+        if path.suffix in _KINDS:
+            yield f"perf2x/{path.relative_to(root).as_posix()}", path.read_bytes()
+    for name in _PURE:
+        package = distribution(name)
+        for about in ("METADATA", "entry_points.txt"):
+            yield f"{name}-{package.version}.dist-info/{about}", (package.read_text(about) or "").encode()
+        for file in package.files or ():
+            if "licenses" in file.parts or (file.suffix == ".py" and name != "perf2x" and ".." not in file.parts):
+                yield file.as_posix(), file.read_binary()
+
+
+def _pyodide(source: str) -> Iterator[tuple[str, Part]]:
+    """Yield Pyodide's files and packages by their path in the page."""
+    pinned = json.loads(_page_file("pyodide.json"))
+    is_elsewhere = not source or source.startswith(("https://", "http://"))
+    lock = pinned["lock"] if is_elsewhere else _lock_of(Path(source))
+    packages = [package["file_name"] for package in lock["packages"].values()]
+    if is_elsewhere:
+        base = f"{source.rstrip('/')}/" if source else ""
+        for name, integrity in pinned["core"].items():
+            yield f"pyodide/{name}", Part((base or pinned["core_url"]) + name, integrity)
+        for package in lock["packages"].values():
+            name, integrity = package["file_name"], _integrity(bytes.fromhex(package["sha256"]))
+            yield f"pyodide/{name}", Part((base or pinned["packages_url"]) + name, integrity)
+    else:
+        for name in ("pyodide.mjs", "python_stdlib.zip", *_assembly(Path(source)), *packages):
+            yield f"pyodide/{name}", _part(f"pyodide/{name}", _content(Path(source, name)))
+    name = "pyodide/pyodide-lock.json"
+    yield name, _part(name, json.dumps(lock).encode())
+
+
+def _lock_of(folder: Path) -> dict[str, Any]:
+    """The folder's list of packages, reduced to those that are needed."""
+    lock = json.loads(_content(folder / "pyodide-lock.json"))
+    lacking = [name for name in NATIVE if name not in lock["packages"]]
+    if lacking:
+        raise SettingError(
+            "", "pyodide", f" {folder}: it has no package {', '.join(lacking)}; the full distribution has"
+        )
+    return {"info": lock["info"], "packages": {name: lock["packages"][name] for name in NATIVE}}
+
+
+def _assembly(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.glob("pyodide.asm.*"))
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise SettingError("", "pyodide", f" {path.parent}: {path.name}: {error.strerror}") from None

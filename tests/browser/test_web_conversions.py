@@ -1,0 +1,79 @@
+"""The page of ``perf2x web`` with the Pyodide that PERF2X_PYODIDE names: its downloads are the command's own bytes."""
+
+from pathlib import Path
+
+import pytest
+
+from perf2x.cli.web.write_folder import write_folder
+from tests.browser.dropped import Step, dropped
+from tests.browser.pyodide_folder import pyodide_folder
+from tests.support.command import perf2x
+from tests.support.recordings import CORPUS
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+FORMATS = {"html": ".html", "pprof": ".pb.gz", "chrome": ".trace.json", "collapsed": ".folded"}
+ZSTD = {"family", "pipe_zstd", "zstd"}  # CPython unpacks it from 3.14 on
+RECORDINGS = [path for path in sorted(CORPUS.glob("*/perf.data*")) if path.parent.name not in ZSTD][:20]
+CALLS = CORPUS / "calls" / "perf.data"
+PROGRAM = CORPUS / "common" / "symfs" / "demo" / "calls"
+SHOWN = "^Shown"
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("web")
+    write_folder(folder / "site", str(pyodide_folder(folder / "pyodide")))
+    return folder / "site"
+
+
+def native(recording: Path, out: Path, form: str, *words: object) -> bytes:
+    """What the command writes, called as on the page."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(recording.parent)
+        ran = perf2x("convert", recording.name, "--to", form, "--output", out, "--names", "short", *words)
+    assert ran.code == 0, ran.err
+    return out.read_bytes()
+
+
+def saved(files: list[Path], name: str) -> list[Step]:
+    """Steps that save these files in all formats."""
+    steps: list[Step] = [("files", files), ("until", SHOWN)]
+    steps += [("save", form, f"{name}{suffix}") for form, suffix in FORMATS.items()]
+    return [*steps, ("click", "#clear")]
+
+
+def test_downloads_are_the_bytes_of_the_command(site: Path, tmp_path: Path) -> None:
+    assert len(RECORDINGS) == 20
+    steps: list[Step] = [("open",), ("until", "Ready"), ("asked",)]
+    for number, recording in enumerate(RECORDINGS):
+        steps += saved([recording], str(number))
+    told, errors = dropped(site, tmp_path, [*steps, ("asked",)])
+    assert errors == []
+    assert not [url for url in told[2] if url.startswith("http")] and told[-1] == [], "a request to another origin"
+    for number, recording in enumerate(RECORDINGS):
+        for form, suffix in FORMATS.items():
+            expected = native(recording, tmp_path / f"native{suffix}", form)
+            assert (tmp_path / f"{number}{suffix}").read_bytes() == expected, (recording, form)
+
+
+def test_names_come_from_files_beside_the_recording(site: Path, tmp_path: Path) -> None:
+    program = tmp_path / "another name"
+    program.write_bytes(PROGRAM.read_bytes())
+    steps: list[Step] = [("open",), ("until", "Ready"), *saved([CALLS, program], "named")]
+    _, errors = dropped(site, tmp_path, steps)
+    assert errors == []
+    for form, suffix in FORMATS.items():
+        expected = native(CALLS, tmp_path / f"native{suffix}", form, "--symfs", f"{PROGRAM.parent},flat")
+        assert (tmp_path / f"named{suffix}").read_bytes() == expected, form
+    assert b"descend" in (tmp_path / "named.folded").read_bytes()
+
+
+def test_the_next_visit_needs_no_network(site: Path, tmp_path: Path) -> None:
+    told, errors = dropped(
+        site, tmp_path,
+        [("open",), ("until", "Ready"), ("offline", True), ("asked",), ("open",), ("until", "Ready"),
+         ("files", [CALLS]), ("until", SHOWN), ("inside", "#title"), ("state",)],
+    )  # fmt: skip
+    assert errors == [] and told[8]
+    assert told[9]["lines"][0].startswith("335 samples of 1 event")

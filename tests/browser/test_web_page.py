@@ -1,0 +1,146 @@
+"""The page of ``perf2x web`` with a stand-in for its worker: what it shows, asks the network for, and keeps."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from perf2x.cli.web import write_folder
+from tests.browser.dropped import dropped
+from tests.support.command import perf2x
+
+pytestmark = pytest.mark.browser
+
+WORKER = """
+postMessage({ ready: true });
+const foreign = await fetch("https://example.com/").then(() => "came", () => "refused");
+addEventListener("message", async ({ data: { files, words, output } }) => {
+  const texts = await Promise.all(files.map(({ file }) => file.text()));
+  postMessage({ stage: "reading", done: 1, total: 2 });
+  if (texts[0] === "slow") return;
+  const bad = "a remark\\nperf2x: bad.data: it is bad\\n";
+  if (texts[0] === "bad") return postMessage({ code: 1, said: bad, content: null });
+  if (texts[0] === "broken") return postMessage({ failed: "perf2x failed: KeyError" });
+  const content = new TextEncoder().encode(`<!doctype html><title>made</title><p>${words.join(" ")} ${foreign}`);
+  const said = `40 % of 10 frames have names; without: app 6\\nwrote html to /output/${output}\\n`;
+  postMessage({ code: 0, said, content, facts: { events: [{ name: "cycles" }] } });
+});
+"""
+SHOWN = "^Shown"
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder, with files of Pyodide that nobody opens."""
+    folder = tmp_path_factory.mktemp("web")
+    pyodide = folder / "pyodide"
+    pyodide.mkdir()
+    for name in ("pyodide.mjs", "pyodide.asm.mjs", "python_stdlib.zip", "some.whl"):
+        (pyodide / name).write_text(name)
+    some = ", ".join(f'"{name}": {{"file_name": "some.whl"}}' for name in write_folder.NATIVE)
+    (pyodide / "pyodide-lock.json").write_text(f'{{"info": {{}}, "packages": {{{some}}}}}')
+    real = write_folder._page_file
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(write_folder, "_sources", lambda: b"sources")
+        patch.setattr(write_folder, "_page_file", lambda name: WORKER.encode() if name == "worker.js" else real(name))
+        assert perf2x("web", folder / "site", "--pyodide", pyodide).code == 0
+    return folder / "site"
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("files")
+    texts = {"one.data": "PERFILE2 one", "two.data": "PERFILE2 two", "slow.data": "slow", "bad.data": "bad"}
+    for name, text in {**texts, "broken.data": "broken", "perf-7.map": "1 2 f"}.items():
+        (folder / name).write_text(text)
+    (folder / "app").write_bytes(b"\x7fELF")
+    return {path.name: path for path in folder.iterdir()}
+
+
+def opened(site: Path, folder: Path, *steps: tuple[object, ...]) -> list[Any]:
+    """What the steps told after the page was ready; nothing is wrong in the console but what the policy refused."""
+    told, errors = dropped(site, folder, [("open",), ("until", "Ready"), *steps])
+    assert [error for error in errors if "https://example.com/" not in error] == []
+    return told[2:]
+
+
+def test_a_recording_is_shown_and_saved(site: Path, files: dict[str, Path], tmp_path: Path) -> None:
+    told = opened(
+        site, tmp_path, ("drop", [files["one.data"]]), ("until", SHOWN), ("inside", "p"), ("state",),
+        ("complaints",), ("save", "pprof", "saved"), ("shot", "page.png"),
+    )  # fmt: skip
+    assert told[2] == "convert one.data --to html --output /output/one.data.html --names short refused"
+    assert (told[3]["files"], told[3]["bundle"]) == (["one.data recording"], "perf2x bundle one.data")
+    assert told[3]["lines"][-1] == "wrote html to one.data.html" and not told[3]["cancel"]
+    assert told[4] == []
+    assert told[5] == "one.data.pb.gz"
+    assert "--to pprof --output /output/one.data.pb.gz" in (tmp_path / "saved").read_text()
+
+
+def test_nothing_else_is_asked_for(site: Path, files: dict[str, Path], tmp_path: Path) -> None:
+    own = {path.relative_to(site).as_posix() for path in site.rglob("*") if path.is_file()} | {""}
+    told = opened(site, tmp_path, ("files", [files["one.data"]]), ("until", SHOWN), ("asked",))
+    assert set(told[2]) <= own | {"https://example.com/"}, "the worker's own attempt, which the policy refuses"
+    assert opened(site, tmp_path, ("evaluate", "fetch('https://example.com/').then(() => 1, () => 0)"))[0] == 0
+
+
+def test_the_next_visit_needs_no_server(site: Path, files: dict[str, Path], tmp_path: Path) -> None:
+    told = opened(
+        site, tmp_path, ("asked",), ("offline", True), ("open",), ("until", "Ready"), ("drop", [files["one.data"]]),
+        ("until", SHOWN), ("inside", "p"),
+    )  # fmt: skip
+    assert "convert one.data" in told[6]
+
+
+def test_a_damaged_file_is_not_kept(site: Path, tmp_path: Path) -> None:
+    own = tmp_path / "site"
+    own.mkdir()
+    for path in site.rglob("*"):
+        target = own / path.relative_to(site)
+        target.mkdir() if path.is_dir() else target.write_bytes(path.read_bytes())
+    (own / "pyodide/python_stdlib.zip").write_text("another")
+    told, _ = dropped(own, tmp_path, [("open",), ("until", "nothing"), ("state",)])
+    assert "could not be loaded" in told[2]["problem"] and "python_stdlib.zip" in told[2]["problem"]
+
+
+def test_two_recordings_are_compared(site: Path, files: dict[str, Path], tmp_path: Path) -> None:
+    told = opened(
+        site, tmp_path, ("files", [files["one.data"]]), ("until", SHOWN), ("files", [files["two.data"]]),
+        ("until", "Reading|Shown"), ("until", SHOWN), ("inside", "p"), ("state",), ("choose", "#together", "add"),
+        ("until", SHOWN), ("inside", "p"),
+    )  # fmt: skip
+    assert told[5].startswith("diff one.data two.data --to html --output /output/one.data.diff.html")
+    assert told[6]["files"] == ["one.data before", "two.data after"]
+    assert told[9].startswith("convert one.data two.data --to html")
+
+
+def test_options_and_files_with_names(site: Path, files: dict[str, Path], tmp_path: Path) -> None:
+    several = [files[name] for name in ("one.data", "app", "perf-7.map")]
+    told = opened(
+        site, tmp_path, ("files", several), ("until", SHOWN), ("fill", "#event", "cycles"), ("fill", "#threads", "a*"),
+        ("choose", "#off-cpu", "apart"), ("choose", "#names", "full"), ("press", "Enter"), ("click", "#show"),
+        ("until", SHOWN), ("inside", "p"),
+    )  # fmt: skip
+    words = "--event cycles --comm a* --off-cpu apart --names full --symfs symbols,flat --buildid-dir /objects"
+    assert words + " --perf-map-dir symbols" in told[9]
+
+
+def test_errors_are_sentences(site: Path, files: dict[str, Path], tmp_path: Path) -> None:
+    told = opened(
+        site, tmp_path, ("files", [files["bad.data"]]), ("until", "Nothing"), ("state",), ("click", "#clear"),
+        ("files", [files["broken.data"]]), ("until", "Nothing"), ("state",), ("click", "#clear"),
+        ("until", "Ready"), ("files", [files["one.data"]]), ("until", SHOWN), ("state",),
+    )  # fmt: skip
+    assert (told[2]["problem"], told[2]["lines"]) == ("bad.data: it is bad", ["a remark"])
+    assert told[2]["instead"] == "perf2x convert bad.data --to html --output bad.data.html --names short"
+    assert told[6]["problem"] == "perf2x failed: KeyError"
+    assert told[11]["problem"] == ""  # the worker was started again
+
+
+def test_work_is_cancelled_and_files_removed_by_keyboard(site: Path, files: dict[str, Path], tmp_path: Path) -> None:
+    told = opened(
+        site, tmp_path, ("files", [files["slow.data"]]), ("until", "Reading"), ("state",), ("focus", "#cancel"),
+        ("press", "Enter"), ("until", "Ready"), ("state",), ("focus", "#list button"), ("press", "Enter"), ("state",),
+    )  # fmt: skip
+    assert told[2]["cancel"] and not told[6]["cancel"]
+    assert (told[9]["files"], told[9]["focus"]) == ([], "files")
