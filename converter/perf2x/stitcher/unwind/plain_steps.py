@@ -78,7 +78,7 @@ def plain_rules(columns: RuleColumns, architecture: Architecture, needed: int) -
     is_plain = (row >= 0) & (columns.return_register == counter) & saved[0] & ~columns.is_signal_frame
     is_plain &= (saved | (kind == RuleKind.SAME)).all(axis=0)
     is_plain &= (columns.kind[pointer] == RuleKind.SAME) & (architecture.word == WORD)
-    fields = np.full((_PLACES + len(registers), len(row) + 1), _NOWHERE)
+    fields = np.full((_PLACES + len(registers), len(row) + 1), _NOWHERE, np.uint64)
     fields[_OF_CFA], fields[_VALUE] = _STACK, 0
     which = flatnonzero(is_plain)
     bits = np.uint64(1) << np.array([registers], np.uint64).T
@@ -108,7 +108,7 @@ class Lanes(Struct, frozen=True):
             rows, kept[0], ~frames.is_exact[rows], frames.known[rows], finder.image[rows], finder.moment[rows],
             memory.base[rows], room, memory.start[rows], stack, *kept,
         )  # fmt: skip
-        return cls(view, rules.registers, np.array([column.astype(np.uint64) for column in columns]))
+        return cls(view, rules.registers, np.array([column.astype(np.uint64) for column in columns], np.uint64))
 
     def __len__(self) -> int:
         return len(self.rows)

@@ -208,7 +208,7 @@ class _BatchUnwinder(Struct):
         signal[called] = False
         going = self._step(replace(view, rows=rows), rule, mapping)
         view.frames.is_exact[rows[called]] = False
-        return np.array([rows.view(np.uint64), address, (~(exact | signal)).astype(np.uint64)]), going
+        return np.array([rows.view(np.uint64), address, (~(exact | signal)).astype(np.uint64)], np.uint64), going
 
     def _code_mapping(self, rows: I64, address: U64) -> tuple[I32, Bools]:
         """(n,) mappings that may hold code, −1 for none, and whether they stay to the ends of the images."""
