@@ -23,32 +23,34 @@ COMMANDS = "report", "info", "dump"
 
 
 def _digests(recording: str, folder: Path) -> Iterator[str]:
-    """Lines of a digest, the exit code and the names of what was done; errors name the recording, not ``folder``."""
+    """Lines: digests of the file and of what was said, the exit code, and what was done."""
     for name in sorted(available(EMITTERS)):
         target = folder / "out"
         ran = perf2x("convert", recording, "--to", name, "-o", target, "--jobs", 1)
         content = target.read_bytes() if target.is_file() else b""
         target.unlink(missing_ok=True)
-        yield f"{_digest(ran, folder, content)} {recording} {name}"
+        yield f"{_digest(ran, content)} {recording} {name}"
     for name in COMMANDS:
-        yield f"{_digest(perf2x(name, recording), folder)} {recording} {name}"
+        yield f"{_digest(perf2x(name, recording))} {recording} {name}"
 
 
-def _digest(ran: Ran, folder: Path, content: bytes = b"") -> str:
-    said = (ran.out + ran.err).replace(str(folder), "")
-    return f"{sha256(content + said.encode()).hexdigest()[:16]} {ran.code}"
+def _digest(ran: Ran, content: bytes = b"") -> str:
+    said = ran.out + ran.err
+    return f"{sha256(content).hexdigest()[:16]} {sha256(said.encode()).hexdigest()[:16]} {ran.code}"
 
 
 def main() -> None:
     """Print the digests of the recordings that are named, as paths from the repository's root."""
     found = sorted(path for folder in ("examples", "tests/corpus") for path in (ROOT / folder).rglob("perf.data*"))
     recordings = sys.argv[1:] or [str(path.relative_to(ROOT)) for path in found]
-    with tempfile.TemporaryDirectory() as made, pytest.MonkeyPatch.context() as patch:
+    made = Path(tempfile.gettempdir()) / "perf2x-digests"  # a name that wraps alike everywhere
+    made.mkdir(exist_ok=True)
+    with pytest.MonkeyPatch.context() as patch:
         patch.chdir(ROOT)
         patch.setitem(sys.modules, "symbolic", None)
-        isolated(patch, Path(made), ROOT)
+        isolated(patch, made, made)
         for recording in recordings:
-            for line in _digests(recording, Path(made)):
+            for line in _digests(recording, made):
                 print(line, flush=True)
 
 
