@@ -14,8 +14,8 @@ from perf2x.model.printable_text import plain
 def fleet_repair(dataset: Folder, *, quiet: Quiet = False) -> None:
     """Leave out of a dataset what is damaged, and say what is lost.
 
-    That is what fleet check finds, and recordings whose rows are not all there. The sources of these are printed, one a line: add them again with fleet ingest --list. Nothing
-    else is lost. The command may be killed at any moment; run it again.
+    That is what fleet check finds, and recordings whose rows are not all there. The sources of these are printed, one a
+    line: add them again with fleet ingest --list. The command may be killed at any moment; run it again.
     """
     from perf2x.fleet.upkeep.check_dataset import repair
 
