@@ -36,7 +36,7 @@ COMMANDS = {
     "fleet symbolize": "Look up symbols for all addresses in a dataset, on all cores or on a Dask cluster.",
     "fleet query": "Run SQL on a dataset with DuckDB.",
     "fleet diff": "Show which functions changed between two parts of a fleet.",
-    "fleet view": "Look at parts of a fleet in the browser: functions, flame graphs, changes and trends.",
+    "fleet view": "Look at parts of a fleet in the browser.",
     "fleet tag": "Change tags of recordings that are in a dataset.",
     "fleet compact": "Merge small files of a dataset, and sum its old timelines.",
     "fleet gc": "Remove old recordings from a dataset, and what only they need.",
