@@ -40,6 +40,7 @@ COMMANDS = {
     "fleet tag": "Change tags of recordings that are in a dataset.",
     "fleet compact": "Merge small files of a dataset, and sum its old timelines.",
     "fleet gc": "Remove old recordings from a dataset, and what only they need.",
+    "fleet rm": "Remove recordings from a dataset by id, source or tags.",
     "fleet convert-dataset": "Write the recordings of a dataset of an earlier version into a new dataset.",
     "mcp": "Answer questions about recordings, by the Model Context Protocol on standard input and output.",
     "formats": "List the output formats, plugins included.",

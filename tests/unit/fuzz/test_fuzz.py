@@ -194,6 +194,7 @@ def test_all_commands_are_tried(whole: list[Seed]) -> None:
         "fleet tag",
         "fleet compact",
         "fleet gc",
+        "fleet rm",
     }
     assert len({seed.kind for seed in whole}) >= 10
 
