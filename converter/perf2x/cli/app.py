@@ -37,6 +37,7 @@ COMMANDS = {
     "fleet query": "Run SQL on a dataset with DuckDB.",
     "fleet diff": "Show which functions changed between two parts of a fleet.",
     "fleet view": "Look at parts of a fleet in the browser.",
+    "fleet tag": "Change tags of recordings that are in a dataset.",
     "fleet compact": "Merge small files of a dataset, and sum its old timelines.",
     "fleet gc": "Remove old recordings from a dataset, and what only they need.",
     "fleet rm": "Remove recordings from a dataset by id, source or tags.",

@@ -93,6 +93,10 @@ EXAMPLES = {
         "perf2x fleet view profiles/",
         "perf2x fleet view profiles/ -o web.html --part service=web,version=2 --compare version=1",
     ),
+    "fleet tag": (
+        "perf2x fleet tag 'profiles/?service=web' team=shop",
+        "perf2x fleet tag profiles/ version=2 --recording web1.data",
+    ),
     "fleet compact": ("perf2x fleet compact profiles/", "perf2x fleet compact profiles/ --older-than 7d"),
     "fleet convert-dataset": (
         "perf2x fleet convert-dataset profiles/ -o new/",

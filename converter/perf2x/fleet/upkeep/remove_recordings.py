@@ -102,8 +102,8 @@ def leave_out(storage: Storage, table: str, log: TableLog, less: Mapping[str, Co
 
 
 def _has_strays(files: Mapping[str, Sequence[DataFile]]) -> bool:
-    rows = {file.name for file in files["recordings"]}
-    return any(recording_of(file.name) and file.name not in rows for some in files.values() for file in some)
+    rows = {None, *(recording_of(file.name) for file in files["recordings"])}
+    return any(recording_of(file.name) not in rows for some in files.values() for file in some)
 
 
 def _strays(partition: Partition, before_ns: int) -> list[tuple[str, DataFile]]:

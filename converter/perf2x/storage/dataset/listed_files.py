@@ -105,5 +105,5 @@ def no_dataset(folder: Path) -> str:
 
 
 def may_have(file: DataFile, tags: Mapping[str, str]) -> bool:
-    """Whether a file's partition may hold recordings with these tags."""
+    """Whether recordings with these tags may be in a file."""
     return all(tags.get(key, value or "") == (value or "") for key, value in file.parts.items())
