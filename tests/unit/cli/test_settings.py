@@ -46,7 +46,7 @@ def arriving(name: str, monkeypatch: pytest.MonkeyPatch, *words: str, env: dict[
 @pytest.mark.parametrize("name", WITH_OPTIONS)
 def test_an_option_has_one_name_everywhere(name: str, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = command(name)
-    module = name.replace(" ", "_")
+    module = name.replace(" ", "_").replace("-", "_")
     hints = get_type_hints(__import__(f"perf2x.cli.commands.{module}", fromlist=[module]).__dict__[module])
     options = {spelling: one.option for spelling, one in settings(made).items() if not one.negated}
     assert options.keys() == {

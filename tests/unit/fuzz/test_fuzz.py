@@ -1,7 +1,10 @@
 """The fuzzer itself: it makes the same cases again, it notices trouble, and a few of its cases end well."""
 
 import gzip
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
+from multiprocessing import get_context
 from random import Random
 
 import pytest
@@ -14,12 +17,22 @@ from tests.fuzz.seeds import Seed, seeds
 from tests.fuzz.verdict import verdict
 from tests.fuzz.worker import CRASHED, REFUSED, Result, run
 
+RunCase = Callable[[Case, float], Result]
 FINE = Result(0, b"", "", 0.1, 1 << 20, {})
 
 
 @pytest.fixture(scope="module")
 def whole() -> list[Seed]:
     return seeds()
+
+
+@pytest.fixture(scope="module")
+def run_apart() -> Iterator[RunCase]:
+    """Run cases in forks of another process: what has once written a dataset cannot fork to write another."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        yield lambda case, seconds: pool.submit(
+            run, replace(case, seed=replace(case.seed, mutations=())), seconds
+        ).result()
 
 
 def test_the_same_seed_gives_the_same_case(whole: list[Seed]) -> None:
@@ -69,13 +82,13 @@ def test_what_counts_as_trouble(whole: list[Seed], result: Result, trouble: str 
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_a_cut_output_is_trouble(whole: list[Seed], name: str) -> None:
+def test_a_cut_output_is_trouble(whole: list[Seed], name: str, run_apart: RunCase) -> None:
     if name == "parquet":
         pytest.importorskip("pyarrow", reason="pyarrow is not installed (pip install 'perf2x[fleet]')")
     program = next(seed for seed in whole if seed.name == "frames_debug")
     seed = program if name in ("bolt", "autofdo", "gcov") else whole[0]  # these need the program
     tried = Case(seed, seed.data, ("convert", "--to", name, "-o", "{dir}/out/x"))
-    good = run(tried, 30.0)
+    good = run_apart(tried, 30.0)
     assert verdict(tried, good, 30.0) is None, good.err
     file = max(name for name in good.files if "/_delta_log/" not in name)
     cut = replace(good, files=good.files | {file: good.files[file][:-4]})
@@ -130,22 +143,22 @@ def test_every_mutation_of_tables_changes_something(whole: list[Seed]) -> None:
         assert any(copy != data for copy in tries), mutation
 
 
-def test_datasets_go_through_their_commands(whole: list[Seed]) -> None:
+def test_datasets_go_through_their_commands(whole: list[Seed], run_apart: RunCase) -> None:
     pytest.importorskip("duckdb", reason="duckdb is not installed (pip install 'perf2x[fleet]')")
     seed = of_dataset(whole, "dataset")[0]
     assert {one.name for one in of_dataset(whole, "dataset")} >= {"samples", "nodes", "places", "recordings", "symbols"}
     for words in (datasets.COMMANDS[1], ("fleet symbolize",), ("top",)):
         tried = Case(seed, seed.data, words)
-        result = run(tried, 60.0)
+        result = run_apart(tried, 60.0)
         assert (result.code, verdict(tried, result, 60.0)) == (0, None), result.err
     assert run(Case(seed, seed.data[:50], ("top",)), 60.0).code == 1
 
 
-def test_recordings_go_into_datasets(whole: list[Seed]) -> None:
+def test_recordings_go_into_datasets(whole: list[Seed], run_apart: RunCase) -> None:
     pytest.importorskip("pyarrow", reason="pyarrow is not installed (pip install 'perf2x[fleet]')")
     for data, code in ((whole[0].data, 0), (whole[0].data[:20], REFUSED)):
         tried = Case(whole[0], data, INGEST)
-        result = run(tried, 60.0)
+        result = run_apart(tried, 60.0)
         assert (result.code, verdict(tried, result, 60.0)) == (code, None), result.err
         assert any("recordings/" in name for name in result.files)
 
@@ -178,8 +191,10 @@ def test_all_commands_are_tried(whole: list[Seed]) -> None:
         "fleet view",
         "fleet convert-dataset",
         "web",
+        "fleet tag",
         "fleet compact",
         "fleet gc",
+        "fleet rm",
     }
     assert len({seed.kind for seed in whole}) >= 10
 

@@ -6,7 +6,6 @@ import pytest
 
 from perf2x.pipeline.datasets.ingest_recording import ingest
 from perf2x.pipeline.load_options import LoadOptions
-from perf2x.storage.dataset import content_ids
 from perf2x.symbolizer.known import place_names
 from perf2x.symbolizer.symbol_options import SymbolOptions
 from tests.forge.addresses import write_addresses
@@ -19,7 +18,7 @@ def written(tmp_path: Path, name: str) -> dict[str, bytes]:
     folder = tmp_path / name
     options = LoadOptions(symbols=SymbolOptions(kallsyms=tmp_path / "kallsyms"))
     ingest([str(tmp_path / "perf.data")], options, folder)
-    files = (path for path in sorted(folder.rglob("*")) if path.is_file())
+    files = (path for path in sorted(folder.rglob("*.parquet")))
     return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 
@@ -30,5 +29,4 @@ def test_parts_are_written_as_the_whole(tmp_path: Path, monkeypatch: pytest.Monk
     whole = written(tmp_path, "whole")
     assert any(name.startswith("lines/") for name in whole)
     monkeypatch.setattr(place_names, "_AT_ONCE", 300)
-    monkeypatch.setattr(content_ids, "_ORDERED", 100)
     assert written(tmp_path, "parts") == whole

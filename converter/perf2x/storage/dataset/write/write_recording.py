@@ -7,7 +7,7 @@ A recording's files are named after its id, so that one that comes again has the
     profiles/recordings/service=web/date=2026-11-22/0a1b….parquet    committed last: then the recording is there
 
 The names of unfinished ones have their session, too (``0a1b…-7c8d….parquet``): whoever adds more of it finds them by
-the list of files alone.
+the list of files alone. A row that was written anew has another name (``0a1b…--9e0f….parquet``, ``name_of_change``).
 """
 
 from collections.abc import Iterable, Sequence
@@ -17,7 +17,7 @@ from time import time_ns
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from perf2x.base.errors import OptionError
+from perf2x.base.errors import SettingError
 from perf2x.storage.dataset.content_ids import WIDTH
 from perf2x.storage.dataset.dataset_folder import LocalFolder, Storage, storage_at
 from perf2x.storage.dataset.dataset_schema import DATE, SORTED_BY, SUFFIX, TABLES, schema_of, texts_of
@@ -41,7 +41,7 @@ def write_recording(
 ) -> None:
     """Add a recording to the dataset in ``folder``, a path or the address of a store; it is made where it is missing.
 
-    ``partition`` are the tags that name folders, outermost first; OptionError when the dataset has others. OutputError
+    ``partition`` are the tags that name folders, outermost first; SettingError when the dataset has others. OutputError
     when a file cannot be written.
     """
     storage = storage_at(folder)
@@ -54,7 +54,7 @@ def partition_of(log: TableLog, asked: Sequence[str], folder: str) -> tuple[str,
     wanted = (*(key for key in asked if key != DATE), DATE)
     if log.version >= 0 and asked and wanted != log.partition:
         own = ", ".join(log.partition)
-        raise OptionError(f"{folder}: its folders are named by {own}, not by {', '.join(wanted)} (--partition)")
+        raise SettingError(f"{folder}: its folders are named by {own}; ", "partition", f" asks for {', '.join(wanted)}")
     return log.partition if log.version >= 0 else wanted
 
 
@@ -157,7 +157,14 @@ def recording_of(name: str) -> str | None:
 
 def session_of(name: str) -> str | None:
     """Session of the unfinished recording that a file is named after, None for all others."""
-    return _id_in(_stem(name).partition("-")[2])
+    return _id_in((*_stem(name).split("-"), "")[1])
+
+
+def name_of_change(name: str, digest: str) -> str:
+    """Name of the file that takes the place of another with rows that differ: of the same recording and session."""
+    folder, _, _ = name.rpartition("/")
+    ident, session = (*_stem(name).split("-"), "")[:2]
+    return f"{folder}/{ident}-{session}-{digest}{SUFFIX}"
 
 
 def _stem(name: str) -> str:

@@ -82,7 +82,7 @@ def test_the_date_is_that_of_the_start() -> None:
 
 
 def test_folders_are_named_as_before(dataset: Path) -> None:
-    with pytest.raises(OptionError, match="its folders are named by service, date, not by version, date"):
+    with pytest.raises(OptionError, match="its folders are named by service, date; partition asks for version, date"):
         add_recording(dataset, RECORDING, partition=["version"])
 
 
