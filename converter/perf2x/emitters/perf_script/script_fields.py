@@ -20,7 +20,8 @@ NEEDED = {
     "srcline": SampleType.IP,
     "brstack": SampleType.BRANCH_STACK, "brstacksym": SampleType.BRANCH_STACK,
     "brstackinsn": SampleType.BRANCH_STACK, "brstackinsnlen": SampleType.BRANCH_STACK,
-    "phys_addr": SampleType.PHYS_ADDR, "data_page_size": SampleType.DATA_PAGE_SIZE, "code_page_size": SampleType.CODE_PAGE_SIZE,
+    "phys_addr": SampleType.PHYS_ADDR, "data_page_size": SampleType.DATA_PAGE_SIZE,
+    "code_page_size": SampleType.CODE_PAGE_SIZE,
 }  # fmt: skip
 """Fields, and the bits of sample_type of which samples need one."""
 INSTRUCTIONS = frozenset({"brstackinsn", "brstackinsnlen"})
