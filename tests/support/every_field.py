@@ -150,7 +150,7 @@ STACKS = (
     (0x1325, (Branch(0x12AF, 0x1321, cycles=7), Branch(0x1300, 0x12A1, cycles=1))),
     (0x1009, (Branch(0x12AF, 0x1321, cycles=7),)),
     (KERNEL + 5, (Branch(0x12AF, 0x1321, cycles=7),)),
-    (0x1330, (Branch(KERNEL, 0x1321), Branch(CALL, DESCEND, cycles=1), Branch(CALL, 0x12CB))),
+    (0x11B3, (Branch(CALL, DESCEND, cycles=1), Branch(KERNEL, 0x1321), Branch(CALL, 0x12CB))),
     (0x12A3, (Branch(CALL, MAIN, cycles=2), Branch(0x12AF, KERNEL), Branch(0x1300, MAIN, cycles=1))),
     (0x12A3, (Branch(0x12AF, KERNEL), Branch(0x1300, MAIN, cycles=1))),
     (GONE + 16, (Branch(GONE + 8, GONE + 16), Branch(GONE, GONE + 4))),
