@@ -19,6 +19,10 @@ class CallgrindFile:
     """By function, file and line."""
     calls: dict[tuple[Function, str, int, Function], tuple[int, Costs]] = field(default_factory=dict)
     """Number of calls and inclusive costs, by the caller's place and the called function."""
+    instructions: dict[tuple[Function, int], Costs] = field(default_factory=dict)
+    """Self cost of each instruction, where the file has their addresses."""
+    callers: dict[tuple[Function, int], Costs] = field(default_factory=dict)
+    """What instructions called, likewise."""
 
     @property
     def events(self) -> list[str]:
@@ -53,7 +57,7 @@ def _summed(pairs, width: int) -> dict[Function, Costs]:
 
 
 def read_callgrind(data: bytes) -> CallgrindFile:
-    """Read a file with ``positions: line``; ValueError for what KCachegrind reports as an error."""
+    """Read a file with lines, maybe instructions, as positions; ValueError for what KCachegrind calls an error."""
     first, *lines = data.decode().split("\n")
     if first != "# callgrind format" or lines.pop():
         raise ValueError("no callgrind file, or a cut one")
@@ -68,6 +72,7 @@ class _Reader:
         self.function: Function | None = None
         self.called: Function | None = None
         self.count = 0
+        self.seen: set[object] = set()
 
     def read(self, lines) -> CallgrindFile:
         for line in lines:
@@ -75,8 +80,9 @@ class _Reader:
                 self.file.header[found[1]].append(found[2])
             elif found := re.fullmatch(r"([a-z]+)=(.*)", line):
                 self._word(found[1], found[2])
-            elif re.fullmatch(r"\d+( \d+)+", line):
-                self._costs(*map(int, line.split()))
+            elif re.fullmatch(r"(0x[0-9a-f]+ )?\d+( \d+)+", line):
+                address = line.partition(" ")[0] if self.file.header["positions"] == ["instr line"] else ""
+                self._costs(int(address or "0", 16), *map(int, line.removeprefix(address).split()))
             else:
                 raise ValueError(f"no such line: {line[:40]}")
         if self.count:
@@ -125,14 +131,25 @@ class _Reader:
         known[found[1]] = make(found[2])
         return known[found[1]]
 
-    def _costs(self, line: int, *costs: int) -> None:
+    def _costs(self, address: int, line: int, *costs: int) -> None:
         if len(costs) != len(self.file.events) or self.function is None:
             raise ValueError("costs of nothing, or too many")
         place = (self.function, self.now["fl"], line)
-        table, key, value = self.file.own, place, costs
-        if self.count:
-            table, key, value = self.file.calls, (*place, self.called), (self.count, costs)
-        if key in table:
+        called = self.called if self.count else None
+        if (place, called, address) in self.seen:
             raise ValueError("a place twice")
-        table[key] = value
+        self.seen.add((place, called, address))
+        if self.count:
+            key, none = (*place, called), (0, (0,) * len(costs))
+            count, before = self.file.calls.get(key, none)
+            self.file.calls[key] = count + self.count, _sum(before, costs)
+        else:
+            self.file.own[place] = _sum(self.file.own.get(place, costs[:0]), costs)
+        instructions = self.file.callers if self.count else self.file.instructions
+        at = self.function, address
+        instructions[at] = _sum(instructions.get(at, costs[:0]), costs)
         self.count = 0
+
+
+def _sum(before: Costs, costs: Costs) -> Costs:
+    return tuple(map(sum, zip(before, costs, strict=True))) if before else costs

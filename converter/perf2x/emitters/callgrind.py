@@ -13,6 +13,8 @@ Source of truth: docs/cl-format.html of Valgrind, ``read_input_file`` of callgri
     calls=3 0                   number of calls, line of the called function
     14 2000                     line of the call, then what it cost with all that was called
 
+Addresses of instructions, if they are there, stand before lines, as objdump counts them: KCachegrind asks it for code.
+
 Readers add up the calls of a function for its inclusive cost. So a stack calls each of its functions once, where it
 comes first; and threads are functions, so that what begins a stack is called, too.
 """
@@ -24,12 +26,22 @@ from typing import BinaryIO, ClassVar
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I64, AnyArray, arange, argsort, as_intp, begins_run, flatnonzero, row_slices
+from perf2x.base.columnar.arrays import (
+    I64,
+    AnyArray,
+    arange,
+    argsort,
+    as_intp,
+    begins_run,
+    flatnonzero,
+    repeat,
+    row_slices,
+)
 from perf2x.base.columnar.ragged import Ragged, row_batches, row_numbers
 from perf2x.base.columnar.unique import group_rows, sorted_runs, sum_runs, unique
 from perf2x.base.errors import SettingError
 from perf2x.emitters.flame.picture_title import heading
-from perf2x.model.plugin_options import Needs
+from perf2x.model.plugin_options import Needs, option
 from perf2x.model.printable_text import base_name, one_line
 from perf2x.model.profile.frame_tree import expand, merge_stacks
 from perf2x.model.profile.made_up_frames import with_made_up_frames
@@ -47,7 +59,7 @@ creator: perf2x
 cmd: {command}
 desc: Calls: estimated, as samples do not tell them: the number of samples with the call
 desc: Recursion: left out are calls of functions that are in the stack already
-positions: line
+positions: {positions}
 {names}events: {words}
 summary: {sums}
 """
@@ -58,7 +70,13 @@ class Callgrind:
     """Callgrind's profile: costs of functions, lines and calls, a column for each event; for KCachegrind."""
 
     suffix: ClassVar[str] = ".callgrind"
-    needs: ClassVar[Needs] = Needs(threads=False, viewer="open it: kcachegrind {0}")
+
+    instructions: bool = option(False, "tell addresses of instructions, too, for KCachegrind's view of machine code")
+
+    @property
+    def needs(self) -> Needs:
+        """Sums by name of thread, and the code if instructions are wanted."""
+        return Needs(threads=False, instructions=self.instructions, viewer="open it: kcachegrind {0}")
 
     def emit(self, profile: Profile, out: BinaryIO) -> None:
         """Write function by function: the cost of each line, then those of the calls on it."""
@@ -66,12 +84,13 @@ class Callgrind:
         if len(events) > _MOST_EVENTS:
             raise SettingError(f"KCachegrind shows {_MOST_EVENTS} events, not {len(events):,}; choose with ", "events")
         events.sort(key=lambda row: (row != profile.default_event, row))
-        out.write(_header(profile, events).encode())
-        for text in _Graph(profile).texts(events):
+        positions, form = ("instr line", "{0:#x} {1}") if self.instructions else ("line", "{1}")
+        out.write(_header(profile, events, positions).encode())
+        for text in _Graph(profile, form).texts(events):
             out.write(text.encode())
 
 
-def _header(profile: Profile, events: list[int]) -> str:
+def _header(profile: Profile, events: list[int], positions: str) -> str:
     names = [one_line(name) for name in plain_names(profile.events)]
     words = [re.sub(r"\W", "_", name, flags=re.ASCII) for name in names]
     sums = np.zeros(len(names), np.int64)
@@ -81,6 +100,7 @@ def _header(profile: Profile, events: list[int]) -> str:
             words[row] = f"event{row}_{words[row]}"
     return _HEADER.format(
         command=heading(profile),
+        positions=positions,
         names="".join(f"event: {words[row]} : {names[row]} ({profile.events[row].unit})\n" for row in events),
         words=" ".join(words[row] for row in events) or "none",
         sums=" ".join(map(str, sums[events].tolist())) or "0",
@@ -88,13 +108,14 @@ def _header(profile: Profile, events: list[int]) -> str:
 
 
 class _Graph:
-    """Functions, and the places (function, file, line) that stacks show them at; knows which names have a number.
+    """Functions, and the places (function, file, line, instruction) that stacks show them at; numbers names.
 
     Threads of one name are a function; where the user chose roots, it only has samples without a stack.
     """
 
-    def __init__(self, profile: Profile) -> None:
-        text = profile.strings
+    def __init__(self, profile: Profile, form: str) -> None:
+        """Print positions by ``form``, made of address and line."""
+        self._form, text = form, profile.strings
         roots: dict[str, int] = {}
         names = [f"[thread {text[row]}]" for row in profile.threads.comm.tolist()]
         self._group = np.array([roots.setdefault(name, len(roots)) for name in names], np.int64)  # of each thread
@@ -113,8 +134,13 @@ class _Graph:
         file = np.where(file > 0, file, files[function])
         frame = frames.of_location.values
         line = np.append(self._profile.locations.line_number, 0)[lines_outermost_first(self._profile.locations)[0]]
-        first, place = group_rows([function[frame], file[frame], line])
+        address = np.zeros(len(self._profile.locations), np.uint64)
+        if profile.listings is not None and profile.listings.instructions is not None:
+            address[: len(profile.locations)] = profile.listings.instructions
+        instruction = repeat(address, frames.of_location.lengths)
+        first, place = group_rows([function[frame], file[frame], line, instruction])
         self._function, self._file, self._line = function[frame][first], file[frame][first], line[first]
+        self._address = instruction[first]
         self._places = Ragged(frames.of_location.offsets, place)
         self._roots = place[frames.of_location.offsets[root] :]
         self._numbers: dict[str, dict[str | int, int]] = {"ob": {}, "fl": {}, "fn": {}}
@@ -152,12 +178,12 @@ class _Graph:
             values[row_numbers(np.diff(begins[part.start : part.stop + 1])), column[event[whole]]] = value[whole]
             samples, at = np.add.reduceat(count[whole], as_intp(first - first[0])), place[first]
             rows = np.stack([self._function[at], self._file[at], self._line[at], callee[first], samples], 1)
-            yield "".join(self._lines(rows.tolist(), values.tolist()))
+            yield "".join(self._lines(rows.tolist(), self._address[at].tolist(), values.tolist()))
 
-    def _lines(self, rows: list[list[int]], values: list[list[int]]) -> Iterator[str]:
+    def _lines(self, rows: list[list[int]], addresses: list[int], values: list[list[int]]) -> Iterator[str]:
         """Yield the lines of rows of function, file, line, called function and samples."""
         last_function = last_file = -1
-        for (function, file, line, callee, samples), costs in zip(rows, values, strict=True):
+        for (function, file, line, callee, samples), address, costs in zip(rows, addresses, values, strict=True):
             if function != last_function:
                 last_function, last_file = function, self._files[function]
                 yield "ob={}\nfl={}\nfn={}\n".format(*self._numbered(function))
@@ -165,8 +191,9 @@ class _Graph:
                 last_file = file
                 yield f"fi={self._number('fl', file, self._profile.strings[file])}\n"
             if callee >= 0:
-                yield "cob={}\ncfi={}\ncfn={}\ncalls={} 0\n".format(*self._numbered(callee), max(samples, 1))
-            yield f"{line} {' '.join(map(str, costs))}\n"
+                called, begin = self._numbered(callee), self._form.format(0, 0)
+                yield "cob={}\ncfi={}\ncfn={}\ncalls={} {}\n".format(*called, max(samples, 1), begin)
+            yield f"{self._form.format(address, line)} {' '.join(map(str, costs))}\n"
 
     def _numbered(self, function: int) -> list[str]:
         """Return object, file and name of a function as numbers, with what they stand for at first."""

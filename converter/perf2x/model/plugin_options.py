@@ -52,6 +52,8 @@ class Needs(Struct, frozen=True):
     """
     why: str = ""
     """Why it honours no more, for the error: the end of a sentence about the option."""
+    instructions: bool = False
+    """Whether it tells which instruction each location is in (``Listings.instructions`` of Profile.listings)."""
     binary: bool = False
     """Whether its bytes are not for a terminal."""
     viewer: str = ""

@@ -77,6 +77,7 @@ def for_output(options: LoadOptions, name: str, needs: Needs, timeline: bool | N
         counts=options.counts or "counts" in needs.columns,
         tracepoint_fields=options.tracepoint_fields or "fields" in needs.columns,
         code=needs.code or options.code,
+        listings=ListingOptions(hottest=0, source=False, instructions=True) if needs.instructions else options.listings,
         as_recorded=needs.recorded or options.as_recorded,
         places=needs.places | options.places,
         original=needs.original or options.original,

@@ -41,6 +41,7 @@ class Settings(TypedDict, total=False):
     gcc: Literal["16", "15", "14", "13", "12"]
     inline: Literal["lines", "frames", "off"]
     inline_suffix: bool
+    instructions: bool
     jit_suffix: bool
     kernel_suffix: bool
     label: Sequence[

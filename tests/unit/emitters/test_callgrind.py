@@ -98,6 +98,11 @@ class TestCallgrindContract(EmitterContract):
         return own
 
 
+class TestInstructionsContract(TestCallgrindContract):
+    def emitter(self) -> Callgrind:
+        return Callgrind(instructions=True)
+
+
 def small() -> Profile:
     builder = ProfileBuilder()
     clock, cycles = builder.event(), builder.event("cycles:u", "count")
@@ -268,18 +273,22 @@ def top(name: str, event: str) -> dict[tuple[str, str], tuple[int, int]]:
     return {(row["name"], row["object"]): (row["self"], row["total"]) for row in shown["rows"]}
 
 
-def converted(name: str, folder: Path) -> tuple[Path, CallgrindFile, list[str]]:
+def converted(name: str, folder: Path, *settings: str) -> tuple[Path, CallgrindFile, list[str]]:
     """A recording as a file, what a reader finds in it, and the names of its events."""
     path = folder / f"{name}.callgrind"
-    assert perf2x("convert", *words(name), "-o", path).code == 0
+    assert perf2x("convert", *words(name), *settings, "-o", path).code == 0
     found = read_callgrind(path.read_bytes())
     return path, found, [re.sub(r"\w+ : (.*) \(\w+\)", r"\1", said) for said in found.header["event"]]
 
 
+INSTRUCTIONS = ("--set", "instructions=yes")
+
+
+@pytest.mark.parametrize("settings", [(), INSTRUCTIONS], ids=["lines", "instructions"])
 @pytest.mark.parametrize("name", RECORDINGS)
-def test_functions_cost_what_top_says(name: str, tmp_path: Path) -> None:
+def test_functions_cost_what_top_says(name: str, settings: tuple[str, ...], tmp_path: Path) -> None:
     """Inclusive costs are those of KCachegrind and callgrind_annotate; of recursive functions, too."""
-    _, found, events = converted(name, tmp_path)
+    _, found, events = converted(name, tmp_path, *settings)
     own, none = found.own_costs(), (0,) * len(events)
     for column, event in enumerate(events):
         costs = {
@@ -290,9 +299,42 @@ def test_functions_cost_what_top_says(name: str, tmp_path: Path) -> None:
         assert costs == top(name, event)
 
 
+def annotated_code(function: str) -> dict[int, tuple[int, int]]:
+    """Self and total of the instructions of a function, as ``perf2x annotate`` has them."""
+    shown = json.loads(perf2x("annotate", function, *words("calls"), "--assembly", "--json").out)
+    (code,) = shown["functions"][0]["code"]
+    return {row["address"]: (row["self"], row["total"]) for row in code["instructions"] if row["total"]}
+
+
+@pytest.mark.parametrize("function", ["spin", "touch_pages"])
+def test_instructions_cost_what_annotate_says(function: str, tmp_path: Path) -> None:
+    """Addresses are those that objdump prints, of calls those of the call instruction."""
+    _, found, _ = converted("calls", tmp_path, *INSTRUCTIONS)
+    tables = (found.instructions, found.callers)
+    own, called = ({at: cost for (one, at), (cost,) in table.items() if one[0] == function} for table in tables)
+    costs = {at: (own.get(at, 0), own.get(at, 0) + called.get(at, 0)) for at in own | called}
+    assert costs == annotated_code(function)
+
+
+def test_other_files_have_lines_alone_and_unknown_instructions_are_zero(tmp_path: Path) -> None:
+    _, lines, _ = converted("calls", tmp_path)
+    _, found, _ = converted("calls", tmp_path, *INSTRUCTIONS)
+    assert (lines.header["positions"], found.header["positions"]) == (["line"], ["instr line"])
+    assert {at for _, at in lines.instructions} == {0}
+    assert {at == 0 for (one, at) in found.instructions if not one[2].endswith("/calls")} == {True}
+    assert (found.own, found.calls) == (lines.own, lines.calls)
+
+
+@pytest.mark.parametrize("hides", [("--anonymize", "secret"), ("--no-symbols",)])
+def test_instructions_tell_what_is_hidden(hides: tuple[str, ...], tmp_path: Path) -> None:
+    ran = perf2x("convert", *words("calls"), *INSTRUCTIONS, *hides, "-o", tmp_path / "x.callgrind")
+    assert (ran.code, f"tell the names that {hides[0]} hides" in ran.said) == (2, True)
+
+
+@pytest.mark.parametrize("settings", [(), INSTRUCTIONS], ids=["lines", "instructions"])
 @pytest.mark.parametrize("name", ["calls", "group_read"])
-def test_callgrind_annotate_prints_what_top_says(name: str, tmp_path: Path) -> None:
-    path, _, events = converted(name, tmp_path)
+def test_callgrind_annotate_prints_what_top_says(name: str, settings: tuple[str, ...], tmp_path: Path) -> None:
+    path, _, events = converted(name, tmp_path, *settings)
     printed = annotated(path), annotated(path, "--inclusive=yes")
     for column, event in enumerate(events):
         expected = top(name, event)

@@ -13,7 +13,7 @@ from perf2x.analysis.annotate.line_costs import Entries, StackWeights, own_by_lo
 from perf2x.analysis.annotate.listing_options import ListingOptions
 from perf2x.analysis.annotate.object_code import ObjectCode
 from perf2x.analysis.annotate.source_lines import Sources
-from perf2x.base.columnar.arrays import I64, U64, searchsorted
+from perf2x.base.columnar.arrays import I64, U64, arange, searchsorted
 from perf2x.base.columnar.ragged import Ragged, offsets_of, row_numbers
 from perf2x.base.columnar.unique import group_rows, unique
 from perf2x.base.errors import ObjectError
@@ -40,15 +40,17 @@ class Place(Struct, frozen=True):
     code: ObjectCode
     start: int
     instructions: Sequence[Instruction]
-    spots: Sequence[Spot]
-    """One for each instruction."""
-    notes: Sequence[str]
-    """Likewise: names of what an instruction leads or refers to."""
+    begin: U64
+    """(instructions,) addresses as those of ``code``."""
     locations: I64
     """Locations in it."""
     rows: I64
     """(locations,) the instruction that each lies in."""
     reason: str = ""
+    spots: Sequence[Spot] = ()
+    """One for each instruction."""
+    notes: Sequence[str] = ()
+    """Likewise: names of what an instruction leads or refers to."""
 
     @property
     def symbol(self) -> str:
@@ -80,10 +82,15 @@ def _place(
         shown = (start + moved) % 2**64
         found = list(disassemble(machine, data, shown, syntax))
     except ObjectError as error:
-        return Place(code, start, (), (), (), locations, np.zeros(len(locations), np.int64), str(error))
+        return Place(code, start, (), address[:0], locations, np.zeros(len(locations), np.int64), str(error))
     begin = np.array([one.address for one in found], np.uint64) - np.uint64(moved)
     rows = searchsorted(begin, address, "right") - 1
-    return Place(code, shown, found, _spots(code, begin), _notes(code, found, shown), locations, rows)
+    return Place(code, shown, found, begin, locations, rows)
+
+
+def _noted(place: Place) -> Place:
+    code, found = place.code, place.instructions
+    return replace(place, spots=_spots(code, place.begin), notes=_notes(code, found, place.start)) if found else place
 
 
 def _spots(code: ObjectCode, address: U64) -> list[Spot]:
@@ -146,7 +153,7 @@ def with_instructions(
     options: ListingOptions,
 ) -> list[FunctionListing]:
     """Add the code of each function, highest cost first; ``entries`` number them in the order of ``listings``."""
-    places = _places(profile, context, sources, entries, options.syntax)
+    places = [_noted(place) for place in _places(profile, context, sources, entries.location, options.syntax)]
     first = offsets_of(np.array([len(place.instructions) for place in places], np.int64))
     own, total = _costs(profile, places, first, stacks)
     result = []
@@ -161,16 +168,23 @@ def with_instructions(
 
 
 def _places(
-    profile: Profile, context: Context, sources: Sequence[type[SymbolSource]], entries: Entries, syntax: str
-) -> list[Place]:
+    profile: Profile, context: Context, sources: Sequence[type[SymbolSource]], wanted: I64, syntax: str
+) -> Iterator[Place]:
     resolver = ObjectResolver(profile, context, [source(context) for source in sources])
     objects = mapped_objects(profile, context.session, np.ones(len(profile.locations), np.bool_))
     codes = (
-        ObjectCode(profile, context, resolver, mapped)
-        for mapped in objects
-        if np.isin(mapped.locations, entries.location).any()
+        ObjectCode(profile, context, resolver, mapped) for mapped in objects if np.isin(mapped.locations, wanted).any()
     )
-    return [place for code in codes for place in places_of(code, entries.location, syntax)]
+    return (place for code in codes for place in places_of(code, wanted, syntax))
+
+
+def instruction_addresses(profile: Profile, context: Context, sources: Sequence[type[SymbolSource]]) -> U64:
+    """(locations,) address of the instruction that each is in, as stated in its object; 0 where unknown."""
+    address = np.zeros(len(profile.locations), np.uint64)
+    for place in _places(profile, context, sources, arange(len(address)), "att"):
+        if place.instructions:
+            address[place.locations] = place.begin[place.rows]
+    return address
 
 
 def _costs(profile: Profile, places: Sequence[Place], first: I64, stacks: StackWeights) -> tuple[I64, I64]:

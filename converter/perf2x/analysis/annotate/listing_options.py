@@ -18,6 +18,8 @@ class ListingOptions(Struct, frozen=True):
     """Show costs of source lines."""
     assembly: bool = False
     """Show costs of instructions."""
+    instructions: bool = False
+    """Tell the instruction of each location."""
     as_recorded: bool = False
     """Read source files under the paths that debug info has, too."""
     source_dirs: tuple[Path, ...] = ()

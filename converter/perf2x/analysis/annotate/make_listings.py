@@ -46,7 +46,12 @@ def make_listings(
         from perf2x.analysis.annotate.instruction_costs import with_instructions  # capstone is an extra
 
         found = with_instructions(found, profile, context, sources, entries, stacks, texts, options)
-    return Listings(measures, tuple(found))
+    instructions = None
+    if options.instructions:
+        from perf2x.analysis.annotate.instruction_costs import instruction_addresses
+
+        instructions = instruction_addresses(profile, context, sources)
+    return Listings(measures, tuple(found), instructions)
 
 
 def _sources(

@@ -6,6 +6,8 @@ samples with it anywhere in the stack, once for each stack.
 
 from msgspec import Struct
 
+from perf2x.base.columnar.arrays import U64
+
 Costs = tuple[int, ...]
 """(measures,)"""
 
@@ -98,3 +100,6 @@ class Listings(Struct, frozen=True):
 
     measures: tuple[Measure, ...]
     functions: tuple[FunctionListing, ...]
+    instructions: U64 | None = None
+    """(locations,) address of the instruction that each location is in, as stated in its object, 0 where unknown;
+    None unless it is asked for."""
