@@ -10,12 +10,13 @@ from pathlib import Path
 import pytest
 
 from perf2x.fleet.ingest import Job
+from perf2x.fleet.upkeep.check_dataset import check
 from perf2x.fleet.upkeep.compact_files import compact
 from perf2x.pipeline.load_options import LoadOptions
 from perf2x.storage.dataset.content_ids import recording_id
-from perf2x.storage.dataset.dataset_folder import storage_at
+from perf2x.storage.dataset.dataset_folder import LocalFolder, storage_at
 from perf2x.storage.dataset.dataset_schema import LOG, PARTITIONED
-from perf2x.storage.dataset.table_log import DataFile, commit
+from perf2x.storage.dataset.table_log import DataFile, TableLog, commit
 from tests.support.command import perf2x
 from tests.support.datasets import rows
 from tests.support.fleets import files_of, ingest_one, recording_of
@@ -197,3 +198,28 @@ def test_a_log_without_a_commit_is_damage(data: Path) -> None:
     (data / "nodes" / LOG / f"{1:020}.json").unlink()
     code, _, lines = said("check", data)
     assert (code, "this commit is missing" in lines[0]) == (1, True)
+
+
+def test_a_recording_whose_samples_no_file_has_is_lost(data: Path) -> None:
+    log = storage_at(data).log("samples")
+    commit(str(data), "samples", log.partition, (), files(data, "samples")[:1])
+    code, _, lines = said("check", data)
+    assert (code, lines[0].partition(" (")[0]) == (1, "recordings without all their rows: 1")
+    code, printed, _ = said("repair", data)
+    assert (code, len(printed), said("check", data)[0]) == (0, 1, 0)
+
+
+def test_a_recording_that_is_added_meanwhile_is_no_damage(data: Path, tmp_path: Path) -> None:
+    """Right behind the moment at which the log of samples was read."""
+    new = tmp_path / "new.data"
+    new.write_bytes(recording_of(7, 6))
+
+    class Busy(LocalFolder):
+        def log(self, table: str) -> TableLog:
+            found = super().log(table)
+            if table == "samples":
+                ingest_one(str(new), Job(str(data), LoadOptions(), {}, (), "2"))
+            return found
+
+    assert check(Busy(data), time.time_ns()).found == {}
+    assert "new.data" in sources(data)
