@@ -90,9 +90,14 @@ CASES["view"] = {
     **{name: CASES["query"][name] for name in ("memory_limit", "temp_directory", "max_unpacked")},
     "quiet": Case(("--quiet",)),
 }
-NO_CASE = {"inputs", "dataset", "sql", "output", "help_all", "places", "once", "before", "after"}
+CASES["tag"] = {
+    "recordings": Case(("--recording", "none.data")),
+    "quiet": Case(("--quiet",)),
+}
+NO_CASE = {"tags", "inputs", "dataset", "sql", "output", "help_all", "places", "once", "before", "after"}
 """What is read and written."""
 QUERY = "SELECT *, repeat('x', 300) AS long FROM samples"
+_ASKED = {"query": (QUERY,), "tag": ("service=web",)}
 HARMLESS = {
     ("ingest", "--workers"): "the dataset is the same, however many processes make it",
     ("ingest", "--no-dashboard"): "only clusters have one: tests/unit/fleet/test_cluster.py",
@@ -101,6 +106,7 @@ HARMLESS = {
     ("watch", "--every"): "how often, not what: tests/unit/fleet/test_finished_files.py",
     ("watch", "--batch"): "the dataset is the same, however many are added at once",
     **{("watch", word): "as of ingest" for word in ("--workers", "--no-dashboard", "--debug-dir", "--buildid-dir")},
+    ("diff", "--wide"): "the names of these functions are short: as of query",
     ("symbolize", "--workers"): "names are the same, however many processes look them up",
     ("symbolize", "--no-dashboard"): "only clusters have one: tests/unit/fleet/test_cluster.py",
     ("symbolize", "--debuginfod"): "another place of objects, as --debug-dir: tests/unit/binaries/find",
@@ -137,7 +143,7 @@ def run(place: Place, name: str, case: Case, words: tuple[str, ...]) -> tuple[in
             ran = perf2x("fleet", name, source, "-o", data, *base, *(() if case.nameless else names[:2]), *words)
         else:
             _made(place, source, data)
-            ran = perf2x("fleet", name, data, *((QUERY,) if name == "query" else ()), *case.base, *words)
+            ran = perf2x("fleet", name, data, *_ASKED.get(name, ()), *case.base, *words)
         found = files_of(Path(out))
         answer = place.folder / "answer"
         if answer.exists():

@@ -93,12 +93,20 @@ EXAMPLES = {
         "perf2x fleet view profiles/",
         "perf2x fleet view profiles/ -o web.html --part service=web,version=2 --compare version=1",
     ),
+    "fleet tag": (
+        "perf2x fleet tag 'profiles/?service=web' team=shop",
+        "perf2x fleet tag profiles/ version=2 --recording web1.data",
+    ),
     "fleet compact": ("perf2x fleet compact profiles/", "perf2x fleet compact profiles/ --older-than 7d"),
     "fleet convert-dataset": (
         "perf2x fleet convert-dataset profiles/ -o new/",
         "perf2x fleet convert-dataset profiles/ -o s3://bucket/profiles",
     ),
     "fleet gc": ("perf2x fleet gc profiles/ --older-than 30d", "perf2x fleet gc profiles/ --older-than 30d --dry-run"),
+    "fleet rm": (
+        "perf2x fleet rm profiles/ recordings/web-1.data --dry-run",
+        "perf2x fleet rm 'profiles/?service=web&date=2026-11-22'",
+    ),
     "mcp": ("perf2x mcp recordings/", "perf2x mcp recordings/ build/ --source-dir src"),
     "formats": ("perf2x formats", "perf2x formats -v"),
     "man": ("perf2x man | man -l -", "perf2x man > ~/.local/share/man/man1/perf2x.1"),

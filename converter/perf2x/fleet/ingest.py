@@ -20,7 +20,7 @@ from perf2x.fleet.local_processes import Failed, Run
 from perf2x.fleet.recording_labels import GROUPS, start_by_name, tags_of, tags_of_groups
 from perf2x.pipeline.load_options import LoadOptions
 from perf2x.storage.dataset.content_ids import recording_id, text_id
-from perf2x.storage.dataset.dataset_folder import Storage, storage_at
+from perf2x.storage.dataset.dataset_folder import storage_at
 from perf2x.storage.dataset.dataset_schema import TABLES
 from perf2x.storage.dataset.listed_files import State, is_merged, states_of
 from perf2x.storage.dataset.parquet_files import read_stored
@@ -69,6 +69,8 @@ class Outcome(Struct, frozen=True):
     """Without the time of day, so that nothing tells its place among others."""
     untagged: bool = False
     """Some source of tags has none of it."""
+    retagged: bool = False
+    """The dataset has it with other tags."""
     error: str = ""
     written: tuple[tuple[str, DataFile], ...] = ()
     """Tables, each with a new file that waits for its commit."""
@@ -87,8 +89,9 @@ def ingest_one(source: str, job: Job) -> Outcome:
         job = replace(job, tags={**job.tags, **tags})
         with local_copy(source) as path:
             recording = recording_id([path]).hex()
-            if _is_there(recording, job):
-                return Outcome(source, KNOWN)
+            there = _tags_there(recording, job)
+            if there is not None:
+                return Outcome(source, KNOWN, retagged=not job.tags.items() <= there.items())
             found = _read(source, path, job)
     except (FormatError, OSError) as error:
         text = f"{source}: {error.strerror or error}" if isinstance(error, OSError) else str(error)
@@ -121,19 +124,21 @@ def _unread(source: str) -> bytes:
     return text_id("unread", source)
 
 
-def _is_there(recording: str, job: Job) -> bool:
-    """Whether the dataset has the recording; one with an error is tried again, and stays in a file of its own."""
+def _tags_there(recording: str, job: Job) -> Mapping[str, str] | None:
+    """Tags that the dataset has of the recording; None where it lacks it, or could not read it: it is tried again."""
     row = _stored(job.folder, job.run)[0].get(recording)
-    return row is not None and (is_merged(row) or not has_error(storage_at(job.folder), row))
+    return None if row is None else _tags_in(job.folder, job.run, row).get(recording)
 
 
-def has_error(storage: Storage, row: str) -> bool:
-    """Whether the file of a recording's row says that it could not be read, or is damaged itself."""
+@lru_cache(maxsize=4)
+def _tags_in(folder: str, run: str, row: str) -> Mapping[str, Mapping[str, str]]:
+    """Tags by recording of those in a file that could be read; of none if it is damaged: it is written again."""
     try:
-        errors = read_stored(storage, f"recordings/{row}", "recordings")["error"]
-    except FormatError:  # not written by us, or damaged: it is written again
-        return True
-    return bool(errors.null_count < len(errors)) or not len(errors)
+        found = read_stored(storage_at(folder), f"recordings/{row}", "recordings")
+    except FormatError:
+        return {}
+    rows = found.select(["recording", "tags", "error"]).to_pylist()
+    return {one["recording"]: dict(one["tags"]) for one in rows if one["error"] is None}
 
 
 def _files_of(recording: bytes, job: Job) -> tuple[str, ...]:
@@ -234,6 +239,8 @@ class Totals(Struct):
     """Of those that were added; so are the undated."""
     undated: int = 0
     untagged: int = 0
+    retagged: int = 0
+    """Of those that are known."""
     samples: int = 0
     errors: list[str] = field(default_factory=list)
     """The first few."""
@@ -249,6 +256,7 @@ class Totals(Struct):
         self.unfinished += outcome.unfinished
         self.undated += outcome.undated
         self.untagged += outcome.untagged
+        self.retagged += outcome.retagged
         self.samples += outcome.samples
         if outcome.error and len(self.errors) < _NAMED:
             self.errors.append(outcome.error)
@@ -277,12 +285,12 @@ def ingest(run: Run, sources: Sequence[str], job: Job, report: Callable[[Totals]
 def commit_outcomes(outcomes: Sequence[Outcome], job: Job) -> None:
     """Make the files of tasks part of the dataset, and take what they supersede from it."""
     written = {(table, file.name): file for one in outcomes for table, file in one.written}
-    gone, storage = {name for one in outcomes for name in one.old}, storage_at(job.folder)
+    gone, storage = {recording_of(name) for one in outcomes for name in one.old}, storage_at(job.folder)
     partition = partition_of(storage.log("recordings"), job.partition, job.folder)
     old = [
         (table, file)
         for table in (TABLES if gone else ())
         for name, file in storage.log(table).files.items()
-        if name in gone and (table, name) not in written
+        if recording_of(name) in gone and (table, name) not in written
     ]
     commit_files(storage.root, partition, [(table, file) for (table, _), file in written.items()], old)

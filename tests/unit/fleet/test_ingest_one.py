@@ -36,6 +36,19 @@ def test_content_that_is_there_is_skipped(tmp_path: Path) -> None:
     assert (row["source"], row["host"], dict(row["tags"])) == (str(first), "host1", {"service": "web"})
 
 
+def test_other_tags_of_content_that_is_there_are_counted(tmp_path: Path) -> None:
+    file, data = tmp_path / "a.data", tmp_path / "profiles"
+    file.write_bytes(recording_of(1))
+    words = ("fleet", "ingest", file, "-o", data, "--workers", "1")
+    assert "other tags" not in perf2x(*words, "--tag", "service=web", "--tag", "version=1").said
+    for same in ((), ("--tag", "service=web")):
+        assert "other tags" not in perf2x(*words, *same).said
+    for other in ("service=db", "region=eu"):
+        said = f"not changed: 1 recording with other tags; perf2x fleet tag {data} KEY=VALUE changes them"
+        assert said in perf2x(*words, "--tag", other).said
+    assert dict(rows(data, "recordings")[0]["tags"]) == {"service": "web", "version": "1"}
+
+
 def test_a_task_that_runs_twice_doubles_nothing(tmp_path: Path) -> None:
     file, data = tmp_path / "a.data", tmp_path / "profiles"
     file.write_bytes(recording_of(1))

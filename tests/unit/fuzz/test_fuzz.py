@@ -191,8 +191,10 @@ def test_all_commands_are_tried(whole: list[Seed]) -> None:
         "fleet view",
         "fleet convert-dataset",
         "web",
+        "fleet tag",
         "fleet compact",
         "fleet gc",
+        "fleet rm",
     }
     assert len({seed.kind for seed in whole}) >= 10
 

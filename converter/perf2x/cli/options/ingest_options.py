@@ -87,6 +87,10 @@ def summarize(output: str, totals: "Totals") -> None:
         )
     if totals.untagged:
         print_message(f"tags are missing of {counted(totals.untagged)} (--tag-from)")
+    if totals.retagged:
+        print_message(
+            f"not changed: {counted(totals.retagged)} with other tags; perf2x fleet tag {output} KEY=VALUE changes them"
+        )
     for error in totals.errors:
         print_message(f"not read: {error}")
     if totals.failed > len(totals.errors):

@@ -2,6 +2,7 @@
 
 import re
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -37,6 +38,15 @@ def parse_before(age: str, now_ns: int) -> int:
 def now() -> int:
     """Nanoseconds since the epoch."""
     return time.time_ns()
+
+
+def find_chosen(name: str) -> "tuple[Storage, Mapping[str, str]]":
+    """Find a dataset and the tags behind its name; OptionError for what is no tag."""
+    from perf2x.base.files.remote import is_address
+    from perf2x.storage.dataset.dataset_address import parse_address
+
+    address = parse_address(name)
+    return find_dataset(name.partition("?")[0] if is_address(name) else str(address.folder)), address.tags
 
 
 def find_dataset(name: str) -> "Storage":

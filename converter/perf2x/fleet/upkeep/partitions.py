@@ -5,12 +5,15 @@ from posixpath import dirname
 
 from msgspec import Struct
 
+from perf2x.model.printable_text import as_recorded
 from perf2x.storage.dataset.dataset_folder import Storage
-from perf2x.storage.dataset.dataset_schema import PARTITIONED
+from perf2x.storage.dataset.dataset_schema import DATE, PARTITIONED
 from perf2x.storage.dataset.listed_files import is_merged, states_of, superseded
 from perf2x.storage.dataset.parquet_files import read_stored
 from perf2x.storage.dataset.table_log import DataFile, TableLog
-from perf2x.storage.dataset.write.write_recording import recording_of
+from perf2x.storage.dataset.write.write_recording import date_of, recording_of
+
+_COLUMNS = ["recording", "start_ns", "source", "is_timeline", "error", "unfinished", "tags"]
 
 
 class RecordingFacts(Struct, frozen=True):
@@ -25,6 +28,8 @@ class RecordingFacts(Struct, frozen=True):
     """It could not be read, or is unfinished."""
     is_superseded: bool
     """The dataset has a later state of it."""
+    tags: Mapping[str, str]
+    """Its day is one of them."""
 
 
 class Partition(Struct):
@@ -69,10 +74,14 @@ def _recordings(storage: Storage, files: list[DataFile]) -> dict[str, RecordingF
     gone = superseded(state for _, table in tables for state in states_of(table))
     found: dict[str, RecordingFacts] = {}
     for file, table in tables:
-        for row in table.select(["recording", "start_ns", "source", "is_timeline", "error", "unfinished"]).to_pylist():
+        for row in table.select(_COLUMNS).to_pylist():
             ident: str = row["recording"]
             started = file.modified_ns if row["start_ns"] is None else row["start_ns"]
             again = row["error"] is not None or row["unfinished"]
-            facts = RecordingFacts(ident, started, row["source"], row["is_timeline"], again, ident in gone)
+            tags = {as_recorded(key): as_recorded(value) for key, value in row["tags"] or ()}
+            tags = {DATE: date_of(row["start_ns"])} | tags
+            facts = RecordingFacts(
+                ident, started, as_recorded(row["source"]), row["is_timeline"], again, ident in gone, tags
+            )
             found.setdefault(ident, facts)
     return found

@@ -4,11 +4,12 @@ from collections.abc import Collection, Mapping, Sequence
 
 from msgspec import Struct
 
+from perf2x.base.errors import OptionError
 from perf2x.fleet.upkeep.merge_rows import merge_files
 from perf2x.fleet.upkeep.partitions import Partition, logs_of, partitions
 from perf2x.storage.dataset.dataset_folder import Storage
 from perf2x.storage.dataset.dataset_schema import DATE, PARTITIONED
-from perf2x.storage.dataset.listed_files import is_merged
+from perf2x.storage.dataset.listed_files import is_merged, may_have
 from perf2x.storage.dataset.parquet_files import read_stored
 from perf2x.storage.dataset.table_log import DataFile, TableLog, commit, vacuum
 from perf2x.storage.dataset.write.write_recording import date_of, recording_of
@@ -51,30 +52,58 @@ def collect(storage: Storage, before_ns: int, now_ns: int, *, dry_run: bool = Fa
     return Removed(len(old), rows, len(strays))
 
 
-def remove(
-    storage: Storage, logs: Mapping[str, TableLog], some: Collection[Partition], gone: set[str],
-    damaged: Collection[tuple[str, str]] = (),
-) -> None:  # fmt: skip
-    """Take recordings from a dataset: their rows in the table of recordings first, then all others.
+def remove_chosen(
+    storage: Storage, names: Collection[str], tags: Mapping[str, str], *, dry_run: bool = False
+) -> Removed:
+    """Remove recordings with these ids or sources, or all for none, that have these tags; the day is one of them.
 
-    ``damaged`` are tables and names of files that go whole, unread.
+    OptionError for a name that no recording has. Other errors as of ``collect``.
     """
+    logs = logs_of(storage)
+    found = partitions(
+        storage, logs, lambda files: any(may_have(file, tags) for some in files.values() for file in some)
+    )
+    facts = [
+        one for partition in found.values() for one in partition.recordings.values()
+        if tags.items() <= one.tags.items()
+    ]  # fmt: skip
+    known = {name for one in facts for name in (one.recording, one.source)}
+    missing = [name for name in names if name not in known]
+    if missing or not facts:
+        raise OptionError(f"{storage.root}: no recording {missing[0] if missing else 'with these tags'} is there")
+    gone = {one.recording for one in facts if not names or {one.recording, one.source} & set(names)}
+    if not dry_run:
+        remove(storage, logs, found.values(), gone)
+    return Removed(len(gone), sum(file.rows for file in logs["recordings"].files.values()))
+
+
+def remove(storage: Storage, logs: Mapping[str, TableLog], some: Collection[Partition], gone: set[str]) -> None:
+    """Take recordings from a dataset: their rows in the table of recordings first, then all others."""
     for table in reversed(PARTITIONED):
-        new, old = list[DataFile](), list[DataFile]()
+        less: dict[str, Collection[str] | None] = {}
         for partition in some:
             mine, known = gone & partition.recordings.keys(), partition.recordings.keys()
             for file in partition.files[table]:
-                if (table, file.name) in damaged or recording_of(file.name) in mine or (mine and mine == known):
-                    old.append(file)
+                if recording_of(file.name) in mine or (mine and mine == known):
+                    less[file.name] = None
                 elif is_merged(file.name) and mine:
-                    new += merge_files(storage, table, [file], mine)
-                    old.append(file)
-        commit(storage.root, table, logs[table].partition, new, old, since=logs[table].version if old else None)
+                    less[file.name] = mine
+        leave_out(storage, table, logs[table], less)
+
+
+def leave_out(storage: Storage, table: str, log: TableLog, less: Mapping[str, Collection[str] | None]) -> None:
+    """Replace files of a table by ones without some recordings, None: all of them, in one commit."""
+    new = [
+        one for name, gone in less.items() if gone is not None
+        for one in merge_files(storage, table, [log.files[name]], gone)
+    ]  # fmt: skip
+    old = [log.files[name] for name in less]
+    commit(storage.root, table, log.partition, new, old, since=log.version if old else None)
 
 
 def _has_strays(files: Mapping[str, Sequence[DataFile]]) -> bool:
-    rows = {file.name for file in files["recordings"]}
-    return any(recording_of(file.name) and file.name not in rows for some in files.values() for file in some)
+    rows = {None, *(recording_of(file.name) for file in files["recordings"])}
+    return any(recording_of(file.name) not in rows for some in files.values() for file in some)
 
 
 def _strays(partition: Partition, before_ns: int) -> list[tuple[str, DataFile]]:

@@ -17,14 +17,14 @@ class DatasetAddress(Struct, frozen=True):
 
 def is_dataset(text: str) -> bool:
     """Whether an input is a dataset: a folder with a table of recordings, with or without tags behind it."""
-    return not Path(text).is_file() and (Path(_folder_of(text)) / "recordings").is_dir()
+    return not Path(text).is_file() and (Path(folder_of(text)) / "recordings").is_dir()
 
 
 def parse_address(text: str) -> DatasetAddress:
     """Split an input into folder and tags; OptionError for tags that are not KEY=VALUE."""
     from urllib.parse import unquote_plus
 
-    folder = _folder_of(text)
+    folder = folder_of(text)
     pairs = [pair for pair in text[len(folder) :].lstrip("?").split("&") if pair]
     for pair in pairs:
         if "=" not in pair.strip("="):
@@ -33,6 +33,6 @@ def parse_address(text: str) -> DatasetAddress:
     return DatasetAddress(Path(folder), {unquote_plus(key): unquote_plus(value) for key, _, value in named})
 
 
-def _folder_of(text: str) -> str:
+def folder_of(text: str) -> str:
     """The part of an input in front of its tags; a folder may have a question mark in its own name."""
     return text if Path(text).exists() else text.partition("?")[0]

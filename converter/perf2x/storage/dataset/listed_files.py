@@ -59,7 +59,7 @@ class Listing:
         logs = {table: read_log(folder / table) for table in reversed(TABLES)}  # all they refer to comes later
         self.partition = logs["recordings"].partition
         self.files: Mapping[str, Mapping[str, DataFile]] = {
-            table: {name: file for name, file in sorted(log.files.items()) if _may_have(file, tags or {})}
+            table: {name: file for name, file in sorted(log.files.items()) if may_have(file, tags or {})}
             for table, log in logs.items()
         }
         self._checked: set[tuple[str, str]] = set()
@@ -104,5 +104,6 @@ def no_dataset(folder: Path) -> str:
     return f"{folder}: not a dataset: it has no table of recordings (docs/parquet.md)"
 
 
-def _may_have(file: DataFile, tags: Mapping[str, str]) -> bool:
+def may_have(file: DataFile, tags: Mapping[str, str]) -> bool:
+    """Whether recordings with these tags may be in a file."""
     return all(tags.get(key, value or "") == (value or "") for key, value in file.parts.items())

@@ -1,6 +1,6 @@
 """Reads the recordings of a dataset one by one: of each table only what may have rows of theirs."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -72,7 +72,7 @@ class Dataset:
         self._last: tuple[RecordingRow, RecordingRows] | None = None
         self._read: dict[tuple[str, str], SortedRows] = {}
         everything = _last_states(self._recording_rows())
-        chosen = [one for one in everything if _has_tags(one, address) and self._is_chosen(one)]
+        chosen = [one for one in everything if has_tags(one, address.tags) and self._is_chosen(one)]
         if not chosen:
             which = ", ".join([*(f"{key}={value}" for key, value in address.tags.items()), *([where] if where else [])])
             raise FormatError(f"{address.folder}: no recording{f' with {which}' if which else ''} is in this dataset")
@@ -160,9 +160,10 @@ def _last_states(rows: Iterable[RecordingRow]) -> list[RecordingRow]:
     return [one for one in rows if one.row["recording"] not in gone]
 
 
-def _has_tags(recording: RecordingRow, address: DatasetAddress) -> bool:
+def has_tags(recording: RecordingRow, wanted: Mapping[str, str]) -> bool:
+    """Whether a recording has these tags; ``date`` is the day of its start."""
     tags = {"date": date_of(recording.row["start_ns"])} | recording.tags
-    return all(tags.get(key) == value for key, value in address.tags.items())
+    return all(tags.get(key) == value for key, value in wanted.items())
 
 
 def _order(recording: RecordingRow) -> tuple[int, int, str]:

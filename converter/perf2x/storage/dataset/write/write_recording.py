@@ -7,7 +7,7 @@ A recording's files are named after its id, so that one that comes again has the
     profiles/recordings/service=web/date=2026-11-22/0a1b….parquet    committed last: then the recording is there
 
 The names of unfinished ones have their session, too (``0a1b…-7c8d….parquet``): whoever adds more of it finds them by
-the list of files alone.
+the list of files alone. A row that was written anew has another name (``0a1b…--9e0f….parquet``, ``name_of_change``).
 """
 
 from collections.abc import Iterable, Sequence
@@ -157,7 +157,14 @@ def recording_of(name: str) -> str | None:
 
 def session_of(name: str) -> str | None:
     """Session of the unfinished recording that a file is named after, None for all others."""
-    return _id_in(_stem(name).partition("-")[2])
+    return _id_in((*_stem(name).split("-"), "")[1])
+
+
+def name_of_change(name: str, digest: str) -> str:
+    """Name of the file that takes the place of another with rows that differ: of the same recording and session."""
+    folder, _, _ = name.rpartition("/")
+    ident, session = (*_stem(name).split("-"), "")[:2]
+    return f"{folder}/{ident}-{session}-{digest}{SUFFIX}"
 
 
 def _stem(name: str) -> str:
