@@ -30,6 +30,8 @@ SQL = (
 COMMANDS = (
     *(("fleet query", sql, "--json") for sql in SQL),
     ("fleet symbolize",),
+    ("fleet check",),
+    ("fleet repair",),
     ("top",),
     ("top", "--json"),
     ("report",),

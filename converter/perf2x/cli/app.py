@@ -41,6 +41,8 @@ COMMANDS = {
     "fleet compact": "Merge small files of a dataset, and sum its old timelines.",
     "fleet gc": "Remove old recordings from a dataset, and what only they need.",
     "fleet rm": "Remove recordings from a dataset by id, source or tags.",
+    "fleet check": "Find damage in a dataset.",
+    "fleet repair": "Leave out of a dataset what is damaged, and say what is lost.",
     "fleet convert-dataset": "Write the recordings of a dataset of an earlier version into a new dataset.",
     "mcp": "Answer questions about recordings, by the Model Context Protocol on standard input and output.",
     "formats": "List the output formats, plugins included.",

@@ -107,6 +107,11 @@ EXAMPLES = {
         "perf2x fleet rm profiles/ recordings/web-1.data --dry-run",
         "perf2x fleet rm 'profiles/?service=web&date=2026-11-22'",
     ),
+    "fleet check": ("perf2x fleet check profiles/", "perf2x fleet check s3://bucket/profiles"),
+    "fleet repair": (
+        "perf2x fleet repair profiles/",
+        "perf2x fleet repair profiles/ > lost.txt && perf2x fleet ingest --list lost.txt -o profiles/",
+    ),
     "mcp": ("perf2x mcp recordings/", "perf2x mcp recordings/ build/ --source-dir src"),
     "formats": ("perf2x formats", "perf2x formats -v"),
     "man": ("perf2x man | man -l -", "perf2x man > ~/.local/share/man/man1/perf2x.1"),

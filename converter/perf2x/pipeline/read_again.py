@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I32, I64, U64, flatnonzero
+from perf2x.base.columnar.arrays import I32, I64, U64, arange, flatnonzero
 from perf2x.base.columnar.ragged import row_numbers
 from perf2x.base.columnar.unique import unique
+from perf2x.base.errors import SettingError
 from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.profile.recorded_samples import (
     NEVER,
@@ -28,6 +29,7 @@ from perf2x.pipeline.load_options import LoadContext
 if TYPE_CHECKING:
     from perf2x.model.profile.profile import Profile
     from perf2x.model.recording.events import Recording
+    from perf2x.symbolizer.sources.symbol_source import Context
     from perf2x.transforms.filters.apply_choice import Selection
 
 
@@ -51,23 +53,37 @@ def with_reader(profile: Profile, recording: Recording, selection: Selection, co
             behind = int(earliest[int(np.searchsorted(rows.batch_end, end, "right"))])
             yield RecordedBatch(take_rows(samples, kept), thread[kept], stack[kept], behind)
 
+    from perf2x.analysis.annotate.branch_listing import BranchListing
     from perf2x.analysis.dump.other_records import other_records
     from perf2x.analysis.dump.traced_text import TracedText
+    from perf2x.plugins.registry import load_symbol_sources
 
     starts = _symbol_starts(profile, recording, context)
     traced, others = TracedText(recording.session).of, partial(other_records, recording)
     places = {kind: _named_places(read, recording, context, kind) for kind in sorted(context.options.places)}
-    reader = SampleReader(read, traced, others, places, recording.session, recording.sideband, starts)
+
+    @cache
+    def listing() -> BranchListing:
+        facts = _facts(places["branches"].profile, recording, context)
+        if facts is None:
+            raise SettingError("", "fields", ": instructions are read from objects, unlike with ", "symbols")
+        return BranchListing(places["branches"], facts, load_symbol_sources())
+
+    def instructions(event: Event, samples: Samples, lengths: bool) -> Iterator[bytes]:
+        return listing().of(event, samples, lengths=lengths)
+
+    reader = SampleReader(read, traced, instructions, others, places, recording.session, recording.sideband, starts)
     return replace(profile, recorded=replace(rows, reader=reader))
 
 
 def _branches(_: Event, samples: Samples) -> tuple[I64, U64]:
-    """Rows of samples, and addresses that each tells: the sources of all branches, then their targets."""
+    """Rows of samples, and addresses that each tells: the sources of all branches, their targets, its own."""
     branches = samples.branches
     if branches is None:
         return np.zeros(0, np.int64), np.zeros(0, np.uint64)
     row = row_numbers(np.diff(branches.offsets))
-    return np.concatenate([row, row]), np.concatenate([branches.from_ip, branches.to_ip])
+    own = arange(len(samples))
+    return np.concatenate([row, row, own]), np.concatenate([branches.from_ip, branches.to_ip, samples.ip])
 
 
 def _data(event: Event, samples: Samples) -> tuple[I64, U64]:
@@ -115,15 +131,21 @@ def _named_places(
 
 
 def _symbol_starts(profile: Profile, recording: Recording, context: LoadContext) -> U64:
-    symbols = context.options.symbols
-    if symbols is None:
+    facts = _facts(profile, recording, context)
+    if facts is None:
         return np.zeros(len(profile.locations), np.uint64)
     with context.stages.stage("symbolize"):
         from perf2x.analysis.annotate.symbol_starts import symbol_starts
         from perf2x.plugins.registry import load_symbol_sources
-        from perf2x.symbolizer.make_finder import make_context
 
-        facts = make_context(
-            profile, recording.session, symbols, context.diagnostics, context.finder, recording.sideband
-        )
         return symbol_starts(profile, facts, load_symbol_sources())
+
+
+def _facts(profile: Profile, recording: Recording, context: LoadContext) -> Context | None:
+    """Make what symbol sources get, None without symbols."""
+    from perf2x.symbolizer.make_finder import make_context
+
+    symbols, session = context.options.symbols, recording.session
+    if symbols is None:
+        return None
+    return make_context(profile, session, symbols, context.diagnostics, context.finder, recording.sideband)

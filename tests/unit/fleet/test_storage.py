@@ -84,9 +84,6 @@ def test_an_object_is_put_whole(tmp_path: Path) -> None:
         assert storage.sizes("nodes") == {"x.parquet": 5}
         with storage.open("nodes/x.parquet") as opened:
             assert opened.read() == b"whole"
-        storage.remove("nodes/x.parquet")
-        storage.remove("nodes/x.parquet")
-        assert not storage.sizes("nodes")
     assert (tmp_path / "a b").is_dir()
 
 
@@ -176,6 +173,26 @@ def test_workers_put_objects(bucket: str, recordings: list[Path], tmp_path: Path
     for data in (f"{bucket}/by-command", str(tmp_path / "profiles")):
         subprocess.run([*words, data], check=True)
     assert objects(f"{bucket}/by-command") == files_of(tmp_path / "profiles")
+
+
+@pytest.mark.slow
+def test_damaged_objects_are_left_out(bucket: str, recordings: list[Path]) -> None:
+    data = f"{bucket}/damaged"
+    add(recordings[:3], data)
+    assert perf2x("fleet", "check", data).code == 0
+    storage = storage_at(data)
+    (cut, *_) = storage.log("samples").files
+    with storage.new_file(f"samples/{cut}") as file:
+        file.write(b"PAR1")
+    assert "files of another size than their log has: 1" in perf2x("fleet", "check", data).err
+    ran = perf2x("fleet", "repair", data)
+    assert (ran.code, len(ran.out.splitlines())) == (0, 1)
+    assert perf2x("fleet", "check", data).code == 0
+    assert perf2x("fleet", "rm", f"{data}?service=a+b", "--dry-run").err.endswith(
+        "2 of 2 recordings would be removed\n"
+    )
+    assert perf2x("fleet", "rm", f"{data}?service=a+b").code == 0
+    assert objects(data) == {}
 
 
 @pytest.fixture(scope="module", params=[False, True], ids=["separate", "compact"])

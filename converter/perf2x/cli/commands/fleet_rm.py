@@ -21,10 +21,11 @@ Recordings = Annotated[
 
 @with_groups
 def fleet_rm(dataset: Chosen, recordings: Recordings = None, *, dry_run: DryRun = False, quiet: Quiet = False) -> None:
-    """Remove recordings from a dataset: those that are named, or all with the tags behind the dataset's name.
+    """Remove recordings from a dataset by id, source or tags.
 
-    Their rows are gone at once, their files after a day, by the next fleet gc or fleet compact. The command may be
-    killed at any moment, and run while recordings are added; run it again if it was killed.
+    Without names, all with the tags behind the dataset's name go. Their rows are gone at once, their files after a day,
+    by the next fleet gc or fleet compact. The command may be killed at any moment, and run while recordings are added;
+    run it again if it was killed.
     """
     from perf2x.fleet.upkeep.remove_recordings import remove_chosen
 

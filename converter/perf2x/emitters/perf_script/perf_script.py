@@ -20,7 +20,7 @@ from perf2x.emitters.perf_script.branch_text import branch_column
 from perf2x.emitters.perf_script.frame_lines import FrameLines, PlaceText
 from perf2x.emitters.perf_script.memory_text import MemoryText
 from perf2x.emitters.perf_script.sample_columns import StartColumns, last_columns, value_columns
-from perf2x.emitters.perf_script.script_fields import event_fields, named_places
+from perf2x.emitters.perf_script.script_fields import INSTRUCTIONS, event_fields, named_places
 from perf2x.emitters.perf_script.time_order import TimeOrder
 from perf2x.model.plugin_options import FRAMES, INLINE, SAMPLES, Needs, option
 from perf2x.model.printable_text import without_controls
@@ -32,7 +32,7 @@ from perf2x.model.recording.sample_batches import take_rows
 
 _MORE = frozenset({"phys_addr", "ins_lat", "retire_lat", "data_page_size", "code_page_size"})
 _WANTED = {"addr": Want.ADDR, "weight": Want.MEMORY, "data_src": Want.MEMORY, "brstack": Want.BRANCHES,
-           "brstacksym": Want.BRANCHES,
+           "brstacksym": Want.BRANCHES, **dict.fromkeys(INSTRUCTIONS, Want.BRANCHES),
            "trace": Want.RAW, "cgroup": Want.CGROUP, **dict.fromkeys(_MORE, Want.EXTRA)}  # fmt: skip
 _BRANCHES = frozenset({"brstack", "brstacksym"})
 
@@ -166,6 +166,9 @@ class _Writer:
         if samples.branches is not None and fields & _BRANCHES:
             branches = filter_branches(samples.branches, self._branch_filter)
             yield branch_column(replace(samples, branches=branches), fields, self._places.get("branches"))
+        if samples.branches is not None and fields & INSTRUCTIONS:
+            lengths = "brstackinsnlen" in fields
+            yield chunk_array(list(self._reader.instructions(self._events[event], samples, lengths)))
         yield from last_columns(samples, fields)
         yield np.full(len(samples), b"\n", np.object_)
 

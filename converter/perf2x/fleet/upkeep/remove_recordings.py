@@ -14,7 +14,7 @@ from perf2x.storage.dataset.parquet_files import read_stored
 from perf2x.storage.dataset.table_log import DataFile, TableLog, commit, vacuum
 from perf2x.storage.dataset.write.write_recording import date_of, recording_of
 
-_DAY = 24 * 3600 * 10**9
+DAY = 24 * 3600 * 10**9
 
 
 class Removed(Struct, frozen=True):
@@ -41,7 +41,7 @@ def collect(storage: Storage, before_ns: int, now_ns: int, *, dry_run: bool = Fa
     found = partitions(storage, logs, wanted)
     facts = [one for partition in found.values() for one in partition.recordings.values()]
     old = {one.recording for one in facts if one.started_ns < before_ns}
-    strays = [stray for partition in found.values() for stray in _strays(partition, now_ns - _DAY)]
+    strays = [stray for partition in found.values() for stray in _strays(partition, now_ns - DAY)]
     rows = sum(file.rows for file in logs["recordings"].files.values())
     if not dry_run:
         remove(storage, logs, found.values(), old)

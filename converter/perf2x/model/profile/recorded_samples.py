@@ -63,7 +63,7 @@ class NamedPlaces(Struct, frozen=True):
     symbol_start: U64
     """As in SampleReader, of this profile's locations."""
     locate: Callable[[Samples], I32]
-    """Returns the location of each sample's data address, or of each branch's source, then of each one's target."""
+    """Returns the location of each sample's data address, or of all branches' sources, of their targets, of samples."""
 
 
 class SampleReader(Struct, frozen=True):
@@ -72,6 +72,8 @@ class SampleReader(Struct, frozen=True):
     read: Callable[[Want], Iterator[RecordedBatch]]
     worded: Callable[[Event, Ragged], tuple[list[str], I64]]
     """Distinct texts of the raw bytes of a tracepoint's samples, and (n,) the text of each."""
+    instructions: Callable[[Event, Samples, bool], Iterator[bytes]]
+    """Text of the code between each sample's branches, with lengths or without; ``places`` have them."""
     others: Callable[[Collection[RecordType]], OtherRecords]
     """Reads the records of some types."""
     places: Mapping[str, NamedPlaces]

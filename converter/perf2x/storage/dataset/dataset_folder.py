@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 from urllib.parse import unquote, urlsplit
 
-from perf2x.base.errors import FormatError, OutputError, Perf2xError
+from perf2x.base.errors import FormatError, NotReadError, OutputError, Perf2xError
 from perf2x.base.files.atomic import atomic_file
 from perf2x.base.files.remote import fsspec, is_address, told_apart
 from perf2x.base.files.temporary import private_directory
@@ -42,9 +42,6 @@ class Storage(Protocol):
     def new_file(self, name: str) -> contextlib.AbstractContextManager[BinaryIO]:
         """Give a file to write to, which has its name, and lasts, once the block ends without an error."""
 
-    def remove(self, name: str) -> None:
-        """Remove a file, if it is there."""
-
 
 class LocalFolder:
     """A folder of this machine; ``Storage``."""
@@ -72,28 +69,18 @@ class LocalFolder:
 
     def open(self, name: str) -> Any:
         """Open a file for reading."""
-        with told_apart(self.path(name)):
+        with told_apart(self.path(name), NotReadError):
             return arrow().OSFile(self.path(name), "rb")
 
     @contextlib.contextmanager
     def new_file(self, name: str) -> Iterator[BinaryIO]:
         """Give a file without a name, or with a hidden one; its bytes and its name are on the disk afterwards."""
         path = self.folder / name
-        with self._written(path):
+        try:
             path.parent.mkdir(parents=True, exist_ok=True)
             with atomic_file(path) as new:
                 yield new.file
                 new.commit(durable=True)
-
-    def remove(self, name: str) -> None:
-        """Remove a file, if it is there."""
-        with self._written(self.folder / name):
-            (self.folder / name).unlink(missing_ok=True)
-
-    @contextlib.contextmanager
-    def _written(self, path: Path) -> Iterator[None]:
-        try:
-            yield
         except OSError as error:
             raise OutputError(f"cannot write {path}: {error.strerror or error}") from None
 
@@ -143,7 +130,7 @@ class ObjectStore:
 
     def open(self, name: str) -> Any:
         """Read an object whole: most bytes of a dataset's files are asked for."""
-        with told_apart(self.path(name)):
+        with told_apart(self.path(name), NotReadError):
             return arrow().BufferReader(self._system.cat_file(f"{self._below}/{name}"))
 
     def fetch(self, names: Sequence[str], folder: Path) -> None:
@@ -163,11 +150,6 @@ class ObjectStore:
                 yield file
             with told_apart(self.path(name), OutputError):
                 self._system.put_file(str(copy), f"{self._below}/{name}")
-
-    def remove(self, name: str) -> None:
-        """Remove an object, if it is there."""
-        with told_apart(self.path(name), OutputError), contextlib.suppress(FileNotFoundError):
-            self._system.rm_file(f"{self._below}/{name}")
 
 
 def storage_at(folder: str | Path) -> Storage:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from perf2x.base.columnar.arrays import AnyArray
-from perf2x.base.errors import FormatError
+from perf2x.base.errors import FormatError, NotReadError
 from perf2x.base.files.unpack_limit import memory_limit, too_large, unpacked_limit
 from perf2x.model.printable_text import as_recorded
 from perf2x.storage.dataset.check_pages import check_pages
@@ -150,11 +150,11 @@ def _check_schema(path: Path | str, table: str, found: "pyarrow.Schema") -> None
     facts = found.metadata or {}
     version, name = facts.get(VERSION_KEY, b"").decode(errors="replace"), facts.get(TABLE_KEY, b"")
     if not version:
-        raise FormatError(
+        raise NotReadError(
             f"{path}: not written as part of a dataset: it lacks {VERSION_KEY.decode()} (docs/parquet.md)"
         )
     if version != str(SCHEMA):
-        raise FormatError(f"{path}: has version {version} of the schema; this perf2x reads version {SCHEMA}")
+        raise NotReadError(f"{path}: has version {version} of the schema; this perf2x reads version {SCHEMA}")
     types = {field.name: field.type for field in found}
     wrong = [field.name for field in schema_of(table) if types.get(field.name) != field.type]
     if name != table.encode() or wrong:

@@ -32,7 +32,7 @@ from tests.forge import kernel as k
 from tests.support import every_field
 from tests.support.command import perf2x
 from tests.support.outputs import symbols_of
-from tests.support.recordings import corpus_cases
+from tests.support.recordings import CORPUS, corpus_cases
 from tests.support.spe_traces import recording as spe_recording
 from tests.support.tiny_elf import TinySection, TinySymbol, symbol_sections, tiny_elf
 
@@ -60,7 +60,7 @@ def recorded(profile: Profile) -> Profile:
     sideband: Any = SimpleNamespace(cgroups=Cgroups(*(np.zeros(0, np.uint64),) * 3, []))
     reader = SampleReader(
         lambda _: iter([RecordedBatch(samples, rows.thread, rows.stack, NEVER)]),
-        lambda *_: ([""], np.zeros(0, np.int64)), lambda _: OtherRecords(*[np.zeros(0)] * 10), {},
+        lambda *_: ([""], np.zeros(0, np.int64)), lambda *_: iter(()), lambda _: OtherRecords(*[np.zeros(0)] * 10), {},
         Session("here", "<", events), sideband, np.zeros(len(profile.locations), np.uint64),
     )  # fmt: skip
     empty = np.zeros(0, np.int32)
@@ -89,6 +89,23 @@ def test_prints_what_perf_prints(name: str, recording: Path) -> None:
     words = (every_field.ANSWERS | every_field.PLACES)[name].split()
     ran = perf2x("script", "-q", "--no-inline", "-i", str(path), *words)
     assert (ran.code, ran.out) == (0, (DATA / f"{name}.txt").read_text())
+
+
+@pytest.mark.parametrize("name", every_field.LISTINGS)
+def test_lists_the_code_between_branches(name: str, tmp_path: Path) -> None:
+    path, words = tmp_path / "perf.data", every_field.LISTINGS[name].split()
+    path.write_bytes(every_field.listings())
+    ran = perf2x("script", "-q", path, "--symfs", CORPUS / "common/symfs", *words)
+    assert (ran.code, ran.out) == (0, (DATA / f"{name}.txt").read_text())
+    ran = perf2x("script", "-q", path, "--no-symbols", *words)
+    assert ran.said == "perf2x: --fields: instructions are read from objects, unlike with --no-symbols"
+
+
+def test_code_is_known_between_all_branches_alone(tmp_path: Path) -> None:
+    calls = Event(type=0, sample_type=k.IP | k.TID | k.TIME | k.BRANCH_STACK, branch_sample_type=16)
+    (tmp_path / "perf.data").write_bytes(write_file(Forged(events=(calls,)), [Sample(pid=1, tid=1)]))
+    ran = perf2x("script", "-q", tmp_path / "perf.data", "-F", "+brstackinsn")
+    assert "where all branches were recorded: perf record -b" in ran.said
 
 
 def test_places_beside_stacks_have_names(tmp_path: Path) -> None:
