@@ -59,7 +59,8 @@ class PerfScript(TextReader):
     cuts = (b"\n\n", b"\n")
     begins = re.compile(
         rb"[^#\n]{0,100}?-?\d+[ \t].{0,100}?\d\.\d{6,9}:"  # a time
-        rb"|(?:[^#\n]{0,100}[ \t])?\S{1,256}:[ \t]*\n[ \t]*[0-9a-f]{4,16}[ \n]"  # an event, then a frame
+        rb"|(?:[^#\n]{0,100}[ \t])?\S{1,256}:[ \t]*\n"  # an event, then a frame, of which perf aligns the address
+        rb"(?=\t|[0-9a-f]|[ 0-9a-f]{12})[ \t]*[0-9a-f]{4,16}[ \n]"
         rb"|\S[^#\n]{0,100}[ \t]\d+[ \t]*\n\t *[0-9a-f]{1,16}[ \n]"  # a thread, then a frame
         rb"|\t *[0-9a-f]{4,16} .* \(.*\)\n",
     )

@@ -101,3 +101,26 @@ def test_a_gate_for_what_was_never_sampled_says_so_and_stays_open(pair: tuple[Pa
     ran = perf2x("diff", *pair, *QUICK, "--fail-above", "object:o9.so=1")
     assert ran.code == 0
     assert ran.err == "perf2x: --fail-above: no object 'o9.so'; the file has: o1.so, o2.so, o3.so, o5.so\n"
+
+
+@pytest.mark.parametrize(
+    ("bar", "filters", "code"),
+    [
+        ("function:spin=5", (), 3),
+        ("function:spin=5", ("--focus", "^work$"), 0),
+        ("function:spin=5", ("--focus", "^spin$"), 3),
+        ("total=5", ("--ignore", "^spin$"), 0),
+        ("function:spin=5", ("--hide", "^spin$"), 0),
+        ("function:main=5", ("--hide", "^spin$"), 3),
+        ("function:turn=5", ("--rename", "spin=turn"), 3),
+    ],
+)
+@pytest.mark.parametrize("command", ["diff", "report"])
+def test_the_gate_sees_what_filters_of_frames_leave(
+    command: str, bar: str, filters: tuple[str, ...], code: int, tmp_path: Path
+) -> None:
+    before, after = tmp_path / "before.folded", tmp_path / "after.folded"
+    before.write_text("main;work 700\nmain;spin 300\n")
+    after.write_text("main;work 700\nmain;spin 900\n")
+    inputs = (before, after) if command == "diff" else (after, "--before", before)
+    assert perf2x(command, *inputs, "--fail-above", bar, *filters, "-q").code == code

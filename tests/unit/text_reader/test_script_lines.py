@@ -154,6 +154,7 @@ def test_what_is_no_text_of_samples() -> None:
         b"PERFILE2\0\0",
         b"a;b 1\0",
         b"some words, and 12\n",
+        b"Call graph:\n    36314 Thread_7: main  (serial)\n    + 36314 start  (in dyld) + 1\n",  # of macOS
         b"a;b 1 2\n" * 9,
     ):
         assert text_kind(data) is None
