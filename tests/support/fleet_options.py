@@ -94,10 +94,14 @@ CASES["tag"] = {
     "recordings": Case(("--recording", "none.data")),
     "quiet": Case(("--quiet",)),
 }
-NO_CASE = {"tags", "inputs", "dataset", "sql", "output", "help_all", "places", "once", "before", "after"}
+CASES["add-symbols"] = {
+    "max_unpacked": Case(("--max-unpacked", "1K")),
+    "quiet": Case(("--quiet",)),
+}
+NO_CASE = {"tags", "objects", "inputs", "dataset", "sql", "output", "help_all", "places", "once", "before", "after"}
 """What is read and written."""
 QUERY = "SELECT *, repeat('x', 300) AS long FROM samples"
-_ASKED = {"query": (QUERY,), "tag": ("service=web",)}
+_ASKED = {"query": (QUERY,), "tag": ("service=web",), "add-symbols": (str(CORPUS / "common/symfs"),)}
 HARMLESS = {
     ("ingest", "--workers"): "the dataset is the same, however many processes make it",
     ("ingest", "--no-dashboard"): "only clusters have one: tests/unit/fleet/test_cluster.py",
@@ -111,6 +115,7 @@ HARMLESS = {
     ("symbolize", "--no-dashboard"): "only clusters have one: tests/unit/fleet/test_cluster.py",
     ("symbolize", "--debuginfod"): "another place of objects, as --debug-dir: tests/unit/binaries/find",
     ("symbolize", "--vmlinux"): "of a kernel whose build id it has: tests/unit/fleet/test_symbolize_dataset.py",
+    ("add-symbols", "--max-unpacked"): "of debug files that are compressed: tests/unit/base/files",
     ("symbolize", "--max-unpacked"): "of debug files that are compressed: tests/unit/base/files",
 }
 """Options that change nothing here, with the reason."""

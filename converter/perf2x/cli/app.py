@@ -34,6 +34,7 @@ COMMANDS = {
     "fleet ingest": "Add many recordings to a dataset, on all cores or on a Dask cluster.",
     "fleet watch": "Add recordings to a dataset as they appear, until stopped.",
     "fleet symbolize": "Look up symbols for all addresses in a dataset, on all cores or on a Dask cluster.",
+    "fleet add-symbols": "Name the addresses of a dataset that are in given objects, by build id.",
     "fleet query": "Run SQL on a dataset with DuckDB.",
     "fleet diff": "Show which functions changed between two parts of a fleet.",
     "fleet view": "Look at parts of a fleet in the browser.",

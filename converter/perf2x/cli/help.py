@@ -81,6 +81,10 @@ EXAMPLES = {
         "perf2x fleet symbolize profiles/",
         "perf2x fleet symbolize profiles/ --debug-dir debug/ --debuginfod https://debuginfod.debian.net",
     ),
+    "fleet add-symbols": (
+        "perf2x fleet add-symbols profiles/ build/bin/myserver build/lib/",
+        "perf2x fleet add-symbols s3://bucket/profiles build/myserver.debug",
+    ),
     "fleet query": (
         'perf2x fleet query profiles/ "SELECT function, sum(self) FROM by_function GROUP BY ALL ORDER BY 2 DESC"',
         "perf2x fleet query profiles/ 'FROM recordings' -o recordings.csv",

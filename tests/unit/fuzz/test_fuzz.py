@@ -192,6 +192,7 @@ def test_all_commands_are_tried(whole: list[Seed]) -> None:
         "fleet convert-dataset",
         "web",
         "fleet tag",
+        "fleet add-symbols",
         "fleet compact",
         "fleet gc",
         "fleet rm",

@@ -1,5 +1,6 @@
 """``perf2x fleet symbolize``: names for the places of a dataset."""
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,6 +18,7 @@ from perf2x.cli.options.worker_options import WorkerFlags
 if TYPE_CHECKING:
     from perf2x.fleet.symbolize_dataset import NamingJob, NamingTotals
     from perf2x.storage.dataset.names.unnamed_places import Unnamed
+    from perf2x.symbolizer.symbol_options import SymbolOptions
 
 _SHOWN = 10
 _HERE = 50_000
@@ -37,20 +39,33 @@ def fleet_symbolize(
     Only what has no name yet is looked up, so that later runs with more debug files fill in what is missing. What
     could be named only where it was recorded (just-in-time compiled code) was named when it was added.
     """
+    name_places(dataset, symbols.sources(), crew, unpacking, quiet)
+
+
+def name_places(
+    dataset: str,
+    symbols: "SymbolOptions",
+    crew: WorkerFlags,
+    unpacking: UnpackFlags,
+    quiet: bool,
+    builds: Collection[str] | None = None,
+) -> None:
+    """Name what has no name, of all build ids or of some, and say what became of it."""
+    from perf2x.fleet.symbolize_dataset import NamingJob
     from perf2x.storage.dataset.dataset_folder import fetched_folder
     from perf2x.storage.dataset.names.unnamed_places import ASKED, unnamed_objects
     from perf2x.storage.dataset.sql.duckdb_engine import engine
 
-    job = _job(dataset, symbols, unpacking)
+    job = NamingJob(dataset if is_address(dataset) else str(Path(dataset).absolute()), symbols, unpacking.most())
     with fetched_folder(dataset) as folder, engine(folder, ASKED) as connection:
-        unnamed = unnamed_objects(connection)
+        unnamed = unnamed_objects(connection, builds)
         if symbols.kallsyms and unnamed.kernels > 1:  # it is used unchecked
             raise OptionError(
                 f"--kallsyms is of one kernel, and {unnamed.kernels:,} lack names: use build-id stores (--buildid-dir)"
             )
         totals = _name(unnamed, job, crew, quiet) if unnamed.objects else None
     if not quiet:
-        _summarize(dataset, totals)
+        _summarize(dataset, totals, "" if builds is None else " of these objects")
 
 
 def _name(
@@ -69,16 +84,9 @@ def _name(
     return totals
 
 
-def _job(dataset: str, symbols: SymbolFlags, unpacking: UnpackFlags) -> "NamingJob":
-    from perf2x.fleet.symbolize_dataset import NamingJob
-
-    folder = dataset if is_address(dataset) else str(Path(dataset).absolute())
-    return NamingJob(folder, symbols.sources(), unpacking.most())
-
-
-def _summarize(dataset: str, totals: "NamingTotals | None") -> None:
+def _summarize(dataset: str, totals: "NamingTotals | None", of: str) -> None:
     if totals is None:
-        print_message(f"{dataset}: every place that can have a name has one")
+        print_message(f"{dataset}: every place{of} that can have a name has one")
         return
     print_message(f"{dataset}: {totals.named:,} of {totals.places:,} places got names, in {totals.of:,} objects")
     unnamed = sorted(totals.unnamed, key=lambda one: (one.named - one.places, one.name))

@@ -1,6 +1,6 @@
 """Places of a dataset that nobody has named yet, by object: each once, however many recordings have it."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
@@ -26,7 +26,8 @@ GROUP BY ALL
 """
 _OWNERS = """
 CREATE TEMP TABLE owners AS
-SELECT object_id, min(recording) AS recording FROM mappings SEMI JOIN todo USING (object_id) GROUP BY object_id
+SELECT object_id, min(recording) AS recording FROM mappings SEMI JOIN todo USING (object_id)
+WHERE $builds IS NULL OR list_contains($builds, rtrim(build_id, '0')) GROUP BY object_id
 """
 _MAPPINGS = """
 CREATE TEMP TABLE held AS
@@ -67,14 +68,16 @@ class Unnamed(Struct, frozen=True):
     """By id, read as they are asked for."""
 
 
-def unnamed_objects(connection: Any) -> Unnamed:
-    """Find the objects of a dataset that have places without names.
+def unnamed_objects(connection: Any, builds: Collection[str] | None = None) -> Unnamed:
+    """Find the objects of a dataset that have places without names, of all build ids or of those in ``builds``.
 
     Places that mean nothing outside their recording are not among them: nobody can name those later. The connection is
     that of ``engine``, with ``ASKED``.
     """
-    for statement in (_TODO, _OWNERS, _MAPPINGS):
-        connection.execute(statement)
+    connection.execute(_TODO)
+    ids = None if builds is None else [one.rstrip("0") for one in builds]  # recorded ones may be padded
+    connection.execute(_OWNERS, {"builds": ids})
+    connection.execute(_MAPPINGS)
     ((objects,),) = connection.execute("SELECT count(*) FROM owners").fetchall()
     ((places,),) = connection.execute("SELECT count(*) FROM todo SEMI JOIN owners USING (object_id)").fetchall()
     ((kernels,),) = connection.execute(_KERNELS).fetchall()
