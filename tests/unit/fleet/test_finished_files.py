@@ -124,6 +124,7 @@ def test_once(tmp_path: Path) -> None:
 def test_sigterm_ends_it_cleanly(tmp_path: Path) -> None:
     pytest.importorskip("pyarrow")
     words = ["fleet", "watch", str(tmp_path / "in"), "-o", str(tmp_path / "ds"), "--settled", "1s", "--every", "1s"]
+    words += ["--start-time", "file"]  # no hint
     (tmp_path / "in").mkdir()
     command = subprocess.Popen([sys.executable, "-m", "perf2x", *words], stderr=subprocess.PIPE, text=True)
     try:
