@@ -24,7 +24,7 @@ from perf2x.storage.dataset.dataset_folder import storage_at
 from perf2x.storage.dataset.dataset_schema import TABLES
 from perf2x.storage.dataset.listed_files import State, is_merged, states_of
 from perf2x.storage.dataset.parquet_files import read_stored
-from perf2x.storage.dataset.table_log import DataFile, TableLog
+from perf2x.storage.dataset.table_log import DataFile, TableLog, check_packages
 from perf2x.storage.dataset.write.recording_to_store import PlaceNames, StoredRecording, failed_recording
 from perf2x.storage.dataset.write.write_recording import (
     commit_files,
@@ -268,6 +268,7 @@ def ingest(run: Run, sources: Sequence[str], job: Job, report: Callable[[Totals]
     OutputError when the dataset cannot be written, Perf2xError when the workers are gone; what was done is kept.
     """
     totals = Totals(len(sources))
+    check_packages()
     partition_of(storage_at(job.folder).log("recordings"), job.partition, job.folder)
 
     def write(ends: Sequence[Outcome]) -> None:

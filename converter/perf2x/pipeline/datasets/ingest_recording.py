@@ -168,8 +168,10 @@ def ingest(
     """
     from perf2x.base.files.unpack_limit import limit_unpacking
     from perf2x.storage.bundle.open_bundle import open_bundles
+    from perf2x.storage.dataset.table_log import check_packages
     from perf2x.storage.dataset.write.write_recording import write_recording
 
+    check_packages()
     tags: Sequence[Mapping[str, str]] = options.tags or [{}] * len(paths)
     stages, added = stages or Stages(), []
     with limit_unpacking(options.max_unpacked), open_bundles(paths, options.symbols) as (files, symbols):

@@ -176,12 +176,18 @@ def _data_file(folder: Path, add: _Add) -> DataFile:
 _first_process: list[int] = []
 
 
-def _deltalake() -> Any:
-    """Import deltalake; its threads do not live on in forks, and their lack ends a process."""
+def check_packages() -> Any:
+    """Return deltalake; OptionError where this Python has not all packages that write datasets."""
+    arrow()
     try:
-        module = import_module("deltalake")
+        return import_module("deltalake")
     except ImportError:
         raise OptionError("writing datasets needs deltalake: pip install 'perf2x[fleet]'") from None
+
+
+def _deltalake() -> Any:
+    """Import deltalake; its threads do not live on in forks, and their lack ends a process."""
+    module = check_packages()
     _first_process[:] = _first_process or [os.getpid()]
     if _first_process != [os.getpid()]:
         raise OutputError("datasets cannot be written after a fork by a process that wrote one: spawn it")
