@@ -37,6 +37,7 @@ HARMLESS: tuple[tuple[Words, Words, str], ...] = (
     (("top", "diff"), ("--fold-recursion",), "totals count a function that calls itself once"),
     (("info",), ("--names", "--no-inline"), "it counts frames that have names, whatever they are"),
     (("info", "report"), ("--quiet",), "they say something only where there are no samples, or with -v"),
+    (("script",), ("--no-inline",), "it prints no inlined frames, as perf script --no-inline"),
     (("annotate",), ("--syntax", "--around"), "they show with --assembly and --source-dir"),
 )
 """(commands, words of options, why nothing changes)."""

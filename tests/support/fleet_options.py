@@ -24,7 +24,7 @@ CASES: dict[str, dict[str, Case]] = {
         "tag": Case(("--tag", "service=web")),
         "tag_from": Case(("--tag-from", "{name}.data")),
         "start_time": Case(("--start-time", "file"), on="unfinished"),
-        "partition": Case(("--partition", "date")),
+        "partition": Case(("--partition", "service")),
         "timeline": Case(("--timeline",)),
         "scheduler": Case(("--scheduler", "nowhere")),
         "workers": Case(("--workers", "1")),
@@ -149,7 +149,7 @@ def run(place: Place, name: str, case: Case, words: tuple[str, ...]) -> tuple[in
         else:
             _made(place, source, data)
             ran = perf2x("fleet", name, data, *_ASKED.get(name, ()), *case.base, *words)
-        found = files_of(Path(out))
+        found = files_of(data)
         answer = place.folder / "answer"
         if answer.exists():
             found["answer"] = answer.read_bytes()

@@ -191,6 +191,7 @@ HARMLESS: tuple[tuple[tuple[str, ...], tuple[str, ...], str], ...] = (
     (CODE, ("--kallsyms", "--vmlinux", "--perf-map-dir"), "they count the code of a program's file"),
     (CODE, ("--no-idle",), "the idle task runs no code of programs"),
     (("bolt",), ("--no-symbols",), "it has addresses alone"),
+    (("perf-script",), ("--no-inline",), "it prints no inlined frames, as perf script --no-inline"),
     (("callgrind",), ("--fold-recursion",), "calls of functions that are in the stack already are left out"),
 )
 """(formats, words of options, why nothing changes)."""
