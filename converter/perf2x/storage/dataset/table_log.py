@@ -174,23 +174,29 @@ def _data_file(folder: Path, add: _Add) -> DataFile:
 
 
 _first_process: list[int] = []
+"""The process whose threads of deltalake live; they do not live on in its forks, and their lack ends a process."""
 
 
 def check_packages() -> Any:
-    """Return deltalake; OptionError where this Python has not all packages that write datasets."""
+    """Return deltalake, before anything is written.
+
+    OptionError where this Python has not all packages that write datasets, OutputError in a fork of a process that
+    wrote one.
+    """
     arrow()
     try:
-        return import_module("deltalake")
+        module = import_module("deltalake")
     except ImportError:
         raise OptionError("writing datasets needs deltalake: pip install 'perf2x[fleet]'") from None
+    if _first_process not in ([], [os.getpid()]):
+        raise OutputError("datasets cannot be written after a fork by a process that wrote one: spawn it")
+    return module
 
 
 def _deltalake() -> Any:
-    """Import deltalake; its threads do not live on in forks, and their lack ends a process."""
+    """Return deltalake, whose threads this process has from now on."""
     module = check_packages()
-    _first_process[:] = _first_process or [os.getpid()]
-    if _first_process != [os.getpid()]:
-        raise OutputError("datasets cannot be written after a fork by a process that wrote one: spawn it")
+    _first_process[:] = [os.getpid()]
     return module
 
 
