@@ -1,4 +1,4 @@
-"""The command line: one module for each command in ``commands/``, shared options in ``options/``."""
+"""The command line: a module for each command in ``commands/``, families in folders, shared options in ``options/``."""
 
 
 def main() -> None:

@@ -49,8 +49,7 @@ COMMANDS = {
     "formats": "List the output formats, plugins included.",
     "man": "Print the manual page: perf2x man | man -l -.",
 }
-"""Names of commands and their lines in ``perf2x --help``; cli/commands/NAME.py defines the function NAME, with _ for a
-space."""
+"""Names of commands and their lines in ``perf2x --help``; `function_of` finds their functions."""
 
 
 class LazyGroup(TyperGroup):
@@ -107,13 +106,19 @@ def _refuse(ctx: Any, args: list[str]) -> NoReturn:
     raise typer.Exit(DONE if rest else USAGE)
 
 
+def function_of(name: str) -> Any:
+    """Import a command's function: ``info`` of commands/info.py, ``fleet_gc`` of commands/fleet/fleet_gc.py."""
+    *family, _ = name.split()
+    own = name.replace(" ", "_").replace("-", "_")
+    return getattr(import_module(".".join(("perf2x.cli.commands", *family, own))), own)
+
+
 @functools.cache
 def command(name: str) -> TyperCommand:
     """Import one of COMMANDS and make its parameters."""
     from perf2x.cli.config import name_variables  # with msgspec, which perf2x --help does without
 
-    module = name.replace(" ", "_").replace("-", "_")
-    function = getattr(import_module(f"perf2x.cli.commands.{module}"), module)
+    function = function_of(name)
     alone = typer.Typer(add_completion=False)
     text = paragraphs(inspect.getdoc(function) or "")
     alone.command(name, cls=HelpfulCommand, help=text, epilog=examples(name))(function)

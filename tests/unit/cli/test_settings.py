@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 import pytest
 from typer.core import TyperOption
 
-from perf2x.cli.app import COMMANDS, command
+from perf2x.cli.app import COMMANDS, command, function_of
 from perf2x.cli.config import settings, variable
 from tests.support.command import perf2x
 
@@ -46,8 +46,7 @@ def arriving(name: str, monkeypatch: pytest.MonkeyPatch, *words: str, env: dict[
 @pytest.mark.parametrize("name", WITH_OPTIONS)
 def test_an_option_has_one_name_everywhere(name: str, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = command(name)
-    module = name.replace(" ", "_").replace("-", "_")
-    hints = get_type_hints(__import__(f"perf2x.cli.commands.{module}", fromlist=[module]).__dict__[module])
+    hints = get_type_hints(function_of(name))
     options = {spelling: one.option for spelling, one in settings(made).items() if not one.negated}
     assert options.keys() == {
         max(option.opts, key=len).removeprefix("--")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from perf2x.base.errors import FormatError
-from perf2x.cli.commands.fleet_watch import _pause, _watch
+from perf2x.cli.commands.fleet.fleet_watch import _pause, _watch
 from perf2x.fleet.finished_files import FinishedFiles
 from tests.support.command import perf2x
 from tests.support.datasets import rows

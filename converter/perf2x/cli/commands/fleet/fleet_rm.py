@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from perf2x.base.errors import OptionError
-from perf2x.cli.commands.fleet_gc import DryRun
+from perf2x.cli.commands.fleet.fleet_gc import DryRun
 from perf2x.cli.messages import print_message
 from perf2x.cli.option_groups import with_groups
 from perf2x.cli.options.input_options import Quiet

@@ -2,7 +2,7 @@
 
 import typer
 
-from perf2x.cli.commands.fleet_check import print_damage
+from perf2x.cli.commands.fleet.fleet_check import print_damage
 from perf2x.cli.messages import print_message
 from perf2x.cli.option_groups import with_groups
 from perf2x.cli.options.input_options import Quiet

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from perf2x.base.errors import FormatError, ObjectError
-from perf2x.cli.commands.fleet_symbolize import name_places
+from perf2x.cli.commands.fleet.fleet_symbolize import name_places
 from perf2x.cli.option_groups import with_groups
 from perf2x.cli.options.input_options import Quiet, UnpackFlags
 from perf2x.cli.options.upkeep_options import Folder
