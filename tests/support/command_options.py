@@ -7,14 +7,11 @@ import re
 import shutil
 import sys
 from collections.abc import Iterator
-from contextlib import chdir
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from perf2x.cli.app import command
 from tests.support.command import Ran, perf2x
-from tests.support.option_pairs import CASES, REFUSED, Case, Place, is_named
-from tests.support.recordings import ROOT
+from tests.support.option_pairs import CASES, REFUSED, Case, Place, is_named, print_table
 
 Words = tuple[str, ...]
 VIEWS: dict[str, tuple[Words, ...]] = {
@@ -96,13 +93,5 @@ def pairs(place: Place, commands: Words = tuple(VIEWS)) -> Iterator[tuple[str, s
             yield name, " ".join((*case.base, *case.words)), verdict(place, name, case)
 
 
-def main() -> None:
-    """Print the table."""
-    chosen = tuple(sys.argv[1:]) or tuple(VIEWS)
-    with TemporaryDirectory() as folder, chdir(folder):
-        for name, words, found in pairs(Place(Path(folder)), chosen):
-            print(f"{name:<11}{words.replace(str(ROOT), '.'):<50}{found}", flush=True)
-
-
 if __name__ == "__main__":
-    main()
+    print_table(lambda folder: pairs(Place(folder), tuple(sys.argv[1:]) or tuple(VIEWS)))

@@ -10,7 +10,7 @@ import re
 import shutil
 import sys
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import chdir
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -386,13 +386,12 @@ def pairs(place: Place, formats: tuple[str, ...] = FORMATS) -> Iterator[tuple[st
                 yield name, " ".join((*case.base, *case.words)), verdict(place, name, case)
 
 
-def main() -> None:
-    """Print the table."""
-    chosen = tuple(sys.argv[1:]) or FORMATS
+def print_table(rows_in: Callable[[Path], Iterable[tuple[str, str, str]]]) -> None:
+    """Print rows of (name, words, verdict), worked out in an empty folder."""
     with TemporaryDirectory() as folder, chdir(folder):
-        for name, words, found in pairs(Place(Path(folder)), chosen):
+        for name, words, found in rows_in(Path(folder)):
             print(f"{name:<11}{words.replace(str(ROOT), '.'):<50}{found}", flush=True)
 
 
 if __name__ == "__main__":
-    main()
+    print_table(lambda folder: pairs(Place(folder), tuple(sys.argv[1:]) or FORMATS))

@@ -4,13 +4,10 @@
 """
 
 import sys
-from contextlib import chdir
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from perf2x.storage.dataset.parquet_options import FORMAT
 from tests.support.command import perf2x
-from tests.support.option_pairs import CODE, FORMATS, HARMLESS, ROOT, Place, pairs
+from tests.support.option_pairs import CODE, FORMATS, HARMLESS, Place, pairs, print_table
 
 NONE = (*CODE, "perf-script", FORMAT)
 """Formats that take no dataset."""
@@ -35,13 +32,5 @@ class SumsPlace(Place):
         return (folder.name, *names)
 
 
-def main() -> None:
-    """Print the table."""
-    chosen = tuple(sys.argv[1:]) or SUMS
-    with TemporaryDirectory() as folder, chdir(folder):
-        for name, words, found in pairs(SumsPlace(Path(folder)), chosen):
-            print(f"{name:<11}{words.replace(str(ROOT), '.'):<50}{found}", flush=True)
-
-
 if __name__ == "__main__":
-    main()
+    print_table(lambda folder: pairs(SumsPlace(folder), tuple(sys.argv[1:]) or SUMS))

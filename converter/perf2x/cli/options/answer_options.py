@@ -67,7 +67,7 @@ class AnswerFlags(Struct, frozen=True):
 
 
 class QueryLimits(Struct, frozen=True):
-    """What a query may take."""
+    """Memory of a query, and the folder for data that do not fit in it."""
 
     PANEL = "Limits"
 

@@ -19,7 +19,7 @@ from perf2x.plugins.registry import load_symbol_sources
 _USED = ("cli.config", "cli.render.stats_json", "cli.render.summary", "emitters.flame.html", "pipeline.conversion",
          "pipeline.sample_pass", "pipeline.stitch_session", "storage.bundle.open_bundle", "symbolizer.make_finder",
          "symbolizer.symbolize")  # fmt: skip
-"""What most conversions import when they come to it."""
+"""Modules that most conversions import when they come to them."""
 
 
 def prepare() -> None:
