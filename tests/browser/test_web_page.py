@@ -32,6 +32,7 @@ addEventListener("message", async ({ data: { files, words, output } }) => {
 });
 """
 SHOWN = "^Shown"
+TAKES = "document.querySelector('#kinds').checkVisibility()"
 REFUSED = """new Promise((done) => {
   addEventListener("securitypolicyviolation", ({ effectiveDirective }) => done(effectiveDirective));
   fetch("https://example.com/", { mode: "no-cors" }).then(() => done("came"), () => setTimeout(done, 2000, "failed"));
@@ -84,6 +85,12 @@ def test_a_recording_is_shown_and_saved(site: Path, files: dict[str, Path], tmp_
     assert told[4] == []
     assert told[5] == "one.data.pb.gz"
     assert "--to pprof --output /output/one.data.pb.gz" in (tmp_path / "saved").read_text()
+
+
+def test_the_drop_zone_says_which_files_it_takes(site: Path, files: dict[str, Path], tmp_path: Path) -> None:
+    told = opened(site, tmp_path, ("evaluate", TAKES), ("files", [files["one.data"]]), ("until", SHOWN),
+                  ("evaluate", TAKES))  # fmt: skip
+    assert (told[0], told[3]) == (True, False)
 
 
 def test_nothing_else_is_asked_for(site: Path, files: dict[str, Path], tmp_path: Path) -> None:
