@@ -5,6 +5,7 @@ import json
 import re
 from itertools import accumulate
 
+import numpy as np
 import pytest
 from msgspec.structs import replace
 
@@ -64,6 +65,16 @@ def test_tree_and_moments(builder) -> None:
     assert held["moments"]["duration"] == [2000, 1000]
     assert held["moments"]["start"] == [0, 2000]  # differences: the second run starts 2 ms behind the first
     assert held["threads"] == [{"name": "my prog", "process": "leader", "pid": 7, "tid": 8}]
+
+
+def test_unknown_ids_are_no_numbers(builder) -> None:
+    builder.sample([builder.function("main")])
+    profile = builder.build()
+    unknown = np.full(1, -1, np.int32)
+    for changed in ({"pid": unknown, "tid": unknown}, {"tid": unknown}):
+        threads = replace(profile, threads=replace(profile.threads, **changed))
+        (row,) = data(page(threads))["threads"]
+        assert (row["pid"], row["tid"]) == (-1 if "pid" in changed else 7, -1)
 
 
 def test_a_wait_is_a_moment_as_long_as_it_lasted(builder) -> None:

@@ -5,8 +5,6 @@ const WHOLE = new Set(["merged", "split", "process"]); // choices of threads tha
 const MOST_CHOICES = 300; // what one can look through; typing finds the others
 const threadList = { choices: [], shown: [], active: -1 };
 
-const processLabel = ({ process, pid }) => `${process || "?"} (${pid})`;
-
 /** What rows cost by process. */
 function costsByProcess(rows = profile.rowsOf(profile.defaultEvent, null)) {
   const costs = new Map();

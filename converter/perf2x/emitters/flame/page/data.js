@@ -9,6 +9,14 @@ async function readData(text) {
   return JSON.parse(await new Response(stream).text());
 }
 
+/** A name, and the numbers that a process or thread has. */
+function numbered(name, ...numbers) {
+  const known = [...new Set(numbers)].filter((number) => number >= 0);
+  return known.length ? `${name || "?"} (${known.join("/")})` : name || "?";
+}
+
+const processLabel = ({ process, pid }) => numbered(process, pid);
+
 class Profile {
   /** @param {PageData} data */
   constructor(data) {

@@ -16,9 +16,9 @@ function overTime(profile, tracks, labelled, range, open = new Set(tracks)) {
   const several = new Set(tracks.map((track) => profile.threads[track].pid)).size > 1;
   let process = "";
   for (const track of tracks) {
-    const { label, pid, process: name } = profile.threads[track];
-    if (labelled && several && process !== `${name} (${pid})`) {
-      process = `${name} (${pid})`;
+    const { label } = profile.threads[track];
+    if (labelled && several && process !== processLabel(profile.threads[track])) {
+      process = processLabel(profile.threads[track]);
       Object.assign(layout.lanes[layout.addLane(process, profile.frame)], { first: layout.reserved, last: layout.reserved });
     }
     if (!open.has(track)) {

@@ -88,14 +88,7 @@ function compareFirst() {
 
 /** Names of threads, and where each track's moments begin. */
 function prepare() {
-  for (const thread of profile.threads) {
-    if (thread.pid < 0 && profile.compare) {
-      thread.label = thread.name || "?";
-      continue;
-    }
-    const number = thread.tid === thread.pid ? thread.pid : `${thread.pid}/${thread.tid}`;
-    thread.label = `${thread.name || "?"} (${number})`;
-  }
+  for (const thread of profile.threads) thread.label = numbered(thread.name, thread.pid, thread.tid);
   const { moments, lanes } = profile;
   profile.firstMoment = new Int32Array(profile.threads.length + 1);
   profile.duration = lanes ? lanes.parts * lanes.length : 0;

@@ -48,7 +48,7 @@ type Sums = Record<Weight, Column | null | undefined>;
 interface Thread {
   name: string;
   process: string;
-  pid: number; // −1: threads are merged by name
+  pid: number; // −1: unknown, or threads are merged by name
   tid: number;
   label: string; // made by prepare()
 }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { load, profileOf } from "./scripts.mjs";
 
-const { Profile, percent, readData, spoken, tickText } = load(["trees.js", "data.js"], "Profile", "percent", "readData", "spoken", "tickText");
+const { Profile, numbered, percent, processLabel, readData, spoken, tickText } = load(["trees.js", "data.js"], "Profile", "numbered", "percent", "processLabel", "readData", "spoken", "tickText");
 
 const calls = () => profileOf(Profile, [
   [0, 0, "main;work", 30, 3],
@@ -10,6 +10,12 @@ const calls = () => profileOf(Profile, [
   [1, 0, "main", 5, 1],
   [1, 1, "main;idle", 7, 7],
 ]);
+
+test("a name has the numbers that are known", () => {
+  const labels = [["sh", 7, 7], ["sh", 7, 8], ["", 7, -1], ["sh", -1, 8], ["sh", -1, -1], ["", -1, -1], ["sh", 0, 0]].map((one) => numbered(...one));
+  assert.deepEqual(labels, ["sh (7)", "sh (7/8)", "? (7)", "sh (8)", "sh", "?", "sh (0)"]);
+  assert.deepEqual([processLabel({ process: "sh", pid: 7 }), processLabel({ process: "sh", pid: -1 })], ["sh (7)", "sh"]);
+});
 
 test("rows are those of an event, and of a thread where one is named", () => {
   const profile = calls();
