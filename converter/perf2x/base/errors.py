@@ -38,6 +38,13 @@ class NotReadError(FormatError):
     """A file is not read, and may be whole: its store does not answer, or it is of another version."""
 
 
+class DamagedFileError(FormatError):
+    """A file of a dataset is missing, or not as it was written."""
+
+    def __str__(self) -> str:
+        return f"{super().__str__()}; perf2x fleet check finds all damage of a dataset"
+
+
 class OptionError(Perf2xError):
     """The options contradict each other or the recording (a usage error: exit code 2)."""
 

@@ -89,6 +89,22 @@ def test_a_sound_dataset_is_said_to_be(data: Path) -> None:
     assert re.fullmatch(r"files that no log names: \d+ \(harmless; fleet gc removes them\)", harmless)
 
 
+@pytest.mark.parametrize("harm", HARM)
+def test_commands_that_read_a_damaged_file_name_the_one_that_finds_all(data: Path, harm: str, tmp_path: Path) -> None:
+    assert perf2x("fleet", "tag", data, "x=1").code == 0
+    HARM[harm][0](first(data, "samples"))
+    HARM[harm][0](first(data, "recordings"))
+    page, query = ("-o", tmp_path / "page.html"), ("SELECT sum(value) FROM samples",)
+    of_inputs = [(("top",), ()), (("convert",), page), (("report",), ()), (("info",), ())]
+    of_datasets = {
+        "query": query, "view": page, "diff": ("x=1", "x=1"), "symbolize": (), "compact": (),
+        "gc": ("--older-than", "1d"), "tag": ("a=b",), "rm": ("0.data",), "add-symbols": ("/bin/sh",),
+    }  # fmt: skip
+    for words, rest in [*of_inputs, *((("fleet", name), more) for name, more in of_datasets.items())]:
+        ran = perf2x(*words, data, *rest)
+        assert (ran.code, words, "; perf2x fleet check finds all damage" in ran.err) == (1, words, True), ran.err
+
+
 @pytest.mark.parametrize("table", ["nodes", "places", "samples", "recordings"])
 @pytest.mark.parametrize("harm", HARM)
 def test_a_damaged_file_costs_its_recording(data: Path, separate: Path, table: str, harm: str) -> None:

@@ -12,7 +12,7 @@ from zlib import crc32
 
 from msgspec import Struct
 
-from perf2x.base.errors import FormatError
+from perf2x.base.errors import DamagedFileError, FormatError
 from perf2x.base.files.unpack_limit import too_large
 
 _WIDTHS = {"BOOLEAN": 1, "INT32": 4, "FLOAT": 4, "INT64": 8, "DOUBLE": 8, "INT96": 12, "BYTE_ARRAY": 8}
@@ -33,20 +33,20 @@ def check_pages(path: object, metadata: Any, source: Any, limit: int, groups: It
     left, everything = whole, range(metadata.num_row_groups)
     widths = [_width(metadata.schema.column(number)) for number in range(metadata.num_columns)]
     if sum(metadata.row_group(number).num_rows for number in everything) != metadata.num_rows:
-        raise FormatError(f"{path}: damaged: it has another number of rows")
+        raise DamagedFileError(f"{path}: damaged: it has another number of rows")
     for group in map(metadata.row_group, everything if groups is None else groups):
         for number, (width, is_flat) in enumerate(widths):
             chunk = group.column(number)
             start, size = _start(chunk), chunk.total_compressed_size
             left -= size
             if left < 0 or not 0 <= start <= whole - size:
-                raise FormatError(f"{path}: damaged: {chunk.path_in_schema} lies outside the file")
+                raise DamagedFileError(f"{path}: damaged: {chunk.path_in_schema} lies outside the file")
             try:
                 values, packed = _checked(source.read_at(size, start))
                 if values != chunk.num_values or (is_flat and values != group.num_rows):
                     raise ValueError("it has another number of values")
             except ValueError as error:
-                raise FormatError(f"{path}: damaged: {chunk.path_in_schema}: {error}") from None
+                raise DamagedFileError(f"{path}: damaged: {chunk.path_in_schema}: {error}") from None
             unpacked += packed + values * width
             if unpacked > limit:
                 raise FormatError(*too_large(f"{path}: ", whole, limit))

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 from urllib.parse import unquote, urlsplit
 
-from perf2x.base.errors import FormatError, NotReadError, OutputError, Perf2xError
+from perf2x.base.errors import DamagedFileError, FormatError, NotReadError, OutputError, Perf2xError
 from perf2x.base.files.atomic import atomic_file
 from perf2x.base.files.remote import fsspec, is_address, told_apart
 from perf2x.base.files.temporary import private_directory
@@ -69,7 +69,7 @@ class LocalFolder:
 
     def open(self, name: str) -> Any:
         """Open a file for reading."""
-        with told_apart(self.path(name), NotReadError):
+        with _present(self.path(name)):
             return arrow().OSFile(self.path(name), "rb")
 
     @contextlib.contextmanager
@@ -130,7 +130,7 @@ class ObjectStore:
 
     def open(self, name: str) -> Any:
         """Read an object whole: most bytes of a dataset's files are asked for."""
-        with told_apart(self.path(name), NotReadError):
+        with _present(self.path(name)):
             return arrow().BufferReader(self._system.cat_file(f"{self._below}/{name}"))
 
     def fetch(self, names: Sequence[str], folder: Path) -> None:
@@ -150,6 +150,16 @@ class ObjectStore:
                 yield file
             with told_apart(self.path(name), OutputError):
                 self._system.put_file(str(copy), f"{self._below}/{name}")
+
+
+@contextlib.contextmanager
+def _present(path: str) -> Iterator[None]:
+    """Tell a file that is missing from one that cannot be read now."""
+    with told_apart(path, NotReadError):
+        try:
+            yield
+        except FileNotFoundError:
+            raise DamagedFileError(f"{path}: damaged: it is missing") from None
 
 
 def storage_at(folder: str | Path) -> Storage:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from perf2x.base.columnar.arrays import AnyArray
-from perf2x.base.errors import FormatError, NotReadError
+from perf2x.base.errors import DamagedFileError, FormatError, NotReadError
 from perf2x.base.files.unpack_limit import memory_limit, too_large, unpacked_limit
 from perf2x.model.printable_text import as_recorded
 from perf2x.storage.dataset.check_pages import check_pages
@@ -48,10 +48,13 @@ def read_groups(storage: "Storage", name: str, table: str) -> "Iterator[pyarrow.
 
 def read_checked(path: Path | str, names: Iterable[str]) -> "pyarrow.Table":
     """Read columns of any Parquet file, those that it has, with the bounds of ``read_table``."""
-    with _opened(path, None) as (opened, source):
-        wanted = [name for name in names if name in opened.schema_arrow.names]
-        parts = list(_groups(path, opened, source, wanted, range(opened.metadata.num_row_groups)))
-        return arrow().concat_tables(parts or [opened.schema_arrow.empty_table().select(wanted)])
+    try:
+        with _opened(path, None) as (opened, source):
+            wanted = [name for name in names if name in opened.schema_arrow.names]
+            parts = list(_groups(path, opened, source, wanted, range(opened.metadata.num_row_groups)))
+            return arrow().concat_tables(parts or [opened.schema_arrow.empty_table().select(wanted)])
+    except DamagedFileError as error:  # of no dataset that fleet check reads
+        raise FormatError(*error.args) from None
 
 
 def _groups(
@@ -123,12 +126,12 @@ def _read(path: Path | str, file: Any) -> Iterator[Any]:
     except pa.ArrowMemoryError as error:
         raise MemoryError(str(error)) from None
     except FileNotFoundError:
-        raise FormatError(f"{path}: damaged: it is missing") from None
+        raise DamagedFileError(f"{path}: damaged: it is missing") from None
     except (pa.ArrowException, OSError, ValueError, TypeError, KeyError) as error:
         if isinstance(error, OSError) and error.errno == errno.ENOMEM:
             raise
         reason = str(error).partition("\n")[0] or type(error).__name__
-        raise FormatError(f"{path}: damaged, or not a Parquet file: {reason}") from None
+        raise DamagedFileError(f"{path}: damaged, or not a Parquet file: {reason}") from None
 
 
 def groups_with(metadata: Any, recording: str | None) -> list[int]:
@@ -158,7 +161,7 @@ def _check_schema(path: Path | str, table: str, found: "pyarrow.Schema") -> None
     types = {field.name: field.type for field in found}
     wrong = [field.name for field in schema_of(table) if types.get(field.name) != field.type]
     if name != table.encode() or wrong:
-        raise FormatError(
+        raise DamagedFileError(
             f"{path}: damaged: not the columns of the table {table}: {', '.join(wrong) or 'another table'}"
         )
 
@@ -167,7 +170,7 @@ def _check_nulls(path: Path | str, found: "pyarrow.Table", schema: "pyarrow.Sche
     """A writer may say that any column is nullable; the values decide."""
     empty = [field.name for field in schema if not field.nullable and _has_null(_flat(found, field.name))]
     if empty:
-        raise FormatError(f"{path}: damaged: values are missing in {', '.join(empty)}")
+        raise DamagedFileError(f"{path}: damaged: values are missing in {', '.join(empty)}")
 
 
 def _has_null(column: Any) -> bool:

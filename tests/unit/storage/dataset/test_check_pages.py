@@ -143,9 +143,8 @@ def test_encodings_whose_values_grow_are_refused(dataset: Path) -> None:
     rewrite(path, parquet.ParquetFile(path).read(), use_dictionary=False, column_encoding={"comm": "DELTA_BYTE_ARRAY"})
     for words in (("top", dataset), ("fleet", "query", dataset, SUM)):
         ran = perf2x(*words)
-        assert (ran.code, ran.err) == (
-            1, f"perf2x: {path}: damaged: comm: its encoding, DELTA_BYTE_ARRAY, is none of datasets\n",
-        )  # fmt: skip
+        said = f"perf2x: {path}: damaged: comm: its encoding, DELTA_BYTE_ARRAY, is none of datasets; "
+        assert (ran.code, ran.err) == (1, f"{said}perf2x fleet check finds all damage of a dataset\n")
 
 
 @pytest.mark.parametrize(("table", "column"), [("samples", "comm"), ("mappings", "file"), ("places", "file")])

@@ -20,6 +20,7 @@ pa = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")
 
 RECORDING = CORPUS / "forker" / "perf.data"
+CHECK = "; perf2x fleet check finds all damage of a dataset"
 
 
 @pytest.fixture(scope="module")
@@ -72,10 +73,10 @@ def test_samples_without_their_file(dataset: Path) -> None:
     """A recording that counts samples and has no file of them is not one without samples."""
     path = file_of(dataset, "samples")
     path.unlink()
-    assert error_of(dataset) == f"{path}: damaged: it is missing"
+    assert error_of(dataset) == f"{path}: damaged: it is missing{CHECK}"
     shutil.rmtree(dataset / "samples")
     row = file_of(dataset, "recordings")
-    assert error_of(dataset) == f"{row}: damaged: it counts samples, and no file has them"
+    assert error_of(dataset) == f"{row}: damaged: it counts samples, and no file has them{CHECK}"
     at = schema_of("recordings").names.index("samples")
     change(dataset, "recordings", lambda rows: rows.set_column(at, rows.schema.field(at), pa.array([0])))
     assert load([str(dataset)], LoadOptions(allow_empty=True)).samples == 0
@@ -100,7 +101,7 @@ def test_columns_of_another_type(dataset: Path) -> None:
     at = table.schema.get_field_index("value")
     changed = table.set_column(at, "value", table["value"].cast(pa.float64()))
     parquet.write_table(changed.replace_schema_metadata(table.schema.metadata), path)
-    assert error_of(dataset) == f"{path}: damaged: not the columns of the table samples: value"
+    assert error_of(dataset) == f"{path}: damaged: not the columns of the table samples: value{CHECK}"
 
 
 def test_a_table_under_another_name(dataset: Path) -> None:
@@ -163,7 +164,7 @@ def test_values_that_other_writers_leave_out(dataset: Path, table: str) -> None:
             values = [*rows[field.name].to_pylist()[:-1], None]
             changed = rows.set_column(at, field.with_nullable(True), pa.array(values, field.type))
             parquet.write_table(changed, path)
-            assert error_of(dataset) == f"{path}: damaged: values are missing in {field.name}"
+            assert error_of(dataset) == f"{path}: damaged: values are missing in {field.name}{CHECK}"
 
 
 @pytest.mark.parametrize("name", ["cmdline", "tags", "events"])

@@ -8,7 +8,7 @@ import numpy as np
 from msgspec import Struct
 
 from perf2x.base.columnar.arrays import begins_run, flatnonzero
-from perf2x.base.errors import FormatError
+from perf2x.base.errors import DamagedFileError, FormatError
 from perf2x.model.printable_text import as_recorded
 from perf2x.storage.dataset.dataset_address import DatasetAddress
 from perf2x.storage.dataset.dataset_schema import arrow, schema_of
@@ -120,7 +120,7 @@ class Dataset:
             if len(rows):
                 return rows
         if table == "samples" and recording.row["samples"] and not names:
-            raise FormatError(f"{recording.source}: damaged: it counts samples, and no file has them")
+            raise DamagedFileError(f"{recording.source}: damaged: it counts samples, and no file has them")
         return schema_of(table).empty_table()
 
     def _file(self, table: str, name: str, ident: str) -> "SortedRows":

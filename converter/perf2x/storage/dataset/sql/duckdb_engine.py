@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from perf2x.base.errors import FormatError, OptionError, Perf2xError
+from perf2x.base.errors import DamagedFileError, OptionError, Perf2xError
 from perf2x.base.files.operating_system import address_space_left
 from perf2x.base.files.temporary import private_directory
 from perf2x.base.files.unpack_limit import free_space, parse_size
@@ -138,7 +138,7 @@ def _memory(connection: Any, limits: Limits) -> int:
 
 @contextlib.contextmanager
 def told_apart(folder: Path) -> Iterator[None]:
-    """Turn an error of DuckDB into one sentence: FormatError for the dataset's files, OptionError for the SQL."""
+    """Turn an error of DuckDB into one sentence: DamagedFileError for the dataset's files, OptionError for the SQL."""
     module = duckdb()
     try:
         yield
@@ -149,13 +149,13 @@ def told_apart(folder: Path) -> Iterator[None]:
     except module.PermissionException as error:
         raise OptionError(f"SQL: {_sentence(error)}; a query can read only its dataset") from None
     except UnicodeDecodeError:  # DuckDB quotes the text in its error
-        raise FormatError(f"{folder}: damaged: a text is not UTF-8") from None
+        raise DamagedFileError(f"{folder}: damaged: a text is not UTF-8") from None
     except module.Error as error:
         if os.strerror(errno.ENOSPC) in str(error):
             raise _shortage(folder) from None
         of_file = str(folder.absolute()) in str(error) or "Parquet file" in str(error)
         if of_file or _ERROR not in str(error):  # what Parquet's reader says has no kind
-            raise FormatError(f"{folder}: damaged: {_sentence(error)}") from None
+            raise DamagedFileError(f"{folder}: damaged: {_sentence(error)}") from None
         raise OptionError(f"SQL: {_sentence(error)}") from None
 
 
