@@ -99,7 +99,7 @@ EXAMPLES = {
     ),
     "fleet tag": (
         "perf2x fleet tag 'profiles/?service=web' team=shop",
-        "perf2x fleet tag profiles/ version=2 --recording web1.data",
+        "perf2x fleet tag profiles/ version=2 team= --recording web1.data",
     ),
     "fleet compact": ("perf2x fleet compact profiles/", "perf2x fleet compact profiles/ --older-than 7d"),
     "fleet convert-dataset": (

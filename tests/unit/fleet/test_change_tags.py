@@ -36,6 +36,23 @@ def data(tmp_path: Path) -> Path:
     return tmp_path / "profiles"
 
 
+def test_tags_without_a_value_go_and_names_are_those_that_were_typed(data: Path) -> None:
+    odd = data.parent / "a\x7f\udcff.data"
+    odd.write_bytes(recording_of(7))
+    assert ingest_one(str(odd), job(data)).state == "added"
+    (source,) = (row["source"] for row in rows(data, "recordings") if "a" in Path(row["source"]).name.partition(".")[0])
+    assert source != str(odd)
+    for number, name in enumerate((str(odd), odd.name)):
+        assert perf2x("fleet", "tag", data, f"version={number}", "service2=x", "--recording", name).code == 0
+        assert dict(tags(data)[Path(source).name])["version"] == str(number)
+    assert change_tags(storage_at(data), {"version": "", "none": ""}, {}) == (4, 4)
+    assert change_tags(storage_at(data), {"version": "", "none": ""}, {}) == (4, 0)
+    assert {name: own.keys() for name, own in tags(data).items() if name[0] in "012"} == {
+        name: {"service"} for name in ("0.data", "1.data", "2.data")
+    }
+    assert "service2" in tags(data)[Path(source).name]
+
+
 @pytest.mark.parametrize("is_merged", [False, True])
 def test_one_commit_changes_the_chosen_and_nothing_else(data: Path, is_merged: bool) -> None:
     if is_merged:

@@ -5,7 +5,7 @@ from pathlib import PurePath
 from typing import Any
 
 from perf2x.base.errors import FormatError, OptionError
-from perf2x.model.printable_text import printable
+from perf2x.model.printable_text import as_recorded, printable
 from perf2x.storage.dataset.content_ids import text_id
 from perf2x.storage.dataset.dataset_folder import Storage
 from perf2x.storage.dataset.dataset_schema import arrow, schema_of
@@ -19,7 +19,7 @@ from perf2x.storage.dataset.write.write_recording import name_of_change, write_f
 def change_tags(
     storage: Storage, tags: Mapping[str, str], wanted: Mapping[str, str], names: Collection[str] = ()
 ) -> tuple[int, int]:
-    """Set tags of the recordings that have the ``wanted`` ones, of those in ``names`` if there are any.
+    """Set tags of the recordings that have the ``wanted`` ones, of those in ``names`` if there are any; "" removes one.
 
     A name is a path, its last part or an id. Returns the number of recordings, and how many of them changed.
     OptionError for a tag that names folders, FormatError when there is no such recording or a file is damaged,
@@ -38,7 +38,7 @@ def change_tags(
             found.update(*(_names_of(row) for row, is_chosen in zip(rows, chosen, strict=True) if is_chosen))
             count += sum(chosen)
             before = [dict(row["tags"]) for row in rows]
-            after = [own | given if is_chosen else own for own, is_chosen in zip(before, chosen, strict=True)]
+            after = [_changed(own, given) if is_chosen else own for own, is_chosen in zip(before, chosen, strict=True)]
             if after != before:
                 changes.append((file, table, after, sum(map(dict.__ne__, before, after))))
     missing = sorted(set(names) - found)
@@ -57,9 +57,14 @@ def change_tags(
     return count, sum(changed for *_, changed in changes)
 
 
+def _changed(own: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:
+    return {key: value for key, value in {**own, **given}.items() if value or key not in given}
+
+
 def _is_chosen(row: dict[str, Any], wanted: Mapping[str, str], names: Collection[str]) -> bool:
     return has_tags(RecordingRow("", "", row), wanted) and (not names or not _names_of(row).isdisjoint(names))
 
 
 def _names_of(row: dict[str, Any]) -> set[str]:
-    return {row["recording"], row["source"], PurePath(row["source"]).name}
+    source = as_recorded(row["source"])
+    return {row["recording"], source, PurePath(source).name}

@@ -15,7 +15,7 @@ Dataset = Annotated[
     str,
     typer.Argument(metavar="DATASET", help="A folder or an address, with or without tags (DATASET?service=web)."),
 ]
-Tags = Annotated[list[str], typer.Argument(metavar="KEY=VALUE", help="Tags to set; others stay.")]
+Tags = Annotated[list[str], typer.Argument(metavar="KEY=VALUE", help="Tags to set; KEY= removes one; others stay.")]
 Names = Annotated[
     list[str] | None,
     typer.Option("--recording", metavar="NAME", help="Only this one, by its path, file name or id; repeatable."),
@@ -33,8 +33,8 @@ def fleet_tag(dataset: Dataset, tags: Tags, *, recordings: Names = None, quiet: 
     from perf2x.storage.dataset.dataset_address import folder_of, parse_address
 
     pairs = [text.partition("=") for text in tags]
-    for text, (key, _, value) in zip(tags, pairs, strict=True):
-        if not key or not value:
+    for text, (key, sign, _) in zip(tags, pairs, strict=True):
+        if not key or not sign:
             raise OptionError(f"{text}: expected KEY=VALUE")
     wanted, storage = parse_address(dataset).tags, find_dataset(folder_of(dataset))
     of, changed = change_tags(storage, {key: value for key, _, value in pairs}, wanted, recordings or ())

@@ -11,7 +11,7 @@ from perf2x.base.columnar.arrays import begins_run, flatnonzero
 from perf2x.base.errors import DamagedFileError, FormatError
 from perf2x.model.printable_text import as_recorded
 from perf2x.storage.dataset.dataset_address import DatasetAddress
-from perf2x.storage.dataset.dataset_schema import arrow, schema_of
+from perf2x.storage.dataset.dataset_schema import DATE, arrow, schema_of
 from perf2x.storage.dataset.listed_files import Listing, State, is_merged, superseded
 from perf2x.storage.dataset.names.symbol_index import SymbolIndex
 from perf2x.storage.dataset.parquet_files import read_table
@@ -162,7 +162,7 @@ def _last_states(rows: Iterable[RecordingRow]) -> list[RecordingRow]:
 
 def has_tags(recording: RecordingRow, wanted: Mapping[str, str]) -> bool:
     """Whether a recording has these tags; ``date`` is the day of its start."""
-    tags = {"date": date_of(recording.row["start_ns"])} | recording.tags
+    tags = {DATE: date_of(recording.row["start_ns"])} | recording.tags
     return all(tags.get(key) == value for key, value in wanted.items())
 
 
