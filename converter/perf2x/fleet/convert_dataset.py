@@ -17,12 +17,12 @@ from perf2x.base.errors import FormatError, OptionError
 from perf2x.model.profile.stack_tree import depths
 from perf2x.storage.dataset.dataset_folder import Storage
 from perf2x.storage.dataset.dataset_schema import DATE, LOG, SORTED_BY, SUFFIX, arrow, schema_of
+from perf2x.storage.dataset.file_names import name_of_recording
 from perf2x.storage.dataset.parquet_files import numbers, read_checked
 from perf2x.storage.dataset.table_log import DataFile, commit
 from perf2x.storage.dataset.write.write_recording import (
     commit_files,
     date_of,
-    folder_of,
     partition_of,
     write_file,
 )
@@ -172,8 +172,7 @@ def _recording(
     if fact["error"] is None:
         tables |= _rows(source, ident, home)
     session = fact.get("session")
-    state = f"{ident.hex()}-{session.hex()}" if fact.get("unfinished") and session else ident.hex()
-    name = f"{folder_of(parts)}/{state}{SUFFIX}"
+    name = name_of_recording(parts, ident, session if fact.get("unfinished") else None)
     return [(table, write_file(storage, table, name, [rows], parts)) for table, rows in tables.items()]
 
 

@@ -22,17 +22,12 @@ from perf2x.pipeline.load_options import LoadOptions
 from perf2x.storage.dataset.content_ids import recording_id, text_id
 from perf2x.storage.dataset.dataset_folder import storage_at
 from perf2x.storage.dataset.dataset_schema import TABLES
-from perf2x.storage.dataset.listed_files import State, is_merged, states_of
+from perf2x.storage.dataset.file_names import is_merged, recording_of, session_of
+from perf2x.storage.dataset.listed_files import State, states_of
 from perf2x.storage.dataset.parquet_files import read_stored
 from perf2x.storage.dataset.table_log import DataFile, TableLog, check_packages
 from perf2x.storage.dataset.write.recording_to_store import PlaceNames, StoredRecording, failed_recording
-from perf2x.storage.dataset.write.write_recording import (
-    commit_files,
-    partition_of,
-    recording_of,
-    session_of,
-    write_files,
-)
+from perf2x.storage.dataset.write.write_recording import commit_files, partition_of, write_files
 
 if TYPE_CHECKING:
     from perf2x.pipeline.datasets.ingest_recording import Ingested

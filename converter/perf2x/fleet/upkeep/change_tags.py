@@ -9,11 +9,12 @@ from perf2x.model.printable_text import as_recorded, printable
 from perf2x.storage.dataset.content_ids import text_id
 from perf2x.storage.dataset.dataset_folder import Storage
 from perf2x.storage.dataset.dataset_schema import arrow, schema_of
+from perf2x.storage.dataset.file_names import name_of_change
 from perf2x.storage.dataset.listed_files import may_have
 from perf2x.storage.dataset.parquet_files import read_stored
 from perf2x.storage.dataset.read.read_dataset import RecordingRow, has_tags
 from perf2x.storage.dataset.table_log import commit
-from perf2x.storage.dataset.write.write_recording import name_of_change, write_file
+from perf2x.storage.dataset.write.write_recording import write_file
 
 
 def change_tags(

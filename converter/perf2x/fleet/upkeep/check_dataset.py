@@ -10,9 +10,9 @@ from perf2x.fleet.upkeep.remove_recordings import DAY, leave_out
 from perf2x.model.printable_text import as_recorded
 from perf2x.storage.dataset.dataset_folder import Storage
 from perf2x.storage.dataset.dataset_schema import LOG, PARTITIONED, SUFFIX, TABLES
+from perf2x.storage.dataset.file_names import recording_of
 from perf2x.storage.dataset.parquet_files import read_groups
 from perf2x.storage.dataset.table_log import DataFile, TableLog
-from perf2x.storage.dataset.write.write_recording import recording_of
 
 
 class _Row(Struct, frozen=True):

@@ -10,10 +10,11 @@ from perf2x.fleet.upkeep.partitions import Partition, logs_of, partitions
 from perf2x.storage.dataset.content_ids import text_id
 from perf2x.storage.dataset.dataset_folder import Storage
 from perf2x.storage.dataset.dataset_schema import PARTITIONED, SUFFIX, arrow, schema_of
+from perf2x.storage.dataset.file_names import MERGED
 from perf2x.storage.dataset.names.object_profile import distinct_symbols
 from perf2x.storage.dataset.parquet_files import read_stored
 from perf2x.storage.dataset.table_log import DataFile, TableLog, commit, vacuum
-from perf2x.storage.dataset.write.write_recording import MERGED, write_file
+from perf2x.storage.dataset.write.write_recording import write_file
 
 if TYPE_CHECKING:
     import pyarrow

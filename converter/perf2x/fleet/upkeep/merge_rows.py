@@ -10,9 +10,10 @@ from perf2x.base.columnar.arrays import begins_run, flatnonzero
 from perf2x.storage.dataset.content_ids import text_id
 from perf2x.storage.dataset.dataset_folder import Storage
 from perf2x.storage.dataset.dataset_schema import SUFFIX, arrow
+from perf2x.storage.dataset.file_names import MERGED
 from perf2x.storage.dataset.parquet_files import read_groups, texts
 from perf2x.storage.dataset.table_log import DataFile
-from perf2x.storage.dataset.write.write_recording import MERGED, write_file
+from perf2x.storage.dataset.write.write_recording import write_file
 
 if TYPE_CHECKING:
     import pyarrow

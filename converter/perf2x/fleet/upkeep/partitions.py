@@ -8,10 +8,11 @@ from msgspec import Struct
 from perf2x.model.printable_text import as_recorded
 from perf2x.storage.dataset.dataset_folder import Storage
 from perf2x.storage.dataset.dataset_schema import DATE, PARTITIONED
-from perf2x.storage.dataset.listed_files import is_merged, states_of, superseded
+from perf2x.storage.dataset.file_names import is_merged, recording_of
+from perf2x.storage.dataset.listed_files import states_of, superseded
 from perf2x.storage.dataset.parquet_files import read_stored
 from perf2x.storage.dataset.table_log import DataFile, TableLog
-from perf2x.storage.dataset.write.write_recording import date_of, recording_of
+from perf2x.storage.dataset.write.write_recording import date_of
 
 _COLUMNS = ["recording", "start_ns", "source", "is_timeline", "error", "unfinished", "tags"]
 

@@ -9,10 +9,11 @@ from perf2x.fleet.upkeep.merge_rows import merge_files
 from perf2x.fleet.upkeep.partitions import Partition, logs_of, partitions
 from perf2x.storage.dataset.dataset_folder import Storage
 from perf2x.storage.dataset.dataset_schema import DATE, PARTITIONED
-from perf2x.storage.dataset.listed_files import is_merged, may_have
+from perf2x.storage.dataset.file_names import is_merged, recording_of
+from perf2x.storage.dataset.listed_files import may_have
 from perf2x.storage.dataset.parquet_files import read_stored
 from perf2x.storage.dataset.table_log import DataFile, TableLog, commit, vacuum
-from perf2x.storage.dataset.write.write_recording import date_of, recording_of
+from perf2x.storage.dataset.write.write_recording import date_of
 
 DAY = 24 * 3600 * 10**9
 

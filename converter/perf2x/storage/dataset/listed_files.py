@@ -12,6 +12,7 @@ from msgspec import Struct
 from perf2x.base.errors import FormatError
 from perf2x.storage.dataset.dataset_folder import fetch_files, present
 from perf2x.storage.dataset.dataset_schema import LOG, TABLES
+from perf2x.storage.dataset.file_names import is_merged
 from perf2x.storage.dataset.parquet_files import check_for_engine
 from perf2x.storage.dataset.table_log import DataFile, read_log
 
@@ -90,11 +91,6 @@ class Listing:
         if name in files and not is_merged(name):
             return [name]
         return [one for one, file in files.items() if file.may_hold(recording)]
-
-
-def is_merged(name: str) -> bool:
-    """Whether a file was put together out of those of recordings."""
-    return name.rpartition("/")[2].startswith("merged-")
 
 
 def no_dataset(folder: Path) -> str:

@@ -12,7 +12,8 @@ from perf2x.base.errors import DamagedFileError, FormatError
 from perf2x.model.printable_text import as_recorded
 from perf2x.storage.dataset.dataset_address import DatasetAddress
 from perf2x.storage.dataset.dataset_schema import DATE, arrow, schema_of
-from perf2x.storage.dataset.listed_files import Listing, State, is_merged, superseded
+from perf2x.storage.dataset.file_names import is_merged
+from perf2x.storage.dataset.listed_files import Listing, State, superseded
 from perf2x.storage.dataset.names.symbol_index import SymbolIndex
 from perf2x.storage.dataset.parquet_files import read_table
 from perf2x.storage.dataset.read.restore_profile import check_row

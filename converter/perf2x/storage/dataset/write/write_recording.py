@@ -1,26 +1,15 @@
-"""Writes recordings into a dataset: files that appear whole under their names or not at all, then one commit a table.
-
-A recording's files are named after its id, so that one that comes again has the same files::
-
-    profiles/nodes/service=web/date=2026-11-22/0a1b….parquet
-    profiles/samples/service=web/date=2026-11-22/0a1b….parquet
-    profiles/recordings/service=web/date=2026-11-22/0a1b….parquet    committed last: then the recording is there
-
-The names of unfinished ones have their session, too (``0a1b…-7c8d….parquet``): whoever adds more of it finds them by
-the list of files alone. A row that was written anew has another name (``0a1b…--9e0f….parquet``, ``name_of_change``).
-"""
+"""Writes recordings into a dataset: files, which appear whole or not at all, then one commit a table."""
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from time import time_ns
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
 from perf2x.base.errors import SettingError
-from perf2x.storage.dataset.content_ids import WIDTH
 from perf2x.storage.dataset.dataset_folder import LocalFolder, Storage, storage_at
-from perf2x.storage.dataset.dataset_schema import DATE, SORTED_BY, SUFFIX, TABLES, schema_of, texts_of
+from perf2x.storage.dataset.dataset_schema import DATE, SORTED_BY, TABLES, schema_of, texts_of
+from perf2x.storage.dataset.file_names import name_of_recording
 from perf2x.storage.dataset.table_log import DataFile, TableLog, commit
 from perf2x.storage.dataset.write.recording_to_store import PlaceNames, StoredRecording
 from perf2x.storage.dataset.write.table_rows import ROWS_OF_GROUP, recording_tables
@@ -28,10 +17,6 @@ from perf2x.storage.dataset.write.table_rows import ROWS_OF_GROUP, recording_tab
 if TYPE_CHECKING:
     import pyarrow
 
-NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
-"""Hive's name for the folder of rows without a value."""
-MERGED = "merged-"
-"""Begins names of files that were put together; it sorts behind the names of recordings."""
 Written = Sequence[tuple[str, DataFile]]
 """Tables, each with a new file of it that no commit names yet."""
 
@@ -63,9 +48,7 @@ def write_files(
 ) -> list[tuple[str, DataFile]]:
     """Write the files of a recording, which nobody sees until they are committed."""
     parts = partition_values(stored, partition)
-    ident = stored.recording.hex()
-    state = f"{ident}-{stored.session.hex()}" if stored.unfinished and stored.session else ident
-    name = f"{folder_of(parts)}/{state}{SUFFIX}"
+    name = name_of_recording(parts, stored.recording, stored.session if stored.unfinished else None)
     return [
         (table, write_file(storage, table, name, rows, parts))
         for table, count, rows in recording_tables(stored, names)
@@ -138,39 +121,6 @@ def partition_values(stored: StoredRecording, partition: Sequence[str]) -> dict[
     return {key: stored.tags.get(key) or (date if key == DATE else "") or None for key in partition}
 
 
-def folder_of(values: dict[str, str | None]) -> str:
-    """Folders ``KEY=VALUE``, values escaped as in addresses."""
-    return "/".join(
-        f"{quote(key, safe='')}={quote(value or '', safe=' ') or NO_VALUE}" for key, value in values.items()
-    )
-
-
 def date_of(start_ns: int | None) -> str:
     """Day of a start in UTC, "" where it is unknown."""
     return datetime.fromtimestamp(start_ns // 10**9, UTC).strftime("%Y-%m-%d") if start_ns else ""
-
-
-def recording_of(name: str) -> str | None:
-    """Id of the recording that a file is named after, None for files that were put together."""
-    return _id_in(_stem(name).partition("-")[0])
-
-
-def session_of(name: str) -> str | None:
-    """Session of the unfinished recording that a file is named after, None for all others."""
-    return _id_in((*_stem(name).split("-"), "")[1])
-
-
-def name_of_change(name: str, digest: str) -> str:
-    """Name of the file that takes the place of another with rows that differ: of the same recording and session."""
-    folder, _, _ = name.rpartition("/")
-    ident, session = (*_stem(name).split("-"), "")[:2]
-    return f"{folder}/{ident}-{session}-{digest}{SUFFIX}"
-
-
-def _stem(name: str) -> str:
-    return name.rpartition("/")[2].removesuffix(SUFFIX)
-
-
-def _id_in(text: str) -> str | None:
-    is_id = len(text) == 2 * WIDTH and all(character in "0123456789abcdef" for character in text)
-    return text if is_id else None
