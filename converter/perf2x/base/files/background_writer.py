@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 _MAX_QUEUED = 16
-_LEVEL = 6
+_LEVEL = 4
+"""Of gzip: 6 takes two and a half times as long for 4 % less."""
 
 
 class BackgroundWriter(io.BufferedIOBase):

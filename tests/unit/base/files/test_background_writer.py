@@ -3,12 +3,14 @@
 import gzip
 import io
 import threading
+from random import Random
 
 import pytest
 
 from perf2x.base.files.background_writer import BackgroundGzipWriter, BackgroundWriter
 
 PIECES = [b"", *(bytes([number % 251]) * number for number in range(1, 3000, 7))]
+PIECES.append(bytes(Random(1).choices(b"abcd", k=20_000)))  # other bytes at any other level
 
 
 class Full(io.BytesIO):
@@ -18,7 +20,7 @@ class Full(io.BytesIO):
 
 def packed_at_once() -> bytes:
     whole = io.BytesIO()
-    with gzip.GzipFile("", "wb", 6, whole, mtime=0) as out:
+    with gzip.GzipFile("", "wb", 4, whole, mtime=0) as out:
         for piece in PIECES:
             out.write(piece)
     return whole.getvalue()
