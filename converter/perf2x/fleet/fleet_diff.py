@@ -7,12 +7,12 @@ are Student's t, for the smaller number of hosts; a change counts as one where a
 at once (Bonferroni) excludes 0.
 """
 
-import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from perf2x.base.errors import OptionError
+from perf2x.base.student import student
 from perf2x.fleet.query import Answer, answered
 from perf2x.storage.dataset.dataset_schema import arrow
 from perf2x.storage.dataset.sql.duckdb_engine import Limits, arrow_table, duckdb
@@ -94,30 +94,3 @@ def compared_costs(before: "pyarrow.Table", after: "pyarrow.Table", least: float
         one, every = (student(confidence, number, (units or 1) - 1) for number in (1, functions))
         table = arrow_table(connection.sql(f"{_ROWS.format(one=one, every=every)}"))
     return Answer(table.schema, iter(table.to_batches()))
-
-
-def student(confidence: float, comparisons: int, freedom: int) -> float:
-    """Deviations of two-sided intervals that hold for all comparisons at once, by Student's t.
-
-    A search on the closed form of its distribution for whole degrees of freedom (Abramowitz and Stegun, 26.7.3); 0
-    degrees, which tell nothing, give 0.
-    """
-    if not freedom:
-        return 0.0
-    freedom, tail = min(freedom, 500), (1 - confidence) / max(comparisons, 1)
-    low, high = 0.0, math.pi / 2
-    for _ in range(60):
-        angle = (low + high) / 2
-        low, high = (angle, high) if 1 - _within(angle, freedom) > tail else (low, angle)
-    return math.sqrt(freedom) * math.tan(low)
-
-
-def _within(angle: float, freedom: int) -> float:
-    """Probability of values whose size is below ``sqrt(freedom) * tan(angle)``."""
-    odd, cosine = freedom % 2, math.cos(angle)
-    term = total = cosine if odd else 1.0
-    for step in range(2 + odd, freedom, 2):
-        term *= (step - 1) / step * cosine * cosine
-        total += term
-    inner = math.sin(angle) * total if freedom > 1 else 0.0
-    return 2 / math.pi * (angle + inner) if odd else inner

@@ -8,7 +8,8 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
-from perf2x.fleet.fleet_diff import compared_costs, student
+from perf2x.base.student import student
+from perf2x.fleet.fleet_diff import compared_costs
 from tests import forge
 from tests.forge import kernel as k
 from tests.support.command import perf2x

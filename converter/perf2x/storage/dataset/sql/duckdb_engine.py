@@ -27,6 +27,7 @@ from perf2x.base.errors import DamagedFileError, OptionError, Perf2xError
 from perf2x.base.files.operating_system import address_space_left
 from perf2x.base.files.temporary import private_directory
 from perf2x.base.files.unpack_limit import free_space, parse_size
+from perf2x.base.student import student
 from perf2x.storage.dataset.dataset_schema import TABLES
 from perf2x.storage.dataset.listed_files import Listing
 from perf2x.storage.dataset.parquet_files import check_file
@@ -51,6 +52,7 @@ _NAMED = {
 }  # fmt: skip
 """How SQL names what is made of a table; ``query``, too: that runs what is put together."""
 _COSTS = re.compile("by_function|query", re.IGNORECASE)
+_STUDENT = re.compile("student", re.IGNORECASE)
 _NO_MORE = ("enable_external_access = false", "lock_configuration = true")
 
 
@@ -104,6 +106,8 @@ def engine(
                 connection.execute(statement)
             if _COSTS.search(asked):
                 define_costs(connection, folder)
+            if _STUDENT.search(asked):
+                connection.create_function("student", student, ["DOUBLE", "BIGINT", "BIGINT"], "DOUBLE")
             connection.execute("SET TimeZone = 'UTC'")
             readable = (quoted(f"{name}/") for name in (files.folder, as_pattern(files.folder)))
             connection.execute(f"SET allowed_directories = [{', '.join(readable)}]")
