@@ -9,11 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.bench.forged import Shape, write_forged
 from tests.forge.addresses import write_addresses
 
 MOST = 20
 """Bytes of memory for each byte of the file, beyond what any file takes."""
 FEW, MANY = 1_000_000, 2_000_000
+SHORT, LONG = 1_000_000, 3_000_000
 STEPS = 1.25
 """Tables that double grow in steps: between two sizes memory may grow faster than from the floor on."""
 TRIES = 4
@@ -131,3 +133,21 @@ def test_calls_do_not_follow_the_addresses(tmp_path: Path) -> None:
         profile.disable()
         calls.append(sum(found[0] for found in pstats.Stats(profile).stats.values()))  # type: ignore[attr-defined]
     assert calls[1] < 1.5 * calls[0] + 10_000, calls
+
+
+MOST_OF_SAMPLES = 4
+"""Bytes of memory for each sample that is printed one by one: its size, and what batches in the works differ by."""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no wait4")
+def test_memory_does_not_follow_samples_that_are_printed_one_by_one(tmp_path: Path) -> None:
+    """Thread and stack of each wait in a file, whichever process wrote them."""
+    peaks = []
+    for count in (SHORT, LONG):
+        path = tmp_path / f"{count}.data"
+        write_forged(path, Shape(count))
+        peaks.append(min(peak_of(path, "perf-script") for _ in range(2)))
+        path.with_suffix(".out").unlink()
+        path.unlink()
+    assert peaks[1] - peaks[0] < MOST_OF_SAMPLES * (LONG - SHORT), peaks

@@ -18,6 +18,7 @@ from perf2x.model.profile.recorded_samples import (
     NEVER,
     NamedPlaces,
     RecordedBatch,
+    RecordedPart,
     RecordedRows,
     SampleReader,
     names_data,
@@ -47,8 +48,7 @@ def with_reader(profile: Profile, recording: Recording, selection: Selection, co
     def read(want: Want) -> Iterator[RecordedBatch]:
         end = 0
         for samples in selection.batches(recording.samples(want | Want.AGAIN)):
-            here = slice(end, end := end + len(samples))
-            thread, stack = rows.thread[here], rows.stack[here]
+            thread, stack = rows.rows(end, end := end + len(samples))
             kept = flatnonzero(chosen[samples.event, thread] & used[stack] & (thread >= 0))
             behind = int(earliest[int(np.searchsorted(rows.batch_end, end, "right"))])
             yield RecordedBatch(take_rows(samples, kept), thread[kept], stack[kept], behind)
@@ -120,13 +120,13 @@ def _named_places(
             stacks(take_rows(batch.samples, flatnonzero(batch.samples.event == event)))
     result = stitcher.result()
     each = np.arange(len(result.stacks), dtype=np.int32)
-    rows = RecordedRows(np.full(len(each), -1, np.int32), each, np.zeros(0, np.int64), np.zeros(0, np.uint64))
+    rows = RecordedRows([RecordedPart(0, 0, 0, stack=each)], np.zeros(0, np.int64), np.zeros(0, np.uint64))
     profile = build_profile(session, history, replace(result, recorded=rows))
     if symbols is not None:
         sources = load_symbol_sources()
         profile, _ = symbolize(profile, session, symbols, apart.diagnostics, sources, context.finder, sideband)
     assert profile.recorded is not None
-    location = np.append(profile.stacks.location, -1)[profile.recorded.stack]
+    location = np.append(profile.stacks.location, -1)[profile.recorded.parts[0].stack]
     return NamedPlaces(profile, _symbol_starts(profile, recording, apart), lambda samples: location[stacks(samples)])
 
 

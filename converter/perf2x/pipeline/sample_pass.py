@@ -51,6 +51,8 @@ class SamplePass(Struct):
         if processes == 1:
             self._process(Shard(), progress)
             return
+        if self.stitcher.recorded is not None:
+            self.stitcher.recorded.share(processes)
         for partial in run_in_processes(
             processes, lambda shard: self._process(shard, progress), self._process_elsewhere
         ):
@@ -67,6 +69,8 @@ class SamplePass(Struct):
         self.diagnostics.counts.clear()
         self.stages.wall.clear()
         self.stages.processor.clear()
+        if self.stitcher.recorded is not None:
+            self.stitcher.recorded.write_apart(shard.number)
         self._process(shard, None)
         with self.stages.stage("stitch"):
             stitched = self.stitcher.result()

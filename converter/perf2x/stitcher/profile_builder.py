@@ -29,7 +29,6 @@ from perf2x.model.profile.profile import (
     Stacks,
     Threads,
 )
-from perf2x.model.profile.recorded_samples import RecordedRows
 from perf2x.model.profile.stack_tree import sum_sample_rows
 from perf2x.model.recording.events import Event, Session
 from perf2x.model.recording.sideband import Cgroups
@@ -75,7 +74,7 @@ def build_profile(session: Session, history: ProcessHistory, result: StitchResul
         meta=_profile_meta(session, result.totals),
         switches=None if result.timeline is None else thread_switches(history, threads, strings),
         losses=None if result.timeline is None else losses(history.sideband.losts),
-        recorded=None if result.recorded is None else _recorded_rows(result.recorded, thread_rank, leaf),
+        recorded=None if result.recorded is None else result.recorded.renumber(thread_rank, leaf),
         parents=None if result.timeline is None else parents(history.sideband.forks, threads),
         default_event=_first_event(samples),
     )
@@ -185,12 +184,6 @@ def _timeline_samples(rows: TimedRows, thread_rank: I32, leaf: I32, cgroups: _Cg
         cgroup=None if rows.cgroup is None else cgroups(rows.cgroup[order]).astype(np.int32),
         data_src=None if rows.data_src is None else rows.data_src[order],
     )
-
-
-def _recorded_rows(rows: RecordedRows, thread_rank: I32, leaf: I32) -> RecordedRows:
-    """Rows in the profile's numbers, which replace those that they had."""
-    rows.thread[:], rows.stack[:] = np.append(thread_rank, -1)[rows.thread], np.append(leaf, -1)[rows.stack]
-    return rows
 
 
 def _cgroup_names(cgroups: Cgroups, strings: StringInterner, cgroup: I64) -> I64:

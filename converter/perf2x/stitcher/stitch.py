@@ -19,11 +19,10 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I32, I64, U8, Bools, GrowableColumns, flatnonzero
+from perf2x.base.columnar.arrays import I32, I64, U8, Bools, flatnonzero
 from perf2x.base.columnar.lookup_cache import LookupCache
 from perf2x.base.columnar.ragged import Ragged, end_to_end, offsets_of
 from perf2x.model.profile.made_up_frames import RootFrame
-from perf2x.model.profile.recorded_samples import RecordedRows
 from perf2x.model.recording.events import Samples
 from perf2x.model.recording.sample_batches import take_rows
 from perf2x.stitcher.deferred.deferred_join import DeferredJoin
@@ -32,6 +31,7 @@ from perf2x.stitcher.process_history import ProcessHistory
 from perf2x.stitcher.stacks.callchain import split_cookies, with_lone_addresses
 from perf2x.stitcher.stacks.frame_keys import FrameKeys
 from perf2x.stitcher.stacks.raw_stack_cache import RawStackCache
+from perf2x.stitcher.stacks.recorded_spools import RecordedSpools
 from perf2x.stitcher.stacks.sample_sums import SampleRows, TimedRows, TimedSamples
 from perf2x.stitcher.stacks.stack_interner import StackInterner
 from perf2x.stitcher.stacks.stack_rows import StackInputs, StackRowBuilder
@@ -98,10 +98,8 @@ class Stitcher:
         self._interner = StackInterner(options.by_cpu, options.by_cgroup, options.by_data_src)
         self._threads = ThreadEpochs(history, self._interner, by_thread=options.by_thread)
         self._timeline = TimedSamples(options.by_cgroup, options.by_data_src)
-        self._recorded = GrowableColumns(np.int32, 2)
+        self.recorded = RecordedSpools() if options.as_recorded else None
         """Thread and stack of each sample."""
-        self._recorded_batches = GrowableColumns(np.int64, 2)
-        """End and earliest time of each batch."""
         self._totals = SampleTotals()
 
     def add(self, samples: Samples, root: U8 | None = None) -> None:
@@ -124,8 +122,8 @@ class Stitcher:
             samples, record, roots = take_rows(replace(samples, chain=chain), kept), record[kept], roots[kept]
             chain = samples.chain
         found = self._add_rows(samples, chain, record, roots)
-        if self._options.as_recorded:
-            self._record(whole, kept, found)
+        if self.recorded is not None:
+            self.recorded.add(whole, kept, *found)
 
     def located(self, samples: Samples) -> I32:
         """(n,) the stack of each sample's instruction alone; nothing is counted."""
@@ -133,13 +131,6 @@ class Stitcher:
         chain = Ragged(np.arange(len(samples) + 1, dtype=np.int64), samples.ip)
         rank, (pid, tid) = self._history.ranks_of(samples), (samples.pid.astype(np.int64), samples.tid.astype(np.int64))
         return self._stacks(samples, chain, none, none + 1, rank, self._threads.of(pid, tid, rank)[1])
-
-    def _record(self, samples: Samples, kept: I64 | slice, found: tuple[I32, I32]) -> None:
-        rows = np.full((2, len(samples)), -1, np.int32)
-        rows[:, kept] = found
-        self._recorded.extend(*rows)
-        first = samples.position[:1] if samples.time is None else samples.time.min(keepdims=True).view(np.int64)
-        self._recorded_batches.extend(np.array([len(self._recorded)], np.int64), first)
 
     def result(self) -> StitchResult:
         """Return the result of all batches so far, and clear the cache that speeds up further batches."""
@@ -152,14 +143,10 @@ class Stitcher:
             threads=self._interner.threads(),
             samples=self._interner.samples(),
             timeline=self._timeline.rows() if self._options.timeline else None,
-            recorded=self._recorded_rows() if self._options.as_recorded else None,
+            recorded=None if self.recorded is None else self.recorded.rows(),
             totals=self._totals,
             deferred=self._join.tally(),
         )
-
-    def _recorded_rows(self) -> RecordedRows:
-        end, first = self._recorded_batches.columns()
-        return RecordedRows(self._recorded[0], self._recorded[1], end, first.view(np.uint64))
 
     def absorb(self, result: StitchResult) -> None:
         """Add what a stitcher of the same history and options made of other batches."""
@@ -169,11 +156,8 @@ class Stitcher:
         )
         if result.timeline is not None:
             self._timeline.add(renumbering.renumber(result.timeline))
-        if result.recorded is not None:
-            recorded = renumbering.renumber(result.recorded)
-            ends = recorded.batch_end + len(self._recorded)
-            self._recorded.extend(recorded.thread, recorded.stack)
-            self._recorded_batches.extend(ends, recorded.batch_first.view(np.int64))
+        if result.recorded is not None and self.recorded is not None:
+            self.recorded.absorb(result.recorded.renumber(renumbering.thread, renumbering.stack))
         self._join.absorb(result.deferred)
         self._totals = self._totals.plus(result.totals)
 

@@ -74,7 +74,7 @@ def settle_interrupted(profile: Profile, twin: I32, machine: str, *, moved: bool
     samples = replace(samples, stack=np.append(number, -1)[samples.stack].astype(np.int32))
     recorded = profile.recorded
     if recorded is not None:
-        recorded = replace(recorded, stack=np.append(number, -1)[recorded.stack].astype(np.int32))
+        recorded = recorded.renumber(None, number.astype(np.int32))
     settled = replace(profile, stacks=changed, samples=samples, recorded=recorded)
     settled = _take_locations(settled, _kept_locations(stacks, changed, twin))
     return settled if _keeps_order(number, profile) else sum_samples(settled)

@@ -1,13 +1,16 @@
 """Samples one by one as they were recorded, for formats that write all that the recording says of each."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 
 from perf2x.base.abi.uapi import EventType, RecordType, SoftwareConfig
 from perf2x.base.columnar.arrays import I32, I64, U64, AnyArray, ColumnTable
 from perf2x.base.columnar.ragged import Ragged
+from perf2x.base.files.row_spool import RowSpool
 from perf2x.model.recording.events import Event, Samples, Session, Want
 from perf2x.model.recording.sideband import Sideband
 
@@ -84,15 +87,57 @@ class SampleReader(Struct, frozen=True):
     """(locations,) recorded address of the first byte of each location's symbol, 0 where unknown."""
 
 
-class RecordedRows(ColumnTable, frozen=True):
-    """Thread and stack of each sample in the order of the file: eight bytes of each are in memory."""
+DROPPED = -2
+"""The stack of samples that a change of stacks left out."""
 
-    thread: I32
-    """−1: the sample was dropped."""
-    stack: I32
+
+class RecordedPart(Struct, frozen=True):
+    """Rows one behind the other in one spool, and the numbers that theirs stand for by now."""
+
+    spool: int
+    """Number of the spool in RecordedRows."""
+    start: int
+    stop: int
+    thread: I32 | None = None
+    stack: I32 | None = None
+    """None: the numbers are as they were written."""
+
+    def renumber(self, thread: I32 | None, stack: I32) -> "RecordedPart":
+        """Replace number i by ``thread[i]`` and ``stack[i]``."""
+        threads = self.thread if thread is None else _renumbered(self.thread, thread)
+        return replace(self, thread=threads, stack=_renumbered(self.stack, stack))
+
+
+class RecordedRows(Struct, frozen=True):
+    """Thread and stack of each sample in the order of the file, outside of memory where they are many."""
+
+    parts: list[RecordedPart]
     batch_end: I64
     """(batches,) one past the last row of each batch that was read."""
     batch_first: U64
     """(batches,) the earliest time in each, the first position where samples have none."""
+    spools: Sequence[RowSpool] = ()
     reader: SampleReader | None = None
     """None while the profile is being made."""
+
+    def renumber(self, thread: I32 | None, stack: I32) -> "RecordedRows":
+        """Replace number i by ``thread[i]`` and ``stack[i]``; −1 stays."""
+        return replace(self, parts=[part.renumber(thread, stack) for part in self.parts])
+
+    def rows(self, start: int, stop: int) -> tuple[I32, I32]:
+        """(n,) thread, −1: the sample was dropped; and stack of some rows."""
+        found, end = [np.zeros((2, 0), np.int32)], 0
+        for part in self.parts:
+            begin, end = end, end + part.stop - part.start
+            first, last = max(start, begin), min(stop, end)
+            if first < last:
+                rows = self.spools[part.spool].read(first - begin + part.start, last - begin + part.start)
+                for row, number in zip(rows, (part.thread, part.stack), strict=True):
+                    row[:] = row if number is None else np.append(number, np.int32(-1))[row]
+                found.append(rows)
+        thread, stack = np.concatenate(found, axis=1)
+        return np.where(stack == DROPPED, np.int32(-1), thread), stack
+
+
+def _renumbered(number: I32 | None, new: I32) -> I32:
+    return new if number is None else np.append(new, np.array([DROPPED, -1], np.int32))[number]

@@ -10,10 +10,9 @@ from perf2x.base.columnar.interner import prefix_tree
 from perf2x.base.columnar.ragged import Ragged, argsort_small, offsets_of, row_numbers
 from perf2x.base.columnar.unique import group_rows, sorted_runs, sum_runs, unique_inverse
 from perf2x.model.profile.profile import Profile, ProfileSamples, Stacks
+from perf2x.model.profile.recorded_samples import DROPPED
 
 _SUMMED = frozenset({"value", "count", "latency"})
-_DROPPED = -2
-"""Columns of samples that are added up where the others are equal."""
 
 
 def depths(parent: AnyArray) -> I64:
@@ -99,10 +98,9 @@ def rewrite_stacks(profile: Profile, change: Callable[[Ragged], Ragged]) -> Prof
     samples = replace(profile.samples, stack=stack.astype(np.int32))
     recorded = profile.recorded
     if recorded is not None:
-        number = np.full(len(profile.stacks.parent) + 1, _DROPPED, np.int32)
-        number[leaves] = leaf
-        stack = number[recorded.stack]
-        recorded = replace(recorded, stack=stack, thread=np.where(stack == _DROPPED, np.int32(-1), recorded.thread))
+        number = np.full(len(profile.stacks.parent), DROPPED, np.int32)
+        number[leaves[leaves >= 0]] = leaf[leaves >= 0]
+        recorded = recorded.renumber(None, number)
     return sum_samples(replace(profile, stacks=Stacks(parent, location), samples=samples, recorded=recorded))
 
 

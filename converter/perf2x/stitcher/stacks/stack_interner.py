@@ -9,7 +9,6 @@ from msgspec.structs import replace
 from perf2x.base.columnar.arrays import I32, I64, U64, GrowableColumns, take
 from perf2x.base.columnar.interner import RaggedInterner, RowInterner
 from perf2x.base.columnar.ragged import Ragged, row_batches
-from perf2x.model.profile.recorded_samples import RecordedRows
 from perf2x.stitcher.stacks.frame_keys import renumber_keys
 from perf2x.stitcher.stacks.sample_sums import SampleRows, SampleSums, TimedRows
 
@@ -31,7 +30,7 @@ class ThreadRows(Struct, frozen=True):
     """Rank of the first sample."""
 
 
-Rows = TypeVar("Rows", SampleRows, TimedRows, RecordedRows)
+Rows = TypeVar("Rows", SampleRows, TimedRows)
 
 
 class Renumbering(Struct, frozen=True):

@@ -63,8 +63,7 @@ def recorded(profile: Profile) -> Profile:
         lambda *_: ([""], np.zeros(0, np.int64)), lambda *_: iter(()), lambda _: OtherRecords(*[np.zeros(0)] * 10), {},
         Session("here", "<", events), sideband, np.zeros(len(profile.locations), np.uint64),
     )  # fmt: skip
-    empty = np.zeros(0, np.int32)
-    return replace(profile, recorded=RecordedRows(empty, empty, empty, empty, reader))
+    return replace(profile, recorded=RecordedRows([], np.zeros(0, np.int64), np.zeros(0, np.uint64), reader=reader))
 
 
 def printed(path: Path, emitter: PerfScript | None = None, **options: object) -> str:
@@ -89,6 +88,14 @@ def test_prints_what_perf_prints(name: str, recording: Path) -> None:
     words = (every_field.ANSWERS | every_field.PLACES)[name].split()
     ran = perf2x("script", "-q", "--no-inline", "-i", str(path), *words)
     assert (ran.code, ran.out) == (0, (DATA / f"{name}.txt").read_text())
+
+
+def test_processes_print_what_one_prints() -> None:
+    """Each keeps threads and stacks of its samples in a file of its own."""
+    path = CORPUS / "family/perf.data"
+    alone, together = (printed(path, jobs=jobs) for jobs in (1, 3))
+    assert alone == together
+    assert alone.count("\n\n") > 100
 
 
 @pytest.mark.parametrize("name", every_field.LISTINGS)

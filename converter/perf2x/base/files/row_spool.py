@@ -1,0 +1,64 @@
+"""Columns of 32-bit numbers that grow with a file's samples: beyond a few rows they lie in a temporary file."""
+
+import numpy as np
+
+from perf2x.base.columnar.arrays import I32
+from perf2x.base.errors import FormatError
+from perf2x.base.files.operating_system import temporary_file
+from perf2x.base.files.unpack_limit import FreeSpace, Spool
+
+_AT_ONCE = 1 << 20
+"""Bytes that are written together."""
+
+
+class RowSpool:
+    """Rows of ``columns`` numbers, which are appended and then read in any order."""
+
+    def __init__(self, columns: int) -> None:
+        self._columns, self._row_size = columns, 4 * columns
+        self._waiting: list[I32] = []
+        self._rows = self._written = 0
+        """Rows in all, and those in the file."""
+        self._spool: Spool | None = None
+
+    def __len__(self) -> int:
+        return self._rows
+
+    def open(self) -> None:
+        """Make the file, so that forked processes write to the one that this process reads.
+
+        FormatError where there is no room.
+        """
+        if self._spool is None:
+            try:
+                self._spool = Spool(temporary_file(), FreeSpace("samples"))
+            except OSError as error:
+                raise FormatError(f"samples: cannot make a temporary file: {error.strerror or error}") from None
+
+    def extend(self, *columns: I32) -> None:
+        """Append (n,) columns; FormatError where there is no room."""
+        self._waiting.append(np.column_stack(columns))
+        self._rows += len(columns[0])
+        if self._row_size * (self._rows - self._written) > _AT_ONCE:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write all rows to the file."""
+        self.open()
+        assert self._spool is not None
+        self._spool.file.seek(self._written * self._row_size)
+        for rows in self._waiting:
+            self._spool.write(rows.tobytes())
+        self._spool.file.flush()
+        self._waiting, self._written = [], self._rows
+
+    def read(self, start: int, stop: int) -> I32:
+        """(columns, rows) some rows, in numbers that may be changed."""
+        if self._spool is None:
+            rows = np.concatenate([np.zeros((0, self._columns), np.int32), *self._waiting])[start:stop].copy()
+        else:
+            if self._waiting:
+                self.flush()
+            self._spool.file.seek(start * self._row_size)
+            rows = np.frombuffer(bytearray(self._spool.file.read((stop - start) * self._row_size)), np.int32)
+        return rows.reshape(-1, self._columns).T

@@ -1,0 +1,70 @@
+"""Thread and stack of each sample, for formats that read samples once more.
+
+A process writes to a spool of its own, which the first one made before it forked and reads in the end.
+
+::
+
+    first process     |part of spool 0|                         |part of spool 0|   a shard whose worker died
+    workers                            |spool 1|      |spool 2|
+    rows              |in the order of the file: shards one behind the other    |
+"""
+
+import numpy as np
+
+from perf2x.base.columnar.arrays import I32, I64, GrowableColumns
+from perf2x.base.files.row_spool import RowSpool
+from perf2x.model.profile.recorded_samples import RecordedPart, RecordedRows
+from perf2x.model.recording.events import Samples
+
+
+class RecordedSpools:
+    """RecordedRows in the making."""
+
+    def __init__(self) -> None:
+        self._spools = [RowSpool(2)]
+        self._own, self._begin = 0, 0
+        """The spool of this process, and its first row that is in no part."""
+        self._parts: list[RecordedPart] = []
+        self._count = 0
+        """Rows in all."""
+        self._batches = GrowableColumns(np.int64, 2)
+        """End and earliest time of each batch."""
+
+    def share(self, processes: int) -> None:
+        """Make the spools of processes to come; FormatError where there is no room."""
+        self._spools += [RowSpool(2) for _ in range(1, processes)]
+        for spool in self._spools[1:]:
+            spool.open()
+
+    def write_apart(self, process: int) -> None:
+        """Become the spool of a forked process; 0 is the first one."""
+        self._own = process
+
+    def add(self, samples: Samples, kept: I64 | slice, thread: I32, stack: I32) -> None:
+        """Add a batch, of which ``kept`` have a thread and a stack; FormatError where there is no room."""
+        rows = np.full((2, len(samples)), -1, np.int32)
+        rows[:, kept] = thread, stack
+        self._spools[self._own].extend(*rows)
+        self._count += len(samples)
+        first = samples.position[:1] if samples.time is None else samples.time.min(keepdims=True).view(np.int64)
+        self._batches.extend(np.array([self._count], np.int64), first)
+
+    def absorb(self, rows: RecordedRows) -> None:
+        """Add what another process wrote, in this one's numbers."""
+        self._end_part()
+        self._batches.extend(rows.batch_end + self._count, rows.batch_first.view(np.int64))
+        self._parts += rows.parts
+        self._count += sum(part.stop - part.start for part in rows.parts)
+
+    def rows(self) -> RecordedRows:
+        """Return all rows; those of another process have no spools, which the first one has."""
+        self._end_part()
+        if self._own:
+            self._spools[self._own].flush()
+        end, first = self._batches.columns()
+        return RecordedRows(self._parts, end, first.view(np.uint64), [] if self._own else self._spools)
+
+    def _end_part(self) -> None:
+        begin, self._begin = self._begin, len(self._spools[self._own])
+        if begin < self._begin:
+            self._parts.append(RecordedPart(self._own, begin, self._begin))
