@@ -71,7 +71,7 @@ EXAMPLES = {
     "fleet ingest": (
         "perf2x fleet ingest recordings/*.data -o profiles/",
         "perf2x fleet ingest 's3://bucket/*.data' -o profiles/ --tag service=web --partition service,date",
-        "perf2x fleet ingest --list names.txt -o profiles/ --scheduler tcp://scheduler:8786",
+        "perf2x fleet ingest --list names.txt -o profiles/ --scheduler tls://scheduler:8786",
     ),
     "fleet watch": (
         "perf2x fleet watch /var/lib/perf -o profiles/ --tag-from '{service}/*.data'",
