@@ -12,6 +12,7 @@ from perf2x.cli.options.format_options import FormatFlags
 from perf2x.cli.options.gate_options import GateFlags
 from perf2x.cli.options.output_options import OutputFlags
 from perf2x.cli.progress import progress_bar
+from perf2x.model.number_format import plural
 
 if TYPE_CHECKING:
     from perf2x.pipeline.load_options import LoadOptions
@@ -54,5 +55,5 @@ def write_dataset(
     for line in stages.lines() if timed else ():
         print_message(line)
     if not quiet:
-        recordings = f"{len(added)} recording{'s' * (len(added) != 1)}"
-        print_message(f"{folder}: {recordings} added, {sum(one.samples for one in added):,} samples")
+        samples = sum(one.samples for one in added)
+        print_message(f"{folder}: {plural(len(added), 'recording')} added, {plural(samples, 'sample')}")

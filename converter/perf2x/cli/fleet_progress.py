@@ -7,6 +7,7 @@ from typing import Protocol
 import typer
 
 from perf2x.cli.messages import print_message
+from perf2x.model.number_format import plural
 
 _EACH_S = 15.0
 """Seconds between two lines in a log."""
@@ -62,5 +63,5 @@ def progress_line(totals: Progress, seconds: float, things: str = "recordings") 
     if rate:
         parts.append(f"{(totals.of - totals.done) / rate:.0f} s left")
     if totals.failed:
-        parts.append(f"{totals.failed:,} error{'s' * (totals.failed != 1)}")
+        parts.append(plural(totals.failed, "error"))
     return ", ".join(parts)

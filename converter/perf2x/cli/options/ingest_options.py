@@ -10,6 +10,7 @@ from typer import Option
 from perf2x.base.files.remote import is_address
 from perf2x.cli.messages import print_message
 from perf2x.cli.options.output_options import parse_tags
+from perf2x.model.number_format import plural
 
 if TYPE_CHECKING:
     from perf2x.fleet.ingest import Job, Totals
@@ -76,27 +77,20 @@ def summarize(output: str, totals: "Totals") -> None:
 
     unfinished = f", {totals.unfinished:,} unfinished" if totals.unfinished else ""
     known = f", {totals.known:,} were there" if totals.known else ""
-    print_message(f"{output}: {counted(totals.added)} added with {totals.samples:,} samples{unfinished}{known}")
+    added, left, undated, untagged, retagged = (
+        plural(number, "recording")
+        for number in (totals.added, totals.left, totals.undated, totals.untagged, totals.retagged)
+    )
+    print_message(f"{output}: {added} added with {plural(totals.samples, 'sample')}{unfinished}{known}")
     if totals.left:
-        print_message(
-            f"left for a later run: {counted(totals.left)}, unfinished and changed just now (--leave-unfinished)"
-        )
+        print_message(f"left for a later run: {left}, unfinished and changed just now (--leave-unfinished)")
     if totals.undated:
-        print_message(
-            f"hint: the time of day is not known of {counted(totals.undated)}: {RECORD_DATES}, --start-time gives it"
-        )
+        print_message(f"hint: the time of day is not known of {undated}: {RECORD_DATES}, --start-time gives it")
     if totals.untagged:
-        print_message(f"tags are missing of {counted(totals.untagged)} (--tag-from)")
+        print_message(f"tags are missing of {untagged} (--tag-from)")
     if totals.retagged:
-        print_message(
-            f"not changed: {counted(totals.retagged)} with other tags; perf2x fleet tag {output} KEY=VALUE changes them"
-        )
+        print_message(f"not changed: {retagged} with other tags; perf2x fleet tag {output} KEY=VALUE changes them")
     for error in totals.errors:
         print_message(f"not read: {error}")
     if totals.failed > len(totals.errors):
         print_message(f"not read: {totals.failed - len(totals.errors):,} more (column error of the table recordings)")
-
-
-def counted(recordings: int) -> str:
-    """A number of recordings in words."""
-    return f"{recordings:,} recording{'s' * (recordings != 1)}"

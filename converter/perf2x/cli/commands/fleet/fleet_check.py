@@ -7,6 +7,7 @@ from perf2x.cli.messages import print_message
 from perf2x.cli.option_groups import with_groups
 from perf2x.cli.options.input_options import Quiet
 from perf2x.cli.options.upkeep_options import Folder, find_dataset, now
+from perf2x.model.number_format import plural
 
 if TYPE_CHECKING:
     from perf2x.fleet.upkeep.check_dataset import Damage
@@ -28,7 +29,7 @@ def fleet_check(dataset: Folder, *, quiet: Quiet = False) -> None:
     if not quiet:
         files = sum(len(log.files) for log in damage.logs.values())
         recordings = sum(map(len, damage.whole["recordings"].values()))
-        print_message(f"{dataset}: no damage in {files:,} files of {recordings:,} recordings")
+        print_message(f"{dataset}: no damage in {plural(files, 'file')} of {plural(recordings, 'recording')}")
 
 
 def print_damage(dataset: str, damage: "Damage") -> None:

@@ -8,6 +8,7 @@ import typer
 from perf2x.cli.messages import print_message
 from perf2x.cli.option_groups import with_groups
 from perf2x.cli.options.input_options import Quiet
+from perf2x.model.number_format import plural
 
 Old = Annotated[str, typer.Argument(metavar="OLD", help="A dataset of version 1 or 2; it stays as it is.")]
 New = Annotated[str, typer.Option("--output", "-o", metavar="DIR", help="The new dataset: a folder or an address.")]
@@ -24,4 +25,4 @@ def fleet_convert_dataset(old: Old, *, output: New, quiet: Quiet = False) -> Non
 
     count = convert_dataset(Path(old), storage_at(output))
     if not quiet:
-        print_message(f"{output}: {count:,} recordings of {old}")
+        print_message(f"{output}: {plural(count, 'recording')} of {old}")

@@ -9,12 +9,13 @@ from perf2x.base.files.operating_system import available_cores
 from perf2x.cli.fleet_progress import FleetProgress
 from perf2x.cli.option_groups import Only, load_options, with_groups
 from perf2x.cli.options.gate_options import parse_percentage
-from perf2x.cli.options.ingest_options import LabelFlags, Output, counted, summarize
+from perf2x.cli.options.ingest_options import LabelFlags, Output, summarize
 from perf2x.cli.options.input_options import Quiet, UnpackFlags
 from perf2x.cli.options.name_options import SymbolFlags
 from perf2x.cli.options.upkeep_options import parse_age
 from perf2x.cli.options.worker_options import WorkerFlags
 from perf2x.cli.quality_gates import exit_for_failed_gates
+from perf2x.model.number_format import plural
 
 Recordings = Annotated[
     list[str] | None,
@@ -70,7 +71,7 @@ def fleet_ingest(
         raise OptionError("name recordings, or files that list them (--list)")
     progress = FleetProgress(quiet)
     count = min(crew.workers or available_cores(), len(sources))
-    with crew.begin(count, counted(len(sources)), quiet=quiet) as run:
+    with crew.begin(count, plural(len(sources), "recording"), quiet=quiet) as run:
         totals = ingest(run, sources, job, progress)
     progress.close()
     if not quiet:

@@ -7,6 +7,7 @@ from perf2x.cli.messages import print_message
 from perf2x.cli.option_groups import with_groups
 from perf2x.cli.options.input_options import Quiet
 from perf2x.cli.options.upkeep_options import Folder, find_dataset, now
+from perf2x.model.number_format import plural
 from perf2x.model.printable_text import plain
 
 
@@ -30,4 +31,4 @@ def fleet_repair(dataset: Folder, *, quiet: Quiet = False) -> None:
         print_message(f"{dataset}: lost, and their sources are not known: {', '.join(lost)}")
     if damage.less["symbols"]:
         print_message(f"{dataset}: names of objects are lost; perf2x fleet symbolize looks them up again")
-    print_message(f"{dataset}: {len(damage.lost):,} recordings must be added again")
+    print_message(f"{dataset}: {plural(len(damage.lost), 'recording')} must be added again")

@@ -14,6 +14,7 @@ from perf2x.cli.options.input_options import Quiet, UnpackFlags
 from perf2x.cli.options.name_options import SymbolFlags
 from perf2x.cli.options.upkeep_options import Folder
 from perf2x.cli.options.worker_options import WorkerFlags
+from perf2x.model.number_format import plural
 
 if TYPE_CHECKING:
     from perf2x.fleet.symbolize_dataset import NamingJob, NamingTotals
@@ -78,7 +79,7 @@ def _name(
 
     count, progress = unnamed.objects, FleetProgress(quiet, "objects")
     wanted = crew.workers or (available_cores() if unnamed.places > _HERE else 0)
-    with crew.begin(min(wanted, count), f"{count:,} object{'s' * (count != 1)}", quiet=quiet) as run:
+    with crew.begin(min(wanted, count), plural(count, "object"), quiet=quiet) as run:
         totals = symbolize(run, unnamed.each, job, progress, count)
     progress.close()
     return totals
@@ -88,9 +89,11 @@ def _summarize(dataset: str, totals: "NamingTotals | None", of: str) -> None:
     if totals is None:
         print_message(f"{dataset}: every place{of} that can have a name has one")
         return
-    print_message(f"{dataset}: {totals.named:,} of {totals.places:,} places got names, in {totals.of:,} objects")
+    print_message(
+        f"{dataset}: {totals.named:,} of {totals.places:,} places got names, in {plural(totals.of, 'object')}"
+    )
     unnamed = sorted(totals.unnamed, key=lambda one: (one.named - one.places, one.name))
     for one in unnamed[:_SHOWN]:
-        print_message(f"no names: {one.places - one.named:,} places of {one.name}: {one.reason}")
+        print_message(f"no names: {plural(one.places - one.named, 'place')} of {one.name}: {one.reason}")
     if len(unnamed) > _SHOWN:
         print_message(f"no names: places of {len(unnamed) - _SHOWN:,} more objects")

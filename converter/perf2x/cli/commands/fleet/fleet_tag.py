@@ -7,9 +7,9 @@ import typer
 from perf2x.base.errors import OptionError
 from perf2x.cli.messages import print_message
 from perf2x.cli.option_groups import with_groups
-from perf2x.cli.options.ingest_options import counted
 from perf2x.cli.options.input_options import Quiet
 from perf2x.cli.options.upkeep_options import find_dataset
+from perf2x.model.number_format import plural
 
 Dataset = Annotated[
     str,
@@ -39,4 +39,4 @@ def fleet_tag(dataset: Dataset, tags: Tags, *, recordings: Names = None, quiet: 
     wanted, storage = parse_address(dataset).tags, find_dataset(folder_of(dataset))
     of, changed = change_tags(storage, {key: value for key, _, value in pairs}, wanted, recordings or ())
     if not quiet:
-        print_message(f"{dataset}: tags of {counted(of)} set, {changed:,} changed")
+        print_message(f"{dataset}: tags of {plural(of, 'recording')} set, {changed:,} changed")
