@@ -3,16 +3,18 @@
 Earlier states of recordings among the rows of a dataset: they are left out (``table_views.py`` does in SQL).
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from posixpath import dirname
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from perf2x.base.errors import FormatError
 from perf2x.storage.dataset.dataset_folder import fetch_files, present
-from perf2x.storage.dataset.dataset_schema import LOG, TABLES
-from perf2x.storage.dataset.file_names import is_merged
+from perf2x.storage.dataset.dataset_schema import LOG, PARTITIONED, TABLES
+from perf2x.storage.dataset.file_names import is_merged, recording_of
 from perf2x.storage.dataset.parquet_files import check_for_engine
 from perf2x.storage.dataset.table_log import DataFile, read_log
 
@@ -59,11 +61,41 @@ class Listing:
             raise FormatError(no_dataset(folder))
         logs = {table: read_log(folder / table) for table in reversed(TABLES)}  # all they refer to comes later
         self.partition = logs["recordings"].partition
-        self.files: Mapping[str, Mapping[str, DataFile]] = {
+        self.files: dict[str, dict[str, DataFile]] = {
             table: {name: file for name, file in sorted(log.files.items()) if may_have(file, tags or {})}
             for table, log in logs.items()
         }
         self._checked: set[tuple[str, str]] = set()
+
+    def keep_folders(self, folders: Collection[str]) -> None:
+        """Leave out files of recordings in other folders."""
+        self._keep(PARTITIONED, lambda file: dirname(file.name) in folders)
+
+    def keep_recordings(self, chosen: Iterable[tuple[str, str]]) -> None:
+        """Leave out files without rows of recordings, each an id and its folder, but for those of their own rows."""
+        of_folder: dict[str, set[str]] = {}
+        for ident, folder in chosen:
+            of_folder.setdefault(folder, set()).add(ident)
+
+        def may_hold(file: DataFile) -> bool:
+            idents, own = of_folder.get(dirname(file.name), set()), recording_of(file.name)
+            return own in idents if own else any(map(file.may_hold, idents))
+
+        self._keep((table for table in PARTITIONED if table != "recordings"), may_hold)
+
+    def keep_objects(self, objects: Iterable[str]) -> None:
+        """Leave out files without names of objects."""
+        known = sorted(objects)
+
+        def may_hold(file: DataFile) -> bool:
+            at = bisect_left(known, file.first)
+            return not file.last or (at < len(known) and known[at] <= file.last)
+
+        self._keep(["symbols"], may_hold)
+
+    def _keep(self, tables: Iterable[str], wanted: Callable[[DataFile], bool]) -> None:
+        for table in tables:
+            self.files[table] = {name: file for name, file in self.files[table].items() if wanted(file)}
 
     def names(self, table: str) -> Sequence[str]:
         """Files of a table, sorted."""
@@ -90,7 +122,8 @@ class Listing:
         files = self.files[table]
         if name in files and not is_merged(name):
             return [name]
-        return [one for one, file in files.items() if file.may_hold(recording)]
+        home = dirname(name)
+        return [one for one, file in files.items() if dirname(one) == home and file.may_hold(recording)]
 
 
 def no_dataset(folder: Path) -> str:

@@ -1,6 +1,6 @@
 """Reads the recordings of a dataset one by one: of each table only what may have rows of theirs."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -69,7 +69,8 @@ class Dataset:
         """
         self.folder = address.folder
         self._files = Listing(address.folder, address.tags)
-        self._chosen = _chosen_samples(address, where) if where else None
+        self._is_part = bool(address.tags or where)
+        self._chosen = _chosen_samples(address, where, self._files) if where else None
         self._last: tuple[RecordingRow, RecordingRows] | None = None
         self._read: dict[tuple[str, str], SortedRows] = {}
         everything = _last_states(self._recording_rows())
@@ -139,18 +140,41 @@ class Dataset:
     @cached_property
     def symbols(self) -> SymbolIndex:
         """Names of places of objects that several recordings may have."""
+        objects = self._objects() if self._is_part else None
+        if objects is not None:
+            self._files.keep_objects(objects)
         names = self._files.names("symbols")
         self._files.fetch("symbols", names)
         parts = [schema_of("symbols").empty_table()]
-        parts += [read_table(self.folder / "symbols" / name, "symbols") for name in names]
+        for name in names:
+            rows = read_table(self.folder / "symbols" / name, "symbols")
+            parts.append(rows if objects is None else _rows_with(rows, "object_id", objects))
         rows = arrow().concat_tables(parts)
         return SymbolIndex(rows, rows)
 
+    def _objects(self) -> list[str]:
+        """Objects of the recordings."""
+        files: dict[str, None] = {}
+        for one in self.recordings:
+            files |= dict.fromkeys(self._files.of_recording("mappings", one.file, one.row["recording"]))
+        self._files.fetch("mappings", files)
+        idents, found = [one.row["recording"] for one in self.recordings], set[str]()
+        for name in files:
+            rows = read_table(self.folder / "mappings" / name, "mappings")
+            found.update(_rows_with(rows, "recording", idents)["object_id"].unique().to_pylist())
+        return sorted(found)
 
-def _chosen_samples(address: DatasetAddress, where: str) -> "ChosenSamples":
+
+def _rows_with(rows: "pyarrow.Table", column: str, values: Sequence[str]) -> "pyarrow.Table":
+    from pyarrow import compute
+
+    return rows.filter(compute.is_in(rows[column], value_set=arrow().array(values, arrow().string())))
+
+
+def _chosen_samples(address: DatasetAddress, where: str, files: Listing) -> "ChosenSamples":
     from perf2x.storage.dataset.sql.where_condition import ChosenSamples  # with DuckDB
 
-    return ChosenSamples(address, where)
+    return ChosenSamples(address, where, files)
 
 
 def _last_states(rows: Iterable[RecordingRow]) -> list[RecordingRow]:

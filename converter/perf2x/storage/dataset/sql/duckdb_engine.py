@@ -15,9 +15,10 @@ import re
 import signal
 import socket
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
+from posixpath import dirname
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -28,11 +29,12 @@ from perf2x.base.files.operating_system import address_space_left
 from perf2x.base.files.temporary import private_directory
 from perf2x.base.files.unpack_limit import free_space, parse_size
 from perf2x.base.student import student
-from perf2x.storage.dataset.dataset_schema import TABLES
+from perf2x.storage.dataset.dataset_schema import PARTITIONED, TABLES, arrow
 from perf2x.storage.dataset.listed_files import Listing
 from perf2x.storage.dataset.parquet_files import check_file
+from perf2x.storage.dataset.sql.asked_rows import Condition, asked_rows, select
 from perf2x.storage.dataset.sql.function_costs import define_costs
-from perf2x.storage.dataset.sql.table_views import as_pattern, quoted, view_statements
+from perf2x.storage.dataset.sql.table_views import added_statements, as_pattern, quoted, table_view, view_statements
 
 if TYPE_CHECKING:
     import pyarrow
@@ -51,6 +53,9 @@ _NAMED = {
     }.items()
 }  # fmt: skip
 """How SQL names what is made of a table; ``query``, too: that runs what is put together."""
+_SYMBOLS = re.compile("symbols|query|parquet", re.IGNORECASE)
+"""SQL that shows names of objects, whether or not a recording has them."""
+_OBJECTS = "SELECT DISTINCT object_id FROM places"
 _COSTS = re.compile("by_function|query", re.IGNORECASE)
 _STUDENT = re.compile("student", re.IGNORECASE)
 _NO_MORE = ("enable_external_access = false", "lock_configuration = true")
@@ -77,15 +82,20 @@ class Limits(Struct, frozen=True):
 
 @contextlib.contextmanager
 def engine(
-    folder: Path, asked: str = "", limits: Limits | None = None, tags: Mapping[str, str] | None = None
+    folder: Path,
+    asked: str = "",
+    limits: Limits | None = None,
+    tags: Mapping[str, str] | None = None,
+    files: Listing | None = None,
 ) -> Iterator[Any]:
     """Give a connection with the tables and views of the dataset in ``folder``, ready for the SQL that will be asked.
 
-    ``tags``: recordings have these. FormatError when it is no dataset or damaged, OptionError for what DuckDB says
-    about SQL and without DuckDB.
+    ``tags``: recordings have these. Of ``files``, those of the dataset, those are left out that cannot have rows that
+    are asked for. FormatError when it is no dataset or damaged, OptionError for what DuckDB says about SQL and without
+    DuckDB.
     """
     address_space = _address_space(folder)
-    files, limits = _checked(folder, asked, tags or {}), limits or Limits()
+    files, limits = files or Listing(folder, tags), limits or Limits()
     module = duckdb()
     settings = {
         "autoinstall_known_extensions": "false", "autoload_known_extensions": "false",
@@ -102,12 +112,7 @@ def engine(
             memory = _memory(connection, limits)
             memory = memory if address_space is None else min(memory, address_space)
             connection.execute(f"SET memory_limit = '{memory}B'")
-            for statement in view_statements(files, tags or {}):
-                connection.execute(statement)
-            if _COSTS.search(asked):
-                define_costs(connection, folder)
-            if _STUDENT.search(asked):
-                connection.create_function("student", student, ["DOUBLE", "BIGINT", "BIGINT"], "DOUBLE")
+            _define(connection, files, asked, tags or {})
             connection.execute("SET TimeZone = 'UTC'")
             readable = (quoted(f"{name}/") for name in (files.folder, as_pattern(files.folder)))
             connection.execute(f"SET allowed_directories = [{', '.join(readable)}]")
@@ -173,17 +178,59 @@ def _sentence(error: Exception) -> str:
     return " ".join((text.partition(_ERROR)[2] or text).split())
 
 
-def _checked(folder: Path, asked: str, tags: Mapping[str, str]) -> Listing:
-    """The dataset's files, of which those are here and checked that SQL asks for by names of their tables."""
-    files = Listing(folder, tags)
-    for table in TABLES:
-        if _NAMED[table].search(asked):
+def _define(connection: Any, files: Listing, sql: str, tags: Mapping[str, str]) -> None:
+    """Make tables and views of those files that can have what SQL asks for; they are here and checked by then."""
+    asked = asked_rows(connection, sql, files.partition)
+    _choose_folders(connection, files, asked.conditions)
+    files.check("recordings")
+    _check_first(files, "recordings")
+    for statement in added_statements(files, tags):
+        connection.execute(statement)
+    is_part = _choose_recordings(connection, files, asked.conditions) or bool(tags)
+    for table in reversed(TABLES):  # symbols last: the objects are known by then
+        if _NAMED[table].search(asked.names):
+            if table == "symbols" and is_part and not _SYMBOLS.search(asked.names):
+                files.keep_objects(one for (one,) in connection.execute(_OBJECTS).fetchall())
             files.check(table)
-        else:
-            files.fetch(table, files.names(table)[:1])
-        for first in files.names(table)[:1]:
-            check_file(files.folder / table / first, table)
-    return files
+        _check_first(files, table)
+        connection.execute(table_view(files, table))
+    for statement in view_statements(files):
+        connection.execute(statement)
+    if _COSTS.search(asked.names):
+        define_costs(connection, files.folder)
+    if _STUDENT.search(sql):
+        connection.create_function("student", student, ["DOUBLE", "BIGINT", "BIGINT"], "DOUBLE")
+
+
+def _choose_folders(connection: Any, files: Listing, conditions: Sequence[Condition]) -> None:
+    """Leave out files in folders whose names alone say that they have no row that is asked for."""
+    known = [one for one in conditions if one.columns <= {*files.partition}]
+    folders = {dirname(name): file.parts for table in PARTITIONED for name, file in files.files[table].items()}
+    if known and folders:
+        columns = {key: arrow().array([one.get(key) for one in folders.values()], arrow().string())
+                   for key in files.partition}  # fmt: skip
+        connection.register("folders", arrow().table(columns | {"below": list(folders)}))
+        with contextlib.suppress(duckdb().Error):  # whoever runs the statement says so
+            found = connection.execute(select(connection, "below", "folders", known)).fetchall()
+            files.keep_folders({folder for (folder,) in found})
+        connection.unregister("folders")
+
+
+def _choose_recordings(connection: Any, files: Listing, conditions: Sequence[Condition]) -> bool:
+    """Make the table of recordings whose rows are read; returns whether conditions choose some."""
+    module, made = duckdb(), "CREATE TEMP TABLE wanted AS "
+    try:
+        connection.execute(made + select(connection, "recording, below, error", "added", conditions))
+    except module.Error:  # whoever runs the statement says so
+        conditions = ()
+        connection.execute(made + select(connection, "recording, below, error", "added", conditions))
+    files.keep_recordings(connection.execute("SELECT recording, trim(below, '/') FROM wanted").fetchall())
+    return bool(conditions)
+
+
+def _check_first(files: Listing, table: str) -> None:
+    for first in files.here(table)[:1]:
+        check_file(files.folder / table / first, table)
 
 
 @contextlib.contextmanager

@@ -38,7 +38,7 @@ _NODES = 4_000_000
 """Nodes that are counted together, about."""
 _PREPARE = (
     """CREATE TEMP TABLE homes AS
-    SELECT recording, row_number() OVER (ORDER BY recording)::INTEGER - 1 AS number FROM added WHERE error IS NULL""",
+    SELECT recording, row_number() OVER (ORDER BY recording)::INTEGER - 1 AS number FROM wanted WHERE error IS NULL""",
     """CREATE TEMP TABLE named AS
     SELECT number, place, depth, function, object, build_id FROM functions JOIN homes USING (recording)""",
     """CREATE TEMP TABLE costed AS

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from perf2x.model.profile.made_up_frames import ROOT_FRAME_NAMES
-from perf2x.storage.dataset.dataset_schema import COLUMNS, DATE, PARTITIONED, TABLES
+from perf2x.storage.dataset.dataset_schema import COLUMNS, DATE, PARTITIONED
 from perf2x.storage.dataset.listed_files import Listing
 
 _TYPES = {
@@ -19,7 +19,7 @@ _TYPES = {
 }  # fmt: skip
 
 _ADDED = """
-CREATE VIEW added AS SELECT * FROM (
+CREATE TEMP TABLE added AS SELECT * FROM (
     SELECT * FROM {files} {tagged} QUALIFY row_number() OVER (PARTITION BY recording ORDER BY filename) = 1
 ) QUALIFY NOT unfinished OR 1 = row_number() OVER (
     PARTITION BY coalesce(session, recording) ORDER BY unfinished, samples DESC, recording DESC
@@ -27,9 +27,8 @@ CREATE VIEW added AS SELECT * FROM (
 """
 """Each recording once, and in its last state (``listed_files.py``)."""
 
-_SAMPLE_ROWS = (
-    "CREATE VIEW sample_rows AS SELECT {columns}, file_row_number FROM {files} SEMI JOIN added USING (recording, below)"
-)
+_WANTED = "SEMI JOIN wanted USING (recording, below)"
+_SAMPLE_ROWS = "CREATE VIEW sample_rows AS SELECT {columns}, file_row_number FROM {rows}"
 """Samples with their place in their file."""
 
 _MACROS = """
@@ -76,17 +75,20 @@ FROM frames GROUP BY recording, stack;
 """Callers have lower numbers than those they call, so the way up ends in a damaged dataset, too."""
 
 
-def view_statements(files: Listing, tags: Mapping[str, str]) -> Iterator[str]:
-    """Yield the statements of DuckDB that define the tables of a dataset, and views of their functions and stacks.
+def added_statements(files: Listing, tags: Mapping[str, str]) -> Iterator[str]:
+    """Yield the statements of DuckDB that read the recordings of a dataset, but for those without one of the ``tags``.
 
-    Recordings without one of the ``tags`` are not among them.
+    Rows of other tables are shown if their recordings are in the table ``wanted``, too, which is to be made of them.
     """
     yield _MACROS
     tagged = " AND ".join(_has_tag(key, value) for key, value in tags.items())
     yield _ADDED.format(files=files_sql(files, "recordings"), tagged=f"WHERE {tagged}" if tagged else "")
-    for table in reversed(TABLES):
-        yield _table_view(files, table)
-    yield _SAMPLE_ROWS.format(columns=_columns(files, "samples"), files=files_sql(files, "samples"))
+
+
+def view_statements(files: Listing) -> Iterator[str]:
+    """Yield the statements that define views of functions and stacks, behind the tables (``table_view``)."""
+    rows = f"{files_sql(files, 'samples')} {_WANTED}"
+    yield _SAMPLE_ROWS.format(columns=_columns(files, "samples"), rows=rows)
     made_up = ", ".join(map(quoted, ROOT_FRAME_NAMES.values()))
     ours = _NAMES.replace("file,", "source AS file,")
     yield _FUNCTIONS.replace("place, {names} FROM (", f"place, {ours} FROM (").format(names=_NAMES, made_up=made_up)
@@ -98,12 +100,13 @@ def _has_tag(key: str, value: str) -> str:
     return f"coalesce(tags[{quoted(key)}], {day}, '') = {quoted(value)}"
 
 
-def _table_view(files: Listing, table: str) -> str:
+def table_view(files: Listing, table: str) -> str:
+    """Return the statement that defines a table."""
     columns, rows = _columns(files, table), files_sql(files, table)
     if table == "recordings":
         rows = "added"
     elif table in PARTITIONED:
-        rows += " SEMI JOIN added USING (recording, below)"
+        rows += f" {_WANTED}"
     return f"CREATE VIEW {table} AS SELECT {columns} FROM {rows}"
 
 
