@@ -69,9 +69,13 @@ def chain_report(profile: Profile, session: Session) -> ChainReport:
     )
 
 
-def advice(chains: ChainReport, profile: Profile, symbols: SymbolReport | None) -> tuple[Advice, ...]:
-    """All advice that a finished profile deserves, that on stacks first."""
-    return (*_on_stacks(chains), *_on_names(symbols), *_on_samples(profile), *_on_dates(profile))
+def advice(
+    chains: ChainReport, profile: Profile, symbols: SymbolReport | None, *, is_text: bool = False
+) -> tuple[Advice, ...]:
+    """All advice that a finished profile deserves, that on stacks first; ``is_text``: it was read from a text."""
+    nameless = is_text and symbols is not None and symbols.total > 0 and not symbols.named
+    on_names = _on_text() if nameless else _on_names(symbols)
+    return (*_on_stacks(chains), *on_names, *_on_samples(profile), *_on_dates(profile))
 
 
 def _on_stacks(chains: ChainReport) -> Iterator[Advice]:
@@ -90,6 +94,11 @@ def _on_stacks(chains: ChainReport) -> Iterator[Advice]:
         share = f"{math.floor(100 * chains.cut / chains.by_pointer)} % of the user stacks end after one or two frames"
         text = "as in programs built without frame pointers: perf record --call-graph dwarf records them whole."
         yield Advice("cut_stacks", f"{share}, {text}")
+
+
+def _on_text() -> Iterator[Advice]:
+    text = "The text has addresses alone, which nobody can name: perf script -F comm,tid,time,event,ip,sym,dso"
+    yield Advice("unnamed", f"{text} prints the names where the recording was made.")
 
 
 def _on_names(symbols: SymbolReport | None) -> Iterator[Advice]:

@@ -282,7 +282,9 @@ def _with_remarks(loaded: Loaded) -> Loaded:
     counts = sorted(loaded.diagnostics.counts.values(), key=lambda count: count.name)
     lines += [comment(count.name, count.count) for count in counts if count.severity != "info"]
     comments = (*sorted(set(profile.meta.comments)), *lines)
-    meta = replace(profile.meta, comments=comments, advice=advice(loaded.chains, profile, loaded.symbols))
+    is_text = "text" in loaded.recording.session.features
+    said = advice(loaded.chains, profile, loaded.symbols, is_text=is_text)
+    meta = replace(profile.meta, comments=comments, advice=said)
     return replace(loaded, profile=replace(profile, meta=meta))
 
 

@@ -20,10 +20,12 @@ from perf2x.base.columnar.arrays import (
     I32,
     I64,
     AnyArray,
+    Bools,
     bincount,
     cumsum,
     flatnonzero,
     of_previous,
+    repeat,
     sum_of,
     take_rows_of,
 )
@@ -61,12 +63,15 @@ class PerfScript(TextReader):
         rb"[^#\n]{0,100}?-?\d+[ \t].{0,100}?\d\.\d{6,9}:"  # a time
         rb"|(?:[^#\n]{0,100}[ \t])?\S{1,256}:[ \t]*\n"  # an event, then a frame, of which perf aligns the address
         rb"(?=\t|[0-9a-f]|[ 0-9a-f]{12})[ \t]*[0-9a-f]{4,16}[ \n]"
-        rb"|\S[^#\n]{0,100}[ \t]\d+[ \t]*\n\t *[0-9a-f]{1,16}[ \n]"  # a thread, then a frame
-        rb"|\t *[0-9a-f]{4,16} .* \(.*\)\n",
+        rb"|\S[^#\n]{0,100}[ \t]\d*[ \t]*\n\t *[0-9a-f]{1,16}[ \n]"  # a thread, then a frame
+        rb"|\t *[0-9a-f]{4,16} .* \(.*\)\n"
+        rb"|\t(?= *[0-9a-f]{4,16}[ \n])[ 0-9a-f]{16}(?: .*)?\n",  # a frame without an object, as perf aligns it
     )
 
     def __init__(self) -> None:
         super().__init__(_parse)
+        self._has_begins = False
+        """Samples begin with a line of their own, as in nearly all texts: frames without one belong to none."""
 
     def read(self, block: bytes) -> TextSamples:
         """The samples of some whole ones."""
@@ -79,13 +84,19 @@ class PerfScript(TextReader):
         told = flatnonzero(kind[rows] == BEGIN)
         found = _BEGIN.findall(b"\n".join([lines[row] for row in rows[told].tolist()])) if len(told) else []
         columns = tuple(zip(*found, strict=True)) or ((),) * 9
+        says = np.fromiter((bool(one[4] or one[7]) for one in found), np.bool_, len(found))
+        has_thread = np.fromiter((bool(one[2]) for one in found), np.bool_, len(found))
+        self._has_begins |= bool((says | has_thread & (lengths[told] > 0)).any())
+        if self._has_begins:
+            stray = kind[rows] >= 0
+            self.not_read += sum_of(lengths[stray])
+            frames, lengths = frames[repeat(~stray, lengths)], np.where(stray, 0, lengths)
         frames, lengths = self._with_flat(frames, lengths, told, columns[8])
-        is_sample = kind[rows] >= 0
-        is_sample[told] = np.fromiter((bool(one[4] or one[7]) for one in found), np.bool_, len(found))
-        is_sample[told] |= lengths[told] > 0
+        is_sample = (kind[rows] >= 0) & (lengths > 0)
+        is_sample[told] = says | (lengths[told] > 0)
         self.not_read += len(told) - sum_of(is_sample[told])
         stack = self.stacks.stacks(frames, lengths)
-        return take_rows_of(self._samples(columns, told, len(rows), stack), is_sample)
+        return take_rows_of(self._samples(columns, told, is_sample, stack), is_sample)
 
     def _with_flat(self, frames: I64, lengths: I64, told: I64, rest: Sequence[bytes]) -> tuple[I64, I64]:
         """Frames and the number of each sample's, with frames that stand on the line that begins a sample."""
@@ -96,7 +107,8 @@ class PerfScript(TextReader):
         lengths[flat] = 1
         return np.insert(frames, at, kind[kind >= 0]), lengths
 
-    def _samples(self, columns: Sequence[Sequence[bytes]], told: I64, count: int, stack: I32) -> TextSamples:
+    def _samples(self, columns: Sequence[Sequence[bytes]], told: I64, is_sample: Bools, stack: I32) -> TextSamples:
+        count = len(stack)
         comms, *numbers_of, seconds, fraction, period, events, _ = columns
         width = np.fromiter(map(len, fraction), np.int64, len(fraction))
         time = _integers(seconds, 0) * 10**9 + _integers(fraction, 0) * 10 ** (9 - width)
@@ -104,7 +116,7 @@ class PerfScript(TextReader):
         value = np.minimum(_integers(period, 1), MOST_PERIOD)
         numbers = self.events.add_all(events)
         self.without_period.update(numbers[np.fromiter(map(len, period), np.int64, len(period)) == 0].tolist())
-        nameless = (self.events[b""], self.comms[b""]) if len(told) < count else (0, 0)
+        nameless = (self.events[b""], self.comms[b""]) if sum_of(is_sample) > sum_of(is_sample[told]) else (0, 0)
         ids = (_integers(one, -1) for one in numbers_of)
         missing = (*nameless, -1, -1, -1, LAST_TIME, 1)  # of samples that begin without a line of their own
         filled = [np.full(count, one, np.int64) for one in missing]

@@ -98,6 +98,16 @@ def test_options_that_a_text_cannot_honour_are_refused_as_they_were_typed(
     assert "does not tell" in ran.said
 
 
+def test_a_text_of_addresses_alone_is_told_which_fields_to_print(tmp_path: Path) -> None:
+    text = tmp_path / "text"
+    text.write_text("prog 17 6.000250: cycles: \n\t          401136\n\t          401200\n\n")
+    said = perf2x("top", text).err
+    assert "perf script -F comm,tid,time,event,ip,sym,dso prints the names" in said
+    assert "info --symbols" not in said
+    text.write_text(TEXTS["perf script"])
+    assert "-F comm" not in perf2x("top", text).err
+
+
 @pytest.mark.parametrize("pack", [gzip.compress, lzma.compress, zstd().compress], ids=["gz", "xz", "zst"])
 def test_packed_texts_and_pipes(
     pack: Callable[[bytes], bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -124,6 +124,29 @@ def test_samples_without_a_line_of_their_own() -> None:
     assert (found.events, found.samples.stack.tolist()) == ([""], [0, 1])
 
 
+def test_frames_behind_an_empty_line_belong_to_no_sample() -> None:
+    """They are counted; whose they are cannot be told."""
+    whole = f"{BEGIN}\n{FRAMES}"
+    found = read(f"\t401136 a (/p)\n\n{whole}\t401136 b (/p)\n\t401200 main (/p)\n\n{whole}")
+    assert (found.samples.stack.tolist(), found.not_read, len(found.events)) == ([0, 0], 3, 1)
+    assert [frame[2][0][0] for frame in found.frames] == ["work", "asm_exc"]
+
+
+@pytest.mark.parametrize(
+    ("text", "comms"),
+    [
+        ("\n\t          401136 work\n\t          401200 main\n\n", [""]),
+        ("\n\t          401136\n\t          401200\n\n", [""]),
+        ("\n\t          401136 (/p)\n\t          401200 (/p)\n\n", [""]),
+        ("two words \n\t          401136 work\n\t          401200 main\n\n", ["two words"]),
+    ],
+)
+def test_texts_with_few_fields_are_known(text: str, comms: list[str]) -> None:
+    """Of perf script -F ip,sym, -F ip, -F ip,dso and -F comm,ip,sym."""
+    found = read(text)
+    assert (found.comms, found.stacks.lengths.tolist(), found.not_read) == (comms, [2], 0)
+
+
 @pytest.mark.parametrize(
     "change", [str, lambda text: text.replace("\n", "\r\n"), str.rstrip], ids=["plain", "crlf", "cut"]
 )
