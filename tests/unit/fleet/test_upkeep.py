@@ -4,7 +4,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from itertools import count
+from itertools import count, islice
 from pathlib import Path
 from time import time_ns
 from typing import Any, BinaryIO
@@ -23,6 +23,7 @@ from perf2x.storage.dataset import parquet_files
 from perf2x.storage.dataset.content_ids import recording_id
 from perf2x.storage.dataset.dataset_folder import LocalFolder, storage_at
 from perf2x.storage.dataset.dataset_schema import PARTITIONED, TABLES
+from perf2x.storage.dataset.file_names import is_merged
 from perf2x.storage.dataset.read import read_dataset as reading
 from perf2x.storage.dataset.table_log import DataFile, commit
 from perf2x.storage.dataset.write.write_recording import write_table
@@ -149,6 +150,27 @@ def test_files_grow_to_a_size(data: Path) -> None:
     files = files_of(data)
     compact(storage_at(data), target=1)  # everything is large enough
     assert files_of(data) == files
+
+
+def test_what_was_put_together_waits_for_as_much_that_is_new(tmp_path: Path) -> None:
+    data, numbers, merged = tmp_path / "profiles", count(), list[tuple[int, ...]]()
+    for new in (4, 2, 1, 1):
+        for number in islice(numbers, new):
+            (tmp_path / f"{number}").write_bytes(recording_of(number, 6))
+            ingest_one(str(tmp_path / f"{number}"), Job(str(data), LoadOptions(), {}, (), f"{new}{number}"))
+        compact(storage_at(data))
+        counts = [len({row["recording"] for row in rows_of_file(data, file)}) for file in merged_nodes(data)]
+        merged.append(tuple(sorted(counts)))
+    assert merged == [(4,), (2, 4), (2, 4), (8,)]
+    assert {len(storage_at(data).log(table).files) for table in PARTITIONED} == {0, 1}
+
+
+def merged_nodes(data: Path) -> list[DataFile]:
+    return [file for name, file in storage_at(data).log("nodes").files.items() if is_merged(name)]
+
+
+def rows_of_file(data: Path, file: DataFile) -> list[dict[str, Any]]:
+    return parquet.ParquetFile(data / "nodes" / file.name).read().to_pylist()
 
 
 def web_samples(data: Path) -> list[DataFile]:

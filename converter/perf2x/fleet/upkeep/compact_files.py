@@ -1,6 +1,6 @@
 """Compaction: small files of a dataset are put together by partition, and timelines that are old become sums."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -10,7 +10,7 @@ from perf2x.fleet.upkeep.partitions import Partition, logs_of, partitions
 from perf2x.storage.dataset.content_ids import text_id
 from perf2x.storage.dataset.dataset_folder import Storage
 from perf2x.storage.dataset.dataset_schema import PARTITIONED, SUFFIX, arrow, schema_of
-from perf2x.storage.dataset.file_names import MERGED
+from perf2x.storage.dataset.file_names import MERGED, is_merged
 from perf2x.storage.dataset.names.object_profile import distinct_symbols
 from perf2x.storage.dataset.parquet_files import read_stored
 from perf2x.storage.dataset.table_log import DataFile, TableLog, commit, vacuum
@@ -44,7 +44,7 @@ def compact(storage: Storage, sum_before_ns: int | None = None, target: int = TA
     before = sum(len(log.files) for log in (*logs.values(), symbols))
 
     def wanted(files: Mapping[str, Sequence[DataFile]]) -> bool:
-        return sum_before_ns is not None or any(_small(some, target) for some in files.values())
+        return sum_before_ns is not None or any(any(_grouped(some, target)) for some in files.values())
 
     summed = 0
     for partition in partitions(storage, logs, wanted).values():
@@ -52,10 +52,6 @@ def compact(storage: Storage, sum_before_ns: int | None = None, target: int = TA
     _merge_symbols(storage, symbols)
     vacuum(storage.root)
     return Done(before, sum(len(storage.log(table).files) for table in (*PARTITIONED, "symbols")), summed)
-
-
-def _small(files: Iterable[DataFile], target: int) -> bool:
-    return sum(file.size < target // 2 for file in files) > 1
 
 
 def _compact(
@@ -86,17 +82,30 @@ def _compact(
     return len(old)
 
 
-def _grouped(files: Sequence[DataFile], target: int, *, everything: bool) -> Iterator[list[DataFile]]:
+def _grouped(files: Sequence[DataFile], target: int, *, everything: bool = False) -> Iterator[list[DataFile]]:
     """Yield files that are to become one file."""
+    chosen = {file.name for file in (files if everything else _small_and_new(files, target))}
     group: list[DataFile] = []
     for file in files:
-        if everything or file.size < target // 2:
+        if file.name in chosen:
             if group and sum(one.size for one in group) + file.size > target:
                 yield group
                 group = []
             group.append(file)
     if len(group) > 1 or (group and everything):
         yield group
+
+
+def _small_and_new(files: Sequence[DataFile], target: int) -> Iterator[DataFile]:
+    """Yield small files, but for those put together earlier that have more rows than all that are smaller.
+
+    So a row is written anew when twice as many are there: the work follows what is new, not what a day has.
+    """
+    rows = 0
+    for file in sorted(files, key=lambda one: (is_merged(one.name), one.rows)):
+        if file.size < target // 2 and (not is_merged(file.name) or file.rows <= rows):
+            rows += file.rows
+            yield file
 
 
 def _of(recordings: Collection[str], change: Change) -> Change:
@@ -113,7 +122,7 @@ _CHANGES: Mapping[str, Change] = {"samples": lambda _, rows: sum_timeline(rows),
 
 
 def _merge_symbols(storage: Storage, log: TableLog) -> None:
-    for group in _grouped([log.files[name] for name in sorted(log.files, reverse=True)], _SYMBOLS, everything=False):
+    for group in _grouped([log.files[name] for name in sorted(log.files, reverse=True)], _SYMBOLS):
         rows = distinct_symbols([read_stored(storage, f"symbols/{file.name}", "symbols") for file in group])
         ident = text_id("merged", "symbols", *(file.name for file in group)).hex()
         new = write_file(storage, "symbols", f"{MERGED}{ident}{SUFFIX}", [rows], {})
