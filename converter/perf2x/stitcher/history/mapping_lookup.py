@@ -17,7 +17,7 @@ from perf2x.model.recording.sideband import Mmaps
 from perf2x.stitcher.history.address_spaces import AddressSpaces
 from perf2x.stitcher.history.kernel_mappings import end_addresses, is_kernel_mapping
 
-UNTOLD = -3
+_UNTOLD = -3
 """The answer for addresses and contexts that must be looked up."""
 
 
@@ -27,13 +27,14 @@ class KernelText(Struct, frozen=True):
     start: np.uint64
     length: np.uint64
     answers: I64
-    """(epochs + 1,) UNTOLD for those of processes, and in the end for the epoch −1 of unknown processes."""
+    """(epochs + 1,) _UNTOLD for those of processes, and in the end for the epoch −1 of unknown processes."""
 
-    def find(self, epoch: I64, address: U64) -> I64:
-        """(n,) int64: row of the mapping that holds each address, −1 for none, or UNTOLD."""
-        found: I64 = take(self.answers, epoch)
-        found[address - self.start >= self.length] = UNTOLD
-        return found
+    def find(self, epoch: I64, address: U64) -> tuple[I64, I64]:
+        """(n,) int64: row of the mapping that holds each address, −1 for none; and the rows that must be looked up."""
+        found = take(self.answers, epoch)
+        is_untold = address - self.start >= self.length
+        is_untold |= found == _UNTOLD
+        return found, flatnonzero(is_untold)
 
 
 def kernel_text_of(spaces: AddressSpaces, mmaps: Mmaps) -> KernelText | None:
@@ -47,7 +48,7 @@ def kernel_text_of(spaces: AddressSpaces, mmaps: Mmaps) -> KernelText | None:
     if limit[0] <= first[0] or not spaces.is_uniform(first, limit - np.uint64(1))[0]:
         return None
     epochs = spaces.kernel_epochs()
-    answers = np.full(spaces.epoch_count + 1, UNTOLD, np.int64)
+    answers = np.full(spaces.epoch_count + 1, _UNTOLD, np.int64)
     answers[epochs] = spaces.find(epochs, repeat(first, len(epochs)), np.zeros(len(epochs), np.bool_))
     return KernelText(first[0], limit[0] - first[0], answers)
 
@@ -99,11 +100,10 @@ class MappingLookup:
     def _find_told(self, context: I64, address: U64) -> I64:
         if self._text is None:
             return self._find_in_image(context, address)
-        mmap = self._text.find(context >> 1, address)
-        rest = flatnonzero(mmap == UNTOLD)
+        mmap, rest = self._text.find(context >> 1, address)
         if len(rest) == len(mmap):
             return self._find_in_image(context, address)
-        mmap[rest] = self._find_in_image(context[rest], address[rest])
+        mmap[rest] = self._find_in_image(take(context, rest), take(address, rest))
         return mmap
 
     def _find_in_image(self, context: I64, address: U64) -> I64:

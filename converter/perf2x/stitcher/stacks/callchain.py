@@ -8,11 +8,13 @@ an instruction pointer; the others are return addresses, which point behind the 
             ip ra ra        ip ra ra                 (neither becomes a frame)
 """
 
+from functools import cache
+
 import numpy as np
 from msgspec import Struct
 
 from perf2x.base.abi.uapi import CALLCHAIN_CONTEXT_MAX, CallchainContext, CpuMode
-from perf2x.base.columnar.arrays import I64, U8, U64, Bools, arange, cumsum, flatnonzero
+from perf2x.base.columnar.arrays import I64, U8, U64, Bools, arange, cumsum, flatnonzero, take
 from perf2x.base.columnar.ragged import Ragged, offsets_of, row_numbers, side_by_side
 
 _MARKER_MODES = {
@@ -24,6 +26,7 @@ _MARKER_MODES = {
     CallchainContext.GUEST_KERNEL: CpuMode.GUEST_KERNEL,
     CallchainContext.GUEST_USER: CpuMode.GUEST_USER,
 }
+_LAST = np.uint64(2**64 - 1)
 
 
 def split_cookies(words: U64, starts: I64, lengths: I64) -> tuple[I64, U64, Bools]:
@@ -41,22 +44,19 @@ def split_cookies(words: U64, starts: I64, lengths: I64) -> tuple[I64, U64, Bool
 
 
 class ChainParts(Struct, frozen=True):
-    """Runs of frames of one mode, in the order of the frames. Every row begins a part, and so does every marker."""
+    """Runs of frames of one mode, in the order of the frames; none is empty. Rows and markers begin parts."""
 
     row: I64
     mode: U8
-    offsets: I64
-    """(parts + 1,) index of each part's first frame; a part may be empty."""
+    begins: I64
+    """Index of each part's first frame."""
 
-    @property
-    def lengths(self) -> I64:
-        """(parts,) frames in each part."""
-        return np.diff(self.offsets)
-
-    @property
-    def begins(self) -> I64:
-        """Index of the first frame of every part that is not empty."""
-        return self.offsets[:-1][self.lengths > 0]
+    def of_frames(self, frames: int) -> I64:
+        """(frames,) the part of each frame: several times as fast as repeating, as most parts are short."""
+        part = np.zeros(frames, np.int64)
+        part[self.begins[1:]] = 1
+        np.cumsum(part, out=part)
+        return part
 
 
 class ChainFrames(Struct, frozen=True):
@@ -75,7 +75,7 @@ def decode_chains(chains: Ragged, mode: U8) -> ChainFrames:
     """
     is_marker = chains.values >= np.uint64(CALLCHAIN_CONTEXT_MAX)
     marker_at = flatnonzero(is_marker)
-    before = np.append(0, cumsum(is_marker))[chains.offsets]  # markers in front of each row
+    before = take(np.append(0, cumsum(is_marker)), chains.offsets)  # markers in front of each row
     row_of_marker = row_numbers(np.diff(before))
     # index among all parts of those that rows begin and of those that markers begin
     of_row = arange(len(chains)) + before[:-1]
@@ -88,14 +88,23 @@ def decode_chains(chains: Ragged, mode: U8) -> ChainFrames:
     begin[of_row] = chains.offsets[:-1] - before[:-1]
     begin[of_marker] = marker_at - arange(len(marker_at))
     begin[-1] = len(is_marker) - len(marker_at)
-    return ChainFrames(chains.offsets - before, chains.values[~is_marker], ChainParts(row, modes, begin))
+    filled = flatnonzero(begin[1:] > begin[:-1])
+    parts = ChainParts(take(row, filled), take(modes, filled), take(begin, filled))
+    # compress takes a third of the time of an index of truths
+    return ChainFrames(chains.offsets - before, chains.values.compress(~is_marker), parts)
 
 
 def _marker_modes(marker: U64) -> U8:
     """(n,) the mode that each marker announces, UNKNOWN for unknown markers."""
-    modes = np.zeros(len(marker), np.uint8)
+    return take(_modes_from_last(), (_LAST - marker).view(np.int64))
+
+
+@cache
+def _modes_from_last() -> U8:
+    """(markers,) the mode that each possible marker announces, from the greatest one on."""
+    modes = np.zeros(int(_LAST) - CALLCHAIN_CONTEXT_MAX + 1, np.uint8)
     for context, mode in _MARKER_MODES.items():
-        modes[marker == np.uint64(context)] = mode
+        modes[int(_LAST) - context] = mode
     return modes
 
 
@@ -106,7 +115,7 @@ def decode_user_chains(chains: Ragged) -> ChainFrames:
     return ChainFrames(
         frames.offsets,
         frames.address,
-        ChainParts(parts.row, np.full(len(parts.mode), CpuMode.USER, np.uint8), parts.offsets),
+        ChainParts(parts.row, np.full(len(parts.mode), CpuMode.USER, np.uint8), parts.begins),
     )
 
 

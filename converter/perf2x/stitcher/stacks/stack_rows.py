@@ -18,8 +18,8 @@ import numpy as np
 from msgspec import Struct
 
 from perf2x.base.abi.uapi import CpuMode
-from perf2x.base.columnar.arrays import I64, U8, U64, flatnonzero, repeat
-from perf2x.base.columnar.ragged import Ragged, SharedRows, offsets_of, ranges, side_by_side
+from perf2x.base.columnar.arrays import I64, U8, U64, flatnonzero, take
+from perf2x.base.columnar.ragged import Ragged, SharedRows, offsets_of, side_by_side
 from perf2x.base.columnar.unique import unique_inverse
 from perf2x.stitcher.history.mapping_lookup import lookup_contexts
 from perf2x.stitcher.stacks.callchain import ChainFrames, ChainParts, decode_chains, decode_user_chains
@@ -84,9 +84,10 @@ class StackRowBuilder:
         """(n,) keys of the frames in the sample's own chain."""
         frames = decode_chains(inputs.chain, inputs.mode)
         parts = frames.parts
-        context, bits = _part_contexts(parts, inputs), mode_bits(_modes_or_user(parts))
-        context, bits = repeat(context, parts.lengths), repeat(bits, parts.lengths)
-        rows, kernel_epoch = _kernel_frames_of_unknown_mode(frames, inputs)
+        mode = np.where(parts.mode == CpuMode.UNKNOWN, np.uint8(CpuMode.USER), parts.mode)  # where no marker says
+        part = parts.of_frames(len(frames.address))
+        context, bits = take(_part_contexts(parts, mode, inputs), part), take(mode_bits(mode), part)
+        rows, kernel_epoch = _kernel_frames_of_unknown_mode(frames, part, inputs)
         if len(rows):
             context[rows] = lookup_contexts(kernel_epoch, np.zeros(len(rows), np.bool_))
             bits[rows] = mode_bits(np.array([CpuMode.KERNEL], np.uint8))
@@ -103,8 +104,9 @@ class StackRowBuilder:
         frames = decode_user_chains(self._deferred.take(pairs >> 32))
         parts = frames.parts
         epochs = (pairs << 32 >> 32)[parts.row]
-        context = repeat(lookup_contexts(epochs, np.zeros(len(epochs), np.bool_)), parts.lengths)
-        keys = self._encode(frames, context, repeat(mode_bits(parts.mode), parts.lengths))
+        part = parts.of_frames(len(frames.address))
+        context = take(lookup_contexts(epochs, np.zeros(len(epochs), np.bool_)), part)
+        keys = self._encode(frames, context, take(mode_bits(parts.mode), part))
         taken = keys.take(index)
         lengths = np.zeros(len(joined), np.int64)
         lengths[joined] = taken.lengths
@@ -116,28 +118,22 @@ class StackRowBuilder:
         return Ragged(frames.offsets, self._keys.encode(context, bits, frames.address))
 
 
-def _modes_or_user(parts: ChainParts) -> U8:
-    """(parts,) the mode of each part; USER where no marker says."""
-    return np.where(parts.mode == CpuMode.UNKNOWN, np.uint8(CpuMode.USER), parts.mode)
-
-
-def _part_contexts(parts: ChainParts, inputs: StackInputs) -> I64:
-    """(parts,) the lookup context of each part.
+def _part_contexts(parts: ChainParts, mode: U8, inputs: StackInputs) -> I64:
+    """(parts,) the lookup context of each part, whose ``mode`` is that of user code where no marker says.
 
     Guests and hypervisors have no epoch, since nobody recorded their mappings.
     """
-    mode, row = _modes_or_user(parts), parts.row
-    epoch = np.where(mode == CpuMode.KERNEL, inputs.kernel_epoch[row], -1)
-    epoch = np.where(mode == CpuMode.USER, inputs.user_epoch[row], epoch)
-    through_exec = (parts.mode == CpuMode.USER) & (inputs.mode[row] == CpuMode.KERNEL)
+    row = parts.row
+    epoch = np.where(mode == CpuMode.KERNEL, take(inputs.kernel_epoch, row), -1)
+    epoch = np.where(mode == CpuMode.USER, take(inputs.user_epoch, row), epoch)
+    through_exec = (parts.mode == CpuMode.USER) & (take(inputs.mode, row) == CpuMode.KERNEL)
     return lookup_contexts(epoch, through_exec)
 
 
-def _kernel_frames_of_unknown_mode(frames: ChainFrames, inputs: StackInputs) -> tuple[I64, I64]:
+def _kernel_frames_of_unknown_mode(frames: ChainFrames, part: I64, inputs: StackInputs) -> tuple[I64, I64]:
     """Frames of unknown mode in the upper half of the address space, which is the kernel's, and their epochs."""
-    parts = frames.parts
-    unknown = flatnonzero((parts.mode == CpuMode.UNKNOWN) & (parts.lengths > 0))
-    lengths = parts.lengths[unknown]
-    frame = ranges(parts.offsets[unknown], lengths)
-    high = flatnonzero(frames.address[frame] >= _UPPER_HALF)
-    return frame[high], inputs.kernel_epoch[repeat(parts.row[unknown], lengths)[high]]
+    is_unknown = frames.parts.mode == CpuMode.UNKNOWN
+    if not is_unknown.any():
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    high = flatnonzero(is_unknown[part] & (frames.address >= _UPPER_HALF))
+    return high, inputs.kernel_epoch[frames.parts.row[part[high]]]
