@@ -1,10 +1,13 @@
-"""The commands of examples/fleet are ones that perf2x takes."""
+"""The commands of examples/fleet are ones that perf2x takes; systemd takes the unit, and the job has a job's fields."""
 
 import re
 import shlex
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.support.command import perf2x
 from tests.support.recordings import ROOT
@@ -33,3 +36,23 @@ def test_the_command_runs(words: list[str], tmp_path: Path) -> None:
     assert str(tmp_path / "perf") in here
     ran = perf2x(*here, *([] if "--once" in here else ["--once"]))
     assert (ran.code, ran.said) == (0, "")
+
+
+def test_systemd_takes_the_unit() -> None:
+    program = shutil.which("systemd-analyze")
+    if program is None:
+        pytest.skip("systemd-analyze is not installed")
+    unit = str(FOLDER / "perf2x-watch.service")
+    ran = subprocess.run([program, "verify", "--man=no", unit], capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
+
+
+def test_the_job_mounts_what_it_writes_to() -> None:
+    """Its root file system cannot be written to: temporary files need a volume."""
+    job = yaml.safe_load((FOLDER / "cronjob.yaml").read_text())
+    assert (job["apiVersion"], job["kind"], job["spec"]["concurrencyPolicy"]) == ("batch/v1", "CronJob", "Forbid")
+    pod = job["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    assert container["securityContext"]["readOnlyRootFilesystem"] is True
+    mounted = {one["name"]: one["mountPath"] for one in container["volumeMounts"]}
+    assert {one["name"] for one in pod["volumes"]} == mounted.keys() and "/tmp" in mounted.values()
