@@ -55,8 +55,7 @@ class ChainParts(Struct, frozen=True):
         """(frames,) the part of each frame: several times as fast as repeating, as most parts are short."""
         part = np.zeros(frames, np.int64)
         part[self.begins[1:]] = 1
-        np.cumsum(part, out=part)
-        return part
+        return cumsum(part)
 
 
 class ChainFrames(Struct, frozen=True):
