@@ -5,6 +5,7 @@ words of ``ANSWERS`` and ``PLACES`` made the answers.
 """
 
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -49,7 +50,9 @@ ANSWERS = {
 }
 PLACES = {"addr": "-F sw:+addr", "dsoff": "-F sw:addr,ip,dsoff", "nowhere": "-F hw:ip,sym,dso,brstacksym"}
 """Of data and of branches, some of them to nowhere."""
-LISTINGS = {"insn": "-F ip,sym,brstackinsn", "insnlen": "-F -period,+brstackinsnlen"}
+LISTINGS = {
+    "insn": "-F ip,sym,brstackinsn", "insnlen": "-F -period,+brstackinsnlen", "insnline": "-F +brstackinsn,+srcline",
+}  # fmt: skip
 """Of code between branches; perf got ``--symfs tests/corpus/common/symfs``."""
 EVENTS = (
     Event(name="mem-loads", type=4, config=0x1CD, period=7, sample_type=MEMORY, ids=(1,)),
@@ -183,6 +186,48 @@ def listings() -> bytes:
     return write_file(Session(events=(event,), features=FEATURES), records)
 
 
+JIT, MAPPED_PID = 0x7F0000000000, 7777
+MAP = "7f0000000100 100 jit_one\n7f0000000200 100 jit two(int)\n"
+"""The map that perf found as /tmp/perf-7777.map."""
+
+
+def _branched(
+    maps: Sequence[tuple[str, int, int]], pid: int, stacks: Sequence[tuple[int, tuple[Branch, ...]]]
+) -> bytes:
+    event = Event(name="cycles", type=0, sample_type=KIND | k.BRANCH_STACK, branch_sample_type=8, ids=(1,))
+    stamp = Stamp(pid=pid, tid=pid, time=0, id=1)
+    records: list[Record] = [
+        Mmap2(
+            pid=pid, tid=pid, addr=addr, len=0x1000, pgoff=offset, prot=5, flags=2, filename=name, misc=2, stamp=stamp
+        )
+        for name, addr, offset in maps
+    ]
+    records += [
+        Sample(event=0, id=1, misc=2, ip=ip, pid=pid, tid=pid, time=100 + row, period=1, branches=branches)
+        for row, (ip, branches) in enumerate(stacks)
+    ]
+    return write_file(Session(events=(event,), features=FEATURES), records)
+
+
+def compiled() -> bytes:
+    """Bytes of a file whose branches lie in code of a just-in-time compiler, which has a map."""
+    two = Branch(JIT + 0x120, JIT + 0x128, predicted=1, cycles=3), Branch(JIT + 0x110, JIT + 0x114, predicted=1)
+    stacks = ((JIT + 0x130, two), (JIT + 0x230, (Branch(JIT + 0x120, JIT + 0x220),)),
+              (JIT + 0x530, (Branch(JIT + 0x520, JIT + 0x510),)), (JIT + 0x230, ()))  # fmt: skip
+    return _branched([("//anon", JIT, 0)], MAPPED_PID, stacks)
+
+
+def narrow() -> bytes:
+    """Bytes of a file whose branches lie in code of 32 bits: int $0x80, calls, and jumps of a loop."""
+    blocks = ((0x8049000, 0x804900E), (0x8049010, 0x804902F), (0x8049050, 0x8049056), (0x8049060, 0x804909C))
+    stacks = [
+        (end, (Branch(end, start, predicted=1, cycles=4), Branch(other, start, predicted=1, cycles=2)))
+        for start, end in blocks
+        for _, other in blocks
+    ]
+    return _branched([("/t/tiny32", 0x8049000, 0x1000)], 9, stacks)
+
+
 if __name__ == "__main__":
-    for name, made in (("every", recording()), ("places", places()), ("listings", listings())):
-        (Path(sys.argv[1]) / f"{name}.data").write_bytes(made)
+    for make in (recording, places, listings, compiled, narrow):
+        (Path(sys.argv[1]) / f"{make.__name__}.data").write_bytes(make())

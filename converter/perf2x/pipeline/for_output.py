@@ -64,7 +64,8 @@ def for_output(options: LoadOptions, name: str, needs: Needs, timeline: bool | N
     symbols = options.symbols
     if symbols is not None:
         full_names = symbols.keep_full_names or needs.full_names
-        symbols = replace(symbols, keep_full_names=full_names, lines=needs.lines)
+        inline = symbols.inline or (needs.recorded and needs.lines)  # lines are those of inlined functions
+        symbols = replace(symbols, keep_full_names=full_names, lines=needs.lines, inline=inline)
     return replace(
         options,
         symbols=symbols,

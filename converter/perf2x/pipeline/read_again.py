@@ -69,8 +69,8 @@ def with_reader(profile: Profile, recording: Recording, selection: Selection, co
             raise SettingError("", "fields", ": instructions are read from objects, unlike with ", "symbols")
         return BranchListing(places["branches"], facts, load_symbol_sources())
 
-    def instructions(event: Event, samples: Samples, lengths: bool) -> Iterator[bytes]:
-        return listing().of(event, samples, lengths=lengths)
+    def instructions(event: Event, samples: Samples, lengths: bool, lines: bool) -> Iterator[bytes]:
+        return listing().of(event, samples, lengths=lengths, lines=lines)
 
     reader = SampleReader(read, traced, instructions, others, places, recording.session, recording.sideband, starts)
     return replace(profile, recorded=replace(rows, reader=reader))

@@ -13,16 +13,18 @@ import numpy as np
 
 from perf2x.analysis.annotate.object_code import ObjectCode
 from perf2x.base.abi.uapi import BranchSampleType
+from perf2x.base.columnar.arrays import U64
 from perf2x.base.errors import ObjectError
 from perf2x.binaries.elf.x86_instructions import LONGEST, decode
-from perf2x.model.printable_text import without_controls
+from perf2x.model.printable_text import base_name, without_controls
 from perf2x.model.profile.code_counts import KERNEL_HALF
 from perf2x.model.profile.recorded_samples import NamedPlaces
 from perf2x.model.recording.events import Event, Samples
 from perf2x.symbolizer.demangle.demangle import full_name
 from perf2x.symbolizer.mapped_objects import mapped_objects
 from perf2x.symbolizer.object_resolver import ObjectResolver
-from perf2x.symbolizer.sources.symbol_source import Context, SymbolSource
+from perf2x.symbolizer.sources.perf_map_source import PerfMapSource
+from perf2x.symbolizer.sources.symbol_source import Context, DsoKind, SymbolSource
 
 _LARGEST = (1 << 14) - LONGEST
 """Distance between the ends of the largest block."""
@@ -58,11 +60,15 @@ class BranchListing:
             for code in codes
             for location, address in zip(code.mapped.locations.tolist(), code.address.tolist(), strict=True)
         }
+        maps, self._profile = PerfMapSource(context), profile
+        anonymous = [code for code in codes if code.mapped.key.kind is DsoKind.ANONYMOUS]
+        self._maps = {code.mapped.pid: maps.file(code.mapped.pid, np.sort(code.address))[1] for code in anonymous}
         self.symbol = lru_cache(1 << 16)(self._symbol)
+        self.line = lru_cache(1 << 16)(self._line)
         self._read = lru_cache(1 << 11)(self._decoded)
 
-    def of(self, event: Event, samples: Samples, *, lengths: bool) -> Iterator[bytes]:
-        """Yield the text of each sample; ``lengths``: instructions have theirs."""
+    def of(self, event: Event, samples: Samples, *, lengths: bool, lines: bool) -> Iterator[bytes]:
+        """Yield the text of each sample; ``lengths``: instructions have theirs; ``lines``: branches tell theirs."""
         branches, place = samples.branches, self._locate(samples).tolist()
         assert branches is not None
         count, flags = len(branches.flags), branches.flags.tolist()
@@ -71,7 +77,7 @@ class BranchListing:
         stops = event.branch_sample_type in (0, event.branch_sample_type | BranchSampleType.ANY)
         rows = zip(pairwise(branches.offsets.tolist()), samples.ip.tolist(), place[2 * count :], strict=True)
         for (start, end), *own in rows:
-            here, listing = slice(start, end), _Listing(self, lengths)
+            here, listing = slice(start, end), _Listing(self, lengths, lines)
             if start < end:
                 listing.add_branches(source[here], target[here], flags[here])
                 if source[start][0] != own[0] and not flags[start] & _ABORTED:
@@ -92,11 +98,38 @@ class BranchListing:
     def _symbol(self, location: int, address: int) -> tuple[int, int, str] | None:
         """Start, end and name of the symbol at an address of a location's object."""
         code, at = self._codes[location][0], np.array([address], np.uint64)
-        (start,), (end,) = (bound.tolist() for bound in code.extents(at))
+        (start,), (end,) = (bound.tolist() for bound in self._extents(code, at))
         rows, functions = code.functions_at(at)
         if start == end or not len(rows.values):
             return None
         return start, end, without_controls(full_name(functions[int(rows.values[-1, 0])][1]))
+
+    def _extents(self, code: ObjectCode, address: U64) -> tuple[U64, U64]:
+        """(1,) bounds of the symbol at an address; equal where there is none."""
+        if code.mapped.key.kind is not DsoKind.ANONYMOUS:
+            return code.extents(address)
+        table = self._maps[code.mapped.pid]
+        row = table.find(address) if table is not None else np.full(1, -1)
+        return (table.start[row], table.start[row] + table.size[row]) if table and row[0] >= 0 else (address, address)
+
+    def _line(self, location: int, behind: int) -> str:
+        """Source line of the byte ``behind`` a location, the object and offset where it is unknown; "" without one."""
+        if location not in self._codes:
+            return ""
+        code, address = self._codes[location]
+        rows, functions = code.functions_at(np.array([address + behind], np.uint64))
+        if len(rows.values):
+            function, number = rows.values[0].tolist()
+            if functions[function][2] and number:
+                return f"{without_controls(base_name(functions[function][2]))}:{number}"
+        if code.mapped.key.kind is DsoKind.ANONYMOUS:
+            pid = code.mapped.pid
+            return f"{f'[JIT] tid {pid}' if self._maps[pid] else f'perf-{pid}.map'}[{address + behind:x}]"
+        mappings, row = self._profile.mappings, int(self._profile.locations.mapping[location])
+        name = self._profile.strings[int(mappings.filename[row])]
+        shift = 0 if name.startswith("[") else int(mappings.start[row]) - int(mappings.offset[row])
+        offset = int(self._profile.locations.address[location]) + behind - shift
+        return f"{without_controls(base_name(name))}[{offset:x}]"
 
     def _decoded(self, location: int, size: int) -> Sequence[_Instruction]:
         if location not in self._codes:
@@ -132,8 +165,8 @@ def _instructions(machine: str, code: bytes) -> Iterator[_Instruction]:
 class _Listing:
     """Lines of one sample."""
 
-    def __init__(self, code: BranchListing, lengths: bool) -> None:
-        self._code, self._lengths = code, lengths
+    def __init__(self, code: BranchListing, lengths: bool, lines: bool) -> None:
+        self._code, self._lengths, self._has_lines = code, lengths, lines
         self.lines: list[str] = []
         self._symbol, self._cycles = (0, 0, ""), 0
 
@@ -142,7 +175,7 @@ class _Listing:
         self.lines.append("\n")
         for instruction in self._code.block(source[-1], source[-1][0])[:1]:
             self._add_name(source[-1])
-            self._add_jump(source[-1][0], instruction, flags[-1], 0)
+            self._add_jump(source[-1], 0, instruction, flags[-1], 0)
         rows = iter(range(len(flags) - 2, -1, -1))
         for row in rows:
             start = target[row + 1]
@@ -171,7 +204,7 @@ class _Listing:
         for number, instruction in enumerate(block, 1):
             self._add_name(start, at - start[0])
             if at == end:
-                self._add_jump(at, instruction, flags, number)
+                self._add_jump(start, at - start[0], instruction, flags, number)
                 return
             self._add_line(at, instruction)
             at += instruction.size
@@ -186,13 +219,15 @@ class _Listing:
         found = self._code.symbol(place[1], address + behind)
         if found is not None:
             self._symbol, offset = found, address + behind - found[0]
-            self.lines.append(f"\t{found[2]}{f'+{offset}' * bool(offset)}:\n")
+            line = "\t" + self._code.line(place[1], behind) if self._has_lines else ""
+            self.lines.append(f"\t{found[2]}{f'+{offset}' * bool(offset)}:{line}\n")
 
     def _add_line(self, at: int, instruction: _Instruction) -> None:
         length = f"\tilen: {instruction.size}" * self._lengths
         self.lines.append(f"\t{at:016x}\t{instruction.text}{length}\n")
 
-    def _add_jump(self, at: int, instruction: _Instruction, flags: int, count: int) -> None:
+    def _add_jump(self, place: Place, behind: int, instruction: _Instruction, flags: int, count: int) -> None:
+        line = f" srcline: {self._code.line(place[1], behind)}\t" if self._has_lines else ""
         length, cycles = f"ilen: {instruction.size}\t" * self._lengths, flags >> 4 & 0xFFFF
         words = "".join(word for bit, word in _WORDS.items() if flags & bit)
         if cycles:
@@ -200,4 +235,4 @@ class _Listing:
             words += f" {cycles} cycles [{self._cycles}]"
             if count:  # of single precision, as perf's
                 words += f" {np.float32(count) / np.float32(cycles):.2f} IPC"
-        self.lines.append(f"\t{at:016x}\t{instruction.text:<30}\t{length}#{words}\n")
+        self.lines.append(f"\t{place[0] + behind:016x}\t{instruction.text:<30}\t{length}{line}#{words}\n")

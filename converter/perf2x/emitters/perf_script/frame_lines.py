@@ -21,6 +21,7 @@ PLACE = frozenset({"ip", "sym", "symoff", "dso", "dsoff", "srcline"})
 """Fields that are said of each frame."""
 _UNKNOWN = b" [unknown]"
 _KERNELS = (b" ([kernel", b" ([guest.kernel")
+_MAP = b" (/tmp/perf-"
 _EXECUTABLE = 4
 """PROT_EXEC of include/uapi/asm-generic/mman-common.h."""
 _ANONYMOUS = ("//anon", "/anon_hugepage", "/SYSV")
@@ -136,17 +137,27 @@ class FrameLines:
         return np.where(np.diff(self._profile.locations.line_offsets) > 0, np.append(column, -1)[end - 1], -1)
 
     def _source_lines(self, address: U64) -> AnyArray:
-        """(locations,) ``file:line``, the object and offset where it is unknown, each in a line of its own."""
+        """(locations,) ``file:line``, the object and offset where it is unknown, each in a line of its own.
+
+        It is that of the innermost inlined function, which is where the instruction comes from.
+        """
         files, strings = self._profile.functions.filename.tolist(), self._profile.strings
         locations = self._profile.locations
-        columns = (self._outermost(locations.line_function), self._outermost(locations.line_number),
-                   locations.mapping, self._offset(address))  # fmt: skip
+        start = locations.line_offsets[:-1]
+        known = np.diff(locations.line_offsets) > 0
+        function, number = (
+            np.where(known, np.append(column, -1)[np.where(known, start, -1)], -1)
+            for column in (locations.line_function, locations.line_number)
+        )
+        columns = function, number, locations.mapping, self._offset(address)
+        is_file = self._is_file().tolist()
+        held = [_short_name(name[2:].decode(), is_file[row]) for row, name in enumerate(self._objects.tolist())]
 
         def text(function: int, number: int, mapping: int, offset: int) -> str:
             file = strings[files[function]] if function >= 0 and number > 0 else ""
             if file:
                 return f"\n  {without_controls(base_name(file))}:{number}"
-            return f"\n  {base_name(self._objects[mapping][2:].decode())}[{offset:x}]" if mapping >= 0 else ""
+            return f"\n  {held[mapping]}[{offset:x}]" if mapping >= 0 else ""
 
         rows = zip(*(column.tolist() for column in columns), strict=True)
         return chunk_array([text(*row).encode() for row in rows])
@@ -156,18 +167,25 @@ class FrameLines:
         locations = self._profile.locations
         named = np.zeros(len(self._objects), np.bool_)
         named[locations.mapping[np.diff(locations.line_offsets) > 0]] = True
-        tables = [name.startswith((*_KERNELS, b" (/tmp/perf-")) for name in self._objects.tolist()]
+        tables = [name.startswith((*_KERNELS, _MAP)) for name in self._objects.tolist()]
         found: Bools = ~(named & tables)
         found[-1] = False
         return found
 
     def _offset(self, address: U64) -> U64:
-        """(locations,) offset in the file that is mapped; kernels and stacks are as they lie in memory."""
+        """(locations,) offset in the file that is mapped; kernels, stacks, compiled code are as they lie in memory."""
         mappings, mapping = self._profile.mappings, self._profile.locations.mapping
-        is_kernel = [name.startswith((*_KERNELS, b" ([stack", b" ([heap")) for name in self._objects.tolist()]
+        is_kernel = [name.startswith((*_KERNELS, _MAP, b" ([stack", b" ([heap")) for name in self._objects.tolist()]
         shift = np.append(np.where(is_kernel[:-1], 0, mappings.start - mappings.offset), 0).astype(np.uint64)
         offset: U64 = address - shift[mapping]
         return offset
+
+
+def _short_name(name: str, is_file: bool) -> str:
+    """Name of an object where the source line is not known; a map's that gave names is its thread's (dso__load)."""
+    if name.startswith(_MAP[2:].decode()) and not is_file:
+        return f"[JIT] tid {name[len(_MAP) - 2 :].removesuffix('.map')}"
+    return base_name(name)
 
 
 def _object_name(profile: Profile, mapping: int, listed: Container[str], data: Container[tuple[int, int]]) -> str:

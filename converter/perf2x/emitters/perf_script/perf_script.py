@@ -167,8 +167,8 @@ class _Writer:
             branches = filter_branches(samples.branches, self._branch_filter)
             yield branch_column(replace(samples, branches=branches), fields, self._places.get("branches"))
         if samples.branches is not None and fields & INSTRUCTIONS:
-            lengths = "brstackinsnlen" in fields
-            yield chunk_array(list(self._reader.instructions(self._events[event], samples, lengths)))
+            lengths, lines = "brstackinsnlen" in fields, "srcline" in fields
+            yield chunk_array(list(self._reader.instructions(self._events[event], samples, lengths, lines)))
         yield from last_columns(samples, fields)
         yield np.full(len(samples), b"\n", np.object_)
 

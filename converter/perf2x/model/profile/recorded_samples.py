@@ -75,8 +75,8 @@ class SampleReader(Struct, frozen=True):
     read: Callable[[Want], Iterator[RecordedBatch]]
     worded: Callable[[Event, Ragged], tuple[list[str], I64]]
     """Distinct texts of the raw bytes of a tracepoint's samples, and (n,) the text of each."""
-    instructions: Callable[[Event, Samples, bool], Iterator[bytes]]
-    """Text of the code between each sample's branches, with lengths or without; ``places`` have them."""
+    instructions: Callable[[Event, Samples, bool, bool], Iterator[bytes]]
+    """Text of the code between each sample's branches, with lengths or not, source lines or not; ``places`` have it."""
     others: Callable[[Collection[RecordType]], OtherRecords]
     """Reads the records of some types."""
     places: Mapping[str, NamedPlaces]

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from perf2x.base.columnar.ragged import Ragged
 from perf2x.base.errors import OptionError
 from perf2x.cli.app import command
+from perf2x.emitters.perf_script.frame_lines import FrameLines
 from perf2x.emitters.perf_script.perf_script import PerfScript
 from perf2x.emitters.perf_script.script_fields import NEEDED, event_fields
 from perf2x.model.profile.profile import Profile
@@ -26,6 +27,7 @@ from perf2x.pipeline.load_options import LoadOptions
 from perf2x.plugins.contracts import EmitterContract, ProfileBuilder
 from perf2x.plugins.registry import emitter_options
 from perf2x.symbolizer.demangle.demangle import NameStyle
+from perf2x.symbolizer.symbol_options import SymbolOptions
 from tests.forge import Branch, Comm, Event, Mmap, Mmap2, Sample, Stamp, write_file
 from tests.forge import Session as Forged
 from tests.forge import kernel as k
@@ -108,6 +110,41 @@ def test_lists_the_code_between_branches(name: str, tmp_path: Path) -> None:
     assert ran.said == "perf2x: --fields: instructions are read from objects, unlike with --no-symbols"
 
 
+@pytest.mark.parametrize(("name", "words"), [("insnjit", "+brstackinsn"), ("insnjitline", "+brstackinsn,+srcline")])
+def test_compiled_code_has_names_alone(name: str, words: str, tmp_path: Path) -> None:
+    """Its bytes were in memory; perf calls the object of an unknown line after the thread."""
+    (tmp_path / "perf.data").write_bytes(every_field.compiled())
+    (tmp_path / f"perf-{every_field.MAPPED_PID}.map").write_text(every_field.MAP)
+    ran = perf2x("script", "-q", tmp_path / "perf.data", "--perf-map-dir", tmp_path, "-F", words)
+    assert (ran.code, ran.out) == (0, (DATA / f"{name}.txt").read_text())
+
+
+def test_lists_code_of_32_bits(tmp_path: Path) -> None:
+    """All that perf prints but the names: it has the program's variable ``buf`` for those (docs/differences.md)."""
+
+    def listed(text: str) -> list[str]:
+        return [line for line in text.split("\n") if "\tinsn: " in line or "<bad>" in line]
+
+    path = tmp_path / "perf.data"
+    path.write_bytes(every_field.narrow())
+    ran = perf2x("script", "-q", path, "--symfs", CORPUS / "common/symfs", "-F", "ip,brstackinsnlen")
+    wanted = listed((DATA / "insn32.txt").read_text())
+    assert (ran.code, listed(ran.out)) == (0, wanted)
+    assert len(wanted) > 100
+
+
+def test_a_source_line_is_that_of_the_innermost_inlined_function() -> None:
+    """The instruction was written there; perf names the function around it, as inlined ones are not printed."""
+    builder = ProfileBuilder()
+    builder.event()
+    builder.thread()
+    lines = [("inner", "/src/a.c", 3), ("outer", "/src/b.c", 9)]
+    location = builder.location(0x401000, builder.mapping("/demo/prog", 0x400000, 0x2000, ""), lines=lines)
+    profile = builder.build()
+    frames = FrameLines(profile, np.zeros(1, np.uint64), ())
+    assert frames.places(np.array([location]), frozenset({"sym", "srcline"})).tolist() == [b" outer\n  a.c:3"]
+
+
 def test_code_is_known_between_all_branches_alone(tmp_path: Path) -> None:
     calls = Event(type=0, sample_type=k.IP | k.TID | k.TIME | k.BRANCH_STACK, branch_sample_type=16)
     (tmp_path / "perf.data").write_bytes(write_file(Forged(events=(calls,)), [Sample(pid=1, tid=1)]))
@@ -170,6 +207,15 @@ def test_branches_are_chosen_by_their_words(recording: Path) -> None:
 
     assert branches(chosen) == list(filter(twin, branches(whole)))
     assert 0 < len(branches(chosen)) < len(branches(whole))
+
+
+@pytest.mark.parametrize("inline", [True, False])
+def test_lines_need_inlined_functions_though_none_is_printed(inline: bool) -> None:
+    given = LoadOptions(symbols=SymbolOptions(inline=inline))
+    for fields in ("", "+srcline"):
+        symbols = for_output(given, "perf-script", PerfScript(fields=fields).needs).symbols
+        assert symbols is not None
+        assert symbols.inline == (inline or bool(fields))
 
 
 @pytest.mark.parametrize(("fields", "is_read"), [("", False), ("+srcline", True)])
