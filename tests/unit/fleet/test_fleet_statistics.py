@@ -5,6 +5,7 @@
 
 import re
 import tempfile
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -62,7 +63,7 @@ def recording(host: str, seconds: dict[str, float]) -> bytes:
     return forge.write_file(forge.Session((EVENT,), features=forge.Features(hostname=host)), [*maps, *samples])
 
 
-def made_fleet(folder: Path) -> Path:
+def made_fleet(folder: Path, partition: Sequence[str] = ()) -> Path:
     """A fleet of two days; what ``render`` costs grows, and a host of ``db`` allocates more than the others."""
     random = Random(11)
     for service, base in BASE.items():
@@ -77,7 +78,7 @@ def made_fleet(folder: Path) -> Path:
                 file.write_bytes(recording(f"{service}{number}", seconds))
                 tags = {"service": service, "version": "2" if service == "web" and day else "1"}
                 options = LoadOptions(tags=(tags,), start_time=YESTERDAY + day * DAY)
-                ingest([str(file)], options, folder / "profiles")
+                ingest([str(file)], options, folder / "profiles", partition)
     owner = {(file, address(name) - start): name for name, ((start, file), _) in CODE.items()}
     seen = {owner[row["file"], row["file_offset"]]: row for row in rows(folder / "profiles", "places")}
     for name, row in seen.items():
