@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 TARGET, _SYMBOLS = 128 << 20, 8 << 20
 """Bytes that are put into one file, and into one of symbols; files above half of it are left as they are."""
 
+_FILES = 1000
+"""Files that are replaced at once, about: a commit costs what its table's log has."""
+
 
 class Done(Struct, frozen=True):
     """Numbers that a run reports."""
@@ -46,18 +49,46 @@ def compact(storage: Storage, sum_before_ns: int | None = None, target: int = TA
     def wanted(files: Mapping[str, Sequence[DataFile]]) -> bool:
         return sum_before_ns is not None or any(any(_grouped(some, target)) for some in files.values())
 
-    summed = 0
+    summed, changes = 0, _Changes(storage, logs)
     for partition in partitions(storage, logs, wanted).values():
-        summed += _compact(storage, logs, partition, sum_before_ns, target)
+        summed += _compact(changes, partition, sum_before_ns, target)
+    changes.commit()
     _merge_symbols(storage, symbols)
     vacuum(storage.root)
     return Done(before, sum(len(storage.log(table).files) for table in (*PARTITIONED, "symbols")), summed)
 
 
-def _compact(
-    storage: Storage, logs: Mapping[str, TableLog], partition: Partition, sum_before_ns: int | None, target: int
-) -> int:
-    """Merge the files of a partition, of each table in one commit; returns the number of timelines that it summed."""
+class _Changes:
+    """Files of partitions that wait for their commit, and those that they replace."""
+
+    def __init__(self, storage: Storage, logs: Mapping[str, TableLog]) -> None:
+        self.storage, self.logs = storage, logs
+        self._new: dict[str, list[DataFile]] = {table: [] for table in PARTITIONED}
+        self._old: dict[str, list[DataFile]] = {table: [] for table in PARTITIONED}
+        self._moves = True
+
+    def add(self, table: str, new: Sequence[DataFile], old: Sequence[DataFile], *, moves: bool) -> None:
+        """Have files of one partition wait; ``moves``: they have the rows of the old ones."""
+        same = {file.name for file in new} & {file.name for file in old}  # equal names are equal rows
+        self._new[table] += (file for file in new if file.name not in same)
+        self._old[table] += (file for file in old if file.name not in same)
+        self._moves &= moves
+
+    def commit(self, least: int = 0) -> None:
+        """Commit all, of each table at once, if they replace so many files."""
+        if sum(map(len, self._old.values())) < least:
+            return
+        for table in PARTITIONED:
+            log, new, old = self.logs[table], self._new[table], self._old[table]
+            commit(self.storage.root, table, log.partition, new, old, since=log.version, moves=self._moves)
+            log.version = self.storage.log(table).version if old else log.version
+            new.clear()
+            old.clear()
+        self._moves = True
+
+
+def _compact(changes: _Changes, partition: Partition, sum_before_ns: int | None, target: int) -> int:
+    """Merge the files of a partition; returns the number of timelines that it summed."""
     facts = partition.recordings.values()
     gone = {one.recording for one in facts if one.is_superseded}
     before = sum_before_ns or 0
@@ -67,18 +98,11 @@ def _compact(
     }  # fmt: skip
     for table in PARTITIONED:
         change = _CHANGES.get(table) if old else None
-        new, replaced = list[DataFile](), list[DataFile]()
         closed = partition.files[table] if change else partition.closed(table)
         for group in _grouped(closed, target, everything=change is not None):
-            new += merge_files(storage, table, group, gone, None if change is None else _of(old, change))
-            replaced += group
-        # equal names are equal rows: nothing changed
-        same = {file.name for file in new} & {file.name for file in replaced}
-        new, replaced = ([file for file in files if file.name not in same] for files in (new, replaced))
-        commit(
-            storage.root, table, list(logs[table].partition), new, replaced, since=logs[table].version, moves=not old
-        )
-        logs[table].version = storage.log(table).version if new or replaced else logs[table].version
+            new = merge_files(changes.storage, table, group, gone, None if change is None else _of(old, change))
+            changes.add(table, new, group, moves=not old)
+    changes.commit(_FILES)
     return len(old)
 
 
