@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _ROWS = 1 << 15
 """Rows of a group at least, which holds whole recordings: whoever asks for one reads little else."""
+_TABLES = 64
+"""Recordings whose rows wait before they are made one table."""
 Change = Callable[[str, "pyarrow.Table"], "pyarrow.Table"]
 """Makes other rows of those of a recording."""
 
@@ -85,11 +87,15 @@ def _runs(rows: "pyarrow.Table") -> "Iterator[tuple[str, pyarrow.Table]]":
 def _groups(recordings: "Iterable[pyarrow.Table]") -> "Iterator[pyarrow.Table]":
     """Yield whole recordings' rows, many enough for a group."""
     waiting: list[pyarrow.Table] = []
+    count = 0
     for rows in recordings:
         waiting.append(rows)
-        if sum(map(len, waiting)) >= _ROWS:
-            yield arrow().concat_tables(waiting)
-            waiting = []
+        count += len(rows)
+        if len(waiting) == _TABLES or count >= _ROWS:  # many small ones take far more than their rows do
+            waiting = [arrow().concat_tables(waiting).combine_chunks()]
+        if count >= _ROWS:
+            yield waiting[0]
+            waiting, count = [], 0
     if waiting:
         yield arrow().concat_tables(waiting)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from posixpath import dirname
+from typing import Any
 
 from msgspec import Struct
 
@@ -9,12 +10,12 @@ from perf2x.model.printable_text import as_recorded
 from perf2x.storage.dataset.dataset_folder import Storage
 from perf2x.storage.dataset.dataset_schema import DATE, PARTITIONED
 from perf2x.storage.dataset.file_names import is_merged, recording_of
-from perf2x.storage.dataset.listed_files import states_of, superseded
+from perf2x.storage.dataset.listed_files import State, superseded
 from perf2x.storage.dataset.parquet_files import read_stored
 from perf2x.storage.dataset.table_log import DataFile, TableLog
 from perf2x.storage.dataset.write.write_recording import date_of
 
-_COLUMNS = ["recording", "start_ns", "source", "is_timeline", "error", "unfinished", "tags"]
+_COLUMNS = ["recording", "session", "samples", "start_ns", "source", "is_timeline", "error", "unfinished", "tags"]
 
 
 class RecordingFacts(Struct, frozen=True):
@@ -71,18 +72,25 @@ def partitions(
 
 
 def _recordings(storage: Storage, files: list[DataFile]) -> dict[str, RecordingFacts]:
-    tables = [(file, read_stored(storage, f"recordings/{file.name}", "recordings")) for file in files]
-    gone = superseded(state for _, table in tables for state in states_of(table))
+    rows = [(file, row) for file in files for row in _rows(storage, file)]
+    names = State.__struct_fields__
+    gone = superseded(State(*(row[name] for name in names)) for _, row in rows)
     found: dict[str, RecordingFacts] = {}
-    for file, table in tables:
-        for row in table.select(_COLUMNS).to_pylist():
-            ident: str = row["recording"]
-            started = file.modified_ns if row["start_ns"] is None else row["start_ns"]
-            again = row["error"] is not None or row["unfinished"]
-            tags = {as_recorded(key): as_recorded(value) for key, value in row["tags"] or ()}
-            tags = {DATE: date_of(row["start_ns"])} | tags
-            facts = RecordingFacts(
-                ident, started, as_recorded(row["source"]), row["is_timeline"], again, ident in gone, tags
-            )
-            found.setdefault(ident, facts)
+    for file, row in rows:
+        ident: str = row["recording"]
+        started = file.modified_ns if row["start_ns"] is None else row["start_ns"]
+        again = row["error"] is not None or row["unfinished"]
+        tags = {as_recorded(key): as_recorded(value) for key, value in row["tags"] or ()}
+        tags = {DATE: date_of(row["start_ns"])} | tags
+        facts = RecordingFacts(
+            ident, started, as_recorded(row["source"]), row["is_timeline"], again, ident in gone, tags
+        )
+        found.setdefault(ident, facts)
     return found
+
+
+def _rows(storage: Storage, file: DataFile) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = (
+        read_stored(storage, f"recordings/{file.name}", "recordings").select(_COLUMNS).to_pylist()
+    )
+    return rows
