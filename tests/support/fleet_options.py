@@ -1,4 +1,4 @@
-"""Every option of ``perf2x fleet ingest``, ``symbolize`` and ``query``: it shows, is refused by name, or is harmless.
+"""Every option of the commands on datasets (``perf2x fleet``): it shows, is refused by name, or is harmless.
 
 ``python -m tests.support.fleet_options`` prints the table. What shows is the dataset's bytes and what is said.
 """
@@ -98,10 +98,24 @@ CASES["add-symbols"] = {
     "max_unpacked": Case(("--max-unpacked", "1K")),
     "quiet": Case(("--quiet",)),
 }
+CASES |= {
+    "compact": {"older_than": Case(("--older-than", "1d")), "quiet": Case(("--quiet",))},
+    "gc": {
+        "older_than": Case(("--older-than", "1w")),
+        "dry_run": Case(("--dry-run",)),
+        "quiet": Case(("--quiet",)),
+    },
+    "rm": {"dry_run": Case(("--dry-run",)), "quiet": Case(("--quiet",))},
+    "check": {"quiet": Case(("--quiet",))},
+    "repair": {"quiet": Case(("--quiet",))},
+}
 NO_CASE = {"tags", "objects", "inputs", "dataset", "sql", "output", "help_all", "places", "once", "before", "after"}
 """What is read and written."""
 QUERY = "SELECT *, repeat('x', 300) AS long FROM samples"
-_ASKED = {"query": (QUERY,), "tag": ("service=web",), "add-symbols": (str(CORPUS / "common/symfs"),)}
+_ASKED = {
+    "query": (QUERY,), "tag": ("service=web",), "add-symbols": (str(CORPUS / "common/symfs"),),
+    "gc": ("--older-than", "1d"),
+}  # fmt: skip
 HARMLESS = {
     ("ingest", "--workers"): "the dataset is the same, however many processes make it",
     ("ingest", "--no-dashboard"): "only clusters have one: tests/unit/fleet/test_cluster.py",
@@ -115,6 +129,8 @@ HARMLESS = {
     ("symbolize", "--no-dashboard"): "only clusters have one: tests/unit/fleet/test_cluster.py",
     ("symbolize", "--debuginfod"): "another place of objects, as --debug-dir: tests/unit/binaries/find",
     ("symbolize", "--vmlinux"): "of a kernel whose build id it has: tests/unit/fleet/test_symbolize_dataset.py",
+    ("compact", "--older-than"): "of timelines, which the dataset has not: tests/unit/fleet/test_upkeep.py",
+    ("gc", "--older-than"): "of recordings of some age: tests/unit/fleet/test_upkeep.py",
     ("add-symbols", "--max-unpacked"): "of debug files that are compressed: tests/unit/base/files",
     ("symbolize", "--max-unpacked"): "of debug files that are compressed: tests/unit/base/files",
 }
@@ -148,7 +164,8 @@ def run(place: Place, name: str, case: Case, words: tuple[str, ...]) -> tuple[in
             ran = perf2x("fleet", name, source, "-o", data, *base, *(() if case.nameless else names[:2]), *words)
         else:
             _made(place, source, data)
-            ran = perf2x("fleet", name, data, *_ASKED.get(name, ()), *case.base, *words)
+            asked = (source,) if name == "rm" else _ASKED.get(name, ())
+            ran = perf2x("fleet", name, data, *asked, *case.base, *words)
         found = files_of(data)
         answer = place.folder / "answer"
         if answer.exists():
@@ -188,7 +205,8 @@ def verdict(place: Place, name: str, case: Case) -> str:
 
 def parameters(name: str) -> set[str]:
     """Options of a command that must have a case."""
-    found = {str(option.name) for option in command(f"fleet {name}").params} - NO_CASE - {"help"}
+    options = (one for one in command(f"fleet {name}").params if one.param_type_name == "option")
+    found = {str(option.name) for option in options} - NO_CASE - {"help"}
     return found | ({"output"} if name in ("query", "diff", "view") else set())
 
 
