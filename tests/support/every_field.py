@@ -88,7 +88,7 @@ def _side_band() -> list[Record]:
         Mmap(pid=100, tid=100, addr=0x700000, len=0x1000, pgoff=0x3000, filename="/lib/old.so", misc=2, stamp=at(1003)),
         Fork(pid=100, ppid=100, tid=101, ptid=100, time=1004, stamp=at(1004)),
         Comm(pid=100, tid=101, comm="worker", stamp=at(1005, 100, 101)),
-        Namespaces(pid=100, tid=100, links=((4, 7), (4, 8), (4, 9)), stamp=at(1006)),
+        Namespaces(pid=100, tid=100, links=tuple((4, 0xEFFFFFF0 + row) for row in range(9)), stamp=at(1006)),
         Cgroup(id=77, path="/user.slice", stamp=at(1007)),
         Ksymbol(addr=0xFFFFFFFFC0000000, len=64, type=1, name="bpf_prog_x", stamp=at(1008)),
         Switch(misc=k.MISC_13, stamp=at(1009)),

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from perf2x.analysis.annotate.object_code import ObjectCode
-from perf2x.base.columnar.arrays import U64, argsort
+from perf2x.base.columnar.arrays import U64, argsort, flatnonzero
 from perf2x.model.profile.profile import Profile
 from perf2x.symbolizer.mapped_objects import MappedObject, mapped_objects
 from perf2x.symbolizer.object_resolver import ObjectResolver
@@ -25,6 +25,9 @@ def symbol_starts(profile: Profile, context: Context, sources: Sequence[type[Sym
             continue
         code = ObjectCode(profile, context, resolver, mapped)
         begin, end = code.extents(code.address)
+        behind = profile.locations.address[mapped.locations] - lookup  # callers in padding have the next symbol's name
+        rows = flatnonzero((end == begin) & (behind > 0))
+        begin[rows], end[rows] = code.extents(code.address[rows] + behind[rows])
         starts[mapped.locations] = np.where(end > begin, lookup - (code.address - begin), np.uint64(0))
     return starts
 

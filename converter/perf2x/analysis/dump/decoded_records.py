@@ -100,7 +100,7 @@ def _cgroup_text(columns: Columns, row: int, misc: int) -> str:
 
 def _namespaces_text(columns: Columns, row: int, misc: int) -> str:
     links = columns["links"].row(row).tolist()
-    names = [*_NAMESPACES, *("unknown" for _ in links[2 * len(_NAMESPACES) :: 2])]
+    names = [*_NAMESPACES, *("UNKNOWN" for _ in links[2 * len(_NAMESPACES) :: 2])]
     pairs = zip(names, links[::2], links[1::2], strict=False)
     listed = ", ".join(f"{at}/{name}: {dev}/{inode:#x}" for at, (name, dev, inode) in enumerate(pairs))
     return f" {columns['pid'][row]}/{columns['tid'][row]} - nr_namespaces: {len(links) // 2} [{listed}]"

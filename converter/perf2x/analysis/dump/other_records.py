@@ -4,6 +4,7 @@ Source of truth: tools/perf/builtin-script.c print_event_with_time and process_*
 record, but before an exit.
 """
 
+import re
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
@@ -23,6 +24,8 @@ _LETTERS: dict[int, str] = {RecordType.MMAP: "M", RecordType.MMAP2: "M", RecordT
             RecordType.SWITCH_CPU_WIDE: "S"}  # fmt: skip
 Row = tuple[int, int, Others, int]
 """Time, position, table, row."""
+_FOURTH = re.compile(r", ((?:4|8)/)")
+"""Namespaces before which perf begins a line."""
 
 
 def other_records(recording: Recording, kinds: Collection[RecordType]) -> OtherRecords:
@@ -57,7 +60,7 @@ def _shown(rows: Iterable[Row], kinds: Collection[RecordType]) -> Iterator[tuple
             who = (int(table.pid[row]), int(table.tid[row])) if said else (pid, tid)
             misc = int(table.misc[row])
             text = without_controls(record_text(kind, columns, row, misc)[0])
-            text = text.replace(" [", "\n\t\t[") if kind == RecordType.NAMESPACES else text
+            text = _FOURTH.sub(r", \n\t\t \1", text.replace(" [", "\n\t\t[")) if kind == RecordType.NAMESPACES else text
             text = text.partition(":")[2].partition(":")[2] if kind == RecordType.LOST else text
             place = time, position, max(table.event, 0), *who, max(int(table.cpu[row]), 0)
             yield (

@@ -145,6 +145,21 @@ def test_a_source_line_is_that_of_the_innermost_inlined_function() -> None:
     assert frames.places(np.array([location]), frozenset({"sym", "srcline"})).tolist() == [b" outer\n  a.c:3"]
 
 
+def test_a_caller_in_padding_has_the_offset_of_the_name_behind_it(tmp_path: Path) -> None:
+    """No symbol holds the byte in front of such a return address; perf prints +0x0."""
+    text = TinySection(".text", bytes(64), 0x1000, flags=6)
+    symbols = [TinySymbol("first", 0x1000, 0x10), TinySymbol("second", 0x1020, 0x20)]
+    (tmp_path / "prog").write_bytes(tiny_elf([text, *symbol_sections(symbols, 2)]))
+    event = Event(type=1, sample_type=k.IP | k.TID | k.TIME | k.CALLCHAIN)
+    program = Mmap2(pid=1, tid=1, addr=0x401000, len=0x1000, pgoff=0x1000, prot=5, filename="/prog", misc=2,
+                    stamp=Stamp(pid=1, tid=1))  # fmt: skip
+    chain = k.CONTEXT_USER, 0x401004, 0x401020
+    sample = Sample(misc=2, ip=0x401004, pid=1, tid=1, time=5, chain=chain)
+    (tmp_path / "perf.data").write_bytes(write_file(Forged(events=(event,)), [program, sample]))
+    ran = perf2x("script", "-q", tmp_path / "perf.data", "--symfs", tmp_path, "-F", "ip,sym,symoff")
+    assert [line.split() for line in ran.out.split("\n") if line] == [["401004", "first+0x4"], ["401020", "second+0x0"]]
+
+
 def test_code_is_known_between_all_branches_alone(tmp_path: Path) -> None:
     calls = Event(type=0, sample_type=k.IP | k.TID | k.TIME | k.BRANCH_STACK, branch_sample_type=16)
     (tmp_path / "perf.data").write_bytes(write_file(Forged(events=(calls,)), [Sample(pid=1, tid=1)]))
