@@ -29,6 +29,7 @@ from perf2x.stitcher.deferred.deferred_join import DeferredJoin
 from perf2x.stitcher.deferred.deferred_matching import JoinOutcome
 from perf2x.stitcher.process_history import ProcessHistory
 from perf2x.stitcher.stacks.callchain import split_cookies, with_lone_addresses
+from perf2x.stitcher.stacks.equal_inputs import equal_inputs
 from perf2x.stitcher.stacks.frame_keys import FrameKeys
 from perf2x.stitcher.stacks.raw_stack_cache import RawStackCache
 from perf2x.stitcher.stacks.recorded_spools import RecordedSpools
@@ -199,7 +200,8 @@ class Stitcher:
             root=roots,
         )
         if self._cache.skip(len(inputs)):
-            return self._interner.intern_stacks(self._builder.rows(inputs))
+            rows, place = equal_inputs(inputs)
+            return self._interner.intern_stacks(self._builder.rows(inputs.take(rows)))[place]
         number, new = self._cache.number(inputs)
         stacks = self._interner.intern_stacks(self._builder.rows(inputs.take(new))) if len(new) else None
         return self._cache.stacks(number, stacks)
