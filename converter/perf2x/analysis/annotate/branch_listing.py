@@ -109,7 +109,7 @@ class BranchListing:
         if code.mapped.key.kind is not DsoKind.ANONYMOUS:
             return code.extents(address)
         table = self._maps[code.mapped.pid]
-        row = table.find(address) if table is not None else np.full(1, -1)
+        row = table.find(address) if table is not None else np.full(1, -1, np.int64)
         return (table.start[row], table.start[row] + table.size[row]) if table and row[0] >= 0 else (address, address)
 
     def _line(self, location: int, behind: int) -> str:
