@@ -69,6 +69,7 @@ def test_an_error_is_a_row_and_is_tried_again(tmp_path: Path) -> None:
         assert failed.state == "failed"
         assert str(file) in failed.error
     assert [row["error"] for row in rows(data, "recordings")] == [failed.error]
+    assert {name.partition("/")[0] for name in files_of(data)} == {"recordings"}  # no empty file of samples
     file.write_bytes(recording_of(2))
     assert ingest_one(str(file), job(data, "4", ("service",))).state == "added"
     assert [row["error"] for row in rows(data, "recordings")] == [None]

@@ -52,7 +52,7 @@ def write_files(
     return [
         (table, write_file(storage, table, name, rows, parts))
         for table, count, rows in recording_tables(stored, names)
-        if count or table in ("samples", "recordings")
+        if count or table == "recordings"
     ]
 
 
