@@ -11,8 +11,10 @@ from msgspec.structs import replace
 
 from perf2x.fleet.upkeep.compact_files import compact
 from perf2x.storage.dataset.content_ids import text_id
+from perf2x.storage.dataset.dataset_address import DatasetAddress
 from perf2x.storage.dataset.dataset_folder import LocalFolder, storage_at
 from perf2x.storage.dataset.dataset_schema import PARTITIONED, TABLES
+from perf2x.storage.dataset.read import read_dataset
 from perf2x.storage.dataset.sql import asked_rows
 from perf2x.storage.dataset.table_log import read_log
 from perf2x.storage.dataset.write.write_recording import commit_files, write_files
@@ -168,6 +170,12 @@ def test_files_of_a_recording_lie_in_its_folder(folder: Path, read: dict[str, in
     data = {name for name in read if "_delta_log" not in name and not name.startswith(("recordings/", "symbols/"))}
     assert data
     assert all(CHOSEN in name for name in data), data
+
+
+def test_names_of_many_objects_are_one_piece(added: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Taking from many costs each recording as much as putting them together."""
+    monkeypatch.setattr(read_dataset, "SymbolIndex", lambda names, _: [one.num_chunks for one in names.columns])
+    assert set(read_dataset.Dataset(DatasetAddress(added, {})).symbols) == {1}
 
 
 def test_conditions_that_differ_from_time_to_time() -> None:

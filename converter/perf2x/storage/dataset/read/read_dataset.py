@@ -149,7 +149,7 @@ class Dataset:
         for name in names:
             rows = read_table(self.folder / "symbols" / name, "symbols")
             parts.append(rows if objects is None else _rows_with(rows, "object_id", objects))
-        rows = arrow().concat_tables(parts)
+        rows = arrow().concat_tables(parts).combine_chunks()  # each recording takes from all of them
         return SymbolIndex(rows, rows)
 
     def _objects(self) -> list[str]:
