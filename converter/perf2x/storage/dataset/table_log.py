@@ -212,17 +212,16 @@ def commit(
     if not adds and not removes:
         return
     module = _deltalake()
-    place = f"{root.rstrip('/')}/{table}" if is_address(root) else str(Path(root).absolute() / table)
-    options = storage_options() if is_address(root) else None
+    place, options = _place_of(root, table), _storage_options(root)
+    columns = list(partition) if table in PARTITIONED else []
     actions = [_remove_action(file, not moves) for file in removes] + [_add_action(file, not moves) for file in adds]
     try:
-        found = _open_or_make(module, place, table, partition, options)
+        found = _open_or_make(module, place, table, columns, options)
         alone = None
         if since is not None:
             found = module.DeltaTable(place, version=since, storage_options=options)
             alone = [module.Transaction(_APP, (found.transaction_version(_APP) or 0) + 1)]
         properties = module.CommitProperties(max_commit_retries=_RETRIES, app_transactions=alone)
-        columns = list(partition) if table in PARTITIONED else []
         found.create_write_transaction(actions, "append", found.schema(), columns, commit_properties=properties)
     except module.exceptions.CommitFailedError as error:
         raise OutputError(f"cannot write {place}: another command changed it meanwhile ({_sentence(error)})") from None
@@ -239,8 +238,7 @@ def vacuum(root: str, *, orphans: bool = False) -> int:
     """
     module, count = _deltalake(), 0
     for table in TABLES:
-        place = f"{root.rstrip('/')}/{table}"
-        options = storage_options() if is_address(root) else None
+        place, options = _place_of(root, table), _storage_options(root)
         try:
             if module.DeltaTable.is_deltatable(place, options):
                 found = module.DeltaTable(place, storage_options=options)
@@ -250,9 +248,12 @@ def vacuum(root: str, *, orphans: bool = False) -> int:
     return count
 
 
-def _open_or_make(module: Any, place: str, table: str, partition: Sequence[str], options: Any) -> Any:
+def _place_of(root: str, table: str) -> str:
+    return f"{root.rstrip('/')}/{table}" if is_address(root) else str(Path(root).absolute() / table)
+
+
+def _open_or_make(module: Any, place: str, table: str, columns: Sequence[str], options: Any) -> Any:
     schema = schema_of(table).remove_metadata()
-    columns = list(partition) if table in PARTITIONED else []
     for name in columns:
         schema = schema.append(arrow().field(name, arrow().string()))
     for _ in range(_RETRIES):
@@ -263,7 +264,7 @@ def _open_or_make(module: Any, place: str, table: str, partition: Sequence[str],
                 Path(place).mkdir(parents=True, exist_ok=True)
         try:
             return module.DeltaTable.create(
-                place, schema, "error", columns, name=table, configuration=_SETTINGS, storage_options=options
+                place, schema, "error", list(columns), name=table, configuration=_SETTINGS, storage_options=options
             )
         except module.exceptions.DeltaError:  # somebody else made it just now
             if not module.DeltaTable.is_deltatable(place, options):
@@ -274,15 +275,15 @@ def _open_or_make(module: Any, place: str, table: str, partition: Sequence[str],
 def _add_action(file: DataFile, is_new: bool) -> Any:
     stats: dict[str, object] = {"numRecords": file.rows}
     if file.last:
-        stats |= {"minValues": {file_key(file): file.first}, "maxValues": {file_key(file): file.last},
-                  "nullCount": {file_key(file): 0}}  # fmt: skip
+        stats |= {"minValues": {_key_of(file): file.first}, "maxValues": {_key_of(file): file.last},
+                  "nullCount": {_key_of(file): 0}}  # fmt: skip
     action = import_module("deltalake.transaction").AddAction
     return action(
         file.name, file.size, dict(file.parts), file.modified_ns // 10**6, is_new, json.encode(stats).decode()
     )
 
 
-def file_key(file: DataFile) -> str:
+def _key_of(file: DataFile) -> str:
     """The column that rows of a file are sorted by: symbols are of objects, all others of recordings."""
     return "recording" if file.parts else "object_id"
 
@@ -292,8 +293,10 @@ def _remove_action(file: DataFile, is_change: bool) -> Any:
     return action(file.name, is_change, int(time.time() * 1000), file.size, dict(file.parts))
 
 
-def storage_options() -> dict[str, str]:
-    """Settings of a store that its other client takes from the environment as they are."""
+def _storage_options(root: str) -> dict[str, str] | None:
+    """Settings of a store that its other client takes from the environment as they are; None for a folder."""
+    if not is_address(root):
+        return None
     endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL", "")
     return {"AWS_ALLOW_HTTP": "true"} if endpoint.startswith("http://") else {}
 
