@@ -81,9 +81,7 @@ def _asked(address: DatasetAddress, sql: str, limits: Limits | None) -> Iterator
     folder = address.folder
     with engine(folder, sql, limits, address.tags) as connection:
         check_reads(connection, sql)
-        found = connection.sql(sql)
-        reader = getattr(found, "to_arrow_reader", None) or found.fetch_arrow_reader  # its name before 1.4
-        rows = reader(_ROWS)
+        rows = connection.sql(sql).to_arrow_reader(_ROWS)
         batches = _batches(folder, rows)
         first = list(islice(batches, 1))
         yield Answer(rows.schema, chain(first, batches))
@@ -98,8 +96,8 @@ _READS = frozenset(
     ("SELECT", "FROM", "WITH", "VALUES", "TABLE", "PIVOT", "UNPIVOT", "DESCRIBE", "DESC", "SHOW", "SUMMARIZE")
 )
 """First words of statements that are run."""
-_TYPES = frozenset(("SELECT", "EXPLAIN", "MULTI", "CREATE"))
-"""DuckDB's kinds of them. A PIVOT is MULTI, or in versions before 2.0 several, whose first is CREATE."""
+_TYPES = frozenset(("SELECT", "EXPLAIN", "MULTI"))
+"""DuckDB's kinds of them; a PIVOT is MULTI."""
 _SPACE = r"(?:\s|\(|--[^\n]*(?:\n|$)|/\*.*?\*/)*"
 _WORD = re.compile(_SPACE + r"(\w*)", re.DOTALL)
 _EXPLAIN = re.compile(_SPACE + r"EXPLAIN\b" + _SPACE + r"(?:ANALYZE\b)?", re.DOTALL | re.IGNORECASE)

@@ -123,7 +123,7 @@ def engine(
 
 def arrow_table(found: Any) -> "pyarrow.Table":
     """Rows of an answer as one table of Arrow's."""
-    table: Any = (getattr(found, "to_arrow_table", None) or found.fetch_arrow_table)()  # its name before 1.4
+    table: pyarrow.Table = found.to_arrow_table()
     return table.combine_chunks()
 
 

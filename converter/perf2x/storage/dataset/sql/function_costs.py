@@ -104,8 +104,7 @@ def _batches(connection: Any) -> Iterator[dict[str, Columns]]:
 
 def columns_of(connection: Any, sql: str, span: Mapping[str, object]) -> Columns:
     """Columns of whole numbers that SQL gives."""
-    relation = connection.sql(sql, params=span)
-    found: pyarrow.Table = (getattr(relation, "to_arrow_table", None) or relation.fetch_arrow_table)()  # before 1.4
+    found: pyarrow.Table = connection.sql(sql, params=span).to_arrow_table()
     return {name: found[name].to_numpy().astype(np.int64) for name in found.column_names}
 
 
