@@ -93,6 +93,47 @@ def test_the_drop_zone_says_which_files_it_takes(site: Path, files: dict[str, Pa
     assert (told[0], told[3]) == (True, False)
 
 
+FOLDER = """(() => {
+  const file = (name, text) => ({ isFile: true, name, file: (done) => done(new File([text], name)) });
+  const folder = (name, entries) => {
+    const parts = [entries, []];
+    return { isDirectory: true, name, createReader: () => ({ readEntries: (done) => done(parts.shift()) }) };
+  };
+  const dropped = FOLDER;
+  const transfer = { items: [{ kind: "file", webkitGetAsEntry: () => dropped }], files: [new File([], dropped.name)] };
+  document.body.dispatchEvent(Object.assign(new Event("drop", { bubbles: true }), { dataTransfer: transfer }));
+})()"""
+"""Drops a folder as a browser shows it: scripts cannot make the real thing."""
+
+
+def test_a_folder_is_taken_apart(site: Path, tmp_path: Path) -> None:
+    inner = 'folder("lib", [file("libc.so.6", "\x7fELF"), file("notes.txt", "no")])'
+    whole = f'folder("run", [file("one.data", "PERFILE2 one"), {inner}, file("perf.data.tar.bz2", "BZh9")])'
+    told = opened(site, tmp_path, ("evaluate", FOLDER.replace("FOLDER", whole)), ("until", SHOWN), ("state",),
+                  ("inside", "p"))  # fmt: skip
+    assert sorted(told[2]["files"]) == ["libc.so.6 object", "one.data recording", "perf.data.tar.bz2 archive"]
+    assert "--symfs symbols,flat" in told[3] and "--archive symbols/perf.data.tar.bz2" in told[3]
+
+
+@pytest.mark.parametrize(
+    ("whole", "said"),
+    [
+        ('folder("perf.data", [file("data", "PERFILE2"), file("data.0", "")])', "of them: perf2x bundle perf.data"),
+        ('folder("src", [file("main.c", "int main")])', "There is no recording in the folder"),
+        ('folder("all", Array(2001).fill(file("f", "")))', "all has more than 2000 files"),
+    ],
+)
+def test_a_folder_that_is_of_no_use_is_refused(whole: str, said: str, site: Path, tmp_path: Path) -> None:
+    told = opened(site, tmp_path, ("evaluate", FOLDER.replace("FOLDER", whole)), ("evaluate", WAITS), ("state",))
+    assert said in told[-1]["problem"]
+
+
+WAITS = """new Promise((done) => {
+  const look = () => document.getElementById("problem").hidden ? setTimeout(look, 50) : done("");
+  look();
+})"""
+
+
 def test_nothing_else_is_asked_for(site: Path, files: dict[str, Path], tmp_path: Path) -> None:
     own = {path.relative_to(site).as_posix() for path in site.rglob("*") if path.is_file()} | {""}
     told = opened(site, tmp_path, ("files", [files["one.data"]]), ("until", SHOWN), ("asked",))

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { compares, kindOf, outputOf, pathsOf, typed, wordsOf } from "../../../../converter/perf2x/cli/web/page/command_words.js";
+import { compares, kindOf, ofFolder, outputOf, pathsOf, refusalOf, typed, wordsOf } from "../../../../converter/perf2x/cli/web/page/command_words.js";
 
 const bytes = (text) => new TextEncoder().encode(text);
 const file = (name, kind = "recording") => ({ file: { name }, kind });
@@ -13,6 +13,7 @@ test("files are told by their first bytes and by names that have a meaning", () 
     "perf-12.map": ["7f00 10 f", "map"], "jit-12.dump": ["DTiJ", "map"],
     "symbols.txt": ["ffffffff81000000 T _stext\n", "kallsyms"], "kallsyms.gz": ["\x1f\x8b", "kallsyms"],
     "perf.data": ["PERFILE2", "recording"], "perf.data.tar.gz": ["\x1f\x8b", "recording"],
+    "perf.data.tar.bz2": ["BZh9", "archive"],
     "out.folded": ["main;work 12\n", "recording"], "out.txt": ["perf 12 345.6: 1 cycles:\n", "recording"],
   };
   for (const [name, [head, kind]] of Object.entries(kinds)) assert.equal(kindOf(name, bytes(head)), kind, name);
@@ -38,6 +39,20 @@ test("what names the samples is given as the command takes it", () => {
   const files = placed([file("app", "object"), file("perf.data"), file("perf-1.map", "map"), file("kallsyms", "kallsyms")]);
   const words = wordsOf(files, plain, "html", "o").join(" ");
   assert.match(words, /--symfs symbols,flat --buildid-dir \/objects --perf-map-dir symbols --kallsyms symbols\/kallsyms$/);
+});
+
+test("an archive of perf archive is one", () => {
+  const files = placed([file("perf.data"), file("perf.data.tar.bz2", "archive")]);
+  assert.match(wordsOf(files, plain, "html", "o").join(" "), /--archive symbols\/perf.data.tar.bz2$/);
+});
+
+test("of a folder what is of use is taken; a folder that is one recording is refused", () => {
+  const heads = { "perf.data": "PERFILE2", "app": "\x7fELF", "README": "Read", "perf-7.map": "7f00 1 f", "x.tar.bz2": "BZh9" };
+  const kept = ofFolder(Object.entries(heads).map(([name, head]) => ({ file: { name }, head: bytes(head) })));
+  const kinds = kept.map(({ file: { name }, kind }) => `${name} ${kind}`);
+  assert.deepEqual(kinds, ["perf.data recording", "app object", "perf-7.map map", "x.tar.bz2 archive"]);
+  assert.equal(refusalOf("src", ["data", "main.c"]), "");
+  assert.match(refusalOf("perf.data", ["data", "data.0", "data.1"]), /perf2x bundle perf.data$/);
 });
 
 test("files of one name, or of the folder's, keep apart", () => {

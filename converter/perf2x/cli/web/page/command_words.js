@@ -13,13 +13,31 @@ export const FORMATS = {
 
 const OPTIONS = { event: "--event", threads: "--comm", offCpu: "--off-cpu", names: "--names" };
 
-/** By name and first bytes: "recording", or what names its samples: "object", "kallsyms", "map". */
+/** By name and first bytes: "recording", or what names its samples: "object", "kallsyms", "map", "archive" (of perf archive). */
 export function kindOf(name, head) {
   const text = String.fromCharCode(...head);
   if (text.startsWith("\x7fELF") || /\.ko(\.(gz|xz|zst))?$/.test(name)) return "object";
   if (/^(perf-\d+\.map|jit-\d+\.dump)$/.test(name)) return "map";
   if (name.startsWith("kallsyms") || /^[0-9a-f]{8,16} [a-zA-Z] /.test(text)) return "kallsyms";
+  if (text.startsWith("BZh") || name.endsWith(".tar.bz2")) return "archive";
   return "recording";
+}
+
+/** Files ({file, head}) with their kinds, as {file, kind}. */
+export function withKinds(files) {
+  return files.map(({ file, head }) => ({ file, kind: kindOf(file.name, head) }));
+}
+
+/** Of a folder's files recordings and what names their samples, with their kinds; whatever else lies there is left out. */
+export function ofFolder(files) {
+  const isPerfs = new Set(files.filter(({ head }) => String.fromCharCode(...head.slice(0, 8)) === "PERFILE2").map(({ file }) => file));
+  return withKinds(files).filter(({ file, kind }) => kind !== "recording" || isPerfs.has(file));
+}
+
+/** Sentence on a folder that is one recording, of perf record --threads; "" for others. */
+export function refusalOf(folder, names) {
+  if (!names.includes("data") || !names.includes("data.0")) return "";
+  return `${folder} is a recording in several files. Make one of them: ${typed(["perf2x", "bundle", folder])}`;
 }
 
 /** Paths of files below the folder that the worker mounts: their own names, in a numbered folder where two are alike. */
@@ -41,6 +59,7 @@ export function wordsOf(files, options, format, output) {
   for (const [name, option] of Object.entries(OPTIONS)) if (options[name]) words.push(option, options[name]);
   if (some("object").length) words.push("--symfs", "symbols,flat", "--buildid-dir", "/objects");
   if (some("map").length) words.push("--perf-map-dir", "symbols");
+  for (const path of some("archive")) words.push("--archive", path);
   if (some("kallsyms").length) words.push("--kallsyms", some("kallsyms").at(-1));
   return words;
 }

@@ -1,7 +1,8 @@
 // The page: files are dropped, the worker converts them, the result is shown below or saved.
-import { FORMATS, compares, kindOf, outputOf, pathsOf, typed, wordsOf } from "./command_words.js";
+import { FORMATS, compares, ofFolder, outputOf, pathsOf, refusalOf, typed, withKinds, wordsOf } from "./command_words.js";
 
 const MOST = 1_500_000_000; // bytes of recordings: what is read of them must fit in 4 GiB beside what is made of it
+const MOST_FILES = 2000; // of a folder
 const NAMED = /([\d.]+) % of [\d,]+ frames have names/;
 /** @type {(id: string) => any} */
 const $ = (id) => document.getElementById(id);
@@ -222,11 +223,46 @@ function clear() {
   showFiles();
 }
 
-async function take(list) {
-  const files = [...list];
-  if (!files.length || job?.began) return;
-  const heads = await Promise.all(files.map(async (file) => new Uint8Array(await file.slice(0, 40).arrayBuffer())));
-  dropped = [...dropped, ...files.map((file, row) => ({ file, kind: kindOf(file.name, heads[row]) }))];
+/** Files with their first bytes. */
+function withHeads(files) {
+  return Promise.all(files.map(async (file) => ({ file, head: new Uint8Array(await file.slice(0, 40).arrayBuffer()) })));
+}
+
+/** All files below a folder; an error with a sentence for what cannot be taken. */
+async function filesBelow(folder) {
+  const found = [];
+  for (const folders = [folder]; folders.length;) {
+    const one = folders.pop();
+    const entries = [];
+    const reader = one.createReader();
+    for (let some; !some || some.length; entries.push(...some)) {
+      some = await new Promise((done, fail) => reader.readEntries(done, fail)); // some hundred at a time
+    }
+    const refused = refusalOf(one.name, entries.map(({ name }) => name));
+    if (refused) throw new Error(refused);
+    folders.push(...entries.filter(({ isDirectory }) => isDirectory));
+    for (const entry of entries) if (entry.isFile) found.push(await new Promise((done, fail) => entry.file(done, fail)));
+    if (found.length > MOST_FILES) {
+      throw new Error(`${folder.name} has more than ${MOST_FILES} files. Drop the programs that were recorded.`);
+    }
+  }
+  return ofFolder(await withHeads(found));
+}
+
+/** Takes what is dropped together, files and folders. */
+async function takeDropped(transfer) {
+  const items = [...transfer.items].filter(({ kind }) => kind === "file");
+  const entries = items.map((item) => item.webkitGetAsEntry?.()); // gone after the first wait
+  const files = [...transfer.files].filter((_, row) => !entries[row]?.isDirectory);
+  const folders = entries.filter((entry) => entry?.isDirectory);
+  await take(files, (await Promise.all(folders.map(filesBelow))).flat());
+  if (folders.length && !dropped.length) complain("There is no recording in the folder, and nothing that names one.");
+}
+
+async function take(list, more = []) {
+  if (!(list.length + more.length) || job?.began) return;
+  const files = await withHeads([...list]);
+  dropped = [...dropped, ...withKinds(files), ...more];
   showFiles();
   if (!dropped.some(({ kind }) => kind === "recording")) say("Now drop the recording that these files name.");
   convert("html");
@@ -246,7 +282,7 @@ function listen() {
   addEventListener("drop", (event) => {
     event.preventDefault();
     document.body.classList.remove("over");
-    take(event.dataTransfer.files).catch((error) => complain(`A file cannot be read: ${error.message}`));
+    takeDropped(event.dataTransfer).catch((error) => complain(`This cannot be read: ${error.message}`));
   });
   $("options").onsubmit = (event) => {
     event.preventDefault();
