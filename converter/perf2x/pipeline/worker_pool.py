@@ -30,12 +30,13 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
-SAMPLES_EACH = 8_000_000
-"""Number of samples for each process: from twice as many on, two take less than five eighths of the time of one.
+SAMPLES_EACH = 2_000_000
+"""Number of samples for each process: names and output, which the first one makes, are too much of fewer.
 
-Below that, names and output, which the first process makes, are too much of it. Copied stacks are no reason for more
-processes: two of them take a quarter more processor time for a tenth less waiting.
+Copied stacks are no reason for more processes: two of them take a quarter more processor time for a tenth less waiting.
 """
+_MANY, _FEW = 16_000_000, 4
+"""Two pay from so many samples on, in five eighths of the time of one; so many processes pay below that, too."""
 MICROSECONDS_EACH = 150_000
 """Cost of other work from which a process pays."""
 
@@ -54,7 +55,8 @@ def processes_for(samples: int, requested: int) -> int:
         return 1
     if requested:
         return requested
-    return max(1, min(available_cores(), samples // SAMPLES_EACH))
+    count = min(available_cores(), samples // SAMPLES_EACH)
+    return count if count >= _FEW or samples >= _MANY else 1
 
 
 def processes_for_work(microseconds: int, tasks: int, requested: int) -> int:

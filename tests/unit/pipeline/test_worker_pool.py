@@ -10,11 +10,12 @@ import pytest
 
 from perf2x.base.errors import OptionError
 from perf2x.model.recording.events import Shard
+from perf2x.pipeline import worker_pool
 from perf2x.pipeline.load import load
 from perf2x.pipeline.load_options import LoadOptions
 from perf2x.pipeline.load_result import Loaded
 from perf2x.pipeline.stage_timer import Stages
-from perf2x.pipeline.worker_pool import SAMPLES_EACH, processes_for, run_in_processes
+from perf2x.pipeline.worker_pool import processes_for, run_in_processes
 from perf2x.reader import first_walk
 from perf2x.symbolizer.symbol_options import SymbolOptions
 from perf2x.transforms.filters.choice import Choice
@@ -134,12 +135,14 @@ def test_an_error_in_another_process_is_raised_here() -> None:
         list(run_in_processes(2, lambda shard: None, there))
 
 
-def test_no_more_processes_than_pay() -> None:
-    cores = len(os.sched_getaffinity(0))
-    assert processes_for(10_000_000, 0) == 1, "names and output keep the first one busy"
-    assert processes_for(SAMPLES_EACH - 1, 0) == 1
-    assert processes_for(SAMPLES_EACH * 2, 0) == min(2, cores)
-    assert processes_for(SAMPLES_EACH * 1000, 0) == cores
+@pytest.mark.parametrize(
+    ("cores", "samples", "processes"),
+    [(2, 15_999_999, 1), (2, 16_000_000, 2), (3, 9_000_000, 1), (8, 7_999_999, 1), (8, 8_000_000, 4), (8, 10**9, 8)],
+)
+def test_no_more_processes_than_pay(cores: int, samples: int, processes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Names and output keep the first one busy: a second one alone is worth it for long recordings only."""
+    monkeypatch.setattr(worker_pool, "available_cores", lambda: cores)
+    assert processes_for(samples, 0) == processes
     assert processes_for(1, 5) == 5, "who asks knows better"
 
 
