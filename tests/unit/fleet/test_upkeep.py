@@ -19,10 +19,10 @@ from perf2x.fleet.upkeep.compact_files import compact
 from perf2x.fleet.upkeep.remove_recordings import collect
 from perf2x.pipeline.load import load
 from perf2x.pipeline.load_options import LoadOptions
-from perf2x.storage.dataset import parquet_files
+from perf2x.storage.dataset import parquet_files, table_log
 from perf2x.storage.dataset.content_ids import recording_id
 from perf2x.storage.dataset.dataset_folder import LocalFolder, storage_at
-from perf2x.storage.dataset.dataset_schema import PARTITIONED, TABLES
+from perf2x.storage.dataset.dataset_schema import LOG, PARTITIONED, TABLES
 from perf2x.storage.dataset.file_names import is_merged
 from perf2x.storage.dataset.read import read_dataset as reading
 from perf2x.storage.dataset.table_log import DataFile, commit
@@ -150,6 +150,17 @@ def test_files_grow_to_a_size(data: Path) -> None:
     files = files_of(data)
     compact(storage_at(data), target=1)  # everything is large enough
     assert files_of(data) == files
+
+
+@pytest.mark.parametrize("least", [2, 100])
+def test_a_long_commit_has_a_checkpoint_behind_it(data: Path, least: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = pprof(data, "comm")
+    monkeypatch.setattr(table_log, "_LONG", least)
+    compact(storage_at(data))
+    version = storage_at(data).log("nodes").version
+    found = [path.name for path in (data / "nodes" / LOG).glob("*.checkpoint.parquet")]
+    assert found == ([f"{version:020}.checkpoint.parquet"] if least == 2 else [])
+    assert pprof(data, "comm") == before
 
 
 def test_what_was_put_together_waits_for_as_much_that_is_new(tmp_path: Path) -> None:

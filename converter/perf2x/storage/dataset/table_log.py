@@ -33,6 +33,8 @@ _RETRIES = 1000
 _APP = "perf2x"
 _KEPT_HOURS = 24
 """Files that are no longer part of a table are kept for so long: somebody may read them."""
+_LONG = 100
+"""Files that a commit replaces from which on a checkpoint is made behind it, a tenth as long for who reads the log."""
 _ABSENT = ("__HIVE_DEFAULT_PARTITION__", "")
 
 
@@ -223,6 +225,8 @@ def commit(
             alone = [module.Transaction(_APP, (found.transaction_version(_APP) or 0) + 1)]
         properties = module.CommitProperties(max_commit_retries=_RETRIES, app_transactions=alone)
         found.create_write_transaction(actions, "append", found.schema(), columns, commit_properties=properties)
+        if len(removes) >= _LONG:
+            module.DeltaTable(place, storage_options=options).create_checkpoint()
     except module.exceptions.CommitFailedError as error:
         raise OutputError(f"cannot write {place}: another command changed it meanwhile ({_sentence(error)})") from None
     except (module.exceptions.DeltaError, OSError, ValueError) as error:
