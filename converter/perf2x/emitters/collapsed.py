@@ -10,21 +10,25 @@ from dataclasses import dataclass
 from typing import BinaryIO, ClassVar
 
 import numpy as np
+from msgspec import Struct
 
 from perf2x.base.abi.uapi import CpuMode
-from perf2x.base.columnar.arrays import I64, AnyArray, arange, flatnonzero, row_slices
-from perf2x.base.columnar.ragged import row_numbers
-from perf2x.base.columnar.unique import unique, unique_inverse
+from perf2x.base.columnar.arrays import I64, AnyArray, arange, flatnonzero, row_slices, take
+from perf2x.base.columnar.ragged import row_batches, row_numbers
+from perf2x.base.columnar.unique import argsort_rows, unique, unique_inverse
 from perf2x.base.errors import OptionError
 from perf2x.emitters.encoding.decimal_text import chunk_array, number_chunks
 from perf2x.model.plugin_options import Needs, check_choices, option
 from perf2x.model.printable_text import one_line
-from perf2x.model.profile.frame_tree import FrameTree, expand, merge_stacks, reading_order
+from perf2x.model.profile.frame_tree import FrameRows, expand, folded, reading_order
 from perf2x.model.profile.profile import Profile, find_event
 from perf2x.model.profile.shown_frames import NO_STACK, LocationFrames, are_jit, location_frames
 from perf2x.model.profile.stack_tree import paths_of_length
 
-_LINES_PER_WRITE = 4096
+_WORDS_AT_ONCE = 1 << 19
+"""Words of lines that are found together."""
+_WORDS_PER_WRITE = 1 << 14
+"""Words that are joined together: half a MiB of text, which stays in the cache until it is written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,24 +82,24 @@ class Collapsed:
             return
         rows, weight = self._chosen(profile)
         frames = location_frames(profile)
-        texts, key_of_frame = _interned(self._frame_texts(profile, frames))
+        texts, key_of_frame = _interned([*self._frame_texts(profile, frames), NO_STACK.encode()])
         named = self.root and not profile.own_roots
-        threads = range(len(profile.threads))
-        roots, root_of_thread = _interned([self._root_text(profile, row) if named else b"" for row in threads])
-        used, group = unique_inverse(root_of_thread[profile.samples.thread[rows]])
-        tree, node = merge_stacks(
-            expand(profile.stacks, frames.of_location),
-            key_of_frame,
-            group,
-            profile.samples.stack[rows].astype(np.int64),
+        roots, root_of_thread = _interned(
+            [self._root_text(profile, row) if named else b"" for row in range(len(profile.threads))]
         )
-        tree, node = _with_no_stack(tree, node, len(texts))
-        texts.append(NO_STACK.encode())
-        value = np.zeros(len(tree), np.int64)
-        np.add.at(value, node, weight)
-        seen = np.zeros(len(tree), np.int64)
-        seen[node] = 1
-        yield from _stack_lines(tree, seen, value, [roots[root] for root in used.tolist()], texts, 0 if named else 1)
+        tree = folded(_with_no_stack(expand(profile.stacks, frames.of_location), len(frames)), key_of_frame)
+        root, count = root_of_thread[profile.samples.thread[rows]], len(tree.parent)
+        line, place = unique_inverse(root * count + tree.row_of_stack[profile.samples.stack[rows]])
+        value = np.zeros(len(line), np.int64)
+        np.add.at(value, place, weight)
+        key = key_of_frame[tree.frame]
+        is_line = np.zeros(count, np.bool_)
+        is_line[line % count] = True
+        inner, leaf = _ranks(texts)
+        position = reading_order(tree, inner[key], leaf[key], is_line)
+        order = argsort_rows([line // count, position[line % count]])
+        lines = _Lines(tree, key, line[order] % count, line[order] // count, value[order])
+        yield from lines.chunks(texts, roots if named else [])
 
     def _chosen(self, profile: Profile) -> tuple[I64, I64]:
         """Return the rows of the wanted event and the weight of each."""
@@ -130,47 +134,54 @@ class Collapsed:
 
 
 def _interned(texts: list[bytes]) -> tuple[list[bytes], I64]:
-    """Return the distinct texts in bytewise order, and the row of each given one."""
-    unique = sorted(set(texts))
+    """Return the distinct texts in bytewise order of what begins with them, and the row of each given one."""
+    unique = sorted(set(texts), key=lambda text: text + b";")
     row = {text: number for number, text in enumerate(unique)}
     return unique, np.array([row[text] for text in texts], np.int64)
 
 
-def _with_no_stack(tree: FrameTree, node: I64, key: int) -> tuple[FrameTree, I64]:
-    """Samples that ended on a group's own row end on a frame below it: some readers refuse lines of one frame."""
-    bare = unique(node[tree.key[node] < 0])
-    added = arange(len(bare)) + len(tree)
-    longer = FrameTree(
-        np.append(tree.parent, bare),
-        np.append(tree.key, np.full(len(bare), key, np.int64)),
-        np.append(tree.depth, np.ones(len(bare), np.int64)),
-    )
-    moved = arange(len(tree))
-    moved[bare] = added
-    return longer, moved[node]
+def _with_no_stack(rows: FrameRows, frame: int) -> FrameRows:
+    """Samples without a stack, whose row is −1, end on a ``frame``: some readers refuse lines of one frame."""
+    row_of_stack = np.append(rows.row_of_stack, len(rows.parent))
+    return FrameRows(np.append(rows.parent, -1), np.append(rows.frame, frame), row_of_stack, np.append(rows.depth, 0))
 
 
-def _stack_lines(
-    tree: FrameTree, seen: I64, value: I64, roots: list[bytes], texts: list[bytes], skip: int
-) -> Iterator[bytes]:
-    """``seen`` marks rows that end a line, ``value`` is what the line says; ``skip`` frames at its root stay out."""
-    name = np.where(tree.key < 0, arange(len(tree)) + len(texts), tree.key)  # (rows,) frame texts, then root texts
-    all_texts = texts + roots
-    inner_rank, leaf_rank = _distinct_texts(all_texts)
-    order = reading_order(tree, inner_rank[name], leaf_rank[name], seen)
-    table = chunk_array([text + end for end in (b";", b" ") for text in all_texts])
-    for part in row_slices(len(order), _LINES_PER_WRITE):
-        rows = order[part]
-        path = paths_of_length(tree.parent, rows, tree.depth[rows] + 1 - skip, outermost_first=True)
-        chosen, ends = name[path.values], path.offsets[1:]
-        chosen[ends - 1] += len(all_texts)
-        words = np.empty(len(chosen) + len(rows), np.object_)
-        words[arange(len(chosen)) + row_numbers(path.lengths)] = table[chosen]
-        words[ends + arange(len(rows))] = number_chunks(value[rows], b"\n")
-        yield b"".join(words.tolist())
+class _Lines(Struct, frozen=True):
+    """``n`` lines in order."""
+
+    tree: FrameRows
+    key: I64
+    """(rows of the tree,) row in the texts of frames"""
+    row: I64
+    """(n,) row of the tree that each line ends on"""
+    root: I64
+    """(n,) row in the texts of roots"""
+    value: I64
+    """(n,)"""
+
+    def chunks(self, texts: list[bytes], roots: list[bytes]) -> Iterator[bytes]:
+        """Yield the lines, some thousand words at a time; no ``roots``: lines begin with the first frame."""
+        words = [*(text + b";" for text in texts), *(text + b" " for text in texts), *(text + b";" for text in roots)]
+        table, added = chunk_array(words), 1 + bool(roots)
+        lengths = self.tree.depth[self.row] + 1
+        for part in row_batches(lengths, _WORDS_AT_ONCE):
+            rows = self.row[part]
+            path = paths_of_length(self.tree.parent, rows, lengths[part], outermost_first=True)
+            line, own = row_numbers(path.lengths), arange(len(rows))
+            word = np.empty(len(line) + added * len(rows), np.int64)
+            place = arange(len(line)) + added * line + (added - 1)
+            word[place] = self.key[path.values]
+            ends = place[path.offsets[1:] - 1]
+            word[ends] += len(texts)
+            word[ends + 1] = len(words) + own
+            if roots:
+                word[place[path.offsets[:-1]] - 1] = 2 * len(texts) + self.root[part]
+            all_words = np.append(table, number_chunks(self.value[part], b"\n"))
+            for some in row_slices(len(word), _WORDS_PER_WRITE):
+                yield b"".join(take(all_words, word[some]).tolist())
 
 
-def _distinct_texts(texts: list[bytes]) -> tuple[I64, I64]:
+def _ranks(texts: list[bytes]) -> tuple[I64, I64]:
     """Return the rank of each text among all, followed by ``;`` (an inner frame) or by nothing (the last one)."""
     variants = [text + b";" for text in texts] + texts
     order = sorted(range(len(variants)), key=variants.__getitem__)

@@ -11,7 +11,7 @@ from perf2x.base.columnar.interner import StringInterner
 from perf2x.base.columnar.ragged import Ragged
 from perf2x.base.columnar.unique import unique, unique_inverse
 from perf2x.base.errors import OptionError
-from perf2x.model.profile.frame_tree import FrameRows, expand, folded
+from perf2x.model.profile.frame_tree import FrameRows, add_to_parents, expand, folded
 from perf2x.model.profile.profile import (
     Functions,
     Locations,
@@ -52,9 +52,9 @@ def slice_profile(connection: Any, numbers: Sequence[int], event: str, title: st
     location = searchsorted(place[begins], wanted).astype(np.int32)
     parent = np.where(nodes["parent"] < 0, -1, nodes["parent"] + start).astype(np.int32)
     named = Ragged(np.append(begins, len(place)), frames["name"])
-    tree, depth = folded(expand(Stacks(parent, location), named), arange(len(names)))
+    tree = folded(expand(Stacks(parent, location), named), arange(len(names)))
     leaf = tree.row_of_stack[searchsorted(nodes["number"], samples["number"]) + samples["stack"]]
-    stacks, stack = _seen(tree, depth, leaf, samples["value"], len(names))
+    stacks, stack = _seen(tree, leaf, samples["value"], len(names))
     used = unique(stack)
     value, count = (_sums(searchsorted(used, stack), samples[name], len(used)) for name in ("value", "count"))
     zeros = np.zeros(len(used), np.int32)
@@ -67,14 +67,14 @@ def _sums(row: I64, value: I64, count: int) -> I64:
     return sums
 
 
-def _seen(tree: FrameRows, depth: I64, leaf: I64, value: I64, rest: int) -> tuple[Stacks, I64]:
+def _seen(tree: FrameRows, leaf: I64, value: I64, rest: int) -> tuple[Stacks, I64]:
     """The rows of a tree that are large enough, with one of ``rest`` below where there were more; (leaves,) rows."""
+    depth = tree.depth
     whole = _sums(leaf, value, len(depth))
     total, above = sum_of(whole), arange(len(depth))
     ends = searchsorted(depth, arange(int(depth[-1]) + 2))
     levels = [slice(begin, end) for begin, end in pairwise(ends.tolist())]
-    for level in levels[:0:-1]:
-        np.add.at(whole, tree.parent[level], whole[level])
+    add_to_parents(whole, tree.parent, depth)
     is_seen = (whole * _UNSEEN >= total) | (depth == 0)
     for level in levels[1:]:
         above[level] = np.where(is_seen[level], above[level], above[tree.parent[level]])

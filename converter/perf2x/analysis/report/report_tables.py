@@ -20,7 +20,7 @@ from perf2x.analysis.totals import Total, Totals, lines_of_frames, totals, weigh
 from perf2x.base.abi.uapi import CpuMode
 from perf2x.base.columnar.arrays import I64, bincount, cumsum, flatnonzero, lexsort, sum_of
 from perf2x.base.errors import OptionError
-from perf2x.model.profile.frame_tree import expand, folded
+from perf2x.model.profile.frame_tree import add_to_parents, expand, folded
 from perf2x.model.profile.profile import Profile, find_event
 from perf2x.model.profile.shown_frames import location_frames
 
@@ -44,13 +44,12 @@ def call_tree(profile: Profile, rows: I64, weight: I64) -> CallTree:
     """Merge the stacks of these samples by function and object; ``weight`` is one number for each of ``rows``."""
     frames = location_frames(profile)
     names, line_of_frame = lines_of_frames(frames, "function")
-    tree, depth = folded(expand(profile.stacks, frames.of_location), line_of_frame)
-    own = np.zeros(len(depth), np.int64)
+    tree = folded(expand(profile.stacks, frames.of_location), line_of_frame)
+    own = np.zeros(len(tree.depth), np.int64)
     leaf = tree.innermost(profile.samples.stack[rows].astype(np.int64))
     np.add.at(own, leaf[leaf >= 0], weight[leaf >= 0])
-    found = CallTree(names, line_of_frame[tree.frame], tree.parent, depth, own, own.copy())
-    for level in levels(found)[:0:-1]:
-        np.add.at(found.total, found.parent[level], found.total[level])
+    found = CallTree(names, line_of_frame[tree.frame], tree.parent, tree.depth, own, own.copy())
+    add_to_parents(found.total, found.parent, found.depth)
     return found
 
 

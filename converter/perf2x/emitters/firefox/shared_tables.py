@@ -103,7 +103,7 @@ class SharedStacks(Struct, frozen=True):
 
 def shared_stacks(profile: Profile, frames: LocationFrames) -> SharedStacks:
     """Return all stacks, equal ones once; frames that waits ended in are told apart, for their category."""
-    rows, _ = folded(expand(profile.stacks, frames.of_location), arange(len(frames)))
+    rows = folded(expand(profile.stacks, frames.of_location), arange(len(frames)))
     leaf = rows.innermost(profile.samples.stack.astype(np.int64))
     every = arange(len(frames))
     none = SharedStacks(rows.parent, rows.frame, every, np.zeros(len(every), np.int64), leaf)

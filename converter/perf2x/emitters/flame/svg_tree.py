@@ -4,7 +4,7 @@ import numpy as np
 from msgspec import Struct
 
 from perf2x.base.columnar.arrays import I64, arange, cumsum, flatnonzero, lexsort, searchsorted, sum_of
-from perf2x.model.profile.frame_tree import FrameTree, expand, merge_stacks
+from perf2x.model.profile.frame_tree import FrameTree, add_to_parents, expand, merge_stacks
 from perf2x.model.profile.profile import Profile
 from perf2x.model.profile.shown_frames import LocationFrames
 
@@ -48,9 +48,7 @@ def _weighed_tree(profile: Profile, frames: LocationFrames, event: int) -> tuple
     )
     total = np.zeros(len(tree), np.int64)
     np.add.at(total, node, samples.value[rows])
-    for level in range(int(tree.depth.max()) if len(tree) else 0, 0, -1):
-        below = flatnonzero(tree.depth == level)
-        np.add.at(total, tree.parent[below], total[below])
+    add_to_parents(total, tree.parent, tree.depth)
     return tree, total
 
 

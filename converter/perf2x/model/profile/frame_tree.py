@@ -4,24 +4,27 @@ Profile.stacks tells locations apart; what people look at tells *texts* apart: t
 box. Everything here is one numpy pass per level of depth, never a loop over stacks.
 """
 
+from itertools import pairwise
+
 import numpy as np
 from msgspec import Struct
 
 from perf2x.base.columnar.arrays import (
     I64,
+    Bools,
     ColumnTable,
     arange,
+    begins_run,
     bincount,
     cumsum,
     flatnonzero,
-    lexsort,
     repeat,
     searchsorted,
 )
-from perf2x.base.columnar.ragged import Ragged, argsort_small
+from perf2x.base.columnar.ragged import Ragged, argsort_small, offsets_of
 from perf2x.base.columnar.unique import argsort_rows, group_rows, unique, unique_inverse
 from perf2x.model.profile.profile import Stacks
-from perf2x.model.profile.stack_tree import depths
+from perf2x.model.profile.stack_tree import path_sums
 
 
 class FrameRows(Struct, frozen=True):
@@ -31,6 +34,8 @@ class FrameRows(Struct, frozen=True):
     frame: I64
     row_of_stack: I64
     """The innermost frame's row of each row in Profile.stacks."""
+    depth: I64
+    """Frames above each row."""
 
     def innermost(self, stack: I64) -> I64:
         """Return the frame row of each stack; −1 stays −1."""
@@ -52,18 +57,19 @@ def expand(stacks: Stacks, frames_of_location: Ragged) -> FrameRows:
     parent = arange(-1, len(rows.values) - 1)
     caller = stacks.parent.astype(np.int64)
     parent[start] = np.where(caller >= 0, end[caller] - 1, -1) if len(stacks) else -1
-    return FrameRows(parent, rows.values, end - 1)
+    sizes = rows.lengths
+    depth = arange(len(parent)) + repeat(path_sums(stacks.parent, sizes) - end, sizes)
+    return FrameRows(parent, rows.values, end - 1, depth)
 
 
-def folded(rows: FrameRows, key_of_frame: I64) -> tuple[FrameRows, I64]:
+def folded(rows: FrameRows, key_of_frame: I64) -> FrameRows:
     """Merge frames of one key under one parent, before groups multiply the work.
 
-    Each row keeps one of the frames that it stands for. Level by level, by parent, by key; also returns the depth of
-    each row.
+    Each row keeps one of the frames that it stands for. Level by level, by parent, by key.
     """
-    depth = depths(rows.parent)
+    depth = rows.depth
     order = argsort_small(depth)
-    ends = cumsum(bincount(depth)).tolist() if len(depth) else []
+    ends = _level_ends(depth) if len(depth) else []
     row_of = np.full(len(depth) + 1, -1, np.int64)  # the last one stands for parent −1
     parents, frames = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     begin = count = 0
@@ -77,8 +83,8 @@ def folded(rows: FrameRows, key_of_frame: I64) -> tuple[FrameRows, I64]:
         frames.append(frame[first])
         begin, count = end, count + len(first)
     sizes = [len(level) for level in parents[1:]]
-    whole = FrameRows(np.concatenate(parents), np.concatenate(frames), row_of[rows.row_of_stack])
-    return whole, repeat(arange(len(sizes)), sizes)
+    depth = repeat(arange(len(sizes)), sizes)
+    return FrameRows(np.concatenate(parents), np.concatenate(frames), row_of[rows.row_of_stack], depth)
 
 
 def merge_stacks(rows: FrameRows, key_of_frame: I64, group: I64, stack: I64) -> tuple[FrameTree, I64]:
@@ -87,23 +93,23 @@ def merge_stacks(rows: FrameRows, key_of_frame: I64, group: I64, stack: I64) -> 
     ``group`` counts from 0 without holes; ``stack`` is a row of Profile.stacks or −1. Also returns the tree row of
     each pair (the group's own row for −1). Order of rows: level by level, by parent, by key.
     """
-    rows, depth = folded(rows, key_of_frame)
+    rows = folded(rows, key_of_frame)
     groups = int(group.max()) + 1 if len(group) else 0
     # what many samples share is looked up once
     width_of_group = int(stack.max(initial=-1)) + 2
     distinct, place = unique_inverse(group * width_of_group + stack + 1)
     group, stack = distinct // width_of_group, distinct % width_of_group - 1
     of_groups = _of_one_group if groups == 1 else _of_groups
-    tree, node = of_groups(rows, depth, key_of_frame, group, stack)
+    tree, node = of_groups(rows, key_of_frame, group, stack)
     return tree, node[place]
 
 
-def _of_one_group(rows: FrameRows, depth: I64, key_of_frame: I64, group: I64, stack: I64) -> tuple[FrameTree, I64]:
+def _of_one_group(rows: FrameRows, key_of_frame: I64, group: I64, stack: I64) -> tuple[FrameTree, I64]:
     """Merge distinct pairs that have one group: the folded rows that stacks use."""
-    leaf = rows.innermost(stack)
+    leaf, depth = rows.innermost(stack), rows.depth
     is_used = np.zeros(len(depth), np.bool_)
     is_used[leaf[leaf >= 0]] = True
-    ends = cumsum(bincount(depth, 1)).tolist()
+    ends = _level_ends(depth)
     for begin, end in zip(ends[-2::-1], ends[:0:-1], strict=True):
         is_used[rows.parent[begin:end][is_used[begin:end]]] = True
     number = np.append(cumsum(is_used), 0)  # row 0 is the group's, and what is above the outermost
@@ -112,10 +118,10 @@ def _of_one_group(rows: FrameRows, depth: I64, key_of_frame: I64, group: I64, st
     return tree, number[leaf]
 
 
-def _of_groups(rows: FrameRows, depth: I64, key_of_frame: I64, group: I64, stack: I64) -> tuple[FrameTree, I64]:
+def _of_groups(rows: FrameRows, key_of_frame: I64, group: I64, stack: I64) -> tuple[FrameTree, I64]:
     """Merge distinct pairs of several groups."""
     groups = int(group.max()) + 1 if len(group) else 0
-    levels = closure(rows.parent, depth, group, rows.innermost(stack))
+    levels = closure(rows.parent, rows.depth, group, rows.innermost(stack))
     parents, keys, level_sizes = [np.full(groups, -1, np.int64)], [np.full(groups, -1, np.int64)], [groups]
     stride, width = max(len(rows.parent), 1), int(key_of_frame.max()) + 1 if len(key_of_frame) else 1
     pairs_above = nodes_above = np.zeros(0, np.int64)
@@ -169,32 +175,40 @@ def _look_up(node_of: list[tuple[I64, I64]], group: I64, stack: I64, rows: Frame
     return node
 
 
-def reading_order(tree: FrameTree, rank_of_inner: I64, rank_of_leaf: I64, is_line: I64) -> I64:
-    """The rows where ``is_line`` holds, in the order in which their whole texts sort.
+def add_to_parents(values: I64, parent: I64, depth: I64) -> None:
+    """Add to each row's value those of all rows below it; rows stand level by level."""
+    ends = _level_ends(depth)
+    for begin, end in zip(ends[-2::-1], ends[:0:-1], strict=True):
+        np.add.at(values, parent[begin:end], values[begin:end].copy())  # numpy copies all of two views of one array
+
+
+def _level_ends(depth: I64) -> list[int]:
+    """Return the row behind each level."""
+    ends: list[int] = cumsum(bincount(depth, 1)).tolist()
+    return ends
+
+
+def reading_order(rows: FrameRows, rank_of_inner: I64, rank_of_leaf: I64, is_line: Bools) -> I64:
+    """(rows,) where the line that ends on a row stands among all lines, in the order in which whole texts sort.
 
     A row stands twice among its siblings: as the last frame of its own line (``rank_of_leaf``) and as the frame before
     the lines below it (``rank_of_inner``), since ``a``, ``a b;x`` and ``a;x`` sort in this order, not as a tree does.
+    ``rows`` are those of ``folded``, by keys in the order of ``rank_of_inner``. Rows without a line mean nothing.
     """
-    below = is_line.astype(np.int64)  # lines in the subtree, the row's own included
-    levels = np.split(argsort_small(tree.depth), cumsum(bincount(tree.depth))[:-1]) if len(tree) else []
-    for level in levels[:0:-1]:
-        np.add.at(below, tree.parent[level], below[level])
-    start = np.zeros(len(tree), np.int64)  # first position among the lines below the row
-    position = np.zeros(len(tree), np.int64)  # of the row's own line
-    for level in levels:
-        leaf, inner = level[is_line[level] > 0], level[below[level] - is_line[level] > 0]
-        rows = np.concatenate([leaf, inner])
-        size = np.concatenate([np.ones(len(leaf), np.int64), below[inner] - is_line[inner]])
-        rank = np.concatenate([rank_of_leaf[leaf], rank_of_inner[inner]])
-        parent = tree.parent[rows]
-        order = lexsort((rank, parent))
-        before = cumsum(size[order]) - size[order]
-        first_of_parent = searchsorted(parent[order], parent[order], side="left")
-        at = before - before[first_of_parent] + np.where(parent[order] >= 0, start[parent[order]], 0)
-        is_leaf = order < len(leaf)
-        position[rows[order[is_leaf]]] = at[is_leaf]
-        start[rows[order[~is_leaf]]] = at[~is_leaf]
-    lines = flatnonzero(is_line)
-    result = np.empty(len(lines), np.int64)
-    result[position[lines]] = lines
-    return result
+    below = is_line.astype(np.int64)
+    add_to_parents(below, rows.parent, rows.depth)
+    above, line = rows.parent + 1, flatnonzero(is_line)
+    width = int(max(rank_of_inner.max(initial=0), rank_of_leaf.max(initial=0))) + 1
+    leaf = above[line] * width + rank_of_leaf[line]
+    by_text = argsort_rows([leaf])
+    line, leaf = line[by_text], leaf[by_text]
+    behind = searchsorted(above * width + rank_of_inner, leaf)  # the row in front of which each line stands
+    before = offsets_of(below - is_line)  # lines below the rows in front of each one
+    first = np.maximum.accumulate(np.where(begins_run(above), arange(len(above)), 0))  # of the row's siblings
+    base = before[first] + offsets_of(bincount(above[line], len(above)))[above]
+    start = before[:-1] + cumsum(bincount(behind, len(above) + 1))[:-1] - base  # of the lines below each row
+    for begin, end in pairwise(_level_ends(rows.depth)):
+        start[begin:end] += start[rows.parent[begin:end]]
+    position = np.append(start, 0)[rows.parent]
+    position[line] += before[behind] + arange(len(line)) - base[line]
+    return position

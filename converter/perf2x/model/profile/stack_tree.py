@@ -13,31 +13,42 @@ from perf2x.model.profile.profile import Profile, ProfileSamples, Stacks
 from perf2x.model.profile.recorded_samples import DROPPED
 
 _SUMMED = frozenset({"value", "count", "latency"})
+_RUNS = 2048
+"""Runs of rows from which on a pass over all that are left costs less than one for each run."""
 
 
 def depths(parent: AnyArray) -> I64:
-    """Return the distance of every row from its root (0 for roots).
+    """Return the distance of every row from its root (0 for roots)."""
+    return path_sums(parent, np.ones(len(parent), np.int64)) - 1
 
-    Rows level by level, as in `prefix_tree`, have rising parents: a level ends where one of its own rows is a parent.
-    Others by pointer doubling, in log(depth) passes::
+
+def path_sums(parent: AnyArray, own: I64) -> I64:
+    """(rows,) the sum of each row's number in ``own`` and those of all rows above it.
+
+    In runs of rows whose parents lie in front of the run, as in the levels of a `prefix_tree`; what is left of trees
+    with very many runs by pointer doubling, in log(depth) passes::
 
         parent    -1 0 1 2 3
-        pass 1     0 1 1 1 1     one step known, ancestor = parent
-        pass 2     0 1 2 2 2     the ancestor's steps added, ancestor = its ancestor
-        pass 3     0 1 2 3 4
+        pass 1     1 2 2 2 2     one number added, ancestor = the parent's parent
+        pass 2     1 2 3 4 4     the ancestor's sum added, ancestor = its ancestor
+        pass 3     1 2 3 4 5
     """
-    if (parent[1:] >= parent[:-1]).all():
-        number, ends = parent.dtype.type, [0, int(parent.searchsorted(parent.dtype.type(0)))]
-        while ends[-1] > ends[-2]:
-            ends.append(int(parent.searchsorted(number(ends[-1]))))
-        return row_numbers(np.diff(ends))
-    ancestor = parent.astype(np.int64)
-    steps = (ancestor >= 0).astype(np.int64)
-    while (rows := flatnonzero(ancestor >= 0)).size:
-        up = ancestor[rows]
-        steps[rows] += steps[up]
-        ancestor[rows] = ancestor[up]
-    return steps
+    total, farthest = np.append(own, 0), np.maximum.accumulate(parent)
+    begin, kind = 0, parent.dtype.type
+    for _ in range(_RUNS):
+        end = int(farthest.searchsorted(kind(begin)))
+        if end == begin:
+            break
+        total[begin:end] += total[parent[begin:end]]
+        begin = end
+    if begin < len(parent):
+        ancestor = parent.astype(np.int64)
+        ancestor[:begin] = -1
+        while (rows := flatnonzero(ancestor >= 0)).size:
+            up = ancestor[rows]
+            total[rows] += total[up]
+            ancestor[rows] = ancestor[up]
+    return total[:-1]
 
 
 def paths(parent: I64, depth: I64, rows: I64, outermost_first: bool = False) -> Ragged:

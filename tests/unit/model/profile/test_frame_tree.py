@@ -1,9 +1,14 @@
+from unittest import mock
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perf2x.model.profile.frame_tree import FrameRows, FrameTree, folded, merge_stacks
-from perf2x.model.profile.stack_tree import depths
+from perf2x.base.columnar.ragged import Ragged, offsets_of
+from perf2x.model.profile import stack_tree
+from perf2x.model.profile.frame_tree import FrameRows, FrameTree, add_to_parents, expand, folded, merge_stacks
+from perf2x.model.profile.profile import Stacks
+from perf2x.model.profile.stack_tree import depths, path_sums
 
 TREES = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 5)), max_size=60)
 """(parent, frame) of each row; parents are brought in front of their children below."""
@@ -13,7 +18,7 @@ KEYS = np.array([0, 1, 1, 2, 0, 3])
 
 def _rows(drawn: list[tuple[int, int]]) -> FrameRows:
     parent = np.array([pick % (row + 1) - 1 for row, (pick, _) in enumerate(drawn)], np.int64)
-    return FrameRows(parent, np.array([frame for _, frame in drawn], np.int64), np.arange(len(drawn)))
+    return FrameRows(parent, np.array([frame for _, frame in drawn], np.int64), np.arange(len(drawn)), depths(parent))
 
 
 def _path(rows: FrameRows, row: int) -> tuple[int, ...]:
@@ -31,12 +36,42 @@ def test_depths_count_the_way_to_the_root(drawn: list[tuple[int, int]], by_level
     assert depths(parent).tolist() == counted
 
 
+@given(TREES, st.lists(st.integers(-9, 9), min_size=60, max_size=60), st.sampled_from([0, 1, 3, 99]))
+def test_sums_of_paths_do_not_depend_on_the_way(drawn: list[tuple[int, int]], numbers: list[int], runs: int) -> None:
+    """Runs of rows, or of those left the ancestors of ancestors."""
+    parent, own = _rows(drawn).parent, np.array(numbers[: len(drawn)], np.int64)
+    expected: list[int] = []
+    for above, number in zip(parent.tolist(), own.tolist(), strict=True):
+        expected.append(number + (expected[above] if above >= 0 else 0))
+    with mock.patch.object(stack_tree, "_RUNS", runs):
+        assert path_sums(parent, own).tolist() == expected
+
+
+@given(TREES, st.lists(st.integers(1, 3), min_size=6, max_size=6))
+def test_expanded_rows_know_their_depth(drawn: list[tuple[int, int]], sizes: list[int]) -> None:
+    rows, frames = _rows(drawn), Ragged(offsets_of(np.array(sizes)), np.arange(sum(sizes)))
+    expanded = expand(Stacks(rows.parent.astype(np.int32), rows.frame.astype(np.int32)), frames)
+    assert expanded.depth.tolist() == depths(expanded.parent).tolist()
+
+
+@given(TREES, st.lists(st.integers(-9, 9), min_size=60, max_size=60))
+def test_values_are_added_to_all_rows_above(drawn: list[tuple[int, int]], numbers: list[int]) -> None:
+    rows = folded(_rows(drawn), KEYS)
+    values = np.array(numbers[: len(rows.parent)], np.int64)
+    expected = values.copy()
+    for row in reversed(range(len(values))):
+        if rows.parent[row] >= 0:
+            expected[rows.parent[row]] += expected[row]
+    add_to_parents(values, rows.parent, rows.depth)
+    assert values.tolist() == expected.tolist()
+
+
 @given(TREES)
 def test_folding_keeps_every_path_once(drawn: list[tuple[int, int]]) -> None:
     rows = _rows(drawn)
-    fold, depth = folded(rows, KEYS)
+    fold = folded(rows, KEYS)
     assert [_path(fold, int(row)) for row in fold.row_of_stack] == [_path(rows, row) for row in range(len(drawn))]
-    assert depth.tolist() == [len(_path(fold, row)) - 1 for row in range(len(fold.parent))]
+    assert fold.depth.tolist() == [len(_path(fold, row)) - 1 for row in range(len(fold.parent))]
     assert len(fold.parent) == len({_path(rows, row) for row in range(len(drawn))})
     assert all(fold.parent[row] < row for row in range(len(fold.parent)))
 
