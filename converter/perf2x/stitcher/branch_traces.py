@@ -39,14 +39,15 @@ class ObjectCode:
     def __init__(self, history: ProcessHistory, rows: I64) -> None:
         """``rows``: the object's rows of ``history.mmaps``."""
         mmaps = history.mmaps
-        self._lookup = MappingLookup(history.spaces, len(mmaps))
+        self._spaces, self._lookup = history.spaces, MappingLookup(history.spaces, len(mmaps))
         self._held = np.zeros(len(mmaps) + 1, np.bool_)
         self._held[rows] = True
         self._shift = np.append(mmaps.pgoff - mmaps.start, np.uint64(0))
 
     def offsets(self, epoch: I64, address: U64) -> U64:
         """(n,) the file offset of each address; EXTERNAL outside the object."""
-        mmap = self._lookup.find(lookup_contexts(epoch, np.zeros(len(epoch), np.bool_)), address)
+        interval, _ = self._spaces.intervals(address)
+        mmap = self._lookup.find(lookup_contexts(epoch, np.zeros(len(epoch), np.bool_)), interval)
         return np.where(self._held[mmap], address + self._shift[mmap], EXTERNAL)
 
 

@@ -19,8 +19,8 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I32, I64, U8, Bools, flatnonzero
-from perf2x.base.columnar.lookup_cache import LookupCache
+from perf2x.base.columnar.arrays import I32, I64, U8, Bools, begins_run, cumsum, flatnonzero, take
+from perf2x.base.columnar.lookup_cache import RecentLookups
 from perf2x.base.columnar.ragged import Ragged, end_to_end, offsets_of
 from perf2x.model.profile.made_up_frames import RootFrame
 from perf2x.model.recording.events import Samples
@@ -48,21 +48,30 @@ class ThreadEpochs:
     def __init__(self, history: ProcessHistory, interner: StackInterner, *, by_thread: bool = True) -> None:
         """Without ``by_thread``, a thread is the first one of its name (``StackInterner.namesakes``)."""
         self._history, self._interner, self._by_thread = history, interner, by_thread
-        self._recent = LookupCache(columns=2, bits=14)
-        """By rank, and pid and tid; the thread in the upper half of the answer, the epoch in the lower one."""
+        self._recent = RecentLookups(columns=2, bits=12)
+        """Threads by name and start, and pid and tid."""
 
     def of(self, pid: I64, tid: I64, rank: I64) -> tuple[I32, I64]:
-        """(n,) the thread of each sample and the epoch of its process, −1 for unknown processes."""
-        ids = pid << _HALF | tid & _LOW
-        answers = self._recent.answers(lambda rows: self._find(pid[rows], tid[rows], rank[rows]), rank, ids)
-        return (answers >> _HALF).astype(np.int32), answers.astype(np.int32).astype(np.int64)
+        """(n,) the thread of each sample and the epoch of its process, −1 for unknown processes.
 
-    def _find(self, pid: I64, tid: I64, rank: I64) -> I64:
-        names = self._history.names.at(tid, rank)
-        thread = self._interner.intern_threads(pid, tid, names, self._history.names.start(tid, rank), rank)
-        if not self._by_thread:
-            thread = self._interner.namesakes(thread)
-        return thread.astype(np.int64) << _HALF | self._history.spaces.epoch(pid, rank) & _LOW
+        A processor's samples lie together in a recording, so that most runs of them are one thread's.
+        """
+        ids = pid << _HALF | tid & _LOW
+        begins = begins_run(ids, rank)
+        rows = flatnonzero(begins)
+        thread, epoch = self._of_runs(ids[rows], pid[rows], tid[rows], rank[rows])
+        run = cumsum(begins) - 1
+        return take(thread, run), take(epoch, run)
+
+    def _of_runs(self, ids: I64, pid: I64, tid: I64, rank: I64) -> tuple[I32, I64]:
+        names, starts = self._history.names.at(tid, rank), self._history.names.start(tid, rank)
+
+        def find(rows: I64) -> I64:
+            return self._interner.intern_threads(pid[rows], tid[rows], names[rows], starts[rows]).astype(np.int64)
+
+        thread = self._recent.answers(find, names << _HALF | starts & _LOW, ids).astype(np.int32)
+        self._interner.note_first(thread, rank)
+        return thread if self._by_thread else self._interner.namesakes(thread), self._history.spaces.epoch(pid, rank)
 
 
 class StitchOptions(Struct, frozen=True):

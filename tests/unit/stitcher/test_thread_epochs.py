@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -88,10 +89,12 @@ def test_namesakes_are_the_first_thread_of_their_name(batches: list[list[tuple[i
         assert number == (rows.index(row) if row[2] < 0 else table.comm.tolist().index(row[2]))
 
 
-def test_a_thread_is_looked_up_again_only_where_something_changes() -> None:
-    """Each of three at most once a batch, whatever slots they want."""
-    history, interner = History(), StackInterner()
-    threads = ThreadEpochs(history, interner)  # type: ignore[arg-type]
+def test_threads_are_interned_once_and_epochs_asked_for_once_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a thread that is renamed, and another one."""
+    history, interner, interned = History(), StackInterner(), list[int]()
+    threads, number = ThreadEpochs(history, interner), interner.intern_threads  # type: ignore[arg-type]
+    monkeypatch.setattr(interner, "intern_threads", lambda *columns: interned.extend(columns[1]) or number(*columns))
     for _ in range(3):
-        threads.of(*columns_of([(7, 8, 3), (7, 8, 4), (7, 9, 3)] * 20))
-    assert 3 <= len(history.asked) <= 9
+        threads.of(*columns_of([*[(7, 8, 3)] * 20, *[(7, 8, 4)] * 20, *[(7, 9, 3)] * 20]))
+    assert interned == [8, 8, 9]
+    assert history.asked == [(7, 3), (7, 4), (7, 3)] * 3

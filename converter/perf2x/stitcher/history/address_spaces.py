@@ -144,6 +144,19 @@ class AddressSpaces:
         """(n,) bool: whether ``find`` has one answer for all addresses from first to last, in every epoch."""
         return self._index.is_uniform(first, last)
 
+    @property
+    def interval_count(self) -> int:
+        """Number of intervals."""
+        return self._index.interval_count
+
+    def intervals(self, address: U64) -> tuple[I64, Bools]:
+        """(n,) the interval of each address, in which ``find`` has one answer in every epoch; whether any maps it."""
+        return self._index.intervals(address)
+
+    def begin_of(self, interval: I64) -> U64:
+        """(n,) the first address of each interval."""
+        return self._index.begin_of(interval)
+
     def find(self, epoch: I64, address: U64, through_exec: Bools) -> I64:
         """(n,) int64: row of the mapping that holds each address, −1 where none does.
 
@@ -163,7 +176,7 @@ class AddressSpaces:
     def find_at(self, space: I64, rank: I64, address: U64) -> I64:
         """(n,) ``find`` by space and rank; walks up to the parents of forked processes."""
         found = np.full(len(address), -1, np.int64)
-        todo = flatnonzero((space >= 0) & self._index.covers(address))  # no process maps the rest
+        todo = flatnonzero((space >= 0) & self._index.intervals(address)[1])  # no process maps the rest
         space, rank = space[todo], rank[todo]
         for _ in range(_GENERATIONS):
             if not len(todo):
@@ -184,7 +197,8 @@ class AddressSpaces:
         Equal queries of a process's descendants are merged, so the work grows with the number of forks and not with
         their depth times the number of samples.
         """
-        depth, address = self._depth[space], self._index.begins(address)
+        depth = self._depth[space]
+        address = self._index.begin_of(self._index.intervals(address)[0])
         arriving = np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.uint64)
         asked: list[tuple[I64, I64, I64, I64]] = []
         for _, rows in reversed(list(rows_by(np.append(depth, arange(int(depth.max()) + 1))))):

@@ -59,13 +59,19 @@ class OverlappingRanges:
             _find_in_build_level(level, block >> (_RADIX_BITS * number), rank, best, newest)
         return best
 
-    def begins(self, point: U64) -> U64:
-        """(n,) uint64: the first point with the same answers, for points that are covered."""
-        return self._points[searchsorted(self._points, point, "right") - 1]
+    @property
+    def interval_count(self) -> int:
+        """Number of elementary intervals: also those below the first point and from the last one on."""
+        return len(self._points) + 1
 
-    def covers(self, point: U64) -> Bools:
-        """(n,) bool: whether any range of any space covers each point at any rank."""
-        return take(self._is_covered, searchsorted(self._points, point, "right"))
+    def intervals(self, point: U64) -> tuple[I64, Bools]:
+        """(n,) the elementary interval of each point; whether any range of any space covers it at any rank."""
+        interval = searchsorted(self._points, point, "right")
+        return interval, take(self._is_covered, interval)
+
+    def begin_of(self, interval: I64) -> U64:
+        """(n,) the first point of each interval."""
+        return np.append(np.uint64(0), self._points)[interval]
 
     def _covered(self, start: U64, limit: U64) -> Bools:
         """(points + 1,) bool: whether a range covers the interval before each point, and after the last."""

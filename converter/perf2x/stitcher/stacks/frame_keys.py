@@ -16,7 +16,7 @@ import numpy as np
 from msgspec import Struct
 
 from perf2x.base.abi.uapi import CpuMode
-from perf2x.base.columnar.arrays import I32, I64, U8, U64, Bools, flatnonzero, searchsorted, take
+from perf2x.base.columnar.arrays import I32, I64, U8, U64, Bools, flatnonzero, repeat, searchsorted, take
 from perf2x.base.columnar.interner import RowInterner
 from perf2x.base.columnar.unique import unique, unique_inverse
 from perf2x.stitcher.history.address_spaces import AddressSpaces
@@ -29,6 +29,7 @@ _AT_ONCE = 1 << 18
 _MANY = 4
 """Keys of which at least one in so many is new are sorted, not searched for."""
 _OFFSET = np.uint64((1 << 58) - 1)
+_KERNEL = np.uint64(CpuMode.KERNEL) << _MODE_AT | _RETURN
 
 
 class DecodedFrames(Struct, frozen=True):
@@ -118,22 +119,54 @@ class FrameKeys:
     def __init__(
         self, spaces: AddressSpaces, merged: MergedMappings, layout: AddressLayout, per_process: bool = False
     ) -> None:
-        self._merged, self.layout, self._per_process = merged, layout, per_process
-        self._lookup = MappingLookup(spaces, len(merged.number) - 1, kernel_text_of(spaces, merged.mmaps))
+        self._spaces, self._merged, self.layout, self._per_process = spaces, merged, layout, per_process
+        self._lookup = MappingLookup(spaces, len(merged.number) - 1)
+        text = kernel_text_of(spaces, merged.mmaps)
+        self._text = None if text is None or layout.is_outside[text.mapping] else text
         self._side = RowInterner(2)
         """Mapping; address, as int64 bits."""
         user = mode_bits(np.array([CpuMode.USER], np.uint8))
         self._unmapped_user = self._side_keys(np.array([-1], np.int64), np.zeros(1, np.uint64), user)
 
-    def encode(self, context: I64, bits: U64, address: U64) -> U64:
-        """(n,) the key of each frame; ``context`` of ``lookup_contexts``, ``bits`` of ``mode_bits``."""
-        mmap = self._lookup.find(context, address)
+    def encode(self, part: I64, context: I64, bits: U64, address: U64) -> U64:
+        """(n,) the key of each frame; ``part`` (n,) is its row in ``context`` and ``bits``.
+
+        These are of ``lookup_contexts`` and ``mode_bits``.
+        """
+        text = self._text
+        if text is None:
+            return self._encode_anywhere(part, context, bits, address)
+        in_text = text.holds(part, context, address)
+        rest = flatnonzero(~in_text)
+        self.hit[text.mapping] |= len(rest) < len(in_text)
+        keys: U64 = address + (self.layout.delta[text.mapping] + _KERNEL)
+        keys[rest] = self._encode_anywhere(take(part, rest), context, bits, take(address, rest))
+        return keys
+
+    def _encode_anywhere(self, part: I64, context: I64, bits: U64, address: U64) -> U64:
+        interval, is_mapped = self._spaces.intervals(address)
+        keys: U64 = repeat(self._unmapped_user, len(address))
+        rows = flatnonzero(is_mapped)
+        keys[rows] = self._encode_mapped(take(part, rows), context, bits, take(interval, rows), take(address, rows))
+        rows = flatnonzero(take(self._tells(bits), part) & ~is_mapped)
+        if len(rows):
+            keys[rows] = self._side_keys(np.full(len(rows), -1, np.int64), address[rows], bits[part[rows]])
+        return keys
+
+    def _encode_mapped(self, part: I64, context: I64, bits: U64, interval: I64, address: U64) -> U64:
+        """(n,) keys of addresses where some process has a mapping."""
+        mmap = self._lookup.find(take(context, part), interval)
         keys = address + take(self.layout.delta, mmap)
-        keys |= bits
+        keys |= take(bits, part)
         outside = flatnonzero(take(self.layout.is_outside, mmap))
         if len(outside):
-            keys[outside] = self._encode_outside(mmap[outside], bits[outside], address[outside])
+            keys[outside] = self._encode_outside(mmap[outside], bits[part[outside]], address[outside])
         return keys
+
+    def _tells(self, bits: U64) -> Bools:
+        """(n,) whether the address of a frame without a mapping says something."""
+        tells: Bools = bits >> _MODE_AT & _MODE_BITS != np.uint64(CpuMode.USER)
+        return tells | self._per_process
 
     @property
     def hit(self) -> Bools:
@@ -151,11 +184,8 @@ class FrameKeys:
         return self._side.number(side.mapping, side.address).view(np.uint64)
 
     def _encode_outside(self, mmap: I64, bits: U64, address: U64) -> U64:
-        keys = np.full(len(mmap), self._unmapped_user[0], np.uint64)
-        distinct = np.ones(len(mmap), np.bool_)
-        if not self._per_process:
-            distinct = (mmap >= 0) | (bits >> _MODE_AT != np.uint64(CpuMode.USER))
-        rows = flatnonzero(distinct)
+        keys = repeat(self._unmapped_user, len(mmap))
+        rows = flatnonzero((mmap >= 0) | self._tells(bits))
         if len(rows):
             mmap = mmap[rows]
             keys[rows] = self._side_keys(

@@ -66,11 +66,15 @@ class StackInterner:
         empty = Ragged(np.zeros(2, np.int64), np.zeros(0, np.uint64))
         return np.full(count, self._stacks.number_rows(empty)[0], np.int32)
 
-    def intern_threads(self, pid: I64, tid: I64, comm: I64, start: I64, rank: I64) -> I32:
-        """(n,) the thread of each row; ``rank`` orders samples in time."""
-        thread = self._threads.number(pid, tid, comm, start)
-        self._note_first(thread, rank)
-        return thread.astype(np.int32)
+    def intern_threads(self, pid: I64, tid: I64, comm: I64, start: I64) -> I32:
+        """(n,) the thread of each row."""
+        return self._threads.number(pid, tid, comm, start).astype(np.int32)
+
+    def note_first(self, thread: I32, rank: I64) -> None:
+        """Lower the first rank of threads; the order of calls does not matter."""
+        if new := len(self._threads) - len(self._first_rank):
+            self._first_rank.extend(np.full(new, _NEVER, np.int64))
+        np.minimum.at(self._first_rank[0], thread, rank)
 
     def namesakes(self, thread: I32) -> I32:
         """(n,) the first thread that has the name of each; a thread without a name stands for itself.
@@ -115,15 +119,8 @@ class StackInterner:
         for rows in row_batches(stacks.lengths, _WORDS_AT_ONCE):
             keys = stacks.take(rows)
             stack[rows] = self.intern_stacks(Ragged(keys.offsets, renumber_keys(keys.values, side_numbers)))
-        thread = self._threads.number(threads.pid, threads.tid, threads.comm, threads.start)
-        self._note_first(thread, threads.first_rank)
-        numbers = thread.astype(np.int32)
-        renumbering = Renumbering(stack, numbers if by_thread else self.namesakes(numbers))
+        thread = self.intern_threads(threads.pid, threads.tid, threads.comm, threads.start)
+        self.note_first(thread, threads.first_rank)
+        renumbering = Renumbering(stack, thread if by_thread else self.namesakes(thread))
         self._sums.add(renumbering.renumber(samples))
         return renumbering
-
-    def _note_first(self, thread: I64, rank: I64) -> None:
-        """Lower the first rank of threads; the order of calls does not matter."""
-        if new := len(self._threads) - len(self._first_rank):
-            self._first_rank.extend(np.full(new, _NEVER, np.int64))
-        np.minimum.at(self._first_rank[0], thread, rank)

@@ -18,7 +18,7 @@ import numpy as np
 from msgspec import Struct
 
 from perf2x.base.abi.uapi import CpuMode
-from perf2x.base.columnar.arrays import I64, U8, U64, flatnonzero, take
+from perf2x.base.columnar.arrays import I64, U8, U64, arange, flatnonzero, take
 from perf2x.base.columnar.ragged import Ragged, SharedRows, offsets_of, side_by_side
 from perf2x.base.columnar.unique import unique_inverse
 from perf2x.stitcher.history.mapping_lookup import lookup_contexts
@@ -86,12 +86,13 @@ class StackRowBuilder:
         parts = frames.parts
         mode = np.where(parts.mode == CpuMode.UNKNOWN, np.uint8(CpuMode.USER), parts.mode)  # where no marker says
         part = parts.of_frames(len(frames.address))
-        context, bits = take(_part_contexts(parts, mode, inputs), part), take(mode_bits(mode), part)
+        context, bits = _part_contexts(parts, mode, inputs), mode_bits(mode)
         rows, kernel_epoch = _kernel_frames_of_unknown_mode(frames, part, inputs)
-        if len(rows):
-            context[rows] = lookup_contexts(kernel_epoch, np.zeros(len(rows), np.bool_))
-            bits[rows] = mode_bits(np.array([CpuMode.KERNEL], np.uint8))
-        return self._encode(frames, context, bits)
+        if len(rows):  # each is a part of its own
+            part[rows] = len(context) + arange(len(rows))
+            context = np.append(context, lookup_contexts(kernel_epoch, np.zeros(len(rows), np.bool_)))
+            bits = np.append(bits, mode_bits(np.full(len(rows), CpuMode.KERNEL, np.uint8)))
+        return self._encode(frames, part, context, bits)
 
     def _deferred_rows(self, inputs: StackInputs) -> Ragged:
         """(n,) keys of the deferred user parts, which belong to the program that the kernel returned to.
@@ -105,17 +106,18 @@ class StackRowBuilder:
         parts = frames.parts
         epochs = (pairs << 32 >> 32)[parts.row]
         part = parts.of_frames(len(frames.address))
-        context = take(lookup_contexts(epochs, np.zeros(len(epochs), np.bool_)), part)
-        keys = self._encode(frames, context, take(mode_bits(parts.mode), part))
+        context = lookup_contexts(epochs, np.zeros(len(epochs), np.bool_))
+        keys = self._encode(frames, part, context, mode_bits(parts.mode))
         taken = keys.take(index)
         lengths = np.zeros(len(joined), np.int64)
         lengths[joined] = taken.lengths
         return Ragged(offsets_of(lengths), taken.values)
 
-    def _encode(self, frames: ChainFrames, context: I64, bits: U64) -> Ragged:
+    def _encode(self, frames: ChainFrames, part: I64, context: I64, bits: U64) -> Ragged:
+        keys = self._keys.encode(part, context, bits, frames.address)
         begins = slice(None) if self._has_call_addresses else frames.parts.begins
-        bits[begins] = without_return(bits[begins])
-        return Ragged(frames.offsets, self._keys.encode(context, bits, frames.address))
+        keys[begins] = without_return(keys[begins])
+        return Ragged(frames.offsets, keys)
 
 
 def _part_contexts(parts: ChainParts, mode: U8, inputs: StackInputs) -> I64:

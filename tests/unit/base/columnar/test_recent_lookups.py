@@ -33,7 +33,7 @@ def test_what_is_held_is_not_asked_again() -> None:
 
 
 def test_keys_that_want_one_slot_take_it_in_turn() -> None:
-    """The last of a batch stays, with its own answer."""
+    """The last of a batch stays, with its own answer; the others are asked for apart."""
     cache, asked = RecentLookups(), []
     key = np.arange(1, 200_000, dtype=np.int64)
     slot = cache._slots((key,))
@@ -49,4 +49,16 @@ def test_keys_that_want_one_slot_take_it_in_turn() -> None:
             cache.answers(lambda rows, part=part: find(np.array(part)[rows]), keys[part]).tolist()
             == (-keys[part]).tolist()
         )
-    assert asked == [keys.tolist(), keys[:1].tolist(), keys[1:].tolist()]
+    assert asked == [keys[row : row + 1].tolist() for row in (1, 0, 0, 1)]
+
+
+def test_equal_questions_are_asked_once() -> None:
+    cache, asked = RecentLookups(), []
+    keys = np.tile(np.arange(300, dtype=np.int64), 9)
+
+    def find(rows) -> np.ndarray:
+        asked.extend(keys[rows].tolist())
+        return -keys[rows]
+
+    assert cache.answers(find, keys).tolist() == (-keys).tolist()
+    assert len(asked) < 320

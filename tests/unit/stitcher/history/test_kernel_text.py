@@ -57,14 +57,14 @@ def stacks_of(path: Path) -> list[list[tuple[str, int]]]:
 def test_frames_are_those_of_lookups(inside: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, told = tmp_path / "perf.data", []
     path.write_bytes(forge.write_file(forge.Session(), records(inside)))
-    find = KernelText.find
+    holds = KernelText.holds
 
-    def counted(self: KernelText, epoch: np.ndarray, address: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        found, untold = find(self, epoch, address)
-        told.append(len(found) - len(untold))
-        return found, untold
+    def counted(self: KernelText, *asked: np.ndarray) -> np.ndarray:
+        held = holds(self, *asked)
+        told.append(held.sum())
+        return held
 
-    monkeypatch.setattr(KernelText, "find", counted)
+    monkeypatch.setattr(KernelText, "holds", counted)
     by_text = stacks_of(path)
     assert (sum(told) > 0) == (inside is None)
     assert len({name for stack in by_text for name, _ in stack}) == 4 + (inside is not None)

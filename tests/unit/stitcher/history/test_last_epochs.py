@@ -73,19 +73,19 @@ def test_last_mappings_are_those_of_all_epochs_since_they_were_made(events) -> N
     half = len(epoch) // 2
     contexts, parts = lookup_contexts(epoch, through_exec), (slice(None, None, 2), slice(half, None), slice(None))
     for part in parts:
-        assert (lookup.find(contexts[part], address[part]) == found[part]).all()
+        assert (lookup.find(contexts[part], spaces.intervals(address[part])[0]) == found[part]).all()
     assert set(np.flatnonzero(lookup.hit[:-1]).tolist()) == set(found[found >= 0].tolist())
 
 
-def test_a_page_is_looked_up_once_for_all_epochs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Process 1 maps 30 pages one after the other; 15 of them are asked for while the others are mapped."""
+def test_an_interval_is_looked_up_once_for_all_epochs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Process 1 makes 30 mappings one after the other; 15 of them are asked for while the others are made."""
     spaces = spaces_of([("map", 1, 0x1000 * place, 0x1000) for place in range(30)])
     lookup, asked, find = MappingLookup(spaces, 30), [], spaces.find
     monkeypatch.setattr(spaces, "find", lambda epoch, *rest: asked.append(len(epoch)) or find(epoch, *rest))
     rank, address = np.tile(np.arange(29, 59) // 2, 15), np.repeat(np.arange(15, dtype=np.uint64) << np.uint64(12), 30)
     epoch = spaces.epoch(np.full(450, 1), rank)
     context = lookup_contexts(epoch, np.zeros(450, np.bool_))
-    assert lookup.find(context, address).tolist() == (address >> np.uint64(12)).tolist()
+    assert lookup.find(context, spaces.intervals(address)[0]).tolist() == (address >> np.uint64(12)).tolist()
     assert sum(asked) == 15
 
 

@@ -36,7 +36,8 @@ class StaticSpaces:
     def __init__(self, process: np.ndarray, start: np.ndarray, length: np.ndarray) -> None:
         row = np.arange(len(start))
         self.index = OverlappingRanges(process, start, end_addresses(start, length), row, row)
-        self.is_uniform = self.index.is_uniform
+        self.intervals, self.begin_of = self.index.intervals, self.index.begin_of
+        self.interval_count = self.index.interval_count
         self.epoch_count, self.made = 3, np.append(row, -1)
         self.asked = 0
 
@@ -86,7 +87,8 @@ def frame_keys(ranges: list[tuple[int, int, int]], per_process: bool = False) ->
 def keys_of(table: FrameKeys, epochs: list[int], addresses: list[int], mode: CpuMode = CpuMode.USER) -> np.ndarray:
     epoch = np.array(epochs, np.int64)
     kind = mode_bits(np.full(len(epoch), mode, np.uint8))
-    return table.encode(lookup_contexts(epoch, np.zeros(len(epoch), np.bool_)), kind, np.array(addresses, np.uint64))
+    context = lookup_contexts(epoch, np.zeros(len(epoch), np.bool_))
+    return table.encode(np.arange(len(epoch)), context, kind, np.array(addresses, np.uint64))
 
 
 def decoded(table: FrameKeys, keys: np.ndarray) -> list[tuple[int, int, bool, int, int]]:
@@ -107,17 +109,20 @@ def test_cached_lookups_equal_uncached_ones(
         address = np.array([row[1] for row in questions], np.uint64)
         no = np.zeros(len(epoch), np.bool_)
         expected = spaces.find(epoch, address, no)
-        assert lookup.find(lookup_contexts(epoch, no), address).tolist() == expected.tolist()
+        interval, is_mapped = spaces.intervals(address)
+        assert lookup.find(lookup_contexts(epoch, no), interval).tolist() == expected.tolist()
         assert lookup.hit[expected].all()
+        assert is_mapped[expected >= 0].all()
 
 
-def test_a_page_is_looked_up_once() -> None:
+def test_an_interval_is_looked_up_once() -> None:
     spaces = spaces_of([(0, 0x1000, 0x3000)])
     lookup = MappingLookup(spaces, 1)  # type: ignore[arg-type]
     address = np.arange(0x1000, 0x3000, dtype=np.uint64)
+    context = lookup_contexts(np.zeros(len(address), np.int64), np.zeros(len(address), np.bool_))
     for _ in range(2):
-        assert not lookup.find(np.zeros(len(address), np.int64), address).any()
-    assert spaces.asked == 2
+        assert not lookup.find(context, spaces.intervals(address)[0]).any()
+    assert spaces.asked == 1
 
 
 @given(RANGES, QUESTIONS, st.booleans(), st.sampled_from(list(CpuMode)))
@@ -168,7 +173,8 @@ def test_one_file_in_two_processes_has_one_key() -> None:
 def test_modes_and_return_addresses_have_keys_of_their_own() -> None:
     table = frame_keys([(0, 0x9000, 0x1000)])
     called, bits = keys_of(table, [0], [0x9123]), mode_bits(np.array([CpuMode.USER], np.uint8))
-    running = table.encode(np.zeros(1, np.int64), without_return(bits), np.array([0x9123], np.uint64))
+    first, context = np.zeros(1, np.int64), lookup_contexts(np.zeros(1, np.int64), np.zeros(1, np.bool_))
+    running = table.encode(first, context, without_return(bits), np.array([0x9123], np.uint64))
     in_kernel = keys_of(table, [0], [0x9123], CpuMode.KERNEL)
     assert len({int(key[0]) for key in (called, running, in_kernel)}) == 3
     assert [decoded(table, key)[0][2:4] for key in (called, running, in_kernel)] == [
