@@ -196,18 +196,19 @@ def test_threads_differ_in_any_bit_of_pid_and_tid(tmp_path: Path) -> None:
 
 
 def test_packed_stack_inputs_differ_in_any_bit() -> None:
-    """Two 32-bit numbers share a column."""
+    """Several numbers share a column."""
     numbers = np.array([-1, 0, 1, 2, MOST - 1, MOST], np.int64)
     high, low = (column.reshape(-1) for column in np.meshgrid(numbers, numbers))
     none, count = np.zeros(len(high), np.int64), len(high)
     empty: list = [None, none.astype(np.uint8)]
     by_epoch = StackInputs(*empty, high, low, none, none, none).columns()
     by_record = StackInputs(*empty, none, none, high, low, none).columns()
-    assert [len(set(column.tolist())) for column in by_epoch] == [count, 1, 1]
-    assert [len(set(column.tolist())) for column in by_record] == [1, count, 1]
+    by_rest = StackInputs(*empty, none, high, none, low, none).columns()
+    for columns in (by_epoch, by_record, by_rest):
+        assert len(set(zip(*(column.tolist() for column in columns), strict=True))) == count
     modes, roots = (
         column.reshape(-1) for column in np.meshgrid(np.arange(8, dtype=np.int64), np.arange(10, dtype=np.int64))
     )
     none = np.zeros(len(modes), np.int64)
     by_mode = StackInputs(None, modes.astype(np.uint8), none, none, none, none, roots).columns()  # type: ignore[arg-type]
-    assert [len(set(column.tolist())) for column in by_mode] == [1, 1, 80]
+    assert [len(set(column.tolist())) for column in by_mode] == [80, 1, 1]

@@ -81,6 +81,7 @@ class HashIndex:
         Returns whether any row gave up because of its ``cost``.
         """
         gave_up = False
+        added: list[I64] = []
         while len(left):
             self.probes += len(left)
             at = slot[left]
@@ -92,7 +93,7 @@ class HashIndex:
                 won = free[self._claim(left[free], at[free], hashes)]
                 numbers[left[won]] = arange(len(self) - len(won), len(self))
                 settled[won] = True
-                add(left[won])
+                added.append(left[won])
             rest = flatnonzero(~settled)
             # those that another one was quicker than look at the same slot again: it may be their equal
             on = rest[known[rest] >= 0]
@@ -102,6 +103,8 @@ class HashIndex:
             is_far = cost[left] >= _FAR
             if is_far.any():
                 gave_up, left = True, left[~is_far]
+        if added:
+            add(np.concatenate(added))
         return gave_up
 
     def _claim(self, rows: I64, slot: I64, hashes: U64) -> I64:

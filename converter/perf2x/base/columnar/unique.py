@@ -32,7 +32,6 @@ from perf2x.base.columnar.arrays import (
     Bools,
     Number,
     arange,
-    as_intp,
     begins_run,
     bincount,
     cumsum,
@@ -122,7 +121,10 @@ def sorted_runs(columns: Sequence[AnyArray]) -> tuple[I64, I64]:
 
 def sum_runs(values: AnyArray, order: I64, begins: I64) -> I64:
     """(groups,) the sum of each run of `sorted_runs`."""
-    sums: I64 = np.add.reduceat(take(values, order), as_intp(begins), dtype=np.int64)
+    sums = take(values, order).astype(np.int64, copy=False)
+    np.cumsum(sums, dtype=np.int64, out=sums)  # most runs are too short for reduceat
+    sums = take(sums, np.append(begins, len(sums))[1:] - 1)
+    sums[1:] -= sums[:-1].copy()
     return sums
 
 

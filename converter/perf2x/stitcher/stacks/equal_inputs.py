@@ -9,7 +9,7 @@ To build a stack takes several lookups per frame; to see that another sample of 
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I64, arange, cumsum, flatnonzero, take
+from perf2x.base.columnar.arrays import I64, cumsum, flatnonzero, take
 from perf2x.base.columnar.hashing import hash_columns, hash_rows
 from perf2x.base.columnar.interner import rows_equal
 from perf2x.stitcher.stacks.stack_rows import StackInputs
@@ -23,12 +23,13 @@ def equal_inputs(inputs: StackInputs) -> tuple[I64, I64]:
 
     One pass, however many stacks want one slot.
     """
-    chain, columns, own = inputs.chain, inputs.columns(), arange(len(inputs))
+    chain, own = inputs.chain, np.arange(len(inputs), dtype=np.int32)
+    columns = [column for column in inputs.columns() if (column != column[0]).any()]
     starts, lengths = chain.offsets[:-1], chain.lengths
     hashes = hash_columns(hash_rows(chain.values, starts, lengths), *columns)
     bits = (_SLOTS_EACH * len(inputs)).bit_length()
     slot = (hashes >> np.uint64(64 - bits)).view(np.int64)
-    table = np.empty(1 << bits, np.int64)
+    table = np.empty(1 << bits, np.int32)
     table[slot] = own
     spokesman = take(table, slot)
     others = flatnonzero(spokesman != own)

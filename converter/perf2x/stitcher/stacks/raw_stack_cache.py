@@ -14,8 +14,10 @@ _MAX_WORDS = 1 << 21
 """Larger tables hit hardly more often: programs come and go, and are loaded at random addresses."""
 _MIN_USES = 5.0
 """Samples per cached row from which on the cache is faster than building every stack."""
-_PAUSE = 8
-"""A cache that does not pay is skipped for this many times the samples that showed so; `equal_inputs` is enough."""
+_EARLY_ROWS, _EARLY_USES = 1 << 15, 2.0
+"""Rows that are used so rarely when they are so many will hardly come to that."""
+_PAUSE = 1 << 20
+"""A cache that does not pay is skipped for so many samples; `equal_inputs` is enough."""
 
 
 class RawStackCache:
@@ -52,9 +54,11 @@ class RawStackCache:
         if new_stacks is not None:
             self._stack.extend(new_stacks)
         stacks: I32 = take(self._stack[0], number)
-        if len(self._table) > _MAX_ROWS or self._table.words > _MAX_WORDS:
-            if self._samples < _MIN_USES * len(self._table):
-                self._to_skip = _PAUSE * self._samples
+        rows = len(self._table)
+        is_full = rows > _MAX_ROWS or self._table.words > _MAX_WORDS
+        if is_full or (rows > _EARLY_ROWS and self._samples < _EARLY_USES * rows):
+            if self._samples < _MIN_USES * rows:
+                self._to_skip = _PAUSE
             self.clear()
         return stacks
 

@@ -47,11 +47,14 @@ class StackInputs(Struct, frozen=True):
         return len(self.root)
 
     def columns(self) -> list[I64]:
-        """All but the chains, packed: numbers of epochs and chains fit 32 bits, modes and roots 8."""
+        """All but the chains, packed: numbers of epochs and chains fit 32 bits, modes and roots 8.
+
+        The last two are the same for most samples.
+        """
         return [
-            self.user_epoch << 32 | self.kernel_epoch & _LOW,
-            self.deferred_chain << 32 | self.deferred_epoch & _LOW,
-            self.mode.astype(np.int64) << 8 | self.root,
+            self.user_epoch << 16 | self.mode.astype(np.int64) << 8 | self.root,
+            self.kernel_epoch << 32 | self.deferred_epoch & _LOW,
+            self.deferred_chain,
         ]
 
     def take(self, rows: I64) -> "StackInputs":

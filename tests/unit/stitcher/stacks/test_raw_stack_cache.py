@@ -67,14 +67,20 @@ def test_a_cached_stack_is_not_built_again() -> None:
     assert builder.built == 2
 
 
-def test_a_cache_that_rarely_hits_is_skipped_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(raw_stack_cache, "_MAX_ROWS", 10)
+@pytest.mark.parametrize(("limit", "samples"), [("_MAX_ROWS", 20), ("_EARLY_ROWS", 20), ("_EARLY_ROWS", 60)])
+def test_a_cache_that_rarely_hits_is_skipped_for_a_while(
+    limit: str, samples: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As soon as it is full, or earlier where that is certain; 60 samples of 20 stacks are enough to go on."""
+    monkeypatch.setattr(raw_stack_cache, limit, 10)
+    monkeypatch.setattr(raw_stack_cache, "_PAUSE", 160)
     cache, builder = RawStackCache(), Builder()
-    fresh = [([row], 1, 0, 0, -1, -1, 0) for row in range(20)]
+    fresh = [([row % 20], 1, 0, 0, -1, -1, 0) for row in range(samples)]
     same = [([99], 1, 0, 0, -1, -1, 0)] * 10
     cached(cache, inputs_of(fresh), builder)
-    for _ in range(16):  # eight times as many samples as it took to see that
+    skipped = 0 if samples == 60 else 160
+    for _ in range(16):
         cached(cache, inputs_of(same), builder)
-    assert builder.built == 20 + 160
+    assert builder.built == 20 + (skipped or 1)
     cached(cache, inputs_of(same), builder)
-    assert builder.built == 20 + 160 + 1
+    assert builder.built == 20 + skipped + 1
