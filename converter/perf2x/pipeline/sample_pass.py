@@ -6,10 +6,11 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
+from perf2x.base.worker_processes import join_from_processes
 from perf2x.model.diagnostics import Count, Diagnostics
 from perf2x.model.recording.events import Recording, Samples, Shard, Want
 from perf2x.pipeline.stage_timer import Stages
-from perf2x.pipeline.worker_pool import run_in_processes
+from perf2x.pipeline.worker_pool import Pieces
 from perf2x.stitcher.call_graphs import CallGraphs, UnwindCounts
 from perf2x.stitcher.stitch import Stitcher
 from perf2x.stitcher.stitch_result import StitchResult
@@ -29,6 +30,8 @@ class PartialResult(Struct, frozen=True):
     seen: Seen
     counts: list[Count]
     stages: Stages
+    taken: list[int]
+    """The pieces that these are of."""
 
 
 class SamplePass(Struct):
@@ -48,34 +51,60 @@ class SamplePass(Struct):
 
     def run(self, processes: int, progress: Progress | None) -> None:
         """Process every sample once; the result does not depend on the number of processes."""
+        known = self.diagnostics.counts.copy()
         if processes == 1:
             self._process(Shard(), progress)
-            return
-        if self.stitcher.recorded is not None:
-            self.stitcher.recorded.share(processes)
-        for partial in run_in_processes(
-            processes, lambda shard: self._process(shard, progress), self._process_elsewhere
-        ):
+        else:
+            self._run_in(processes, progress)
+        found = self.diagnostics.counts
+        for name in sorted(found.keys() - known.keys()):  # not in the order of blocks, which any process may have read
+            found[name] = found.pop(name)
+
+    def _run_in(self, processes: int, progress: Progress | None) -> None:
+        """Process the samples in several processes; in runs of blocks where the order of samples is kept."""
+        ordered = self.stitcher.recorded
+        pieces, taken = Pieces.among(processes), list[int]()
+        if ordered is not None:
+            ordered.share(processes)
+
+        def work(number: int) -> None:
+            if number:
+                self._begin_elsewhere(number)
+            self._process(pieces if ordered is None else Shard(number, processes), None if number else progress)
+            taken.extend(pieces.taken)
+
+        def result() -> PartialResult:
+            with self.stages.stage("stitch"):
+                stitched = self.stitcher.result()
+            counts = list(self.diagnostics.counts.values())
+            return PartialResult(stitched, self.call_graphs.counted(), self.selection.seen, counts, self.stages, taken)
+
+        def absorb(partial: PartialResult) -> None:
             with self.stages.stage("join"):
                 self.stitcher.absorb(partial.stitched)
                 self.call_graphs.absorb(partial.unwound)
                 self.selection.seen.absorb(partial.seen)
                 self.diagnostics.absorb(partial.counts)
+                taken.extend(partial.taken)
             self.stages.absorb(partial.stages)
-            del partial  # free it before receiving the next
 
-    def _process_elsewhere(self, shard: Shard) -> PartialResult:
-        """Process a shard in a worker, whose counters start from zero."""
+        def replace_lost(numbers: range) -> None:
+            for number in numbers if ordered is not None else ():
+                self._process(Shard(number, processes), None)
+
+        join_from_processes(processes, work, result, absorb, replace_lost)
+        lost = pieces.lost(taken) if ordered is None else None
+        if lost is not None:
+            self._process(lost, None)
+        pieces.close()
+
+    def _begin_elsewhere(self, process: int) -> None:
+        """Begin in a worker, whose counters start from zero."""
         self.diagnostics.counts.clear()
         self.stages.wall.clear()
         self.stages.processor.clear()
         if self.stitcher.recorded is not None:
-            self.stitcher.recorded.write_apart(shard.number)
-        self._process(shard, None)
-        with self.stages.stage("stitch"):
-            stitched = self.stitcher.result()
-        counts = list(self.diagnostics.counts.values())
-        return PartialResult(stitched, self.call_graphs.counted(), self.selection.seen, counts, self.stages)
+            self.stitcher.recorded.write_apart(process)
 
     def _process(self, shard: Shard, progress: Progress | None) -> None:
         want = self.want | self.call_graphs.want

@@ -1,7 +1,7 @@
-"""Divides work among forked worker processes; the first process does a shard itself and combines all results.
+"""Divides work among forked worker processes; the first process does a share itself and combines all results.
 
-`run_in_processes` gives each process one shard of something uniform (the blocks of a recording), `run_tasks` hands out
-tasks of very different cost (objects to symbolize): an idle process takes the next one.
+`Pieces` hands out parts of something uniform (the blocks of a recording), `run_tasks` tasks of very different cost
+(objects to symbolize): an idle process takes the next one.
 
 Forked workers have the index, the process history and the mapped file without a copy; only results travel. Where
 numpy is not safe to use after a fork (macOS) or there is no fork (Windows), one process does all.
@@ -9,24 +9,20 @@ numpy is not safe to use after a fork (macOS) or there is no fork (Windows), one
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import os
-import pickle
-import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
-from itertools import zip_longest
-from typing import TYPE_CHECKING, Any, TypeVar
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import accumulate
+from typing import TypeVar
 
-from perf2x.base.errors import Perf2xError
-from perf2x.base.files.operating_system import available_cores, can_fork, fork_context
+from msgspec.structs import replace
+
+from perf2x.base.files.operating_system import available_cores, can_fork
+from perf2x.base.worker_processes import run_in_processes
 from perf2x.model.recording.events import Shard
 from perf2x.pipeline.stage_timer import Stages
-
-if TYPE_CHECKING:
-    from multiprocessing.connection import Connection
-    from multiprocessing.context import ForkProcess
 
 Result = TypeVar("Result")
 
@@ -40,10 +36,13 @@ _MANY, _FEW = 16_000_000, 4
 MICROSECONDS_EACH = 150_000
 """Cost of other work from which a process pays."""
 
+_WHOLE = 1 << 40
+_HALVINGS = 7
+"""Pieces get smaller so often."""
 _NUMBER_SIZE = 4
-"""Bytes of a chunk number in the pipe."""
+"""Bytes of a number in a pipe."""
 _MOST_CHUNKS = 1024
-"""Chunk numbers that every pipe can hold, however many pipes the user has: one page."""
+"""Numbers that every pipe can hold, however many pipes the user has: one page."""
 
 
 def processes_for(samples: int, requested: int) -> int:
@@ -66,28 +65,6 @@ def processes_for_work(microseconds: int, tasks: int, requested: int) -> int:
     return max(1, min(tasks, requested or min(available_cores(), microseconds // MICROSECONDS_EACH)))
 
 
-def run_in_processes(count: int, here: Callable[[Shard], None], there: Callable[[Shard], Result]) -> Iterator[Result]:
-    """Process ``count`` shards: the first with ``here``, the others with ``there`` in a worker process each.
-
-    Yields the results of ``there``, which must be picklable and complete: other changes stay in the worker. Raises the
-    Perf2xError that a worker raises. The shard of a worker that dies (out of memory, say) or cannot be started is
-    processed with ``here``.
-    """
-    shards = [Shard(number, count) for number in range(count)]
-    with _forked(shards[1:], there) as others:
-        here(shards[0])
-        for shard, connection in zip_longest(shards[1:], others):
-            try:
-                result = _receive(connection)
-            except (EOFError, OSError):
-                here(shard)
-                continue
-            if isinstance(result, Perf2xError):
-                raise result
-            yield result
-            del result  # free it before receiving the next
-
-
 def run_tasks(
     processes: int, work: Callable[[int], Result], costs: Sequence[int], stages: Stages, stage: str
 ) -> Iterator[Result]:
@@ -100,17 +77,15 @@ def run_tasks(
     order = sorted(range(len(costs)), key=lambda number: -costs[number])
     each = max(1, -(-len(order) // _MOST_CHUNKS))
     chunks = [order[first : first + each] for first in range(0, len(order), each)]
-    queue, queue_end = os.pipe()
-    os.write(queue_end, b"".join(number.to_bytes(_NUMBER_SIZE, "little") for number in range(len(chunks))))
-    os.close(queue_end)
+    queue = _queue(len(chunks))
     done: dict[int, Result] = {}
 
-    def there(shard: Shard) -> tuple[dict[int, Result], float]:
+    def there(process: int) -> tuple[dict[int, Result], float]:
         gc.disable()  # it would write to, and so copy, all inherited pages
         results = {number: work(number) for chunk in _chunk_numbers(queue) for number in chunks[chunk]}
         return results, time.process_time()
 
-    def here(shard: Shard) -> None:
+    def here(process: int) -> None:
         done.update((number, work(number)) for chunk in _chunk_numbers(queue) for number in chunks[chunk])
 
     try:
@@ -123,64 +98,60 @@ def run_tasks(
         yield done.pop(number) if number in done else work(number)
 
 
+class Pieces(Shard, frozen=True, eq=False, kw_only=True):
+    """The pieces of a recording that one process takes, each time the next one that no other has taken.
+
+    The first pieces are large, so that a process reads neighbouring blocks, which share stacks; later ones get smaller,
+    so that all processes end together, also those that began late::
+
+        |0              |1              |2     |3     |4  |5  |6|7|        two processes
+    """
+
+    bounds: list[int]
+    """(pieces + 1,) where they begin, in parts of ``_WHOLE``."""
+    queue: int
+    """The pipe of their numbers, which all processes share."""
+    taken: list[int]
+    """Those of this process, rising; the last one may lie ahead."""
+
+    @classmethod
+    def among(cls, processes: int) -> Pieces:
+        """Pieces for so many processes, of which none is taken yet."""
+        each = min(processes, _MOST_CHUNKS)
+        sizes: list[int] = []
+        for halving in range(1, min(_HALVINGS, _MOST_CHUNKS // each)):
+            sizes += [(_WHOLE >> halving) // each] * each
+        bounds = list(accumulate(sizes, initial=0))
+        rest = _WHOLE - bounds[-1]
+        bounds += [_WHOLE - rest * left // each for left in range(each - 1, -1, -1)]
+        return cls(of=processes, bounds=bounds, queue=_queue(len(bounds) - 1), taken=[])
+
+    def holds(self, index: int, total: int) -> bool:
+        """Tell whether block ``index`` of ``total`` is this process's, and take pieces up to there."""
+        piece = bisect_right(self.bounds, index * _WHOLE // max(total, 1)) - 1
+        while (not self.taken or self.taken[-1] < piece) and (number := os.read(self.queue, _NUMBER_SIZE)):
+            self.taken.append(int.from_bytes(number, "little"))
+        return piece in self.taken
+
+    def lost(self, reported: Iterable[int]) -> Pieces | None:
+        """Pieces of processes that died, None without any; ``reported`` are those of all that came to their end."""
+        left = set(range(len(self.bounds) - 1)).difference(reported, _chunk_numbers(self.queue))
+        return replace(self, taken=sorted(left)) if left else None
+
+    def close(self) -> None:
+        """Close the pipe."""
+        os.close(self.queue)
+
+
+def _queue(count: int) -> int:
+    """A pipe with the numbers below ``count``, at most ``_MOST_CHUNKS``, and nothing behind them."""
+    queue, end = os.pipe()
+    os.write(end, b"".join(number.to_bytes(_NUMBER_SIZE, "little") for number in range(count)))
+    os.close(end)
+    return queue
+
+
 def _chunk_numbers(queue: int) -> Iterator[int]:
     """Chunk numbers from the pipe until it is empty; each is read by one process only."""
     while number := os.read(queue, _NUMBER_SIZE):
         yield int.from_bytes(number, "little")
-
-
-@contextlib.contextmanager
-def _forked(shards: list[Shard], there: Callable[[Shard], Result]) -> Iterator[list[Connection]]:
-    """Start a worker for each shard, as many as possible; yields their connections and ends them on exit."""
-    context = fork_context()
-    processes: list[ForkProcess] = []
-    connections: list[Connection] = []
-    try:
-        for shard in shards:
-            ours, theirs = context.Pipe(duplex=False)
-            process = context.Process(target=_run, args=(shard, there, theirs), daemon=True)
-            try:
-                process.start()
-            except (OSError, MemoryError):  # no more processes available
-                break
-            finally:
-                theirs.close()
-            processes.append(process)
-            connections.append(ours)
-        yield connections
-    finally:
-        for process in processes:
-            process.terminate()
-        for process in processes:
-            process.join()
-
-
-def _run(shard: Shard, there: Callable[[Shard], Result], connection: Connection) -> None:
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # the first process ends workers with it
-    for number in (signal.SIGINT, signal.SIGHUP):  # the first process reports interruptions
-        if signal.getsignal(number) is not signal.SIG_IGN:  # nohup holds for all
-            signal.signal(number, signal.SIG_DFL)
-    # out of memory, or the first process is gone: the first process, if any, does the shard
-    with contextlib.suppress(MemoryError, OSError):
-        try:
-            _send(connection, there(shard))
-        except Perf2xError as error:
-            _send(connection, error)
-    connection.close()
-
-
-def _send(connection: Connection, result: Any) -> None:
-    """Send arrays out of band, so that neither side holds them twice."""
-    buffers: list[pickle.PickleBuffer] = []
-    rest = pickle.dumps(result, protocol=5, buffer_callback=buffers.append)
-    connection.send((len(buffers), rest))
-    for buffer in buffers:
-        connection.send_bytes(buffer.raw())
-
-
-def _receive(connection: Connection | None) -> Any:
-    """Receive a result, with read-only arrays. Raises EOFError if there is no worker, or no longer."""
-    if connection is None:
-        raise EOFError
-    count, rest = connection.recv()
-    return pickle.loads(rest, buffers=[connection.recv_bytes() for _ in range(count)])

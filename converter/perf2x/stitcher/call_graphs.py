@@ -178,7 +178,7 @@ class CallGraphs:
         if self._unwinder is not None and not self._unwinder.knows_arch:
             advice = f"stacks of {self._session_arch} processors cannot be unwound; record with frame pointers."
             diagnostics.add("stacks_not_unwound", Severity.LOSS, advice, int(self._ends[End.NO_REGISTERS]))
-        for problem in dict.fromkeys([*self.counted().problems, *self._problems]):
+        for problem in sorted({*self.counted().problems, *self._problems}):
             diagnostics.add(
                 "damaged_unwind_info",
                 Severity.GUESS,

@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 
 from perf2x.base.errors import OptionError
+from perf2x.base.worker_processes import run_in_processes
 from perf2x.model.recording.events import Shard
 from perf2x.pipeline import worker_pool
 from perf2x.pipeline.load import load
 from perf2x.pipeline.load_options import LoadOptions
 from perf2x.pipeline.load_result import Loaded
 from perf2x.pipeline.stage_timer import Stages
-from perf2x.pipeline.worker_pool import processes_for, run_in_processes
+from perf2x.pipeline.worker_pool import processes_for
 from perf2x.reader import first_walk
 from perf2x.symbolizer.symbol_options import SymbolOptions
 from perf2x.transforms.filters.choice import Choice
@@ -79,7 +80,7 @@ def test_a_filter_that_only_another_process_can_satisfy() -> None:
 
 def test_the_shard_of_a_process_that_dies_is_done_here() -> None:
     done: list[int] = []
-    there = list(run_in_processes(3, lambda shard: done.append(shard.number), lambda shard: os._exit(9)))
+    there = list(run_in_processes(3, done.append, lambda shard: os._exit(9)))
     assert (there, done) == ([], [0, 1, 2])
 
 
@@ -91,7 +92,7 @@ def test_the_shard_of_a_process_without_memory_is_done_here_silently(
         raise error
 
     done: list[int] = []
-    assert list(run_in_processes(3, lambda shard: done.append(shard.number), there)) == []
+    assert list(run_in_processes(3, done.append, there)) == []
     assert done == [0, 1, 2]
     assert capfd.readouterr().err == ""
 
@@ -107,7 +108,7 @@ def test_shards_without_a_process_are_done_here(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(ForkProcess, "start", refused)
     done: list[int] = []
-    there = list(run_in_processes(4, lambda shard: done.append(shard.number), lambda shard: shard.number))
+    there = list(run_in_processes(4, done.append, lambda number: number))
     assert (there, done) == ([1], [0, 2, 3])
 
 

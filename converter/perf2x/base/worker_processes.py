@@ -1,0 +1,197 @@
+"""Forked worker processes: what the first process has they have without a copy; only their results travel.
+
+Results come back flat, in order (`run_in_processes`), or are joined pair by pair on their way (`join_from_processes`)::
+
+    0 ◀─ 1     2 ◀─ 3     4 ◀─ 5     6 ◀─ 7        all four at once
+    0 ◀─────── 2          4 ◀─────── 6
+    0 ◀────────────────── 4
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from perf2x.base.errors import Perf2xError
+from perf2x.base.files.operating_system import fork_context, widen_pipe
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+    from multiprocessing.context import ForkContext, ForkProcess
+
+Result = TypeVar("Result")
+
+
+def run_in_processes(count: int, here: Callable[[int], None], there: Callable[[int], Result]) -> Iterator[Result]:
+    """Do ``count`` shares of work: the first with ``here``, the others with ``there`` in a worker process each.
+
+    Yields the results of ``there``, which must be picklable, complete and not None: other changes stay in the worker.
+    Raises the Perf2xError that a worker raises. The share of a worker that dies (out of memory, say) or cannot be
+    started is done with ``here``.
+    """
+    with results_of(count, there) as results:
+        here(0)
+        for number, result in enumerate(results, 1):
+            if result is None:
+                here(number)
+            else:
+                yield result
+            del result  # free it before receiving the next
+
+
+@contextlib.contextmanager
+def results_of(count: int, there: Callable[[int], Result]) -> Iterator[Iterator[Result | None]]:
+    """Start ``there`` in worker processes 1 to ``count`` - 1, which end with the block; gives their results in order.
+
+    None stands for that of a worker that died or could not be started. Raises the Perf2xError that a worker raises.
+    """
+
+    def received(connections: Sequence[Connection]) -> Iterator[Result | None]:
+        for number in range(1, count):
+            yield _received(connections, number)
+
+    with _forked(count, lambda number, _: there(number)) as connections:
+        yield received(connections)
+
+
+def join_from_processes(
+    count: int,
+    work: Callable[[int], None],
+    result: Callable[[], Result],
+    absorb: Callable[[Result], None],
+    replace: Callable[[range], None],
+) -> None:
+    """Do ``count`` shares of work in as many processes, this one among them, and join what they come to.
+
+    Each calls ``work`` with its number; then the first of every two takes the other's ``result``, which must be
+    picklable, and gives it to ``absorb``, until this process has all. Raises the Perf2xError that any of them raises.
+    ``replace`` gets the numbers of processes whose results are lost, because one died or could not be started.
+    """
+
+    def join(number: int, connections: Sequence[Connection]) -> None:
+        work(number)
+        for other in _partners(number, count):
+            received = _received(connections, other)
+            if received is None:
+                replace(range(other, min(2 * other - number, count)))
+            else:
+                absorb(received)
+            del received
+
+    def there(number: int, connections: Sequence[Connection]) -> Result:
+        join(number, connections)
+        return result()
+
+    with _forked(count, there) as connections:
+        join(0, connections)
+
+
+def _partners(number: int, count: int) -> Iterator[int]:
+    """Processes whose results a process takes, one after the other."""
+    step = 1
+    while not number & step and number + step < count:
+        yield number + step
+        step *= 2
+
+
+@contextlib.contextmanager
+def _forked(count: int, there: Callable[[int, Sequence[Connection]], Any]) -> Iterator[Sequence[Connection]]:
+    """Start workers 1 to ``count`` - 1, as many as possible; yields their connections and ends them on exit.
+
+    ``there`` gets the number of its process, and the connections of all workers. Nothing but an end comes from those
+    that could not be started.
+    """
+    context = fork_context()
+    pipes: list[tuple[Connection, Connection]] = []
+    processes: list[ForkProcess] = []
+    try:
+        with contextlib.suppress(OSError):  # no more files
+            pipes += (_wide_pipe(context) for _ in range(1, count))
+        with contextlib.suppress(OSError, MemoryError):  # no more processes
+            for number in range(1, len(pipes) + 1):
+                process = context.Process(target=_run, args=(number, pipes, there), daemon=True)
+                process.start()
+                processes.append(process)
+        for _, theirs in pipes:
+            theirs.close()
+        yield [ours for ours, _ in pipes]
+    finally:
+        for process in processes:
+            process.terminate()
+        for process in processes:
+            process.join()
+        for ours, _ in pipes:
+            ours.close()
+
+
+def _wide_pipe(context: ForkContext) -> tuple[Connection, Connection]:
+    ours, theirs = context.Pipe(duplex=False)
+    widen_pipe(ours.fileno())
+    return ours, theirs
+
+
+def _run(
+    number: int,
+    pipes: Sequence[tuple[Connection, Connection]],
+    there: Callable[[int, Sequence[Connection]], Any],
+) -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # the first process ends workers with it
+    for kind in (signal.SIGINT, signal.SIGHUP):  # the first process reports interruptions
+        if signal.getsignal(kind) is not signal.SIG_IGN:  # nohup holds for all
+            signal.signal(kind, signal.SIG_DFL)
+    connection = pipes[number - 1][1]
+    partners = set(_partners(number, len(pipes) + 1))
+    for other, (ours, theirs) in enumerate(pipes, 1):  # a pipe ends when nobody else holds it
+        if other not in partners:
+            ours.close()
+        if theirs is not connection:
+            theirs.close()
+    # out of memory, or who would take the result is gone: the first process, if any, sees to it
+    with contextlib.suppress(MemoryError, OSError):
+        try:
+            _send(connection, there(number, [ours for ours, _ in pipes]))
+        except Perf2xError as error:
+            _send(connection, error)
+    connection.close()
+
+
+def _send(connection: Connection, result: Any) -> None:
+    """Send arrays out of band, straight from where they are."""
+    buffers: list[pickle.PickleBuffer] = []
+    rest = pickle.dumps(result, protocol=5, buffer_callback=buffers.append)
+    parts = [buffer.raw() for buffer in buffers]
+    connection.send(([len(part) for part in parts], rest))
+    for part in parts:
+        while part:
+            part = part[os.write(connection.fileno(), part) :]
+
+
+def _received(connections: Sequence[Connection], number: int) -> Any:
+    """Receive the result of a worker; None where there is none, or no longer. Raises its Perf2xError."""
+    try:
+        result = _receive(connections[number - 1]) if number <= len(connections) else None
+    except (EOFError, OSError):
+        return None
+    if isinstance(result, Perf2xError):
+        raise result
+    return result
+
+
+def _receive(connection: Connection) -> Any:
+    """Receive a result; EOFError where the worker ended before it sent all."""
+    lengths, rest = connection.recv()
+    buffers = [np.empty(length, np.uint8) for length in lengths]
+    for buffer in buffers:
+        left = buffer.data
+        while left:
+            count = os.readv(connection.fileno(), [left])
+            if not count:
+                raise EOFError
+            left = left[count:]
+    return pickle.loads(rest, buffers=buffers)
