@@ -27,6 +27,9 @@ from perf2x.model.recording.events import ALL, Shard
 from perf2x.reader.containers.compressed_records import Unpacker
 from perf2x.reader.containers.input_file import InputFile
 
+Sizes = npt.NDArray[np.uint16]
+"""(records,) bytes of each record, header included."""
+
 
 class Block(Struct, frozen=True):
     """``n`` records; each starts at a word of ``words``, even if it was not aligned in the file."""
@@ -73,7 +76,7 @@ class Block(Struct, frozen=True):
 
 def make_block(
     data: U8,
-    sizes: npt.NDArray[np.uint16],
+    sizes: Sizes,
     position: int,
     order: ByteOrder,
     left_out: I32 | None = None,
@@ -180,8 +183,7 @@ class BlockPlan(Struct, frozen=True):
     position: int
     """Offset of the block in the stream."""
     chunks: list[Chunk]
-    sizes: npt.NDArray[np.uint16]
-    """(records,) bytes of each record, header included."""
+    sizes: Sizes
 
 
 class RecordStream(Struct, frozen=True, eq=False):

@@ -4,10 +4,9 @@ Blocks are a few MiB each, so that they stay in cache.
 """
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
-import numpy.typing as npt
 from msgspec import Struct, field
 
 from perf2x.base.abi.layouts import HEADER_SIZE, ByteOrder
@@ -16,7 +15,7 @@ from perf2x.base.columnar.arrays import U8, U64, sum_of
 from perf2x.base.errors import FormatError
 from perf2x.base.files.unpack_limit import format_size, record_limit
 from perf2x.model.diagnostics import Count, Severity
-from perf2x.reader.block import Block, BlockPlan, Chunk, DataSection, RecordStream, join_bytes, make_block
+from perf2x.reader.block import Block, BlockPlan, Chunk, DataSection, RecordStream, Sizes, join_bytes, make_block
 from perf2x.reader.containers.compressed_records import Unpacker
 from perf2x.reader.record_framing import WIDE, FramedRecords, frame_records
 
@@ -28,6 +27,7 @@ record."""
 _AUXTRACE_SIZE = HEADER_SIZE + 36
 LARGEST_BLOCK = 64 << 20
 """Bytes at which a block ends, however few its records."""
+LARGEST_RECORD = 1 << 16
 
 
 class TraceBlock(Struct, frozen=True):
@@ -43,6 +43,29 @@ class TraceBlock(Struct, frozen=True):
     tid: int
     """Thread that was traced, −1 for all of a CPU."""
     cpu: int
+
+
+class WalkedPart(Struct, frozen=True, kw_only=True):
+    """Records of a section that another process walked, from where it took one to begin: bytes [start, stop)."""
+
+    start: int
+    stop: int
+    position: int
+    """Offset of the first record in the stream, by the same guess."""
+    sizes: list[Sizes]
+    """By block."""
+
+    def plans(self) -> Iterator[BlockPlan]:
+        """Recipes of the blocks, which lie one behind the other."""
+        at = self.start
+        for sizes in self.sizes:
+            stop = at + int(sizes.sum(dtype=np.int64))
+            yield BlockPlan(at - self.start + self.position, [Chunk(at, stop)], sizes)
+            at = stop
+
+
+Ahead = Callable[[DataSection, int, int], Iterable[WalkedPart]]
+"""Gives parts of a section, rising, behind byte ``at``, which has the given position in the stream."""
 
 
 class _Findings(Struct):
@@ -98,18 +121,44 @@ class FirstWalk:
 
     def blocks(self) -> Iterator[tuple[Block, int]]:
         """Yield each block, and the bytes of the input up to its end."""
+        return ((found, done) for found, done in self.blocks_and_parts(None) if isinstance(found, Block))
+
+    def blocks_and_parts(self, ahead: Ahead | None) -> Iterator[tuple[Block | WalkedPart, int]]:
+        """Yield blocks, or the parts that ``ahead`` gives in their place.
+
+        A part is yielded if the walk comes to where it begins: the record before it shows whether it does.
+        """
         done = 0
         for section in self._sections:
             self._plans.append([])
             walk = _SectionWalk(section, self._order, self._findings)
-            passed = 0
-            for plan, block in walk.blocks(self._end):
-                self._plans[-1].append(plan)
-                self._end += sum_of(block.sizes)
-                yield block, done + walk.at
-                section.forget(passed, walk.at)
-                passed = walk.at
+            for found in self._in_section(section, walk, ahead):
+                yield found, done + walk.at
+            walk.note_leftover()
             done += len(section.data)
+
+    def _in_section(
+        self, section: DataSection, walk: "_SectionWalk", ahead: Ahead | None
+    ) -> Iterator[Block | WalkedPart]:
+        if ahead is not None:
+            yield from self._walk(section, walk, SPAN)
+            for part in ahead(section, walk.at, self._end):
+                yield from self._walk(section, walk, part.start)
+                if walk.at == part.start and self._end == part.position:
+                    walk.pass_part(part)
+                    self._plans[-1] += part.plans()
+                    self._end += part.stop - part.start
+                    yield part
+        yield from self._walk(section, walk, len(section.data))
+
+    def _walk(self, section: DataSection, walk: "_SectionWalk", stop: int) -> Iterator[Block]:
+        passed = walk.at
+        for plan, block in walk.blocks(self._end, stop):
+            self._plans[-1].append(plan)
+            self._end += sum_of(block.sizes)
+            yield block
+            section.forget(passed, walk.at)
+            passed = walk.at
 
     def take_damage(self) -> list[Count]:
         """Return the damage met since the last call, in file order."""
@@ -131,7 +180,7 @@ class _BlockBuilder:
         self._records = 0
         self._chunks: list[Chunk] = []
         self._parts: list[U8] = []
-        self._sizes: list[npt.NDArray[np.uint16]] = []
+        self._sizes: list[Sizes] = []
         self._headers: list[U64] = []
 
     @property
@@ -141,7 +190,7 @@ class _BlockBuilder:
             return False
         return self.length >= LARGEST_BLOCK or self._records >= FEW_RECORDS
 
-    def add_plain(self, section: U8, chunk: Chunk, headers: U64, sizes: npt.NDArray[np.uint16]) -> None:
+    def add_plain(self, section: U8, chunk: Chunk, headers: U64, sizes: Sizes) -> None:
         """Add records as they lie in the section."""
         last = self._chunks[-1] if self._chunks else None
         if last is not None and last.complete < 0 and last.stop == chunk.start:  # one slice for both: nothing is copied
@@ -160,7 +209,7 @@ class _BlockBuilder:
             self._add_records(framed.headers, framed.sizes)
         self._chunks.append(chunk)
 
-    def _add_records(self, headers: U64, sizes: npt.NDArray[np.uint16]) -> None:
+    def _add_records(self, headers: U64, sizes: Sizes) -> None:
         self._headers.append(headers)
         self._sizes.append(sizes)
         self._records += len(sizes)
@@ -187,23 +236,27 @@ class _SectionWalk:
         self._room = record_limit(section.file.on_disk)
         """Number of records that may still come: tables grow with each of them."""
 
-    def blocks(self, position: int) -> Iterator[tuple[BlockPlan, Block]]:
+    def blocks(self, position: int, stop: int) -> Iterator[tuple[BlockPlan, Block]]:
+        """Yield the blocks of all records from ``at`` on that begin before ``stop``."""
         block = _BlockBuilder(position)
-        careful = False
-        while True:
-            framed = frame_records(self._section.data[self.at : self.at + SPAN], self._order, careful)
+        careful, ends = False, self.at >= stop
+        while not ends:
+            end = min(self.at + SPAN, stop + LARGEST_RECORD)
+            framed = frame_records(self._section.data[self.at : end], self._order, careful).before(stop - self.at)
             careful = framed.special != 0
             if framed.length:
                 self._add(framed, block)
                 self._count(len(framed.sizes))
             passed = framed.special in WIDE and self._pass_wide(framed.special)
-            ends = framed.length == 0 and not passed
+            ends = (framed.length == 0 and not passed) or self.at >= stop
             if block.length and (block.is_full or ends):
                 yield block.finish(self._order)
                 block = _BlockBuilder(block.position + block.length)
-            if ends:
-                break
-        self._note_leftover()
+
+    def pass_part(self, part: WalkedPart) -> None:
+        """Step over records that were walked already."""
+        self._count(sum(map(len, part.sizes)))
+        self.at = part.stop
 
     def _add(self, framed: FramedRecords, block: _BlockBuilder) -> None:
         """Add framed records to the block; a special record is the last of them."""
@@ -301,7 +354,8 @@ class _SectionWalk:
         elif kind == SimpleperfRecordType.SIMPLEPERF_KERNEL_SYMBOL:
             self._findings.kallsyms = body[4 : 4 + size]
 
-    def _note_leftover(self) -> None:
+    def note_leftover(self) -> None:
+        """Note what is left behind the last whole record."""
         left = len(self._section.data) - self.at
         if left:
             self._findings.note(
@@ -312,6 +366,28 @@ class _SectionWalk:
         if self._unpacker.leftover:
             advice = "The compressed data ends inside a record."
             self._findings.note("compressed_bytes_after_last_record", advice, count=self._unpacker.leftover)
+
+
+def walk_part(
+    section: DataSection, order: ByteOrder, start: int, stop: int, position: int
+) -> Iterator[tuple[BlockPlan, Block]]:
+    """Yield the blocks of plain records from byte ``start`` on that begin before ``stop``, up to one of SPECIAL."""
+    at, going = start, True
+    while going:
+        block = _BlockBuilder(position + at - start)
+        begin = at
+        while going and not block.is_full:
+            framed = frame_records(section.data[at : min(at + SPAN, stop + LARGEST_RECORD)], order).before(stop - at)
+            special = framed.special
+            if special and special not in WIDE:
+                framed = framed.before(framed.length - int(framed.sizes[-1]))
+            if framed.length:
+                block.add_plain(section.data, Chunk(at, at + framed.length), framed.headers, framed.sizes)
+            at += framed.length
+            going = framed.length > 0 and at < stop and not special
+        if block.length:
+            yield block.finish(order)
+            section.forget(begin, at)
 
 
 def _wide_body(data: U8, order: ByteOrder) -> U8 | None:

@@ -1,6 +1,8 @@
 """The index pass: meets every record once, decodes the side-band, and keeps each sample's event for the sample pass."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,10 +18,10 @@ from perf2x.model.diagnostics import Count, Diagnostics, Severity
 from perf2x.model.recording.events import Event, Session
 from perf2x.model.recording.recorded_files import shown_path
 from perf2x.model.recording.sideband import Sideband
-from perf2x.reader.block import Block, RecordStream
+from perf2x.reader.block import Block, DataSection, RecordStream, Sizes
 from perf2x.reader.event_table import EventTable
 from perf2x.reader.file_clock import FileClock
-from perf2x.reader.first_walk import FirstWalk, TraceBlock
+from perf2x.reader.first_walk import FirstWalk, TraceBlock, WalkedPart
 from perf2x.reader.loss_notes import note_losses
 from perf2x.reader.open_input import OpenedInput
 from perf2x.reader.records.decoders import DECODERS
@@ -53,17 +55,25 @@ class RecordingIndex(Struct, frozen=True, eq=False):
     traces: list[TraceBlock]
 
 
-def run_index_pass(opened: OpenedInput, diagnostics: Diagnostics, progress: Progress | None = None) -> RecordingIndex:
+def run_index_pass(
+    opened: OpenedInput,
+    diagnostics: Diagnostics,
+    progress: Progress | None = None,
+    ahead: Callable[[SessionBuilder, DataSection, int, int], Iterable[WalkedPart]] | None = None,
+) -> RecordingIndex:
     """Read all records once.
 
-    Damage is noted in ``diagnostics`` in file order. ``progress`` is called with bytes done and bytes in all.
-    FormatError when there are more records than a file of this size can hold.
+    Damage is noted in ``diagnostics`` in file order. ``progress`` is called with bytes done and bytes in all. ``ahead``
+    gives ReadParts. FormatError when there are more records than a file of this size can hold.
     """
     walk = FirstWalk(opened.sections, opened.builder.order)
-    collector = _Collector(opened.builder, diagnostics)
-    for block, done in walk.blocks():
+    collector = Collector(opened.builder, diagnostics)
+    for found, done in walk.blocks_and_parts(ahead and partial(ahead, opened.builder)):
         collector.note_damage(walk.take_damage())
-        collector.add(block)
+        if isinstance(found, ReadPart):
+            collector.absorb(found)
+        elif isinstance(found, Block):
+            collector.add(found)
         if progress is not None:
             progress(done, walk.total)
     collector.note_damage(walk.take_damage())
@@ -89,7 +99,20 @@ def _note_unknown(index: RecordingIndex, diagnostics: Diagnostics, counts: dict[
     )  # fmt: skip
 
 
-class _Collector:
+class ReadPart(WalkedPart, frozen=True, kw_only=True):
+    """The index of some blocks whose records do not change what others mean."""
+
+    owners: list[Owners]
+    """By block: event of each sample, or the one of all."""
+    others: list[I32]
+    """By block: rows of the records that are no samples."""
+    tables: dict[str, Any]
+    """Side-band tables by name."""
+    counts: dict[int, int]
+    damage: list[Count]
+
+
+class Collector:
     """An index in the making: takes one block after another."""
 
     def __init__(self, builder: SessionBuilder, diagnostics: Diagnostics) -> None:
@@ -103,13 +126,17 @@ class _Collector:
         self._sideband = SidebandDecoder(builder.events, self._clock, diagnostics)
         self._splitter = GroupReadSplitter()
 
-    def add(self, block: Block) -> None:
-        """Read the next block."""
+    def add(self, block: Block, refused: frozenset[int] = frozenset()) -> bool:
+        """Read the next block; False, and nothing is read, if it has records of the types ``refused``."""
         types = block.types
         others = flatnonzero(types != RecordType.SAMPLE)
-        present = self._count(len(types) - len(others), types[others])
+        kinds = unique(types[others])
+        present = frozenset(kinds.tolist())
+        if present & refused:
+            return False
+        self._count(len(types) - len(others), types[others], kinds)
         if present & SESSION_RECORDS:
-            self._sideband.decode_waiting()
+            self._sideband.note_damage()
             self._read_session_records(block)
         samples = block.only(flatnonzero(types == RecordType.SAMPLE)) if len(others) else block
         owners = self._events.of_samples(samples)
@@ -119,11 +146,40 @@ class _Collector:
         _read_counters(samples, owners, len(self._owners), self._events, self._splitter)
         self._others.append(others.astype(np.int32))
         self._owners.append(narrow_owners(owners))
+        return True
+
+    def absorb(self, part: ReadPart) -> None:
+        """Add the next blocks, which another collector read."""
+        for kind, number in part.counts.items():
+            self.counts[kind] = self.counts.get(kind, 0) + number
+        self._sideband.absorb(part.tables, part.damage)
+        self._others += part.others
+        for owners, sizes, others in zip(part.owners, part.sizes, part.others, strict=True):
+            repeated: Any = np.broadcast_to(owners, len(sizes) - len(others))
+            self._owners.append(repeated)
+
+    def take(self, start: int, stop: int, position: int, sizes: list[Sizes]) -> ReadPart:
+        """Return what was read so far, from such a part of a section, and forget it."""
+        tables = self._sideband.take()
+        part = ReadPart(
+            start=start,
+            stop=stop,
+            position=position,
+            sizes=sizes,
+            owners=[owners if owners.strides[0] else owners[:1] for owners in self._owners],
+            others=self._others,
+            tables=tables,
+            counts=self.counts,
+            damage=list(self._diagnostics.counts.values()),
+        )
+        self._owners, self._others, self.counts = [], [], {}
+        self._diagnostics.counts.clear()
+        return part
 
     def note_damage(self, damage: list[Count]) -> None:
         """Note damage of the stream, behind that of the records before it."""
         if damage:
-            self._sideband.decode_waiting()
+            self._sideband.note_damage()
             self._diagnostics.absorb(damage)
 
     def finish(self, walk: FirstWalk) -> RecordingIndex:
@@ -151,15 +207,13 @@ class _Collector:
             traces=walk.traces,
         )
 
-    def _count(self, samples: int, others: U32) -> frozenset[int]:
-        """Count records by type; return the types other than samples."""
-        kinds = unique(others)
+    def _count(self, samples: int, others: U32, kinds: U32) -> None:
+        """Count records by type; ``kinds`` are the types other than samples."""
         numbers = bincount(searchsorted(kinds, others), len(kinds))
         if samples:
             self.counts[int(RecordType.SAMPLE)] = self.counts.get(RecordType.SAMPLE, 0) + samples
         for kind, number in zip(kinds.tolist(), numbers.tolist(), strict=True):
             self.counts[kind] = self.counts.get(kind, 0) + number
-        return frozenset(kinds.tolist())
 
     def _read_session_records(self, block: Block) -> None:
         types, misc = block.types, block.misc

@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from perf2x.base.abi.layouts import HEADER_SIZE, ByteOrder
 from perf2x.base.abi.perffile import SimpleperfRecordType, UserRecordType
-from perf2x.base.columnar.arrays import I64, U8, U64, flatnonzero, take
+from perf2x.base.columnar.arrays import I64, U8, U32, U64, cumsum, flatnonzero, searchsorted, take
 
 WIDE = frozenset(
     {
@@ -62,6 +62,37 @@ class FramedRecords(Struct, frozen=True):
     """Type of the last record when it is one of SPECIAL, of the next one when it is one of WIDE, else 0."""
     broken: bool
     """The bytes after ``length`` start with an impossible header."""
+
+    def types(self, order: ByteOrder) -> U32:
+        """(n,) header.type of each record."""
+        return (self.headers if order == "<" else self.headers >> np.uint64(32)).astype(np.uint32)
+
+    def before(self, stop: int) -> "FramedRecords":
+        """The records that begin before byte ``stop``."""
+        if self.length <= stop:
+            return self
+        ends = cumsum(self.sizes)
+        kept = int(searchsorted(ends, [stop])[0]) + (stop > 0)
+        return FramedRecords(self.headers[:kept], self.sizes[:kept], int(ends[kept - 1]) if kept else 0, 0, False)
+
+
+def find_record(data: U8, order: ByteOrder) -> int:
+    """Return where, in bytes from within a record, another begins: a guess, -1 without one.
+
+    It is the first lookalike that others lead on from, each to the next, as far as the bytes go. So is one in a
+    payload whose size happens to lead to a header: only who comes from the record before knows.
+    """
+    words = np.require(data[: len(data) // 8 * 8].view(order + "u8"), np.uint64, "A")
+    runs = _Runs(words, order)
+    count = len(runs.words)
+    outside, nowhere = count, count + 1
+    following = np.append(searchsorted(runs.words, runs.following), (outside, nowhere))
+    known = take(np.append(runs.words, -1), following[:count], mode="clip") == runs.following
+    following[:count] = np.where(runs.following >= len(words), outside, np.where(known, following[:count], nowhere))
+    for _ in range(count.bit_length()):  # each time twice as far
+        following = following[following]
+    good = flatnonzero(following[:count] == outside)
+    return int(runs.words[good[0]]) * 8 if len(good) else -1
 
 
 def frame_records(
@@ -130,18 +161,18 @@ class _Runs:
     """
 
     def __init__(self, words: U64, order: ByteOrder) -> None:
-        self._words = _lookalikes(words, order)
-        self._headers = take(words, self._words, mode="clip")
-        self._following = self._words + (_size(self._headers, order) >> 3)
-        self._ends = flatnonzero(np.append(self._following[:-1] != self._words[1:], True))
+        self.words = _lookalikes(words, order)
+        self._headers = take(words, self.words, mode="clip")
+        self.following = self.words + (_size(self._headers, order) >> 3)
+        self._ends = flatnonzero(np.append(self.following[:-1] != self.words[1:], True))
 
     def at(self, start: int) -> tuple[U64, int]:
         """Return the headers of the run that begins at word ``start``, and the word behind it; none without a run."""
-        first = int(self._words.searchsorted(start))
-        if first == len(self._words) or self._words[first] != start:
+        first = int(self.words.searchsorted(start))
+        if first == len(self.words) or self.words[first] != start:
             return self._headers[:0], start
         last = self._ends[int(self._ends.searchsorted(first))]
-        return self._headers[first : last + 1], int(self._following[last])
+        return self._headers[first : last + 1], int(self.following[last])
 
 
 def _lookalikes(words: U64, order: ByteOrder) -> I64:

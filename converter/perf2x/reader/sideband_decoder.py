@@ -3,6 +3,7 @@
 Builds the side-band tables from decoded columns, block by block.
 """
 
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
 import numpy as np
@@ -13,7 +14,7 @@ from perf2x.base.columnar.arrays import I64, Bools, ColumnTable, column_type, fl
 from perf2x.base.columnar.interner import RaggedInterner
 from perf2x.base.columnar.ragged import Ragged, SharedRows, concatenate, join_columns
 from perf2x.base.columnar.unique import rows_by
-from perf2x.model.diagnostics import Diagnostics, Severity
+from perf2x.model.diagnostics import Count, Diagnostics, Severity
 from perf2x.model.recording.sideband import DeferredChains, Sideband
 from perf2x.reader.block import Block, copy_records, join_blocks
 from perf2x.reader.event_table import EventTable
@@ -49,6 +50,14 @@ class TableBuilder(Struct):
             value = columns[column] if whole else take_rows(columns[column], flatnonzero(keep))
             if column == _SHARED:
                 value = self.chains.number_rows(value).astype(np.int32)
+            self.parts.setdefault(column, []).append(value)
+
+    def join(self, table: Any) -> None:
+        """Add the rows of a finished table."""
+        for column in self.row_type.__struct_fields__:
+            value = getattr(table, column)
+            if column == _SHARED:
+                value = self.chains.number_rows(value.table).astype(np.int32)[value.number]
             self.parts.setdefault(column, []).append(value)
 
     def finish(self) -> Any:
@@ -95,8 +104,8 @@ _MANY = 4096
 class SidebandDecoder:
     """Takes the side-band records of one block after another; ``finish`` returns the tables.
 
-    Records wait until there are enough of them. ``decode_waiting`` must come before anything that a record's meaning
-    or the order of the diagnostics depends on: a new event, damage in the stream.
+    Records wait until there are enough of them. ``note_damage`` must come before anything that a record's meaning or
+    the order of the diagnostics depends on: a new event, damage in the stream.
     """
 
     def __init__(self, events: EventTable, clock: FileClock, diagnostics: Diagnostics) -> None:
@@ -105,6 +114,7 @@ class SidebandDecoder:
         self._diagnostics = diagnostics
         self._tables: dict[str, TableBuilder] = {}
         self._waiting: list[Block] = []
+        self._noted = Diagnostics()
 
     def add(self, records: Block) -> None:
         """Add the side-band records of a block; the clock has passed the block's samples."""
@@ -117,14 +127,34 @@ class SidebandDecoder:
             self.decode_waiting()
 
     def decode_waiting(self) -> None:
-        """Decode all records so far, so that their damage is noted."""
+        """Decode all records so far."""
         if self._waiting:
             self._decode(join_blocks(self._waiting))
             self._waiting.clear()
 
+    def note_damage(self) -> None:
+        """Note the damage of all records so far, in an order that does not depend on how many were decoded at once."""
+        self.decode_waiting()
+        self._diagnostics.absorb(sorted(self._noted.counts.values(), key=lambda count: count.name))
+        self._noted.counts.clear()
+
+    def take(self) -> dict[str, Any]:
+        """Return the tables of all records so far, without those that have no rows, and forget them."""
+        self.note_damage()
+        tables = {name: builder.finish() for name, builder in self._tables.items()}
+        self._tables.clear()
+        return tables
+
+    def absorb(self, tables: Mapping[str, Any], damage: Iterable[Count]) -> None:
+        """Add what another decoder took, and the damage that it noted."""
+        self.decode_waiting()
+        self._noted.absorb(damage)
+        for name, table in tables.items():
+            self._tables.setdefault(name, TableBuilder(TABLES[name])).join(table)
+
     def finish(self, counts: dict[int, int], end: int) -> Sideband:
         """Return the tables, with the number of records of each type by name; ``end`` is the end of the stream."""
-        self.decode_waiting()
+        self.note_damage()
         named = {RECORD_NAMES.get(kind, f"UNKNOWN_{kind}"): counts[kind] for kind in sorted(counts)}
         return build_sideband(self._tables, named, end)
 
@@ -140,14 +170,14 @@ class SidebandDecoder:
                 malformed += [(int(bad[0]), kind, len(bad))] if len(bad) else []
         for _, kind, number in sorted(malformed):
             advice = "A record is cut short or damaged."
-            self._diagnostics.add("records_malformed", Severity.LOSS, advice, number, RECORD_NAMES[kind])
+            self._noted.add("records_malformed", Severity.LOSS, advice, number, RECORD_NAMES[kind])
 
     def _decode_of_event(self, block: Block, kind: int, owner: int) -> I64:
         """Decode records of one type and event; return the positions of malformed ones."""
         event = self._events.event(owner)
         columns, bad = decode_records(block, kind, event)
         columns, implausible = clamp_columns(columns)
-        note_implausible(self._diagnostics, implausible)
+        note_implausible(self._noted, implausible)
         columns["event"] = np.full(len(block.sizes), owner, np.int32)
         if "owner_id" in columns:
             columns["event"] = self._events.owners_of(columns["owner_id"])

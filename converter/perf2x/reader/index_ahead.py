@@ -1,0 +1,112 @@
+"""The index pass in several processes: each reads a part of a section from the first record that it finds there.
+
+::
+
+    section   |rec|rec|rec|rec|rec|rec|rec|rec|rec|rec|
+    parts     |first process  ▼  |worker   ▼   |worker
+                              └ where a record seems to begin: true if the walk before it ends there
+
+The first process takes parts over one after the other. Where one does not begin where the records before it end, it
+walks on itself, so that the records are those of a walk from the first to the last, however many processes walked.
+If records describe events behind samples, which no recorder does, all are read again by one process.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+
+from msgspec import Struct
+
+from perf2x.base.abi.layouts import ByteOrder
+from perf2x.base.abi.uapi import RecordType
+from perf2x.base.columnar.arrays import U8, sum_of
+from perf2x.base.worker_processes import results_of
+from perf2x.model.diagnostics import Diagnostics
+from perf2x.reader.block import DataSection, Sizes
+from perf2x.reader.file_clock import has_trailer
+from perf2x.reader.first_walk import WalkedPart, walk_part
+from perf2x.reader.index_pass import Collector, ReadPart, is_group_read
+from perf2x.reader.record_framing import find_record, frame_records
+from perf2x.reader.records.record_types import SESSION_RECORDS
+from perf2x.reader.session_builder import SessionBuilder
+
+RECORDS_EACH = 400_000
+"""Number of records from which another process pays: it costs a few hundredths of a second."""
+WINDOW = 1 << 20
+"""Bytes in which a record is looked for, sixteen of the largest."""
+
+
+class IndexWorkers(Struct):
+    """How many processes read an index, and how long all but the first were busy."""
+
+    processes: Callable[[int], int]
+    """For a number of samples."""
+    seconds: float = 0.0
+    _changes: int = 0
+
+    def have_misread(self, builder: SessionBuilder) -> bool:
+        """Tell whether records may belong to other events than when the first worker began."""
+        return 0 < self._changes < builder.events.changes
+
+    def ahead(self, builder: SessionBuilder, section: DataSection, at: int, position: int) -> Iterator[WalkedPart]:
+        """Yield parts of ``section`` behind byte ``at``, which has this position in the stream.
+
+        The first one, an empty one, begins where the first process's share ends.
+        """
+        data, order = section.data, builder.order
+        if not _is_uniform(builder):
+            return
+        records, samples = _estimate(data[at:], order)
+        count = min(self.processes(samples), records // RECORDS_EACH)
+        if count < 2:
+            return
+        bounds = [(at + (len(data) - at) * number // count) // 8 * 8 for number in range(count)]
+        bounds.append(len(data))
+        self._changes = self._changes or builder.events.changes
+
+        def there(number: int) -> tuple[list[ReadPart], float]:
+            parts = list(_read(builder, section, bounds[number], bounds[number + 1], position - at))
+            return parts, time.process_time()
+
+        with results_of(count, there) as results:
+            yield WalkedPart(start=bounds[1], stop=bounds[1], position=-1, sizes=[])
+            for result in results:
+                parts, seconds = result or ([], 0.0)
+                self.seconds += seconds
+                yield from parts
+
+
+def _read(builder: SessionBuilder, section: DataSection, begin: int, stop: int, shift: int) -> Iterator[ReadPart]:
+    """Read the records of a section from the first one that is found behind byte ``begin`` to ``stop``, or to one that
+    is not plain; ``shift`` is the distance from bytes to positions in the stream.
+
+    Blocks with records of the session are left out.
+    """
+    found = find_record(section.data[begin : begin + WINDOW], builder.order)
+    if found < 0:
+        return
+    collector = Collector(builder, Diagnostics())
+    start = at = begin + found
+    sizes: list[Sizes] = []
+    for plan, block in walk_part(section, builder.order, start, stop, start + shift):
+        at = plan.chunks[-1].stop
+        if collector.add(block, SESSION_RECORDS):
+            sizes.append(plan.sizes)
+            continue
+        yield collector.take(start, plan.chunks[0].start, start + shift, sizes)
+        start, sizes = at, []
+    yield collector.take(start, at, start + shift, sizes)
+
+
+def _is_uniform(builder: SessionBuilder) -> bool:
+    """Tell whether records mean the same whatever came before them, as those of most files do."""
+    events = builder.events.events
+    tells = bool(events) and all(has_trailer(event) and not is_group_read(event) for event in events)
+    return tells and not builder.trace and "compressed" not in builder.features
+
+
+def _estimate(data: U8, order: ByteOrder) -> tuple[int, int]:
+    """Numbers of records and of samples, as far as some in the middle tell; 0 where none is found."""
+    middle = data[len(data) // 16 * 8 :][:WINDOW]
+    framed = frame_records(middle[max(find_record(middle, order), 0) :], order)
+    factor = len(data) / max(framed.length, 1)
+    return int(len(framed.sizes) * factor), int(sum_of(framed.types(order) == RecordType.SAMPLE) * factor)
