@@ -14,6 +14,7 @@ import os
 import pickle
 import signal
 from collections.abc import Callable, Iterator, Sequence
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from multiprocessing.context import ForkContext, ForkProcess
 
 Result = TypeVar("Result")
+_ALIGNED = 16
 
 
 def run_in_processes(count: int, here: Callable[[int], None], there: Callable[[int], Result]) -> Iterator[Result]:
@@ -162,14 +164,15 @@ def _run(
 
 
 def _send(connection: Connection, result: Any) -> None:
-    """Send arrays out of band, straight from where they are."""
+    """Send arrays out of band, straight from where they are, each to a place that suits any type."""
     buffers: list[pickle.PickleBuffer] = []
     rest = pickle.dumps(result, protocol=5, buffer_callback=buffers.append)
     parts = [buffer.raw() for buffer in buffers]
     connection.send(([len(part) for part in parts], rest))
     for part in parts:
-        while part:
-            part = part[os.write(connection.fileno(), part) :]
+        for left in (part, memoryview(bytes(-len(part) % _ALIGNED))):
+            while left:
+                left = left[os.write(connection.fileno(), left) :]
 
 
 def _received(connections: Sequence[Connection], number: int) -> Any:
@@ -186,12 +189,12 @@ def _received(connections: Sequence[Connection], number: int) -> Any:
 def _receive(connection: Connection) -> Any:
     """Receive a result; EOFError where the worker ended before it sent all."""
     lengths, rest = connection.recv()
-    buffers = [np.empty(length, np.uint8) for length in lengths]
-    for buffer in buffers:
-        left = buffer.data
-        while left:
-            count = os.readv(connection.fileno(), [left])
-            if not count:
-                raise EOFError
-            left = left[count:]
+    begins = list(accumulate((-(-length // _ALIGNED) * _ALIGNED for length in lengths), initial=0))
+    left = data = np.empty(begins[-1], np.uint8).data
+    while left:
+        count = os.readv(connection.fileno(), [left])
+        if not count:
+            raise EOFError
+        left = left[count:]
+    buffers = [data[begin : begin + length] for begin, length in zip(begins, lengths, strict=False)]
     return pickle.loads(rest, buffers=buffers)

@@ -82,20 +82,19 @@ def run_index_pass(
     if walk.kallsyms is not None:
         opened.builder.kallsyms = walk.kallsyms.tobytes()
     index = collector.finish(walk)
-    _note_unknown(index, diagnostics, collector.counts)
+    _note_unknown(collector, diagnostics)
     note_losses(index.session, index.sideband, diagnostics)
     return index
 
 
-def _note_unknown(index: RecordingIndex, diagnostics: Diagnostics, counts: dict[int, int]) -> None:
-    unknown = sum(number for kind, number in counts.items() if kind not in RECORD_NAMES)
+def _note_unknown(read: "Collector", diagnostics: Diagnostics) -> None:
+    unknown = sum(number for kind, number in read.counts.items() if kind not in RECORD_NAMES)
     diagnostics.add(
         "records_of_unknown_type", Severity.INFO, "Written by a newer perf; skipped by their size.", count=unknown
     )
-    strangers = sum(sum_of(owners < 0) for owners in index.owners)
     diagnostics.add(
         "samples_of_unknown_event", Severity.LOSS,
-        "Samples carry an id that no event of the file has; they cannot be decoded.", count=strangers,
+        "Samples carry an id that no event of the file has; they cannot be decoded.", count=read.strangers,
     )  # fmt: skip
 
 
@@ -109,6 +108,7 @@ class ReadPart(WalkedPart, frozen=True, kw_only=True):
     tables: dict[str, Any]
     """Side-band tables by name."""
     counts: dict[int, int]
+    strangers: int
     damage: list[Count]
 
 
@@ -117,6 +117,8 @@ class Collector:
 
     def __init__(self, builder: SessionBuilder, diagnostics: Diagnostics) -> None:
         self.counts: dict[int, int] = {}
+        self.strangers = 0
+        """Samples whose event is not known."""
         self._builder = builder
         self._diagnostics = diagnostics
         self._events = builder.events
@@ -140,6 +142,7 @@ class Collector:
             self._read_session_records(block)
         samples = block.only(flatnonzero(types == RecordType.SAMPLE)) if len(others) else block
         owners = self._events.of_samples(samples)
+        self.strangers += int(np.count_nonzero(owners < 0))
         self._clock.pass_samples(samples, self._events.events)
         if present & DECODERS.keys():
             self._sideband.add(block.only(others))
@@ -152,6 +155,7 @@ class Collector:
         """Add the next blocks, which another collector read."""
         for kind, number in part.counts.items():
             self.counts[kind] = self.counts.get(kind, 0) + number
+        self.strangers += part.strangers
         self._sideband.absorb(part.tables, part.damage)
         self._others += part.others
         for owners, sizes, others in zip(part.owners, part.sizes, part.others, strict=True):
@@ -170,9 +174,10 @@ class Collector:
             others=self._others,
             tables=tables,
             counts=self.counts,
+            strangers=self.strangers,
             damage=list(self._diagnostics.counts.values()),
         )
-        self._owners, self._others, self.counts = [], [], {}
+        self._owners, self._others, self.counts, self.strangers = [], [], {}, 0
         self._diagnostics.counts.clear()
         return part
 
@@ -189,7 +194,7 @@ class Collector:
             self.counts[kind] = self.counts.get(kind, 0) + number
         delivered = self._splitter.finish(len(self._owners)) if self._splitter.parts else None
         session, sideband = self._builder.session(), self._sideband.finish(self.counts, stream.end)
-        samples = _count_samples(session, self._owners, delivered)
+        samples = self._count_samples(session, delivered)
         if len(sideband.readings) and not samples:
             session, sideband = replace(session, counts=True), with_thread_names(sideband, session)
             note_counts(sideband, session, self._diagnostics)
@@ -215,16 +220,16 @@ class Collector:
         for kind, number in zip(kinds.tolist(), numbers.tolist(), strict=True):
             self.counts[kind] = self.counts.get(kind, 0) + number
 
+    def _count_samples(self, session: Session, delivered: list[DeliveredSamples] | None) -> int:
+        known = sum(map(len, self._owners)) - self.strangers
+        split = [event.index for event in session.events if is_group_read(event)]
+        read = sum(sum_of(np.isin(of_block, split)) for of_block in self._owners) if split else 0
+        return known - read + sum(len(of_block.event) for of_block in delivered or [])
+
     def _read_session_records(self, block: Block) -> None:
         types, misc = block.types, block.misc
         for row in flatnonzero(np.isin(types, list(SESSION_RECORDS))).tolist():
             self._builder.add_record(int(types[row]), int(misc[row]), block.payload(row))
-
-
-def _count_samples(session: Session, owners: list[Owners], delivered: list[DeliveredSamples] | None) -> int:
-    split = [event.index for event in session.events if is_group_read(event)]
-    plain = sum(sum_of((of_block >= 0) & ~np.isin(of_block, split)) for of_block in owners)
-    return plain + sum(len(of_block.event) for of_block in delivered or [])
 
 
 def _read_counters(samples: Block, owners: I32, number: int, table: EventTable, splitter: GroupReadSplitter) -> None:
