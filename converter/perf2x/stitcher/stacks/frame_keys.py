@@ -16,19 +16,19 @@ import numpy as np
 from msgspec import Struct
 
 from perf2x.base.abi.uapi import CpuMode
-from perf2x.base.columnar.arrays import I32, I64, U8, U64, Bools, flatnonzero, repeat, searchsorted, take
+from perf2x.base.columnar.arrays import I32, I64, U8, U64, Bools, flatnonzero, repeat, row_slices, searchsorted, take
 from perf2x.base.columnar.interner import RowInterner
-from perf2x.base.columnar.unique import unique, unique_inverse
+from perf2x.base.columnar.unique import group_rows, unique, unique_inverse
 from perf2x.stitcher.history.address_spaces import AddressSpaces
 from perf2x.stitcher.history.mapping_lookup import MappingLookup, kernel_text_of
 from perf2x.stitcher.history.profile_mappings import AddressLayout, MergedMappings
 
 _ROOT, _RETURN, _SIDE = np.uint64(1 << 63), np.uint64(1 << 59), np.uint64(1 << 58)
 _MODE_AT, _MODE_BITS = np.uint64(60), np.uint64(7)
-_AT_ONCE = 1 << 18
+_AT_ONCE, _SORTED = 1 << 18, 1 << 20
 _MANY = 4
 """Keys of which at least one in so many is new are sorted, not searched for."""
-_OFFSET = np.uint64((1 << 58) - 1)
+_FLAGS_AT, _OFFSET = np.uint64(58), np.uint64((1 << 58) - 1)
 _KERNEL = np.uint64(CpuMode.KERNEL) << _MODE_AT | _RETURN
 
 
@@ -71,15 +71,18 @@ def root_frame_keys(root: I64) -> U64:
 def distinct_keys(keys: U64) -> tuple[U64, I32]:
     """Distinct keys, rising, and (n,) the index of each key among them.
 
-    Few keys are searched for in chunks: sorting all at once would take more memory than anything else. Many miss the
-    cache at every step of a search, and have tables larger than the sort behind them.
+    Up to a million are sorted together. Of more, few are searched for in chunks: sorting all at once would take more
+    memory than anything else. Many miss the cache at every step of a search, and have tables larger than the sort.
     """
+    if len(keys) <= _SORTED:
+        first, place = group_rows([keys >> _FLAGS_AT, keys & _OFFSET])  # short enough to be sorted as one word
+        return keys[first], place.astype(np.int32)
     distinct = unique(keys)
     if _MANY * len(distinct) > len(keys):
         return distinct, unique_inverse(keys)[1].astype(np.int32)
     index = np.empty(len(keys), np.int32)
-    for first in range(0, len(keys), _AT_ONCE):
-        index[first : first + _AT_ONCE] = searchsorted(distinct, keys[first : first + _AT_ONCE])
+    for rows in row_slices(len(keys), _AT_ONCE):
+        index[rows] = searchsorted(distinct, keys[rows])
     return distinct, index
 
 

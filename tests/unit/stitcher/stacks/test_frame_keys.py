@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from perf2x.base.abi.uapi import CpuMode
@@ -11,9 +11,11 @@ from perf2x.stitcher.history.kernel_mappings import end_addresses
 from perf2x.stitcher.history.mapping_lookup import MappingLookup, lookup_contexts
 from perf2x.stitcher.history.overlapping_mappings import OverlappingRanges
 from perf2x.stitcher.history.profile_mappings import AddressLayout, MergedMappings, merge_mappings
+from perf2x.stitcher.stacks import frame_keys as frame_keys_module
 from perf2x.stitcher.stacks.frame_keys import (
     FrameKeys,
     decode_keys,
+    distinct_keys,
     mode_bits,
     renumber_keys,
     root_frame_keys,
@@ -154,6 +156,20 @@ def test_keys_of_another_process_are_renumbered(
     sent = np.concatenate([sent, root_frame_keys(np.array([3]))])
     taken = renumber_keys(sent, here.absorb(there.side_table(), there.hit))
     assert decoded(here, taken) == decoded(there, sent)
+
+
+@pytest.mark.parametrize(("sorted_together", "many"), [(1 << 20, 4), (3, 0), (3, 1 << 20)])
+@given(keys=st.lists(st.integers(0, 2**64 - 1) | st.sampled_from([0, 1, 1 << 57, (1 << 58) + 1, 1 << 63]), min_size=1))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_distinct_keys_rise(monkeypatch: pytest.MonkeyPatch, sorted_together: int, many: int, keys: list[int]) -> None:
+    """Few keys sorted together; more, searched for in chunks; more, of which many are distinct."""
+    with monkeypatch.context() as patched:
+        patched.setattr(frame_keys_module, "_SORTED", sorted_together)
+        patched.setattr(frame_keys_module, "_MANY", many)
+        patched.setattr(frame_keys_module, "_AT_ONCE", 4)
+        distinct, index = distinct_keys(np.array(keys, np.uint64))
+    assert distinct.tolist() == sorted(set(keys))
+    assert distinct[index].tolist() == keys
 
 
 def test_root_frames_have_no_address() -> None:
