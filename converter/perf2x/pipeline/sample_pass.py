@@ -6,9 +6,12 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
+from perf2x.base.columnar.arrays import U8
+from perf2x.base.columnar.ragged import row_batches
 from perf2x.base.worker_processes import join_from_processes
 from perf2x.model.diagnostics import Count, Diagnostics
 from perf2x.model.recording.events import Recording, Samples, Shard, Want
+from perf2x.model.recording.sample_batches import take_rows
 from perf2x.pipeline.stage_timer import Stages
 from perf2x.pipeline.worker_pool import Pieces
 from perf2x.stitcher.call_graphs import CallGraphs, UnwindCounts
@@ -18,6 +21,8 @@ from perf2x.transforms.filters.apply_choice import Selection
 from perf2x.transforms.filters.filter_batches import Seen
 from perf2x.transforms.weights_and_mispredicts import SampleValues
 
+_WORDS_AT_ONCE = 1 << 16
+"""Words of chains that are stitched together, where a batch has very many."""
 Progress = Callable[[int, int], None]
 """Called with the number of samples done and of all samples."""
 
@@ -119,7 +124,17 @@ class SamplePass(Struct):
                     batch = wanted.of(batch)
                 completed = self.call_graphs.complete(batch if self.stacks else _without_addresses(batch))
             with self.stages.stage("stitch"):
-                self.stitcher.add(*completed)
+                for part in _pieces(*completed):
+                    self.stitcher.add(*part)
+
+
+def _pieces(samples: Samples, root: U8 | None) -> Iterator[tuple[Samples, U8 | None]]:
+    """Yield samples with their root frames; what was unwound together, in pieces that stay in the cache."""
+    if root is None:
+        yield samples, None
+        return
+    for rows in row_batches(samples.chain.lengths, _WORDS_AT_ONCE):
+        yield take_rows(samples, rows), root[rows]
 
 
 def _without_addresses(samples: Samples) -> Samples:

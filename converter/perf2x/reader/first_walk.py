@@ -25,7 +25,7 @@ FEW_RECORDS = 8192
 """A block with fewer records goes on beyond ``SPAN``: records with user stack dumps are large, and calls cost by the
 record."""
 _AUXTRACE_SIZE = HEADER_SIZE + 36
-LARGEST_BLOCK = 64 << 20
+LARGEST_BLOCK = 128 << 20
 """Bytes at which a block ends, however few its records."""
 LARGEST_RECORD = 1 << 16
 

@@ -1,19 +1,19 @@
 """Steps by plain rules: the way out of nearly every function of compiled code, in few calls for many samples.
 
 A rule is plain when the CFA is a register and a number, and the return address and every register that is restored lie
-in the stack at the CFA and a number. `whole_steps.step_by_rules` takes all others, and plain ones of which anything is
-missing or odd: there a sample is left as it was.
+in the stack at the CFA and a number; or when it says that there is no caller. `whole_steps.step_by_rules` takes all
+others, and plain ones of which anything is missing or odd: there a sample is left as it was.
 
 A step costs by the call, so samples lie side by side in the columns of one array, and so do rules::
 
     rule        CFA's row, value    learned    places of the caller's counter, rbp, rbx
-    sample      row    counter      known      stack pointer    rbp    rbx    where its stack is
+    sample      row, depth    counter    known    stack pointer    rbp    rbx    where its stack is
 """
 
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I32, I64, U64, Bools, as_intp, flatnonzero, take
+from perf2x.base.columnar.arrays import I32, I64, U64, Bools, arange, as_intp, flatnonzero, take
 from perf2x.binaries.cfi.unwind_rules import RuleColumns, RuleKind, RuleTable
 from perf2x.stitcher.unwind.architecture import Architecture
 from perf2x.stitcher.unwind.register_file import SampleView
@@ -26,11 +26,27 @@ _BYTES_OF_WORD = np.uint64(3)
 _NOWHERE = np.uint64(1 << 63)
 """Place, as of the CFA, that no copied stack has."""
 
-_ROW, _COUNTER_THERE, _CALLED, _KNOWN, _IMAGE, _MOMENT, _BASE, _ROOM, _FIRST, _STACK, _COUNTER = range(11)
-"""Fields of `Lanes.fields`; other registers follow. A visit is the first three, the counter copied."""
-VISIT = 3
+_FRAME, _COUNTER_THERE, _KNOWN, _IMAGE, _MOMENT, _BASE, _ROOM, _FIRST, _STACK, _COUNTER = range(10)
+"""Fields of `Lanes.fields`; other registers follow. A visit is the first two, the counter copied."""
+VISIT = 2
+_ROW_AT, _CALLED = np.uint64(32), np.uint64(1)
+_DEEPER, _BELOW_ROW = np.uint64(2), np.uint64((1 << 32) - 1)
 _OF_CFA, _VALUE, _LEARNED, _PLACES = range(4)
 """Fields of `PlainRules.fields`; the places of registers follow, those of the program counter first."""
+
+
+def frames_of(rows: I64, depth: I64, is_called: Bools) -> U64:
+    """(n,) the row of a sample, how many frames are below this one, and whether it made a call, as one number."""
+    frame: U64 = rows.view(np.uint64) << _ROW_AT
+    frame |= depth.view(np.uint64) << _CALLED
+    frame |= is_called
+    return frame
+
+
+def rows_and_depths(frame: U64) -> tuple[I64, I64, Bools]:
+    """(n,) the numbers that ``frames_of`` made one of."""
+    depth = (frame & _BELOW_ROW) >> _CALLED
+    return (frame >> _ROW_AT).view(np.int64), depth.view(np.int64), frame & _CALLED != 0
 
 
 class PlainRules(Struct, frozen=True):
@@ -45,7 +61,9 @@ class PlainRules(Struct, frozen=True):
     saved: Bools
     """(k - 1, m + 1) whether the rule names a place, of those behind the program counter"""
     is_plain: Bools
-    """(m,)"""
+    """(m,) whether the rule leads to a caller"""
+    is_outermost: Bools
+    """(m + 1,) whether the rule says that there is none"""
 
 
 class PlainRuleTable:
@@ -85,7 +103,10 @@ def plain_rules(columns: RuleColumns, architecture: Architecture, needed: int) -
     learned = np.bitwise_or.reduce(np.where(saved, bits, np.uint64(0))) | np.uint64(1 << pointer)
     fields[:_PLACES, which] = row[which], columns.cfa_value[which], learned[which]
     fields[_PLACES:, which] = np.where(saved, value, value[0])[:, which]
-    return PlainRules(registers, fields, np.append(saved[1:], np.zeros((len(others), 1), np.bool_), axis=1), is_plain)
+    is_outermost = columns.kind[columns.return_register, arange(len(row))] == RuleKind.UNDEFINED
+    is_outermost = np.append(is_outermost & ~columns.is_signal_frame, False)
+    saved = np.append(saved[1:], np.zeros((len(others), 1), np.bool_), axis=1)
+    return PlainRules(registers, fields, saved, is_plain, is_outermost)
 
 
 class Lanes(Struct, frozen=True):
@@ -95,7 +116,7 @@ class Lanes(Struct, frozen=True):
     registers: list[int]
     """As in `PlainRules`."""
     fields: U64
-    """(11 + k − 1, n)"""
+    """(10 + k − 1, n)"""
 
     @classmethod
     def of(cls, view: SampleView, finder: MappingFinder, rules: PlainRules) -> "Lanes":
@@ -105,25 +126,30 @@ class Lanes(Struct, frozen=True):
         kept = [take(frames.registers[register], rows) for register in rules.registers]
         room = np.where(stack_is_known, memory.count[rows] << _BYTES_OF_WORD, np.uint64(0))
         columns = (
-            rows, kept[0], ~frames.is_exact[rows], frames.known[rows], finder.image[rows], finder.moment[rows],
-            memory.base[rows], room, memory.start[rows], stack, *kept,
+            frames_of(rows, frames.depth[rows], ~frames.is_exact[rows]), kept[0], frames.known[rows],
+            finder.image[rows], finder.moment[rows], memory.base[rows], room, memory.start[rows], stack, *kept,
         )  # fmt: skip
         return cls(view, rules.registers, np.array([column.astype(np.uint64) for column in columns], np.uint64))
 
     def __len__(self) -> int:
-        return len(self.rows)
+        return len(self.fields[0])
 
     @property
     def rows(self) -> I64:
         """(n,) their rows in the batch."""
-        rows: I64 = self.fields[_ROW].view(np.int64)
-        return rows
+        return rows_and_depths(self.fields[_FRAME])[0]
+
+    @property
+    def depth(self) -> I64:
+        """(n,) frames that each has left."""
+        return rows_and_depths(self.fields[_FRAME])[1]
 
     @property
     def place(self) -> tuple[I64, I64, U64]:
         """(n,) process images, moments, and the addresses to look up."""
         fields = self.fields
-        return fields[_IMAGE].view(np.int64), fields[_MOMENT].view(np.int64), fields[_COUNTER] - fields[_CALLED]
+        address = fields[_COUNTER] - (fields[_FRAME] & _CALLED)
+        return fields[_IMAGE].view(np.int64), fields[_MOMENT].view(np.int64), address
 
     def some(self, which: I64 | Bools) -> "Lanes":
         """Some of the samples."""
@@ -136,19 +162,18 @@ class Lanes(Struct, frozen=True):
 
     def put_back(self) -> SampleView:
         """The samples, whose registers are the batch's again."""
-        frames, rows = self.batch.frames, self.rows
+        frames, (rows, depth, is_called) = self.batch.frames, rows_and_depths(self.fields[_FRAME])
         frames.registers[self.batch.architecture.stack_pointer, rows] = self.fields[_STACK]
         for register, value in zip(self.registers, self.fields[_COUNTER:], strict=True):
             frames.registers[register, rows] = value
-        frames.known[rows] = self.fields[_KNOWN]
-        frames.is_exact[rows] = self.fields[_CALLED] == 0
+        frames.known[rows], frames.depth[rows], frames.is_exact[rows] = self.fields[_KNOWN], depth, ~is_called
         return SampleView(frames, self.batch.memory, self.batch.architecture, rows)
 
     def step(self, rules: PlainRules, rule: I32 | I64, held: Bools) -> tuple[U64, "Lanes", I64, I64]:
         """Take the step of samples whose rules (n,) are ``held`` and plain.
 
-        Returns (3, n) visits of those that took it: rows, addresses, and 1 for a return address; those that go on; the
-        rows of those whose caller is none; and which of these samples did not take it. If all do, these lanes are gone.
+        Returns (2, n) visits of those that took it, ``frames_of`` and addresses; those that go on; the rows of those
+        whose caller is none; and which of these samples did not take it. If all do, these lanes are gone.
         """
         rule = as_intp(rule)
         fields, of_rule = self.fields, take(rules.fields, rule, "clip", 1)
@@ -159,8 +184,11 @@ class Lanes(Struct, frozen=True):
         good &= (places < fields[_ROOM]).all(axis=0)
         if np.bitwise_or.reduce(offset) & _IN_WORD:
             good &= offset & _IN_WORD == 0
-        left = flatnonzero(~good)
+        fields[_COUNTER_THERE] = fields[_COUNTER]
+        left, outermost = flatnonzero(~good), fields[:VISIT, :0]
         if len(left):
+            is_last = held[left] & take(rules.is_outermost, rule[left], "clip")
+            left, outermost = left[~is_last], fields[:VISIT, left[is_last]]
             which = flatnonzero(good)
             fields, places = take(fields, which, axis=1), take(places, which, axis=1)
             cfa, rule, learned = take(cfa, which), take(rule, which), take(learned, which)
@@ -168,27 +196,29 @@ class Lanes(Struct, frozen=True):
         places += fields[_FIRST]
         value = take(self.batch.memory.words, places.view(np.int64), "clip")
         value[0] &= np.uint64(self.batch.architecture.address_mask)
-        fields[_COUNTER_THERE] = fields[_COUNTER]
-        visits = fields[:VISIT].copy()
+        visits = np.concatenate([fields[:VISIT], outermost], axis=1)
         np.copyto(fields[_COUNTER + 1 :], value[1:], where=take(rules.saved, rule, "clip", 1))
-        fields[_COUNTER], fields[_STACK], fields[_CALLED] = value[0], cfa, 1
+        fields[_COUNTER], fields[_STACK] = value[0], cfa
         fields[_KNOWN] |= learned
+        fields[_FRAME] |= _CALLED
+        fields[_FRAME] += _DEEPER
+        ended = rows_and_depths(outermost[_FRAME])[0]
         going = Lanes(self.batch, self.registers, fields)
         if value[0].all():
-            return visits, going, left[:0], left
+            return visits, going, ended, left
         is_last = value[0] == 0
-        return visits, going.some(~is_last), going.rows[is_last], left
+        return visits, going.some(~is_last), np.append(ended, going.rows[is_last]), left
 
     def _canonical_frame_address(self, of_rule: U64) -> tuple[U64, Bools]:
         """(n,) CFAs, and which are known and lie where a caller's frame can."""
         fields, stack = self.fields, self.fields[_STACK]
-        cfa = stack + of_rule[_VALUE]
-        good = cfa >= stack + fields[_CALLED]
+        cfa, least = stack + of_rule[_VALUE], stack + (fields[_FRAME] & _CALLED)
+        good = cfa >= least
         others = flatnonzero(of_rule[_OF_CFA] != _STACK)
         if len(others):
             row = of_rule[_OF_CFA, others].astype(np.int64)
             cfa[others] = found = fields[row, others] + of_rule[_VALUE, others]
             register = np.array(self.registers, np.uint64)[row - _COUNTER]
             is_known = fields[_KNOWN, others] >> register & np.uint64(1) != 0
-            good[others] = is_known & (found >= stack[others] + fields[_CALLED, others])
+            good[others] = is_known & (found >= least[others])
         return cfa, good

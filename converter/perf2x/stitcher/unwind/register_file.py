@@ -23,6 +23,8 @@ class RegisterFile(Struct, frozen=True):
     """(n,) the program counter is the address of an instruction, not a return address."""
     crossed_signal: Bools
     """(n,) a signal frame was left, so the stack may be another than the one copied."""
+    depth: I64
+    """(n,) frames that each sample has left"""
     recorded: np.uint64
     """Bit r: register r was recorded."""
 
@@ -111,5 +113,6 @@ def initial_registers(stacks: UserStacks, architecture: Architecture) -> Registe
             recorded |= 1 << number
         column += 1
     count = len(stacks.abi)
-    known = np.full(count, recorded, np.uint64)
-    return RegisterFile(registers, known, np.ones(count, np.bool_), np.zeros(count, np.bool_), np.uint64(recorded))
+    known, depth = np.full(count, recorded, np.uint64), np.zeros(count, np.int64)
+    flags = np.ones(count, np.bool_), np.zeros(count, np.bool_)
+    return RegisterFile(registers, known, *flags, depth, np.uint64(recorded))

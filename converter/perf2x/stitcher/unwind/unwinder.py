@@ -10,7 +10,8 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from perf2x.base.columnar.arrays import I32, I64, U8, U64, Bools, bincount, flatnonzero, take
-from perf2x.base.columnar.ragged import Ragged, argsort_small, offsets_of
+from perf2x.base.columnar.ragged import Ragged, offsets_of
+from perf2x.base.columnar.unique import group_rows
 from perf2x.binaries.cfi.unwind_rules import NO_RULE, RuleTable
 from perf2x.model.recording.events import UserStacks
 from perf2x.stitcher.unwind.aarch64 import AARCH64
@@ -18,7 +19,7 @@ from perf2x.stitcher.unwind.architecture import Architecture
 from perf2x.stitcher.unwind.code_map import CodeMap, FindObject
 from perf2x.stitcher.unwind.go_ends import may_be_settled
 from perf2x.stitcher.unwind.object_rules import RETURNS
-from perf2x.stitcher.unwind.plain_steps import VISIT, Lanes
+from perf2x.stitcher.unwind.plain_steps import VISIT, Lanes, frames_of, rows_and_depths
 from perf2x.stitcher.unwind.register_file import UNFINISHED, SampleView, initial_registers
 from perf2x.stitcher.unwind.stack_memory import stack_memory
 from perf2x.stitcher.unwind.unwound_chains import MAX_DEPTH, End, MappingFinder, UserChains, UserMappings
@@ -32,10 +33,6 @@ BY_ABI: dict[str, dict[int, Architecture]] = {
     "aarch64": {2: AARCH64},
 }
 """Architecture by uname -m of the recording machine and PERF_SAMPLE_REGS_ABI_* of the sample."""
-
-
-_PATIENCE = 4
-"""Samples wait for a whole step until they are so many times as many as those that can go on without one."""
 
 
 class Unwinder(Struct):
@@ -111,24 +108,6 @@ class _Guesses(Struct, frozen=True):
         self.cut_in_jit[rows[~goes_on & is_jit]] = True
 
 
-class _Depths:
-    """Frames that the samples of a batch have; counted only after so many steps that one may have too many."""
-
-    def __init__(self, samples: int, limit: int) -> None:
-        self._depth, self._steps = np.zeros(samples, np.int64), limit
-        self._limit, self._visited = limit, [np.zeros(0, np.int64)]
-
-    def deepest(self, visited: I64, rows: I64) -> Bools | None:
-        """Count one frame of each of ``visited``; (n,) which of ``rows`` have as many as they may, None if none can."""
-        self._visited.append(visited)
-        self._steps -= 1
-        if self._steps > 0:
-            return None
-        self._depth += bincount(np.concatenate(self._visited), len(self._depth))
-        self._visited.clear()
-        return self._depth[rows] >= self._limit
-
-
 class _BatchUnwinder(Struct):
     """Unwinds the samples of one architecture in a batch; fills in ``end`` and ``guesses``."""
 
@@ -140,7 +119,7 @@ class _BatchUnwinder(Struct):
     max_depth: int
 
     def all_visits(self, rows: I64) -> list[U64]:
-        """The visits (3, m) of ``rows``, as in `Lanes.step`; begins anew when a rule needs one register more.
+        """The visits (2, m) of ``rows``, as in `Lanes.step`; begins anew when a rule needs one register more.
 
         Most rules need only the stack pointer and the frame pointer, so the other registers, which are saved and
         restored in every frame, are left out until a rule needs one; that happens once or twice in a recording.
@@ -155,41 +134,61 @@ class _BatchUnwinder(Struct):
     def visits(self, rows: I64, needed: int) -> Iterator[U64]:
         """Unwind ``rows`` to their ends, or until other registers are ``needed``; yields frames, the innermost first.
 
-        Samples in new or unusual code wait until they are many more than the others: what is done for them costs by the
+        Samples in new or unusual code wait until they are as many as the others: what is done for them costs by the
         call, and functions are decoded by the hundred.
         """
         architecture = self.code.architecture
         frames = initial_registers(self.stacks, architecture)
         memory = stack_memory(self.stacks, frames.registers[architecture.stack_pointer].copy())
         batch = SampleView(frames, memory, architecture, rows)
-        depth, lanes = _Depths(len(self.stacks.abi), self.max_depth), self._lanes(batch)
-        waiting, count = [lanes.some(rows[:0])], 0
+        lanes, steps = self._lanes(batch), 0
+        unknown, odd = [lanes.some(rows[:0])], [lanes.some(rows[:0])]
+        count = 0
         while len(lanes) or count:
-            if _PATIENCE * len(lanes) > count:
-                visits, lanes, left = self._quick_step(lanes)
-                waiting.append(left)
+            if len(lanes) > count:
+                before = lanes
+                visits, lanes, left, is_held = self._quick_step(lanes)
                 count += len(left)
+                for those, waiting in ((left[~is_held], unknown), (left[is_held], odd)):
+                    if len(those):
+                        waiting.append(before.some(those))
             else:
-                visits, going = self._whole_step(waiting[0].with_others(waiting[1:]).put_back())
+                found, rest = self._learn(unknown[0].with_others(unknown[1:]))
+                visits, going = self._whole_step(rest.with_others(odd).put_back())
                 if self.code.table.needed != needed:
                     return
-                lanes = lanes.with_others([self._lanes(replace(batch, rows=going))])
-                waiting, count = waiting[:1], 0
+                lanes = lanes.with_others([found, self._lanes(replace(batch, rows=going))])
+                unknown, odd, count = unknown[:1], odd[:1], 0
             yield visits
-            deepest = depth.deepest(visits[0].view(np.int64), lanes.rows)
-            if deepest is not None:
+            steps += 1
+            if steps >= self.max_depth:
+                deepest = lanes.depth >= self.max_depth
                 self.end[lanes.rows[deepest]] = End.TOO_DEEP
                 lanes = lanes.some(~deepest)
 
     def _lanes(self, view: SampleView) -> Lanes:
         return Lanes.of(view, self.finder, self.code.plain.rules())
 
-    def _quick_step(self, lanes: Lanes) -> tuple[U64, Lanes, Lanes]:
-        """Take a step with those samples whose rules are known and plain; returns those that go on, and those left."""
+    def _quick_step(self, lanes: Lanes) -> tuple[U64, Lanes, I64, Bools]:
+        """Take a step with those samples whose rules are known and plain.
+
+        Returns also those that go on; which do not, and whether the rules of these are known.
+        """
         rule, held = self.code.places.held(*lanes.place)
         visits, going, ended, left = lanes.step(self.code.plain.rules(), rule, held)
         self.end[ended] = End.COMPLETE
-        return visits, going, lanes.some(left)
+        return visits, going, left, held[left]
+
+    def _learn(self, lanes: Lanes) -> tuple[Lanes, Lanes]:
+        """Look up the rules of places that are not known; returns the samples whose rules are now, and the others."""
+        image, moment, address = lanes.place
+        first, _ = group_rows([image, address])
+        rows, look = lanes.rows[first], address[first]
+        mapping, stays = self._code_mapping(rows, look)
+        rule = self.code.rules(mapping, look)
+        self.code.places.learn(self.finder, rows[stays], look[stays], mapping[stays], rule[stays])
+        _, held = self.code.places.held(image, moment, address)
+        return lanes.some(held), lanes.some(~held)
 
     def _whole_step(self, view: SampleView) -> tuple[U64, I64]:
         """Take a step with any samples; returns the unfinished rows."""
@@ -206,9 +205,10 @@ class _BatchUnwinder(Struct):
         called = flatnonzero(signal & ~exact)
         called = called[self.code.may_return_to(mapping[called], address[called])]
         signal[called] = False
+        depth = take(view.frames.depth, rows)
         going = self._step(replace(view, rows=rows), rule, mapping)
-        view.frames.is_exact[rows[called]] = False
-        return np.array([rows.view(np.uint64), address, (~(exact | signal)).astype(np.uint64)], np.uint64), going
+        view.frames.is_exact[rows[called]], view.frames.depth[rows] = False, depth + 1
+        return np.array([frames_of(rows, depth, ~(exact | signal)), address], np.uint64), going
 
     def _code_mapping(self, rows: I64, address: U64) -> tuple[I32, Bools]:
         """(n,) mappings that may hold code, −1 for none, and whether they stay to the ends of the images."""
@@ -298,7 +298,10 @@ def _chains_of_visits(visits: list[U64], count: int) -> tuple[Ragged, Bools]:
         depth 1    a1    c1        rows 0   2
         chains     a0 a1 b0 c0 c1
     """
-    rows, address, called = np.concatenate([np.zeros((VISIT, 0), np.uint64), *visits], axis=1)
-    order = argsort_small(rows.view(np.int64))
-    offsets = offsets_of(bincount(rows.view(np.int64), count))
-    return Ragged(offsets, take(address, order)), take(called, order) == 0
+    frame, address = np.concatenate([np.zeros((VISIT, 0), np.uint64), *visits], axis=1)
+    rows, depth, is_called = rows_and_depths(frame)
+    offsets = offsets_of(bincount(rows, count))
+    depth += take(offsets, rows)
+    chain, exact = np.empty(len(depth), np.uint64), np.empty(len(depth), np.bool_)
+    chain[depth], exact[depth] = address, ~is_called
+    return Ragged(offsets, chain), exact

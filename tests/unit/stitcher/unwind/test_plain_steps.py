@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from perf2x.binaries.cfi.unwind_rules import RegisterRule, Rule, RuleKind, RuleTable
 from perf2x.binaries.elf.elf_file import open_elf
 from perf2x.stitcher.unwind.code_map import PlaceRules, _slots
-from perf2x.stitcher.unwind.plain_steps import Lanes, PlainRuleTable
+from perf2x.stitcher.unwind.plain_steps import Lanes, PlainRuleTable, rows_and_depths
 from perf2x.stitcher.unwind.register_file import UNFINISHED, RegisterFile, SampleView
 from perf2x.stitcher.unwind.stack_memory import StackMemory
 from perf2x.stitcher.unwind.unwinder import Unwinder
@@ -38,14 +38,16 @@ def view_of(random: Random, count: int, architecture=X86_64) -> SampleView:
     start = np.arange(size, dtype=np.int64) * COPIED
     copied = np.array(random.choices([COPIED, COPIED, 3, 0], k=size), np.uint64)
     base = np.full(size, BASE, np.uint64)
-    frames = RegisterFile(registers, known, exact, crossed, np.uint64(2**17 - 1))
+    depth = np.array(random.choices(range(9), k=size), np.int64)
+    frames = RegisterFile(registers, known, exact, crossed, depth, np.uint64(2**17 - 1))
     memory = StackMemory(words, start, base, copied, np.ones(size, np.bool_))
     return SampleView(frames, memory, architecture, np.arange(0, size, 2, dtype=np.int64))
 
 
 def copy_of(view: SampleView) -> SampleView:
     frames = view.frames
-    arrays = (frames.registers.copy(), frames.known.copy(), frames.is_exact.copy(), frames.crossed_signal.copy())
+    flags = (frames.is_exact.copy(), frames.crossed_signal.copy())
+    arrays = (frames.registers.copy(), frames.known.copy(), *flags, frames.depth.copy())
     return replace(view, frames=RegisterFile(*arrays, frames.recorded))
 
 
@@ -65,8 +67,11 @@ def stepped(view: SampleView, table: PlainRuleTable, rule, held) -> tuple[np.nda
     visits, going, ended, left = lanes.step(table.rules(), rule, held)
     taken = np.setdiff1d(np.arange(len(rule), dtype=np.int64), left)
     rows, exact = view.rows[taken], view.frames.is_exact[view.rows[taken]]
-    counter = view.frames.registers[16, rows]
-    assert visits.tolist() == [rows.tolist(), counter.tolist(), (~exact).astype(int).tolist()]
+    counter, depth = view.frames.registers[16, rows], view.frames.depth[rows]
+    visited, below, is_called = rows_and_depths(visits[0])
+    assert sorted(zip(visited.tolist(), visits[1].tolist(), is_called.tolist(), below.tolist(), strict=True)) == sorted(
+        zip(rows.tolist(), counter.tolist(), (~exact).tolist(), depth.tolist(), strict=True)
+    )
     going.put_back()
     return taken, dict.fromkeys(rows.tolist(), UNFINISHED) | dict.fromkeys(ended.tolist(), int(End.COMPLETE))
 
@@ -127,6 +132,18 @@ def test_rules_of_compilers_are_plain() -> None:
     small = RuleTable(17)
     small.number(Rule(4, 16, 8, False, ((8, RegisterRule(RuleKind.OFFSET, -8)),)))
     assert not PlainRuleTable(small, I386).rules().is_plain.any()
+
+
+def test_a_function_without_a_caller_ends_at_once() -> None:
+    """Only where its rule is held; one of a signal frame is left to the general rules."""
+    table, view = RuleTable(17), view_of(Random(2), 4)
+    undefined = ((16, RegisterRule(RuleKind.UNDEFINED, 0)),)
+    for is_signal in (False, True):
+        table.number(Rule(7, 8, 16, is_signal, undefined))
+    rule, held = np.array([0, 1, 0, 0], np.int64), np.array([True, True, False, True], np.bool_)
+    taken, ends = stepped(view, PlainRuleTable(table, X86_64), rule, held)
+    assert (taken.tolist(), list(ends)) == ([0, 3], view.rows[taken].tolist())
+    assert set(ends.values()) == {int(End.COMPLETE)}
 
 
 def test_new_rules_and_registers_are_known_at_once() -> None:
