@@ -12,6 +12,7 @@ from perf2x.base.columnar.arrays import Bools, arange, as_intp, flatnonzero, sum
 from perf2x.model.advice import Advice
 from perf2x.model.printable_text import base_name
 from perf2x.model.profile.profile import Profile
+from perf2x.model.profile.stack_tree import stack_weights
 from perf2x.model.recording.events import Event, Session
 from perf2x.symbolizer.symbol_report import SymbolReport
 
@@ -58,7 +59,7 @@ def chain_report(profile: Profile, session: Session) -> ChainReport:
 
     by_pointer = np.array([_is_by_pointer(event) for event in events] + [False] * (len(count) - len(events)), np.bool_)
     walked, cut = _user_stacks(profile)
-    weight = samples.count * by_pointer[samples.event]
+    weight = stack_weights(samples, len(walked), None if by_pointer.all() else by_pointer[samples.event])
     return ChainReport(
         samples=sum_of(count),
         without=of_those([_is_without(event, session) for event in events]),
@@ -170,14 +171,14 @@ def _is_by_pointer(event: Event) -> bool:
 
 
 def _user_stacks(profile: Profile) -> tuple[Bools, Bools]:
-    """Return (samples,) which have user frames, and which of those are cut.
+    """Return (stacks,) which have user frames, and which of those are cut.
 
     That is without a caller in a mapped file, in one or two frames: a function that is alone, or called from an address
     that is not code. A whole stack of two frames, as of work in ``main``, has a caller.
     """
-    parent, stack = profile.stacks.parent.astype(np.int64), profile.samples.stack.astype(np.int64)
+    parent = profile.stacks.parent.astype(np.int64)
     if not len(parent):
-        return np.zeros(len(stack), np.bool_), np.zeros(len(stack), np.bool_)
+        return np.zeros(0, np.bool_), np.zeros(0, np.bool_)
     user, mapped = _kinds(profile)
     own = arange(len(parent))
     second = (parent >= 0) & (parent[parent] < 0)
@@ -185,13 +186,12 @@ def _user_stacks(profile: Profile) -> tuple[Bools, Bools]:
     top = np.where((parent < 0) | second | third, own, parent)  # the third frame from the root, or the last before it
     while not np.array_equal(up := top[top], top):
         top = up
-    at = top[stack]
-    has_third = third[at]
-    two = np.where(has_third, parent[at], at)
+    has_third = third[top]
+    two = np.where(has_third, parent[top], top)
     has_second = second[two]
     root = np.where(has_second, parent[two], two)
-    walked = (stack >= 0) & user[root]
-    is_deep = has_third & user[at]
+    walked = user[root]
+    is_deep = has_third & user[top]
     is_alone = ~has_second | ~user[two]
     return walked, walked & ~is_deep & (is_alone | ~mapped[root])
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
 from msgspec import Struct, field
 
 from perf2x.analysis.recording_advice import ChainReport
 from perf2x.base.abi.uapi import ReadFormat
-from perf2x.base.columnar.arrays import flatnonzero, sum_of
 from perf2x.model.advice import Advice
 from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.number_format import format_amount, plural
@@ -97,8 +97,8 @@ def event_counts(profile: Profile) -> tuple[EventCount, ...]:
     samples = profile.samples
     counts = []
     for index, event in enumerate(profile.events):
-        rows = flatnonzero(samples.event == index)
-        number, value = sum_of(samples.count[rows]), sum_of(samples.value[rows])
+        chosen = samples.event == index
+        number, value = (int(column.sum(dtype=np.int64, where=chosen)) for column in (samples.count, samples.value))
         sampled, read = (0, number) if event.is_count else (number, 0)
         counts.append(EventCount(event.name, sampled, value, event.unit, read))
     return tuple(counts)

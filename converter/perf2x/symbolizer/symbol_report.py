@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from perf2x.base.columnar.arrays import I64, Bools, arange, as_intp, flatnonzero, lexsort, sum_of
 from perf2x.model.profile.profile import Profile
-from perf2x.model.profile.stack_tree import depths
+from perf2x.model.profile.stack_tree import depths, stack_weights
 
 
 class ObjectReport(Struct, frozen=True):
@@ -49,10 +49,7 @@ class SymbolReport(Struct, frozen=True):
 
 def location_weights(profile: Profile) -> I64:
     """(locations,) number of frames of samples at each location, computed level by level, deepest first."""
-    has_stack = profile.samples.stack >= 0
-    stack, count = profile.samples.stack[has_stack], profile.samples.count[has_stack]
-    # floating point is exact below 2**53 samples
-    weight = np.bincount(as_intp(stack), count, len(profile.stacks)).astype(np.int64)
+    weight = stack_weights(profile.samples, len(profile.stacks))
     parent = profile.stacks.parent.astype(np.int64)
     for rows in _rows_by_depth(parent)[:0:-1]:
         above = parent[rows]

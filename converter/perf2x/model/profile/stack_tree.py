@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I64, AnyArray, Bools, arange, bincount, cumsum, flatnonzero, take_rows_of
+from perf2x.base.columnar.arrays import I64, AnyArray, Bools, arange, as_intp, bincount, cumsum, flatnonzero, take_rows_of
 from perf2x.base.columnar.interner import prefix_tree
 from perf2x.base.columnar.ragged import Ragged, argsort_small, offsets_of, row_numbers
 from perf2x.base.columnar.unique import group_rows, sorted_runs, sum_runs, unique_inverse
@@ -82,6 +82,13 @@ def ancestors(parent: I64, rows: I64, steps: I64) -> I64:
     result = np.empty(len(rows), np.int64)
     result[order] = cursor
     return result
+
+
+def stack_weights(samples: ProfileSamples, rows: int, counted: Bools | None = None) -> I64:
+    """(rows,) how many samples have each row of the tree as their leaf; ``counted`` (samples,): those that count."""
+    # floating point is exact below 2**53 samples
+    count = samples.count if counted is None else samples.count * counted
+    return np.bincount(as_intp(samples.stack) + 1, count, rows + 1)[1:].astype(np.int64)
 
 
 def used_stacks(profile: Profile) -> tuple[I64, I64]:
