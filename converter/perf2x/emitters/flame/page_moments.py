@@ -48,7 +48,8 @@ def lane_table(profile: Profile, track: I64) -> Iterator[bytes]:
     parts = max(_FEWEST_PARTS, min(_MOST_PARTS, _MOST_SUMS // tracks))
     length = int(shown.end.max(initial=0)) // parts + 1
     edges = arange(parts + 1) * length
-    waits = ~np.isin(_waits(profile)[shown.sample], (Wait.RAN, Wait.TRACED))
+    wait = profile.samples.wait
+    waits = np.zeros(len(shown), np.bool_) if wait is None else ~np.isin(wait[shown.sample], (Wait.RAN, Wait.TRACED))
     yield b'{"origin":"%d","length":%d,"parts":%d' % (origin_of(profile), length, parts)
     for name, chosen in ((b"ran", ~waits), (b"waited", waits)):
         yield b',"%s":' % name
@@ -58,6 +59,8 @@ def lane_table(profile: Profile, track: I64) -> Iterator[bytes]:
 
 def _time_until(shown: ShownSamples, chosen: Bools, tracks: int, edges: I64) -> I64:
     """(tracks, edges) how much of the chosen stretches lies before each edge, and in all tracks before."""
+    if not chosen.any():
+        return np.zeros((tracks, len(edges)), np.int64)
     track, reach = shown.track.astype(np.int64), edges[-1] + 1
     before = np.concatenate([[0], cumsum(np.where(chosen, shown.end - shown.start, 0))])
     asked = arange(tracks)[:, None] * reach + edges

@@ -6,7 +6,8 @@ import numpy as np
 from msgspec import Struct
 
 from perf2x.base.columnar.arrays import I64, AnyArray
-from perf2x.base.columnar.unique import group_rows
+from perf2x.base.columnar.ragged import row_numbers
+from perf2x.base.columnar.unique import sorted_runs, sum_runs
 from perf2x.emitters.encoding.json_encoder import json_table
 from perf2x.model.profile.profile import Profile, Wait
 
@@ -30,25 +31,24 @@ def summed_samples(profile: Profile, track: I64, node: I64) -> SummedSamples:
     samples = profile.samples
     off = _off_cpu(profile)
     columns = [track, samples.event.astype(np.int64), node]
-    first, row = group_rows(columns if off is None else [*columns, off])
-
-    def summed(column: I64) -> I64:
-        sums = np.zeros(len(first), np.int64)
-        np.add.at(sums, row, column)
-        return sums
-
-    latency = None if samples.latency is None else summed(samples.latency)
-    return SummedSamples(
-        row, first, summed(samples.value), summed(samples.count), latency, None if off is None else off[first]
-    )
+    order, begins = sorted_runs(columns if off is None else [*columns, off])
+    first = order[begins]
+    row = np.empty(len(order), np.int64)
+    row[order] = row_numbers(np.diff(begins, append=len(order)))
+    latency = None if samples.latency is None else sum_runs(samples.latency, order, begins)
+    value, count = (sum_runs(column, order, begins) for column in (samples.value, samples.count))
+    return SummedSamples(row, first, value, count, latency, None if off is None else off[first])
 
 
 def _off_cpu(profile: Profile) -> I64 | None:
     """(samples,) 1 for waits; time between two tracepoints is none: the thread may have run."""
     of_waits = np.array([event.is_wait for event in profile.events], np.bool_)
-    is_off = of_waits[profile.samples.event] if len(of_waits) else np.zeros(0, np.bool_)
     if profile.samples.wait is not None:
         is_off = (profile.samples.wait != Wait.RAN) & (profile.samples.wait != Wait.TRACED)
+    elif of_waits.any():
+        is_off = of_waits[profile.samples.event]
+    else:
+        return None
     return is_off.astype(np.int64) if is_off.any() else None
 
 

@@ -87,7 +87,7 @@ def _latest_ends(moment: I64, length: I64, chains: list[Chains]) -> I64:
         before = end
         for chain in chains:
             end = _pushed_back(end, length, chain)
-        if len(chains) == 1 or np.array_equal(before, end):
+        if len(chains) == 1 or end is before:
             break
     return end
 
@@ -107,6 +107,8 @@ def _pushed_back(end: I64, length: I64, chain: Chains) -> I64:
     total, latest = chain.take(length), chain.take(end)
     np.cumsum(total, dtype=np.int64, out=total)
     latest -= total
+    if not np.any((latest[1:] < latest[:-1]) & ~chain.first[1:]):
+        return end
     _lower_to_minimum_behind(latest, chain.first)
     latest += total
     del total
@@ -122,9 +124,11 @@ def _lower_to_minimum_behind(values: I64, first: Bools) -> None:
         return
     starts = flatnonzero(first)
     count = np.diff(np.append(starts, len(values)))
-    highest = np.maximum.reduceat(values, as_intp(starts))
-    np.maximum(values, repeat(highest - _LIMIT // len(starts), count), out=values)
-    lowest = np.minimum.reduceat(values, as_intp(starts))
+    highest, lowest = (extreme.reduceat(values, as_intp(starts)) for extreme in (np.maximum, np.minimum))
+    least = highest - _LIMIT // len(starts)
+    if np.any(lowest < least):
+        np.maximum(values, repeat(least, count), out=values)
+        np.maximum(lowest, least, out=lowest)
     lift = repeat(np.append(0, cumsum(highest - lowest)[:-1]) - lowest, count)
     values += lift
     from_behind = values[::-1]
@@ -150,14 +154,15 @@ def _without_short_gaps(start: I64, end: I64, before: I64, is_own: Bools, own: C
     """
     is_gap = is_own & (start > before) & (end > start)
     is_gap &= ~own.put(own.first)
-    track = own.put(np.cumsum(own.first, dtype=np.int32) - np.int32(1))
     rows = flatnonzero(is_gap)
+    if not len(rows):
+        return start
+    lane = own.put(np.cumsum(own.first, dtype=np.int32) - np.int32(1))[rows]
     gap = start[rows] - before[rows]
-    order = argsort_rows([track[rows], gap])
-    rows, gap = rows[order], gap[order]
-    lane = track[rows]
+    order = argsort_rows([lane, gap])
+    rows, gap, lane = rows[order], gap[order], lane[order]
     spent = cumsum(gap)
-    held = np.bincount(as_intp(track), (end - start) / _CLOSED, minlength=1)
+    held = np.add.reduceat(own.take(end) - own.take(start), as_intp(flatnonzero(own.first))) // _CLOSED
     base = np.maximum.accumulate(np.where(begins_run(lane), spent - gap, 0))
     closed = rows[spent - base <= held[lane]]
     start[closed] = before[closed]

@@ -185,7 +185,9 @@ def rows_until(known: tuple[AnyArray, I64], wanted: tuple[AnyArray, I64]) -> I64
 def since(time: U64, origin: int) -> I64:
     """Nanoseconds from the origin, at least 0; hostile distances are cut at FAR."""
     later = time - np.minimum(np.uint64(max(origin, 0)), time)
-    return np.minimum(later, np.uint64(FAR)).astype(np.int64) + max(-origin, 0)
+    passed = np.minimum(later, np.uint64(FAR), out=later).view(np.int64)
+    passed += max(-origin, 0)
+    return passed
 
 
 def _common_ranks(one: AnyArray, other: AnyArray) -> tuple[I64, I64]:

@@ -9,7 +9,7 @@ begins at its sample and lasts as long as its value says.
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, Bools
+from perf2x.base.columnar.arrays import I64, Bools, bincount, flatnonzero
 from perf2x.base.columnar.ragged import argsort_small
 from perf2x.base.columnar.unique import unique
 from perf2x.emitters.timeline.tracks import tracks_of
@@ -33,11 +33,11 @@ def durations_of(profile: Profile, wanted: I64, track: I64 | None = None) -> Dur
 
     ``track`` (samples,) is each sample's, if it is known already: only what has no clock needs it.
     """
-    samples = profile.samples
-    event, value = samples.event[wanted], np.maximum(samples.value[wanted], 0)
-    is_wait = placed_waits(samples)[wanted]
-    ran = ran_then(samples, wanted) & sampled(profile)[wanted]
-    clock = _clock(profile, unique(event[ran]).tolist())
+    samples, rows = profile.samples, slice(None) if len(wanted) == len(profile.samples) else wanted
+    event, value = samples.event[rows], np.maximum(samples.value[rows], 0)
+    is_wait = placed_waits(samples)[rows]
+    ran = ran_then(samples, wanted) & sampled(profile)[rows]
+    clock = _clock(profile, flatnonzero(bincount(event[ran])).tolist())
     if clock is not None:
         return Durations(np.where(is_wait | (ran & (event == clock)), value, 0), is_wait)
     typical = typical_interval(profile, tracks_of(profile)[1] if track is None else track, wanted[ran])

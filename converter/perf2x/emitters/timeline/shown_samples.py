@@ -71,13 +71,20 @@ def thread_runs(profile: Profile) -> Runs:
     return runs_of(profile, origin, Spans(boxes.track, boxes.moment, boxes.length))
 
 
-def origin_of(profile: Profile) -> int:
-    """The time (ns on the recording's clock) that is 0 on every timeline: where the first box or run may begin."""
+def origin_of(profile: Profile, standing: Durations | None = None) -> int:
+    """The time (ns on the recording's clock) that is 0 on every timeline: where the first box or run may begin.
+
+    ``standing`` are the durations of all samples, if they are known.
+    """
     time = profile.samples.time
     if time is None or not len(time):
         return 0
-    standing = durations_of(profile, arange(len(time)))
-    length = np.where(standing.is_wait, 0, standing.time).astype(np.uint64)
+    standing = durations_of(profile, arange(len(time))) if standing is None else standing
+    length = np.where(standing.is_wait, 0, standing.time)
+    early = slice(
+        int(searchsorted(time, np.uint64(int(time[0]) + int(length.max())), "right"))
+    )  # no later one begins before
+    length, time = length[early].astype(np.uint64), time[early]
     earlier = int((length - np.minimum(length, time)).max())  # by so much the first box begins before the clock's zero
     first = -earlier if earlier else int((time - np.minimum(length, time)).min())
     switches = profile.switches
@@ -88,10 +95,10 @@ def shown_samples(profile: Profile, track: AnyArray, wanted: AnyArray) -> ShownS
     """Return when each wanted sample (rows, ascending) is drawn; ``track`` (samples,) is the one of its thread."""
     if profile.samples.time is None or not len(wanted):
         return no_rows(ShownSamples)
-    origin = origin_of(profile)
-    boxes, waits, waiting = _boxes_and_waits(
-        track, wanted, since(profile.samples.time, origin), durations_of(profile, wanted, track)
-    )
+    standing = durations_of(profile, wanted, track)
+    origin = origin_of(profile, standing if len(wanted) == len(profile.samples) else None)
+    boxes, waits, waiting = _boxes_and_waits(track, wanted, since(profile.samples.time, origin), standing)
+    del standing
     runs = runs_of(profile, origin, Spans(boxes.track, boxes.moment, boxes.length))
     parts = []
     if len(runs):
@@ -132,10 +139,10 @@ def on_cpus(profile: Profile, shown: ShownSamples) -> ShownSamples:
 
 
 def _boxes(track: AnyArray, wanted: AnyArray, time: I64, standing: Durations) -> Boxes:
-    held = flatnonzero((standing.time > 0) & ~standing.is_wait)
-    order = held[argsort_small(track[wanted[held]])]
-    rows = wanted[order]
-    length = standing.time[order]
+    is_held = (standing.time > 0) & ~standing.is_wait
+    rows, length = (wanted, standing.time) if is_held.all() else (wanted[is_held], standing.time[is_held])
+    order = argsort_small(track if len(rows) == len(track) else track[rows])
+    rows, length = rows[order], length[order]
     return Boxes(narrow(track[rows]), narrow(rows), time[rows], np.minimum(length, FAR, out=length))
 
 

@@ -101,8 +101,9 @@ def wait_ends(samples: ProfileSamples) -> U64:
 
 def sampled(profile: Profile) -> Bools:
     """(samples,) where a row is a sample, not what perf stat read."""
-    kept: Bools = np.array([not event.is_count for event in profile.events], np.bool_)[profile.samples.event]
-    return kept
+    are_samples = np.array([not event.is_count for event in profile.events], np.bool_)
+    event = profile.samples.event
+    return np.ones(len(event), np.bool_) if are_samples.all() else are_samples[event]
 
 
 def find_event(profile: Profile, name: str | None) -> int:

@@ -5,7 +5,17 @@ from collections.abc import Callable
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I64, AnyArray, Bools, arange, as_intp, bincount, cumsum, flatnonzero, take_rows_of
+from perf2x.base.columnar.arrays import (
+    I64,
+    AnyArray,
+    Bools,
+    arange,
+    as_intp,
+    bincount,
+    cumsum,
+    flatnonzero,
+    take_rows_of,
+)
 from perf2x.base.columnar.interner import prefix_tree
 from perf2x.base.columnar.ragged import Ragged, argsort_small, offsets_of, row_numbers
 from perf2x.base.columnar.unique import group_rows, sorted_runs, sum_runs, unique_inverse

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
+from perf2x.base.columnar.arrays import bincount, flatnonzero
 from perf2x.base.errors import SettingError
 from perf2x.model.profile.profile import Profile, events_called, plain_names
 
@@ -41,7 +42,7 @@ def offered_columns(profile: Profile) -> list[WantedColumn]:
 
 def _sampled(profile: Profile) -> Iterator[WantedColumn]:
     known = plain_names(profile.events)
-    return (WantedColumn(known[row], (row,)) for row in sorted(set(profile.samples.event.tolist())))
+    return (WantedColumn(known[row], (row,)) for row in flatnonzero(bincount(profile.samples.event)).tolist())
 
 
 def _wanted(profile: Profile, name: str) -> list[WantedColumn]:
