@@ -22,15 +22,15 @@ _SHORTEST_STEP_US = 1000
 _STEPS_PER_WRITE = 1 << 12
 
 
-def running_events(profile: Profile, tracks: Tracks) -> Iterator[memoryview]:
+def running_events(profile: Profile, tracks: Tracks) -> Iterator[bytes]:
     """Yield ``C`` events of the first process: the threads of the whole recording that ran at once, where known."""
     steps = running_steps(profile, origin_of(profile), TICK_NS)
     pid = int(tracks.pid[0]) if len(tracks) else 0
     head, tail = b'{"ph":"C","name":"%b","ts":' % TITLE.encode(), b',"pid":%d,"tid":%d,"args":{"threads":'
     for rows in row_slices(len(steps), _STEPS_PER_WRITE):
         times = time_chunks(steps.time[rows], tail % (pid, pid or 1))
-        heads = chunk_array([head] * len(times[0]))
-        yield memoryview(interleaved(heads, *times, number_chunks(steps.threads[rows], b"}},\n")))[:-2]
+        heads = chunk_array([head] * len(times))
+        yield interleaved(heads, times, number_chunks(steps.threads[rows], b"}},\n"))
 
 
 def counter_events(profile: Profile, tracks: Tracks, *, with_samples: bool) -> Iterator[bytes]:
@@ -56,7 +56,7 @@ def counter_events(profile: Profile, tracks: Tracks, *, with_samples: bool) -> I
             begin, value = time[held], np.append(samples.value[held][1:], 0)
         for at, size in zip(begin.tolist(), value.tolist(), strict=True):
             event = {"ph": "C", "name": found[number].name, "ts": at, "pid": pid, "tid": pid or 1}
-            yield json_bytes(event | {"args": {"value": size}})
+            yield json_bytes(event | {"args": {"value": size}}) + b",\n"
 
 
 def _sums(step: I64, value: I64) -> tuple[I64, I64]:

@@ -20,7 +20,7 @@ from perf2x.model.profile.profile import Profile
 _EVENTS_PER_WRITE = 1 << 12
 
 
-def marker_events(profile: Profile, tracks: Tracks, wanted: I64) -> Iterator[memoryview]:
+def marker_events(profile: Profile, tracks: Tracks, wanted: I64) -> Iterator[bytes]:
     """Yield an instant, named after its event, for each wanted sample that is drawn nowhere else."""
     samples = profile.samples
     if samples.time is None or not len(wanted):
@@ -37,5 +37,4 @@ def marker_events(profile: Profile, tracks: Tracks, wanted: I64) -> Iterator[mem
     tails = chunk_array(b',"pid":%d,"tid":%d,"id2":{"local":"%d"},"args":{"tid":%d}},\n' % one for one in ids)
     for part in row_slices(len(rows), _EVENTS_PER_WRITE):
         chosen = rows[part]
-        columns = heads[samples.event[chosen]], *time_chunks(ticks[part]), tails[track[chosen]]
-        yield memoryview(interleaved(*columns))[:-2]
+        yield interleaved(heads[samples.event[chosen]], time_chunks(ticks[part]), tails[track[chosen]])

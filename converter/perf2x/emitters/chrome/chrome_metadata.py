@@ -57,7 +57,7 @@ def _process_name(profile: Profile, tracks: Tracks, lane: int) -> str:
 
 
 def _metadata(name: str, ids: tuple[int, int], args: dict[str, object]) -> bytes:
-    return json_bytes({"ph": "M", "name": name, "ts": 0, "pid": ids[0], "tid": ids[1], "args": args})
+    return json_bytes({"ph": "M", "name": name, "ts": 0, "pid": ids[0], "tid": ids[1], "args": args}) + b",\n"
 
 
 def recording_facts(profile: Profile) -> dict[str, object]:

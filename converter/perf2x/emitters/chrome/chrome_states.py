@@ -22,7 +22,7 @@ _NAMES = (b"S", b"R+")
 """What the kernel's own traces call a thread that sleeps, and one that was preempted."""
 
 
-def state_events(profile: Profile, tracks: Tracks) -> Iterator[memoryview]:
+def state_events(profile: Profile, tracks: Tracks) -> Iterator[bytes]:
     """Yield a state for each run, and one for the time until the thread's next run."""
     runs = thread_runs(profile)
     track, start, end, state = _states(runs)
@@ -32,8 +32,8 @@ def state_events(profile: Profile, tracks: Tracks) -> Iterator[memoryview]:
     heads = chunk_array(b'{"ph":"T","name":%b,"ts":' % name for name in names)
     tails = ids_of(tracks.pid, tracks.tid)
     for rows in row_slices(len(track), _STATES_PER_WRITE):
-        times = (*time_chunks(start[rows], b',"dur":'), *time_chunks(end[rows] - start[rows]))
-        yield memoryview(interleaved(heads[state[rows]], *times, tails[track[rows]]))[:-2]
+        times = time_chunks(start[rows], b',"dur":'), time_chunks(end[rows] - start[rows])
+        yield interleaved(heads[state[rows]], *times, tails[track[rows]])
 
 
 def _states(runs: Runs) -> tuple[AnyArray, I64, I64, I64]:

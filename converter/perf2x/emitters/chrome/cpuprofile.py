@@ -75,13 +75,13 @@ def _lane_events(lanes: _Lanes, number: int, numbers: tuple[int, int, int], text
     first, end = lanes.sample_offsets[number : number + 2].tolist()
     head = b'"ph":"P","id":"0x%x","pid":%d,"tid":%d,' % numbers + _CATEGORY
     begin = int(lanes.time[first])
-    yield b'{"name":"Profile",%b,"ts":%d,"args":{"data":{"startTime":%d}}}' % (head, begin, begin)
+    yield b'{"name":"Profile",%b,"ts":%d,"args":{"data":{"startTime":%d}}},\n' % (head, begin, begin)
     nodes = b'"nodes":[%b%b],' % (_FIXED_NODES, texts.of(lanes, number))
     for start in range(first, end, _SAMPLES_PER_CHUNK):
         part = slice(start, min(start + _SAMPLES_PER_CHUNK, end))
         arrays = json_numbers(lanes.node[part]), json_numbers(lanes.delta[part])
         data = b'"cpuProfile":{%b"samples":[%b]},"timeDeltas":[%b]' % (nodes if start == first else b"", *arrays)
-        yield b'{"name":"ProfileChunk",%b,"ts":%d,"args":{"data":{%b}}}' % (head, lanes.time[part.stop - 1], data)
+        yield b'{"name":"ProfileChunk",%b,"ts":%d,"args":{"data":{%b}}},\n' % (head, lanes.time[part.stop - 1], data)
 
 
 def _lanes_of_tracks(drawing: Drawing, shown: ShownSamples, node: I64) -> _Lanes:

@@ -6,17 +6,17 @@ A wait of the thread has the category "off-cpu" and a colour of its own, of thos
 
 from collections.abc import Generator
 
-import numpy as np
-
-from perf2x.base.columnar.arrays import I64, AnyArray, row_slices
+from perf2x.base.columnar.arrays import I64, AnyArray, begins_run, cumsum, row_slices
 from perf2x.base.columnar.unique import unique_inverse
 from perf2x.emitters.chrome.box_labels import OFF_CPU, Labels
 from perf2x.emitters.chrome.chrome_drawing import Drawing
 from perf2x.emitters.chrome.trace_times import ids_of, time_chunks
 from perf2x.emitters.encoding.decimal_text import chunk_array, interleaved
+from perf2x.emitters.timeline.frame_slices import Slices
+from perf2x.emitters.timeline.shown_samples import ShownSamples
 from perf2x.model.profile.profile import Wait
 
-_SLICES_PER_WRITE = 1 << 12
+_SLICES_PER_WRITE = 1 << 11
 _COLOURS = {
     Wait.BLOCKED: b"thread_state_sleeping",
     Wait.PREEMPTED: b"thread_state_runnable",
@@ -25,22 +25,32 @@ _COLOURS = {
 }
 
 
-def slice_events(drawing: Drawing, shortest: int) -> Generator[memoryview, None, int]:
-    """Yield complete events, parents before children, none below so many microseconds; return their number."""
+def slice_events(drawing: Drawing, shortest: int) -> Generator[bytes, None, int]:
+    """Yield complete events, parents before children, none below so many microseconds; return their number.
+
+    Each is put together from three texts: up to its start, the start, and all behind that, which many share.
+    """
     count = 0
     heads, head = _heads(drawing)
-    tails = ids_of(drawing.tracks.pid, drawing.tracks.tid)
+    ids = ids_of(drawing.tracks.pid, drawing.tracks.tid)
     for shown, slices in drawing.slices(shortest):
-        whole, part = time_chunks(shown.start, b',"dur":')
-        distinct, place = unique_inverse(slices.duration - slices.is_early)
-        lengths = _joined(*time_chunks(distinct))
+        is_new = begins_run(slices.row)
+        starts, start = time_chunks(shown.start[slices.row[is_new]]), cumsum(is_new) - 1
+        tails, tail = _tails(shown, slices, ids)
         for rows in row_slices(len(slices), _SLICES_PER_WRITE):
-            row = slices.row[rows]
-            first = heads[head[slices.node[rows]]]
-            columns = first, whole[row], part[row], lengths[place[rows]], tails[shown.track[row]]
-            yield memoryview(interleaved(*columns))[:-2]
+            yield interleaved(heads[head[slices.node[rows]]], starts[start[rows]], tails[tail[rows]])
         count += len(slices)
     return count
+
+
+def _tails(shown: ShownSamples, slices: Slices, ids: AnyArray) -> tuple[AnyArray, I64]:
+    """Return the distinct texts behind a start, and (slices,) which of them each slice has."""
+    length, of_length = unique_inverse(slices.duration - slices.is_early)
+    track, of_track = unique_inverse(shown.track)
+    pair, tail = unique_inverse(of_track[slices.row] * len(length) + of_length)
+    lengths, tracks = time_chunks(length).tolist(), ids[track].tolist()
+    pairs = zip((pair // len(length)).tolist(), (pair % len(length)).tolist(), strict=True)
+    return chunk_array(b',"dur":%b%b' % (lengths[length], tracks[track]) for track, length in pairs), tail
 
 
 def _heads(drawing: Drawing) -> tuple[AnyArray, I64]:
@@ -61,10 +71,3 @@ def _head(labels: Labels, label: int, kind: int) -> bytes:
     if labels.arguments[label]:
         text += b',"args":%b' % labels.arguments[label]
     return text + b',"ts":'
-
-
-def _joined(whole: AnyArray, part: AnyArray) -> AnyArray:
-    """Join two columns of chunks row by row."""
-    joined = np.empty(len(whole), np.object_)
-    joined[:] = [one + other for one, other in zip(whole.tolist(), part.tolist(), strict=True)]
-    return joined

@@ -22,6 +22,8 @@ from perf2x.base.columnar.unique import unique_inverse
 FEW_MILLIONTHS, MANY_MILLIONTHS = 100, 10**15
 _TEN_THOUSAND = 10_000
 _THOUSAND, _MILLION = 1_000, 1_000_000
+_START = b"\1"
+"""Stands before each of many texts until they are cut apart."""
 
 
 def decimal_cells(values: AnyArray, before: bytes = b"") -> U32:
@@ -133,10 +135,16 @@ def chunk_array(texts: Iterable[bytes]) -> AnyArray:
     return table
 
 
-def number_chunks(values: AnyArray, end: bytes = b"") -> AnyArray:
-    """Return (n,) chunks: whole numbers as decimal texts, each followed by ``end``."""
-    texts = without_nulls(decimal_cells(values, b"\n")).split(b"\n")[1:]
-    return chunk_array([text + end for text in texts] if end else texts)
+def number_chunks(values: AnyArray, end: bytes = b"", between: U32 | None = None) -> AnyArray:
+    """Return (n,) chunks: whole numbers as decimal texts, each followed by ``end``, which has no byte 0 or 1.
+
+    ``between`` (n,) is a cell of text behind each number.
+    """
+    last = np.frombuffer(end + b"\0" * (-len(end) % 4), np.uint32)
+    cells = [decimal_cells(values, _START), np.broadcast_to(last, (len(values), len(last)))]
+    if between is not None:
+        cells.insert(1, between[:, None])
+    return chunk_array(without_nulls(np.hstack(cells)).split(_START)[1:])
 
 
 def shared_texts(values: AnyArray, text: Callable[[int], str]) -> AnyArray:
