@@ -22,6 +22,7 @@ from perf2x.emitters.chrome.cpuprofile import cpu_profile_events
 from perf2x.emitters.chrome.slice_events import slice_events
 from perf2x.emitters.chrome.trace_times import TICK_NS
 from perf2x.emitters.encoding.json_encoder import json_bytes
+from perf2x.emitters.timeline.shown_samples import origin_of
 from perf2x.emitters.timeline.tracks import knows_cpus
 from perf2x.model.plugin_options import Needs, check_choices, option
 from perf2x.model.profile.profile import Profile, find_event, sampled
@@ -87,10 +88,12 @@ class Chrome(_Remembers):
                 self._write(profile, drawings, cast("BinaryIO", beside))
 
     def _write(self, profile: Profile, drawings: list[Drawing], out: BinaryIO) -> None:
-        out.write(b'{"displayTimeUnit":"ns","metadata":%b,"traceEvents":[\n' % json_bytes(recording_facts(profile)))
+        origin = origin_of(profile)
+        facts = json_bytes(recording_facts(profile, origin))
+        out.write(b'{"displayTimeUnit":"ns","metadata":%b,"traceEvents":[\n' % facts)
         waiting: list[bytes] = []
         size = 0
-        for piece in self._events(profile, drawings):
+        for piece in self._events(profile, drawings, origin):
             if size >= _AT_ONCE:
                 out.write(b"".join(waiting))
                 waiting.clear()
@@ -131,7 +134,7 @@ class Chrome(_Remembers):
             wanted &= profile.samples.event == find_event(profile, self.event)
         return flatnonzero(wanted)
 
-    def _events(self, profile: Profile, drawings: list[Drawing]) -> Iterator[bytes]:
+    def _events(self, profile: Profile, drawings: list[Drawing], origin: int) -> Iterator[bytes]:
         """Every event as JSON, with a comma behind it; pieces of many."""
         if self.style == "cpuprofile":
             for number, drawing in enumerate(drawings):
@@ -147,10 +150,10 @@ class Chrome(_Remembers):
             object.__setattr__(self, "_written", (profile, count))  # the options are frozen, this is none
             if self.states:
                 yield from state_events(profile, drawings[0].tracks)
-                yield from running_events(profile, drawings[0].tracks)
+                yield from running_events(profile, drawings[0].tracks, origin)
             if self.markers:
-                yield from marker_events(profile, drawings[0].tracks, self._wanted(profile))
-        yield from counter_events(profile, drawings[0].tracks, with_samples=self.counters)
+                yield from marker_events(profile, drawings[0].tracks, origin, self._wanted(profile))
+        yield from counter_events(profile, drawings[0].tracks, origin, with_samples=self.counters)
 
 
 _NO_CPUS = "there are no tracks of CPUs: the samples do not say where they were taken (perf record --sample-cpu, or -a)"

@@ -12,7 +12,6 @@ from perf2x.emitters.encoding.json_encoder import json_bytes
 from perf2x.emitters.timeline.counters import counters_of
 from perf2x.emitters.timeline.running_counter import TITLE, running_steps
 from perf2x.emitters.timeline.running_time import since
-from perf2x.emitters.timeline.shown_samples import origin_of
 from perf2x.emitters.timeline.tracks import Tracks, tracks_of
 from perf2x.model.printable_text import one_line
 from perf2x.model.profile.profile import Profile, sampled
@@ -22,9 +21,9 @@ _SHORTEST_STEP_US = 1000
 _STEPS_PER_WRITE = 1 << 12
 
 
-def running_events(profile: Profile, tracks: Tracks) -> Iterator[bytes]:
+def running_events(profile: Profile, tracks: Tracks, origin: int) -> Iterator[bytes]:
     """Yield ``C`` events of the first process: the threads of the whole recording that ran at once, where known."""
-    steps = running_steps(profile, origin_of(profile), TICK_NS)
+    steps = running_steps(profile, origin, TICK_NS)
     pid = int(tracks.pid[0]) if len(tracks) else 0
     head, tail = b'{"ph":"C","name":"%b","ts":' % TITLE.encode(), b',"pid":%d,"tid":%d,"args":{"threads":'
     for rows in row_slices(len(steps), _STEPS_PER_WRITE):
@@ -33,7 +32,7 @@ def running_events(profile: Profile, tracks: Tracks) -> Iterator[bytes]:
         yield interleaved(heads, times, number_chunks(steps.threads[rows], b"}},\n"))
 
 
-def counter_events(profile: Profile, tracks: Tracks, *, with_samples: bool) -> Iterator[bytes]:
+def counter_events(profile: Profile, tracks: Tracks, origin: int, *, with_samples: bool) -> Iterator[bytes]:
     """``C`` events: sums of periods per step of time (a thousandth of the recording, a millisecond at least).
 
     A step without the event says 0 once, so that a curve falls where nothing happened. What perf stat counted between
@@ -43,7 +42,7 @@ def counter_events(profile: Profile, tracks: Tracks, *, with_samples: bool) -> I
     rows = flatnonzero(~is_sample | (with_samples & (samples.event != profile.default_event)))
     if samples.time is None or not len(rows):
         return
-    time = since(samples.time, origin_of(profile)) // 1000
+    time = since(samples.time, origin) // 1000
     step = max(_SHORTEST_STEP_US, int(time[-1]) // _STEPS)
     names = [one_line(event.name) for event in profile.events]
     found, counter = counters_of(profile, rows, tracks.pid[tracks_of(profile)[1][rows]], names)

@@ -12,7 +12,6 @@ from perf2x.emitters.encoding.decimal_text import chunk_array, interleaved
 from perf2x.emitters.encoding.json_encoder import json_string
 from perf2x.emitters.timeline.running_time import since
 from perf2x.emitters.timeline.sample_durations import durations_of, ran_then
-from perf2x.emitters.timeline.shown_samples import origin_of
 from perf2x.emitters.timeline.tracks import Tracks, tracks_of
 from perf2x.model.printable_text import one_line
 from perf2x.model.profile.profile import Profile
@@ -20,7 +19,7 @@ from perf2x.model.profile.profile import Profile
 _EVENTS_PER_WRITE = 1 << 12
 
 
-def marker_events(profile: Profile, tracks: Tracks, wanted: I64) -> Iterator[bytes]:
+def marker_events(profile: Profile, tracks: Tracks, origin: int, wanted: I64) -> Iterator[bytes]:
     """Yield an instant, named after its event, for each wanted sample that is drawn nowhere else."""
     samples = profile.samples
     if samples.time is None or not len(wanted):
@@ -30,7 +29,7 @@ def marker_events(profile: Profile, tracks: Tracks, wanted: I64) -> Iterator[byt
     if not len(rows):
         return
     track = tracks_of(profile)[1]
-    ticks = ticks_of(since(samples.time[rows], origin_of(profile)))
+    ticks = ticks_of(since(samples.time[rows], origin))
     names = [json_string(one_line(event.name)).encode() for event in profile.events]
     heads = chunk_array(b'{"ph":"n","cat":%b,"name":%b,"ts":' % (name, name) for name in names)
     ids = [(pid, tid, tid, tid) for pid, tid in zip(tracks.pid.tolist(), tracks.tid.tolist(), strict=True)]

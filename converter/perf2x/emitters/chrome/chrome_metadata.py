@@ -10,7 +10,6 @@ import numpy as np
 from perf2x.base.columnar.arrays import I64, lexsort
 from perf2x.base.columnar.unique import group_rows
 from perf2x.emitters.encoding.json_encoder import json_bytes
-from perf2x.emitters.timeline.shown_samples import origin_of
 from perf2x.emitters.timeline.tracks import CPUS_ID, Tracks, with_event
 from perf2x.model.printable_text import base_name, printable
 from perf2x.model.profile.profile import Profile
@@ -60,12 +59,12 @@ def _metadata(name: str, ids: tuple[int, int], args: dict[str, object]) -> bytes
     return json_bytes({"ph": "M", "name": name, "ts": 0, "pid": ids[0], "tid": ids[1], "args": args}) + b",\n"
 
 
-def recording_facts(profile: Profile) -> dict[str, object]:
-    """The ``metadata`` member; ``ts`` 0 is ``start-ns`` on the recording's clock."""
+def recording_facts(profile: Profile, origin: int) -> dict[str, object]:
+    """The ``metadata`` member; ``ts`` 0 is ``origin`` on the recording's clock."""
     meta = profile.meta
     facts = {
         "source": printable(base_name(meta.source)),
-        "start-ns": origin_of(profile),
+        "start-ns": origin,
         "wall-start-ns": meta.wall_start_ns,
         "hostname": printable(meta.hostname),
         "os-release": printable(meta.os_release),
