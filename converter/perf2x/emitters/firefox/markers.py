@@ -146,8 +146,13 @@ def in_order(parts: list[Markers]) -> Markers:
     return take_rows_of(markers, argsort_rows([markers.track, markers.start, markers.end]))
 
 
+_NO_MARKERS = b'{"length":0,"name":[],"startTime":[],"endTime":[],"phase":[],"category":[],"data":[]}'
+
+
 def marker_table(markers: Markers, rows: slice) -> bytes:
     """Return the ``markers`` of a thread as JSON."""
+    if rows.start == rows.stop:
+        return _NO_MARKERS
     start, end = markers.start[rows], markers.end[rows]
     return b'{"length":%d,"name":[%b],"startTime":[%b],"endTime":[%b],"phase":[%b],"category":[%b],"data":[%b]}' % (
         len(start),

@@ -31,7 +31,7 @@ from perf2x.base.columnar.arrays import (
     sum_of,
     take_rows_of,
 )
-from perf2x.base.columnar.ragged import argsort_small, join_tables, offsets_of
+from perf2x.base.columnar.ragged import argsort_small, offsets_of
 from perf2x.base.columnar.unique import argsort_rows
 from perf2x.emitters.firefox.lanes import Timeline
 from perf2x.emitters.timeline.running_time import rows_until
@@ -58,11 +58,11 @@ class SampleRows(ColumnTable):
 
 
 class _Points(Struct, frozen=True):
-    """Moments of tracks, in no order."""
+    """Moments of tracks."""
 
-    track: I64
+    track: AnyArray
     time: I64
-    sample: I64
+    sample: AnyArray
 
 
 class Moments(Struct, frozen=True):
@@ -86,11 +86,9 @@ class Moments(Struct, frozen=True):
         if not len(own):
             return no_rows(SampleRows)
         shown = take_rows_of(self.shown, slice(*searchsorted(self.shown.track, [first, end]).tolist()))
-        points = _in_order([
-            _Points(self.timeline.track[own], self.timeline.times(own), own),
-            _bounds(shown, self.is_wait[shown.sample], self.length),
-        ])  # fmt: skip
-        points = _in_order([points, _ends_of_stacks(points, self.length, self.is_wait)])
+        points = _Points(self.timeline.track[own], self.timeline.times(own), own)
+        points = _with_pauses(points, _bounds(shown, self.is_wait[shown.sample], self.length))
+        points = _with_pauses(points, _ends_of_stacks(points, self.length, self.is_wait))
         return SampleRows(points.track, points.time, points.sample, _cpu_time(points, shown, self.is_wait))
 
 
@@ -132,13 +130,16 @@ def _bounds(shown: ShownSamples, is_wait: Bools, length: I64) -> _Points:
     return _Points(track[held], time[held], np.full(sum_of(held), -1, np.int64))
 
 
-def _in_order(parts: list[_Points]) -> _Points:
-    """Return all moments by track and time; of several at one time the samples, or one if none is a sample."""
-    points = join_tables(parts)
-    is_pause = points.sample < 0
-    order = argsort_rows([points.track, points.time, is_pause, np.maximum(points.sample, 0)])
-    points = take_rows_of(points, order)
-    return take_rows_of(points, begins_run(points.track, points.time) | (points.sample >= 0))
+def _with_pauses(points: _Points, pauses: _Points) -> _Points:
+    """Return moments (by track, then time) with pauses (in no order) among them, one where no moment is already."""
+    pauses = take_rows_of(pauses, argsort_rows([pauses.track, pauses.time]))
+    place = rows_until((points.track, points.time), (pauses.track, pauses.time))
+    before = np.maximum(place - 1, 0)
+    is_met = (place > 0) & (points.track[before] == pauses.track) & (points.time[before] == pauses.time)
+    held = begins_run(pauses.track, pauses.time) & ~is_met
+    columns = (getattr(points, name) for name in _Points.__struct_fields__)
+    added = (getattr(pauses, name)[held] for name in _Points.__struct_fields__)
+    return _Points(*(np.insert(column, place[held], new) for column, new in zip(columns, added, strict=True)))
 
 
 def _ends_of_stacks(points: _Points, length: I64, is_wait: Bools) -> _Points:
@@ -160,8 +161,10 @@ def _cpu_time(points: _Points, shown: ShownSamples, is_wait: Bools) -> I64:
     inside = (row > 0) & (np.append(track, -1)[last] == points.track)
     left = np.where(inside, np.maximum(np.append(start + length, 0)[last] - points.time, 0), 0)
     covered = before[row] - left
-    of_others = before[searchsorted(track, points.track)]
-    return covered - np.where(begins_run(points.track), of_others, of_previous(covered, 0))
+    first = flatnonzero(begins_run(points.track))
+    cpu_time: I64 = covered - of_previous(covered, 0)
+    cpu_time[first] = covered[first] - before[searchsorted(track, points.track[first])]
+    return cpu_time
 
 
 class Weights(Struct, frozen=True):

@@ -9,6 +9,8 @@ Boxes are placed in running time and cut at the holes when they come back, so th
 goes on behind it.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
@@ -35,6 +37,7 @@ from perf2x.emitters.timeline.box_times import Chains, earlier_ends
 
 FAR = 1 << 61
 """Nanoseconds that no time reaches."""
+_WORD = 1 << 63
 
 
 class Spans(ColumnTable):
@@ -176,10 +179,14 @@ def last_until(known: tuple[AnyArray, I64], wanted: tuple[AnyArray, I64]) -> I64
 
 def rows_until(known: tuple[AnyArray, I64], wanted: tuple[AnyArray, I64]) -> I64:
     """(wanted,) how many known rows, sorted by track, then time, stand before a moment of a track or at it."""
-    track = _common_ranks(known[0], wanted[0])
-    time = _common_ranks(known[1], wanted[1])
-    width = 1 + max(int(ranks.max(initial=0)) for ranks in time)
-    return searchsorted(track[0] * width + time[0], track[1] * width + time[1], "right")
+    track, time = zip(known, wanted, strict=True)
+    least, width = _span(time)
+    if (_span(track)[1] + 1) * width > _WORD:
+        track, time = _common_ranks(*track), _common_ranks(*time)
+        least, width = _span(time)
+    lowest = _span(track)[0]
+    rows, asked = ((one.astype(np.int64) - lowest) * width + (at - least) for one, at in zip(track, time, strict=True))
+    return searchsorted(rows, asked, "right")
 
 
 def since(time: U64, origin: int) -> I64:
@@ -188,6 +195,12 @@ def since(time: U64, origin: int) -> I64:
     passed = np.minimum(later, np.uint64(FAR), out=later).view(np.int64)
     passed += max(-origin, 0)
     return passed
+
+
+def _span(columns: Sequence[AnyArray]) -> tuple[int, int]:
+    """The least number, or 0, and how many there are from it to the largest, or 0."""
+    least = min(int(column.min(initial=0)) for column in columns)
+    return least, max(int(column.max(initial=0)) for column in columns) - least + 1
 
 
 def _common_ranks(one: AnyArray, other: AnyArray) -> tuple[I64, I64]:
