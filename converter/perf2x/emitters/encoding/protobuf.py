@@ -5,6 +5,7 @@ of uint8, one row of bytes per message; rows are glued with ragged.side_by_side.
 """
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
@@ -60,12 +61,15 @@ def varint_cells(values: AnyArray, tag: bytes = b"") -> tuple[U8, I64]:
 def _with_sizes(values: AnyArray) -> tuple[U64, I64]:
     """Return values as unsigned numbers, and how many bytes each takes."""
     rest = values.astype(np.int64).view(np.uint64) if values.dtype.kind == "i" else values.astype(np.uint64)
-    size = np.ones(len(rest), np.int64)
-    for limit in _LIMITS[: searchsorted(_LIMITS, rest.max(initial=0), side="right")]:
+    ends = rest[[rest.argmin(), rest.argmax()]] if len(rest) else rest
+    least, most = searchsorted(_LIMITS, ends, side="right").tolist() or (0, 0)
+    size = np.full(len(rest), 1 + least, np.int64)
+    for limit in _LIMITS[least:most]:
         size += rest >= limit
     return rest, size
 
 
+@lru_cache(1 << 12)
 def varint(value: int) -> bytes:
     """Encode one number from 0 to 2**64 − 1; `varints` is for columns."""
     octets = bytearray()

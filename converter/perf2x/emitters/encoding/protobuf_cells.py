@@ -40,10 +40,11 @@ class Cells(Struct, frozen=True):
         """All rows, one behind the other."""
         widths = [column.octets.shape[1] for column in self.columns]
         octets = np.empty((len(self.sizes), sum(widths)), np.uint8)
-        held = np.empty(octets.shape, np.bool_)
+        held = np.ones(octets.shape, np.bool_)
         for column, width, end in zip(self.columns, widths, cumsum(widths).tolist(), strict=True):
             octets[:, end - width : end] = column.octets
-            np.less(arange(width), column.sizes[:, None], out=held[:, end - width : end])
+            if column.sizes.min(initial=width) < width:
+                np.less(arange(width), column.sizes[:, None], out=held[:, end - width : end])
         return octets.reshape(-1).compress(held.reshape(-1)).tobytes()  # a third of the time of octets[held]
 
 

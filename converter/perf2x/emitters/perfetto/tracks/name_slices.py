@@ -5,7 +5,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from perf2x.base.columnar.arrays import I64, begins_run, bincount, flatnonzero, of_next, of_previous
-from perf2x.base.columnar.unique import argsort_rows, unique_inverse
+from perf2x.base.columnar.ragged import argsort_small
+from perf2x.base.columnar.unique import unique_inverse
 from perf2x.emitters.perfetto.clocks import sequence_start
 from perf2x.emitters.perfetto.thread_ids import thread_ids
 from perf2x.emitters.perfetto.tracks.slice_packets import thread_slices
@@ -27,7 +28,7 @@ def name_packets(profile: Profile) -> Iterator[bytes]:
         return
     thread = ids.number[profile.samples.thread].astype(np.int64)
     order = flatnonzero(several[thread])
-    order = order[argsort_rows([thread[order]])]
+    order = order[argsort_small(thread[order])]
     thread, name = thread[order], profile.threads.comm[profile.samples.thread[order]].astype(np.int64)
     runs = _runs_of_names(thread, name)
     thread, name = thread[runs[:, 0]], name[runs[:, 0]]
