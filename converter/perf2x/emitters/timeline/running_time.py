@@ -180,12 +180,10 @@ def last_until(known: tuple[AnyArray, I64], wanted: tuple[AnyArray, I64]) -> I64
 def rows_until(known: tuple[AnyArray, I64], wanted: tuple[AnyArray, I64]) -> I64:
     """(wanted,) how many known rows, sorted by track, then time, stand before a moment of a track or at it."""
     track, time = zip(known, wanted, strict=True)
-    least, width = _span(time)
-    if (_span(track)[1] + 1) * width > _WORD:
+    if (_span(track) + 1) * _span(time) > _WORD:
         track, time = _common_ranks(*track), _common_ranks(*time)
-        least, width = _span(time)
-    lowest = _span(track)[0]
-    rows, asked = ((one.astype(np.int64) - lowest) * width + (at - least) for one, at in zip(track, time, strict=True))
+    width = _span(time)
+    rows, asked = (lane.astype(np.int64) * width + moment for lane, moment in zip(track, time, strict=True))
     return searchsorted(rows, asked, "right")
 
 
@@ -197,10 +195,10 @@ def since(time: U64, origin: int) -> I64:
     return passed
 
 
-def _span(columns: Sequence[AnyArray]) -> tuple[int, int]:
-    """The least number, or 0, and how many there are from it to the largest, or 0."""
+def _span(columns: Sequence[AnyArray]) -> int:
+    """Return how many numbers there are from the least, or 0, to the largest, or 0."""
     least = min(int(column.min(initial=0)) for column in columns)
-    return least, max(int(column.max(initial=0)) for column in columns) - least + 1
+    return max(int(column.max(initial=0)) for column in columns) - least + 1
 
 
 def _common_ranks(one: AnyArray, other: AnyArray) -> tuple[I64, I64]:

@@ -81,9 +81,8 @@ def origin_of(profile: Profile, standing: Durations | None = None) -> int:
         return 0
     standing = durations_of(profile, arange(len(time))) if standing is None else standing
     length = np.where(standing.is_wait, 0, standing.time)
-    early = slice(
-        int(searchsorted(time, np.uint64(int(time[0]) + int(length.max())), "right"))
-    )  # no later one begins before
+    latest = np.uint64(int(time[0]) + int(length.max()))
+    early = slice(int(searchsorted(time, latest, "right")))  # no later one begins before the first
     length, time = length[early].astype(np.uint64), time[early]
     earlier = int((length - np.minimum(length, time)).max())  # by so much the first box begins before the clock's zero
     first = -earlier if earlier else int((time - np.minimum(length, time)).min())

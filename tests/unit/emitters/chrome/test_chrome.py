@@ -172,3 +172,17 @@ def test_a_warning_about_many_slices_counts_those_that_were_written(builder, mon
     chrome.emit(profile, io.BytesIO())
     assert (chrome.notes(profile), len(drawn)) == (alone, 1)
     assert Chrome(min_duration=1200).notes(builder.build(timeline=True)) == ()
+
+
+def test_events_are_the_same_however_many_are_written_together(builder, monkeypatch) -> None:
+    for time in range(1, 9):
+        builder.sample([builder.function(f"f{time % 3}")], time=time * MS)
+    profile = builder.build(timeline=True)
+    texts = []
+    for size in (1, 1 << 16):
+        monkeypatch.setattr(emitter, "_AT_ONCE", size)
+        out = io.BytesIO()
+        Chrome().emit(profile, out)
+        texts.append(out.getvalue())
+    assert texts[0] == texts[1]
+    assert len(json.loads(texts[0])["traceEvents"]) > 8

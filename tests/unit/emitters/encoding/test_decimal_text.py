@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perf2x.emitters.encoding import json_encoder
-from perf2x.emitters.encoding.decimal_text import decimal_cells, without_nulls
+from perf2x.emitters.encoding.decimal_text import decimal_cells, number_chunks, without_nulls
 from perf2x.emitters.encoding.json_encoder import json_bytes, json_milliseconds, json_nullable, json_numbers
 
 TYPES = [np.int8, np.uint8, np.int32, np.uint32, np.int64, np.uint64]
@@ -60,3 +60,12 @@ def test_row_numbers_or_null(few, values) -> None:
         patch.setattr(json_encoder, "_FEW", few)
         wanted = [None if value < 0 else value for value in values]
         assert b"[%b]" % json_nullable(np.array(values, np.int64)) == json_bytes(wanted)
+
+
+@given(st.lists(st.integers(0, 10**12), max_size=9), st.sampled_from([b"", b"\n", b',"dur":']))
+def test_chunks_of_numbers(values, end) -> None:
+    parts = np.array([b"", b".5", b".125"], "S4").view(np.uint32)[np.arange(len(values)) % 3]
+    column = np.array(values, np.int64)
+    assert number_chunks(column, end).tolist() == [b"%d%b" % (value, end) for value in values]
+    texts = [b"%d%b%b" % (value, (b"", b".5", b".125")[row % 3], end) for row, value in enumerate(values)]
+    assert number_chunks(column, end, parts).tolist() == texts

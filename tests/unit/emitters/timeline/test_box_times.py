@@ -117,6 +117,14 @@ def test_hostile_lengths_neither_overflow_nor_reach_other_tracks() -> None:
     assert (start[3], end[3]) == ((1 << 61) - 10, 1 << 61)
 
 
+def test_tracks_as_long_as_time_stay_apart() -> None:
+    late = 1 << 61
+    rows = [(track, 0, moment, 100) for track in range(12) for moment in (200, 250, late - 50, late)]
+    start, end = vectorised(rows, False)
+    assert np.all((start >= 0) & (start <= end)) and np.all(end[3::4] == late)
+    assert np.all(end[:-1] <= start[1:], where=np.diff([row[0] for row in rows]) == 0)
+
+
 def test_a_thread_that_runs_on_is_one_run() -> None:
     """Ten samples three thousandths late each leave gaps that are closed: a two-hundredth is too little to matter."""
     start, end = vectorised([(0, 0, 1000 + row * 1003, 1000) for row in range(10)], False)

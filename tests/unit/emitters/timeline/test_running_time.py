@@ -4,7 +4,16 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perf2x.emitters.timeline.running_time import FAR, RunningTime, Spans, gaps_between, last_until, spans_of, union_of
+from perf2x.emitters.timeline.running_time import (
+    FAR,
+    RunningTime,
+    Spans,
+    gaps_between,
+    last_until,
+    rows_until,
+    spans_of,
+    union_of,
+)
 
 END = 40
 STRETCHES = st.lists(st.tuples(st.integers(0, 2), st.integers(0, END), st.integers(0, 9)), max_size=12)
@@ -113,3 +122,14 @@ def test_the_last_row_until_a_moment(rows, boxes) -> None:
     for lane, moment, row in zip(track.tolist(), wall.tolist(), found.tolist(), strict=True):
         fit = [at for at in range(len(known)) if known.track[at] == lane and known.start[at] <= moment]
         assert row == (fit[-1] if fit else -1)
+
+
+MOMENTS = st.lists(st.tuples(st.integers(-1, 2), st.integers(-5, 5)), max_size=9)
+
+
+@given(MOMENTS, MOMENTS, st.sampled_from([1, 1 << 58]))
+def test_rows_until_a_moment_are_those_before_it(known, wanted, scale) -> None:
+    """Whether or not tracks and times fit one word together."""
+    known, wanted = ([(track, time * scale) for track, time in rows] for rows in (sorted(known), wanted))
+    columns = [tuple(np.array([row[at] for row in rows], np.int64) for at in range(2)) for rows in (known, wanted)]
+    assert rows_until(*columns).tolist() == [sum(row <= moment for row in known) for moment in wanted]

@@ -264,3 +264,14 @@ def test_ticks_keep_order_and_gaps(drawn, tick) -> None:
     assert list(zip(*(column.tolist() for column in columns), strict=True)) == [
         one for one in expected if one[3] > one[2]
     ]
+
+
+def test_the_first_box_may_be_of_a_later_sample_and_of_one_that_is_not_drawn() -> None:
+    builder = ProfileBuilder()
+    builder.event("cpu-clock", "nanoseconds", frequency=0)
+    for row, (time, value) in enumerate([(1000, 10), (1200, 900), (1300, 20)]):
+        builder.sample([builder.function("main")], builder.thread("t", 1, 1 + row), 0, value, time=time, cpu=-1)
+    profile = builder.build(timeline=True)
+    assert origin_of(profile) == 300
+    drawn = shown_samples(profile, tracks_of(profile)[1], np.array([2]))
+    assert rows(drawn, 300) == [(2, 1280, 1300)]

@@ -1,9 +1,10 @@
 """Events by the names that users write, and names short enough for sample types."""
 
 import pytest
+from msgspec.structs import replace
 
 from perf2x.base.errors import OptionError
-from perf2x.model.profile.profile import Profile, find_event, plain_names
+from perf2x.model.profile.profile import Profile, find_event, plain_names, sampled
 from perf2x.plugins.contracts import ProfileBuilder
 
 
@@ -44,3 +45,15 @@ def test_plain_names_drop_terms_of_the_recording_unless_two_events_would_share_a
     events = profile_of("cpu-clock/freq=499/", "cycles/freq=9/u", "cpu/event=1/").events
     assert plain_names(events) == ["cpu-clock", "cycles:u", "cpu/event=1/"]
     assert plain_names(profile_of("a/freq=1/", "a/freq=2/").events) == ["a/freq=1/", "a/freq=2/"]
+
+
+def test_what_perf_stat_read_is_no_sample() -> None:
+    builder = ProfileBuilder()
+    builder.thread()
+    for name in ("cycles", "instructions"):
+        builder.sample([builder.function("main")], event=builder.event(name, "count"))
+    profile = builder.build()
+    cycles, instructions = profile.events
+    mixed = replace(profile, events=(cycles, replace(instructions, is_count=True)))
+    assert (sampled(profile).tolist(), sampled(mixed).tolist()) == ([True, True], [True, False])
+    assert sampled(profile_of("cycles")).tolist() == []
