@@ -81,7 +81,7 @@ def origin_of(profile: Profile, standing: Durations | None = None) -> int:
         return 0
     standing = durations_of(profile, arange(len(time))) if standing is None else standing
     length = np.where(standing.is_wait, 0, standing.time)
-    latest = np.uint64(int(time[0]) + int(length.max()))
+    latest = np.uint64(min(int(time[0]) + int(length.max()), (1 << 64) - 1))
     early = slice(int(searchsorted(time, latest, "right")))  # no later one begins before the first
     length, time = length[early].astype(np.uint64), time[early]
     earlier = int((length - np.minimum(length, time)).max())  # by so much the first box begins before the clock's zero

@@ -275,3 +275,10 @@ def test_the_first_box_may_be_of_a_later_sample_and_of_one_that_is_not_drawn() -
     assert origin_of(profile) == 300
     drawn = shown_samples(profile, tracks_of(profile)[1], np.array([2]))
     assert rows(drawn, 300) == [(2, 1280, 1300)]
+
+
+def test_times_up_to_the_end_of_the_clock() -> None:
+    builder = builder_of(1)
+    builder.sample([], value=PERIOD, time=(1 << 64) - 3)
+    builder.sample([], value=PERIOD, time=(1 << 64) - 1)
+    assert origin_of(builder.build(timeline=True)) == (1 << 64) - 3 - PERIOD
