@@ -14,7 +14,7 @@ import numpy as np
 from msgspec import Struct
 
 from perf2x.base.abi.uapi import SampleType
-from perf2x.base.columnar.arrays import I32, I64, U64, arange, cumsum, flatnonzero, lexsort, searchsorted, take
+from perf2x.base.columnar.arrays import I32, I64, U64, arange, argsort, cumsum, flatnonzero, lexsort, searchsorted, take
 from perf2x.base.columnar.interner import StringInterner
 from perf2x.base.columnar.keyed_values import KeyedValues
 from perf2x.base.columnar.unique import unique_inverse
@@ -27,6 +27,9 @@ from perf2x.stitcher.deferred.deferred_matching import DeferredRecords
 from perf2x.stitcher.history.address_spaces import MAX_FORK_DEPTH, AddressSpaces
 from perf2x.stitcher.history.kernel_mappings import append_ksymbols, extend_kernel_text
 from perf2x.stitcher.history.profile_mappings import AddressLayout, MergedMappings, merge_mappings
+
+_NONE = 1 << 40
+"""No thread has this id."""
 
 
 class ThreadNames:
@@ -52,22 +55,21 @@ def _changes(
     comms: Comms, comm_rank: I64, forks: Tasks, fork_rank: I64, strings: StringInterner
 ) -> tuple[list[int], list[int], list[int]]:
     """Walk names and forks in order; a Python step per record of either, not per sample."""
-    steps = [(rank, -1, row) for row, rank in enumerate(comm_rank.tolist())]
-    steps += [(rank, 1, row) for row, rank in enumerate(fork_rank.tolist())]
-    comm_ids = strings.add_all(comms.comm).tolist()
-    comm_tids = comms.tid.tolist()
-    children, parents = forks.tid.tolist(), forks.ptid.tolist()
+    comm_ids = strings.add_all(comms.comm)
+    order = argsort(np.concatenate([comm_rank, fork_rank]))
+    rank = np.concatenate([comm_rank, fork_rank])[order].tolist()
+    tid = np.concatenate([comms.tid, forks.tid])[order].tolist()
+    parent = np.concatenate([np.full(len(comms), _NONE, np.int64), forks.ptid])[order].tolist()
+    named = np.concatenate([comm_ids, np.full(len(forks), -1, np.int32)])[order].tolist()
     current: dict[int, int] = {}
-    changes: tuple[list[int], list[int], list[int]] = ([], [], [])
-    for rank, is_fork, row in sorted(steps):
-        tid = children[row] if is_fork > 0 else comm_tids[row]
-        if is_fork > 0:
-            current.pop(tid, None)  # another thread had the id before (machine__process_fork_event)
-        name = current.get(parents[row], -1) if is_fork > 0 else comm_ids[row]
-        current[tid] = name
-        for column, value in zip(changes, (tid, rank, name), strict=True):
-            column.append(value)
-    return changes
+    names: list[int] = []
+    for thread, forker, name in zip(tid, parent, named, strict=True):
+        if forker != _NONE:
+            current.pop(thread, None)  # another thread had the id before (machine__process_fork_event)
+            name = current.get(forker, -1)
+        current[thread] = name
+        names.append(name)
+    return tid, rank, names
 
 
 class EventOrder(Struct, frozen=True):

@@ -8,7 +8,7 @@ maps__fixup_overlap_and_insert of tools/perf, except that nothing is copied.
 """
 
 import numpy as np
-from msgspec import Struct
+from msgspec import Struct, field
 
 from perf2x.base.columnar.arrays import (
     I64,
@@ -41,30 +41,20 @@ generation by generation; without a bound, n generations that all map something 
 class _SpaceBuilder(Struct):
     """Spaces under construction; one row per life of a process image."""
 
-    pid: list[int]
-    born: list[int]
-    parent: list[int]
-    parent_rank: list[int]
-    before: list[int]
-    """The space that an exec ended, −1 where the space did not begin with an exec."""
-    current: dict[int, int]
-    depth: list[int]
-    """Number of ancestors whose mappings each space sees."""
+    rows: list[tuple[int, int, int, int, int, int]] = field(default_factory=list)
+    """pid, rank at which it was born, parent, rank of that, the space that an exec ended, and the number of ancestors
+    whose mappings it sees; −1 without a parent, and where the space did not begin with an exec."""
+    current: dict[int, int] = field(default_factory=dict)
     cut: int = 0
     """Processes at the end of a chain of forks that is too long: they see no ancestor."""
 
     def begin(self, pid: int, rank: int, parent: int = -1, parent_rank: int = 0, before: int = -1) -> int:
-        depth = self.depth[parent] + 1 if parent >= 0 else 0
+        depth = self.rows[parent][-1] + 1 if parent >= 0 else 0
         if depth >= MAX_FORK_DEPTH:
             parent, depth, self.cut = -1, 0, self.cut + 1
-        self.depth.append(depth)
-        self.pid.append(pid)
-        self.born.append(rank)
-        self.parent.append(parent)
-        self.parent_rank.append(parent_rank)
-        self.before.append(before)
-        self.current[pid] = len(self.pid) - 1
-        return self.current[pid]
+        self.current[pid] = number = len(self.rows)
+        self.rows.append((pid, rank, parent, parent_rank, before, depth))
+        return number
 
     def of(self, pid: int) -> int:
         """The current space of a process; a process not seen before is taken to have existed from the start."""
@@ -92,13 +82,11 @@ class AddressSpaces:
         pids = unique(np.concatenate([owner, forks.pid, forks.ppid, comms.pid]).astype(np.int64))
         first_seen = _first_seen(searchsorted(pids, owner), mmap_rank)
         lives = _build_spaces(first_seen, pids, forks, fork_rank, comms, comm_rank)
-        self._parent = np.array(lives.parent, np.int64)
-        self._parent_rank = np.array(lives.parent_rank, np.int64)
-        self._depth = np.array(lives.depth, np.int64)
+        columns = np.array(lives.rows, np.int64).reshape(-1, 6).T.copy()
+        pid, born, self._parent, self._parent_rank, self._before, self._depth = columns
         self.lines_cut = lives.cut
         """Number of processes that do not see their ancestors' mappings, being more than MAX_FORK_DEPTH forks away."""
-        self._before = np.array(lives.before, np.int64)
-        pid, born = pids[np.array(lives.pid, np.int64)], np.array(lives.born, np.int64)
+        pid = pids[pid]
         spaces = KeyedValues(pid, born, arange(len(pid)))
         self._index = _index_mappings(spaces, mmaps, owner, mmap_rank, ksymbols, ksymbol_rank)
         kernel = np.full(len(ksymbol_rank), KERNEL, np.int64)
@@ -252,9 +240,10 @@ def _build_spaces(
     ``pids``: ids from the file could be chosen to collide in a dictionary.
     """
     forked, forker, renamed = (searchsorted(pids, ids).tolist() for ids in (forks.pid, forks.ppid, comms.pid))
-    lives = _SpaceBuilder([], [], [], [], [], {}, [])
-    changes = [(int(fork_rank[row]), 0, int(row)) for row in flatnonzero(forks.pid != forks.ppid)]
-    changes += [(int(comm_rank[row]), 1, int(row)) for row in flatnonzero(comms.is_exec)]
+    lives = _SpaceBuilder()
+    forking, executing = flatnonzero(forks.pid != forks.ppid), flatnonzero(comms.is_exec)
+    changes = [(rank, 0, row) for rank, row in zip(fork_rank[forking].tolist(), forking.tolist(), strict=True)]
+    changes += [(rank, 1, row) for rank, row in zip(comm_rank[executing].tolist(), executing.tolist(), strict=True)]
     for rank, is_exec, row in sorted(changes):
         if is_exec:
             lives.begin(renamed[row], rank, before=lives.of(renamed[row]))
@@ -265,9 +254,8 @@ def _build_spaces(
             lives.begin(forked[row], rank)
         else:
             lives.begin(forked[row], rank, lives.of(forker[row]), rank)
-    born = set(lives.pid)
     for pid in first_seen:
-        if pid not in born:
+        if pid not in lives.current:
             lives.begin(pid, 0)
     return lives
 

@@ -30,7 +30,8 @@ def extend_kernel_text(mmaps: Mmaps) -> Mmaps:
     The record covers _text … _etext, but .init.text and other sections follow it. perf extends the mapping in the same
     way (maps__fixup_end in tools/perf/util/maps.c).
     """
-    rows = [row for row, name in enumerate(mmaps.filename) if name.startswith("[kernel.kallsyms]")]
+    names = {name for name in set(mmaps.filename) if name.startswith("[kernel.kallsyms]")}
+    rows = [row for row, name in enumerate(mmaps.filename) if name in names]
     if not rows:
         return mmaps
     starts = np.sort(mmaps.start[is_kernel_mapping(mmaps)])

@@ -83,10 +83,7 @@ def merge_mappings(mmaps: Mmaps, session: Session, per_process: bool = False) ->
     Mappings that carry no build id have the one that ``session`` holds by name. With ``per_process``, mappings at
     different addresses stay apart.
     """
-    build_ids = [
-        (build_id or build_id_by_name(session, name)).hex()
-        for build_id, name in zip(mmaps.build_id, mmaps.filename, strict=True)
-    ]
+    build_ids = _build_ids(mmaps, session)
     traits = _traits(mmaps, build_ids, per_process)
     first, inverse = group_rows(traits)
     order = lexsort([column[first] for column in reversed(traits)])
@@ -97,6 +94,13 @@ def merge_mappings(mmaps: Mmaps, session: Session, per_process: bool = False) ->
     np.minimum.at(start, group, mmaps.start)
     shift = start[group] - mmaps.start
     return MergedMappings(np.append(group, -1), np.append(shift, np.uint64(0)), mmaps, build_ids)
+
+
+def _build_ids(mmaps: Mmaps, session: Session) -> list[str]:
+    """Build id of each mapping; those of few objects are looked up and spelled, however many mappings there are."""
+    objects = list(zip(mmaps.build_id, mmaps.filename, strict=True))
+    found = {known: (known[0] or build_id_by_name(session, known[1])).hex() for known in set(objects)}
+    return list(map(found.__getitem__, objects))
 
 
 def _traits(mmaps: Mmaps, build_ids: Sequence[str], per_process: bool) -> list[I64 | U64]:
@@ -116,7 +120,7 @@ def _text_ranks(texts: Sequence[str]) -> tuple[I64, list[str]]:
     """(n,) the rank of each text among the distinct ones, and those in order."""
     distinct = sorted(set(texts))
     rank = {text: number for number, text in enumerate(distinct)}
-    return np.fromiter((rank[text] for text in texts), np.int64, len(texts)), distinct
+    return np.fromiter(map(rank.__getitem__, texts), np.int64, len(texts)), distinct
 
 
 def _is_relative(name: str) -> bool:
