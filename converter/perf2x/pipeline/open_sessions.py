@@ -120,7 +120,7 @@ def _open(one: Input, context: LoadContext) -> Recording:
             from perf2x.pipeline.stitched.text_recording import TextRecording
 
             return TextRecording(mapped, source or input_name(one.path), context.diagnostics, progress)
-    workers = IndexWorkers(lambda samples: processes_for(samples, context.options.jobs))
+    workers = IndexWorkers(lambda samples: processes_for(samples, context.options))
     recording = open_recording(
         one.path,
         source=source,

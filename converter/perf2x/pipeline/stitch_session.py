@@ -50,9 +50,7 @@ def stitch_session(
     want = _wanted_columns(options, stacks)
     values = sample_values(options.value, options.data_objects, recording)
     sample_pass = SamplePass(recording, want, selection, call_graphs, stitcher, diagnostics, stages, values, stacks)
-    # rows of all samples cost more to combine than the samples of half a recording to stitch
-    alone = call_graphs.in_order or (options.as_recorded and not options.jobs)
-    jobs = 1 if alone else processes_for(recording.sample_count, options.jobs)
+    jobs = 1 if call_graphs.in_order else processes_for(recording.sample_count, options)
     sample_pass.run(jobs, context.progress_of("stitching"))
     selection.check()
     call_graphs.note(diagnostics)

@@ -22,6 +22,7 @@ from msgspec.structs import replace
 from perf2x.base.files.operating_system import available_cores, can_fork
 from perf2x.base.worker_processes import run_in_processes
 from perf2x.model.recording.events import Shard
+from perf2x.pipeline.load_options import LoadOptions
 from perf2x.pipeline.stage_timer import Stages
 
 Result = TypeVar("Result")
@@ -29,10 +30,12 @@ Result = TypeVar("Result")
 SAMPLES_EACH = 2_000_000
 """Number of samples for each process: names and output, which the first one makes, are too much of fewer.
 
-Copied stacks are no reason for more processes: two of them take a quarter more processor time for a tenth less waiting.
+Copied stacks are no reason for more processes: hardly two are alike, so that names and output grow with them.
 """
-_MANY, _FEW = 16_000_000, 4
-"""Two pay from so many samples on, in five eighths of the time of one; so many processes pay below that, too."""
+_MANY = 5_000_000
+"""From so many samples on, two processes take five eighths of the time of one, if samples that are alike are summed."""
+_FEW = 4
+"""So many pay where sums are kept by thread, two do not; none do where every sample is drawn."""
 MICROSECONDS_EACH = 150_000
 """Cost of other work from which a process pays."""
 
@@ -45,21 +48,20 @@ _MOST_CHUNKS = 1024
 """Numbers that every pipe can hold, however many pipes the user has: one page."""
 
 
-def processes_for(samples: int, requested: int) -> int:
-    """Number of processes for a pass over samples.
-
-    ``requested`` is the user's number, 0 for as many as are worth it, at most one per core.
-    """
+def processes_for(samples: int, options: LoadOptions) -> int:
+    """Number of processes for a pass over samples: the user's, or as many as are worth it, at most one per core."""
     if not can_fork():
         return 1
-    if requested:
-        return requested
+    if options.jobs:
+        return options.jobs
+    if samples < _MANY or options.needs_times or options.as_recorded:
+        return 1
     count = min(available_cores(), samples // SAMPLES_EACH)
-    return count if count >= _FEW or samples >= _MANY else 1
+    return count if count >= _FEW or not options.keeps_threads else 1
 
 
 def processes_for_work(microseconds: int, tasks: int, requested: int) -> int:
-    """Number of processes for ``tasks`` of known total cost; ``requested`` as in ``processes_for``."""
+    """Number of processes for ``tasks`` of known total cost; ``requested`` is the user's number, 0 for none."""
     if not can_fork():
         return 1
     return max(1, min(tasks, requested or min(available_cores(), microseconds // MICROSECONDS_EACH)))

@@ -7,6 +7,7 @@ from multiprocessing.context import ForkProcess
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from perf2x.base.errors import OptionError
 from perf2x.base.worker_processes import run_in_processes
@@ -137,15 +138,25 @@ def test_an_error_in_another_process_is_raised_here() -> None:
         list(run_in_processes(2, lambda shard: None, there))
 
 
+SUMS, THREADS = LoadOptions(jobs=0, by_thread=False), LoadOptions(jobs=0, by_thread=True)
+
+
 @pytest.mark.parametrize(
-    ("cores", "samples", "processes"),
-    [(2, 15_999_999, 1), (2, 16_000_000, 2), (3, 9_000_000, 1), (8, 7_999_999, 1), (8, 8_000_000, 4), (8, 10**9, 8)],
-)
-def test_no_more_processes_than_pay(cores: int, samples: int, processes: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Names and output keep the first one busy: a second one alone is worth it for long recordings only."""
+    ("cores", "samples", "options", "processes"),
+    [
+        (2, 4_999_999, SUMS, 1), (2, 5_000_000, SUMS, 2), (3, 5_999_999, SUMS, 2), (3, 6_000_000, SUMS, 3),
+        (8, 10**9, SUMS, 8), (1, 10**9, SUMS, 1), (3, 10**9, THREADS, 1), (8, 7_999_999, THREADS, 1),
+        (8, 8_000_000, THREADS, 4), (8, 10**9, replace(SUMS, timeline=True), 1),
+        (8, 10**9, replace(SUMS, as_recorded=True), 1),
+    ],
+)  # fmt: skip
+def test_no_more_processes_than_pay(
+    cores: int, samples: int, options: LoadOptions, processes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Names and output keep the first one busy: others are worth it for long recordings only."""
     monkeypatch.setattr(worker_pool, "available_cores", lambda: cores)
-    assert processes_for(samples, 0) == processes
-    assert processes_for(1, 5) == 5, "who asks knows better"
+    assert processes_for(samples, options) == processes
+    assert processes_for(1, replace(options, jobs=5)) == 5, "who asks knows better"
 
 
 def test_the_corpus_is_split_into_enough_blocks() -> None:
