@@ -10,7 +10,7 @@ Finds call frame information in an ELF file: by section, or by segment where the
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I32, I64, U64, GrowableColumns, argsort, bincount, flatnonzero
+from perf2x.base.columnar.arrays import I32, I64, U64, GrowableColumns, argsort, bincount, cumsum, flatnonzero
 from perf2x.base.columnar.ragged import offsets_of, row_batches
 from perf2x.base.columnar.unique import unique
 from perf2x.base.errors import ObjectError
@@ -74,10 +74,10 @@ FEW = 10
 """So many functions are decoded one by one in the time that all the numpy calls take."""
 BATCH = 1 << 17
 """Bytes of programs that are decoded together: columns of instructions take some hundred bytes for each of them."""
-LARGEST = BATCH // 16
-"""Bytes of a program; a larger one is decoded by itself: 8 of the 69,270 in GCC's cc1plus are."""
-MOST = 256
-"""Functions to decode at once: the rows of hostile ones, all of ``LARGEST``, take 150 MB meanwhile."""
+LARGEST = BATCH // 4
+"""Bytes of a program; a larger one is decoded by itself."""
+MOST, ALL = 256, 16 * BATCH
+"""Functions to decode at once, and bytes of their programs: the rows of hostile ones take 150 MB meanwhile."""
 
 
 class Functions(Struct, frozen=True):
@@ -129,7 +129,7 @@ def _side_by_side(section: FrameSection, fdes: FdeColumns, table: RuleTable) -> 
     known = np.array([cie.return_register < table.register_count for cie in fdes.cies], np.bool_)
     size = bytes_of_cie[fdes.cie] + np.maximum(fdes.stop - fdes.instructions, 0)
     plain = flatnonzero(fdes.is_plain & known[fdes.cie] & (size <= LARGEST))
-    found = []
+    plain, found = plain[cumsum(size[plain]) <= ALL], []
     for rows in row_batches(size[plain], BATCH):
         which = plain[rows]
         cie = fdes.cie[which]

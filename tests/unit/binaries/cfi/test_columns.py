@@ -259,13 +259,18 @@ def test_functions_end_within_the_address_space(start, size) -> None:
     assert_same(FrameSection(data + entry(len(data) + 4, fde), 0, True, "<", 8), [len(cie), len(data)])
 
 
-def test_programs_of_many_batches_and_large_ones(monkeypatch) -> None:
+@pytest.mark.parametrize("name", ["LARGEST", "ALL"])
+def test_programs_of_many_batches_and_large_ones(name, monkeypatch) -> None:
+    """Programs that are too large, or too many, are decoded one by one."""
     programs = [(STEP + uleb(8 * row)) * (1 + row % 7) for row in range(60)]
     section, offsets = frames_of(*programs)
     expected = one_by_one(section, offsets, 17)
     monkeypatch.setattr(function_rules, "BATCH", 100)
-    monkeypatch.setattr(function_rules, "LARGEST", 45)
+    monkeypatch.setattr(function_rules, name, 45)
+    alone, decode = [], function_rules._one
+    monkeypatch.setattr(function_rules, "_one", lambda *of: (alone.append(of), decode(*of))[1])
     assert side_by_side(section, offsets, 17) == expected
+    assert 0 < len(alone) < len(programs)
 
 
 def test_sections_of_the_other_byte_order_and_few_functions_are_decoded_one_by_one() -> None:
