@@ -14,8 +14,8 @@ marker in front of every exact address carries ``UserChains.is_exact`` through a
 import numpy as np
 
 from perf2x.base.abi.uapi import CallchainContext
-from perf2x.base.columnar.arrays import I64, Bools, cumsum, flatnonzero
-from perf2x.base.columnar.ragged import Ragged, offsets_of, ranges, row_numbers, side_by_side
+from perf2x.base.columnar.arrays import I64, Bools, arange, cumsum, flatnonzero, repeat, take
+from perf2x.base.columnar.ragged import Ragged, offsets_of, ranges, row_numbers
 from perf2x.stitcher.unwind.unwound_chains import UserChains
 
 USER, DEFERRED = np.uint64(CallchainContext.USER), np.uint64(CallchainContext.USER_DEFERRED)
@@ -27,10 +27,28 @@ def with_user_part(recorded: Ragged, unwound: UserChains, use: Bools) -> Ragged:
     Replaces a recorded user part, except a cookie, which refers to a deferred record.
     """
     user_at, is_deferred = words_before_user_part(recorded)
-    use = use & (unwound.chain.lengths > 0) & ~is_deferred
+    chain, exact = unwound.chain, unwound.is_exact
+    use = use & (chain.lengths > 0) & ~is_deferred
     kept = np.where(use, user_at, recorded.lengths)
-    head = Ragged(offsets_of(kept), recorded.values[ranges(recorded.offsets[:-1], kept)])
-    return side_by_side([head, _mark_exact(unwound, use)])
+    if not use.all():
+        chain, exact = _only(chain, use), exact[repeat(use, chain.lengths)]
+    markers = np.append(0, cumsum(exact))  # of all chains, in front of each address
+    own = chain.lengths + np.diff(take(markers, chain.offsets))
+    offsets = offsets_of(kept + own)
+    words = np.full(offsets[-1], USER, np.uint64)
+    words[ranges(offsets[:-1], kept)] = recorded.values[ranges(recorded.offsets[:-1], kept)]
+    first = offsets[:-1] + kept - chain.offsets[:-1] - take(markers, chain.offsets[:-1])
+    place = repeat(first, chain.lengths)
+    place += markers[1:]
+    place += arange(len(place))
+    words[place] = chain.values
+    return Ragged(offsets, words)
+
+
+def _only(chain: Ragged, use: Bools) -> Ragged:
+    """The chains of ``use``; other rows are empty."""
+    lengths = np.where(use, chain.lengths, 0)
+    return Ragged(offsets_of(lengths), chain.values[ranges(chain.offsets[:-1], lengths)])
 
 
 def words_before_user_part(recorded: Ragged) -> tuple[I64, Bools]:
@@ -42,14 +60,3 @@ def words_before_user_part(recorded: Ragged) -> tuple[I64, Bools]:
     deferred = np.zeros(len(recorded), np.bool_)
     deferred[row] = recorded.values[markers] == DEFERRED
     return before, deferred
-
-
-def _mark_exact(unwound: UserChains, use: Bools) -> Ragged:
-    """Put a marker in front of every exact address of the rows of ``use``; other rows are empty."""
-    lengths = np.where(use, unwound.chain.lengths, 0)
-    entry = ranges(unwound.chain.offsets[:-1], lengths)
-    size = 1 + unwound.is_exact[entry].astype(np.int64)
-    end = cumsum(size)
-    words = np.full(end[-1] if len(end) else 0, USER, np.uint64)
-    words[end - 1] = unwound.chain.values[entry]
-    return Ragged(np.append(0, end)[offsets_of(lengths)], words)
