@@ -38,6 +38,8 @@ class Architecture(Struct, frozen=True):
     """Bits that form the address; removes the signature from return addresses (pointer authentication)."""
     outermost: Rule
     """Of code that nothing called; a rule of a signal frame, as its address is exact."""
+    preserved: frozenset[int] = frozenset()
+    """Registers that functions give back as they were: plain steps restore no others."""
     known_code: tuple[KnownCode, ...] = ()
     """Code that returns from a signal handler, and code that a coroutine's function returns to."""
     linkage_rule: Rule | None = None

@@ -1,8 +1,9 @@
 """Steps by plain rules: the way out of nearly every function of compiled code, in few calls for many samples.
 
 A rule is plain when the CFA is a register and a number, and the return address and every register that is restored lie
-in the stack at the CFA and a number; or when it says that there is no caller. `whole_steps.step_by_rules` takes all
-others, and plain ones of which anything is missing or odd: there a sample is left as it was.
+in the stack at the CFA and a number; or when it says that there is no caller. Registers that functions need not give
+back are not restored here. `whole_steps.step_by_rules` takes all other rules, and plain ones of which anything is
+missing or odd: there a sample is left as it was.
 
 A step costs by the call, so samples lie side by side in the columns of one array, and so do rules::
 
@@ -86,8 +87,9 @@ class PlainRuleTable:
 def plain_rules(columns: RuleColumns, architecture: Architecture, needed: int) -> PlainRules:
     """All rules so far; ``needed`` are the registers to restore, as in ``Architecture.kept``."""
     counter, pointer = architecture.program_counter, architecture.stack_pointer
-    others = [register for register in architecture.kept(needed) if register not in (counter, pointer)]
-    registers = [counter, *others]
+    kept = [register for register in architecture.kept(needed) if register != counter]
+    others = [register for register in kept if register in architecture.preserved]
+    registers, unsaved = [counter, *others], [register for register in kept if register not in others]
     kind, value = columns.kind[registers], columns.value[registers]
     row_of = np.full(architecture.register_count + 1, -1, np.int64)
     row_of[[pointer, *registers]] = range(_STACK, _STACK + 1 + len(registers))
@@ -95,7 +97,7 @@ def plain_rules(columns: RuleColumns, architecture: Architecture, needed: int) -
     saved = (kind == RuleKind.OFFSET) & (value & _IN_WORD == 0)
     is_plain = (row >= 0) & (columns.return_register == counter) & saved[0] & ~columns.is_signal_frame
     is_plain &= (saved | (kind == RuleKind.SAME)).all(axis=0)
-    is_plain &= (columns.kind[pointer] == RuleKind.SAME) & (architecture.word == WORD)
+    is_plain &= (columns.kind[unsaved] == RuleKind.SAME).all(axis=0) & (architecture.word == WORD)
     fields = np.full((_PLACES + len(registers), len(row) + 1), _NOWHERE, np.uint64)
     fields[_OF_CFA], fields[_VALUE] = _STACK, 0
     which = flatnonzero(is_plain)

@@ -42,6 +42,7 @@ X86_64 = Architecture(
     program_counter=RA,
     address_mask=2**64 - 1,
     outermost=OUTERMOST,
+    preserved=frozenset({RBX, RBP, 12, 13, 14, 15}),
     known_code=(
         # mov $15, %rax; syscall
         KnownCode(9, re.compile(rb"\x48\xc7\xc0\x0f\0\0\0\x0f\x05"), SIGNAL_RETURN),

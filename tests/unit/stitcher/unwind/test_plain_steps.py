@@ -157,6 +157,16 @@ def test_new_rules_and_registers_are_known_at_once() -> None:
     assert plain.rules() is plain.rules()
     table.needed |= 1 << 3
     assert plain.rules().is_plain.tolist() == [True, False]
+    assert plain.rules().registers == [16, 3, 6]
+
+
+def test_registers_that_functions_need_not_give_back_are_left_to_the_general_rules() -> None:
+    table = RuleTable(17)
+    for register, cfa in ((5, 7), (3, 7), (3, 5)):
+        table.number(Rule(cfa, 24, 16, False, ((register, RegisterRule(RuleKind.OFFSET, -16)), PLAIN.registers[1])))
+    table.needed |= 1 << 5 | 1 << 3
+    rules = PlainRuleTable(table, X86_64).rules()
+    assert (rules.registers, rules.is_plain.tolist()) == ([16, 3, 6], [False, True, False])
 
 
 @pytest.mark.parametrize("seed", range(3))
