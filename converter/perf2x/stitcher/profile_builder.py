@@ -178,7 +178,7 @@ def _timeline_samples(rows: TimedRows, thread_rank: I32, leaf: I32, cgroups: _Cg
         thread=rows.thread,
         stack=rows.stack,
         value=rows.value,
-        count=np.ones(len(rows), np.int64),
+        count=np.broadcast_to(np.int64(1), len(rows)),  # no memory
         time=rows.time,
         cpu=rows.cpu,
         cgroup=None if rows.cgroup is None else cgroups(rows.cgroup[order]).astype(np.int32),

@@ -10,7 +10,7 @@ from typing import BinaryIO, ClassVar
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I64, arange, as_intp
+from perf2x.base.columnar.arrays import I64, arange, as_intp, narrow
 from perf2x.emitters.encoding.json_encoder import json_bytes, json_table
 from perf2x.emitters.flame.listing_data import listing_data
 from perf2x.emitters.flame.page_file import field, write_page
@@ -73,6 +73,7 @@ class Html:
         del rows, stack  # here and below: there is not room for many columns of all samples
         node -= 1  # row 0 is the root of all; the page knows it as -1
         tracks, track = tracks_of(profile)
+        track = narrow(track)
         strings: dict[str, int] = {}
         yield b"{" + field("title", self._title(profile)) + field("facts", facts(profile))
         yield field("advice", [one_line(one.words()) for one in profile.meta.advice if not one.for_dates])

@@ -19,7 +19,7 @@ _MICROSECOND = 1000
 _MOST_SUMS, _MOST_PARTS, _FEWEST_PARTS = 400_000, 2000, 20
 
 
-def moment_table(profile: Profile, track: I64, node: I64) -> Iterator[bytes]:
+def moment_table(profile: Profile, track: AnyArray, node: I64) -> Iterator[bytes]:
     """Yield runs and waits of one stack on one track, in microseconds; ``start`` holds differences.
 
     ``track``, ``node`` (samples,). ``wait`` is a tables.waits.Wait, 0 also for times between tracepoints, in which the
@@ -38,12 +38,14 @@ def moment_table(profile: Profile, track: I64, node: I64) -> Iterator[bytes]:
     yield from json_table([*columns, ("wait", wait[first])] if wait.any() else columns)
 
 
-def lane_table(profile: Profile, track: I64) -> Iterator[bytes]:
+def lane_table(profile: Profile, track: AnyArray) -> Iterator[bytes]:
     """Yield ``ran`` and ``waited``, microseconds of each track in each of ``parts`` parts of the time, track by track.
 
     ``length`` is that of a part, ``origin`` the zero as in ``burst_table``. A track has fewer parts the more there are.
     """
-    shown = in_ticks(shown_samples(profile, track, arange(len(profile.samples))), _MICROSECOND)
+    everything = np.arange(len(track), dtype=np.int32)
+    shown = in_ticks(shown_samples(profile, track, everything), _MICROSECOND)
+    del everything
     tracks = int(track.max(initial=0)) + 1
     parts = max(_FEWEST_PARTS, min(_MOST_PARTS, _MOST_SUMS // tracks))
     length = int(shown.end.max(initial=0)) // parts + 1
@@ -75,7 +77,7 @@ def _waits(profile: Profile) -> I64:
     return np.zeros(len(profile.samples), np.int64) if wait is None else wait.astype(np.int64)
 
 
-def burst_table(profile: Profile, track: I64, summed: SummedSamples) -> Iterator[bytes]:
+def burst_table(profile: Profile, track: AnyArray, summed: SummedSamples) -> Iterator[bytes]:
     """Yield the moment and the row of each sample, by track, then time: so both compress best.
 
     ``time`` and ``row`` hold differences, of time in whole microseconds, rounded down; ``origin`` is its zero on the

@@ -26,7 +26,7 @@ class SummedSamples(Struct, frozen=True):
     """1 where a thread was off its CPU, 0 where it ran; None where all ran."""
 
 
-def summed_samples(profile: Profile, track: I64, node: I64) -> SummedSamples:
+def summed_samples(profile: Profile, track: AnyArray, node: I64) -> SummedSamples:
     """Sum samples by track, event and node of the tree, waits apart; ``track``, ``node`` (samples,)."""
     samples = profile.samples
     off = _off_cpu(profile)
@@ -52,7 +52,7 @@ def _off_cpu(profile: Profile) -> I64 | None:
     return is_off.astype(np.int64) if is_off.any() else None
 
 
-def row_table(profile: Profile, track: I64, node: I64, summed: SummedSamples) -> Iterator[bytes]:
+def row_table(profile: Profile, track: AnyArray, node: I64, summed: SummedSamples) -> Iterator[bytes]:
     """Yield the rows as columns."""
     first = summed.first
     columns: list[tuple[str, AnyArray]] = [("thread", track[first]), ("event", profile.samples.event[first])]

@@ -10,6 +10,8 @@ What cannot be placed (more CPU time than time) is cut: a box is pushed back by 
 the one before it ends at the latest.
 """
 
+from itertools import pairwise
+
 import numpy as np
 from msgspec import Struct
 
@@ -22,6 +24,8 @@ _ROUNDS = 16
 _CLOSED = 200
 """Gaps are closed, the shortest first, until they sum to one part in so many of a track's time."""
 _LIMIT = 1 << 62
+_LONG = 256
+"""Boxes in a chain from which on it is worth a call of its own."""
 
 
 class Chains(Struct, frozen=True):
@@ -84,10 +88,12 @@ def _latest_ends(moment: I64, length: I64, chains: list[Chains]) -> I64:
     """(boxes,) the latest ends, not behind the moments, at which boxes overlap in no chain, if few rounds find them."""
     end = moment
     for _ in range(_ROUNDS):
-        before = end
+        is_final = True
         for chain in chains:
-            end = _pushed_back(end, length, chain)
-        if len(chains) == 1 or end is before:
+            pushed = _pushed_back(end, length, chain)
+            is_final &= pushed is end
+            end = pushed
+        if len(chains) == 1 or is_final:
             break
     return end
 
@@ -118,11 +124,14 @@ def _pushed_back(end: I64, length: I64, chain: Chains) -> I64:
 def _lower_to_minimum_behind(values: I64, first: Bools) -> None:
     """Lower each value to the minimum of it and all behind it in its chain: there is not room for many copies.
 
-    Chains are lifted above each other, so that one running minimum serves all.
+    Many short chains are lifted above each other, so that one running minimum serves all.
     """
-    if not len(values):
-        return
     starts = flatnonzero(first)
+    if len(starts) * _LONG <= len(values):
+        for begin, end in pairwise([*starts.tolist(), len(values)]):
+            from_behind = values[begin:end][::-1]
+            np.minimum.accumulate(from_behind, out=from_behind)
+        return
     count = np.diff(np.append(starts, len(values)))
     highest, lowest = (extreme.reduceat(values, as_intp(starts)) for extreme in (np.maximum, np.minimum))
     least = highest - _LIMIT // len(starts)
@@ -162,7 +171,9 @@ def _without_short_gaps(start: I64, end: I64, before: I64, is_own: Bools, own: C
     order = argsort_rows([lane, gap])
     rows, gap, lane = rows[order], gap[order], lane[order]
     spent = cumsum(gap)
-    held = np.add.reduceat(own.take(end) - own.take(start), as_intp(flatnonzero(own.first))) // _CLOSED
+    length = end - start
+    length = length if own.order is None else length[own.order]
+    held = np.add.reduceat(length, as_intp(flatnonzero(own.first))) // _CLOSED
     base = np.maximum.accumulate(np.where(begins_run(lane), spent - gap, 0))
     closed = rows[spent - base <= held[lane]]
     start[closed] = before[closed]

@@ -1,11 +1,13 @@
 """Boxes on tracks and CPUs against a scalar twin."""
 
 from itertools import pairwise
+from unittest.mock import patch
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from perf2x.emitters.timeline import box_times
 from perf2x.emitters.timeline.box_times import Chains, order_of, place
 
 BOXES = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2), st.integers(0, 400), st.integers(1, 60)), max_size=25)
@@ -76,10 +78,12 @@ def vectorised(rows: list[tuple[int, int, int, int]], with_cpus: bool) -> tuple[
     return place(moment, length, chains)
 
 
-@given(BOXES, st.booleans(), st.sampled_from((1, 1000)))
-def test_boxes_are_placed_as_the_twin_places_them(rows, with_cpus, scale) -> None:
+@given(BOXES, st.booleans(), st.sampled_from((1, 1000)), st.sampled_from((0, 256)))
+def test_boxes_are_placed_as_the_twin_places_them(rows, with_cpus, scale, long) -> None:
+    """``long`` 0: chains are lowered one by one."""
     rows = [(track, cpu, moment * scale, length * scale + 3) for track, cpu, moment, length in rows]
-    start, end = vectorised(rows, with_cpus)
+    with patch.object(box_times, "_LONG", long):
+        start, end = vectorised(rows, with_cpus)
     track, cpu, moment, length = ([row[at] for row in rows] for at in range(4))
     kinds = scalar_chains(moment, track, *([cpu] if with_cpus else []))
     assert list(zip(start.tolist(), end.tolist(), strict=True)) == twin(moment, length, kinds)
