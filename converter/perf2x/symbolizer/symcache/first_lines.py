@@ -25,7 +25,7 @@ def first_lines(tables: tuple[U32, U32, U32], name: U64, file: U64) -> I64:
     names or files, and of lines beyond 16 million, none is known.
     """
     files, functions, locations = tables
-    called = np.isin(name, functions[functions[:, 2] != NOTHING, 0])
+    called = _ranks(unique(functions[functions[:, 2] != NOTHING, 0]).astype(np.uint64), name) > 0
     names, places = unique(name[called])[:_MAX_RANK], unique(file[file < len(files)])[:_MAX_RANK]
     name_rank, file_rank = _ranks(names, functions[:, 0]), _ranks(places, arange(len(files)))
     word = _sorted_lines(np.append(name_rank, np.uint64(0)), np.append(file_rank, np.uint64(0)), locations)
