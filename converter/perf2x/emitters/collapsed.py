@@ -25,6 +25,8 @@ from perf2x.model.profile.profile import Profile, find_event
 from perf2x.model.profile.shown_frames import NO_STACK, LocationFrames, are_jit, location_frames
 from perf2x.model.profile.stack_tree import paths_of_length
 
+_MANY = 1 << 16
+"""Rows of the tree of stacks from which on a thread writes while others are put into words."""
 _WORDS_AT_ONCE = 1 << 19
 """Words of lines that are found together."""
 _WORDS_PER_WRITE = 1 << 14
@@ -60,8 +62,13 @@ class Collapsed:
 
     def emit(self, profile: Profile, out: BinaryIO) -> None:
         """Write sorted lines, each ended by a newline."""
-        for chunk in self.lines(profile):
-            out.write(chunk)
+        if len(profile.stacks) < _MANY:
+            out.writelines(self.lines(profile))
+            return
+        from perf2x.base.files.background_writer import BackgroundWriter
+
+        with BackgroundWriter(out) as beside:
+            beside.writelines(self.lines(profile))
 
     def notes(self, profile: Profile) -> tuple[str, ...]:
         """Unit of the numbers, and the events that are left out."""

@@ -1,4 +1,5 @@
 import io
+from threading import Thread
 
 import pytest
 from hypothesis import given
@@ -6,6 +7,7 @@ from hypothesis import strategies as st
 
 from perf2x.base.abi.uapi import CpuMode
 from perf2x.base.errors import OptionError
+from perf2x.emitters import collapsed
 from perf2x.emitters.collapsed import Collapsed
 from perf2x.model.profile.profile import Profile
 from perf2x.plugins.contracts import EmitterContract, ProfileBuilder
@@ -129,6 +131,15 @@ def test_events_are_never_mixed_silently(builder) -> None:
         Collapsed(event="all")
     with pytest.raises(OptionError, match="it has cpu-clock, page-faults"):
         folded(profile, event="instructions")
+
+
+def test_many_stacks_are_written_beside(builder: ProfileBuilder, monkeypatch: pytest.MonkeyPatch) -> None:
+    builder.sample([builder.function("main")], value=12)
+    monkeypatch.setattr(collapsed, "_MANY", 1)
+    threads: list[bool] = []
+    start = Thread.start
+    monkeypatch.setattr(Thread, "start", lambda thread: (threads.append(True), start(thread))[1])
+    assert (folded(builder.build()), threads) == (["my_prog;main 12"], [True])
 
 
 def test_unknown_choice_is_refused() -> None:
