@@ -28,15 +28,23 @@ _RUNS = 2048
 
 
 def depths(parent: AnyArray) -> I64:
-    """Return the distance of every row from its root (0 for roots)."""
-    return path_sums(parent, np.ones(len(parent), np.int64)) - 1
+    """Return the distance of every row from its root (0 for roots).
+
+    Rows level by level, as in `prefix_tree`, have rising parents: a level ends where one of its own rows is a parent.
+    """
+    if not (parent[1:] >= parent[:-1]).all():
+        return path_sums(parent, np.ones(len(parent), np.int64)) - 1
+    number, ends = parent.dtype.type, [0, int(parent.searchsorted(parent.dtype.type(0)))]
+    while ends[-1] > ends[-2]:
+        ends.append(int(parent.searchsorted(number(ends[-1]))))
+    return row_numbers(np.diff(ends))
 
 
 def path_sums(parent: AnyArray, own: I64) -> I64:
     """(rows,) the sum of each row's number in ``own`` and those of all rows above it.
 
-    In runs of rows whose parents lie in front of the run, as in the levels of a `prefix_tree`; what is left of trees
-    with very many runs by pointer doubling, in log(depth) passes::
+    In runs of rows whose parents lie in front of the run, as levels do; what is left of trees with very many runs by
+    pointer doubling, in log(depth) passes::
 
         parent    -1 0 1 2 3
         pass 1     1 2 2 2 2     one number added, ancestor = the parent's parent
