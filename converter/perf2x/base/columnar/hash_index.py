@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I64, U8, U64, Bools, GrowableColumns, arange, flatnonzero
+from perf2x.base.columnar.arrays import I64, U8, U64, Bools, GrowableColumns, arange, flatnonzero, take
 from perf2x.base.columnar.hashing import digests
 
 _HALF = np.uint64(32)
@@ -84,11 +84,13 @@ class HashIndex:
         added: list[I64] = []
         while len(left):
             self.probes += len(left)
-            at = slot[left]
-            held = self._slots[at]
+            at = take(slot, left)
+            held = take(self._slots, at)
             numbers[left] = known = (held & _LOW).view(np.int64) - 1
-            settled = (held >> _HALF == hashes[left] >> _HALF) & (known >= 0)
-            free = flatnonzero(known < 0)
+            is_free = known < 0
+            held ^= take(hashes, left)
+            settled = (held <= _LOW) & ~is_free
+            free = flatnonzero(is_free)
             if len(free):
                 won = free[self._claim(left[free], at[free], hashes)]
                 numbers[left[won]] = arange(len(self) - len(won), len(self))

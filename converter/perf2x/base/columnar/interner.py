@@ -9,7 +9,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from perf2x.base.columnar.arrays import I32, I64, U64, AnyArray, Bools, GrowableColumns, flatnonzero, searchsorted
+from perf2x.base.columnar.arrays import I32, I64, U64, AnyArray, Bools, GrowableColumns, flatnonzero, searchsorted, take
 from perf2x.base.columnar.hash_index import HashIndex
 from perf2x.base.columnar.hashing import hash_columns, hash_rows
 from perf2x.base.columnar.ragged import Ragged, end_to_end, offsets_of
@@ -116,8 +116,9 @@ class RaggedInterner:
         """(n,) int64 numbers of the rows words[start : start + length]."""
 
         def equal(rows: I64, numbers: I64) -> Bools:
-            known_starts, known_lengths = self._spans[0][numbers], self._spans[1][numbers]
-            same = rows_equal(words, starts[rows], lengths[rows], self._words[0], known_starts, known_lengths)
+            known_starts, known_lengths = take(self._spans[0], numbers), take(self._spans[1], numbers)
+            mine = take(starts, rows), take(lengths, rows)
+            same = rows_equal(words, *mine, self._words[0], known_starts, known_lengths)
             if self._columns is not None:
                 same &= _columns_equal(columns, rows, self._columns.columns(), numbers)
             return same

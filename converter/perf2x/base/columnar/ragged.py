@@ -48,8 +48,8 @@ class Ragged(Struct, frozen=True):
 
     def take(self, indices: I64) -> "Ragged":
         """The named rows in the order given, copied."""
-        lengths = self.lengths[indices]
-        return Ragged(offsets_of(lengths), self.values[ranges(self.offsets[indices], lengths)])
+        lengths = take(self.lengths, indices)
+        return Ragged(offsets_of(lengths), take(self.values, ranges(take(self.offsets, indices), lengths)))
 
 
 class SharedRows(Struct, frozen=True):

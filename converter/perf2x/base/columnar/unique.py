@@ -217,9 +217,9 @@ def _pack_columns(columns: Sequence[AnyArray], count: int, room: int) -> tuple[U
             rest.append(_above(column, least) & np.uint64((1 << (bits - taken)) - 1))
         if taken:
             for rows in row_slices(count, _AT_ONCE):
-                part = key[rows]
+                part, above = key[rows], _above(column[rows], least)
                 part <<= np.uint64(taken)
-                part |= _above(column[rows], least) >> np.uint64(bits - taken)
+                part |= above >> np.uint64(bits - taken) if bits > taken else above
         room -= taken
     return key, rest
 

@@ -33,10 +33,11 @@ def equal_inputs(inputs: StackInputs) -> tuple[I64, I64]:
     table[slot] = own
     spokesman = take(table, slot)
     others = flatnonzero(spokesman != own)
-    theirs = spokesman[others]
-    same = rows_equal(chain.values, starts[others], lengths[others], chain.values, starts[theirs], lengths[theirs])
+    theirs = take(spokesman, others)
+    mine, other = ((take(starts, rows), take(lengths, rows)) for rows in (others, theirs))
+    same = rows_equal(chain.values, *mine, chain.values, *other)
     for column in columns:
-        same &= column[others] == column[theirs]
+        same &= take(column, others) == take(column, theirs)
     mistaken = others[~same]
     spokesman[mistaken] = mistaken
     stands = spokesman == own

@@ -60,8 +60,8 @@ class StackInputs(Struct, frozen=True):
     def take(self, rows: I64) -> "StackInputs":
         """Rows in the given order."""
         return StackInputs(
-            self.chain.take(rows), self.mode[rows], self.user_epoch[rows], self.kernel_epoch[rows],
-            self.deferred_chain[rows], self.deferred_epoch[rows], self.root[rows],
+            self.chain.take(rows), take(self.mode, rows), take(self.user_epoch, rows), take(self.kernel_epoch, rows),
+            take(self.deferred_chain, rows), take(self.deferred_epoch, rows), take(self.root, rows),
         )  # fmt: skip
 
 
