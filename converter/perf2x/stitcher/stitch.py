@@ -48,8 +48,10 @@ class ThreadEpochs:
     def __init__(self, history: ProcessHistory, interner: StackInterner, *, by_thread: bool = True) -> None:
         """Without ``by_thread``, a thread is the first one of its name (``StackInterner.namesakes``)."""
         self._history, self._interner, self._by_thread = history, interner, by_thread
-        self._recent = RecentLookups(columns=2, bits=12)
-        """Threads by name and start, and pid and tid."""
+        self._moments = RecentLookups(columns=2, bits=13)
+        """By rank, and pid and tid; the thread in the upper half of the answer, the epoch in the lower one."""
+        self._named = RecentLookups(columns=2, bits=12)
+        """Threads by name and start, and pid and tid: most changes are of other threads."""
 
     def of(self, pid: I64, tid: I64, rank: I64) -> tuple[I32, I64]:
         """(n,) the thread of each sample and the epoch of its process, −1 for unknown processes.
@@ -59,19 +61,26 @@ class ThreadEpochs:
         ids = pid << _HALF | tid & _LOW
         begins = begins_run(ids, rank)
         rows = flatnonzero(begins)
-        thread, epoch = self._of_runs(ids[rows], pid[rows], tid[rows], rank[rows])
-        run = cumsum(begins) - 1
-        return take(thread, run), take(epoch, run)
+        ids, pid, tid, rank = ids[rows], pid[rows], tid[rows], rank[rows]
 
-    def _of_runs(self, ids: I64, pid: I64, tid: I64, rank: I64) -> tuple[I32, I64]:
+        def find(asked: I64) -> I64:
+            return self._find(ids[asked], pid[asked], tid[asked], rank[asked])
+
+        answers = self._moments.answers(find, rank, ids)
+        run = cumsum(begins) - 1
+        return take((answers >> _HALF).astype(np.int32), run), take(answers << _HALF >> _HALF, run)
+
+    def _find(self, ids: I64, pid: I64, tid: I64, rank: I64) -> I64:
         names, starts = self._history.names.at(tid, rank), self._history.names.start(tid, rank)
 
         def find(rows: I64) -> I64:
             return self._interner.intern_threads(pid[rows], tid[rows], names[rows], starts[rows]).astype(np.int64)
 
-        thread = self._recent.answers(find, names << _HALF | starts & _LOW, ids).astype(np.int32)
+        thread = self._named.answers(find, names << _HALF | starts & _LOW, ids)
         self._interner.note_first(thread, rank)
-        return thread if self._by_thread else self._interner.namesakes(thread), self._history.spaces.epoch(pid, rank)
+        if not self._by_thread:
+            thread = self._interner.namesakes(thread).astype(np.int64)
+        return thread << _HALF | self._history.spaces.epoch(pid, rank) & _LOW
 
 
 class StitchOptions(Struct, frozen=True):

@@ -89,12 +89,16 @@ def test_namesakes_are_the_first_thread_of_their_name(batches: list[list[tuple[i
         assert number == (rows.index(row) if row[2] < 0 else table.comm.tolist().index(row[2]))
 
 
-def test_threads_are_interned_once_and_epochs_asked_for_once_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a thread that is renamed, and another one."""
+def test_threads_and_epochs_are_looked_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thread that is renamed, and another one: both by samples in a row and by samples that take turns."""
     history, interner, interned = History(), StackInterner(), list[int]()
     threads, number = ThreadEpochs(history, interner), interner.intern_threads  # type: ignore[arg-type]
     monkeypatch.setattr(interner, "intern_threads", lambda *columns: interned.extend(columns[1]) or number(*columns))
     for _ in range(3):
         threads.of(*columns_of([*[(7, 8, 3)] * 20, *[(7, 8, 4)] * 20, *[(7, 9, 3)] * 20]))
+        threads.of(*columns_of([(7, 8, 3), (7, 8, 4), (7, 9, 3)] * 20))
     assert interned == [8, 8, 9]
-    assert history.asked == [(7, 3), (7, 4), (7, 3)] * 3
+    assert history.asked == [(7, 3), (7, 4), (7, 3)]
+    threads.of(*columns_of([(7, 8, 5)]))
+    assert interned == [8, 8, 9], "its name is the same"
+    assert history.asked[3:] == [(7, 5)]

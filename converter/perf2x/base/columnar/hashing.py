@@ -16,7 +16,7 @@ from functools import cache
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, U64, AnyArray, sum_of, take
+from perf2x.base.columnar.arrays import I64, U64, AnyArray, as_intp, flatnonzero, sum_of, take
 from perf2x.base.columnar.ragged import end_to_end, offsets_of, row_batches
 
 
@@ -133,11 +133,11 @@ def _hash_rows(words: AnyArray, starts: I64, lengths: I64) -> U64:
     laid = _blurred(end_to_end(words, starts, lengths).astype(np.uint64, copy=False))
     powers, inverses = _powers(_weights.place, max(len(laid), _WORDS_AT_ONCE).bit_length())
     laid *= powers[: len(laid)]
-    offsets, before = offsets_of(lengths), np.zeros(len(laid) + 1, np.uint64)
-    np.cumsum(laid, dtype=np.uint64, out=before[1:])  # most rows are too short for reduceat
-    sums = take(before, offsets)
-    hashes: U64 = (sums[1:] - sums[:-1]) * take(inverses, offsets[:-1])
-    hashes += lengths.view(np.uint64)
+    hashes = lengths.astype(np.uint64)
+    filled = slice(None) if lengths.all() else flatnonzero(lengths)
+    begins = offsets_of(lengths)[:-1][filled]
+    if len(begins):
+        hashes[filled] += np.add.reduceat(laid, as_intp(begins)) * take(inverses, begins)
     return mix(hashes)
 
 

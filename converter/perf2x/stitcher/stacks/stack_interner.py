@@ -70,13 +70,13 @@ class StackInterner:
         """(n,) the thread of each row."""
         return self._threads.number(pid, tid, comm, start).astype(np.int32)
 
-    def note_first(self, thread: I32, rank: I64) -> None:
+    def note_first(self, thread: I32 | I64, rank: I64) -> None:
         """Lower the first rank of threads; the order of calls does not matter."""
         if new := len(self._threads) - len(self._first_rank):
             self._first_rank.extend(np.full(new, _NEVER, np.int64))
         np.minimum.at(self._first_rank[0], thread, rank)
 
-    def namesakes(self, thread: I32) -> I32:
+    def namesakes(self, thread: I32 | I64) -> I32:
         """(n,) the first thread that has the name of each; a thread without a name stands for itself.
 
         Other processes may know another one first: who sums samples by it asks nothing of threads but their names.
