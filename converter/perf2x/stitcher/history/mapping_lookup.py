@@ -28,7 +28,7 @@ class KernelText(Struct, frozen=True):
     start: np.uint64
     length: np.uint64
     mapping: int
-    """Row of the recorded mapping."""
+    """Row of the recorded mapping, −1 for none: it is gone at the end."""
     is_there: Bools
     """By context: whether the mapping is what there is; False for those of processes."""
 
@@ -54,7 +54,7 @@ def kernel_text_of(spaces: AddressSpaces, mmaps: Mmaps) -> KernelText | None:
     found = spaces.find(epochs, repeat(first, len(epochs)), now)
     is_there = np.zeros(2 * spaces.epoch_count + 2, np.bool_)
     is_there[lookup_contexts(epochs, now)] = found == found[-1]
-    return KernelText(first[0], limit[0] - first[0], int(found[-1]), is_there) if found[-1] >= 0 else None
+    return KernelText(first[0], limit[0] - first[0], int(found[-1]), is_there)
 
 
 def lookup_contexts(epoch: I64, through_exec: Bools) -> I64:

@@ -70,3 +70,37 @@ def test_frames_are_those_of_lookups(inside: int | None, tmp_path: Path, monkeyp
     assert len({name for stack in by_text for name, _ in stack}) == 4 + (inside is not None)
     monkeypatch.setattr(frame_keys, "kernel_text_of", lambda *_: None)
     assert stacks_of(path) == by_text
+
+
+def test_high_addresses_of_unknown_mode_are_the_kernels(tmp_path: Path) -> None:
+    """Between addresses of the process, before and after a module is loaded; −0x999 marks no mode that is known."""
+    path, made = tmp_path / "perf.data", records()[:3]
+    for time in (20, 40):
+        chain = (k.CONTEXT_USER, 0x1100, 2**64 - 0x999, MODULE, 0x1200, TEXT + 8)
+        made.append(forge.Sample(pid=1, tid=1, time=time, ip=0x1100, chain=chain))
+    path.write_bytes(forge.write_file(forge.Session(), made))
+    early, late = ([name for name, _ in stack] for stack in stacks_of(path))
+    assert early == ["/bin/prog", "", "/bin/prog", "vmlinux"]
+    assert late == ["/bin/prog", "[xfs]", "/bin/prog", "vmlinux"]
+
+
+@pytest.mark.parametrize("kernel", ["too large to be laid out", "gone at the end"])
+def test_text_that_no_offset_stands_for_is_looked_up(
+    kernel: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, place = tmp_path / "perf.data", 0xFFFF_9000_0000_0000
+    if kernel == "gone at the end":
+        made: list[forge.Record] = [
+            forge.Ksymbol(addr=place, len=0x1000, unregister=gone, stamp=forge.Stamp(0, 0, time))
+            for gone, time in ((False, 5), (True, 30))
+        ]
+    else:
+        made = [_kernel(0xFFFF_0000_0000_0000, 1 << 48, "vmlinux", 5)]
+    for time in (3, 10, 50):
+        chain = (k.CONTEXT_KERNEL, place, place + 4)
+        made.append(forge.Sample(pid=1, tid=1, time=time, ip=place, chain=chain))
+    path.write_bytes(forge.write_file(forge.Session(), made))
+    found = stacks_of(path)
+    assert len({name for stack in found for name, _ in stack}) == 2
+    monkeypatch.setattr(frame_keys, "kernel_text_of", lambda *_: None)
+    assert stacks_of(path) == found
