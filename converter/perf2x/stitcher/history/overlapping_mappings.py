@@ -16,7 +16,7 @@ Ranges belong to separate spaces; those of one space never overlap those of anot
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, U64, Bools, arange, argsort, cumsum, repeat, searchsorted, take
+from perf2x.base.columnar.arrays import I64, U64, Bools, arange, argsort, bincount, cumsum, repeat, searchsorted, take
 from perf2x.base.columnar.ragged import ranges
 from perf2x.base.columnar.unique import unique
 
@@ -39,11 +39,12 @@ class OverlappingRanges:
         space, rank, value = space[keep], rank[keep], value[keep]
         start, limit = start[keep], limit[keep]
         self._points = unique(np.concatenate([start, limit]))
-        self._is_covered = self._covered(start, limit)
-        keys = np.concatenate([self._key(space, start), self._key(space, limit)])
-        self._bounds = unique(keys)
-        low = searchsorted(self._bounds, keys[: len(space)])
-        high = searchsorted(self._bounds, keys[len(space) :])
+        first, last = searchsorted(self._points, start), searchsorted(self._points, limit)
+        self._is_covered = self._covered(first, last)
+        first += space * len(self._points)
+        last += space * len(self._points)
+        self._bounds = unique(np.concatenate([first, last]))
+        low, high = searchsorted(self._bounds, first), searchsorted(self._bounds, last)
         self._levels = _build_levels(low, high, rank, value)
 
     def find(self, space: I64, rank: I64, point: U64) -> I64:
@@ -73,20 +74,18 @@ class OverlappingRanges:
         """(n,) the first point of each interval."""
         return np.append(np.uint64(0), self._points)[interval]
 
-    def _covered(self, start: U64, limit: U64) -> Bools:
-        """(points + 1,) bool: whether a range covers the interval before each point, and after the last."""
-        change = np.zeros(len(self._points) + 1, np.int64)
-        np.add.at(change, searchsorted(self._points, start) + 1, 1)
-        np.add.at(change, searchsorted(self._points, limit) + 1, -1)
-        return cumsum(change) > 0
+    def _covered(self, first: I64, last: I64) -> Bools:
+        """(points + 1,) bool: whether a range covers the interval before each point, and after the last.
+
+        ``first`` and ``last`` (n,) are the points where each range begins and ends.
+        """
+        count = len(self._points) + 1
+        return cumsum(bincount(first + 1, count) - bincount(last + 1, count)) > 0
 
     def is_uniform(self, first: U64, last: U64) -> Bools:
         """(n,) bool: whether ``find`` has one answer for all points from first to last, in every space."""
         same: Bools = searchsorted(self._points, first, "right") == searchsorted(self._points, last, "right")
         return same
-
-    def _key(self, space: I64, point: U64) -> I64:
-        return space * len(self._points) + searchsorted(self._points, point)
 
 
 def _find_in_build_level(level: _Level, block: I64, rank: I64, best: I64, newest: I64) -> None:
