@@ -13,7 +13,8 @@ import contextlib
 import os
 import pickle
 import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -37,9 +38,10 @@ def run_in_processes(count: int, here: Callable[[int], None], there: Callable[[i
     Raises the Perf2xError that a worker raises. The share of a worker that dies (out of memory, say) or cannot be
     started is done with ``here``.
     """
-    with results_of(count, there) as results:
+    with streams_of(count, lambda number: [there(number)]) as next_of:
         here(0)
-        for number, result in enumerate(results, 1):
+        for number in range(1, count):
+            result = next_of(number)
             if result is None:
                 here(number)
             else:
@@ -48,18 +50,14 @@ def run_in_processes(count: int, here: Callable[[int], None], there: Callable[[i
 
 
 @contextlib.contextmanager
-def results_of(count: int, there: Callable[[int], Result]) -> Iterator[Iterator[Result | None]]:
-    """Start ``there`` in worker processes 1 to ``count`` - 1, which end with the block; gives their results in order.
+def streams_of(count: int, there: Callable[[int], Iterable[Result]]) -> Iterator[Callable[[int], Result | None]]:
+    """Start ``there`` in worker processes 1 to ``count`` - 1, which end with the block.
 
-    None stands for that of a worker that died or could not be started. Raises the Perf2xError that a worker raises.
+    Gives a function that waits for the next result of a worker: None if it has no more, because it died, say, or could
+    not be started. It raises the Perf2xError that a worker raises.
     """
-
-    def received(connections: Sequence[Connection]) -> Iterator[Result | None]:
-        for number in range(1, count):
-            yield _received(connections, number)
-
     with _forked(count, lambda number, _: there(number)) as connections:
-        yield received(connections)
+        yield partial(_received, connections)
 
 
 def join_from_processes(
@@ -86,9 +84,9 @@ def join_from_processes(
                 absorb(received)
             del received
 
-    def there(number: int, connections: Sequence[Connection]) -> Result:
+    def there(number: int, connections: Sequence[Connection]) -> Iterator[Result]:
         join(number, connections)
-        return result()
+        yield result()
 
     with _forked(count, there) as connections:
         join(0, connections)
@@ -103,7 +101,7 @@ def _partners(number: int, count: int) -> Iterator[int]:
 
 
 @contextlib.contextmanager
-def _forked(count: int, there: Callable[[int, Sequence[Connection]], Any]) -> Iterator[Sequence[Connection]]:
+def _forked(count: int, there: Callable[[int, Sequence[Connection]], Iterable[Any]]) -> Iterator[Sequence[Connection]]:
     """Start workers 1 to ``count`` - 1, as many as possible; yields their connections and ends them on exit.
 
     ``there`` gets the number of its process, and the connections of all workers. Nothing but an end comes from those
@@ -141,7 +139,7 @@ def _wide_pipe(context: ForkContext) -> tuple[Connection, Connection]:
 def _run(
     number: int,
     pipes: Sequence[tuple[Connection, Connection]],
-    there: Callable[[int, Sequence[Connection]], Any],
+    there: Callable[[int, Sequence[Connection]], Iterable[Any]],
 ) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_DFL)  # the first process ends workers with it
     for kind in (signal.SIGINT, signal.SIGHUP):  # the first process reports interruptions
@@ -157,7 +155,8 @@ def _run(
     # out of memory, or who would take the result is gone: the first process, if any, sees to it
     with contextlib.suppress(MemoryError, OSError):
         try:
-            _send(connection, there(number, [ours for ours, _ in pipes]))
+            for result in there(number, [ours for ours, _ in pipes]):
+                _send(connection, result)
         except Perf2xError as error:
             _send(connection, error)
     connection.close()
@@ -176,7 +175,7 @@ def _send(connection: Connection, result: Any) -> None:
 
 
 def _received(connections: Sequence[Connection], number: int) -> Any:
-    """Receive the result of a worker; None where there is none, or no longer. Raises its Perf2xError."""
+    """Receive the next result of a worker; None where there is none, or no longer. Raises its Perf2xError."""
     try:
         result = _receive(connections[number - 1]) if number <= len(connections) else None
     except (EOFError, OSError):

@@ -2,9 +2,9 @@
 
 ::
 
-    section   |rec|rec|rec|rec|rec|rec|rec|rec|rec|rec|
-    parts     |first process  ▼  |worker   ▼   |worker
-                              └ where a record seems to begin: true if the walk before it ends there
+    section   |rec|rec|rec|rec|rec|rec|rec|rec|rec|rec|rec|rec|rec|rec|
+    regions   |first  |worker 1  |worker 2   |first  |worker 1  |worker 2  …
+                       ▲ where a record seems to begin: true if the walk before it ends there
 
 The first process takes parts over one after the other. Where one does not begin where the records before it end, it
 walks on itself, so that the records are those of a walk from the first to the last, however many processes walked.
@@ -19,7 +19,7 @@ from msgspec import Struct
 from perf2x.base.abi.layouts import ByteOrder
 from perf2x.base.abi.uapi import RecordType
 from perf2x.base.columnar.arrays import U8, sum_of
-from perf2x.base.worker_processes import results_of
+from perf2x.base.worker_processes import streams_of
 from perf2x.model.diagnostics import Diagnostics
 from perf2x.reader.block import DataSection, Sizes
 from perf2x.reader.file_clock import has_trailer
@@ -31,6 +31,10 @@ from perf2x.reader.session_builder import SessionBuilder
 
 RECORDS_EACH = 400_000
 """Number of records from which another process pays: it costs a few hundredths of a second."""
+_TURNS = 4
+"""Regions of each worker: the first process takes some over while others are read."""
+_TAKING_OVER = 1 / 16
+"""Time to take over what workers read, as a part of that of reading it."""
 WINDOW = 1 << 20
 """Bytes in which a record is looked for, sixteen of the largest."""
 
@@ -50,7 +54,7 @@ class IndexWorkers(Struct):
     def ahead(self, builder: SessionBuilder, section: DataSection, at: int, position: int) -> Iterator[WalkedPart]:
         """Yield parts of ``section`` behind byte ``at``, which has this position in the stream.
 
-        The first one, an empty one, begins where the first process's share ends.
+        Those without records end what the first process has to read.
         """
         data, order = section.data, builder.order
         if not _is_uniform(builder):
@@ -59,20 +63,36 @@ class IndexWorkers(Struct):
         count = min(self.processes(samples), records // RECORDS_EACH)
         if count < 2:
             return
-        bounds = [(at + (len(data) - at) * number // count) // 8 * 8 for number in range(count)]
-        bounds.append(len(data))
+        workers = count - 1
+        workers = count - 1
+        regions = _regions(at, len(data), workers)
         self._changes = self._changes or builder.events.changes
 
-        def there(number: int) -> tuple[list[ReadPart], float]:
-            parts = list(_read(builder, section, bounds[number], bounds[number + 1], position - at))
-            return parts, time.process_time()
+        def there(number: int) -> Iterator[tuple[list[ReadPart], float]]:
+            for begin, stop in regions[number - 1 :: workers]:
+                began = time.process_time()
+                parts = list(_read(builder, section, begin, stop, position - at))
+                yield parts, time.process_time() - began
 
-        with results_of(count, there) as results:
-            yield WalkedPart(start=bounds[1], stop=bounds[1], position=-1, sizes=[])
-            for result in results:
-                parts, seconds = result or ([], 0.0)
+        with streams_of(count, there) as next_of:
+            for number, (begin, _) in enumerate(regions):
+                yield WalkedPart(start=begin, stop=begin, position=-1, sizes=[])
+                parts, seconds = next_of(number % workers + 1) or ([], 0.0)
                 self.seconds += seconds
                 yield from parts
+
+
+def _regions(at: int, end: int, workers: int) -> list[tuple[int, int]]:
+    """Bytes that the workers read, one after the other by turns; the first process reads what is between the turns.
+
+    That is the less the more workers there are whose results it takes over.
+    """
+    own = max(0.0, 1 / workers - _TAKING_OVER)
+    turn = (end - at) / _TURNS
+    starts = [at + turn * (number + own / (1 + own)) for number in range(_TURNS)]
+    each = turn / (1 + own) / workers
+    bounds = [(start + each * number, start + each * (number + 1)) for start in starts for number in range(workers)]
+    return [(int(begin) // 8 * 8, min(int(stop) // 8 * 8, end)) for begin, stop in bounds]
 
 
 def _read(builder: SessionBuilder, section: DataSection, begin: int, stop: int, shift: int) -> Iterator[ReadPart]:

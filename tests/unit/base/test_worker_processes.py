@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from perf2x.base.errors import OptionError
-from perf2x.base.worker_processes import join_from_processes, results_of
+from perf2x.base.worker_processes import join_from_processes, streams_of
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are forked on Linux only")
 
@@ -102,16 +102,17 @@ def test_large_arrays_arrive_whole() -> None:
         rows = np.arange(LARGE // 8 + number, dtype=np.int64)
         return {"rows": rows, "apart": rows[::2], "none": rows[:0], "name": "x" * LARGE, "strings": np.array(["a"])}
 
-    with results_of(3, there) as results:
-        for number, result in enumerate(results, 1):
+    with streams_of(3, lambda number: [there(number), there(number + 2)]) as next_of:
+        for number in (1, 2, 3, 4):
+            result, expected = next_of((number - 1) % 2 + 1), there(number)
             assert result is not None
-            expected = there(number)
             assert result.keys() == expected.keys()
             assert all(np.array_equal(result[name], expected[name]) for name in ("rows", "apart", "none", "strings"))
             assert result["name"] == expected["name"]
             rows = result["rows"]
             assert isinstance(rows, np.ndarray)
             rows[:1] = 7  # it is the receiver's
+        assert next_of(1) is next_of(2) is None
 
 
 def test_a_result_that_breaks_off_is_none() -> None:
@@ -119,5 +120,5 @@ def test_a_result_that_breaks_off_is_none() -> None:
         def __reduce__(self) -> object:
             os._exit(9)
 
-    with results_of(2, lambda number: [np.zeros(LARGE), Fatal()]) as results:
-        assert list(results) == [None]
+    with streams_of(2, lambda number: [[np.zeros(LARGE), Fatal()]]) as next_of:
+        assert next_of(1) is None

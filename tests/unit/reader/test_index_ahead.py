@@ -38,6 +38,8 @@ def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(first_walk, "SPAN", 1 << 13)
     monkeypatch.setattr(first_walk, "FEW_RECORDS", 4)
     monkeypatch.setattr(index_ahead, "RECORDS_EACH", 8)
+    monkeypatch.setattr(index_ahead, "_TURNS", 1)
+    monkeypatch.setattr(index_ahead, "_TAKING_OVER", 0)
 
 
 @pytest.fixture
@@ -203,6 +205,14 @@ def test_records_that_depend_on_earlier_ones_are_read_in_turn(
     path = written(tmp_path, [sample(2 * number + 1) for number in range(400)], session)
     assert read(path, 3) == read(path, 1)
     assert not taken
+
+
+def test_workers_read_several_regions(tmp_path: Path, taken: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(index_ahead, "_TURNS", 3)
+    monkeypatch.setattr(index_ahead, "_TAKING_OVER", 0.25)
+    path = written(tmp_path, many())
+    assert read(path, 3) == read(path, 1)
+    assert len(taken) == 6 and 260 < sum(taken) < 280, "the first one reads a fifth, and the first block"
 
 
 @pytest.mark.parametrize("dies", [1, 2])
