@@ -30,7 +30,7 @@ Result = TypeVar("Result")
 SAMPLES_EACH = 2_000_000
 """Number of samples for each process: names and output, which the first one makes, are too much of fewer.
 
-Copied stacks are no reason for more processes: hardly two are alike, so that names and output grow with them.
+User stack dumps are no reason for more: hardly two are alike, so that names and output grow with them.
 """
 _MANY = 5_000_000
 """From so many samples on, two processes take five eighths of the time of one, if samples that are alike are summed."""
