@@ -3,12 +3,17 @@
 import os
 import signal
 import sys
+from collections.abc import Callable
+from dataclasses import replace as replace_field
+from multiprocessing import current_process
 from multiprocessing.context import ForkProcess
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
+from perf2x.base import worker_processes
 from perf2x.base.errors import OptionError
 from perf2x.base.worker_processes import run_in_processes
 from perf2x.model.recording.events import Shard
@@ -19,8 +24,11 @@ from perf2x.pipeline.load_result import Loaded
 from perf2x.pipeline.stage_timer import Stages
 from perf2x.pipeline.worker_pool import processes_for
 from perf2x.reader import first_walk, index_ahead
+from perf2x.stitcher.stitch import Stitcher
 from perf2x.symbolizer.symbol_options import SymbolOptions
 from perf2x.transforms.filters.choice import Choice
+from tests import forge
+from tests.forge import kernel as k
 from tests.support import outputs
 from tests.support.recordings import CORPUS, Case, corpus_cases
 
@@ -78,6 +86,56 @@ def test_a_filter_that_only_another_process_can_satisfy() -> None:
         assert together.events == alone.events
     with pytest.raises(OptionError, match="999999"):
         loaded(case, 3, choice=Choice(tids=(999999,)))
+
+
+@pytest.mark.parametrize("as_recorded", [False, True])
+@pytest.mark.parametrize("dead", [{1}, {2}, {1, 2, 3}], ids=str)
+def test_samples_of_processes_that_die_are_read_here(
+    as_recorded: bool, dead: set[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second of four joins the third's result, which is lost with its own; the order of samples stays."""
+    case = next(case for case in corpus_cases() if case.name == "events")
+    alone = loaded(case, 1, as_recorded=as_recorded)
+    add = Stitcher.add
+
+    def dying(stitcher: Stitcher, *batch: Any) -> None:
+        add(stitcher, *batch)
+        if current_process().name in {f"worker-{number}" for number in dead}:
+            os._exit(9)
+
+    monkeypatch.setattr(worker_processes, "_run", named(worker_processes._run))
+    monkeypatch.setattr(Stitcher, "add", dying)
+    together = loaded(case, 4, as_recorded=as_recorded)
+    assert outputs.emitted(together.profile, "pprof") == outputs.emitted(alone.profile, "pprof")
+    assert samples_in_order(together) == samples_in_order(alone)
+
+
+def named(run: Callable[..., None]) -> Callable[..., None]:
+    """Let the name of a process end in its number."""
+
+    def run_named(number: int, *rest: Any) -> None:
+        current_process().name = f"worker-{number}"
+        run(number, *rest)
+
+    return run_named
+
+
+def samples_in_order(result: Loaded) -> list[list[int]]:
+    recorded = result.profile.recorded
+    return [] if recorded is None else [column.tolist() for column in recorded.rows(0, int(recorded.batch_end[-1]))]
+
+
+def test_damage_is_listed_in_one_order(tmp_path: Path) -> None:
+    sample = forge.Sample(ip=1, pid=2, tid=2, time=9, chain=(7, 8))
+    records: list[forge.Record] = [replace_field(sample, time=number) for number in range(600)]
+    records[450], records[500] = replace_field(sample, cpu=1 << 31), replace_field(sample, nr=2**61)
+    records[10] = replace_field(sample, time=2**63 + 1)
+    event = forge.Event(sample_type=k.IP | k.TID | k.TIME | k.CALLCHAIN | k.CPU, ids=(5,))
+    (tmp_path / "perf.data").write_bytes(forge.write_file(forge.Session((event,)), records))
+    found = [
+        list(load(str(tmp_path / "perf.data"), LoadOptions(jobs=jobs)).diagnostics.counts) for jobs in (1, 2, 3, 5)
+    ]
+    assert found == [["implausible_cpu", "implausible_time", "samples_malformed"]] * 4
 
 
 def test_the_shard_of_a_process_that_dies_is_done_here() -> None:

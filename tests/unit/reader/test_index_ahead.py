@@ -172,11 +172,17 @@ def test_blocks_with_records_of_the_session_are_read_by_the_first_process(
     assert len(taken) == 2, "in front of the block and behind it"
 
 
+LATE = replace(OTHER, name="late", ids=(7,)).encode("<") + struct.pack("<Q", 7)
+
+
+@pytest.mark.parametrize(
+    "header", [forge.Raw(type=64, body=LATE), forge.Raw(type=32774, body=struct.pack("<3Q", 1, 1, 7))], ids=str
+)
 @pytest.mark.parametrize("at", [60, 150, 320])
-def test_events_that_come_late_are_those_of_later_records(at: int, tmp_path: Path, taken: list[int]) -> None:
+def test_events_that_come_late_are_those_of_later_records(
+    at: int, header: forge.Record, tmp_path: Path, taken: list[int]
+) -> None:
     """Samples have an id in front of the record that tells whose it is: what becomes of them depends on blocks."""
-    late = replace(OTHER, name="late", ids=(7,))
-    header = forge.Raw(type=64, body=late.encode("<") + struct.pack("<Q", 7))
     mixed: list[forge.Record] = [replace(sample(number), event=0, id=5 + number % 3) for number in range(400)]
     mixed.insert(at, header)
     path = written(tmp_path, mixed)
@@ -184,11 +190,16 @@ def test_events_that_come_late_are_those_of_later_records(at: int, tmp_path: Pat
     assert taken, "parts were taken over first"
 
 
-def test_trace_between_records_moves_what_follows(tmp_path: Path, taken: list[int]) -> None:
-    records = many()
-    records.insert(200, forge.Auxtrace(data=bytes(4096)))
+@pytest.mark.parametrize("told", [False, True])
+def test_trace_between_records_moves_what_follows(
+    told: bool, tmp_path: Path, taken: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(index_ahead, "WINDOW", 1 << 11)
+    records = [*([forge.AuxtraceInfo()] if told else []), *many()]
+    records.insert(380, forge.Auxtrace(data=bytes(4096)))
     path = written(tmp_path, records)
     assert read(path, 5) == read(path, 1)
+    assert bool(taken) is not told, "of a recording with trace nothing is read ahead"
 
 
 @pytest.mark.parametrize(
