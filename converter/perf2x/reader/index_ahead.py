@@ -64,7 +64,6 @@ class IndexWorkers(Struct):
         if count < 2:
             return
         workers = count - 1
-        workers = count - 1
         regions = _regions(at, len(data), workers)
         self._changes = self._changes or builder.events.changes
 
