@@ -68,10 +68,10 @@ def place(moment: I64, length: I64, chains: list[Chains]) -> tuple[I64, I64]:
     earliest = length * -_FARTHEST  # in place, here and below: there is not room for many columns of all boxes
     earliest += moment
     np.maximum(end, earliest, out=end)
-    start = np.subtract(end, length, out=earliest)
-    np.maximum(start, 0, out=start)
     np.maximum(end, 0, out=end)
+    del earliest
     latest, is_own = _ends_before(end, chains)
+    start = end - length
     np.minimum(np.maximum(start, latest, out=start), end, out=start)
     return _without_short_gaps(start, end, latest, is_own, chains[0]), end
 
