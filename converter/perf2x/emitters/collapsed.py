@@ -63,7 +63,8 @@ class Collapsed:
     def emit(self, profile: Profile, out: BinaryIO) -> None:
         """Write sorted lines, each ended by a newline."""
         if len(profile.stacks) < _MANY:
-            out.writelines(self.lines(profile))
+            for chunk in self.lines(profile):
+                out.write(chunk)
             return
         from perf2x.base.files.background_writer import BackgroundWriter
 
