@@ -1,7 +1,6 @@
 """Part of a fleet as one profile: the trees of its recordings merged, without what would be too small to see."""
 
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ from perf2x.base.columnar.interner import StringInterner
 from perf2x.base.columnar.ragged import Ragged
 from perf2x.base.columnar.unique import unique, unique_inverse
 from perf2x.base.errors import OptionError
-from perf2x.model.profile.frame_tree import FrameRows, add_to_parents, expand, folded
+from perf2x.model.profile.frame_tree import FrameRows, add_to_parents, expand, folded, levels
 from perf2x.model.profile.profile import (
     Functions,
     Locations,
@@ -72,11 +71,9 @@ def _seen(tree: FrameRows, leaf: I64, value: I64, rest: int) -> tuple[Stacks, I6
     depth = tree.depth
     whole = _sums(leaf, value, len(depth))
     total, above = sum_of(whole), arange(len(depth))
-    ends = searchsorted(depth, arange(int(depth[-1]) + 2))
-    levels = [slice(begin, end) for begin, end in pairwise(ends.tolist())]
     add_to_parents(whole, tree.parent, depth)
     is_seen = (whole * _UNSEEN >= total) | (depth == 0)
-    for level in levels[1:]:
+    for level in levels(depth)[1:]:
         above[level] = np.where(is_seen[level], above[level], above[tree.parent[level]])
     number = np.append(cumsum(is_seen) - 1, -1)
     inside = above[leaf]

@@ -97,11 +97,13 @@ class SamplePass(Struct):
             for number in numbers if ordered is not None else ():
                 self._process(Shard(number, processes), None)
 
-        join_from_processes(processes, work, result, absorb, replace_lost)
-        lost = pieces.lost(taken) if ordered is None else None
-        if lost is not None:
-            self._process(lost, None)
-        pieces.close()
+        try:
+            join_from_processes(processes, work, result, absorb, replace_lost)
+            lost = pieces.lost(taken) if ordered is None else None
+            if lost is not None:
+                self._process(lost, None)
+        finally:
+            pieces.close()
 
     def _begin_elsewhere(self, process: int) -> None:
         """Begin in a worker, whose counters start from zero."""

@@ -140,7 +140,7 @@ class FirstWalk:
     def _in_section(
         self, section: DataSection, walk: "_SectionWalk", ahead: Ahead | None
     ) -> Iterator[Block | WalkedPart]:
-        if ahead is not None:
+        if ahead is not None and len(section.data) > SPAN:
             yield from self._walk(section, walk, SPAN)
             for part in ahead(section, walk.at, self._end):
                 yield from self._walk(section, walk, part.start)

@@ -40,7 +40,7 @@ WINDOW = 1 << 20
 
 
 class IndexWorkers(Struct):
-    """How many processes read an index, and how long all but the first were busy."""
+    """The processes that read an index: their number, and how long all but the first were busy."""
 
     processes: Callable[[int], int]
     """For a number of samples."""

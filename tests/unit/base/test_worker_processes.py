@@ -17,7 +17,7 @@ LARGE = 3_000_000
 
 
 def joined(count: int, dies: int = -1) -> tuple[list[list[int]], list[range]]:
-    """What this process took from others, and what was lost; process ``dies`` does."""
+    """Results that this process took from others, and numbers of those that are lost; process ``dies`` does."""
     own: list[int] = []
     taken: list[list[int]] = []
     lost: list[range] = []

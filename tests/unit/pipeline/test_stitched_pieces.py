@@ -1,4 +1,4 @@
-"""What is unwound together and stitched in pieces gives what is stitched at once."""
+"""Samples that are unwound together and stitched in pieces give the stacks of one piece."""
 
 import pytest
 

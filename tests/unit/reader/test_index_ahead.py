@@ -252,6 +252,21 @@ def test_short_recordings_are_read_by_one_process(tmp_path: Path, taken: list[in
     assert not taken
 
 
+def test_nothing_is_asked_about_what_is_read_in_one_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = written(tmp_path, many())
+    asked: list[int] = []
+
+    def ahead(*_: Any) -> Iterator[WalkedPart]:
+        asked.append(1)
+        return iter(())
+
+    monkeypatch.setattr(IndexWorkers, "ahead", ahead)
+    for span, expected in ((path.stat().st_size, []), (1 << 13, [1])):
+        monkeypatch.setattr(first_walk, "SPAN", span)
+        read(path, 3)
+        assert asked == expected
+
+
 WORDS = st.sampled_from(
     [(0, 0, 0), (9, 2, 8), (9, 2, 16), (1, 0, 24), (128, 0, 64), (129, 0, 8), (9, 2, 12), (9, 2, 800)]
 )

@@ -18,9 +18,9 @@ from perf2x.analysis.event_columns import EventColumn, event_columns
 from perf2x.analysis.top_rows import sort_rows
 from perf2x.analysis.totals import Total, Totals, lines_of_frames, totals, weights
 from perf2x.base.abi.uapi import CpuMode
-from perf2x.base.columnar.arrays import I64, bincount, cumsum, flatnonzero, lexsort, sum_of
+from perf2x.base.columnar.arrays import I64, flatnonzero, lexsort, sum_of
 from perf2x.base.errors import OptionError
-from perf2x.model.profile.frame_tree import add_to_parents, expand, folded
+from perf2x.model.profile.frame_tree import add_to_parents, expand, folded, levels
 from perf2x.model.profile.profile import Profile, find_event
 from perf2x.model.profile.shown_frames import location_frames
 
@@ -51,12 +51,6 @@ def call_tree(profile: Profile, rows: I64, weight: I64) -> CallTree:
     found = CallTree(names, line_of_frame[tree.frame], tree.parent, tree.depth, own, own.copy())
     add_to_parents(found.total, found.parent, found.depth)
     return found
-
-
-def levels(tree: CallTree) -> list[slice]:
-    """Return the rows of each depth, outermost first."""
-    ends = cumsum(bincount(tree.depth)).tolist() if len(tree.depth) else []
-    return [slice(begin, end) for begin, end in zip([0, *ends], ends, strict=False)]
 
 
 class HotPath(Struct, frozen=True):
@@ -117,7 +111,7 @@ def callers_of(tree: CallTree, functions: Sequence[tuple[str, str]]) -> dict[tup
     bit_of_line = np.array([bit_of_name.get(name, 0) for name in tree.names], np.int64)
     bit = bit_of_line[tree.line] if len(tree.line) else tree.line
     above = np.zeros(len(bit), np.int64)  # wanted functions among the callers of each row
-    for level in levels(tree)[1:]:
+    for level in levels(tree.depth)[1:]:
         parent = tree.parent[level]
         above[level] = above[parent] | bit[parent]
     outermost = flatnonzero((bit != 0) & (bit & above == 0) & (tree.total > 0))

@@ -69,19 +69,18 @@ def folded(rows: FrameRows, key_of_frame: I64) -> FrameRows:
     """
     depth = rows.depth
     order = argsort_small(depth)
-    ends = _level_ends(depth) if len(depth) else []
     row_of = np.full(len(depth) + 1, -1, np.int64)  # the last one stands for parent −1
     parents, frames = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
-    begin = count = 0
-    for end in ends:
-        level = order[begin:end]
+    count = 0
+    for rows_of_level in levels(depth):
+        level = order[rows_of_level]
         frame = rows.frame[level]
         parent = row_of[rows.parent[level]]
         first, place = group_rows([parent, key_of_frame[frame]])
         row_of[level] = place + count
         parents.append(parent[first])
         frames.append(frame[first])
-        begin, count = end, count + len(first)
+        count += len(first)
     sizes = [len(level) for level in parents[1:]]
     depth = repeat(arange(len(sizes)), sizes)
     return FrameRows(np.concatenate(parents), np.concatenate(frames), row_of[rows.row_of_stack], depth)
@@ -109,9 +108,8 @@ def _of_one_group(rows: FrameRows, key_of_frame: I64, group: I64, stack: I64) ->
     leaf, depth = rows.innermost(stack), rows.depth
     is_used = np.zeros(len(depth), np.bool_)
     is_used[leaf[leaf >= 0]] = True
-    ends = _level_ends(depth)
-    for begin, end in zip(ends[-2::-1], ends[:0:-1], strict=True):
-        is_used[rows.parent[begin:end][is_used[begin:end]]] = True
+    for level in levels(depth)[:0:-1]:
+        is_used[rows.parent[level][is_used[level]]] = True
     number = np.append(cumsum(is_used), 0)  # row 0 is the group's, and what is above the outermost
     parent, key = number[rows.parent[is_used]], key_of_frame[rows.frame[is_used]]
     tree = FrameTree(np.append(-1, parent), np.append(-1, key), np.append(0, depth[is_used] + 1))
@@ -177,15 +175,14 @@ def _look_up(node_of: list[tuple[I64, I64]], group: I64, stack: I64, rows: Frame
 
 def add_to_parents(values: I64, parent: I64, depth: I64) -> None:
     """Add to each row's value those of all rows below it; rows stand level by level."""
-    ends = _level_ends(depth)
-    for begin, end in zip(ends[-2::-1], ends[:0:-1], strict=True):
-        np.add.at(values, parent[begin:end], values[begin:end].copy())  # numpy copies all of two views of one array
+    for level in levels(depth)[:0:-1]:
+        np.add.at(values, parent[level], values[level].copy())  # numpy copies all of two views of one array
 
 
-def _level_ends(depth: I64) -> list[int]:
-    """Return the row behind each level."""
-    ends: list[int] = cumsum(bincount(depth, 1)).tolist()
-    return ends
+def levels(depth: I64) -> list[slice]:
+    """Return the rows of each depth, outermost first, of rows that stand level by level."""
+    ends = cumsum(bincount(depth)).tolist() if len(depth) else []
+    return [slice(begin, end) for begin, end in pairwise([0, *ends])]
 
 
 def reading_order(rows: FrameRows, rank_of_inner: I64, rank_of_leaf: I64, is_line: Bools) -> I64:
@@ -207,8 +204,8 @@ def reading_order(rows: FrameRows, rank_of_inner: I64, rank_of_leaf: I64, is_lin
     first = np.maximum.accumulate(np.where(begins_run(above), arange(len(above)), 0))  # of the row's siblings
     base = before[first] + offsets_of(bincount(above[line], len(above)))[above]
     start = before[:-1] + cumsum(bincount(behind, len(above) + 1))[:-1] - base  # of the lines below each row
-    for begin, end in pairwise(_level_ends(rows.depth)):
-        start[begin:end] += start[rows.parent[begin:end]]
+    for level in levels(rows.depth)[1:]:
+        start[level] += start[rows.parent[level]]
     position = np.append(start, 0)[rows.parent]
     position[line] += before[behind] + arange(len(line)) - base[line]
     return position

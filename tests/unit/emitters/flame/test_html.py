@@ -210,6 +210,11 @@ def test_heading(builder) -> None:
     assert "<title>nightly &lt;1&gt;</title>" in page(builder.build(), title="nightly <1>")
 
 
+def test_numbers_of_samples_are_exact(builder) -> None:
+    builder.sample([], value=1, count=(1 << 53) + 1)
+    assert data(page(builder.build()))["events"][0]["samples"] == (1 << 53) + 1
+
+
 def test_several_events_are_offered_as_columns(builder) -> None:
     main, thread = [builder.function("main")], builder.thread()
     events = [builder.event(name, "count") for name in ("cycles", "instructions", "page-faults")]
