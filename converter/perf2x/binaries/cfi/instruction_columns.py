@@ -14,7 +14,19 @@ instruction, are left to `cfi_instructions.CfiProgram`.
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, U8, U64, Bools, arange, bincount, cumsum, flatnonzero, repeat, searchsorted
+from perf2x.base.columnar.arrays import (
+    I64,
+    U8,
+    U64,
+    Bools,
+    arange,
+    bincount,
+    cumsum,
+    flatnonzero,
+    repeat,
+    searchsorted,
+    take,
+)
 from perf2x.base.columnar.ragged import ranges
 from perf2x.binaries.cfi.opcodes import PACKED, by_code
 
@@ -70,15 +82,15 @@ def read_instructions(data: U8, bodies: Bodies) -> Instructions:
     """Read the instructions of programs in little-endian bytes."""
     code, ends, part = _lay_end_to_end(data, bodies)
     number_end = _number_ends(code)
-    follows, limit = _follows(code, number_end), ends[part]
+    follows, limit = _follows(code, number_end), take(ends, part)
     nops = np.append(0, ends[:-1]).reshape(-1, _PARTS)[:, ::2]
     at = _instruction_starts(np.minimum(follows, limit), nops[:, 0])
-    program = part[at] // _PARTS
+    program, byte = take(part, at) // _PARTS, take(code, at)
     first, last = _operands(np.append(code, _PADDING), at, number_end)
-    strange = ~_IS_USUAL[code[at]] | (follows[at] > limit[at])
+    strange = ~take(_IS_USUAL, byte) | (take(follows, at) > take(limit, at))
     is_usual = bincount(program[strange], len(nops)) == 0
     begin, middle, end = searchsorted(at, nops.T)
-    return Instructions(CODE[code[at]], first, last, program, begin, middle, end, is_usual)
+    return Instructions(take(CODE, byte), first, last, program, begin, middle, end, is_usual)
 
 
 def _lay_end_to_end(data: U8, bodies: Bodies) -> tuple[U8, I64, I64]:
@@ -116,8 +128,8 @@ def _instruction_starts(follows: I64, first: I64) -> I64:
     is_start[first] = True
     longest = int(np.diff(first, append=count).max())
     for _ in range(longest.bit_length()):
-        is_start[jump[flatnonzero(is_start)]] = True
-        jump = jump[jump]
+        is_start[take(jump, flatnonzero(is_start))] = True
+        jump = take(jump, jump)
     return flatnonzero(is_start[:count])
 
 

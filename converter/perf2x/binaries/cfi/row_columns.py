@@ -18,7 +18,7 @@ from functools import lru_cache
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I32, I64, U64, Bools, arange, bincount, cumsum, flatnonzero, searchsorted
+from perf2x.base.columnar.arrays import I32, I64, U64, Bools, arange, bincount, cumsum, flatnonzero, searchsorted, take
 from perf2x.base.columnar.unique import argsort_rows, group_rows, unique
 from perf2x.binaries.cfi.byte_cursor import MASK
 from perf2x.binaries.cfi.frame_entries import Cie
@@ -47,10 +47,10 @@ class States(Struct, frozen=True):
     source: I64
     """(p, runs) the setter in force where a run begins"""
 
-    def at(self, instruction: I64) -> I64:
+    def at(self, instruction: I64, parts: slice = slice(None)) -> I64:
         """(p, k) the setter of each part after ``instruction`` (k,); the program's first one where nothing set it."""
-        found = self.last[:, instruction]
-        return _followed(found, self.run, self.source)
+        found = take(self.last[parts], instruction, axis=1)
+        return _followed(found, self.run, self.source[parts])
 
 
 def states(of: Instructions, register_count: int) -> tuple[States, Bools]:
@@ -112,18 +112,19 @@ def _sources(source: I64, run: I64) -> I64:
 
 def _followed(setter: I64, run: I64, source: I64) -> I64:
     """(p, k) the setters themselves, of those that are beginnings of runs what these point to."""
-    number = run[setter]
-    part, column = np.array(np.nonzero(number >= 0), np.int64)
-    if len(part):
-        setter = setter.copy()
-        setter[part, column] = source[part, number[part, column]]
-    return setter
+    number = take(run, setter)
+    place = flatnonzero(number.ravel() >= 0)
+    if not len(place):
+        return setter
+    part, followed = place // setter.shape[1], setter.flatten()
+    followed[place] = take(source.ravel(), part * source.shape[1] + take(number.ravel(), place))
+    return followed.reshape(setter.shape)
 
 
 def _undefined_changes(of: Instructions, found: States) -> I64:
     """Instructions that change a CFA that nothing has defined; the one before each is of the same program."""
     changes = flatnonzero(_CHANGES_CFA[of.code])
-    setter = found.at(changes - 1)[CFA_REGISTER]
+    (setter,) = found.at(changes - 1, slice(CFA_REGISTER, CFA_REGISTER + 1))
     undefined: I64 = changes[setter == of.begin[of.program[changes]]]
     return undefined
 
@@ -167,13 +168,14 @@ def row_columns(of: Instructions, functions: Aligned, table: RuleTable) -> tuple
     setter = found.at(at)
     program = of.program[at]
     whole = is_sound[program] & (setter[CFA_REGISTER] != of.begin[program])
-    at, program, setter = at[whole], program[whole], setter[:, whole]
+    which = flatnonzero(whole)
+    at, program, setter = take(at, which), take(program, which), take(setter, which, axis=1)
     _give_back(of, found, setter, program)
-    columns = [of.first[setter[CFA_REGISTER]].view(np.int64), value[setter[CFA_OFFSET]]]
+    columns = [take(of.first, setter[CFA_REGISTER]).view(np.int64), take(value, setter[CFA_OFFSET])]
     numbers = value << _KIND_BITS | _KIND[of.code]
-    columns += list(numbers[setter[2:]])
+    columns += [take(numbers, part) for part in setter[2:]]
     rule = _rule_numbers(functions, functions.cie[program], columns, found.registers, table)
-    return RowColumns(program, start[whole], rule), flatnonzero(is_sound)
+    return RowColumns(program, take(start, which), rule), flatnonzero(is_sound)
 
 
 def _values(of: Instructions, functions: Aligned) -> I64:
@@ -204,11 +206,11 @@ def _give_back(of: Instructions, found: States, setter: I64, program: I64) -> No
 
     In the CIE itself, they and what they stand for say ``SAME``.
     """
-    restores = (EFFECT[of.code[setter]] == Effect.RESTORE) & (setter > of.middle[program])
-    part, row = np.array(np.nonzero(restores), np.int64)
-    if len(part):
-        initial = found.at(of.middle)
-        setter[part, row] = initial[part, program[row]]
+    restores = take(EFFECT[of.code] == Effect.RESTORE, setter) & (setter > of.middle[program])
+    place = flatnonzero(restores)
+    if len(place):
+        part, row = np.divmod(place, len(program))
+        np.put(setter, place, found.at(of.middle)[part, program[row]])
 
 
 def _rule_numbers(functions: Aligned, cie: I64, columns: list[I64], registers: I64, table: RuleTable) -> I32:

@@ -31,6 +31,7 @@ _FRAME, _COUNTER_THERE, _KNOWN, _IMAGE, _MOMENT, _BASE, _ROOM, _FIRST, _STACK, _
 """Fields of `Lanes.fields`; other registers follow. A visit is the first two, the counter copied."""
 VISIT = 2
 _ROW_AT, _CALLED = np.uint64(32), np.uint64(1)
+_NONE = np.zeros(0, np.int64)
 _DEEPER, _BELOW_ROW = np.uint64(2), np.uint64((1 << 32) - 1)
 _OF_CFA, _VALUE, _LEARNED, _PLACES = range(4)
 """Fields of `PlainRules.fields`; the places of registers follow, those of the program counter first."""
@@ -183,30 +184,33 @@ class Lanes(Struct, frozen=True):
         good &= held
         offset, learned = cfa - fields[_BASE], of_rule[_LEARNED]
         places = of_rule[_PLACES:] + offset
-        good &= (places < fields[_ROOM]).all(axis=0)
+        for place in places:
+            good &= place < fields[_ROOM]
         if np.bitwise_or.reduce(offset) & _IN_WORD:
             good &= offset & _IN_WORD == 0
         fields[_COUNTER_THERE] = fields[_COUNTER]
-        left, outermost = flatnonzero(~good), fields[:VISIT, :0]
-        if len(left):
+        visits, ended, left = fields[:VISIT], _NONE, _NONE
+        if np.count_nonzero(good) < len(good):
+            left, which = flatnonzero(~good), flatnonzero(good)
             is_last = held[left] & take(rules.is_outermost, rule[left], "clip")
-            left, outermost = left[~is_last], fields[:VISIT, left[is_last]]
-            which = flatnonzero(good)
+            left, last = left[~is_last], left[is_last]
+            visits = np.concatenate([fields[:VISIT, which], fields[:VISIT, last]], axis=1)
+            ended = rows_and_depths(fields[_FRAME, last])[0]
             fields, places = take(fields, which, axis=1), take(places, which, axis=1)
             cfa, rule, learned = take(cfa, which), take(rule, which), take(learned, which)
+        else:
+            visits = visits.copy()
         places >>= _BYTES_OF_WORD
         places += fields[_FIRST]
         value = take(self.batch.memory.words, places.view(np.int64), "clip")
         value[0] &= np.uint64(self.batch.architecture.address_mask)
-        visits = np.concatenate([fields[:VISIT], outermost], axis=1)
         np.copyto(fields[_COUNTER + 1 :], value[1:], where=take(rules.saved, rule, "clip", 1))
         fields[_COUNTER], fields[_STACK] = value[0], cfa
         fields[_KNOWN] |= learned
         fields[_FRAME] |= _CALLED
         fields[_FRAME] += _DEEPER
-        ended = rows_and_depths(outermost[_FRAME])[0]
         going = Lanes(self.batch, self.registers, fields)
-        if value[0].all():
+        if np.count_nonzero(value[0]) == len(cfa):
             return visits, going, ended, left
         is_last = value[0] == 0
         return visits, going.some(~is_last), np.append(ended, going.rows[is_last]), left

@@ -134,32 +134,34 @@ class _BatchUnwinder(Struct):
     def visits(self, rows: I64, needed: int) -> Iterator[U64]:
         """Unwind ``rows`` to their ends, or until other registers are ``needed``; yields frames, the innermost first.
 
-        Samples in new or unusual code wait until they are as many as the others: what is done for them costs by the
-        call, and functions are decoded by the hundred.
+        Samples in new code wait until they are as many as those that go on, and those in unusual code until they are
+        more than all others: what is done for them costs by the call, and functions are decoded by the hundred.
         """
         architecture = self.code.architecture
         frames = initial_registers(self.stacks, architecture)
         memory = stack_memory(self.stacks, frames.registers[architecture.stack_pointer].copy())
         batch = SampleView(frames, memory, architecture, rows)
         lanes, steps = self._lanes(batch), 0
-        unknown, odd = [lanes.some(rows[:0])], [lanes.some(rows[:0])]
-        count = 0
-        while len(lanes) or count:
-            if len(lanes) > count:
+        new = odd = nobody = lanes.some(rows[:0])
+        while len(lanes) or len(new) or len(odd):
+            if len(lanes) > len(new) + len(odd):
                 before = lanes
                 visits, lanes, left, is_held = self._quick_step(lanes)
-                count += len(left)
-                for those, waiting in ((left[~is_held], unknown), (left[is_held], odd)):
-                    if len(those):
-                        waiting.append(before.some(those))
-            else:
-                found, rest = self._learn(unknown[0].with_others(unknown[1:]))
-                visits, going = self._whole_step(rest.with_others(odd).put_back())
+                yield visits
+                if len(left):
+                    new = new.with_others([before.some(left[~is_held])])
+                    odd = odd.with_others([before.some(left[is_held])])
+            elif len(new):
+                found, rest = self._learn(new)
                 if self.code.table.needed != needed:
                     return
-                lanes = lanes.with_others([found, self._lanes(replace(batch, rows=going))])
-                unknown, odd, count = unknown[:1], odd[:1], 0
-            yield visits
+                lanes, new, odd = lanes.with_others([found]), nobody, odd.with_others([rest])
+            else:
+                visits, going = self._whole_step(odd.put_back())
+                if self.code.table.needed != needed:
+                    return
+                yield visits
+                lanes, odd = lanes.with_others([self._lanes(replace(batch, rows=going))]), nobody
             steps += 1
             if steps >= self.max_depth:
                 deepest = lanes.depth >= self.max_depth
@@ -176,7 +178,8 @@ class _BatchUnwinder(Struct):
         """
         rule, held = self.code.places.held(*lanes.place)
         visits, going, ended, left = lanes.step(self.code.plain.rules(), rule, held)
-        self.end[ended] = End.COMPLETE
+        if len(ended):
+            self.end[ended] = End.COMPLETE
         return visits, going, left, held[left]
 
     def _learn(self, lanes: Lanes) -> tuple[Lanes, Lanes]:
