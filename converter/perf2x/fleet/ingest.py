@@ -83,11 +83,11 @@ def ingest_one(source: str, job: Job) -> Outcome:
         tags, untagged = tags_of(source, job.tag_from)
         job = replace(job, tags={**job.tags, **tags})
         with local_copy(source) as path:
-            recording = recording_id([path]).hex()
-            there = _tags_there(recording, job)
+            content_id = recording_id([path])
+            there = _tags_there(content_id.hex(), job)
             if there is not None:
                 return Outcome(source, KNOWN, retagged=not job.tags.items() <= there.items())
-            found = _read(source, path, job)
+            found = _read(source, path, content_id, job)
     except (FormatError, OSError) as error:
         text = f"{source}: {error.strerror or error}" if isinstance(error, OSError) else str(error)
         return note_failure(source, text, job)
@@ -177,7 +177,7 @@ def _unfinished(folder: str, run: str) -> dict[str | None, list[str]]:
     return found
 
 
-def _read(source: str, path: Path, job: Job) -> "Ingested | None":
+def _read(source: str, path: Path, content_id: bytes, job: Job) -> "Ingested | None":
     """Read, stitch and unwind a recording; None for one that may still grow.
 
     FormatError where it cannot be read, or is unfinished and has no sample that tells it from others.
@@ -201,7 +201,8 @@ def _read(source: str, path: Path, job: Job) -> "Ingested | None":
             if not session.parts[0].sample_count:
                 why = reason(0, session.parts[0].has_events, context.diagnostics.counts)
                 raise FormatError(f"{source}: no samples: {why}")
-        found = ingest_session(session, context)
+        # the id of a bundle is not that of the recording in it
+        found = ingest_session(session, context, content_id if file == name else None)
     return replace(found, stored=_labelled(found.stored, source, job))
 
 

@@ -5,7 +5,7 @@ Only what has names nowhere else (``only_where_recorded``) is named here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -46,8 +46,8 @@ class Added(Struct, frozen=True):
     """Recorded samples."""
 
 
-def ingest_session(session: SessionInput, context: LoadContext) -> Ingested:
-    """Read, stitch and filter one session.
+def ingest_session(session: SessionInput, context: LoadContext, known_id: bytes | None = None) -> Ingested:
+    """Read, stitch and filter one session, whose files have this ``recording_id``, if it is known.
 
     The context's diagnostics must be of this session alone: they are stored with it.
     """
@@ -59,7 +59,9 @@ def ingest_session(session: SessionInput, context: LoadContext) -> Ingested:
 
     options, recording = context.options, session.open()
     selection = Selection(options.choice, recording)
+    id_of_files = _id_meanwhile(session, recording, options) if known_id is None else lambda: known_id
     profile, deferred, unwound = stitch_session(recording, selection, context)
+    content_id = id_of_files()
     profile = selection.before_symbols(keep_events(profile, options.events) if options.events else profile)
     if options.choice or options.events:
         profile = compact(profile)
@@ -77,7 +79,7 @@ def ingest_session(session: SessionInput, context: LoadContext) -> Ingested:
         clock_id=profile.meta.clock_id,
     )
     stored = StoredRecording(
-        recording=_id_of(session, profile),
+        recording=content_id or _id_of_stream(profile),
         profile=profile,
         tags=session.tags,
         samples=recording.sample_count,
@@ -113,13 +115,23 @@ def _kernel_build_id(recording: Recording) -> str:
     return kernel_build_id(recording.session, recording.sideband.mmaps).hex()
 
 
-def _id_of(session: SessionInput, profile: Profile) -> bytes:
-    """Id of a recording by its files; of one that came through a pipe by what it says."""
-    from perf2x.storage.dataset.content_ids import recording_id, text_id
+def _id_meanwhile(session: SessionInput, recording: Recording, options: LoadOptions) -> Callable[[], bytes | None]:
+    """Begin to hash the files of a session; the function waits for their id, None for what came through a pipe."""
+    from perf2x.pipeline.worker_pool import processes_for
+    from perf2x.storage.dataset.content_ids import recording_id, recording_id_meanwhile
 
     files = [Path(name) for name in session.files]
-    if all(path.is_file() or path.is_dir() for path in files):
-        return recording_id(files)
+    if not all(path.is_file() or path.is_dir() for path in files):
+        return lambda: None
+    if processes_for(recording.sample_count, options) > 1:  # a process with threads should not be forked
+        return lambda: recording_id(files)
+    return recording_id_meanwhile(files)
+
+
+def _id_of_stream(profile: Profile) -> bytes:
+    """Id of a recording by what it says."""
+    from perf2x.storage.dataset.content_ids import text_id
+
     meta, columns = profile.meta, (profile.samples.value, profile.samples.count, profile.locations.address)
     return text_id("stream", repr(replace(meta, source="")), *(column.tobytes() for column in columns))
 

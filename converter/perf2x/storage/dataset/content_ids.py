@@ -4,13 +4,16 @@ An id is BLAKE2b of 128 bits (RFC 7693, ``hashlib``), of a recording's bytes or 
 from anywhere: a hash without cryptographic strength would let a file choose ids of others.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
+from threading import Thread
 
 WIDTH = 16
 """Bytes of an id."""
-_READ = 1 << 20
+_READ = 8 << 20
+"""Bytes to hash at a time: a thread waits some milliseconds for the interpreter lock in between."""
 
 
 def text_id(*facts: bytes | str | int) -> bytes:
@@ -31,13 +34,36 @@ def recording_id(files: Iterable[Path]) -> bytes:
     return text_id("recording", *digests)
 
 
+def recording_id_meanwhile(files: Iterable[Path]) -> Callable[[], bytes]:
+    """Begin to compute `recording_id` in a thread, and return a function that waits for it; it raises OSError, too.
+
+    hashlib releases the interpreter lock, and a gigabyte takes more than a second.
+    """
+    files, found = list(files), list[bytes]()
+
+    def there() -> None:
+        with suppress(OSError, MemoryError):  # whoever waits meets it again
+            found.append(recording_id(files))
+
+    def wait() -> bytes:
+        if thread.ident is not None:
+            thread.join()
+        return found[0] if found else recording_id(files)
+
+    thread = Thread(target=there, daemon=True)
+    with suppress(RuntimeError):  # no thread can start, as in a browser
+        thread.start()
+    return wait
+
+
 def _files_of(path: Path) -> list[Path]:
     return sorted(one for one in path.rglob("*") if one.is_file()) if path.is_dir() else [path]
 
 
 def _file_digest(path: Path) -> bytes:
     digest = blake2b(digest_size=WIDTH)
-    with path.open("rb") as file:
-        while block := file.read(_READ):
-            digest.update(block)
+    with path.open("rb", buffering=0) as file:
+        block = memoryview(bytearray(min(_READ, path.stat().st_size)))
+        while count := file.readinto(block):
+            digest.update(block[:count])
     return digest.digest()
