@@ -1,10 +1,10 @@
 """Tells the output format by the suffix of an output's name; the suffixes are those of the emitter classes."""
 
 from collections.abc import Mapping
-from importlib.metadata import EntryPoint
 from pathlib import Path
 
 from perf2x.base.errors import SettingError
+from perf2x.base.installed_packages import EntryPoint
 from perf2x.plugins.registry import EMITTERS, Emitter, available, is_built_in
 
 _COMMON_FORMATS = ("pprof", "collapsed")

@@ -5,8 +5,6 @@ The name of an emitter's entry point is its name after ``--to``; two plugins of 
 
 import dataclasses
 from collections.abc import Mapping
-from functools import cache
-from importlib.metadata import EntryPoint, EntryPoints, entry_points
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Protocol, TypeVar, get_args, get_origin, get_type_hints
 
@@ -14,6 +12,7 @@ from msgspec import Struct
 
 from perf2x.base.did_you_mean import did_you_mean
 from perf2x.base.errors import OptionError, SettingError
+from perf2x.base.installed_packages import EntryPoint, entry_points
 from perf2x.model.plugin_options import Needs, option
 from perf2x.model.profile.profile import Profile
 
@@ -64,18 +63,12 @@ class Emitter(Protocol):
 def available(group: str) -> dict[str, EntryPoint]:
     """Every plugin of a group by name, sorted, not yet imported; OptionError when two share a name."""
     found: dict[str, EntryPoint] = {}
-    for point in sorted(_entry_points(group), key=lambda point: (point.name, point.value)):
+    for point in sorted(entry_points(group), key=lambda point: (point.name, point.value)):
         known = found.get(point.name)
         if known is not None and known.value != point.value:
             raise OptionError(f"two plugins have the name {point.name!r}: {known.value} and {point.value}")
         found[point.name] = point
     return found
-
-
-@cache
-def _entry_points(group: str) -> EntryPoints:
-    """The group's entry points in every installed package; finding them takes milliseconds."""
-    return entry_points(group=group)
 
 
 def is_built_in(point: EntryPoint) -> bool:

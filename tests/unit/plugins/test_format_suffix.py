@@ -1,10 +1,10 @@
 import subprocess
 import sys
-from importlib.metadata import EntryPoint
 
 import pytest
 
 from perf2x.base.errors import OptionError
+from perf2x.base.installed_packages import EntryPoint
 from perf2x.plugins import format_suffix as suffix
 from perf2x.plugins.format_suffix import format_of
 from perf2x.plugins.registry import EMITTERS, available, load_emitter
@@ -43,7 +43,7 @@ def test_standard_output_needs_the_name_of_a_format(output: str | None) -> None:
 
 
 def with_plugin(monkeypatch: pytest.MonkeyPatch, name: str, plugin: type) -> None:
-    point = EntryPoint(name, f"{__name__}:{plugin.__name__}", EMITTERS)
+    point = EntryPoint(name, f"{__name__}:{plugin.__name__}")
     monkeypatch.setitem(sys.modules, __name__, sys.modules[plugin.__module__])
     monkeypatch.setattr("perf2x.plugins.format_suffix.available", lambda group: available(group) | {name: point})
 

@@ -129,12 +129,14 @@ def _long_varints(rest: U64, size: I64) -> Ragged:
 def number_field(field: int, values: AnyArray, held: Bools | None = None) -> Ragged:
     """A varint field of every message; value 0 is left out, as proto3 does, unless ``held`` says what is written."""
     present = flatnonzero(values if held is None else held)
-    return _scattered(len(values), present, _tagged(field, VARINT, varints(values[present])))
+    return _scattered(len(values), present, _tagged_varints(field, VARINT, values[present]))
 
 
 def number_fields(columns: Mapping[int, AnyArray]) -> Ragged:
-    """Messages of varint fields, in this order."""
-    return side_by_side([number_field(field, values) for field, values in columns.items()])
+    """Messages of varint fields, in this order; a value 0 is left out."""
+    cells = [varint_cells(values, varint(field << 3 | VARINT)) for field, values in columns.items()]
+    sizes = [np.where(values, size, 0) for values, (_, size) in zip(columns.values(), cells, strict=True)]
+    return _held([octets for octets, _ in cells], sizes)
 
 
 def fixed_field(field: int, values: AnyArray, held: Bools | None = None) -> Ragged:
@@ -153,12 +155,12 @@ def message_field(field: int, messages: Ragged) -> Ragged:
     """Bytes as a length-delimited field; empty rows are left out."""
     present = flatnonzero(messages.lengths)
     held = messages.take(present)
-    return _scattered(len(messages), present, side_by_side([_tagged(field, LENGTH, varints(held.lengths)), held]))
+    return _scattered(len(messages), present, side_by_side([_tagged_varints(field, LENGTH, held.lengths), held]))
 
 
 def nested_field(field: int, messages: Ragged, offsets: I64) -> Ragged:
     """A repeated message field: owner i holds ``messages[offsets[i]:offsets[i + 1]]``. Empty messages are kept."""
-    delimited = side_by_side([_tagged(field, LENGTH, varints(messages.lengths)), messages])
+    delimited = side_by_side([_tagged_varints(field, LENGTH, messages.lengths), messages])
     return _concatenated(delimited, offsets)
 
 
@@ -189,16 +191,18 @@ def whole(rows: Ragged) -> Chosen:
     return texts_of(rows), arange(len(rows))
 
 
-def chosen_packed(field: int, rows: Ragged, chosen: I64) -> list[Chosen]:
-    """``packed_field`` of the chosen rows, as two parts of a message."""
+def chosen_packed(field: int, rows: Ragged, chosen: I64) -> Chosen:
+    """``packed_field`` of the chosen rows, as a part of a message."""
     return chosen_field(field, _concatenated(varints(rows.values), rows.offsets), chosen)
 
 
-def chosen_field(field: int, rows: Ragged, chosen: I64) -> list[Chosen]:
-    """``message_field`` of the chosen rows of bytes, as two parts of a message."""
-    texts = texts_of(rows)
-    heads, place = _length_prefixes(field, texts.lengths, leave_out_empty=True)
-    return [(heads, place[chosen]), (texts, chosen)]
+def chosen_field(field: int, rows: Ragged, chosen: I64) -> Chosen:
+    """``message_field`` of the chosen rows of bytes, as a part of a message."""
+    heads, place = _length_prefixes(field, rows.lengths, leave_out_empty=True)
+    data, ends = rows.values.tobytes(), pairwise(rows.offsets.tolist())
+    pairs = zip(heads.pieces[place].tolist(), ends, strict=True)
+    pieces = chunk_array([head + data[start:end] for head, (start, end) in pairs])
+    return Texts(pieces, heads.lengths[place] + rows.lengths), chosen
 
 
 def chosen_messages(field: int, parts: Sequence[Chosen]) -> bytes:
@@ -212,7 +216,7 @@ def _length_prefixes(field: int, sizes: I64, leave_out_empty: bool) -> Chosen:
     """Return tag and length of length-delimited fields of these sizes; nothing where an empty one is left out."""
     distinct, place = unique_inverse(sizes)
     written = flatnonzero(distinct >= leave_out_empty)
-    return texts_of(_scattered(len(distinct), written, _tagged(field, LENGTH, varints(distinct[written])))), place
+    return texts_of(_scattered(len(distinct), written, _tagged_varints(field, LENGTH, distinct[written]))), place
 
 
 def text_fields(field: int, texts: Sequence[str]) -> bytes:
@@ -230,6 +234,20 @@ def _tagged(field: int, wire_type: int, rows: Ragged) -> Ragged:
     """Every row behind the field's tag."""
     tag = np.frombuffer(varint(field << 3 | wire_type), np.uint8)
     return side_by_side([Ragged(arange(len(rows) + 1) * len(tag), np.tile(tag, len(rows))), rows])
+
+
+def _tagged_varints(field: int, wire_type: int, values: AnyArray) -> Ragged:
+    """Every value as a varint behind the field's tag."""
+    octets, sizes = varint_cells(values, varint(field << 3 | wire_type))
+    return _held([octets], [sizes])
+
+
+def _held(cells: Sequence[U8], sizes: Sequence[I64]) -> Ragged:
+    """The first bytes of every row of cells (n, width), as many as ``sizes`` (n,) say, side by side."""
+    held = [arange(octets.shape[1]) < size[:, None] for octets, size in zip(cells, sizes, strict=True)]
+    values = np.hstack(cells).reshape(-1).compress(np.hstack(held).reshape(-1))
+    total: I64 = np.sum(sizes, axis=0, dtype=np.int64)
+    return Ragged(offsets_of(total), values)
 
 
 def _scattered(count: int, present: I64, rows: Ragged) -> Ragged:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
+from itertools import chain
 from typing import BinaryIO
 
 from perf2x.base.files.background_writer import BackgroundGzipWriter
@@ -62,10 +63,12 @@ _WORDS = re.compile(r"\b(?:true|false|undefined)\b|(?<![\w.])0(?=\.\d)")
 _CONST = re.compile(r"\bconst ")
 """A declaration that ``let`` makes with less; that nothing assigns to it is checked when the scripts are."""
 _TEXT = re.compile(
-    r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|`(?:\$\{(?:[^`{}]|`[^`]*`)*\}|[^`])*`|"""
-    r"(?<=[(,=:?!&|])(?: ?)/(?:[^/\\[ *]|\\.|\[(?:[^\]\\]|\\.)*\])(?:[^/\\[]|\\.|\[(?:[^\]\\]|\\.)*\])*/)"
+    r""""(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`(?:\$\{(?:[^`{}]|`[^`]*`)*\}|[^`])*`|"""
+    r"(?<=[(,=:?!&|])(?: ?)/(?:[^/\\[ *\n]|\\.|\[(?:[^\]\\\n]|\\.)*\])(?:[^/\\[\n]|\\.|\[(?:[^\]\\\n]|\\.)*\])*/"
 )
 """Texts, templates with others inside, and patterns."""
+_CUT = "\0"
+"""Stands in the place of a text."""
 _FILLED = re.compile(r"(?<=\$\{)[^`{}]*(?=\})")
 _GOES_ON = re.compile(r"(?<=[;,{}(\[])\n|;(?=\n?\})|\n(?=\})")
 """Ends of lines that end no statement, or one that says so, and the sign that ends a block's last statement."""
@@ -108,17 +111,21 @@ def _page(title: str) -> tuple[bytes, bytes]:
 @cache  # the library may write many pages
 def _light(script: str) -> str:
     """A script without what browsers pass over."""
-    lines = "\n".join(_tight(line) for line in _COMMENT.sub("", script).splitlines() if line)
+    lines = "\n".join(filter(None, _tight(_COMMENT.sub("", script)).splitlines()))
     return _GOES_ON.sub("", _DECLARATIONS.sub(lambda found: _AGAIN.sub(",", found.group()), lines))
 
 
-def _tight(line: str) -> str:
-    """A line without spaces around signs."""
-    parts = _TEXT.split(line)  # every other part is a text
-    return "".join(
-        _FILLED.sub(lambda found: _tight(found.group()), part) if at % 2 else _tight_code(part)
-        for at, part in enumerate(parts)
-    )
+def _tight(script: str) -> str:
+    """A script without spaces around signs: its texts are cut out, and put back once it is tight."""
+    texts: list[str] = []
+
+    def cut(found: re.Match[str]) -> str:
+        text = found.group()
+        texts.append(_FILLED.sub(lambda inside: _tight(inside.group()), text) if "${" in text else text)
+        return _CUT
+
+    parts = _tight_code(_TEXT.sub(cut, script)).split(_CUT)
+    return "".join(chain.from_iterable(zip(parts, [*texts, ""], strict=True)))
 
 
 def _tight_code(part: str) -> str:

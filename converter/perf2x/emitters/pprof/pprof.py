@@ -225,7 +225,7 @@ class _StackIds:
         depths_and_none = np.append(self._depth, -1)  # row −1 is the stack without frames
         return depths_and_none[stack] + 1
 
-    def of(self, stack: I64) -> list[Chosen]:
+    def of(self, stack: I64) -> Chosen:
         """Encode the ids of (n,) stack rows; each distinct stack is encoded once."""
         leaf, place = unique_inverse(stack)
         path = paths(self._parent, self._depth, leaf)
@@ -243,11 +243,11 @@ def _encoded_rest(values: I64, location: int) -> bytes:
     return _encoded_samples(location_ids, values.reshape(1, -1), whole(no_labels))
 
 
-def _encoded_samples(location_ids: list[Chosen], values: I64, labels: Chosen) -> bytes:
+def _encoded_samples(location_ids: Chosen, values: I64, labels: Chosen) -> bytes:
     """Encode samples: location ids and labels are encoded already, ``values`` are (rows, sample types)."""
     first, kind = group_rows(list(values.T))  # most samples of a stack came once
     numbers = chosen_packed(2, Ragged(arange(len(first) + 1) * values.shape[1], values[first].reshape(-1)), kind)
-    return chosen_messages(2, [*location_ids, *numbers, labels])
+    return chosen_messages(2, [location_ids, numbers, labels])
 
 
 def _header(profile: Profile, strings: StringTable, kinds: list[ValueKind], style: str) -> "profile_pb2.Profile":

@@ -16,7 +16,7 @@ from perf2x.model.printable_text import bracketed, printable
 from perf2x.model.profile.profile import Functions, Locations, Mappings, Meta, Profile
 from perf2x.model.recording.recorded_names import is_real_path, without_deleted
 
-_LOCATIONS_PER_WRITE = 1 << 16
+_LOCATIONS_PER_WRITE = 1 << 14
 REST = "[other stacks]"
 """The frame of all samples that a limit left no room for."""
 

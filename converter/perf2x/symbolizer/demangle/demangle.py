@@ -40,14 +40,14 @@ _MANGLED_DIFFERENCES = re.compile(r"X|JE|U[abtl]|D[nv]|GT[tn]|S[bdios][CD]\d")
 types, nullptr, vectors, transaction clones, constructors of abbreviated classes. Identifiers may hold them by chance.
 """
 _PRINTED_DIFFERENCES = re.compile(
-    r"['\[{]|operator(?:[<>-]| (?!new|delete))|decltype|requires|nullptr|complex|imaginary|restrict|noexcept|friend|"
+    r"['\[{]|operator(?:[<>-]| (?!new|delete))|decltype|requires|nullptr|complex|imaginary|restrict|noexcept|::friend |"
     r"objc|\bauto\b|enable_if:|thread-local|reference temp|(?:const|volatile) (?:const|volatile)|[*&] \(|&[A-Za-z(]|"
     r"(?<!namespace)\)(?: const| volatile| &+)*::"
 )
 """Parts of names as LLVM prints them that GNU may print differently."""
 _CLOSING = re.compile(r">(?=>)")
 _REFERENCE = re.compile(r"[STB][0-9A-Za-z]*_")
-_MEMBER = re.compile(r"Xsr((?:St|NS[0-9A-Z]*_)\d+[A-Za-z_]\w*?I(?:[a-z]|[ST][0-9A-Z]*_)+EE?)(\d{1,3})([a-z_]+)E")
+_MEMBER = re.compile(r"Xsr((?:St|NS[0-9A-Z]*_)?\d+[A-Za-z_]\w*?I(?:[a-z]|[ST][0-9A-Z]*_)+EE?)(\d{1,3})([a-z_]+)E")
 """A member of a class template in an expression: the class, and the length and text of the member's name."""
 _MAX_REFERENCES, _MAX_LENGTH = 30, 1 << 15
 """Bounds on references and length. LLVM's demangler has none, and each reference may repeat everything before it; names
@@ -95,9 +95,7 @@ def _short_native(name: str) -> str:
     if not name.isascii() or not (parts := _split_clones(name)):
         return ""
     mangled, clones = parts
-    from perf2x.symbolizer.demangle.short_cxx import short_by_llvm  # C programs do not need it
-
-    short = short_by_llvm(_printed_by_llvm(mangled) or _printed_without_members(mangled))
+    short = _import_short()(_printed_by_llvm(mangled) or _printed_without_members(mangled))
     return short + clones if short else ""
 
 
@@ -193,6 +191,13 @@ def _printed_without_members(mangled: str) -> str:
 
 def _has_many_references(name: str) -> bool:
     return name.count("_") > _MAX_REFERENCES and len(_REFERENCE.findall(name)) > _MAX_REFERENCES
+
+
+@cache
+def _import_short() -> Callable[[str], str]:
+    from perf2x.symbolizer.demangle.short_cxx import short_by_llvm  # C programs do not need it
+
+    return short_by_llvm
 
 
 @cache

@@ -21,9 +21,9 @@ _PART = (
 )
 _CERTAIN = re.compile(rf"(?:{_PART}::)*+{_PART}")
 """Names without conversions, unnamed types and operators that look like brackets."""
-_WORD = rf"~?[A-Za-z_]\w*(?:{ABBREVIATED})?"
+_WORD = rf"~?[A-Za-z_]\w*+(?:{ABBREVIATED})?"
 _PLAIN = re.compile(
-    rf"(?![A-Za-z -]* (?:to|for) )(?:[\w:&*, <…>]* )?((?:{_WORD}::)*+{_WORD})\([^()\[\]{{}}']*\)(?: const)?"
+    rf"(?:(?!to |for )[\w:&*,<…>]*+ )*+((?:{_WORD}::)*+{_WORD})\([^()\[\]{{}}']*+\)(?: const)?", re.ASCII
 )
 """A function that is no operator, lambda or thunk: perhaps a return type, the name, parameters."""
 _LESS = re.compile(r"\boperator(?:<<(?=<)|<(?=<[^<(=]))")
@@ -54,7 +54,7 @@ def short_by_llvm(printed: str) -> str:
 
     Over 447,949 names of 48 libraries and programs, 98 % were certain; all of these were so.
     """
-    if "friend" in printed or "operator<<(anon" in printed:
+    if "::friend " in printed or "operator<<(anon" in printed:
         return ""
     brief = abbreviate(printed) if "operator<" not in printed else ""
     if brief and "operator" not in brief and (plain := _PLAIN.fullmatch(brief)):

@@ -10,7 +10,7 @@ write to the user's cache can do worse.
 """
 
 from functools import cache
-from importlib import import_module, metadata
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
 from zlib import crc32
@@ -21,6 +21,7 @@ from perf2x.base.columnar.arrays import U8, U64
 from perf2x.base.errors import ObjectError
 from perf2x.base.files.atomic import atomic_file
 from perf2x.base.files.operating_system import map_file, user_cache_dir
+from perf2x.base.installed_packages import version_of
 from perf2x.binaries.elf.elf_file import ElfObject
 from perf2x.binaries.elf.relocate_module import relocate_debug_info
 from perf2x.model.diagnostics import Diagnostics, Severity
@@ -91,7 +92,7 @@ def building_cost(file: ElfObject, options: SymbolOptions) -> int:
     """Estimated microseconds to build the symcache of the object with debug info in ``file``; 0 if it is kept."""
     if _load_symbolic() is None:
         return 0
-    path = _cache_path(file, options, metadata.version("symbolic"))
+    path = _cache_path(file, options, version_of("symbolic"))
     if path is not None and path.is_file():
         return 0
     info = file.section(".debug_info") or file.section(".zdebug_info")
@@ -114,7 +115,7 @@ def _advise_symbolic(file: ElfObject, diagnostics: Diagnostics) -> None:
 
 def _read_or_build(symbolic: Any, file: ElfObject, options: SymbolOptions) -> LineLookup:
     """Read the symcache from the cache directory, or build one and keep it there."""
-    path = _cache_path(file, options, metadata.version("symbolic"))
+    path = _cache_path(file, options, version_of("symbolic"))
     cached = read_checksummed(path) if path is not None else None
     if cached is not None:
         return _parse_symcache(symbolic, cached)

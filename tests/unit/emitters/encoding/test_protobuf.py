@@ -76,8 +76,8 @@ def test_samples_parse_to_what_went_in(samples) -> None:
     assert got == samples
     rows = np.arange(len(samples))[::-1]
     shared = [
-        *protobuf.chosen_packed(1, ragged_of([sample[0] for sample in samples]), rows),
-        *protobuf.chosen_packed(2, ragged_of([sample[1] for sample in samples], np.int64), rows),
+        protobuf.chosen_packed(1, ragged_of([sample[0] for sample in samples]), rows),
+        protobuf.chosen_packed(2, ragged_of([sample[1] for sample in samples], np.int64), rows),
         (protobuf.texts_of(fields[2]), rows),
     ]
     backwards = side_by_side([field.take(rows) for field in fields])

@@ -56,6 +56,18 @@ def test_the_page_is_light_and_has_no_comments() -> None:
     assert "@param" not in text and "\n//" not in text and "\n  " not in text.split("<script>")[1]
 
 
+@pytest.mark.parametrize(
+    ("script", "light"),
+    [
+        ('const a = b ? "x = y" : `${ c + d } = ${e}`;', 'let a=b?"x = y":`${ c+d } = ${e}`;'),
+        ("if (/[/ ] = /.test(a)) b = 0.5 - -c;\n\n  return (true);", "if(/[/ ] = /.test(a))b=.5 - -c;return(!0);"),
+        ("f('it\\'s = 1', \"'\" + x)", "f('it\\'s = 1',\"'\"+x)"),
+    ],
+)
+def test_space_is_left_out_of_code_and_stays_in_texts(script: str, light: str) -> None:
+    assert page_file._light(script) == light
+
+
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_a_script_is_short_and_says_its_purpose(name: str) -> None:
     lines = (FOLDER / name).read_text("utf-8").splitlines()

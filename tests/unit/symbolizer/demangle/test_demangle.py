@@ -140,6 +140,9 @@ def test_legacy_rust_names_do_not_load_the_library(monkeypatch) -> None:
         ("_ZdaPv@plt", "operator delete[]@plt"),
         ("_ZSt14__relocate_a_1IiiENSt9enable_ifIXsrSt24__is_bitwise_relocatableIT_vE5valueEPS2_E4typeES4_S4_S4_RSaIT0_E",
          "std::__relocate_a_1<…>"),
+        ("_ZmlILj1EtiE8poly_intIXT_EN11poly_resultIT0_N10if_nonpolyIT1_S4_Xsr15poly_int_traitsIS4_E7is_polyEE4typeEE4typeE"
+         "ERK12poly_int_podIXT_ES2_ERKS4_", "operator*<…>"),
+        ("_Z10add_friendP9tree_nodeS0_b", "add_friend"),
     ],
 )  # fmt: skip
 def test_usual_names_do_not_load_the_library(mangled, short, monkeypatch) -> None:
@@ -160,6 +163,7 @@ def test_usual_names_do_not_load_the_library(mangled, short, monkeypatch) -> Non
         "_ZltIN12_GLOBAL__N_11AEEbT_S2_",  # operator<<(anonymous namespace)::A> or operator<<((anonymous…
         "_Z1fIXsrSt7is_sameIT_vE4valueEEvv",  # a length that is not the name's
         "_Z1fIiENSt9enable_ifIXsrSt7is_sameIT_vE5valueEq_",
+        "_ZN1AIiEF1fIiEEvv",  # A<int>::friend f or A<int>::f[friend]
     ],
 )
 def test_names_that_llvm_leaves_in_doubt_are_left_to_the_library(mangled) -> None:

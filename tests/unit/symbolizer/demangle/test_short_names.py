@@ -142,6 +142,7 @@ def without_quick_way(printed, monkeypatch) -> str:
         "non-virtual thunk to a<b>::~a()", "TLS wrapper function for a::f(int)", "f[abi:x](int)", "f(int) const &",
         "void (*f(int))(char)", "a f(b (*)(c))", "void a::operator new(int)", "f(int)::g(char)", "f(int) requires g(b)",
         "guard variable for f(int)::x", "decltype(a(b)) f<c>(d)", "a<(b)3>::c(d)", "a", "f(a", "f)", "int f(a b) (c)",
+        "to f<a>(int)", "a to<b> f()", "f(a for b)", "initializer for f()", "a::friend f()", "unfriend f(int)", " f()",
     ],
 )  # fmt: skip
 def test_plain_functions_are_read_alike_in_both_ways(printed, monkeypatch) -> None:
