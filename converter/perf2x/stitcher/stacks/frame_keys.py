@@ -16,8 +16,21 @@ import numpy as np
 from msgspec import Struct
 
 from perf2x.base.abi.uapi import CpuMode
-from perf2x.base.columnar.arrays import I32, I64, U8, U64, Bools, flatnonzero, repeat, row_slices, searchsorted, take
+from perf2x.base.columnar.arrays import (
+    I32,
+    I64,
+    U8,
+    U64,
+    Bools,
+    arange,
+    flatnonzero,
+    repeat,
+    row_slices,
+    searchsorted,
+    take,
+)
 from perf2x.base.columnar.interner import RowInterner
+from perf2x.base.columnar.lookup_cache import RecentLookups
 from perf2x.base.columnar.unique import group_rows, unique, unique_inverse
 from perf2x.stitcher.history.address_spaces import AddressSpaces
 from perf2x.stitcher.history.mapping_lookup import MappingLookup, kernel_text_of
@@ -71,8 +84,9 @@ def root_frame_keys(root: I64) -> U64:
 def distinct_keys(keys: U64) -> tuple[U64, I32]:
     """Distinct keys, rising, and (n,) the index of each key among them.
 
-    Up to a million are sorted together. Of more, few are searched for in chunks: sorting all at once would take more
-    memory than anything else. Many miss the cache at every step of a search, and have tables larger than the sort.
+    Up to a million are sorted together. Of more, few are looked up in a table, and those that share a slot with others
+    searched for, in chunks: sorting all at once would take more memory than anything else. Many miss the cache at every
+    step of a search, and have tables larger than the sort.
     """
     if len(keys) <= _SORTED:
         first, place = group_rows([keys >> _FLAGS_AT, keys & _OFFSET])  # short enough to be sorted as one word
@@ -80,9 +94,13 @@ def distinct_keys(keys: U64) -> tuple[U64, I32]:
     distinct = unique(keys)
     if _MANY * len(distinct) > len(keys):
         return distinct, unique_inverse(keys)[1].astype(np.int32)
-    index = np.empty(len(keys), np.int32)
+    index, known = np.empty(len(keys), np.int32), RecentLookups(bits=18)
+    known.learn(arange(len(distinct)), distinct.view(np.int64))
     for rows in row_slices(len(keys), _AT_ONCE):
-        index[rows] = searchsorted(distinct, keys[rows])
+        part = keys[rows]
+        index[rows], is_known = known.held(part.view(np.int64))
+        others = flatnonzero(~is_known)
+        index[rows.start + others] = searchsorted(distinct, part[others])
     return distinct, index
 
 
