@@ -21,7 +21,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from perf2x.base.abi.layouts import ByteOrder
-from perf2x.base.columnar.arrays import I32, I64, U8, U32, U64, take
+from perf2x.base.columnar.arrays import I32, I64, U8, U32, U64, flatnonzero, take
 from perf2x.base.columnar.ragged import offsets_of, ranges
 from perf2x.model.recording.events import ALL, Shard
 from perf2x.reader.containers.compressed_records import Unpacker
@@ -93,7 +93,8 @@ def make_block(
     if left_out is not None and len(left_out):
         stays = np.ones(len(sizes), np.bool_)
         stays[left_out] = False
-        starts, sizes, positions = starts[stays], sizes[stays], None if positions is None else positions[stays]
+        rows = flatnonzero(stays)
+        starts, sizes, positions = take(starts, rows), take(sizes, rows), None if positions is None else positions[rows]
     words = _native_words(data, order)
     positions = (starts * 8 if positions is None else positions) + position
     headers = take(words, starts, mode="clip") if headers is None else headers

@@ -19,7 +19,7 @@ from perf2x.reader.block import Block, BlockPlan, Chunk, DataSection, RecordStre
 from perf2x.reader.containers.compressed_records import Unpacker
 from perf2x.reader.record_framing import WIDE, FramedRecords, frame_records
 
-SPAN = 2 << 20
+SPAN = 4 << 20
 """Bytes of records in a block, about: small enough for the cache, large enough to hide numpy's cost per call."""
 FEW_RECORDS = 8192
 """A block with fewer records goes on beyond ``SPAN``: records with user stack dumps are large, and calls cost by the

@@ -89,7 +89,8 @@ class EventOrder(Struct, frozen=True):
         """(n,) number of events before each (time, position); of events at the same time, those earlier in the file."""
         if time is None:
             time = np.zeros(len(position), np.uint64)
-        rank = searchsorted(self.times, time, "left")
+        first, last = searchsorted(self.times, [time.min(initial=np.uint64(LAST_TIME)), time.max(initial=0)]).tolist()
+        rank: I64 = searchsorted(self.times[first:last], time) + first  # among those of the batch's own time
         tied = flatnonzero(take(self.next_times, rank) == time)
         if len(tied):
             rank[tied] = searchsorted(self.tie_keys, self._tie_key(time[tied], position[tied]), "left")

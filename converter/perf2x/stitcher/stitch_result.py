@@ -34,7 +34,7 @@ def totals_of(samples: Samples) -> SampleTotals:
     """Totals of one batch; the latest time there is stands for none."""
     period = float(samples.period.sum(dtype=float))
     time = np.zeros(0, np.uint64) if samples.time is None else samples.time
-    known = time[time < np.uint64(LAST_TIME)]
+    known = time if len(time) and time.max() < np.uint64(LAST_TIME) else time[time < np.uint64(LAST_TIME)]
     if not len(known):
         return SampleTotals(period=period)
     return SampleTotals(int(known.min()), int(known.max()), period)

@@ -8,7 +8,6 @@
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
 from itertools import pairwise
 from typing import Any
 
@@ -16,7 +15,19 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I32, I64, AnyArray, Table, arange, argsort, cumsum, repeat, searchsorted, take
+from perf2x.base.columnar.arrays import (
+    I32,
+    I64,
+    AnyArray,
+    Table,
+    arange,
+    argsort,
+    cumsum,
+    flatnonzero,
+    repeat,
+    searchsorted,
+    take,
+)
 
 
 class Ragged(Struct, frozen=True):
@@ -94,17 +105,16 @@ def ranges(starts: I64, lengths: I64) -> I64:
         starts   10   40        lengths   3   2
         result   10 11 12 40 41
     """
+    if not lengths.all():
+        filled = flatnonzero(lengths)
+        starts, lengths = take(starts, filled), take(lengths, filled)
+    if not len(starts):
+        return np.zeros(0, np.int64)
     offsets = offsets_of(lengths)
-    result: I64 = repeat(starts - offsets[:-1], lengths)
-    counting = _counting()
-    result += counting[: len(result)] if len(result) <= len(counting) else arange(len(result))
-    return result
-
-
-@cache
-def _counting() -> I64:
-    """Return 0, 1, 2, … as far as most callers need it."""
-    return arange(1 << 18)
+    result: I64 = np.ones(offsets[-1], np.int64)  # steps from each to the next, which take less than repeating starts
+    result[0] = starts[0]
+    result[offsets[1:-1]] = starts[1:] - starts[:-1] - lengths[:-1] + 1
+    return np.cumsum(result, dtype=np.int64, out=result)
 
 
 def end_to_end(values: AnyArray, starts: I64, lengths: I64) -> AnyArray:

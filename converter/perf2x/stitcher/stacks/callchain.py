@@ -14,7 +14,7 @@ import numpy as np
 from msgspec import Struct
 
 from perf2x.base.abi.uapi import CALLCHAIN_CONTEXT_MAX, CallchainContext, CpuMode
-from perf2x.base.columnar.arrays import I64, U8, U64, Bools, arange, cumsum, flatnonzero, searchsorted, take
+from perf2x.base.columnar.arrays import I64, U8, U64, Bools, arange, cumsum, flatnonzero, take
 from perf2x.base.columnar.ragged import Ragged, offsets_of, row_numbers, side_by_side
 
 _MARKER_MODES = {
@@ -76,7 +76,7 @@ def decode_chains(chains: Ragged, mode: U8) -> ChainFrames:
     """
     is_marker = chains.values >= np.uint64(CALLCHAIN_CONTEXT_MAX)
     marker_at = flatnonzero(is_marker)
-    before = searchsorted(marker_at, chains.offsets)  # markers in front of each row
+    before = take(offsets_of(is_marker), chains.offsets)  # markers in front of each row
     row_of_marker = row_numbers(np.diff(before))
     # index among all parts of those that rows begin and of those that markers begin
     of_row = arange(len(chains)) + before[:-1]
