@@ -20,7 +20,8 @@ from struct import pack
 from typing import BinaryIO, ClassVar
 
 from perf2x.base.columnar.arrays import sum_of
-from perf2x.base.columnar.interner import StringInterner, TextInterner
+from perf2x.base.columnar.interner import StringInterner
+from perf2x.base.columnar.texts import TextInterner
 from perf2x.emitters.autofdo import Autofdo, by_weight
 from perf2x.model.plugin_options import Needs, option
 from perf2x.model.profile.code_counts import COUNTS_CODE, CodeRequest, FunctionCounts, Place

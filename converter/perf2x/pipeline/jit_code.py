@@ -26,7 +26,7 @@ def with_jit_code(recording: Recording, context: LoadContext) -> Sideband:
         return sideband
     from perf2x.model.recording.recorded_names import is_jitdump
 
-    if not any(map(is_jitdump, set(sideband.mmaps.filename))):
+    if not any(map(is_jitdump, sideband.mmaps.filename.distinct)):
         return sideband
     from perf2x.symbolizer.sources.jitdump_mappings import with_jitdump_mappings
 

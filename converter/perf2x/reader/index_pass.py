@@ -199,7 +199,7 @@ class Collector:
             session, sideband = replace(session, counts=True), with_thread_names(sideband, session)
             note_counts(sideband, session, self._diagnostics)
         if session.recorded_files:
-            names = list(map(shown_path, sideband.mmaps.filename))
+            names = sideband.mmaps.filename.changed(shown_path)
             sideband = replace(sideband, mmaps=replace(sideband.mmaps, filename=names))
         return RecordingIndex(
             session=session,

@@ -4,7 +4,7 @@ Builds the side-band tables from decoded columns, block by block.
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_origin
 
 import numpy as np
 from msgspec import Struct, field
@@ -12,7 +12,8 @@ from msgspec import Struct, field
 from perf2x.base.abi.perffile import UserRecordType
 from perf2x.base.columnar.arrays import I64, Bools, ColumnTable, column_type, flatnonzero, lexsort
 from perf2x.base.columnar.interner import RaggedInterner
-from perf2x.base.columnar.ragged import Ragged, SharedRows, concatenate, join_columns
+from perf2x.base.columnar.ragged import Ragged, SharedRows, concatenate
+from perf2x.base.columnar.texts import Texts
 from perf2x.base.columnar.unique import rows_by
 from perf2x.model.diagnostics import Count, Diagnostics, Severity
 from perf2x.model.recording.sideband import DeferredChains, Sideband
@@ -73,11 +74,11 @@ class TableBuilder(Struct):
         return self.row_type(**{name: take_rows(columns.pop(name), order) for name in list(columns)})
 
     def _joined(self, column: str, parts: list[Any]) -> Any:
-        kind = self.row_type.__annotations__[column]
+        kind: Any = self.row_type.__annotations__[column]
         if kind is Ragged:
             return concatenate(parts)
-        if kind in (list[str], list[bytes]):
-            return join_columns([[], *parts])
+        if get_origin(kind) is Texts:
+            return Texts.joined(parts)
         dtype = np.int32 if column == _SHARED else column_type(self.row_type, column)
         return np.concatenate([np.zeros(0, dtype), *(part.astype(dtype, copy=False) for part in parts)])
 
@@ -86,8 +87,6 @@ def take_rows(value: Any, rows: I64) -> Any:
     """Return the rows of a column, in the order given."""
     if isinstance(value, Ragged | SharedRows):
         return value.take(rows)
-    if isinstance(value, list):
-        return [value[row] for row in rows.tolist()]
     return value[rows]
 
 

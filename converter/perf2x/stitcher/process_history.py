@@ -14,22 +14,20 @@ import numpy as np
 from msgspec import Struct
 
 from perf2x.base.abi.uapi import SampleType
-from perf2x.base.columnar.arrays import I32, I64, U64, arange, argsort, cumsum, flatnonzero, lexsort, searchsorted, take
+from perf2x.base.columnar.arrays import I32, I64, U64, arange, cumsum, flatnonzero, searchsorted, take
 from perf2x.base.columnar.interner import StringInterner
 from perf2x.base.columnar.keyed_values import KeyedValues
-from perf2x.base.columnar.unique import unique_inverse
+from perf2x.base.columnar.unique import argsort_rows, unique_inverse
 from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.recording.build_ids import with_vdso_names
 from perf2x.model.recording.events import Samples, Session
 from perf2x.model.recording.sideband import Comms, Mmaps, Sideband, Tasks
 from perf2x.model.value_limits import LAST_TIME
 from perf2x.stitcher.deferred.deferred_matching import DeferredRecords
-from perf2x.stitcher.history.address_spaces import MAX_FORK_DEPTH, AddressSpaces
+from perf2x.stitcher.history.address_spaces import AddressSpaces
 from perf2x.stitcher.history.kernel_mappings import append_ksymbols, extend_kernel_text
+from perf2x.stitcher.history.process_lives import MAX_FORK_DEPTH
 from perf2x.stitcher.history.profile_mappings import AddressLayout, MergedMappings, merge_mappings
-
-_NONE = 1 << 40
-"""No thread has this id."""
 
 
 class ThreadNames:
@@ -37,39 +35,33 @@ class ThreadNames:
 
     def __init__(self, comms: Comms, comm_rank: I64, forks: Tasks, fork_rank: I64) -> None:
         strings = StringInterner()
-        tids, ranks, names = _changes(comms, comm_rank, forks, fork_rank, strings)
+        names = take(strings.add_all(comms.comm.distinct), comms.comm.number)
         self.texts = strings.table()
-        self._names = KeyedValues(np.array(tids, np.int64), np.array(ranks, np.int64), np.array(names, np.int64))
+        tid = np.concatenate([comms.tid, forks.tid]).astype(np.int64)
+        self._changes = KeyedValues(tid, np.concatenate([comm_rank, fork_rank]), arange(len(tid)))
+        parent = self._changes.at(forks.ptid.astype(np.int64), fork_rank - 1)
+        parent[forks.tid == forks.ptid] = -1  # another thread had the id before (machine__process_fork_event)
+        self._names = _inherited(names.astype(np.int64), parent)
         self._starts = KeyedValues(forks.tid.astype(np.int64), fork_rank, fork_rank)
 
     def at(self, tid: I64, rank: I64) -> I64:
         """(n,) int64: index in ``texts`` of each thread's name at each rank, −1 for unnamed threads."""
-        return self._names.at(tid, rank)
+        return take(self._names, self._changes.at(tid, rank))
 
     def start(self, tid: I64, rank: I64) -> I64:
         """(n,) int64: the rank of the fork of the thread that has each tid at each rank, −1: no fork was recorded."""
         return self._starts.at(tid, rank)
 
 
-def _changes(
-    comms: Comms, comm_rank: I64, forks: Tasks, fork_rank: I64, strings: StringInterner
-) -> tuple[list[int], list[int], list[int]]:
-    """Walk names and forks in order; a Python step per record of either, not per sample."""
-    comm_ids = strings.add_all(comms.comm)
-    order = argsort(np.concatenate([comm_rank, fork_rank]))
-    rank = np.concatenate([comm_rank, fork_rank])[order].tolist()
-    tid = np.concatenate([comms.tid, forks.tid])[order].tolist()
-    parent = np.concatenate([np.full(len(comms), _NONE, np.int64), forks.ptid])[order].tolist()
-    named = np.concatenate([comm_ids, np.full(len(forks), -1, np.int32)])[order].tolist()
-    current: dict[int, int] = {}
-    names: list[int] = []
-    for thread, forker, name in zip(tid, parent, named, strict=True):
-        if forker != _NONE:
-            current.pop(thread, None)  # another thread had the id before (machine__process_fork_event)
-            name = current.get(forker, -1)
-        current[thread] = name
-        names.append(name)
-    return tid, rank, names
+def _inherited(names: I64, parent: I64) -> I64:
+    """(names + forks + 1,) the name behind each row: ``names``, those of each fork's ``parent`` row, and −1.
+
+    Each step looks twice as far up the forks.
+    """
+    source = np.concatenate([arange(len(names)), parent, [-1]])
+    while (above := source[source]).tobytes() != source.tobytes():
+        source = above
+    return np.append(names, -1)[np.where(source < 0, len(names), source)]
 
 
 class EventOrder(Struct, frozen=True):
@@ -103,14 +95,14 @@ class EventOrder(Struct, frozen=True):
 
 def order_events(time: U64, position: I64) -> tuple[EventOrder, I64]:
     """The order, and (n,) the rank from which each event is in force: the number of events up to and including it."""
-    order = lexsort((position, time))
-    in_force = np.empty(len(order), np.int64)
+    order, in_place = argsort_rows([time, position]), argsort_rows([position])
+    in_force, place = np.empty(len(order), np.int64), np.empty(len(order), np.int64)
     in_force[order] = arange(1, len(order) + 1)
-    slots, slot = unique_inverse(time)
-    ranks = searchsorted(np.sort(position), position)
-    keys = slot * (len(order) + 1) + ranks
+    place[in_place] = arange(len(order))
     times = time[order]
-    return EventOrder(times, np.append(times, np.uint64(0)), np.sort(position), np.sort(keys), slots), in_force
+    slots, slot = unique_inverse(times)
+    keys = slot * (len(order) + 1) + place[order]
+    return EventOrder(times, np.append(times, np.uint64(0)), position[in_place], keys, slots), in_force
 
 
 class ProcessHistory(Struct, frozen=True):

@@ -2,8 +2,6 @@
 
 from collections.abc import Callable
 
-import numpy as np
-
 from perf2x.binaries.elf.elf_file import ElfObject
 from perf2x.binaries.find.object_finder import Finder
 from perf2x.binaries.find.recorded_vdso import find_vdso
@@ -27,12 +25,10 @@ def make_unwinder(session: Session, history: ProcessHistory, finder: Finder, arc
 
 def _user_mappings(history: ProcessHistory) -> UserMappings:
     mmaps = history.mmaps
-    named = np.array([name not in DATA_NAMES for name in mmaps.filename], np.bool_)
-    is_code = named & ~mmaps.is_data & ((mmaps.prot < 0) | (mmaps.prot & PROT_EXEC != 0))
-    build_ids = [bytes.fromhex(text) for text in history.mappings.build_ids]
-    compiled = {name: _is_jit(name) for name in set(mmaps.filename)}
-    is_jit = np.array([compiled[name] for name in mmaps.filename], np.bool_)
-    return UserMappings(mmaps.start, mmaps.pgoff, mmaps.filename, build_ids, is_code, is_jit)
+    is_data = mmaps.filename.which(DATA_NAMES.__contains__) | mmaps.is_data
+    is_code = ~is_data & ((mmaps.prot < 0) | (mmaps.prot & PROT_EXEC != 0))
+    build_ids = history.mappings.build_ids.changed(bytes.fromhex)
+    return UserMappings(mmaps.start, mmaps.pgoff, mmaps.filename, build_ids, is_code, mmaps.filename.which(_is_jit))
 
 
 def _is_jit(name: str) -> bool:

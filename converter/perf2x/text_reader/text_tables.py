@@ -27,8 +27,9 @@ from perf2x.base.columnar.arrays import (
     searchsorted,
     sum_of,
 )
-from perf2x.base.columnar.interner import RaggedInterner, TextInterner
+from perf2x.base.columnar.interner import RaggedInterner
 from perf2x.base.columnar.ragged import Ragged, offsets_of
+from perf2x.base.columnar.texts import TextInterner
 from perf2x.base.columnar.unique import unique_inverse
 from perf2x.model.value_limits import LAST_TIME, check_total
 

@@ -76,7 +76,7 @@ def test_joined_copies_hold_the_chosen_records_alone(order: Order, parts: list[R
 def test_strings_end_at_a_nul_or_with_the_record(records: Records, skipped: int) -> None:
     at = FieldCursor(_block(records, "<"))
     at.skip(skipped)
-    assert at.strings() == [rest[8 * skipped :].split(b"\0")[0] for _, _, rest in records]
+    assert list(at.strings()) == [rest[8 * skipped :].split(b"\0")[0] for _, _, rest in records]
 
 
 IDS = st.one_of(st.integers(1, 40), st.integers(1, (1 << 64) - 1))

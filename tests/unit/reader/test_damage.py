@@ -154,4 +154,4 @@ def test_a_string_without_a_nul_ends_with_its_record(tmp_path: Path) -> None:
     body = struct.pack("<II", 1, 1) + b"notended"
     plain = forge.Event(flags=frozenset())
     recording = opened(tmp_path, forge.write_file(forge.Session(events=(plain,)), [forge.Raw(type=3, body=body)]))
-    assert recording.sideband.comms.comm == ["notended"]
+    assert list(recording.sideband.comms.comm) == ["notended"]

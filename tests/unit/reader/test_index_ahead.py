@@ -82,7 +82,8 @@ def facts(recording: PerfRecording) -> Any:
         for name in side.__struct_fields__
         if hasattr(table := getattr(side, name), "position")
     }
-    names = side.comms.comm, side.mmaps.filename, [row.tolist() for row in side.deferred.chain.rows()]
+    texts = side.comms.comm, side.mmaps.filename, side.mmaps.build_id
+    names = *map(list, texts), [row.tolist() for row in side.deferred.chain.rows()]
     counts = [(count.name, count.count, count.first) for count in recording.diagnostics.counts.values()]
     return (
         recording.session,

@@ -36,7 +36,8 @@ def _facts(recording: PerfRecording) -> object:
         for batch in batches
         for row in range(len(batch))
     ]
-    return rows, recording.sideband.mmaps.filename, recording.sideband.mmaps.build_id, recording.sideband.comms.comm
+    mmaps, comms = recording.sideband.mmaps, recording.sideband.comms
+    return rows, list(mmaps.filename), list(mmaps.build_id), list(comms.comm)
 
 
 @pytest.fixture

@@ -103,7 +103,7 @@ def test_maps_in_a_section_come_first(tmp_path: Path) -> None:
     maps = [forge.Mmap(pid=1, tid=1, addr=0x1000, len=0x1000, filename="/system/lib64/libc.so")]
     section = b"".join(one.encode(events, "<") for one in maps)
     recording = read(tmp_path, *SAMPLES, **{f"f{INIT_MAP}": section})
-    assert recording.sideband.mmaps.filename == ["/system/lib64/libc.so"]
+    assert list(recording.sideband.mmaps.filename) == ["/system/lib64/libc.so"]
     assert recording.sideband.mmaps.position[0] < one_batch(recording).position[0]
     assert recording.session.features["simpleperf_init_map"] == {"size": len(section)}
 

@@ -4,7 +4,6 @@ The docstring of `perf2x.base.columnar.unique` says when an interner is the righ
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import repeat
-from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,25 +12,8 @@ from perf2x.base.columnar.arrays import I32, I64, U64, AnyArray, Bools, Growable
 from perf2x.base.columnar.hash_index import HashIndex
 from perf2x.base.columnar.hashing import hash_columns, hash_rows
 from perf2x.base.columnar.ragged import Ragged, end_to_end, offsets_of
+from perf2x.base.columnar.texts import TextInterner
 from perf2x.base.columnar.unique import group_rows
-
-T = TypeVar("T", str, bytes)
-
-
-class TextInterner(dict[T, int]):
-    """Numbers of texts, from 0 in the order in which they are first asked for."""
-
-    def __missing__(self, text: T) -> int:
-        self[text] = number = len(self)
-        return number
-
-    def add_all(self, texts: Iterable[T]) -> I32:
-        """(n,) int32: the numbers of many texts."""
-        return np.fromiter(map(self.__getitem__, texts), np.int32)
-
-    def table(self) -> list[T]:
-        """All texts in the order of their numbers."""
-        return list(self)
 
 
 class StringInterner(TextInterner[str]):

@@ -9,8 +9,8 @@ Range queries over times that belong to keys, such as a thread's records or a pr
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I32, I64, U64, Bools, arange, argsort, flatnonzero, searchsorted, take
-from perf2x.base.columnar.unique import unique, unique_inverse
+from perf2x.base.columnar.arrays import I32, I64, U64, Bools, arange, flatnonzero, searchsorted, take
+from perf2x.base.columnar.unique import argsort_rows, unique_inverse
 
 _NOTHING = -(1 << 62)
 _DENSE_LIMIT = 1 << 23
@@ -21,11 +21,10 @@ class KeyedValues:
     """Values by key and rank. Immutable; of two values set at the same rank the later row counts."""
 
     def __init__(self, key: I64, rank: I64, value: I64) -> None:
-        self._keys = unique(key)
-        packed = searchsorted(self._keys, key) << 32 | rank
-        order = argsort(packed)
+        self._keys, number = unique_inverse(key)
+        order = argsort_rows([number, rank])
         # a sentinel in front, for keys without a value
-        self._packed = np.append(np.int64(_NOTHING), packed[order])
+        self._packed = np.append(np.int64(_NOTHING), (number << 32 | rank)[order])
         self._values = np.append(np.int64(-1), value[order])
         self._number_table = self._dense_numbers()
 
@@ -34,6 +33,10 @@ class KeyedValues:
         number = self._key_numbers(key)
         index = searchsorted(self._packed, number << 32 | rank, "right") - 1
         return np.where(take(self._packed, index) >> 32 == number, take(self._values, index), -1)
+
+    def in_order(self) -> tuple[I64, I64]:
+        """(n,) the values by key and rank, and the number of the key of each, which rises."""
+        return self._values[1:], self._packed[1:] >> 32
 
     def of(self, key: int, rank: I64) -> I64:
         """(n,) int64: ``at`` for one key."""

@@ -28,6 +28,7 @@ from perf2x.base.columnar.arrays import (
     searchsorted,
     take,
 )
+from perf2x.base.columnar.texts import Texts
 
 
 class Ragged(Struct, frozen=True):
@@ -158,9 +159,9 @@ def concatenate(parts: Sequence[Ragged], dtype: Any = np.uint64) -> Ragged:
 
 
 def join_columns(parts: Sequence[Any]) -> Any:
-    """Return a column of the rows of every part, in order: lists, arrays, Ragged or SharedRows."""
-    if isinstance(parts[0], list):
-        return [value for part in parts for value in part]
+    """Return a column of the rows of every part, in order: arrays, Texts, Ragged or SharedRows."""
+    if isinstance(parts[0], Texts):
+        return Texts.joined(parts)
     if isinstance(parts[0], Ragged):
         return concatenate(parts, parts[0].values.dtype)
     if isinstance(parts[0], SharedRows):

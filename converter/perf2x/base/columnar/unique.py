@@ -5,6 +5,7 @@ input                       result                                              
 ==========================  =====================================================  ==============================
 one column                  its distinct values; with each row's place among them  `unique`; `unique_inverse`
 several columns, complete   a row of each kind, the kind of each row; sums         `group_rows`; `sorted_runs`
+…, of few kinds             the same                                               `group_alike`
 rows that come in batches   a number for each row that later batches share         `interner.RowInterner` (columns),
                                                                                    `RaggedInterner` (chains)
 ==========================  =====================================================  ==============================
@@ -13,6 +14,7 @@ Costs, where 1 is np.sort of a column of random 64-bit numbers (2 million rows: 
 
 - `unique` 1; `unique_inverse` 0.5 for a sorted column or numbers in a small range, 6 to 9 for any others;
 - `group_rows` 4 where all columns of a row and the row's number fit 64 bits, 6 for a hundred bits, 12 for two hundred;
+  `group_alike` 4 for four hundred;
 - `RowInterner` 15 to 20, most of it hashing and random access: only for numbers that must stay while rows come.
 
 The first two give numbers in the order of the values, so that outputs do not depend on the order of rows; interners
@@ -40,6 +42,7 @@ from perf2x.base.columnar.arrays import (
     row_slices,
     take,
 )
+from perf2x.base.columnar.hashing import hash_columns
 
 FEW = 256
 """Up to this many rows np.lexsort is quicker than packing them: a numpy call costs more than what it does."""
@@ -108,6 +111,21 @@ def group_rows(columns: Sequence[AnyArray]) -> tuple[I64, I64]:
     group = np.empty(len(order), np.int64)
     group[order] = _places(is_new)
     return order[is_new], group
+
+
+def group_alike(columns: Sequence[AnyArray]) -> tuple[I64, I64]:
+    """Return what `group_rows` does, in a quarter of its time where rows are many, wide and of few kinds.
+
+    Rows are sorted by their hash, compared with the first of the same hash, and only those firsts sorted by content.
+    """
+    below = np.uint64(len(columns[0]).bit_length())
+    first, kind = group_rows([hash_columns(*columns) >> below])
+    if not all((column == column[first][kind]).all() for column in columns):  # hardly ever: the hashes are equal
+        return group_rows(columns)
+    order = argsort_rows([column[first] for column in columns])
+    rank = np.empty(len(order), np.int64)
+    rank[order] = arange(len(order))
+    return first[order], rank[kind]
 
 
 def sorted_runs(columns: Sequence[AnyArray]) -> tuple[I64, I64]:

@@ -4,6 +4,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from perf2x.base.columnar.arrays import flatnonzero
+from perf2x.base.columnar.texts import Texts
 from perf2x.model.recording.events import Session
 from perf2x.model.recording.sideband import Mmaps
 
@@ -27,8 +28,8 @@ def has_64_bits(session: Session) -> bool:
 
 def kernel_build_id(session: Session, mmaps: Mmaps) -> bytes:
     """Build id of the recorded kernel, which its mapping carries or the recording's table has; b"" if neither does."""
-    row = next((row for row, name in enumerate(mmaps.filename) if name.startswith(KERNEL)), -1)
-    return (mmaps.build_id[row] if row >= 0 else b"") or build_id_by_name(session, KERNEL)
+    rows = flatnonzero(mmaps.filename.which(lambda name: name.startswith(KERNEL)))
+    return (mmaps.build_id[int(rows[0])] if len(rows) else b"") or build_id_by_name(session, KERNEL)
 
 
 def with_vdso_names(mmaps: Mmaps, session: Session) -> Mmaps:
@@ -36,15 +37,13 @@ def with_vdso_names(mmaps: Mmaps, session: Session) -> Mmaps:
 
     If it has both names, they cannot be told apart by their addresses: `build_id_by_name` knows neither then.
     """
-    low = mmaps.start < np.uint64(2**32)
-    rows = [row for row in flatnonzero(low).tolist() if mmaps.filename[row] == VDSO]
-    if not rows or not has_64_bits(session):
+    is_low = mmaps.filename.which(lambda name: name == VDSO) & (mmaps.start < np.uint64(2**32))
+    if not is_low.any() or not has_64_bits(session):
         return mmaps
     known = [name for name in (VDSO_32, VDSO_X32) if name in session.build_ids]
-    filename = list(mmaps.filename)
-    for row in rows:
-        filename[row] = known[0] if len(known) == 1 else VDSO_32
-    return replace(mmaps, filename=filename)
+    filename = Texts.of([*mmaps.filename.distinct, known[0] if len(known) == 1 else VDSO_32])
+    number = np.where(is_low, filename.number[-1], mmaps.filename.number)
+    return replace(mmaps, filename=Texts(number, filename.distinct))
 
 
 def build_id_by_name(session: Session, name: str) -> bytes:

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from perf2x.base.columnar.arrays import I32, I64, U8, U64, Bools, ColumnTable
 from perf2x.base.columnar.ragged import Ragged, SharedRows
+from perf2x.base.columnar.texts import Texts
 
 
 class Mmaps(ColumnTable):
@@ -26,8 +27,8 @@ class Mmaps(ColumnTable):
     """−1 for MMAP records, which lack it; PROT_EXEC is 4."""
     flags: I32
     cpumode: U8
-    filename: list[str]
-    build_id: list[bytes]
+    filename: Texts[str]
+    build_id: Texts[bytes]
     """b"" where the record carries none."""
     is_data: Bools
     """MISC_MMAP_DATA: a data mapping without code."""
@@ -43,7 +44,7 @@ class Comms(ColumnTable):
     position: I64
     pid: I32
     tid: I32
-    comm: list[str]
+    comm: Texts[str]
     is_exec: Bools
 
 
@@ -120,7 +121,7 @@ class Ksymbols(ColumnTable):
     length: U64
     type: I32
     unregister: Bools
-    name: list[str]
+    name: Texts[str]
 
 
 class Switches(ColumnTable):
@@ -141,7 +142,7 @@ class Cgroups(ColumnTable):
     time: U64
     position: I64
     id: U64
-    path: list[str]
+    path: Texts[str]
 
 
 class Namespaces(ColumnTable):

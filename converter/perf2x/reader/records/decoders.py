@@ -24,8 +24,9 @@ from msgspec import Struct
 from perf2x.base.abi import uapi
 from perf2x.base.abi.perffile import MISC_LOST_SAMPLES_BPF, UserRecordType
 from perf2x.base.abi.uapi import RecordType, SampleType
-from perf2x.base.columnar.arrays import I32, U64, Bools, arange, flatnonzero, take
+from perf2x.base.columnar.arrays import I32, U64, Bools, arange, take
 from perf2x.base.columnar.hashing import identity_of
+from perf2x.base.columnar.texts import Texts
 from perf2x.model.recording.events import Event
 from perf2x.reader.block import Block
 from perf2x.reader.event_table import TRAILER_FIELDS, trailer_length
@@ -83,7 +84,7 @@ def _decode_mmap(at: FieldCursor, misc: Misc) -> Columns:
     return {
         "pid": pid, "tid": tid, "start": at.u64(), "length": at.u64(), "pgoff": at.u64(),
         "prot": unknown, "flags": unknown, "file": np.zeros(len(at), np.uint64),
-        **_mapped_file_columns(at, misc, [b""] * len(at)),
+        **_mapped_file_columns(at, misc, Texts(np.zeros(len(at), np.int32), [b""])),
     }  # fmt: skip
 
 
@@ -110,19 +111,18 @@ def _decode_mmap2(at: FieldCursor, misc: Misc) -> Columns:
     }  # fmt: skip
 
 
-def _mapping_build_ids(at: FieldCursor, carried: Bools) -> list[bytes]:
+def _mapping_build_ids(at: FieldCursor, carried: Bools) -> Texts[bytes]:
     """Read { u8 size; u8 padding[3]; u8 build_id[20]; } where ``carried`` holds; b"" elsewhere."""
-    found = [b""] * len(at)
-    rows = flatnonzero(carried)
-    if len(rows):
-        words = at.at[rows][:, None] + arange(3)
-        unions = take(at.block.data.view("V8"), words, mode="clip").tobytes()
-        for begin, row in zip(range(0, len(unions), 24), rows.tolist(), strict=True):
-            found[row] = unions[begin + 4 : begin + 4 + min(unions[begin], 20)]
-    return found
+    words = at.at[carried][:, None] + arange(3)
+    unions = take(at.block.data.view("V8"), words, mode="clip").view("V24").ravel().tolist()
+    ids = Texts.of(unions).changed(lambda union: union[4 : 4 + min(union[0], 20)])
+    with_none = Texts.joined([Texts.of([b""]), ids])
+    number = np.zeros(len(at), np.int32)
+    number[carried] = with_none.number[1:]
+    return Texts(number, with_none.distinct)
 
 
-def _mapped_file_columns(at: FieldCursor, misc: Misc, build_ids: list[bytes]) -> Columns:
+def _mapped_file_columns(at: FieldCursor, misc: Misc, build_ids: Texts[bytes]) -> Columns:
     return {
         "cpumode": (misc & uapi.MISC_CPUMODE_MASK).astype(np.uint8),
         "filename": at.texts(),

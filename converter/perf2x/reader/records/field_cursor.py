@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from perf2x.base.columnar.arrays import I32, I64, U64, Bools, take
 from perf2x.base.columnar.ragged import Ragged, offsets_of, ranges
+from perf2x.base.columnar.texts import Texts
 from perf2x.reader.block import Block
 
 LOW = np.uint64(0xFFFFFFFF)
@@ -135,23 +136,18 @@ class FieldCursor:
         """Copy the words of the arrays that ``counted`` found."""
         return Ragged(offsets_of(lengths), take(self.block.words, ranges(first, lengths), mode="clip"))
 
-    def texts(self) -> list[str]:
+    def texts(self) -> Texts[str]:
         """Read the rest of each record as text up to its first NUL (or the record's end)."""
-        known: dict[bytes, str] = {}
-        return [
-            known[raw] if raw in known else known.setdefault(raw, raw.decode("utf-8", "surrogateescape"))
-            for raw in self.strings()
-        ]
+        return self.strings().changed(lambda raw: raw.decode("utf-8", "surrogateescape"))
 
-    def strings(self) -> list[bytes]:
+    def strings(self) -> Texts[bytes]:
         """Read the rest of each record as bytes up to its first NUL (or the record's end)."""
-        starts = (self.at * 8).tolist()
-        stops = np.maximum(self.at * 8, self.start * 8 + (self.block.sizes - self._trailer_bytes)).tolist()
-        first = min(starts, default=0)
-        data = self.block.data[first : max(stops, default=0)].tobytes()
-        return [
-            data[start - first : stop - first].partition(b"\0")[0] for start, stop in zip(starts, stops, strict=True)
-        ]
+        starts = self.at * 8
+        stops = np.maximum(starts, self.start * 8 + (self.block.sizes - self._trailer_bytes))
+        first = int(starts.min(initial=len(self.block.data)))
+        data = self.block.data[first : int(stops.max(initial=0))].tobytes()
+        rests = map(data.__getitem__, map(slice, (starts - first).tolist(), (stops - first).tolist()))
+        return Texts.of(rests).changed(lambda rest: rest.partition(b"\0")[0])
 
     def _check(self, count: int) -> None:
         """Mark records that end before the next ``count`` words."""

@@ -24,6 +24,7 @@ from perf2x.base.columnar.arrays import (
     take_rows_of,
 )
 from perf2x.base.columnar.ragged import Ragged, join_tables
+from perf2x.base.columnar.texts import Texts
 from perf2x.base.columnar.unique import group_rows
 from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.recording.events import COUNTED, Samples, Session
@@ -42,7 +43,7 @@ def with_thread_names(sideband: Sideband, session: Session) -> Sideband:
     named = [(tid, comm or _ALL) for tid, comm in session.thread_map if comm or tid < 0]
     tid = np.array([tid for tid, _ in named], np.int32)
     zeros = np.zeros(len(named), np.int64)
-    found = Comms(zeros.astype(np.uint64), zeros, tid, tid, [comm for _, comm in named], zeros > 0)
+    found = Comms(zeros.astype(np.uint64), zeros, tid, tid, Texts.of(comm for _, comm in named), zeros > 0)
     return replace(sideband, comms=join_tables([sideband.comms, found]))
 
 

@@ -8,57 +8,29 @@ maps__fixup_overlap_and_insert of tools/perf, except that nothing is copied.
 """
 
 import numpy as np
-from msgspec import Struct, field
 
 from perf2x.base.columnar.arrays import (
     I64,
     U64,
     Bools,
     arange,
-    argsort,
-    begins_run,
+    cumsum,
+    ends_run,
     flatnonzero,
-    lexsort,
-    searchsorted,
     take,
 )
 from perf2x.base.columnar.keyed_values import KeyedValues
-from perf2x.base.columnar.unique import group_rows, rows_by, unique
+from perf2x.base.columnar.unique import group_rows, rows_by
 from perf2x.model.recording.sideband import Comms, Ksymbols, Mmaps, Tasks
 from perf2x.stitcher.history.kernel_mappings import end_addresses, is_kernel_mapping
 from perf2x.stitcher.history.overlapping_mappings import OverlappingRanges
+from perf2x.stitcher.history.process_lives import find_lives
 
 KERNEL = -2
 """Key of the kernel's own space; −1 already means "no process"."""
 _TOMBSTONE = -2
 _GENERATIONS = 16
 """This many ancestors are searched one after the other, which is faster than merging equal queries of descendants."""
-MAX_FORK_DEPTH = 2048
-"""The longest chain of forks without an exec along which processes see the mappings of their ancestors. Lookups walk up
-generation by generation; without a bound, n generations that all map something of their own would cost n² steps."""
-
-
-class _SpaceBuilder(Struct):
-    """Spaces under construction; one row per life of a process image."""
-
-    rows: list[tuple[int, int, int, int, int, int]] = field(default_factory=list)
-    """pid, rank at which it was born, parent, rank of that, the space that an exec ended, and the number of ancestors
-    whose mappings it sees; −1 without a parent, and where the space did not begin with an exec."""
-    current: dict[int, int] = field(default_factory=dict)
-    cut: int = 0
-    """Processes at the end of a chain of forks that is too long: they see no ancestor."""
-
-    def begin(self, pid: int, rank: int, parent: int = -1, parent_rank: int = 0, before: int = -1) -> int:
-        depth = self.rows[parent][-1] + 1 if parent >= 0 else 0
-        if depth >= MAX_FORK_DEPTH:
-            parent, depth, self.cut = -1, 0, self.cut + 1
-        self.current[pid] = number = len(self.rows)
-        self.rows.append((pid, rank, parent, parent_rank, before, depth))
-        return number
-
-    def of(self, pid: int) -> int:
-        """The current space of a process; a process not seen before is taken to have existed from the start."""
-        return self.current[pid] if pid in self.current else self.begin(pid, 0)
 
 
 class AddressSpaces:
@@ -79,24 +51,18 @@ class AddressSpaces:
         ksymbol_rank: I64,
     ) -> None:
         owner = np.where(is_kernel_mapping(mmaps), KERNEL, mmaps.pid.astype(np.int64))
-        pids = unique(np.concatenate([owner, forks.pid, forks.ppid, comms.pid]).astype(np.int64))
-        first_seen = _first_seen(searchsorted(pids, owner), mmap_rank)
-        lives = _build_spaces(first_seen, pids, forks, fork_rank, comms, comm_rank)
-        columns = np.array(lives.rows, np.int64).reshape(-1, 6).T.copy()
-        pid, born, self._parent, self._parent_rank, self._before, self._depth = columns
+        lives = find_lives(owner, mmap_rank, forks, fork_rank, comms, comm_rank)
+        self._born, self._parent, self._before, self._depth = lives.born, lives.parent, lives.before, lives.depth
         self.lines_cut = lives.cut
         """Number of processes that do not see their ancestors' mappings, being more than MAX_FORK_DEPTH forks away."""
-        pid = pids[pid]
-        spaces = KeyedValues(pid, born, arange(len(pid)))
-        self._index = _index_mappings(spaces, mmaps, owner, mmap_rank, ksymbols, ksymbol_rank)
         kernel = np.full(len(ksymbol_rank), KERNEL, np.int64)
-        keys = np.concatenate([pid, owner, kernel])
-        ranks = np.concatenate([born, mmap_rank, ksymbol_rank])
-        self._epochs = KeyedValues(keys, ranks, arange(len(keys)))
-        self._epoch_space = spaces.at(keys, ranks)
-        self._epoch_rank = ranks
+        keys = np.concatenate([lives.pid, owner, kernel])
+        self._epoch_rank = np.concatenate([lives.born, mmap_rank, ksymbol_rank])
+        self._epochs = KeyedValues(keys, self._epoch_rank, arange(len(keys)))
         self._kernel_epochs = flatnonzero(keys == KERNEL)
-        self._last_epoch = _last_epochs(self._epoch_space, ranks, self._kernel_epochs)
+        self._epoch_space, self._last_epoch = _spaces_of(self._epochs, len(lives.pid), self._kernel_epochs)
+        _, of_mmaps, of_ksymbols = np.split(self._epoch_space, cumsum([len(lives.pid), len(owner)]))
+        self._index = _index_mappings(mmaps, of_mmaps, mmap_rank, ksymbols, of_ksymbols, ksymbol_rank)
         self.made: I64 = np.append(mmap_rank, -1)
         """(mmaps + 1,) the rank of each mapping; the last row stands for none, which holds in every epoch."""
 
@@ -172,7 +138,7 @@ class AddressSpaces:
             found[todo] = self._index.find(space, rank, address[todo])
             up = (found[todo] == -1) & (self._parent[space] >= 0)
             todo, space, rank = todo[up], space[up], rank[up]
-            rank = np.minimum(rank, self._parent_rank[space])
+            rank = np.minimum(rank, self._born[space])
             space = self._parent[space]
         if len(todo):
             found[todo] = self._find_far_up(space, rank, address[todo])
@@ -199,7 +165,7 @@ class AddressSpaces:
             answer = self._index.find(spaces, ranks, addresses)
             up = flatnonzero((answer == -1) & (self._parent[spaces] >= 0))
             arriving = (
-                self._parent[spaces[up]], np.minimum(ranks[up], self._parent_rank[spaces[up]]), addresses[up],
+                self._parent[spaces[up]], np.minimum(ranks[up], self._born[spaces[up]]), addresses[up],
             )  # fmt: skip
             asked.append((rows, which, answer, up))
         found = np.full(len(space), -1, np.int64)
@@ -212,64 +178,30 @@ class AddressSpaces:
         return found
 
 
-def _last_epochs(space: I64, rank: I64, kernel: I64) -> I64:
-    """(epochs + 1,) the last epoch of each one's space; the last row stands for −1."""
-    last = np.append(arange(len(space)), -1)
-    known = flatnonzero(space >= 0)
-    order = known[argsort(rank[known])]
-    of_space = np.zeros(int(space.max(initial=-1)) + 1, np.int64)
-    of_space[space[order]] = order  # of equal spaces the last stays
-    last[known] = of_space[space[known]]
-    last[kernel] = kernel
-    return last
+def _spaces_of(epochs: KeyedValues, lives: int, kernel: I64) -> tuple[I64, I64]:
+    """(epochs,) the space of each, −1 for none; (epochs + 1,) the last epoch of that space.
 
-
-def _first_seen(owner: I64, rank: I64) -> dict[int, int]:
-    """The rank of each process's first mapping."""
-    order = lexsort((rank, owner))
-    first = order[begins_run(owner[order])]
-    return dict(zip(owner[first].tolist(), rank[first].tolist(), strict=True))
-
-
-def _build_spaces(
-    first_seen: dict[int, int], pids: I64, forks: Tasks, fork_rank: I64, comms: Comms, comm_rank: I64
-) -> _SpaceBuilder:
-    """Walk forks and execs in order; a Python step per fork or exec, not per sample.
-
-    A process with mappings from before its fork reuses the id of an older process. Processes go by their index in
-    ``pids``: ids from the file could be chosen to collide in a dictionary.
+    The first ``lives`` epochs begin their spaces. Those of the ``kernel``, and −1, stand for themselves at the end.
     """
-    forked, forker, renamed = (searchsorted(pids, ids).tolist() for ids in (forks.pid, forks.ppid, comms.pid))
-    lives = _SpaceBuilder()
-    forking, executing = flatnonzero(forks.pid != forks.ppid), flatnonzero(comms.is_exec)
-    changes = [(rank, 0, row) for rank, row in zip(fork_rank[forking].tolist(), forking.tolist(), strict=True)]
-    changes += [(rank, 1, row) for rank, row in zip(comm_rank[executing].tolist(), executing.tolist(), strict=True)]
-    for rank, is_exec, row in sorted(changes):
-        if is_exec:
-            lives.begin(renamed[row], rank, before=lives.of(renamed[row]))
-            continue
-        if first_seen.get(forked[row], rank) < rank:
-            lives.of(forked[row])
-        if forks.is_exec[row]:
-            lives.begin(forked[row], rank)
-        else:
-            lives.begin(forked[row], rank, lives.of(forker[row]), rank)
-    for pid in first_seen:
-        if pid not in lives.current:
-            lives.begin(pid, 0)
-    return lives
+    order, process = epochs.in_order()
+    begin = np.maximum.accumulate(np.where(order < lives, arange(len(order)), 0))
+    in_order = np.where((order[begin] < lives) & (process[begin] == process), order[begin], -1)
+    is_last = ends_run(in_order)
+    space, last = np.empty(len(order), np.int64), np.append(arange(len(order)), -1)
+    space[order] = in_order
+    last[order] = order[is_last][cumsum(is_last) - is_last]
+    alone = np.append(kernel, order[in_order < 0])
+    last[alone] = alone
+    return space, last
 
 
 def _index_mappings(
-    spaces: KeyedValues, mmaps: Mmaps, owner: I64, mmap_rank: I64, ksymbols: Ksymbols, ksymbol_rank: I64
+    mmaps: Mmaps, space: I64, mmap_rank: I64, ksymbols: Ksymbols, of_ksymbols: I64, ksymbol_rank: I64
 ) -> OverlappingRanges:
     """Index all mappings; unregistered kernel symbols are tombstones, registered ones are rows of ``mmaps``."""
-    gone = flatnonzero(ksymbols.unregister)
+    gone = flatnonzero(ksymbols.unregister & (of_ksymbols >= 0))
     start = np.concatenate([mmaps.start, ksymbols.start[gone]])
     length = np.concatenate([mmaps.length, ksymbols.length[gone]])
     rank = np.concatenate([mmap_rank, ksymbol_rank[gone]])
     value = np.concatenate([arange(len(mmaps)), np.full(len(gone), _TOMBSTONE, np.int64)])
-    key = np.concatenate([owner, np.full(len(gone), KERNEL, np.int64)])
-    space = spaces.at(key, rank)
-    known = space >= 0
-    return OverlappingRanges(space[known], start[known], end_addresses(start, length)[known], rank[known], value[known])
+    return OverlappingRanges(np.append(space, of_ksymbols[gone]), start, end_addresses(start, length), rank, value)

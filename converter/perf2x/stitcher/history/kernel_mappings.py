@@ -6,6 +6,7 @@ from msgspec.structs import replace
 from perf2x.base.abi.uapi import CpuMode
 from perf2x.base.columnar.arrays import U64, Bools, flatnonzero
 from perf2x.base.columnar.ragged import join_tables
+from perf2x.base.columnar.texts import Texts
 from perf2x.model.recording.sideband import Ksymbols, Mmaps
 
 _KERNEL_IMAGE_SIZE = np.uint64(1 << 30)
@@ -30,13 +31,12 @@ def extend_kernel_text(mmaps: Mmaps) -> Mmaps:
     The record covers _text … _etext, but .init.text and other sections follow it. perf extends the mapping in the same
     way (maps__fixup_end in tools/perf/util/maps.c).
     """
-    names = {name for name in set(mmaps.filename) if name.startswith("[kernel.kallsyms]")}
-    rows = [row for row, name in enumerate(mmaps.filename) if name in names]
-    if not rows:
+    rows = flatnonzero(mmaps.filename.which(lambda name: name.startswith("[kernel.kallsyms]")))
+    if not len(rows):
         return mmaps
     starts = np.sort(mmaps.start[is_kernel_mapping(mmaps)])
     length = mmaps.length.copy()
-    for row in rows:
+    for row in rows.tolist():
         start = mmaps.start[row]
         above = int(np.searchsorted(starts, start, "right"))
         room = starts[above] - start if above < len(starts) else _KERNEL_IMAGE_SIZE
@@ -61,8 +61,8 @@ def append_ksymbols(mmaps: Mmaps, ksymbols: Ksymbols) -> Mmaps:
         prot=none,
         flags=none,
         cpumode=np.full(len(rows), CpuMode.KERNEL, np.uint8),
-        filename=[ksymbols.name[row] for row in rows.tolist()],
-        build_id=[b""] * len(rows),
+        filename=ksymbols.name[rows],
+        build_id=Texts(np.zeros(len(rows), np.int32), [b""]),
         is_data=np.zeros(len(rows), np.bool_),
         file=np.zeros(len(rows), np.uint64),
     )

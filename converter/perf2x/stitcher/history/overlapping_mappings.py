@@ -16,9 +16,9 @@ Ranges belong to separate spaces; those of one space never overlap those of anot
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, U64, Bools, arange, argsort, bincount, cumsum, repeat, searchsorted, take
+from perf2x.base.columnar.arrays import I64, U64, Bools, arange, bincount, cumsum, repeat, searchsorted, take
 from perf2x.base.columnar.ragged import ranges
-from perf2x.base.columnar.unique import unique
+from perf2x.base.columnar.unique import argsort_rows, unique_inverse
 
 _RADIX_BITS = 6
 
@@ -38,13 +38,11 @@ class OverlappingRanges:
         keep = limit > start
         space, rank, value = space[keep], rank[keep], value[keep]
         start, limit = start[keep], limit[keep]
-        self._points = unique(np.concatenate([start, limit]))
-        first, last = searchsorted(self._points, start), searchsorted(self._points, limit)
-        self._is_covered = self._covered(first, last)
-        first += space * len(self._points)
-        last += space * len(self._points)
-        self._bounds = unique(np.concatenate([first, last]))
-        low, high = searchsorted(self._bounds, first), searchsorted(self._bounds, last)
+        self._points, points = unique_inverse(np.concatenate([start, limit]))
+        self._is_covered = self._covered(*np.split(points, 2))
+        points += np.tile(space * len(self._points), 2)
+        self._bounds, bounds = unique_inverse(points)
+        low, high = np.split(bounds, 2)
         self._levels = _build_levels(low, high, rank, value)
 
     def find(self, space: I64, rank: I64, point: U64) -> I64:
@@ -115,6 +113,6 @@ def _build_levels(low: I64, high: I64, rank: I64, value: I64) -> list[_Level]:
 def _build_level(starts: tuple[I64, I64], lengths: tuple[I64, I64], rank: I64, value: I64) -> _Level:
     blocks = np.concatenate([ranges(start, length) for start, length in zip(starts, lengths, strict=True)])
     owner = np.concatenate([repeat(arange(len(rank)), length) for length in lengths])
-    keys = blocks << 32 | rank[owner]
-    order = argsort(keys)
-    return _Level(keys[order], value[owner][order])
+    ranks = rank[owner]
+    order = argsort_rows([blocks, ranks])
+    return _Level((blocks << 32 | ranks)[order], value[owner[order]])

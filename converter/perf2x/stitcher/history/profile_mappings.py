@@ -10,14 +10,13 @@ profile.Merge in github.com/google/pprof). Code that is named by address or belo
 All mappings of a profile laid end to end, so that one number identifies an address in any of them.
 """
 
-from collections.abc import Sequence
-
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I32, I64, U64, Bools, arange, flatnonzero, lexsort, searchsorted
+from perf2x.base.columnar.arrays import I32, I64, U64, Bools, arange, flatnonzero, searchsorted
 from perf2x.base.columnar.interner import StringInterner
-from perf2x.base.columnar.unique import group_rows
+from perf2x.base.columnar.texts import Texts
+from perf2x.base.columnar.unique import group_alike, group_rows
 from perf2x.model.profile.profile import Mappings
 from perf2x.model.recording.build_ids import build_id_by_name
 from perf2x.model.recording.events import Session
@@ -47,7 +46,7 @@ class MergedMappings(Struct, frozen=True):
     shift: U64
     """(mappings + 1,) the distance that addresses in each are moved, modulo 2⁶⁴."""
     mmaps: Mmaps
-    build_ids: Sequence[str]
+    build_ids: Texts[str]
     """Of each recorded mapping, in hexadecimal."""
 
     def table(self, hit: Bools, strings: StringInterner) -> tuple[Mappings, I64]:
@@ -69,8 +68,8 @@ class MergedMappings(Struct, frozen=True):
         no = np.zeros(len(rows), np.bool_)
         return Mappings(
             start=start, limit=end_addresses(start, mmaps.length[rows]), offset=mmaps.pgoff[rows],
-            filename=strings.add_all(mmaps.filename[row] for row in rows.tolist()),
-            build_id=strings.add_all(self.build_ids[row] for row in rows.tolist()),
+            filename=strings.add_all(mmaps.filename[rows]),
+            build_id=strings.add_all(self.build_ids[rows]),
             pid=np.where(kernel, -1, pid).astype(np.int32),
             is_kernel=kernel,
             has_functions=no, has_filenames=no.copy(), has_line_numbers=no.copy(), has_inline_frames=no.copy(),
@@ -85,42 +84,30 @@ def merge_mappings(mmaps: Mmaps, session: Session, per_process: bool = False) ->
     """
     build_ids = _build_ids(mmaps, session)
     traits = _traits(mmaps, build_ids, per_process)
-    first, inverse = group_rows(traits)
-    order = lexsort([column[first] for column in reversed(traits)])
-    rank = np.empty(len(order), np.int64)
-    rank[order] = arange(len(order))
-    group = rank[inverse]
-    start = np.full(len(order), 2**64 - 1, np.uint64)
+    first, group = group_alike(traits)
+    start = np.full(len(first), 2**64 - 1, np.uint64)
     np.minimum.at(start, group, mmaps.start)
     shift = start[group] - mmaps.start
     return MergedMappings(np.append(group, -1), np.append(shift, np.uint64(0)), mmaps, build_ids)
 
 
-def _build_ids(mmaps: Mmaps, session: Session) -> list[str]:
+def _build_ids(mmaps: Mmaps, session: Session) -> Texts[str]:
     """Build id of each mapping; those of few objects are looked up and spelled, however many mappings there are."""
-    objects = list(zip(mmaps.build_id, mmaps.filename, strict=True))
-    found = {known: (known[0] or build_id_by_name(session, known[1])).hex() for known in set(objects)}
-    return list(map(found.__getitem__, objects))
+    first, kind = group_rows([mmaps.filename.number, mmaps.build_id.number])
+    names, ids = mmaps.filename[first], mmaps.build_id[first]
+    return Texts.of((own or build_id_by_name(session, name)).hex() for name, own in zip(names, ids, strict=True))[kind]
 
 
-def _traits(mmaps: Mmaps, build_ids: Sequence[str], per_process: bool) -> list[I64 | U64]:
+def _traits(mmaps: Mmaps, build_ids: Texts[str], per_process: bool) -> list[I32 | I64 | U64]:
     """Columns that are equal in mappings of one group, the most significant first; texts as ranks in sorted order."""
-    name, names = _text_ranks(mmaps.filename)
-    private = np.array([text.startswith(_PRIVATE_NAMES) for text in names], np.bool_)[name]
-    relative = np.array([_is_relative(text) for text in names], np.bool_)[name] & ~private
+    private = mmaps.filename.which(lambda name: name.startswith(_PRIVATE_NAMES))
     kernel, start = is_kernel_mapping(mmaps), mmaps.start
-    moves = relative & ~kernel & (not per_process)
+    moves = mmaps.filename.which(_is_relative) & ~private & ~kernel & (not per_process)
     return [
-        kernel.astype(np.int64), name, _text_ranks(build_ids)[0], mmaps.pgoff, np.where(moves, np.uint64(0), start),
-        end_addresses(start, mmaps.length) - start, np.where(private, mmaps.pid, -1).astype(np.int64), mmaps.file,
+        kernel.astype(np.int64), mmaps.filename.ranks(), build_ids.ranks(), mmaps.pgoff,
+        np.where(moves, np.uint64(0), start), end_addresses(start, mmaps.length) - start,
+        np.where(private, mmaps.pid, -1).astype(np.int64), mmaps.file,
     ]  # fmt: skip
-
-
-def _text_ranks(texts: Sequence[str]) -> tuple[I64, list[str]]:
-    """(n,) the rank of each text among the distinct ones, and those in order."""
-    distinct = sorted(set(texts))
-    rank = {text: number for number, text in enumerate(distinct)}
-    return np.fromiter(map(rank.__getitem__, texts), np.int64, len(texts)), distinct
 
 
 def _is_relative(name: str) -> bool:

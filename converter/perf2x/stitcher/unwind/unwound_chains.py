@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from perf2x.base.columnar.arrays import I32, I64, U8, U64, Bools, ColumnTable, flatnonzero, take
 from perf2x.base.columnar.ragged import Ragged
+from perf2x.base.columnar.texts import Texts
 
 MAX_DEPTH = 1024
 """Default limit of frames per sample; perf shows 127 (kernel.perf_event_max_stack)."""
@@ -45,8 +46,8 @@ class UserMappings(ColumnTable):
 
     start: U64
     pgoff: U64
-    filename: list[str]
-    build_id: list[bytes]
+    filename: Texts[str]
+    build_id: Texts[bytes]
     is_code: Bools
     """False for mappings that certainly hold no code."""
     is_jit: Bools

@@ -22,6 +22,8 @@ from msgspec.structs import replace
 from perf2x.base.abi.uapi import ClockId, CpuMode
 from perf2x.base.columnar.arrays import U64, Bools, flatnonzero, searchsorted
 from perf2x.base.columnar.hashing import secret_key
+from perf2x.base.columnar.ragged import join_tables
+from perf2x.base.columnar.texts import Texts
 from perf2x.base.columnar.unique import rows_by
 from perf2x.base.errors import ObjectError
 from perf2x.base.files.sysroot import is_file, paths_in_root
@@ -131,11 +133,12 @@ def with_jitdump_mappings(
 
 def _markers(mmaps: Mmaps) -> list[int]:
     """Rows of the first mapping of each (process, dump)."""
-    injected = {int(match.group(1)) for name in mmaps.filename if (match := _INJECTED.search(name))}
+    names = mmaps.filename[mmaps.filename.which(_INJECTED.search)]
+    injected = {int(match.group(1)) for name in names if (match := _INJECTED.search(name))}
     found: dict[tuple[int, str], int] = {}
-    for row, name in enumerate(mmaps.filename):
-        if is_jitdump(name) and int(mmaps.pid[row]) not in injected:
-            found.setdefault((int(mmaps.pid[row]), name), row)
+    for row in flatnonzero(mmaps.filename.which(is_jitdump)).tolist():
+        if int(mmaps.pid[row]) not in injected:
+            found.setdefault((int(mmaps.pid[row]), mmaps.filename[row]), row)
     return list(found.values())
 
 
@@ -189,7 +192,7 @@ def _anonymous_first(mmaps: Mmaps, added: Sequence[_CodeMapping]) -> Mmaps:
     these mappings out altogether.
     """
     time, position = mmaps.time.copy(), mmaps.position.copy()
-    anonymous = flatnonzero(np.array([name.startswith("//anon") for name in mmaps.filename], np.bool_))
+    anonymous = flatnonzero(mmaps.filename.which(lambda name: name.startswith("//anon")))
     by_process = {secret_key(pid & 0xFFFFFFFF): anonymous[rows] for pid, rows in rows_by(mmaps.pid[anonymous])}
     address = np.array([mapping.code.address for mapping in added], np.uint64)
     for marker, of_marker in rows_by(np.array([mapping.marker for mapping in added], np.int64)):
@@ -220,13 +223,9 @@ def _append(mmaps: Mmaps, added: Sequence[_CodeMapping]) -> Mmaps:
         "prot": np.full(len(added), PROT_READ_EXEC, np.int32),
         "flags": np.zeros(len(added), np.int32),
         "cpumode": np.full(len(added), CpuMode.USER, np.uint8),
-        "filename": [mmaps.filename[row] for row in marker.tolist()],
-        "build_id": [b""] * len(added),
+        "filename": mmaps.filename[marker],
+        "build_id": Texts(np.zeros(len(added), np.int32), [b""]),
         "is_data": np.zeros(len(added), np.bool_),
         "file": np.zeros(len(added), np.uint64),
     }
-    return Mmaps(**{name: _concatenate(getattr(mmaps, name), rows[name]) for name in mmaps.__struct_fields__})
-
-
-def _concatenate(column: Any, more: Any) -> Any:
-    return [*column, *more] if isinstance(column, list) else np.concatenate([column, more])
+    return join_tables([mmaps, Mmaps(**rows)])

@@ -8,7 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import perf2x.base.columnar.unique
-from perf2x.base.columnar.unique import argsort_rows, group_rows, sorted_runs, sum_runs, unique, unique_inverse
+from perf2x.base.columnar.unique import (
+    argsort_rows,
+    group_alike,
+    group_rows,
+    sorted_runs,
+    sum_runs,
+    unique,
+    unique_inverse,
+)
 from perf2x.emitters.encoding.json_encoder import json_numbers
 
 NUMBERS = st.one_of(st.integers(-3, 3), st.integers(-(2**63), 2**63 - 1), st.sampled_from([0, 65535, 65536, 1 << 32]))
@@ -37,6 +45,17 @@ def test_a_group_of_rows_is_named_by_its_first_row(rows: list[tuple[int, ...]]) 
     distinct = sorted(set(rows))
     assert first.tolist() == [rows.index(row) for row in distinct]
     assert kind.tolist() == [distinct.index(row) for row in rows]
+
+
+@pytest.mark.parametrize("bits", [64, 1, 0])
+@given(ROWS)
+def test_rows_are_grouped_by_their_hashes_also_where_these_collide(bits: int, rows: list[tuple[int, ...]]) -> None:
+    hashed = perf2x.base.columnar.unique.hash_columns
+    with pytest.MonkeyPatch.context() as patch:
+        kept = np.uint64((1 << bits) - 1 << 64 - bits)
+        patch.setattr(perf2x.base.columnar.unique, "hash_columns", lambda *columns: hashed(*columns) & kept)
+        found = group_alike(columns_of(rows))
+    assert [part.tolist() for part in found] == [part.tolist() for part in group_rows(columns_of(rows))]
 
 
 @given(ROWS)

@@ -11,6 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from perf2x.base.columnar.ragged import Ragged
+from perf2x.base.columnar.texts import Texts
 from perf2x.base.errors import OptionError
 from perf2x.cli.app import command
 from perf2x.emitters.perf_script.frame_lines import FrameLines
@@ -59,7 +60,7 @@ def recorded(profile: Profile) -> Profile:
         period=rows.value.astype(np.uint64), cpumode=np.full(count, 2, np.uint8),
         chain=Ragged(np.zeros(count + 1, np.int64), np.zeros(0, np.uint64)),
     )  # fmt: skip
-    sideband: Any = SimpleNamespace(cgroups=Cgroups(*(np.zeros(0, np.uint64),) * 3, []))
+    sideband: Any = SimpleNamespace(cgroups=Cgroups(*(np.zeros(0, np.uint64),) * 3, Texts.of([])))
     reader = SampleReader(
         lambda _: iter([RecordedBatch(samples, rows.thread, rows.stack, NEVER)]),
         lambda *_: ([""], np.zeros(0, np.int64)), lambda *_: iter(()), lambda _: OtherRecords(*[np.zeros(0)] * 10), {},

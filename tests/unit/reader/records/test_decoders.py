@@ -68,8 +68,8 @@ def test_mappings_are_read_back(tmp_path: Path, order: str) -> None:
     assert mmaps.pid.tolist() == [-1, 1, 1] and mmaps.tid.tolist() == [0, 2, 2]
     assert mmaps.start.tolist() == [2**63, 16, 1] and mmaps.length.tolist() == [2**40, 32, 2]
     assert mmaps.pgoff.tolist() == [5, 48, 0] and mmaps.prot.tolist() == [-1, 4, 5]
-    assert mmaps.filename == ["[kernel]", "/bin/ü", "/\udcff"]
-    assert mmaps.build_id == [b"", b"", bytes(range(16))]
+    assert list(mmaps.filename) == ["[kernel]", "/bin/ü", "/\udcff"]
+    assert list(mmaps.build_id) == [b"", b"", bytes(range(16))]
     assert mmaps.cpumode.tolist()[0] == k.KERNEL and mmaps.time.tolist()[:2] == [900, 900]
 
 
@@ -81,7 +81,7 @@ def test_tasks_and_names_are_read_back(tmp_path: Path, order: str) -> None:
         forge.Fork(pid=5, ppid=6, tid=7, ptid=8, time=1, stamp=STAMP),
         forge.Exit(pid=9, ppid=10, tid=11, ptid=12, time=2, stamp=STAMP),
     )  # fmt: skip
-    assert sideband.comms.comm == ["zufällig", ""] and sideband.comms.is_exec.tolist() == [True, False]
+    assert list(sideband.comms.comm) == ["zufällig", ""] and sideband.comms.is_exec.tolist() == [True, False]
     fork, left = sideband.forks, sideband.exits
     assert [int(column[0]) for column in (fork.pid, fork.ppid, fork.tid, fork.ptid, fork.time)] == [5, 6, 7, 8, 900]
     assert [int(column[0]) for column in (left.pid, left.ppid, left.tid, left.ptid, left.time)] == [9, 10, 11, 12, 900]
@@ -116,10 +116,10 @@ def test_kernel_symbols_switches_cgroups_and_namespaces_are_read_back(tmp_path: 
     )  # fmt: skip
     symbol, switches = sideband.ksymbols, sideband.switches
     assert (symbol.start[0], symbol.length[0], symbol.type[0]) == (2**64 - 2**20, 77, 2)
-    assert symbol.name == ["bpf_prog_x"] and bool(symbol.unregister[0])
+    assert list(symbol.name) == ["bpf_prog_x"] and bool(symbol.unregister[0])
     assert switches.is_out.tolist() == [True, False] and switches.preempted.tolist() == [True, False]
     assert switches.pid.tolist() == [7, 7] and switches.tid.tolist() == [8, 8] and switches.cpu.tolist() == [3, 3]
-    assert sideband.cgroups.id.tolist() == [2**40] and sideband.cgroups.path == ["/user.slice"]
+    assert sideband.cgroups.id.tolist() == [2**40] and list(sideband.cgroups.path) == ["/user.slice"]
     assert sideband.namespaces.links.row(0).tolist() == [3, 4, 5, 6]
     deferred = sideband.deferred
     assert deferred.cookie.tolist() == [2**40 + 1] and deferred.chain.row(0).tolist() == [2**63, 5]
@@ -131,7 +131,7 @@ def test_unknown_types_are_counted(tmp_path: Path) -> None:
     recording = reopened(tmp_path, forge.Session(events=(EVENT,)), records)
     assert recording.sideband.record_counts["UNKNOWN_99"] == 1
     assert recording.diagnostics["records_of_unknown_type"] == 2
-    assert recording.sideband.comms.comm == ["x"]
+    assert list(recording.sideband.comms.comm) == ["x"]
 
 
 @pytest.mark.parametrize("flags", [frozenset[str](), frozenset({"sample_id_all"})])

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from perf2x.base.columnar.interner import RaggedInterner
 from perf2x.base.columnar.ragged import SharedRows
+from perf2x.base.columnar.texts import Texts
 from perf2x.model.recording.sideband import Comms, DeferredChains
 from perf2x.stitcher.deferred.deferred_matching import COOKIE_REUSE_NS, DeferredRecords, JoinOutcome
 from tests.support.ragged_rows import ragged_of
@@ -33,7 +34,7 @@ def execs(times: list[tuple[int, int]]) -> Comms:
     return Comms(
         time=np.array([time for _, time in times], np.uint64), position=np.arange(count, dtype=np.int64),
         pid=np.array([pid for pid, _ in times], np.int32), tid=np.array([pid for pid, _ in times], np.int32),
-        comm=["new"] * count, is_exec=np.ones(count, np.bool_),
+        comm=Texts.of(["new"] * count), is_exec=np.ones(count, np.bool_),
     )  # fmt: skip
 
 

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perf2x.base.abi.uapi import CpuMode
+from perf2x.base.columnar.texts import Texts
 from perf2x.model.recording.sideband import Comms, Ksymbols, Mmaps, Tasks
 from perf2x.stitcher.history.address_spaces import KERNEL, AddressSpaces
 from perf2x.stitcher.history.mapping_lookup import MappingLookup, lookup_contexts
@@ -27,8 +28,8 @@ def column(rows, field, dtype) -> np.ndarray:
 
 
 def spaces_of(events) -> AddressSpaces:
-    """The rank of an event is its place in the list."""
-    of = {kind: [(rank, *event) for rank, event in enumerate(events) if event[0] in kind.split()] for kind in KINDS}
+    """The rank of an event is its place in the list, from 1 on."""
+    of = {kind: [(rank, *event) for rank, event in enumerate(events, 1) if event[0] in kind.split()] for kind in KINDS}
     maps, forks, comms, symbols = (of[kind] for kind in KINDS)
     ranks = [column(rows, 0, np.int64) for rows in (maps, forks, comms, symbols)]
     times = [rank.astype(np.uint64) for rank in ranks]
@@ -36,17 +37,19 @@ def spaces_of(events) -> AddressSpaces:
     mmaps = Mmaps(
         time=times[0], position=ranks[0], start=column(maps, 3, np.uint64), pid=pid, tid=pid,
         length=column(maps, 4, np.uint64), pgoff=np.zeros(count, np.uint64), prot=np.full(count, 5, np.int32),
-        flags=np.zeros(count, np.int32), filename=["x"] * count, build_id=[b""] * count,
+        flags=np.zeros(count, np.int32), filename=Texts.of(["x"] * count), build_id=Texts.of([b""] * count),
         cpumode=np.where(pid < 0, CpuMode.KERNEL, CpuMode.USER).astype(np.uint8),
         is_data=np.zeros(count, np.bool_), file=np.ones(count, np.uint64),
     )  # fmt: skip
     child, parent = column(forks, 2, np.int32), column(forks, 3, np.int32)
     tasks = Tasks(times[1], ranks[1], child, parent, child, parent, column(forks, 4, np.bool_))
     pid, yes = column(comms, 2, np.int32), np.ones(len(comms), np.bool_)
-    names = Comms(times[2], ranks[2], pid, pid, ["x"] * len(comms), yes)
+    names = Comms(times[2], ranks[2], pid, pid, Texts.of(["x"] * len(comms)), yes)
     gone = np.ones(len(symbols), np.bool_)
     start, length = column(symbols, 3, np.uint64), column(symbols, 4, np.uint64)
-    symbol = Ksymbols(times[3], ranks[3], start, length, np.ones(len(symbols), np.int32), gone, ["x"] * len(symbols))
+    symbol = Ksymbols(
+        times[3], ranks[3], start, length, np.ones(len(symbols), np.int32), gone, Texts.of(["x"] * len(symbols))
+    )
     return AddressSpaces(mmaps, ranks[0], tasks, ranks[1], names, ranks[2], symbol, ranks[3])
 
 
@@ -82,7 +85,7 @@ def test_an_interval_is_looked_up_once_for_all_epochs(monkeypatch: pytest.Monkey
     spaces = spaces_of([("map", 1, 0x1000 * place, 0x1000) for place in range(30)])
     lookup, asked, find = MappingLookup(spaces, 30), [], spaces.find
     monkeypatch.setattr(spaces, "find", lambda epoch, *rest: asked.append(len(epoch)) or find(epoch, *rest))
-    rank, address = np.tile(np.arange(29, 59) // 2, 15), np.repeat(np.arange(15, dtype=np.uint64) << np.uint64(12), 30)
+    rank, address = np.tile(np.arange(31, 61) // 2, 15), np.repeat(np.arange(15, dtype=np.uint64) << np.uint64(12), 30)
     epoch = spaces.epoch(np.full(450, 1), rank)
     context = lookup_contexts(epoch, np.zeros(450, np.bool_))
     assert lookup.find(context, spaces.intervals(address)[0]).tolist() == (address >> np.uint64(12)).tolist()
@@ -92,7 +95,7 @@ def test_an_interval_is_looked_up_once_for_all_epochs(monkeypatch: pytest.Monkey
 def test_one_image_has_one_last_epoch() -> None:
     """Process 1 maps three times, then execs and maps again; what lay at 5 later lies under another mapping."""
     spaces = spaces_of([("map", 1, 5, 2), ("map", 1, 8, 1), ("map", 1, 5, 1), ("exec", 1), ("map", 1, 0, 1)])
-    epoch = spaces.epoch(np.full(5, 1), np.arange(5))
+    epoch = spaces.epoch(np.full(5, 1), np.arange(1, 6))
     assert len(set(epoch.tolist())) == 5
     last = spaces.last_epoch(epoch)
     assert last.tolist() == [epoch[2]] * 3 + [epoch[4]] * 2

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from perf2x.base.columnar.interner import StringInterner
+from perf2x.base.columnar.texts import Texts
 from perf2x.model.recording.sideband import Mmaps
 from perf2x.stitcher.history.profile_mappings import merge_mappings
 from tests.support.profile_builder import make_session
@@ -20,8 +21,8 @@ def mmaps(*rows: tuple[int, str, int, int, bytes, int]) -> Mmaps:
         time=np.zeros(count, np.uint64), position=np.arange(count), pid=np.array(pid, np.int32),
         tid=np.array(pid, np.int32), start=np.array(start, np.uint64), length=np.full(count, 4096, np.uint64),
         pgoff=np.array(pgoff, np.uint64), prot=np.full(count, 5, np.int32), flags=np.zeros(count, np.int32),
-        cpumode=np.array([1 if number == -1 else 2 for number in pid], np.uint8), filename=list(names),
-        build_id=list(build_ids), is_data=np.zeros(count, np.bool_), file=np.array(file, np.uint64),
+        cpumode=np.array([1 if number == -1 else 2 for number in pid], np.uint8), filename=Texts.of(names),
+        build_id=Texts.of(build_ids), is_data=np.zeros(count, np.bool_), file=np.array(file, np.uint64),
     )  # fmt: skip
 
 
@@ -78,4 +79,4 @@ def test_per_process_mappings_do_not_move() -> None:
 def test_build_ids_of_the_header_replace_missing_ones() -> None:
     table = mmaps((7, LIBC, 0x9000, 0, b"", 0), (8, LIBC, 0x5000, 0, b"\1\2", 0))
     merged = merge_mappings(table, make_session(build_ids={LIBC: b"\1\2"}))
-    assert merged.build_ids == ["0102", "0102"] and merged.number.tolist() == [0, 0, -1]
+    assert list(merged.build_ids) == ["0102", "0102"] and merged.number.tolist() == [0, 0, -1]

@@ -1,0 +1,81 @@
+"""Columns of texts of which many are equal: names of programs and files, build ids."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Generic, TypeVar, overload
+
+import numpy as np
+from msgspec import Struct
+
+from perf2x.base.columnar.arrays import I32, I64, Bools, take
+
+T = TypeVar("T", str, bytes)
+Other = TypeVar("Other", str, bytes)
+
+
+class TextInterner(dict[T, int]):
+    """Numbers of texts, from 0 in the order in which they are first asked for."""
+
+    def __missing__(self, text: T) -> int:
+        self[text] = number = len(self)
+        return number
+
+    def add_all(self, texts: Iterable[T]) -> I32:
+        """(n,) int32: the numbers of many texts."""
+        return np.fromiter(map(self.__getitem__, texts), np.int32)
+
+    def table(self) -> list[T]:
+        """All texts in the order of their numbers."""
+        return list(self)
+
+
+class Texts(Struct, Generic[T], frozen=True, eq=False):
+    """``n`` texts: ``number`` (n,) int32 points into ``distinct``, where each stands once; some there may have no row.
+
+    What depends on the text alone is asked once for each distinct one, however many rows there are.
+    """
+
+    number: I32
+    distinct: Sequence[T]
+
+    @classmethod
+    def of(cls, texts: Iterable[T]) -> "Texts[T]":
+        """Return a column of these texts."""
+        known = TextInterner[T]()
+        return cls(known.add_all(texts), known.table())
+
+    @classmethod
+    def joined(cls, parts: "Sequence[Texts[T]]") -> "Texts[T]":
+        """Return a column of the rows of every part, in order."""
+        known = TextInterner[T]()
+        numbers = [np.zeros(0, np.int32)]
+        numbers += [take(known.add_all(part.distinct), part.number) for part in parts]
+        return cls(np.concatenate(numbers), known.table())
+
+    def __len__(self) -> int:
+        return len(self.number)
+
+    def __iter__(self) -> Iterator[T]:
+        return map(self.distinct.__getitem__, self.number.tolist())
+
+    @overload
+    def __getitem__(self, rows: int) -> T: ...
+    @overload
+    def __getitem__(self, rows: slice | I32 | I64 | Bools) -> "Texts[T]": ...
+    def __getitem__(self, rows: Any) -> Any:
+        chosen = self.number[rows]
+        return Texts(chosen, self.distinct) if isinstance(chosen, np.ndarray) else self.distinct[chosen]
+
+    def which(self, test: Callable[[T], object]) -> Bools:
+        """(n,) whether each text passes a test."""
+        return np.array([bool(test(text)) for text in self.distinct], np.bool_)[self.number]
+
+    def changed(self, change: Callable[[T], Other]) -> "Texts[Other]":
+        """Return a column of other texts; those of two that were different may be equal."""
+        return Texts.of(map(change, self.distinct))[self.number]
+
+    def ranks(self) -> I32:
+        """(n,) int32: the rank of each text among all distinct ones in sorted order."""
+        order = sorted(range(len(self.distinct)), key=self.distinct.__getitem__)
+        rank = np.empty(len(order), np.int32)
+        rank[order] = np.arange(len(order), dtype=np.int32)
+        return rank[self.number]

@@ -1,0 +1,126 @@
+"""Lives of processes and names of threads against a walk over the records, one after the other."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from perf2x.base.columnar.texts import Texts
+from perf2x.model.recording.sideband import Comms, Tasks
+from perf2x.stitcher.history import process_lives
+from perf2x.stitcher.history.process_lives import ProcessLives, find_lives
+from perf2x.stitcher.process_history import ThreadNames
+
+IDS = st.integers(-1, 5)
+Event = tuple[Any, ...]
+EVENTS = st.lists(
+    st.one_of(
+        st.tuples(st.just("map"), IDS),
+        st.tuples(st.just("fork"), IDS, IDS, st.booleans()),
+        st.tuples(st.just("comm"), IDS, st.sampled_from("abc"), st.booleans()),
+    ),
+    max_size=30,
+)
+
+
+def numbers(events: list[Event], kind: str, field: int, dtype: type = np.int32) -> np.ndarray:
+    return np.array([event[field] for event in events if event[0] == kind], dtype)
+
+
+def tables(events: list[Event]) -> tuple[Tasks, np.ndarray, Comms, np.ndarray]:
+    """Each event's rank is its place, from 1 on; threads have the ids of their processes."""
+    of_forks, of_comms = (
+        np.array([rank for rank, event in enumerate(events, 1) if event[0] == kind], np.int64)
+        for kind in ("fork", "comm")
+    )
+    child, parent = numbers(events, "fork", 1), numbers(events, "fork", 2)
+    time = of_forks.astype(np.uint64)
+    forks = Tasks(time, of_forks, child, parent, child, parent, numbers(events, "fork", 3, np.bool_))
+    tid, names = numbers(events, "comm", 1), Texts.of(event[2] for event in events if event[0] == "comm")
+    comms = Comms(of_comms.astype(np.uint64), of_comms, tid, tid, names, numbers(events, "comm", 3, np.bool_))
+    return forks, of_forks, comms, of_comms
+
+
+def found(events: list[Event]) -> ProcessLives:
+    forks, fork_rank, comms, comm_rank = tables(events)
+    mapped = np.array([rank for rank, event in enumerate(events, 1) if event[0] == "map"], np.int64)
+    return find_lives(numbers(events, "map", 1, np.int64), mapped, forks, fork_rank, comms, comm_rank)
+
+
+def walked(events: list[Event], most: int) -> tuple[set[tuple[object, ...]], int]:
+    """(life, parent, life before, ancestors) of each, where lives are named (process, born); number of those cut."""
+    current: dict[int, tuple[int, int]] = {}
+    depth: dict[tuple[int, int], int] = {}
+    lives: dict[tuple[int, int], tuple[object, ...]] = {}
+    first_mapped: dict[int, int] = {}
+    cut = 0
+    for rank, event in enumerate(events, 1):
+        if event[0] == "map":
+            first_mapped.setdefault(event[1], rank)
+
+    def begin(pid: int, rank: int, parent: object = None, before: object = None) -> tuple[int, int]:
+        nonlocal cut
+        ancestors = depth[parent] + 1 if parent else 0  # type: ignore[index]
+        if ancestors >= most:
+            parent, ancestors, cut = None, 0, cut + 1
+        current[pid] = life = pid, rank
+        depth[life], lives[life] = ancestors, (parent, before, ancestors)
+        return life
+
+    def of(pid: int) -> tuple[int, int]:
+        return current.get(pid) or begin(pid, 0)
+
+    for rank, event in enumerate(events, 1):
+        if event[0] == "comm" and event[3]:
+            begin(event[1], rank, before=of(event[1]))
+        elif event[0] == "fork" and event[1] != event[2]:
+            if first_mapped.get(event[1], rank) < rank:
+                of(event[1])
+            begin(event[1], rank, None if event[3] else of(event[2]))
+    for pid in first_mapped:
+        of(pid)
+    return {(life, *facts) for life, facts in lives.items()}, cut
+
+
+@pytest.mark.parametrize("most", [1, 2, 3, 2048])
+@given(events=EVENTS)
+def test_lives_begin_with_forks_with_execs_and_before_all(most: int, events: list[Event]) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(process_lives, "MAX_FORK_DEPTH", most)
+        lives = found(events)
+    names = [*zip(lives.pid.tolist(), lives.born.tolist(), strict=True), None]
+    others = [[names[row] for row in column.tolist()] for column in (lives.parent, lives.before)]
+    expected, cut = walked(events, most)
+    assert len(lives.pid) == len(expected)
+    assert set(zip(names[:-1], *others, lives.depth.tolist(), strict=True)) == expected
+    assert lives.cut == cut
+    for row, (pid, born) in enumerate(names[:-1]):  # type: ignore[misc]
+        assert lives.by_pid.at(np.array([pid]), np.array([born])).tolist() == [row]
+
+
+@given(EVENTS)
+def test_threads_are_named_by_themselves_or_like_who_made_them(events: list[Event]) -> None:
+    forks, fork_rank, comms, comm_rank = tables(events)
+    names = ThreadNames(comms, comm_rank, forks, fork_rank)
+    current: dict[int, str] = {}
+    tids = np.arange(-2, 7)
+    for rank, event in enumerate([("none",), *events]):
+        if event[0] == "fork":
+            current.pop(event[1], None)
+            if event[2] in current:
+                current[event[1]] = current[event[2]]
+        elif event[0] == "comm":
+            current[event[1]] = event[2]
+        at = names.at(tids, np.full(len(tids), rank)).tolist()
+        assert [names.texts[row] if row >= 0 else None for row in at] == [current.get(tid) for tid in tids.tolist()]
+
+
+def test_a_name_is_inherited_down_a_long_line_of_forks() -> None:
+    events = [("comm", 0, "a", False), *(("fork", pid, pid - 1, False) for pid in range(1, 5000))]
+    forks, fork_rank, comms, comm_rank = tables(events)
+    names = ThreadNames(comms, comm_rank, forks, fork_rank)
+    assert names.texts[int(names.at(np.array([4999]), np.array([5000]))[0])] == "a"
+    lives = found(events)
+    assert (lives.cut, int(lives.depth.max())) == (4999 // process_lives.MAX_FORK_DEPTH, 2047)
