@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from perf2x.base.columnar.texts import Texts
 from perf2x.model.profile.profile import Wait
 from perf2x.model.recording.sideband import Sideband
 from perf2x.plugins.contracts import ProfileBuilder
@@ -59,7 +60,7 @@ def side(comms: Comms, forks: Forks) -> Sideband:
     named, born = times([row[:2] for row in comms]), times([row[:2] for row in forks])
     return replace(
         found,
-        comms=replace(found.comms, tid=named.tid, time=named.time, comm=[name for *_, name in comms]),
+        comms=replace(found.comms, tid=named.tid, time=named.time, comm=Texts.of(name for *_, name in comms)),
         forks=replace(
             found.forks, tid=born.tid, time=born.time, ptid=np.array([maker for *_, maker in forks], np.int64)
         ),
