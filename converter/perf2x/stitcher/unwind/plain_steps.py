@@ -189,7 +189,7 @@ class Lanes(Struct, frozen=True):
         if np.bitwise_or.reduce(offset) & _IN_WORD:
             good &= offset & _IN_WORD == 0
         fields[_COUNTER_THERE] = fields[_COUNTER]
-        visits, ended, left = fields[:VISIT], _NONE, _NONE
+        ended = left = _NONE
         if np.count_nonzero(good) < len(good):
             left, which = flatnonzero(~good), flatnonzero(good)
             is_last = held[left] & take(rules.is_outermost, rule[left], "clip")
@@ -199,7 +199,7 @@ class Lanes(Struct, frozen=True):
             fields, places = take(fields, which, axis=1), take(places, which, axis=1)
             cfa, rule, learned = take(cfa, which), take(rule, which), take(learned, which)
         else:
-            visits = visits.copy()
+            visits = fields[:VISIT].copy()
         places >>= _BYTES_OF_WORD
         places += fields[_FIRST]
         value = take(self.batch.memory.words, places.view(np.int64), "clip")

@@ -63,7 +63,7 @@ def _files_of(path: Path) -> list[Path]:
 def _file_digest(path: Path) -> bytes:
     digest = blake2b(digest_size=WIDTH)
     with path.open("rb", buffering=0) as file:
-        block = memoryview(bytearray(min(_READ, path.stat().st_size)))
+        block = memoryview(bytearray(min(_READ, path.stat().st_size) or _READ))
         while count := file.readinto(block):
             digest.update(block[:count])
     return digest.digest()

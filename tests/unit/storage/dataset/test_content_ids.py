@@ -44,3 +44,10 @@ def test_an_id_needs_no_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     one.write_bytes(b"12")
     monkeypatch.setattr(Thread, "start", refuse)
     assert recording_id_meanwhile([one])() == recording_id([one])
+
+
+@pytest.mark.skipif(not Path("/proc/version").exists(), reason="no files whose size is not known before they are read")
+def test_a_size_that_says_nothing_is_not_believed(tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    copy.write_bytes(Path("/proc/version").read_bytes())
+    assert recording_id([Path("/proc/version")]) == recording_id([copy])
