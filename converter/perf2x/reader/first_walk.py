@@ -21,11 +21,11 @@ from perf2x.reader.record_framing import WIDE, FramedRecords, frame_records
 
 SPAN = 4 << 20
 """Bytes of records in a block, about: small enough for the cache, large enough to hide numpy's cost per call."""
-FEW_RECORDS = 8192
-"""A block with fewer records goes on beyond ``SPAN``: records with user stack dumps are large, and calls cost by the
-record."""
+FEW_RECORDS = 24576
+"""A block with fewer records goes on beyond ``SPAN``: records with user stack dumps are large, and the steps out of
+their functions are as many for few samples as for many."""
 _AUXTRACE_SIZE = HEADER_SIZE + 36
-LARGEST_BLOCK = 128 << 20
+LARGEST_BLOCK = 120 << 20
 """Bytes at which a block ends, however few its records."""
 LARGEST_RECORD = 1 << 16
 
