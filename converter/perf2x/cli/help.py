@@ -179,8 +179,10 @@ class HelpfulCommand(PlainHelp, TyperCommand):
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """Write the examples, which are not wrapped: users copy them."""
-        with formatter.section(_emphasized("Examples")):
-            formatter.write("".join(f"  {line}\n" for line in EXAMPLES[str(self.name)]))
+        examples = EXAMPLES.get(str(self.name))
+        if examples:
+            with formatter.section(_emphasized("Examples")):
+                formatter.write("".join(f"  {line}\n" for line in examples))
 
 
 def _show_all(context: typer.Context, wanted: bool) -> None:
