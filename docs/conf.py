@@ -38,7 +38,7 @@ class CommandHelp(Directive):
 
 def command_names(overview: str) -> list[str]:
     """Commands that ``perf2x --help`` lists, some of two words (``fleet ingest``)."""
-    return re.findall(r"^(?:│| ) ([a-z][a-z-]*(?: [a-z-]+)?) {2,}\S", overview, re.MULTILINE)
+    return re.findall(r"^  ([a-z][a-z-]*(?: [a-z-]+)?) {2,}\S", overview, re.MULTILINE)
 
 
 def _section(name: str) -> nodes.section:

@@ -18,8 +18,8 @@ class Ran:
 
     @property
     def said(self) -> str:
-        """Standard error as one line, without the box that typer draws around a usage error."""
-        return " ".join("".join(" " if char in "╭─╮│╰╯" else char for char in self.err).split())
+        """Standard error as one line."""
+        return " ".join(self.err.split())
 
 
 def perf2x(*words: object, env: Mapping[str, str] | None = None) -> Ran:

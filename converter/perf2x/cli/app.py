@@ -14,7 +14,7 @@ from perf2x import __version__
 from perf2x.base.did_you_mean import did_you_mean
 from perf2x.base.errors import OptionError
 from perf2x.cli.error_handling import DONE, USAGE
-from perf2x.cli.help import HelpfulCommand, examples, import_drawing, paragraphs, rare_options
+from perf2x.cli.help import HelpfulCommand, PlainHelp, paragraphs, rare_options
 from perf2x.cli.plain_parameters import take_plain_values
 from perf2x.cli.usage_errors import report_usage_errors
 
@@ -52,7 +52,7 @@ COMMANDS = {
 """Names of commands and their lines in ``perf2x --help``; `function_of` finds their functions."""
 
 
-class LazyGroup(TyperGroup):
+class LazyGroup(PlainHelp, TyperGroup):
     """Commands that are imported when they are used: making the parameters of all costs more than a conversion."""
 
     def __init__(self, *, lines: dict[str, str] = COMMANDS, **settings: Any) -> None:
@@ -62,11 +62,6 @@ class LazyGroup(TyperGroup):
     def get_params(self, ctx: Any) -> Any:
         """Return the options before the command, with those of completion and help."""
         return take_plain_values(super().get_params(ctx))
-
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Print the help."""
-        import_drawing()
-        super().format_help(ctx, formatter)
 
     def parse_args(self, ctx: Any, args: list[str]) -> Any:
         """Parse the options before the command; print the help where nothing was typed."""
@@ -101,7 +96,8 @@ def _refuse(ctx: Any, args: list[str]) -> NoReturn:
         words = " ".join(args[: 2 if family else 1])
         raise OptionError(f"there is no command {words}{did_you_mean(words, COMMANDS)} (perf2x --help)")
     lines = {name.partition(" ")[2]: line for name, line in family.items()}
-    group = LazyGroup(name=typed, lines=lines, help=f"perf2x {typed} COMMAND --help says more of each.")
+    text = f"perf2x {typed} COMMAND --help says more of each."
+    group = LazyGroup(name=typed, lines=lines, help=text, rich_markup_mode=None)
     typer.echo(group.get_help(typer.Context(group, parent=ctx, info_name=typed)))
     raise typer.Exit(DONE if rest else USAGE)
 
@@ -119,9 +115,9 @@ def command(name: str) -> TyperCommand:
     from perf2x.cli.config import name_variables  # with msgspec, which perf2x --help does without
 
     function = function_of(name)
-    alone = typer.Typer(add_completion=False)
+    alone = typer.Typer(add_completion=False, rich_markup_mode=None)
     text = paragraphs(inspect.getdoc(function) or "")
-    alone.command(name, cls=HelpfulCommand, help=text, epilog=examples(name))(function)
+    alone.command(name, cls=HelpfulCommand, help=text)(function)
     made: Any = typer.main.get_command(alone)
     made.rare = rare_options(function)
     take_plain_values(made.params, function)
@@ -134,7 +130,8 @@ app = typer.Typer(
     cls=LazyGroup,
     help="Convert Linux perf.data recordings to pprof, Chrome trace JSON, collapsed stacks and more.",
     epilog="perf2x COMMAND --help shows the common options of a command, --help-all all of them.",
-    context_settings={"help_option_names": ["--help", "-h"]},
+    context_settings={"help_option_names": ["--help", "-h"], "max_content_width": 100},
+    rich_markup_mode=None,
     pretty_exceptions_enable=False,  # a bug report needs the whole traceback as text
 )
 

@@ -2,11 +2,9 @@
 
 import copy
 import inspect
-import sys
+import os
 from collections.abc import Callable
 from functools import partial
-from importlib import import_module
-from types import ModuleType
 from typing import Annotated, Any
 
 import typer
@@ -122,7 +120,37 @@ EXAMPLES = {
 }
 
 
-class HelpfulCommand(TyperCommand):
+class PlainHelp:
+    """Help as plain text: typer draws it with rich, which takes longer to import than all the rest."""
+
+    def format_options(self: Any, ctx: Any, formatter: Any) -> None:
+        """Write the parameters below the headings of their groups, and the commands of a group of commands."""
+        groups: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
+        for parameter in self.get_params(ctx):
+            row = help_row(parameter, ctx)
+            if row is not None:
+                heading = parameter.rich_help_panel or f"{parameter.param_type_name.capitalize()}s"
+                groups.setdefault(heading, []).append(row)
+        groups["Commands"] = [(name, one.help) for name, one in getattr(self, "commands", {}).items()]
+        for heading, rows in groups.items():
+            if rows:
+                with formatter.section(_emphasized(heading)):
+                    formatter.write_dl(rows)
+
+
+def help_row(parameter: Any, context: Any) -> tuple[str, str] | None:
+    """Names and description of a parameter; None for a hidden one."""
+    row = parameter.get_help_record(context)
+    return row and (row[0], row[1].replace(r"\[", "["))  # which descriptions in completions of zsh and fish need
+
+
+def _emphasized(heading: str) -> str:
+    """The heading in bold, which typer takes off where it prints on no terminal."""
+    is_plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    return heading if is_plain else typer.style(heading, bold=True)
+
+
+class HelpfulCommand(PlainHelp, TyperCommand):
     """A command whose ``--help`` leaves out its rare options."""
 
     rare: frozenset[str | None] = frozenset()
@@ -142,24 +170,19 @@ class HelpfulCommand(TyperCommand):
             return super().invoke(ctx)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Print the help; with the rare options after ``--help-all``."""
-        import_drawing()
+        """Write the help; with the rare options after ``--help-all``."""
         shown = self
         if not ctx.meta.get(_ALL):
             shown = copy.copy(self)
             shown.params = [parameter for parameter in self.params if parameter.name not in self.rare]
         super(HelpfulCommand, shown).format_help(ctx, formatter)
 
-
-def import_drawing() -> None:
-    """Import what typer draws help with, but neither Markdown nor tracebacks, which take longer than all the rest."""
-    unused = {"rich.markdown", "rich.traceback"} - sys.modules.keys()
-    for name in unused:
-        sys.modules[name] = ModuleType(name)
-        vars(sys.modules[name])["__getattr__"] = lambda wanted: type(wanted, (), {})
-    import_module("typer.rich_utils")
-    for name in unused:
-        del sys.modules[name]
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """Write the examples, which are not wrapped: users copy them."""
+        examples = EXAMPLES.get(str(self.name))
+        if examples:
+            with formatter.section(_emphasized("Examples")):
+                formatter.write("".join(f"  {line}\n" for line in examples))
 
 
 def _show_all(context: typer.Context, wanted: bool) -> None:
@@ -184,8 +207,3 @@ def rare_options(function: Callable[..., None]) -> frozenset[str | None]:
 def paragraphs(text: str) -> str:
     """Remove line breaks inside paragraphs, so that the text is wrapped to the terminal's width."""
     return "\n\n".join(" ".join(part.split()) for part in text.split("\n\n"))
-
-
-def examples(name: str) -> str:
-    """The lines below a command's help."""
-    return "\n".join(["Examples:", *(f"  {line}" for line in EXAMPLES[name])])

@@ -15,6 +15,8 @@ listener: "Progress | None" = None
 """Told of progress in place of a terminal: the page of ``perf2x web``."""
 _BAR_AFTER_S = 0.7
 """Seconds before the bar appears, so that it does not flicker during short work."""
+_BAR_EACH_S = 0.1
+"""Seconds between two drawings."""
 
 
 @contextlib.contextmanager
@@ -34,19 +36,23 @@ class _DelayedBar:
     """A rich progress bar that appears after a delay and disappears when the work is done."""
 
     def __init__(self) -> None:
-        self._start = time.monotonic()
+        self._next = time.monotonic() + _BAR_AFTER_S
         self._bar: ProgressBar | None = None
         self._tasks: dict[str, int] = {}
 
     def update(self, stage: str, done: int, total: int) -> None:
+        now = time.monotonic()
         if self._bar is None:
-            if time.monotonic() - self._start < _BAR_AFTER_S:
+            if now < self._next:
                 return
             self._bar = _open_bar()
         task = self._tasks.get(stage)
         if task is None:
             task = self._tasks[stage] = self._bar.add_task(stage, total=total or None)
         self._bar.update(task, completed=done, total=total or None)  # type: ignore[arg-type]
+        if now >= self._next:
+            self._next = now + _BAR_EACH_S
+            self._bar.refresh()
 
     def close(self) -> None:
         if self._bar is not None:
@@ -57,6 +63,7 @@ def _open_bar() -> "ProgressBar":
     from rich.console import Console
     from rich.progress import Progress as ProgressBar
 
-    bar = ProgressBar(console=Console(stderr=True), transient=True)
+    # without the thread that draws by itself: a process with threads should not be forked
+    bar = ProgressBar(console=Console(stderr=True), transient=True, auto_refresh=False)
     bar.start()
     return bar

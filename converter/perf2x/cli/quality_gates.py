@@ -1,7 +1,7 @@
 """Quality gates for CI: after the output was written, a share above its limit ends the command with exit code 3."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 import typer
@@ -59,11 +59,24 @@ def exit_for_failed_gates(sentences: list[str]) -> None:
 
 def warn_of_losses(loaded: "Loaded") -> None:
     """In GitHub Actions, annotate the run with a warning for every loss; do nothing elsewhere."""
-    if os.environ.get("GITHUB_ACTIONS") == "true":
+    if _is_github():
         for count in loaded.diagnostics.counts.values():
             if count.severity is Severity.LOSS:
                 advice = f"; {count.advice}" if count.advice else ""
                 _print_annotation("warning", f"{count.words}{advice}")
+
+
+def warn_of_idle_limits(unmatched: Iterable[str]) -> None:
+    """Print sentences on limits that nothing was held against: a name may be misspelled, or its function gone."""
+    for sentence in unmatched:
+        if _is_github():
+            _print_annotation("warning", sentence)
+        else:
+            print_message(f"perf2x: {sentence}")
+
+
+def _is_github() -> bool:
+    return os.environ.get("GITHUB_ACTIONS") == "true"
 
 
 def _print_annotation(level: str, sentence: str) -> None:
@@ -74,7 +87,7 @@ def _print_annotation(level: str, sentence: str) -> None:
 
 def print_failure(sentence: str) -> None:
     """Print one line on standard error, as an annotation in GitHub Actions, in red in GitLab."""
-    if os.environ.get("GITHUB_ACTIONS") == "true":
+    if _is_github():
         _print_annotation("error", sentence)
     elif os.environ.get("GITLAB_CI") == "true" and not os.environ.get("NO_COLOR"):
         typer.echo(f"\x1b[1;31mperf2x: {message(sentence)}\x1b[0m", err=True, color=True)

@@ -14,11 +14,13 @@ from msgspec.structs import replace
 
 from perf2x.base.columnar.unique import unique
 from perf2x.base.errors import FormatError
+from perf2x.base.files.unpack_limit import limit_unpacking
 from perf2x.fleet.batches import batches
 from perf2x.fleet.input_names import changed_ns, local_copy
 from perf2x.fleet.local_processes import Failed, Run
 from perf2x.fleet.recording_labels import GROUPS, start_by_name, tags_of, tags_of_groups
 from perf2x.pipeline.load_options import LoadOptions
+from perf2x.storage.bundle.open_bundle import open_bundles
 from perf2x.storage.dataset.content_ids import recording_id, text_id
 from perf2x.storage.dataset.dataset_folder import storage_at
 from perf2x.storage.dataset.dataset_schema import TABLES
@@ -82,12 +84,17 @@ def ingest_one(source: str, job: Job) -> Outcome:
     try:
         tags, untagged = tags_of(source, job.tag_from)
         job = replace(job, tags={**job.tags, **tags})
-        with local_copy(source) as path:
-            content_id = recording_id([path])
+        with (
+            local_copy(source) as path,
+            limit_unpacking(job.options.max_unpacked),
+            open_bundles([str(path)], job.options.symbols) as ((file,), symbols),
+        ):
+            content_id = recording_id([Path(file)])
             there = _tags_there(content_id.hex(), job)
             if there is not None:
                 return Outcome(source, KNOWN, retagged=not job.tags.items() <= there.items())
-            found = _read(source, path, content_id, job)
+            job = replace(job, options=replace(job.options, symbols=symbols))
+            found = _read(source, file, str(path), content_id, job)
     except (FormatError, OSError) as error:
         text = f"{source}: {error.strerror or error}" if isinstance(error, OSError) else str(error)
         return note_failure(source, text, job)
@@ -177,32 +184,27 @@ def _unfinished(folder: str, run: str) -> dict[str | None, list[str]]:
     return found
 
 
-def _read(source: str, path: Path, content_id: bytes, job: Job) -> "Ingested | None":
-    """Read, stitch and unwind a recording; None for one that may still grow.
+def _read(source: str, file: str, name: str, content_id: bytes, job: Job) -> "Ingested | None":
+    """Read, stitch and unwind a recording, in a file that ``name`` has or was packed in; None if it may still grow.
 
     FormatError where it cannot be read, or is unfinished and has no sample that tells it from others.
     """
-    from perf2x.base.files.unpack_limit import limit_unpacking
     from perf2x.model.diagnostics import Diagnostics
     from perf2x.pipeline.datasets.ingest_recording import ingest_session
     from perf2x.pipeline.load_options import LoadContext
     from perf2x.pipeline.no_samples import reason
     from perf2x.pipeline.open_sessions import Input, find_sessions
     from perf2x.pipeline.stage_timer import Stages
-    from perf2x.storage.bundle.open_bundle import open_bundles
 
-    options, name = job.options, str(path)
-    with limit_unpacking(options.max_unpacked), open_bundles([name], options.symbols) as ((file,), symbols):
-        context = LoadContext(replace(options, symbols=symbols), Diagnostics(), None, Stages())
-        (session,) = find_sessions([Input(file, name, job.tags)], context)
-        if context.diagnostics.missing_ends():
-            if abs(time_ns() - changed_ns(source)) < job.leave_ns:
-                return None
-            if not session.parts[0].sample_count:
-                why = reason(0, session.parts[0].has_events, context.diagnostics.counts)
-                raise FormatError(f"{source}: no samples: {why}")
-        # the id of a bundle is not that of the recording in it
-        found = ingest_session(session, context, content_id if file == name else None)
+    context = LoadContext(job.options, Diagnostics(), None, Stages())
+    (session,) = find_sessions([Input(file, name, job.tags)], context)
+    if context.diagnostics.missing_ends():
+        if abs(time_ns() - changed_ns(source)) < job.leave_ns:
+            return None
+        if not session.parts[0].sample_count:
+            why = reason(0, session.parts[0].has_events, context.diagnostics.counts)
+            raise FormatError(f"{source}: no samples: {why}")
+    found = ingest_session(session, context, content_id)
     return replace(found, stored=_labelled(found.stored, source, job))
 
 

@@ -32,7 +32,6 @@ _JAVA_METHOD = (
     rf"(?:L(?P<class>[^;\s()]+);(?:::|\.)?|(?P<clean>[\w$]+(?:[/.][\w$+]+)+)::)(?P<method>{_MEMBER})"
     r"(?:\([^\s()]*\)(?:\[*(?:[VZBCSIJFD]|L[^;\s()]+;))?)?(?:\([^\s():]+:-?\d+\))?(?:_\[[ij]\])?"
 )
-_JAVA_ONE = re.compile(_JAVA_METHOD)
 _HIDDEN_CLASS = re.compile(r"[+/]0x[0-9a-f]+")
 """Part of the names of classes that are made at run time, another in every process."""
 
@@ -50,7 +49,7 @@ def _v8(found: re.Match[str]) -> str:
 
 def _java(found: re.Match[str]) -> str:
     """Class and method, also of each method that perf-map-agent's unfolding tells."""
-    return _JAVA_ONE.sub(_java_method, found.string)
+    return re.sub(_JAVA_METHOD, _java_method, found.string)
 
 
 def _java_method(found: re.Match[str]) -> str:

@@ -27,6 +27,7 @@ from perf2x.reader.containers.input_file import map_input
 if TYPE_CHECKING:
     from perf2x.model.profile.profile import Profile
     from perf2x.model.recording.events import Recording, Session
+    from perf2x.pipeline.over_time import TimeReports
     from perf2x.symbolizer.object_resolver import ResolveResult
     from perf2x.symbolizer.symbol_report import SymbolReport
     from perf2x.symbolizer.symbolize import ProfileSymbolizer
@@ -157,7 +158,7 @@ def _load_session(session: SessionInput, context: LoadContext) -> Loaded:
         from perf2x.transforms.scheduling.wait_stacks import without_scheduler_frames
 
         profile = without_scheduler_frames(profile)
-    profile, symbols = _anonymize(selection.after_symbols(profile), symbols, context)
+    profile, symbols, reports = _anonymize(selection.after_symbols(profile), symbols, reports, context)
     if profile.recorded is not None:
         from perf2x.pipeline.read_again import with_reader
 
@@ -218,12 +219,12 @@ def _count_code(profile: Profile, recording: Recording, selection: Selection, co
 
 
 def _anonymize(
-    profile: Profile, symbols: SymbolReport | None, context: LoadContext
-) -> tuple[Profile, SymbolReport | None]:
-    """The profile, the report and the diagnostics without names, if wanted."""
+    profile: Profile, symbols: SymbolReport | None, reports: TimeReports, context: LoadContext
+) -> tuple[Profile, SymbolReport | None, TimeReports]:
+    """The profile, the reports and the diagnostics without names, if wanted."""
     salt = context.options.anonymize
     if not salt:
-        return profile, symbols
+        return profile, symbols, reports
     from perf2x.transforms.anonymize import anonymized, hidden_name
     from perf2x.transforms.drop_unused import compact
 
@@ -234,7 +235,10 @@ def _anonymize(
             replace(row, name=hidden_name(row.name, "object", salt), build_id="", reason="") for row in symbols.objects
         )
         symbols = replace(symbols, objects=tuple(rows))
-    return anonymized(compact(profile), salt), symbols
+    hidden = anonymized(compact(profile), salt)
+    shown = {old.name: new.name for old, new in zip(profile.events, hidden.events, strict=True)}
+    pairs = tuple(replace(pair, name=shown[pair.name]) for pair in reports.pairs)
+    return hidden, symbols, replace(reports, pairs=pairs)
 
 
 def _symbolize(profile: Profile, recording: Recording, context: LoadContext) -> tuple[Profile, SymbolReport | None]:

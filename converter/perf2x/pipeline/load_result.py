@@ -18,8 +18,7 @@ from perf2x.model.recording.events import Recording
 from perf2x.stitcher.call_graphs import UnwindReport
 from perf2x.stitcher.deferred.deferred_join import DeferredReport
 from perf2x.symbolizer.symbol_report import SymbolReport
-from perf2x.transforms.pairs.pair_times import PairReport
-from perf2x.transforms.scheduling.wait_rows import WaitReport
+from perf2x.transforms.time_reports import PairReport, WaitReport
 
 
 class EventCount(Struct, frozen=True, omit_defaults=True):

@@ -11,8 +11,8 @@ from perf2x.model.value_limits import check_total
 from perf2x.pipeline.load_result import Loaded, event_counts
 from perf2x.symbolizer.symbol_report import ObjectReport, SymbolReport, sorted_report
 from perf2x.transforms.merge_profiles import with_tags
-from perf2x.transforms.pairs.pair_times import PairReport
 from perf2x.transforms.profile_fold import ProfileFold
+from perf2x.transforms.time_reports import PairReport
 
 Report = TypeVar("Report", bound=Struct)
 

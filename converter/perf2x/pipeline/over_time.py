@@ -9,8 +9,7 @@ from msgspec.structs import replace
 
 from perf2x.base.errors import SettingError
 from perf2x.model.value_limits import LAST_TIME, check_total
-from perf2x.transforms.pairs.pair_times import PairReport
-from perf2x.transforms.scheduling.wait_rows import WaitReport
+from perf2x.transforms.time_reports import PairReport, WaitReport
 
 if TYPE_CHECKING:
     from perf2x.model.profile.profile import Profile

@@ -12,17 +12,18 @@ from collections.abc import Set
 import numpy as np
 from msgspec.structs import replace
 
+from perf2x.base.abi.tracepoint_systems import KERNEL_SYSTEMS
 from perf2x.base.columnar.arrays import I32, arange, flatnonzero, repeat, searchsorted
 from perf2x.base.columnar.interner import StringInterner
 from perf2x.base.columnar.unique import unique, unique_inverse
 from perf2x.model.profile.profile import Meta, Profile, ProfileEvent, ProfileSamples
+from perf2x.model.recording.recorded_names import event_name, is_tracepoint
 
 _PUBLIC = re.compile(
     r"\[(kernel|guest|vdso|vsyscall|stack|heap|unknown|user stack|truncated|no |corrupt|caller)[^\]]*\](_s?text)?"
 )
 """Names of mappings that are the same on every machine."""
-_OWN_EVENT = re.compile(r"(probe|uprobe|kprobe|sdt)\w*:.*")
-"""Events that somebody made, named after their programs."""
+_KERNEL_SYSTEMS = frozenset(KERNEL_SYSTEMS.split())
 
 
 def anonymized(profile: Profile, salt: str) -> Profile:
@@ -42,7 +43,7 @@ def anonymized(profile: Profile, salt: str) -> Profile:
     names, system_names = (hashed(column, "f", kernel) for column in (functions.name, functions.system_name))
     return replace(
         profile,
-        events=tuple(hidden.event(event) for event in profile.events),
+        events=tuple(map(hidden.event, profile.events)),
         threads=replace(
             threads,
             pid=pids,
@@ -87,6 +88,7 @@ class _Hidden:
     def __init__(self, profile: Profile, salt: str) -> None:
         self._profile = profile
         self._salt = salt
+        self._own = {part for event in profile.events if not event.is_wait for part in _own_parts(event.name)}
 
     def texts(self, column: I32, kind: str, keep: Set[int]) -> list[str]:
         """One text per row: ``kind-1a2b3c4d``; public and empty names, and rows in ``keep``, stay."""
@@ -101,9 +103,9 @@ class _Hidden:
         return hidden_name(name, kind, self._salt)
 
     def event(self, event: ProfileEvent) -> ProfileEvent:
-        """Events of perf and the kernel stay."""
-        own = _OWN_EVENT.fullmatch(event.name)
-        return replace(event, name=self.text(event.name, "event")) if own else event
+        """Events of perf and the kernel stay; probes that somebody made are named after programs, and so are pairs."""
+        is_own = self._own & {*re.split("[:/]", event.name)} if event.is_wait else _own_parts(event.name)
+        return replace(event, name=self.text(event.name, "event")) if is_own else event
 
     def kernel_functions(self) -> set[int]:
         """Rows of functions that only the kernel itself (no module, no BPF program) and made-up locations use."""
@@ -116,6 +118,14 @@ class _Hidden:
         user = np.zeros(len(profile.functions), np.bool_)
         user[profile.locations.line_function[~is_kernel]] = True
         return set(flatnonzero(~user).tolist())
+
+
+def _own_parts(name: str) -> set[str]:
+    """Group and name of a tracepoint that is not the kernel's; empty for breakpoints (mem:0x…) and all other events."""
+    if not is_tracepoint(name) or "::" in name or name.startswith("mem:0x"):
+        return set()
+    group, *names = event_name(name).event.split(":")
+    return {group, *names} if group not in _KERNEL_SYSTEMS else set()
 
 
 def _anonymized_samples(profile: Profile, hidden: _Hidden, strings: StringInterner) -> ProfileSamples:

@@ -112,23 +112,24 @@ def test_man_renders_it_without_warnings(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="terminals of POSIX")
-@pytest.mark.parametrize(("no_colour", "coloured"), [("", True), ("1", False)])
-def test_help_has_colours_on_a_terminal_unless_switched_off(no_colour: str, coloured: bool) -> None:
+@pytest.mark.parametrize(("env", "bold"), [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)])
+def test_headings_of_help_are_bold_on_a_terminal_unless_switched_off(env: dict[str, str], bold: bool) -> None:
     import pty
 
     main_end, terminal = pty.openpty()
     words = [sys.executable, "-c", "from perf2x.cli import main; main()", "convert", "--help"]
-    env = {**os.environ, "NO_COLOR": no_colour, "TERM": "xterm"}
-    env.pop("_TYPER_FORCE_DISABLE_TERMINAL", None)
-    with subprocess.Popen(words, stdout=terminal, env=env) as process:
+    with subprocess.Popen(words, stdout=terminal, env={**os.environ, "TERM": "xterm", **env}) as process:
         os.close(terminal)
         seen = b""
         with contextlib.suppress(OSError):  # EIO: the other end was closed
             while part := os.read(main_end, 1 << 16):
                 seen += part
     assert process.returncode == 0
-    assert bool(re.search(rb"\x1b\[[\d;]*3\d", seen)) == coloured
+    headings = [b"\r\nOutput:\r\n", b"\r\nExamples:\r\n"]
+    strong = [b"\r\n\x1b[1mOutput\x1b[0m:\r\n", b"\r\n\x1b[1mExamples\x1b[0m:\r\n"]
+    assert all(heading in seen for heading in (strong if bold else headings))
+    assert seen.count(b"\x1b") == (2 * seen.count(b"\x1b[1m") if bold else 0)
 
 
-def test_help_in_a_file_has_no_colours() -> None:
+def test_help_in_a_file_has_no_escape_sequence() -> None:
     assert "\x1b" not in perf2x("convert", "--help").out

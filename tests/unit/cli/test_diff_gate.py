@@ -98,9 +98,14 @@ def test_the_gate(pair: tuple[Path, Path], words: tuple[str, ...], code: int, se
 
 
 def test_a_gate_for_what_was_never_sampled_says_so_and_stays_open(pair: tuple[Path, Path]) -> None:
-    ran = perf2x("diff", *pair, *QUICK, "--fail-above", "object:o9.so=1")
-    assert ran.code == 0
-    assert ran.err == "perf2x: --fail-above: no object 'o9.so'; the file has: o1.so, o2.so, o3.so, o5.so\n"
+    before, after = pair
+    said = "--fail-above: no object 'o9.so'; there are: o1.so, o2.so, o3.so, o5.so\n"
+    for words in (("diff", *pair), ("report", after, "--before", before)):
+        words = (*words, *QUICK, "--fail-above", "object:o9.so=1", "--any-change")
+        ran = perf2x(*words, env={"GITHUB_ACTIONS": "", "GITLAB_CI": ""})
+        assert (ran.code, ran.err) == (0, f"perf2x: {said}")
+        ran = perf2x(*words, env={"GITHUB_ACTIONS": "true"})
+        assert (ran.code, ran.err) == (0, f"::warning title=perf2x::{said}")
 
 
 @pytest.mark.parametrize(

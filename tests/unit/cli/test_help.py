@@ -28,17 +28,10 @@ def run_and_say(words: list[str], said: str, first: str = "") -> "subprocess.Com
 
 @pytest.mark.parametrize(("words", "more"), [(["--help"], "msgspec"), (["convert", "--help"], "numpy")])
 def test_help_imports_nothing_heavy(words: list[str], more: str) -> None:
-    heavy = {"numpy", "google", "elftools", "pydantic", "markdown_it", "pygments", more}
+    heavy = {"numpy", "google", "elftools", "pydantic", "rich", more}
     ran = run_and_say(words, f"' '.join({heavy!r} & new)")
     assert (ran.returncode, ran.stderr) == (0, "")
     assert all(command in ran.stdout for command in (words[:1] if words[1:] else COMMANDS))
-
-
-def test_help_is_what_typer_draws_with_all_of_rich() -> None:
-    words = ["convert", "--help-all"]
-    whole = run_and_say(words, "''", "import rich.markdown, rich.traceback, typer.rich_utils")
-    ran = run_and_say(words, "' '.join({'rich.markdown', 'rich.traceback'} & new)")
-    assert (ran.stdout, ran.stderr) == (whole.stdout, "") and "--fail-if" in whole.stdout
 
 
 def test_a_conversion_imports_few_packages_and_collects_hardly_any_garbage(tmp_path: Path) -> None:
@@ -89,6 +82,9 @@ def test_conversions_import_only_what_they_use(tmp_path: Path, monkeypatch: pyte
         "pycxxfilt",
         "perf2x.stitcher.unwind.unwinder",
         "perf2x.cli.commands.top",
+        "perf2x.cli.per_event",
+        "perf2x.pipeline.start_time",
+        "perf2x.transforms.pairs.pair_times",
         "perf2x.emitters.chrome.chrome",
         "perf2x.cli.send.http_client",
     }
@@ -125,8 +121,7 @@ def test_every_command_shows_its_help(command: str) -> None:
 @pytest.mark.parametrize("columns", [80, 120, 300])
 def test_help_fits_the_terminal_and_names_are_whole(command: str, columns: int) -> None:
     out = perf2x(command, "--help", env={"COLUMNS": str(columns)}).out
-    assert all(len(line) <= columns for line in out.splitlines())
-    assert "None" not in out
+    assert all(len(line) <= columns for line in out.partition("\nExamples:")[0].splitlines())
     assert "None" not in out
     rest = perf2x(command, "--help-all" if "--help-all" in out else "--help", env={"COLUMNS": str(columns)}).out
     shown = [spelling for spelling, setting in settings(load(command)).items() if not setting.option.hidden]
@@ -168,7 +163,7 @@ def test_the_list_of_commands_agrees_with_their_help() -> None:
 
 def test_help_shows_defaults() -> None:
     out = " ".join(perf2x("diff", "--help", env={"COLUMNS": "200"}).out.split())
-    for words in ("0: all. [default: 20]", "What the rows are. [default: function]"):
+    for words in ("0: all. [default: 20; x>=0]", "What the rows are. [default: function]"):
         assert words in out
     assert "[default: inline]" in " ".join(perf2x("diff", "--help-all", env={"COLUMNS": "200"}).out.split())
     assert "(perf.data)" in perf2x("convert", "--help").out

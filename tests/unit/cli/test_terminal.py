@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 from rich.color import ColorSystem
 from rich.text import Text
 
+from perf2x.cli import progress
 from perf2x.cli.render import screen as screens
 from perf2x.cli.render.screen import Screen, change_style, heat, standard_output
 from perf2x.cli.render.text_table import bar_column, name_column, number_column, table_lines, without_pictures
@@ -215,6 +217,22 @@ def test_a_pipe_loads_no_rich() -> None:
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (ran.returncode, ran.stderr) == (0, "")
+
+
+def test_the_bar_draws_without_a_thread(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Workers are forked while it is shown, and a lock that a thread holds then is never freed in them."""
+    monkeypatch.setattr(progress, "_BAR_AFTER_S", 0.0)
+    monkeypatch.setattr(progress, "_BAR_EACH_S", 0.0)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setenv("TERM", "xterm")
+    before = threading.active_count()
+    with progress.progress_bar(quiet=False) as update:
+        assert update is not None
+        for done in (1, 2):
+            update("indexing", done, 4)
+            assert threading.active_count() == before
+    said = capsys.readouterr().err
+    assert "25%" in said and "50%" in said
 
 
 def test_standard_output_that_is_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:

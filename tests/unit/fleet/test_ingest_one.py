@@ -10,6 +10,7 @@ from perf2x.cli.fleet_progress import progress_line
 from perf2x.fleet.ingest import Job, Totals, ingest, note_failure
 from perf2x.fleet.local_processes import one_by_one
 from perf2x.pipeline.load_options import LoadOptions
+from perf2x.storage.dataset.content_ids import recording_id
 from tests.support.command import perf2x
 from tests.support.datasets import rows
 from tests.support.fleets import files_of, ingest_one, recording_of
@@ -34,6 +35,19 @@ def test_content_that_is_there_is_skipped(tmp_path: Path) -> None:
     assert files_of(data) == before
     (row,) = rows(data, "recordings")
     assert (row["source"], row["host"], dict(row["tags"])) == (str(first), "host1", {"service": "web"})
+
+
+def test_a_bundle_is_the_recording_in_it(tmp_path: Path) -> None:
+    file, bundle, data = tmp_path / "a.data", tmp_path / "a.tar.gz", tmp_path / "profiles"
+    file.write_bytes(recording_of(1))
+    assert perf2x("bundle", file, "-o", bundle, "-q").code == 0
+    for run, (first, second) in enumerate(((file, bundle), (bundle, file), (bundle, bundle))):
+        folder = data / str(run)
+        assert ingest_one(str(first), job(folder)).state == "added"
+        assert ingest_one(str(second), job(folder, "2")).state == "known"
+        assert [row["recording"] for row in rows(folder, "recordings")] == [recording_id([file]).hex()]
+    assert perf2x("convert", bundle, "-t", "parquet", "-o", tmp_path / "converted", "-q").code == 0
+    assert [row["recording"] for row in rows(tmp_path / "converted", "recordings")] == [recording_id([file]).hex()]
 
 
 def test_other_tags_of_content_that_is_there_are_counted(tmp_path: Path) -> None:

@@ -32,6 +32,8 @@ def numbers_from_keys(keys: Iterable[bytes]) -> U64:
 
 _ODD = 0x9E3779B97F4A7C15
 _WORDS_AT_ONCE = 1 << 18
+_FEW_WORDS = 1 << 14
+"""All that a small recording has: its table of powers is made in no time."""
 _HALF = np.uint64(32)
 SECRET_BYTES = 56
 
@@ -131,7 +133,8 @@ def _blurred(words: U64) -> U64:
 
 def _hash_rows(words: AnyArray, starts: I64, lengths: I64) -> U64:
     laid = _blurred(end_to_end(words, starts, lengths).astype(np.uint64, copy=False))
-    powers, inverses = _powers(_weights.place, max(len(laid), _WORDS_AT_ONCE).bit_length())
+    usual = _WORDS_AT_ONCE if len(laid) > _FEW_WORDS else _FEW_WORDS
+    powers, inverses = _powers(_weights.place, max(len(laid), usual).bit_length())
     laid *= powers[: len(laid)]
     sums = np.empty(len(laid) + 1, np.uint64)
     sums[0] = 0

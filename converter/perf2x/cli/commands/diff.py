@@ -19,7 +19,7 @@ from perf2x.cli.options.name_options import SymbolFlags
 from perf2x.cli.options.stack_options import StackFlags
 from perf2x.cli.options.table_options import PrintFlags
 from perf2x.cli.progress import progress_bar
-from perf2x.cli.quality_gates import exit_for_failed_gates
+from perf2x.cli.quality_gates import exit_for_failed_gates, warn_of_idle_limits
 from perf2x.cli.render.report_formats import print_report
 
 if TYPE_CHECKING:
@@ -68,8 +68,7 @@ def diff(
     for line in pair.notes:
         print_message(f"perf2x: {line}")
     verdict = gate.verdict(rows.by, pair.compared)
-    for line in verdict.unmatched:
-        print_message(f"perf2x: {line}")
+    warn_of_idle_limits(verdict.unmatched)
     comparison = pair.compared(rows.by)
     changes = verdict.with_intervals(comparison.changes(gate.confidence), rows.by, rows.sort)
     table = pair.table(Shown(rows.by, rows.sort, rows.limit, rows.show_all), changes, rows.columns or ())

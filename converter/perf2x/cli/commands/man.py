@@ -6,6 +6,7 @@ import typer
 from typer.core import TyperCommand, TyperOption
 
 from perf2x import __version__
+from perf2x.cli.help import help_row
 
 _TAIL = r""".SH EXIT STATUS
 .TP
@@ -66,11 +67,11 @@ def page(commands: dict[str, TyperCommand]) -> Iterator[str]:
 
 
 def _option_lines(parameter: object, context: typer.Context) -> Iterator[str]:
-    record = parameter.get_help_record(context) if isinstance(parameter, TyperOption) else None
-    if record is not None:
-        names, text = record
+    row = help_row(parameter, context) if isinstance(parameter, TyperOption) else None
+    if row is not None:
+        names, text = row
         yield f".TP\n.B {_escape_roff(names)}"
-        yield _escape_roff(text.replace(r"\[", "["))  # the help's markup
+        yield _escape_roff(text)
 
 
 def _escape_roff(text: str) -> str:

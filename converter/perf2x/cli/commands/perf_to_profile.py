@@ -26,7 +26,7 @@ Target = Annotated[str, typer.Option("-o", "--output", metavar="FILE", help="The
 Overwrite = Annotated[bool, typer.Option("-f", "--overwrite", help="Overwrite the output.")]
 JitMappings = Annotated[bool, typer.Option("-j", "--jit", help="Accepted; always allowed.")]
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
 
 @app.command(cls=HelpfulCommand)

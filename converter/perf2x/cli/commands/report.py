@@ -17,7 +17,7 @@ from perf2x.cli.options.name_options import SymbolFlags
 from perf2x.cli.options.report_options import ReportFlags
 from perf2x.cli.options.stack_options import StackFlags
 from perf2x.cli.progress import progress_bar
-from perf2x.cli.quality_gates import check_gates, exit_for_failed_gates, failed_gates
+from perf2x.cli.quality_gates import check_gates, exit_for_failed_gates, failed_gates, warn_of_idle_limits
 
 if TYPE_CHECKING:
     from perf2x.pipeline.load_options import LoadOptions, Progress
@@ -68,6 +68,7 @@ def report(
     print_report_text(report_text(loaded, sources, shown.value, shape, *size, difference, verdict, shown.columns or ()))
     for line in verbose_lines(loaded) if verbose and not quiet else ():
         print_message(line)
+    warn_of_idle_limits(growth.unmatched if growth else ())
     exit_for_failed_gates([*quality, *(growth.failures if growth else ())])
 
 

@@ -206,7 +206,7 @@ class _Check(Struct, frozen=True):
         unmatched = ""
         if limit.lines and not matching and limit.pattern != "*":
             what = "function" if limit.kind == "share" else limit.kind
-            unmatched = f"--fail-above: {no_such(what, limit.pattern, [row.name for row in changes])}"
+            unmatched = f"--fail-above: {no_such(what, limit.pattern, [row.name for row in changes], 'there are')}"
         rows = [row for row in matching if sum(row.sides(sort)) > check.allowed]
         return replace(check, rows=rows, whole=limit.whole and not comparison.normalize, unmatched=unmatched)
 

@@ -141,6 +141,8 @@ class FormatFlags(Struct, frozen=True):
 
     def outputs(self, profile: "Profile", target: str, suffix: str) -> "Iterable[tuple[str, Profile]]":
         """Names of the files to write and the profile of each: one file, or one for each event."""
+        if not self.per_event:
+            return ((target, profile),)
         from perf2x.cli.per_event import per_event
 
-        return per_event(profile, target, suffix) if self.per_event else ((target, profile),)
+        return per_event(profile, target, suffix)

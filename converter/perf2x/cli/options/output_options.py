@@ -75,9 +75,11 @@ class OutputFlags(Struct, frozen=True):
 
     def part_of(self, inputs: int) -> dict[str, Any]:
         """Fields of LoadOptions for so many inputs."""
+        tags = tuple(parse_tags(self.tags, inputs)) if self.tags else ()
+        if self.start_time is None:
+            return {"tags": tags}
         from perf2x.pipeline.start_time import parse_start_time
 
-        tags = tuple(parse_tags(self.tags, inputs)) if self.tags else ()
         return {"tags": tags, "start_time": parse_start_time(self.start_time)}
 
     def format(self) -> str:

@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from perf2x.pipeline.load_result import Loaded
     from perf2x.stitcher.call_graphs import UnwindReport
     from perf2x.stitcher.deferred.deferred_join import DeferredReport
-    from perf2x.transforms.pairs.pair_times import PairReport
-    from perf2x.transforms.scheduling.wait_rows import WaitReport
+    from perf2x.transforms.time_reports import PairReport, WaitReport
 
 _NAMED_OBJECTS = 3
 _OBJECTS = {VDSO_32: "the 32-bit vDSO"}

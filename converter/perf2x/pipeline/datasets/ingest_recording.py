@@ -120,7 +120,7 @@ def _id_meanwhile(session: SessionInput, recording: Recording, options: LoadOpti
     from perf2x.pipeline.worker_pool import processes_for
     from perf2x.storage.dataset.content_ids import recording_id, recording_id_meanwhile
 
-    files = [Path(name) for name in session.files]
+    files = [Path(part.input.path) for part in session.parts]  # a bundle is known by the recording in it
     if not all(path.is_file() or path.is_dir() for path in files):
         return lambda: None
     if processes_for(recording.sample_count, options) > 1:  # a process with threads should not be forked

@@ -34,20 +34,8 @@ from perf2x.transforms.pairs.pair_keys import PairEvents, fields_of_keys, key_nu
 from perf2x.transforms.pairs.pair_matching import matched, repeated
 from perf2x.transforms.pairs.pair_spec import Rule
 from perf2x.transforms.scheduling.wait_rows import Spans, Waits, clipped, joined_samples, within
+from perf2x.transforms.time_reports import PairReport
 from perf2x.transforms.traced_samples import Traced, recorded_rows, traced_samples, tracepoint_formats
-
-
-class PairReport(Struct, frozen=True):
-    """Durations that one pair has, before filters by name."""
-
-    name: str
-    pairs: int
-    paired_ns: int
-    begins: int
-    """Beginnings without an end."""
-    ends: int
-    """Ends without a beginning."""
-
 
 _SAMPLED = "-F samples tracepoints, too; give the frequency to the clock alone: -e cpu-clock/freq=999/"
 

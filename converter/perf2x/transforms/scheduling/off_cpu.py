@@ -28,7 +28,6 @@ from perf2x.transforms.scheduling.switch_samples import SWITCH, base_name
 from perf2x.transforms.scheduling.thread_times import ThreadTimes, last_at_or_before
 from perf2x.transforms.scheduling.wait_rows import (
     Spans,
-    WaitReport,
     Waits,
     clipped,
     joined_samples,
@@ -38,6 +37,7 @@ from perf2x.transforms.scheduling.wait_rows import (
     within,
 )
 from perf2x.transforms.scheduling.wait_stacks import BLOCKED_SHARE, Owners, owners_by_nearness, sample_times
+from perf2x.transforms.time_reports import WaitReport
 
 MEASURED = "offcpu-time"
 OFF_CPU = "off-cpu"

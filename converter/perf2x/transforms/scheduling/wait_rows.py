@@ -6,7 +6,6 @@ Waits of threads as spans of time: from a departure of the schedule to the momen
 from collections.abc import Sequence
 
 import numpy as np
-from msgspec import Struct
 from msgspec.structs import replace
 
 from perf2x.base.columnar.arrays import I32, I64, U8, U64, AnyArray, Bools, ColumnTable, lexsort, sum_of, take_rows_of
@@ -18,6 +17,7 @@ from perf2x.model.value_limits import LAST_TIME, MOST_PERIOD
 from perf2x.transforms.filters.time_ranges import Range
 from perf2x.transforms.scheduling.schedule import Schedule
 from perf2x.transforms.scheduling.thread_times import ThreadTimes, next_time
+from perf2x.transforms.time_reports import WaitReport
 
 
 class Spans(ColumnTable):
@@ -178,20 +178,6 @@ def joined_samples(profile: Profile, kept: Bools, waits: Waits, event: int | I32
     }
     order = lexsort((columns["value"], columns["stack"], columns["event"], columns["thread"], columns["time"]))
     return ProfileSamples(**{name: column[order] for name, column in columns.items()})
-
-
-class WaitReport(Struct, frozen=True):
-    """Waits that ``--off-cpu`` found, before filters by name; times in nanoseconds."""
-
-    waits: int
-    waited_ns: int
-    preempted_ns: int
-    nameless_ns: int
-    """Time of waits without a stack."""
-    near_ns: int = 0
-    """Most time between a sample and a departure that has its stack; 0 where departures have stacks themselves."""
-    open_ns: int = 0
-    """Time of waits that the recording ends in."""
 
 
 def report_of(waits: Waits, near_ns: int = 0, open_ns: int = 0) -> WaitReport:

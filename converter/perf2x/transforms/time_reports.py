@@ -1,0 +1,29 @@
+"""What is said of pairs and waits, also where there are none: apart from the modules that find them."""
+
+from msgspec import Struct
+
+
+class PairReport(Struct, frozen=True):
+    """Durations that one pair has, before filters by name."""
+
+    name: str
+    pairs: int
+    paired_ns: int
+    begins: int
+    """Beginnings without an end."""
+    ends: int
+    """Ends without a beginning."""
+
+
+class WaitReport(Struct, frozen=True):
+    """Waits that ``--off-cpu`` found, before filters by name; times in nanoseconds."""
+
+    waits: int
+    waited_ns: int
+    preempted_ns: int
+    nameless_ns: int
+    """Time of waits without a stack."""
+    near_ns: int = 0
+    """Most time between a sample and a departure that has its stack; 0 where departures have stacks themselves."""
+    open_ns: int = 0
+    """Time of waits that the recording ends in."""
