@@ -10,7 +10,7 @@ What cannot be placed (more CPU time than time) is cut: a box is pushed back by 
 the one before it ends at the latest.
 """
 
-from itertools import pairwise
+from itertools import cycle, islice, pairwise
 
 import numpy as np
 from msgspec import Struct
@@ -86,14 +86,12 @@ def order_of(lane: AnyArray, time: I64) -> I64 | None:
 
 def _latest_ends(moment: I64, length: I64, chains: list[Chains]) -> I64:
     """(boxes,) the latest ends, not behind the moments, at which boxes overlap in no chain, if few rounds find them."""
-    end = moment
-    for _ in range(_ROUNDS):
-        is_final = True
-        for chain in chains:
-            pushed = _pushed_back(end, length, chain)
-            is_final &= pushed is end
-            end = pushed
-        if len(chains) == 1 or is_final:
+    end, settled = moment, 0  # chains one behind the other in which no boxes overlap
+    for chain in islice(cycle(chains), _ROUNDS * len(chains)):
+        pushed = _pushed_back(end, length, chain)
+        settled = settled + 1 if pushed is end else 1
+        end = pushed
+        if settled == len(chains):
             break
     return end
 
