@@ -17,7 +17,7 @@ from perf2x.emitters.encoding.decimal_text import chunk_array
 from perf2x.model.profile.profile import Wait
 from perf2x.model.profile.stack_tree import paths_of_length
 
-_SLICES_PER_WRITE = 1 << 11
+_SLICES_PER_WRITE = 1 << 13
 _COLOURS = {
     Wait.BLOCKED: b"thread_state_sleeping",
     Wait.PREEMPTED: b"thread_state_runnable",
