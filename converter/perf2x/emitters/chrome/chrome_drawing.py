@@ -17,7 +17,7 @@ from perf2x.model.profile.profile import Profile
 from perf2x.model.profile.shown_frames import location_frames
 from perf2x.model.profile.stack_tree import ancestors
 
-_ROWS_AT_ONCE, _SLICED_AT_ONCE = 1 << 18, 1 << 16
+_ROWS_AT_ONCE, _FEWEST_AT_ONCE, _FRAMES_AT_ONCE = 1 << 18, 1 << 12, 1 << 18
 
 
 class Style(Struct, frozen=True):
@@ -76,8 +76,13 @@ class Drawing(Struct, frozen=True):
         return self._cut_at(flatnonzero(np.diff(self.shown.track)) + 1, _ROWS_AT_ONCE)
 
     def runs(self) -> Iterator[tuple[ShownSamples, AnyArray]]:
-        """Yield what `parts` does in smaller pieces, cut where a thread pauses: no slice goes on there."""
-        return self._cut_at(flatnonzero(~self.shown.joined[:-1]) + 1, _SLICED_AT_ONCE)
+        """Yield what `parts` does in smaller pieces, cut where a thread pauses: no slice goes on there.
+
+        The deeper the stacks, the fewer samples: there may be as many slices as frames.
+        """
+        depth = max(self.at_most() // max(len(self.shown), 1), 1)
+        rows = max(_FRAMES_AT_ONCE // depth, _FEWEST_AT_ONCE)
+        return self._cut_at(flatnonzero(~self.shown.joined[:-1]) + 1, rows)
 
     def _cut_at(self, cuts: I64, at_least: int) -> Iterator[tuple[ShownSamples, AnyArray]]:
         """Yield rows from cut to cut, ``at_least`` so many of them but in the end."""
