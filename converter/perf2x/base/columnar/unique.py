@@ -79,16 +79,15 @@ def unique_inverse(values: npt.NDArray[Number]) -> tuple[npt.NDArray[Number], I6
     least = values.min()
     above = values if least == 0 else values - least
     above = above.view(np.uint64) if above.dtype.itemsize == _WORD_BITS // 8 else above.astype(np.uint64)
-    reach = min(int(above.max()) + 1, _SPARSE * len(values))
+    most, reach = int(above.max()) + 1, _SPARSE * len(values)
+    if most <= reach:
+        distinct, place = _marked_inverse(above.view(np.int64), most)
+        return distinct.astype(values.dtype) + least, place
     is_near = above < np.uint64(reach)
-    count = int(np.count_nonzero(is_near))
-    if 2 * count < len(values):
+    if 2 * np.count_nonzero(is_near) < len(values):
         return _sorted_inverse(values)
-    near = above if count == len(values) else above[is_near]
-    distinct, place_of_near = _marked_inverse(near.view(np.int64), reach)
+    distinct, place_of_near = _marked_inverse(above[is_near].view(np.int64), reach)
     distinct = distinct.astype(values.dtype) + least
-    if count == len(values):
-        return distinct, place_of_near
     far, place_of_far = _sorted_inverse(values[~is_near])
     place = np.empty(len(values), np.int64)
     place[is_near], place[~is_near] = place_of_near, len(distinct) + place_of_far
@@ -192,9 +191,10 @@ def _marked_inverse(values: I64, reach: int) -> tuple[I64, I64]:
     """`unique_inverse` of numbers from 0 to ``reach`` − 1 by marking them in a table."""
     is_used = np.zeros(reach, np.bool_)
     is_used[values] = True
-    rank = np.cumsum(is_used, dtype=np.int32 if reach < 1 << 31 else np.int64)  # eight for each value
-    place = rank[values].astype(np.int64)
-    place -= 1
+    narrow = len(values) < min(reach, 1 << 31)  # the table may have eight for each value
+    rank = np.zeros(reach, np.int32 if narrow else np.int64)
+    np.cumsum(is_used[:-1], dtype=rank.dtype, out=rank[1:])
+    place = rank[values].astype(np.int64, copy=False)
     return flatnonzero(is_used), place
 
 

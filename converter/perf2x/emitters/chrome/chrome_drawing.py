@@ -8,7 +8,7 @@ from msgspec import Struct
 from perf2x.base.columnar.arrays import I64, AnyArray, arange, bincount, flatnonzero, narrow, sum_of, take_rows_of
 from perf2x.base.columnar.unique import unique_inverse
 from perf2x.emitters.chrome.box_labels import Labels, labels_of
-from perf2x.emitters.timeline.frame_slices import Slices, count_of, slices_of
+from perf2x.emitters.timeline.frame_slices import Piles, count_of, piles_of
 from perf2x.emitters.timeline.shown_samples import ShownSamples, in_ticks, on_cpus, shown_samples
 from perf2x.emitters.timeline.tracks import Tracks, cpu_tracks_of, knows_cpus, tracks_of
 from perf2x.model.printable_text import printable
@@ -17,7 +17,7 @@ from perf2x.model.profile.profile import Profile
 from perf2x.model.profile.shown_frames import location_frames
 from perf2x.model.profile.stack_tree import ancestors
 
-_ROWS_AT_ONCE, _SLICED_AT_ONCE = 1 << 18, 1 << 15
+_ROWS_AT_ONCE, _FEWEST_AT_ONCE, _FRAMES_AT_ONCE = 1 << 18, 1 << 12, 1 << 18
 
 
 class Style(Struct, frozen=True):
@@ -58,11 +58,11 @@ class Drawing(Struct, frozen=True):
         least, names = shortest * 1000 // self.tick, self.names()
         return sum(count_of(shown, node, self.tree, names, self.outermost, least) for shown, node in self.runs())
 
-    def slices(self, shortest: int) -> Iterator[tuple[ShownSamples, Slices]]:
-        """Yield the slices, some ten thousand at a time, with the samples that they are made of."""
+    def piles(self, shortest: int) -> Iterator[tuple[ShownSamples, Piles, I64]]:
+        """Yield the slices with their durations, some ten thousand at a time, and the samples that they are made of."""
         least, names = shortest * 1000 // self.tick, self.names()
         for shown, node in self.runs():
-            yield shown, slices_of(shown, node, self.tree, names, self.outermost, least)
+            yield shown, *piles_of(shown, node, self.tree, names, self.outermost, least)
 
     def names(self) -> I64:
         """(tree rows,) a number for each distinct name."""
@@ -76,8 +76,13 @@ class Drawing(Struct, frozen=True):
         return self._cut_at(flatnonzero(np.diff(self.shown.track)) + 1, _ROWS_AT_ONCE)
 
     def runs(self) -> Iterator[tuple[ShownSamples, AnyArray]]:
-        """Yield what `parts` does in smaller pieces, cut where a thread pauses: no slice goes on there."""
-        return self._cut_at(flatnonzero(~self.shown.joined[:-1]) + 1, _SLICED_AT_ONCE)
+        """Yield what `parts` does in smaller pieces, cut where a thread pauses: no slice goes on there.
+
+        The deeper the stacks, the fewer samples: there may be as many slices as frames.
+        """
+        depth = max(self.at_most() // max(len(self.shown), 1), 1)
+        rows = max(_FRAMES_AT_ONCE // depth, _FEWEST_AT_ONCE)
+        return self._cut_at(flatnonzero(~self.shown.joined[:-1]) + 1, rows)
 
     def _cut_at(self, cuts: I64, at_least: int) -> Iterator[tuple[ShownSamples, AnyArray]]:
         """Yield rows from cut to cut, ``at_least`` so many of them but in the end."""

@@ -130,9 +130,7 @@ def _decimals() -> tuple[U32, U32]:
 def chunk_array(texts: Iterable[bytes]) -> AnyArray:
     """Return (n,) chunks as an array of objects."""
     listed = texts if isinstance(texts, list) else list(texts)
-    table = np.empty(len(listed), np.object_)
-    table[:] = listed
-    return table
+    return np.fromiter(listed, np.object_, len(listed))
 
 
 def number_chunks(values: AnyArray, end: bytes = b"", between: U32 | None = None) -> AnyArray:

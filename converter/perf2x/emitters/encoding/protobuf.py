@@ -44,18 +44,30 @@ def varints(values: AnyArray) -> Ragged:
 def varint_cells(values: AnyArray, tag: bytes = b"") -> tuple[U8, I64]:
     """Encode values as varints behind a tag in (n, width) bytes, of which the first of each row count; (n,) how many.
 
-    Up to eight bytes are one word, the tag lowest in it: half as many columns are joined as with tags beside them.
+    Half as many columns are joined as with tags beside them.
+    """
+    words, size, width = varint_words(values, tag)
+    octets = np.column_stack(words) if len(words) > 1 else _narrowed(words[0], width)
+    return octets.view(np.uint8).reshape(len(size), len(words) * octets.itemsize)[:, :width], size
+
+
+def varint_words(values: AnyArray, tag: bytes = b"") -> tuple[list[U64], I64, int]:
+    """Encode values as varints behind a tag of few bytes; return each row's bytes, how many they are, and the most.
+
+    They are one word, the first byte lowest, or two where any row has more than eight; what lies above is 0.
     """
     rest, size = _with_sizes(values)
     width = len(tag) + int(size.max(initial=1))
     if width <= 8:
-        words = _varint_words(rest, size) << np.uint64(8 * len(tag)) | np.uint64(int.from_bytes(tag, "little"))
-        narrow = _narrowed(words, width)
-        return narrow.view(np.uint8).reshape(len(rest), narrow.itemsize)[:, :width], size + len(tag)
-    octets = np.zeros((len(rest), width), np.uint8)
+        words = _varint_words(rest, size)
+        if tag:
+            words <<= np.uint64(8 * len(tag))
+            words |= np.uint64(int.from_bytes(tag, "little"))
+        return [words], size + len(tag), width
+    octets = np.zeros((len(rest), 16), np.uint8)
     octets[:, : len(tag)] = np.frombuffer(tag, np.uint8)
-    octets[:, len(tag) :][arange(width - len(tag)) < size[:, None]] = _long_varints(rest, size).values
-    return octets, size + len(tag)
+    octets[:, len(tag) :][arange(16 - len(tag)) < size[:, None]] = _long_varints(rest, size).values
+    return list(octets.view("<u8").T.astype(np.uint64)), size + len(tag), width
 
 
 def _with_sizes(values: AnyArray) -> tuple[U64, I64]:

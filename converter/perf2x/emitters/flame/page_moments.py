@@ -92,12 +92,12 @@ def burst_table(profile: Profile, track: AnyArray, summed: SummedSamples) -> Ite
     kept = flatnonzero(_waits(profile) != Wait.UNPLACED)
     time = since(moment[kept], origin) // _MICROSECOND
     order = argsort_rows([track[kept], time])
-    rows, samples = kept[order], profile.samples
+    rows, samples, row = kept[order], profile.samples, summed.row_of_sample()
     yield b'{"origin":"%d","time":' % origin
     yield from json_column(np.diff(time[order], prepend=0))
     yield b',"row":'
-    yield from json_column(np.diff(summed.row[rows], prepend=0))
-    if not np.array_equal(samples.value * summed.count[summed.row], samples.count * summed.value[summed.row]):
+    yield from json_column(np.diff(row[rows], prepend=0))
+    if not np.array_equal(samples.value * summed.count[row], samples.count * summed.value[row]):
         yield b',"value":'
         yield from json_column(samples.value[rows])
     if samples.latency is not None:

@@ -13,10 +13,12 @@ from perf2x.model.profile.profile import Profile, Wait
 
 
 class SummedSamples(Struct, frozen=True):
-    """The row of each sample, and per row its first sample and the sums of all."""
+    """Runs of equal samples, and per run, which is a row, its first sample and the sums of all."""
 
-    row: I64
-    """(samples,)"""
+    order: I64
+    """(samples,) run by run."""
+    begins: I64
+    """(rows,) where in that order each run begins."""
     first: I64
     value: I64
     count: I64
@@ -24,6 +26,12 @@ class SummedSamples(Struct, frozen=True):
     """None where the profile has none."""
     off: I64 | None
     """1 where a thread was off its CPU, 0 where it ran; None where all ran."""
+
+    def row_of_sample(self) -> I64:
+        """(samples,) the row of each."""
+        row = np.empty(len(self.order), np.int64)
+        row[self.order] = row_numbers(np.diff(self.begins, append=len(self.order)))
+        return row
 
 
 def summed_samples(profile: Profile, track: AnyArray, node: I64) -> SummedSamples:
@@ -33,11 +41,9 @@ def summed_samples(profile: Profile, track: AnyArray, node: I64) -> SummedSample
     columns = [track, samples.event.astype(np.int64), node]
     order, begins = sorted_runs(columns if off is None else [*columns, off])
     first = order[begins]
-    row = np.empty(len(order), np.int64)
-    row[order] = row_numbers(np.diff(begins, append=len(order)))
     latency = None if samples.latency is None else sum_runs(samples.latency, order, begins)
     value, count = (sum_runs(column, order, begins) for column in (samples.value, samples.count))
-    return SummedSamples(row, first, value, count, latency, None if off is None else off[first])
+    return SummedSamples(order, begins, first, value, count, latency, None if off is None else off[first])
 
 
 def _off_cpu(profile: Profile) -> I64 | None:

@@ -10,12 +10,23 @@ What cannot be placed (more CPU time than time) is cut: a box is pushed back by 
 the one before it ends at the latest.
 """
 
-from itertools import pairwise
+from itertools import cycle, islice, pairwise
 
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, AnyArray, Bools, as_intp, begins_run, cumsum, flatnonzero, of_next, repeat
+from perf2x.base.columnar.arrays import (
+    I64,
+    AnyArray,
+    Bools,
+    as_intp,
+    begins_run,
+    cumsum,
+    flatnonzero,
+    of_next,
+    of_previous,
+    repeat,
+)
 from perf2x.base.columnar.unique import argsort_rows
 
 _FARTHEST = 4
@@ -86,14 +97,12 @@ def order_of(lane: AnyArray, time: I64) -> I64 | None:
 
 def _latest_ends(moment: I64, length: I64, chains: list[Chains]) -> I64:
     """(boxes,) the latest ends, not behind the moments, at which boxes overlap in no chain, if few rounds find them."""
-    end = moment
-    for _ in range(_ROUNDS):
-        is_final = True
-        for chain in chains:
-            pushed = _pushed_back(end, length, chain)
-            is_final &= pushed is end
-            end = pushed
-        if len(chains) == 1 or is_final:
+    end, settled = moment, 0  # chains one behind the other in which no boxes overlap
+    for chain in islice(cycle(chains), _ROUNDS * len(chains)):
+        pushed = _pushed_back(end, length, chain)
+        settled = settled + 1 if pushed is end else 1
+        end = pushed
+        if settled == len(chains):
             break
     return end
 
@@ -113,12 +122,17 @@ def _pushed_back(end: I64, length: I64, chain: Chains) -> I64:
     total, latest = chain.take(length), chain.take(end)
     np.cumsum(total, dtype=np.int64, out=total)
     latest -= total
-    if not np.any((latest[1:] < latest[:-1]) & ~chain.first[1:]):
+    if not _are_lower_behind(latest, chain):
         return end
     _lower_to_minimum_behind(latest, chain.first)
     latest += total
     del total
     return chain.put(latest)
+
+
+def _are_lower_behind(values: I64, chain: Chains) -> bool:
+    """Whether any value is lower than the one before in its chain."""
+    return bool(np.any((values[1:] < values[:-1]) & ~chain.first[1:]))
 
 
 def _lower_to_minimum_behind(values: I64, first: Bools) -> None:
@@ -148,9 +162,11 @@ def _lower_to_minimum_behind(values: I64, first: Bools) -> None:
 def earlier_ends(end: I64, chain: Chains) -> I64:
     """(boxes,) the latest end of all earlier boxes of the chain; 0 for the first."""
     ends = chain.take(end)
-    np.negative(ends, out=ends)
-    _lower_to_minimum_behind(ends[::-1], of_next(chain.first, True)[::-1])
-    np.negative(ends[:-1], out=ends[1:])
+    if _are_lower_behind(ends, chain):
+        np.negative(ends, out=ends)
+        _lower_to_minimum_behind(ends[::-1], of_next(chain.first, True)[::-1])
+        np.negative(ends, out=ends)
+    ends = of_previous(ends, 0)
     ends[chain.first] = 0
     return chain.put(ends)
 

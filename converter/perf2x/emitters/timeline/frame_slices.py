@@ -7,7 +7,8 @@
     depth 2    [b          ][d ]           [b ]
     depth 3    [c   ]
 
-A slice is a run of rows, so it can never overlap another one of its track without holding it.
+A slice is a run of rows, so it can never overlap another one of its track without holding it. Slices that begin and end
+together, as the last two above, are one row of a table: a pile.
 
 Where slices end at the very time at which others begin, Speedscope opens the first new one before it has closed the
 old ones if any of those has its name, and then loses its place. Exactly there ends come a tick earlier.
@@ -15,82 +16,114 @@ old ones if any of those has its name, and then loses its place. Exactly there e
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I64, Bools, ColumnTable, flatnonzero, sum_of, take_rows_of
-from perf2x.base.columnar.ragged import argsort_small, ranges, row_numbers
+from perf2x.base.columnar.arrays import (
+    I64,
+    AnyArray,
+    Bools,
+    ColumnTable,
+    arange,
+    begins_run,
+    flatnonzero,
+    repeat,
+    sum_of,
+    take_rows_of,
+)
+from perf2x.base.columnar.ragged import argsort_small, join_tables, ranges, row_numbers
+from perf2x.base.columnar.unique import unique_inverse
 from perf2x.emitters.timeline.shown_samples import ShownSamples
 from perf2x.model.profile.frame_tree import FrameTree
 from perf2x.model.profile.stack_tree import ancestors, paths_of_length
 
 
-class Slices(ColumnTable):
-    """Boxes of a timeline; by track, start, depth, so parents stand before their children."""
+class Piles(ColumnTable):
+    """Boxes of a timeline that begin and end together, each below the one before; by track, start, depth."""
 
-    row: I64
-    """Row of the shown samples that the slice begins with: its track and its start."""
-    duration: I64
+    first: I64
+    """Row of the shown samples that they begin with: their track and their start."""
+    last: I64
+    """The row that they end with."""
     node: I64
-    """Row of the frame tree."""
-    is_early: Bools
-    """The slice ends a tick before ``start + duration``."""
+    """Row of the frame tree of the innermost box; the others are those above it."""
+    count: I64
 
 
-def slices_of(shown: ShownSamples, node: I64, tree: FrameTree, key: I64, outermost: int, shortest: int) -> Slices:
+def piles_of(
+    shown: ShownSamples, node: AnyArray, tree: FrameTree, key: I64, outermost: int, shortest: int
+) -> tuple[Piles, I64]:
     """Return the slices of all rows; ``node`` is the tree row of each shown sample, ``key`` the name of each tree row.
 
     Tree rows above depth ``outermost`` are not drawn; slices under ``shortest`` ticks are left out.
     """
-    depth = tree.depth[node]
-    shared = np.append(_shared(shown, node, tree, outermost), outermost - 1)  # (rows + 1,) at the end all slices end
-    opened = paths_of_length(tree.parent, node, depth - shared[:-1], outermost_first=True)
-    which, first = opened.values, row_numbers(opened.lengths)
-    last = _last_rows(depth, shared)
-    begins = np.full(len(node) + 1, -1, np.int64)  # (rows + 1,) key of the outermost slice that begins at a row
-    some = flatnonzero(opened.lengths)
-    begins[some] = key[which[opened.offsets[some]]]
-    is_mistakable = np.zeros(len(node), np.bool_)  # (rows,) a slice ends with the row that bears the next one's name
-    is_mistakable[last[shown.joined[last] & (begins[last + 1] == key[which])]] = True
+    shared, is_mistakable = _shared(shown, node, tree, key, outermost)
     is_mistakable &= shown.end > shown.start + 1
-    duration = shown.end[last] - shown.start[first]
-    slices = Slices(first, duration, which, is_mistakable[last])
-    kept = duration >= shortest
-    return slices if kept.all() else take_rows_of(slices, kept)
-
-
-def count_of(shown: ShownSamples, node: I64, tree: FrameTree, key: I64, outermost: int, shortest: int) -> int:
-    """Count the slices that ``slices_of`` makes, without making them where none is left out."""
+    depth = tree.depth[node]
+    alone = depth - np.maximum(shared[:-1], shared[1:])  # (rows,) slices that begin and end with the row
+    rows = flatnonzero(alone)
+    piles = join_tables([_long_piles(node, tree, depth, shared), Piles(rows, rows, node[rows], alone[rows])])
+    piles = take_rows_of(piles, argsort_small(piles.first))
+    duration = shown.end[piles.last] - shown.start[piles.first]
     if shortest > 1:
-        return len(slices_of(shown, node, tree, key, outermost, shortest))
-    return sum_of(tree.depth[node] - _shared(shown, node, tree, outermost))
+        kept = duration >= shortest
+        piles, duration = take_rows_of(piles, kept), duration[kept]
+    return piles, duration - is_mistakable[piles.last]
 
 
-def _shared(shown: ShownSamples, node: I64, tree: FrameTree, outermost: int) -> I64:
-    """(rows,) depth down to which each row shows the boxes of the row before; ``outermost`` − 1 where it shows none."""
-    shared = np.full(len(node), outermost - 1, np.int64)
-    rows = flatnonzero(shown.joined[:-1]) + 1
-    one, other = node[rows - 1], node[rows]
-    deeper = tree.depth[one] - tree.depth[other]
-    one, other = (
-        ancestors(tree.parent, one, np.maximum(deeper, 0)),
-        ancestors(tree.parent, other, np.maximum(-deeper, 0)),
-    )
-    depth = np.append(tree.depth, -1)  # the last one stands for what lies above different roots
-    while len(rows):
-        met = one == other
-        shared[rows[met]] = np.maximum(depth[one[met]], outermost - 1)  # groups that are not drawn are not shared
-        rows, one, other = rows[~met], tree.parent[one[~met]], tree.parent[other[~met]]
-    return shared
+def count_of(shown: ShownSamples, node: AnyArray, tree: FrameTree, key: I64, outermost: int, shortest: int) -> int:
+    """Count the slices of all rows that are long enough."""
+    return sum_of(piles_of(shown, node, tree, key, outermost, shortest)[0].count)
 
 
-def _last_rows(depth: I64, shared: I64) -> I64:
-    """The last row of each slice, in the order in which slices begin.
+def _long_piles(node: AnyArray, tree: FrameTree, depth: I64, shared: I64) -> Piles:
+    """Return the piles that do not end with the row that they begin with, in order.
 
     On one level slices begin and end in turns: the first to begin is the first to end::
 
-        depth    2 3 1      begin   0:1 0:2   1:3              by level   1: 0   2: 0   3: 1
-        shared     2 1 0    end               1:3 1:2   2:1               1: 2   2: 1   3: 1
+        depth    2 3 1      begin   0:1 0:2              by level   1: 0   2: 0
+        shared     2 1 0    end             1:2   2:1               1: 2   2: 1
     """
-    begun, ended = depth - shared[:-1], depth - shared[1:]
-    begin_level, end_level = ranges(shared[:-1] + 1, begun), ranges(shared[1:] + 1, ended)
-    last = np.empty(len(begin_level), np.int64)
-    last[argsort_small(begin_level)] = row_numbers(ended)[argsort_small(end_level)]
-    return last
+    begun, ended = np.maximum(np.diff(shared), 0), np.maximum(-np.diff(shared), 0)
+    level, first = ranges(shared[:-1] + 1, begun), row_numbers(begun)
+    last = np.empty(len(level), np.int64)
+    last[argsort_small(level)] = row_numbers(ended)[argsort_small(ranges(shared[1:] + 1, ended))]
+    start = flatnonzero(begins_run(first, last))
+    count = np.diff(start, append=len(first))
+    first, last, innermost = first[start], last[start], level[start] + count - 1
+    return Piles(first, last, ancestors(tree.parent, node[first], depth[first] - innermost), count)
+
+
+def _shared(shown: ShownSamples, node: AnyArray, tree: FrameTree, key: I64, outermost: int) -> tuple[I64, Bools]:
+    """Return how much each row shares with its neighbours, which many pairs of neighbours have in common.
+
+    (rows + 1,) depth down to which each row shows the boxes of the row before, ``outermost`` − 1 where it shows none;
+    (rows,) whether a slice ends with the row that has the name of the outermost one that begins there.
+    """
+    rows = flatnonzero(shown.joined[:-1])
+    pairs, pair = unique_inverse(node[rows].astype(np.int64) * len(tree) + node[rows + 1])
+    one, other = pairs // len(tree), pairs % len(tree)
+    met = _common_depth(tree, one, other, outermost)
+    shared = np.full(len(node) + 1, outermost - 1, np.int64)
+    shared[rows + 1] = met[pair]
+    ended = tree.depth[one] - met
+    begun = tree.depth[other] - met
+    some = flatnonzero((ended > 0) & (begun > 0))
+    name = key[ancestors(tree.parent, other[some], begun[some] - 1)]
+    closed = paths_of_length(tree.parent, one[some], ended[some])
+    is_met = np.zeros(len(pairs), np.bool_)
+    is_met[some[row_numbers(ended[some])[key[closed.values] == repeat(name, ended[some])]]] = True
+    is_mistakable = np.zeros(len(node), np.bool_)
+    is_mistakable[rows] = is_met[pair]
+    return shared, is_mistakable
+
+
+def _common_depth(tree: FrameTree, one: I64, other: I64, outermost: int) -> I64:
+    """(pairs,) depth down to which two rows of the tree share theirs, at least ``outermost`` − 1."""
+    deeper = tree.depth[one] - tree.depth[other]
+    one = ancestors(tree.parent, one, np.maximum(deeper, 0))
+    other = ancestors(tree.parent, other, np.maximum(-deeper, 0))
+    common, rows = np.empty(len(one), np.int64), arange(len(one))
+    depth = np.append(tree.depth, -1)  # the last one stands for what lies above different roots
+    while len(rows):
+        met = one == other
+        common[rows[met]] = np.maximum(depth[one[met]], outermost - 1)  # groups that are not drawn are not shared
+        rows, one, other = rows[~met], tree.parent[one[~met]], tree.parent[other[~met]]
+    return common

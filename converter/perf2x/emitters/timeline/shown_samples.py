@@ -125,7 +125,8 @@ def in_ticks(shown: ShownSamples, tick: int) -> ShownSamples:
     """Return the rows in whole ticks of so many nanoseconds; those that are shorter vanish."""
     start, end = ((time + tick // 2) // tick for time in (shown.start, shown.end))
     kept = end > start
-    return _joined(shown.track[kept], shown.sample[kept], start[kept], end[kept])
+    rows = slice(None) if kept.all() else kept
+    return _joined(shown.track[rows], shown.sample[rows], start[rows], end[rows])
 
 
 def on_cpus(profile: Profile, shown: ShownSamples) -> ShownSamples:

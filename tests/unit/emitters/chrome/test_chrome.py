@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from perf2x.base.abi.uapi import CpuMode
 from perf2x.base.errors import OptionError
 from perf2x.emitters.chrome import chrome as emitter
+from perf2x.emitters.chrome import chrome_drawing
 from perf2x.emitters.chrome.chrome import Chrome
-from perf2x.emitters.chrome.chrome_drawing import drawings_of
+from perf2x.emitters.chrome.chrome_drawing import Style, drawings_of
 from perf2x.emitters.timeline.shown_samples import in_ticks, shown_samples
 from perf2x.emitters.timeline.tracks import tracks_of
 from perf2x.plugins.contracts import EmitterContract, ProfileBuilder
@@ -175,14 +176,19 @@ def test_a_warning_about_many_slices_counts_those_that_were_written(builder, mon
 
 
 def test_events_are_the_same_however_many_are_written_together(builder, monkeypatch) -> None:
-    for time in range(1, 9):
+    for time in (1, 2, 3, 9, 10, 20, 21, 30):
         builder.sample([builder.function(f"f{time % 3}")], time=time * MS)
     profile = builder.build(timeline=True)
-    texts = []
+    (drawing,) = drawings_of(profile, np.arange(8), Style(1, per_cpu=False, with_arguments=False))
+    texts, pieces = [], []
     for size in (1, 1 << 16):
+        for at_once in ("_FEWEST_AT_ONCE", "_FRAMES_AT_ONCE"):
+            monkeypatch.setattr(chrome_drawing, at_once, size)
         monkeypatch.setattr(emitter, "_AT_ONCE", size)
+        pieces.append([len(shown) for shown, _ in drawing.runs()])
         out = io.BytesIO()
         Chrome().emit(profile, out)
         texts.append(out.getvalue())
     assert texts[0] == texts[1]
+    assert pieces == [[3, 2, 2, 1], [8]]
     assert len(json.loads(texts[0])["traceEvents"]) > 8

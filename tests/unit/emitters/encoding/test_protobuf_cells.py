@@ -33,3 +33,18 @@ def test_rows_are_messages(rows) -> None:
     got = cells.nested(135, cells.beside(fields))
     assert got.tobytes() == b"".join(expected)
     assert got.sizes.tolist() == [len(row) for row in expected]
+
+
+@given(st.lists(st.tuples(st.integers(0, 2**14 - 1), st.booleans(), st.integers(0, 2**14 - 1)), min_size=1))
+def test_narrow_fields_share_a_word(rows) -> None:
+    first, is_out, second = (np.array(column) for column in zip(*rows, strict=True))
+    fields = [
+        cells.numbers(1, first, left_out=is_out),
+        cells.constant(len(rows), b"\x50\x02"),
+        cells.numbers(2, second),
+    ]
+    expected = [
+        (b"" if none else varint(1 << 3) + varint(one)) + b"\x50\x02" + varint(2 << 3) + varint(other)
+        for one, none, other in rows
+    ]
+    assert cells.beside(fields).tobytes() == b"".join(expected)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perf2x.emitters.encoding.decimal_text import chunk_array, interleaved, number_chunks
-from perf2x.emitters.timeline.frame_slices import count_of, slices_of
+from perf2x.emitters.timeline.frame_slices import count_of, piles_of
 from perf2x.emitters.timeline.shown_samples import ShownSamples
 from perf2x.model.profile.frame_tree import FrameTree
 from perf2x.model.profile.stack_tree import ancestors, depths, paths_of_length
@@ -72,10 +72,19 @@ def test_slices_are_what_opens_and_closes(outermost, picks, drawn, shortest) -> 
     tree, shown = tree_of(picks), shown_samples(drawn)
     node = [one % len(picks) for one, *_ in drawn]
     key = [row % 3 for row in range(len(picks))]
-    slices = slices_of(shown, np.array(node, np.int64), tree, np.array(key), outermost, shortest)
-    rows = [slices.row, slices.duration, slices.node, slices.is_early]
-    wanted = [row for row in twin(shown, node, tree, key, outermost) if row[1] >= shortest]
-    assert [list(row) for row in zip(*(column.tolist() for column in rows), strict=True)] == wanted
+    piles, duration = piles_of(shown, np.array(node, np.int64), tree, np.array(key), outermost, shortest)
+    slices = [
+        [first, length, one]
+        for first, length, innermost, count in zip(
+            *(column.tolist() for column in (piles.first, duration, piles.node, piles.count)), strict=True
+        )
+        for one in path(tree, innermost)[-count:]
+    ]
+    made = twin(shown, node, tree, key, outermost)
+    wanted = [[row, length - early, one] for row, length, one, early in made if length >= shortest]
+    assert slices == wanted
+    together = [(row, shown.end[last]) for row, last in zip(piles.first, piles.last, strict=True)]
+    assert len(set(together)) == len(together)  # as few piles as can be
     count = count_of(shown, np.array(node, np.int64), tree, np.array(key), outermost, shortest)
     assert count == len(wanted)
 

@@ -17,6 +17,8 @@ from perf2x.model.profile.stack_tree import depths, paths_of_length
 
 _WORDS_AT_ONCE = 1 << 17
 """Frames of stacks that are encoded together: what they take in memory."""
+_SPARSE = 8
+"""Numbers are counted in a table of at most so many entries for each value."""
 
 
 class StackPaths(Struct, frozen=True):
@@ -52,11 +54,14 @@ def by_frequency(values: AnyArray) -> tuple[I64, I32]:
 
         values   7 3 7 5        distinct   7 3 5        numbers   1 2 1 3
     """
-    distinct, place = unique_inverse(values)
-    order = argsort(-bincount(place, len(distinct)))
-    number = np.empty(len(order), np.int32)
-    number[order] = arange(1, len(order) + 1)
-    return distinct[order].astype(np.int64), number[place]
+    least = int(values.min(initial=0))
+    if int(values.max(initial=0)) - least > _SPARSE * len(values):
+        distinct, place = unique_inverse(values)
+        found, number = by_frequency(place)
+        return distinct[found].astype(np.int64), number
+    above = values.astype(np.int64) - least
+    found, number = _most_used_first(bincount(above))
+    return found + least, number[above]
 
 
 def used_frames(paths: StackPaths, leaves: I64) -> tuple[I64, I32]:
@@ -64,6 +69,11 @@ def used_frames(paths: StackPaths, leaves: I64) -> tuple[I64, I32]:
     uses = np.zeros(len(paths.frames.name), np.int64)
     for rows in paths.of(leaves):
         uses += bincount(rows.values, len(uses))
+    return _most_used_first(uses)
+
+
+def _most_used_first(uses: I64) -> tuple[I64, I32]:
+    """Return the rows that are used, and (rows,) the number of each from 1 on, 0 for those that are not."""
     used = flatnonzero(uses)
     used = used[argsort(-uses[used])]
     number = np.zeros(len(uses), np.int32)
