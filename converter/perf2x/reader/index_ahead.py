@@ -31,6 +31,8 @@ from perf2x.reader.session_builder import SessionBuilder
 
 RECORDS_EACH = 400_000
 """Number of records from which another process pays: it costs a few hundredths of a second."""
+_AS_LONG = 700
+"""Bytes that take as long as another record: each page is mapped once."""
 _TURNS = 4
 """Regions of each worker: the first process takes some over while others are read."""
 _TAKING_OVER = 1 / 16
@@ -60,7 +62,7 @@ class IndexWorkers(Struct):
         if not _is_uniform(builder):
             return
         records, samples = _estimate(data[at:], order)
-        count = min(self.processes(samples), records // RECORDS_EACH)
+        count = min(self.processes(samples), (records + (len(data) - at) // _AS_LONG) // RECORDS_EACH)
         if count < 2:
             return
         workers = count - 1

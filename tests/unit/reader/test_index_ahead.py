@@ -253,6 +253,14 @@ def test_short_recordings_are_read_by_one_process(tmp_path: Path, taken: list[in
     assert not taken
 
 
+def test_few_large_records_are_read_by_several(tmp_path: Path, taken: list[int], monkeypatch: Any) -> None:
+    """Those with user stack dumps: their pages take longer to map than their headers to read."""
+    monkeypatch.setattr(index_ahead, "RECORDS_EACH", 600)
+    path = written(tmp_path, [sample(number, raw=bytes(1996)) for number in range(400)])
+    assert read(path, 3) == read(path, 1)
+    assert taken
+
+
 def test_nothing_is_asked_about_what_is_read_in_one_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = written(tmp_path, many())
     asked: list[int] = []
