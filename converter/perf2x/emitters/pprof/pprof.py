@@ -18,10 +18,10 @@ from perf2x.base.files.background_writer import BackgroundGzipWriter
 from perf2x.emitters.encoding.protobuf import (
     Chosen,
     Ids,
-    chosen_field,
     chosen_messages,
     chosen_packed,
     text_fields,
+    texts_of,
     whole,
 )
 from perf2x.emitters.pprof.pprof_tables import (
@@ -233,7 +233,7 @@ class _StackIds:
         if self._written is not None:
             lines = self._written.take(locations.values.astype(np.int64))
             locations = Ragged(lines.offsets[path.offsets], lines.values)
-        return chosen_field(1, self._ids.rows(locations), place)
+        return texts_of(self._ids.packed(1, locations)), place
 
 
 def _encoded_rest(values: I64, location: int) -> bytes:
