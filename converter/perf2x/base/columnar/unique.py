@@ -154,6 +154,8 @@ def sorted_runs(columns: Sequence[AnyArray]) -> tuple[I64, I64]:
 def sum_runs(values: AnyArray, order: I64, begins: I64) -> I64:
     """(groups,) the sum of each run of `sorted_runs`."""
     sums = take(values, order).astype(np.int64, copy=False)
+    if len(begins) == len(sums):
+        return sums
     np.cumsum(sums, dtype=np.int64, out=sums)  # most runs are too short for reduceat
     sums = take(sums, np.append(begins, len(sums))[1:] - 1)
     sums[1:] -= sums[:-1].copy()
