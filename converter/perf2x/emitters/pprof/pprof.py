@@ -47,7 +47,7 @@ from perf2x.model.plugin_options import FINISHED, START_TIME, TAGS, Needs, check
 from perf2x.model.profile.profile import Profile, plain_names, shown_event
 from perf2x.model.profile.stack_tree import depths, paths
 
-_FRAMES_PER_WRITE = 1 << 17
+_FRAMES_PER_WRITE = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
