@@ -8,11 +8,11 @@ import numpy as np
 from msgspec import Struct
 
 from perf2x.base.abi.uapi import CpuMode, EventType, SampleType
-from perf2x.base.columnar.arrays import Bools, arange, as_intp, flatnonzero, sum_of
+from perf2x.base.columnar.arrays import Bools, as_intp, flatnonzero, sum_of
 from perf2x.model.advice import Advice
 from perf2x.model.printable_text import base_name
 from perf2x.model.profile.profile import Profile
-from perf2x.model.profile.stack_tree import stack_weights
+from perf2x.model.profile.stack_tree import path_sums, stack_weights
 from perf2x.model.recording.events import Event, Session
 from perf2x.symbolizer.symbol_report import SymbolReport
 
@@ -23,6 +23,8 @@ _UNNAMED, _CUT = 0.1, 0.5
 """Shares of frames without names, and of user stacks that frame pointers do not lead through."""
 _FEW_STACKS = 20
 """Fewer user stacks show nothing of how programs were built."""
+_USER, _MAPPED = (1, 2, 4), 8
+"""Of the first three frames of a stack: each is user code; the first lies in a mapping."""
 _ASKS_FOR_USER = re.compile(r":[a-zA-Z]*u[a-zA-Z]*\b|^--all-user$")
 _OF_NO_ONE = re.compile(r":[a-zA-Z]*(P|ppp)[a-zA-Z]*$")
 """Modifiers of perf's own event, for commands that name none."""
@@ -58,15 +60,14 @@ def chain_report(profile: Profile, session: Session) -> ChainReport:
         return sum_of(count[flatnonzero(np.array(kind, np.bool_))])
 
     by_pointer = np.array([_is_by_pointer(event) for event in events] + [False] * (len(count) - len(events)), np.bool_)
-    walked, cut = _user_stacks(profile)
-    weight = stack_weights(samples, len(walked), None if by_pointer.all() else by_pointer[samples.event])
+    walked, cut = _walked_stacks(profile, by_pointer) if by_pointer.any() else (0, 0)
     return ChainReport(
         samples=sum_of(count),
         without=of_those([_is_without(event, session) for event in events]),
         kernel_alone=of_those([_is_kernel_alone(event) for event in events]),
         kernel_refused=of_those([_is_kernel_refused(event, session) for event in events]),
-        by_pointer=sum_of(weight[walked]),
-        cut=sum_of(weight[cut]),
+        by_pointer=walked,
+        cut=cut,
     )
 
 
@@ -170,34 +171,24 @@ def _is_by_pointer(event: Event) -> bool:
     return bool(event.sample_type & SampleType.CALLCHAIN) and whole and "exclude_callchain_user" not in event.flags
 
 
-def _user_stacks(profile: Profile) -> tuple[Bools, Bools]:
-    """Return (stacks,) which have user frames, and which of those are cut.
+def _walked_stacks(profile: Profile, by_pointer: Bools) -> tuple[int, int]:
+    """Count samples with user frames, of events (events,) that frame pointers are followed for, and those that are cut.
 
     That is without a caller in a mapped file, in one or two frames: a function that is alone, or called from an address
     that is not code. A whole stack of two frames, as of work in ``main``, has a caller.
     """
-    parent = profile.stacks.parent.astype(np.int64)
-    if not len(parent):
-        return np.zeros(0, np.bool_), np.zeros(0, np.bool_)
-    user, mapped = _kinds(profile)
-    own = arange(len(parent))
-    second = (parent >= 0) & (parent[parent] < 0)
-    third = (parent >= 0) & second[parent]
-    top = np.where((parent < 0) | second | third, own, parent)  # the third frame from the root, or the last before it
-    while not np.array_equal(up := top[top], top):
-        top = up
-    has_third = third[top]
-    two = np.where(has_third, parent[top], top)
-    has_second = second[two]
-    root = np.where(has_second, parent[two], two)
-    walked = user[root]
-    is_deep = has_third & user[top]
-    is_alone = ~has_second | ~user[two]
-    return walked, walked & ~is_deep & (is_alone | ~mapped[root])
-
-
-def _kinds(profile: Profile) -> tuple[Bools, Bools]:
-    """Return (stacks,) which rows are user code, and which lie in a mapping."""
-    locations, row = profile.locations, profile.stacks.location
-    is_user = (locations.mode == CpuMode.USER) & ~locations.synthetic
-    return is_user[row], (locations.mapping >= 0)[row]
+    parent, at, locations = profile.stacks.parent, profile.stacks.location, profile.locations
+    user = (locations.mode == CpuMode.USER) & ~locations.synthetic
+    rows = flatnonzero(parent < 0)
+    said = np.zeros(len(parent), np.int64)  # each of the first three frames says something else, so that sums tell all
+    said[rows] = _MAPPED * (locations.mapping[at[rows]] >= 0)
+    for number, flag in enumerate(_USER):
+        if number:
+            is_above = np.zeros(len(parent) + 1, np.bool_)
+            is_above[rows] = True
+            rows = flatnonzero(is_above[parent])
+        said[rows] |= flag * user[at[rows]]
+    sums = path_sums(parent, said)
+    first, second, third, mapped = (sums & flag != 0 for flag in (*_USER, _MAPPED))
+    weight = stack_weights(profile.samples, len(parent), by_pointer[profile.samples.event])
+    return sum_of(weight[first]), sum_of(weight[first & ~third & ~(second & mapped)])

@@ -18,7 +18,8 @@ from enum import IntFlag
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, U8, Bools
+from perf2x.base.columnar.arrays import I64, U8, Bools, flatnonzero
+from perf2x.base.columnar.unique import unique_inverse
 
 PADDING = ("__pfx_", "__cfi_")
 """Prefixes of symbols for the bytes in front of a kernel function (objtool --prefix; clang -fsanitize=kcfi)."""
@@ -150,14 +151,18 @@ def not_called(lookup: I64, exact: I64, names: Sequence[str]) -> Bools:
     ``lookup`` and ``exact`` (n,) are the functions (rows of ``names``, −1 for none) one byte before each address and at
     it. Padding holds no calls, and no call stands in front of a start.
     """
-    known = {name: number for number, name in enumerate(dict.fromkeys(names))}
-    number = np.array([*(known[name] for name in names), -1], np.int64)
-    is_padding = np.array([*(name.startswith(PADDING) for name in names), False], np.bool_)
-    is_start = np.array([*(name in STARTS for name in names), False], np.bool_)
-    found: Bools = (exact >= 0) & (number[lookup] != number[exact]) & (is_padding[lookup] | is_start[exact])
+    found = np.zeros(len(lookup), np.bool_)
+    rows = flatnonzero((exact >= 0) & (lookup != exact))
+    texts = ["", *names]
+    pairs, place = unique_inverse((lookup[rows] + 1) * len(texts) + exact[rows] + 1)
+    called = ((texts[pair // len(texts)], texts[pair % len(texts)]) for pair in pairs.tolist())
+    left = [before != at and (before.startswith(PADDING) or at in STARTS) for before, at in called]
+    found[rows] = np.array(left, np.bool_)[place]
     return found
 
 
 def without_padding(name: str) -> str:
     """Return the name of the function that padding belongs to: the one behind it."""
-    return next((name.removeprefix(prefix) for prefix in PADDING if name.startswith(prefix)), name)
+    if not name.startswith(PADDING):
+        return name
+    return next(name.removeprefix(prefix) for prefix in PADDING if name.startswith(prefix))

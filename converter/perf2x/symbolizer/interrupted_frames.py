@@ -157,10 +157,15 @@ def _keeps_order(number: I64, profile: Profile) -> bool:
 
 
 def _equal_locations(locations: Locations) -> I64:
-    """(locations,) the first location that equals each; made-up ones equal none."""
-    own = np.where(locations.synthetic, arange(len(locations)), -1)
-    first, group = group_rows([locations.mapping, locations.address, locations.lookup, locations.mode, own])
-    return first[group]
+    """(locations,) the first location that equals each; made-up ones equal none.
+
+    Return addresses differ as they did before: only those that are exact now may equal others.
+    """
+    first = arange(len(locations))
+    rows = flatnonzero((locations.lookup == locations.address) & ~locations.synthetic)
+    kept, group = group_rows([column[rows] for column in (locations.mapping, locations.address, locations.mode)])
+    first[rows] = rows[kept[group]]
+    return first
 
 
 def _kept_locations(before: Stacks, after: Stacks, twin: I32) -> I64:

@@ -3,17 +3,29 @@
 The docstring of `perf2x.base.columnar.unique` says when an interner is the right tool."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import repeat
+from itertools import pairwise, repeat
 
 import numpy as np
 import numpy.typing as npt
 
-from perf2x.base.columnar.arrays import I32, I64, U64, AnyArray, Bools, GrowableColumns, flatnonzero, searchsorted, take
+from perf2x.base.columnar.arrays import (
+    I32,
+    I64,
+    U64,
+    AnyArray,
+    Bools,
+    GrowableColumns,
+    bincount,
+    cumsum,
+    flatnonzero,
+    searchsorted,
+    take,
+)
 from perf2x.base.columnar.hash_index import HashIndex
 from perf2x.base.columnar.hashing import hash_columns, hash_rows
-from perf2x.base.columnar.ragged import Ragged, end_to_end, offsets_of
+from perf2x.base.columnar.ragged import Ragged, argsort_small, end_to_end, offsets_of
 from perf2x.base.columnar.texts import TextInterner
-from perf2x.base.columnar.unique import group_rows
+from perf2x.base.columnar.unique import group_words
 
 
 class StringInterner(TextInterner[str]):
@@ -157,17 +169,18 @@ def prefix_tree(rows: Ragged, innermost_first: bool = False) -> tuple[I32, I32, 
     """
     lengths = rows.lengths
     first, step = (rows.offsets[1:] - 1, -1) if innermost_first else (rows.offsets[:-1], 1)
-    leaf = np.full(len(rows), -1, np.int64)
+    order = argsort_small(lengths)[::-1]  # rows that go on are always the first ones
+    at, going_on = take(first, order), (len(rows) - cumsum(bincount(lengths))).tolist()
+    bits = int(rows.values.max(initial=0)).bit_length()
+    place, leaf = np.zeros(len(rows), np.int64), np.full(len(rows), -1, np.int32)
     parents, items = [np.zeros(0, np.int32)], [np.zeros(0, np.int32)]
-    active = flatnonzero(lengths > 0)
-    depth = total = 0
-    while len(active):
-        parent, item = leaf[active], rows.values[first[active] + step * depth].astype(np.int64)
-        kept, place = group_rows([parent, item])
-        parents.append(parent[kept].astype(np.int32))
+    above, total = -1, 0
+    for depth, (count, left) in enumerate(pairwise(going_on)):
+        parent, item = place[:count], rows.values[at[:count] + step * depth].astype(np.int64)
+        words = (parent << bits | item).view(np.uint64)
+        kept, place = group_words(words, len(parents[-1]).bit_length() + bits)
+        parents.append((above + parent[kept]).astype(np.int32))
         items.append(item[kept].astype(np.int32))
-        leaf[active] = total + place
-        total += len(kept)
-        depth += 1
-        active = active[lengths[active] > depth]
-    return np.concatenate(parents), np.concatenate(items), leaf.astype(np.int32)
+        leaf[order[left:count]] = total + place[left:]
+        above, total = total, total + len(kept)
+    return np.concatenate(parents), np.concatenate(items), leaf

@@ -112,6 +112,20 @@ def group_rows(columns: Sequence[AnyArray]) -> tuple[I64, I64]:
     return order[is_new], group
 
 
+def group_words(words: U64, bits: int) -> tuple[I64, I64]:
+    """Return what `group_rows` does of one column of words below 2**``bits``.
+
+    Where nothing has to be packed, a table of few hundred rows takes half the time.
+    """
+    below = len(words).bit_length()
+    if bits + below > _WORD_BITS:
+        return group_rows([words])
+    order, is_new = _sorted_words(words << np.uint64(below), np.uint64(below))
+    group = np.empty(len(order), np.int64)
+    group[order] = _places(is_new)
+    return order[is_new], group
+
+
 def group_alike(columns: Sequence[AnyArray]) -> tuple[I64, I64]:
     """Return what `group_rows` does, in a quarter of its time where rows are many, wide and of few kinds.
 
@@ -139,6 +153,8 @@ def sorted_runs(columns: Sequence[AnyArray]) -> tuple[I64, I64]:
 def sum_runs(values: AnyArray, order: I64, begins: I64) -> I64:
     """(groups,) the sum of each run of `sorted_runs`."""
     sums = take(values, order).astype(np.int64, copy=False)
+    if len(begins) == len(sums):
+        return sums
     np.cumsum(sums, dtype=np.int64, out=sums)  # most runs are too short for reduceat
     sums = take(sums, np.append(begins, len(sums))[1:] - 1)
     sums[1:] -= sums[:-1].copy()
@@ -206,14 +222,19 @@ def _order_and_news(columns: Sequence[AnyArray]) -> tuple[I64, Bools]:
     below = np.uint64((count - 1).bit_length())
     key, rest = _pack_columns(columns, count, _WORD_BITS - int(below))
     key <<= below  # in place, here and below: millions of rows are not copied more often than needed
-    key |= np.arange(count, dtype=np.uint64)
-    key.sort()
-    order = (key & ((np.uint64(1) << below) - np.uint64(1))).view(np.int64)
-    key >>= below
-    is_new = begins_run(key)
+    order, is_new = _sorted_words(key, below)
     if rest and not is_new.all():
         _break_ties(rest, order, is_new)
     return order, is_new
+
+
+def _sorted_words(key: U64, below: np.uint64) -> tuple[I64, Bools]:
+    """Return what `_order_and_news` does of one column of words, whose lowest bits have room for the row's number."""
+    key |= np.arange(len(key), dtype=np.uint64)
+    key.sort()
+    order = (key & ((np.uint64(1) << below) - np.uint64(1))).view(np.int64)
+    key >>= below
+    return order, begins_run(key)
 
 
 def _pack_columns(columns: Sequence[AnyArray], count: int, room: int) -> tuple[U64, list[AnyArray]]:

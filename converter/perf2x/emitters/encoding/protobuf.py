@@ -11,7 +11,18 @@ from itertools import pairwise
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, U8, U64, AnyArray, Bools, arange, cumsum, flatnonzero, searchsorted
+from perf2x.base.columnar.arrays import (
+    I64,
+    U8,
+    U64,
+    AnyArray,
+    Bools,
+    arange,
+    as_intp,
+    cumsum,
+    flatnonzero,
+    searchsorted,
+)
 from perf2x.base.columnar.ragged import Ragged, offsets_of, side_by_side
 from perf2x.base.columnar.unique import unique_inverse
 from perf2x.emitters.encoding.decimal_text import chunk_array, interleaved, without_nulls
@@ -125,6 +136,16 @@ class Ids:
         data = without_nulls(self._cells[rows.values])
         return Ragged(ends[rows.offsets], np.frombuffer(data, np.uint8))
 
+    def packed(self, field: int, rows: Ragged) -> Ragged:
+        """`packed_field` of the ids of every row; tag and length are one more cell in front of them."""
+        ends = np.append(0, cumsum(self._size[rows.values]))
+        lengths = np.diff(ends[rows.offsets])
+        rest, size = _with_sizes(lengths)
+        heads = _varint_words(rest, size) << np.uint64(8) | np.uint64(field << 3 | LENGTH)
+        heads[lengths == 0] = 0
+        data = without_nulls(np.insert(self._cells[rows.values], as_intp(rows.offsets[:-1]), heads))
+        return Ragged(offsets_of(np.where(lengths, lengths + size + 1, 0)), np.frombuffer(data, np.uint8))
+
 
 def _long_varints(rest: U64, size: I64) -> Ragged:
     """Encode byte by byte, for any length."""
@@ -205,16 +226,7 @@ def whole(rows: Ragged) -> Chosen:
 
 def chosen_packed(field: int, rows: Ragged, chosen: I64) -> Chosen:
     """``packed_field`` of the chosen rows, as a part of a message."""
-    return chosen_field(field, _concatenated(varints(rows.values), rows.offsets), chosen)
-
-
-def chosen_field(field: int, rows: Ragged, chosen: I64) -> Chosen:
-    """``message_field`` of the chosen rows of bytes, as a part of a message."""
-    heads, place = _length_prefixes(field, rows.lengths, leave_out_empty=True)
-    data, ends = rows.values.tobytes(), pairwise(rows.offsets.tolist())
-    pairs = zip(heads.pieces[place].tolist(), ends, strict=True)
-    pieces = chunk_array([head + data[start:end] for head, (start, end) in pairs])
-    return Texts(pieces, heads.lengths[place] + rows.lengths), chosen
+    return texts_of(packed_field(field, rows)), chosen
 
 
 def chosen_messages(field: int, parts: Sequence[Chosen]) -> bytes:

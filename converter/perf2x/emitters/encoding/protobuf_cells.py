@@ -94,14 +94,19 @@ def numbers(field: int, values: AnyArray, left_out: Bools | None = None) -> Cell
     return cells if left_out is None else cells.without(left_out)
 
 
+def numbers_but_0(field: int, values: AnyArray) -> Cells:
+    """A varint field of every row, without 0, as proto3 has it."""
+    return numbers(field, values, values == 0)
+
+
 def packed(field: int, columns: Sequence[AnyArray]) -> Cells:
     """A packed field of as many numbers as there are columns."""
     return nested(field, beside([_varints(column) for column in columns]))
 
 
-def nested(field: int, message: Cells) -> Cells:
-    """Every row as a message of its own."""
-    return beside([_varints(message.sizes, varint(field << 3 | LENGTH)), message])
+def nested(field: int, message: Cells, behind: I64 | int = 0) -> Cells:
+    """Every row as a message of its own, which goes on for so many bytes ``behind`` it."""
+    return beside([_varints(message.sizes + behind, varint(field << 3 | LENGTH)), message])
 
 
 def beside(parts: Sequence[Cells]) -> Cells:

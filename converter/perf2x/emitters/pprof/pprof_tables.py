@@ -8,10 +8,11 @@ from collections.abc import Iterator
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I32, I64, arange, bincount, flatnonzero, repeat, row_slices
+from perf2x.base.columnar.arrays import I32, I64, arange, as_intp, begins_run, bincount, flatnonzero, repeat, row_slices
 from perf2x.base.columnar.ragged import Ragged, offsets_of, ranges, side_by_side
 from perf2x.base.columnar.unique import unique_inverse
 from perf2x.emitters.encoding.protobuf import nested_field, number_field, number_fields, top_level
+from perf2x.emitters.encoding.protobuf_cells import beside, nested, numbers, numbers_but_0
 from perf2x.model.printable_text import bracketed, printable
 from perf2x.model.profile.profile import Functions, Locations, Mappings, Meta, Profile
 from perf2x.model.recording.recorded_names import is_real_path, without_deleted
@@ -148,16 +149,20 @@ def encode_locations(locations: Locations, lines: LocationLines, owner: I64 | No
     """
     mapping_id = np.zeros(len(order) + 1, np.int64)  # the last one serves mapping -1
     mapping_id[order] = arange(1, len(order) + 1)
-    count = len(lines.offsets) - 1
-    for rows in row_slices(count, _LOCATIONS_PER_WRITE):
-        taken = rows if owner is None else owner[rows]
+    for rows in row_slices(len(lines.offsets) - 1, _LOCATIONS_PER_WRITE):
         offsets = lines.offsets[rows.start : rows.stop + 1]
+        count = np.diff(offsets)
+        at = repeat(arange(rows.start, rows.stop), np.maximum(count, 1))  # a row for each line, and one without any
+        has_line, is_first = count[at - rows.start] > 0, begins_run(at)
+        function, number = np.zeros(len(at), np.int64), np.zeros(len(at), np.int64)
         part = slice(offsets[0], offsets[-1])
-        function, number = lines.function[part].astype(np.int64), lines.number[part].astype(np.int64)
-        line_messages = number_fields({1: function + 1, 2: np.maximum(number, 0)})
-        ids = arange(rows.start + 1, rows.stop + 1)
-        numbers = number_fields({1: ids, 2: mapping_id[locations.mapping[taken]], 3: locations.lookup[taken]})
-        yield top_level(4, side_by_side([numbers, nested_field(4, line_messages, offsets - offsets[0])]))
+        function[has_line], number[has_line] = lines.function[part] + 1, np.maximum(lines.number[part], 0)
+        line = nested(4, beside([numbers_but_0(1, function), numbers_but_0(2, number)])).without(~has_line)
+        size_of_lines = np.add.reduceat(line.sizes, as_intp(flatnonzero(is_first)))
+        taken = at if owner is None else owner[at]
+        mapping, lookup = mapping_id[locations.mapping[taken]], locations.lookup[taken]
+        fields = beside([numbers(1, at + 1), numbers_but_0(2, mapping), numbers_but_0(3, lookup)])
+        yield beside([nested(4, fields, size_of_lines[at - rows.start]).without(~is_first), line]).tobytes()
 
 
 def encode_rest(location: int, function: int) -> bytes:

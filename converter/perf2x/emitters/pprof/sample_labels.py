@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from perf2x.base.abi import data_source
 from perf2x.base.abi.uapi import CpuMode
-from perf2x.base.columnar.arrays import I64, AnyArray, flatnonzero
+from perf2x.base.columnar.arrays import I64, AnyArray, arange, flatnonzero
 from perf2x.base.columnar.ragged import Ragged, offsets_of, side_by_side
 from perf2x.base.columnar.unique import group_rows, unique, unique_inverse
 from perf2x.emitters.encoding.protobuf import Chosen, nested_field, number_fields, texts_of, whole
@@ -115,7 +115,10 @@ class LabelBytes:
     """
 
     def __init__(self, labels: Labels, keys: Sequence[I64], rows: I64) -> None:
-        kept, self._place = group_rows([column[rows] for column in keys] or [np.zeros(len(rows), np.int64)])
+        columns = [column[rows] for column in keys] or [np.zeros(len(rows), np.int64)]
+        kinds, self._place = unique_inverse(columns[0] if len(columns) == 1 else group_rows(columns)[1])
+        kept = np.empty(len(kinds), np.int64)
+        kept[self._place] = arange(len(rows))  # any of them
         self._rows, self._labels = rows, labels
         shared = 4 * len(kept) < len(rows)  # not where they say the time: then they are encoded when they are asked for
         self._known = texts_of(labels.encoded(rows[kept])) if shared else None

@@ -22,7 +22,7 @@ from perf2x.base.columnar.arrays import (
     searchsorted,
 )
 from perf2x.base.columnar.ragged import Ragged, argsort_small, offsets_of
-from perf2x.base.columnar.unique import argsort_rows, group_rows, unique, unique_inverse
+from perf2x.base.columnar.unique import argsort_rows, group_words, unique, unique_inverse
 from perf2x.model.profile.profile import Stacks
 from perf2x.model.profile.stack_tree import path_sums
 
@@ -67,23 +67,25 @@ def folded(rows: FrameRows, key_of_frame: I64) -> FrameRows:
 
     Each row keeps one of the frames that it stands for. Level by level, by parent, by key.
     """
-    depth = rows.depth
-    order = argsort_small(depth)
-    row_of = np.full(len(depth) + 1, -1, np.int64)  # the last one stands for parent −1
-    parents, frames = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
-    count = 0
-    for rows_of_level in levels(depth):
-        level = order[rows_of_level]
-        frame = rows.frame[level]
-        parent = row_of[rows.parent[level]]
-        first, place = group_rows([parent, key_of_frame[frame]])
-        row_of[level] = place + count
+    order = argsort_small(rows.depth)
+    place_of = np.full(len(order) + 1, len(order), np.int64)  # the last one stands for parent −1, here and in ``row``
+    place_of[order] = arange(len(order))
+    above, frame = place_of[rows.parent[order]], rows.frame[order]
+    key, row = key_of_frame[frame], np.full(len(order) + 1, -1, np.int64)
+    bits = int(key.max(initial=0)).bit_length()
+    parents, kept = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    before, count = -1, 0
+    for level in levels(rows.depth):
+        parent = row[above[level]]
+        words = (parent - before << bits | key[level]).view(np.uint64)
+        first, place = group_words(words, len(parents[-1]).bit_length() + bits)
+        row[level] = place + count
         parents.append(parent[first])
-        frames.append(frame[first])
-        count += len(first)
+        kept.append(first + level.start)
+        before, count = count, count + len(first)
     sizes = [len(level) for level in parents[1:]]
     depth = repeat(arange(len(sizes)), sizes)
-    return FrameRows(np.concatenate(parents), np.concatenate(frames), row_of[rows.row_of_stack], depth)
+    return FrameRows(np.concatenate(parents), frame[np.concatenate(kept)], row[place_of[rows.row_of_stack]], depth)
 
 
 def merge_stacks(rows: FrameRows, key_of_frame: I64, group: I64, stack: I64) -> tuple[FrameTree, I64]:

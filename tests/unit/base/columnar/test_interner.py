@@ -31,6 +31,8 @@ def test_prefix_tree(rows: list[list[int]]) -> None:
 
     assert [path(node) for node in leaf.tolist()] == rows
     assert all(parent[node] < node for node in range(len(parent)))
+    nodes = list(zip(parent.tolist(), item.tolist(), strict=True))
+    assert nodes == sorted(nodes)
     backwards = prefix_tree(ragged_of([row[::-1] for row in rows], np.int64), innermost_first=True)
     assert [column.tolist() for column in backwards] == [parent.tolist(), item.tolist(), leaf.tolist()]
     assert len(parent) == len({tuple(row[: end + 1]) for row in rows for end in range(len(row))})

@@ -12,6 +12,7 @@ from perf2x.base.columnar.unique import (
     argsort_rows,
     group_alike,
     group_rows,
+    group_words,
     sorted_runs,
     sum_runs,
     unique,
@@ -45,6 +46,13 @@ def test_a_group_of_rows_is_named_by_its_first_row(rows: list[tuple[int, ...]]) 
     distinct = sorted(set(rows))
     assert first.tolist() == [rows.index(row) for row in distinct]
     assert kind.tolist() == [distinct.index(row) for row in rows]
+
+
+@given(st.lists(st.integers(0, 2**64 - 1) | st.integers(0, 5), max_size=30), st.integers(0, 3))
+def test_words_are_grouped_as_rows_are(words: list[int], more: int) -> None:
+    column = np.array(words, np.uint64)
+    found = group_words(column, max(words, default=0).bit_length() + more)
+    assert [part.tolist() for part in found] == [part.tolist() for part in group_rows([column])]
 
 
 @pytest.mark.parametrize("bits", [64, 1, 0])

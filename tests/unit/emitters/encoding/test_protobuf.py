@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from perf2x.base.columnar.ragged import Ragged, side_by_side
 from perf2x.emitters.encoding import protobuf
-from perf2x.emitters.pprof import profile_pb2
+from tests.support import profile_pb2
 from tests.support.ragged_rows import ragged_of
 
 U64 = st.integers(0, 2**64 - 1) | st.integers(0, 300)
@@ -44,8 +44,16 @@ def test_varints_at_every_length(bits) -> None:
 
 @given(st.lists(st.lists(st.integers(0, 40_000), max_size=5)))
 def test_ids_are_varints_of_what_they_count(drawn) -> None:
-    table = protobuf.Ids(40_001).rows(ragged_of(drawn, np.int64))
-    assert rows(table) == [b"".join(varint(number + 1) for number in row) for row in drawn]
+    ids, numbers = protobuf.Ids(40_001), ragged_of(drawn, np.int64)
+    assert rows(ids.rows(numbers)) == [b"".join(varint(number + 1) for number in row) for row in drawn]
+    packed = protobuf.packed_field(7, Ragged(numbers.offsets, numbers.values + 1))
+    assert rows(ids.packed(7, numbers)) == rows(packed)
+
+
+def test_rows_of_many_ids_are_packed_behind_their_length() -> None:
+    numbers = Ragged(np.array([0, 0, 300, 301]), np.arange(301))
+    packed = protobuf.packed_field(1, Ragged(numbers.offsets, numbers.values + 1))
+    assert rows(protobuf.Ids(301).packed(1, numbers)) == rows(packed)
 
 
 SAMPLES = st.lists(
