@@ -5,6 +5,8 @@ import json
 import os
 import shutil
 import zipfile
+from collections.abc import Iterator
+from importlib.metadata import distribution
 from pathlib import Path
 
 import pytest
@@ -21,8 +23,9 @@ def pyodide_folder(folder: Path) -> Path:
         pytest.skip("no Pyodide with numpy here: PERF2X_PYODIDE=FOLDER, with its pyodide-lock.json and wheels")
     shutil.copytree(SOURCE, folder, dirs_exist_ok=True)
     lock = json.loads((folder / "pyodide-lock.json").read_text())
-    if "msgspec" not in lock["packages"]:
-        lock["packages"]["msgspec"] = _wheel(folder, "msgspec", {STAND_IN.name: STAND_IN.read_bytes()})
+    for name, files in {"msgspec": _stand_in, "protobuf": _pure_protobuf}.items():
+        if name not in lock["packages"]:
+            lock["packages"][name] = _wheel(folder, name, dict(files()))
     assert set(NATIVE) <= set(lock["packages"]), "Pyodide without numpy"
     (folder / "pyodide-lock.json").write_text(json.dumps(lock))
     return folder
@@ -38,3 +41,14 @@ def _wheel(folder: Path, name: str, files: dict[str, bytes]) -> dict[str, object
     digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
     fixed = {"depends": [], "install_dir": "site", "package_type": "package", "unvendored_tests": False, "version": "0"}
     return {"name": name, "file_name": wheel.name, "imports": [name], "sha256": digest, **fixed}
+
+
+def _stand_in() -> Iterator[tuple[str, bytes]]:
+    yield STAND_IN.name, STAND_IN.read_bytes()
+
+
+def _pure_protobuf() -> Iterator[tuple[str, bytes]]:
+    """The package's Python files: without its native part they are slow, and enough."""
+    for file in distribution("protobuf").files or ():
+        if file.suffix == ".py":
+            yield file.as_posix(), file.read_binary()

@@ -92,7 +92,7 @@ def _content(case: Case, name: str, data: bytes) -> str | None:
 def _pprof(data: bytes) -> None:
     from google.protobuf.message import DecodeError
 
-    from tests.support import profile_pb2
+    from perf2x.emitters.pprof import profile_pb2
 
     profile = profile_pb2.Profile()
     try:

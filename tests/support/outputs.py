@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
+from perf2x.emitters.pprof import profile_pb2
 from perf2x.model.profile.profile import Profile
 from perf2x.pipeline.load import load
 from perf2x.pipeline.load_options import LoadOptions
 from perf2x.plugins.registry import load_emitter
 from perf2x.symbolizer.demangle.demangle import NameStyle
 from perf2x.symbolizer.symbol_options import SymbolOptions
-from tests.support import profile_pb2
 from tests.support.recordings import Case
 
 

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from perf2x.emitters.pprof.profile_pb2 import Profile as Pprof
 from tests.forge import Comm, Event, Features, Mmap2, Sample, Session, write_file
-from tests.support.profile_pb2 import Profile as Pprof
 
 
 def forged(

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from perf2x.cli.app import app
 from perf2x.cli.commands import perf_to_profile
-from tests.support import profile_pb2
+from perf2x.emitters.pprof import profile_pb2
 
 CORPUS = Path(__file__).parents[2] / "corpus"
 EVENTS = CORPUS / "events/perf.data"

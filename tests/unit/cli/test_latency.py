@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import profile_pb2
+from perf2x.emitters.pprof import profile_pb2
 from tests.support.command import folded, perf2x, recording
 
 CLOCKED = Path(__file__).parent / "data" / "clocked.data"

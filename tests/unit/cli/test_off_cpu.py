@@ -9,10 +9,10 @@ import pytest
 from msgspec.structs import replace
 
 from perf2x.cli.render.summary import waits_line
+from perf2x.emitters.pprof import profile_pb2
 from perf2x.transforms.time_reports import WaitReport
 from tests.forge import Comm, Event, Features, Mmap2, Sample, Session, Stamp, Switch, write_file
 from tests.forge import kernel as k
-from tests.support import profile_pb2
 from tests.support.command import folded, perf2x, recording
 
 CLOCKED = Path(__file__).parent / "data" / "clocked.data"

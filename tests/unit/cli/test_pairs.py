@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from perf2x.emitters.pprof import profile_pb2
 from tests.forge import Comm, Features, Record, Sample, Session, write_file
 from tests.forge.features import TRACING_DATA
-from tests.support import profile_pb2
 from tests.support.command import Ran, perf2x
 from tests.unit.transforms.pairs.test_pair_times import EVENTS, USER, begin, end, tracing_data
 

@@ -16,9 +16,9 @@ from perf2x.cli.send.destination import Destination, destination, for_profile
 from perf2x.cli.send.http_client import MOST_SENT, Clock, post
 from perf2x.cli.send.send_settings import SendSettings, send_settings
 from perf2x.cli.send.server_answer import reason, rejected
+from perf2x.emitters.pprof import profile_pb2
 from perf2x.model.profile.profile import Meta
 from perf2x.plugins.contracts import ProfileBuilder
-from tests.support import profile_pb2
 from tests.support.command import perf2x, recording
 from tests.support.otlp_profiles import message_of, read_profiles
 from tests.support.stand_in_server import CERTIFICATE, Answer, stand_in

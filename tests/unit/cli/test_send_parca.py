@@ -11,9 +11,9 @@ import pytest
 from perf2x.base.errors import OptionError
 from perf2x.cli.send.destination import destination
 from perf2x.cli.send.parca import series_labels, write_raw_request
+from perf2x.emitters.pprof import profile_pb2
 from perf2x.model.profile.profile import Meta
 from perf2x.plugins.contracts import ProfileBuilder
-from tests.support import profile_pb2
 from tests.support.command import perf2x, recording
 from tests.support.outputs import emitted, read_pprof
 from tests.support.stand_in_server import Answer, stand_in

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import perf2x as library
-from tests.support import profile_pb2
+from perf2x.emitters.pprof import profile_pb2
 from tests.support.command import perf2x
 from tests.support.traced_program import FOLDER, spe_recording, taken
 

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from perf2x.base.errors import OptionError
+from perf2x.emitters.pprof import profile_pb2
 from perf2x.model.value_limits import MOST_PERIOD
 from perf2x.pipeline.load import load
 from perf2x.pipeline.load_options import LoadOptions
 from perf2x.pipeline.load_result import Loaded
 from tests.forge import Branch, Comm, Event, Mmap2, Sample, Session, write_file
 from tests.forge import kernel as k
-from tests.support import profile_pb2
 from tests.support.command import perf2x
 from tests.support.recordings import CORPUS
 

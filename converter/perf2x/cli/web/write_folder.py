@@ -25,7 +25,7 @@ from perf2x.emitters.flame.page_file import write_page
 
 SOURCES = "perf2x.sources"
 """A gzipped tarball, without the suffix that makes some servers send it unpacked."""
-NATIVE = ("msgspec", "numpy")
+NATIVE = ("msgspec", "numpy", "protobuf")
 """Packages that Pyodide has compiled; page/worker.js loads them."""
 _PURE = ("annotated-doc", "demangle", "perf2x", "shellingham", "typer", "typing-extensions")
 """Packages that conversions import besides."""

@@ -1,12 +1,12 @@
 """pprof: gzip-compressed protobuf for ``go tool pprof``, Perfetto, Pyroscope and Parca.
 
-Schema: proto/profile.proto. Messages are encoded in columns (encoding/protobuf.py), and may be written in pieces:
-concatenated fields are one message.
+Schema: proto/profile.proto. Small fields go through the generated classes, tables and samples through
+encoding/protobuf.py (protobuf messages may be written in pieces: concatenated fields are one message).
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import BinaryIO, ClassVar
+from typing import TYPE_CHECKING, BinaryIO, ClassVar
 
 import numpy as np
 from msgspec import Struct
@@ -20,11 +20,8 @@ from perf2x.emitters.encoding.protobuf import (
     Ids,
     chosen_messages,
     chosen_packed,
-    number_fields,
-    packed_field,
     text_fields,
     texts_of,
-    top_level,
     whole,
 )
 from perf2x.emitters.pprof.pprof_tables import (
@@ -46,6 +43,9 @@ from perf2x.emitters.pprof.sample_types import ValueKind, heaviest, in_style, su
 from perf2x.model.plugin_options import FINISHED, START_TIME, TAGS, Needs, check_choices, option
 from perf2x.model.profile.profile import Profile, plain_names, shown_event
 from perf2x.model.profile.stack_tree import depths, paths
+
+if TYPE_CHECKING:
+    from perf2x.emitters.pprof import profile_pb2
 
 _FRAMES_PER_WRITE = 1 << 16
 
@@ -142,7 +142,7 @@ class Pprof:
         profile = self._read_part(profile)
         strings = StringTable(profile)
         kinds = value_kinds(profile, self.names)
-        yield _header(profile, strings, kinds, self.names)
+        yield _header(profile, strings, kinds, self.names).SerializeToString(deterministic=True)
         order = mapping_order(profile)
         yield encode_mappings(profile.mappings, order)
         if self.placeholders:
@@ -250,32 +250,23 @@ def _encoded_samples(location_ids: Chosen, values: I64, labels: Chosen) -> bytes
     return chosen_messages(2, [location_ids, numbers, labels])
 
 
-def _header(profile: Profile, strings: StringTable, kinds: list[ValueKind], style: str) -> bytes:
-    """Encode all fields but tables and samples, in the order of their numbers."""
-    meta = profile.meta
-    types = top_level(1, _value_types([(strings.add(kind.name), strings.add(kind.unit)) for kind in kinds]))
-    default = strings.add(kinds[-1].name) if kinds else 0
-    period_type, period = b"", 0
+def _header(profile: Profile, strings: StringTable, kinds: list[ValueKind], style: str) -> "profile_pb2.Profile":
+    """Return all fields but tables and samples."""
+    from perf2x.emitters.pprof import profile_pb2
+
+    meta, message = profile.meta, profile_pb2.Profile()
+    for kind in kinds:
+        message.sample_type.add(type=strings.add(kind.name), unit=strings.add(kind.unit))
+    if kinds:
+        message.default_sample_type = strings.add(kinds[-1].name)
     if profile.events:
         shown = shown_event(profile)
         event, name = profile.events[shown], plain_names(profile.events)[shown]
-        names = strings.add(in_style(name, style)), strings.add(in_style(event.unit, style))
-        period_type = top_level(11, _value_types([names]))
+        message.period_type.type, message.period_type.unit = (
+            strings.add(in_style(text, style)) for text in (name, event.unit)
+        )
         by_clock = event.unit == "nanoseconds" and event.frequency
-        period = 1_000_000_000 // event.frequency if by_clock else event.period
-    lines = np.array([strings.add(line) for line in comment_lines(meta)], np.int64)
-    comments = packed_field(13, Ragged(np.array([0, len(lines)], np.int64), lines)).values.tobytes()
-    times = _numbers({9: meta.wall_start_ns, 10: meta.duration_ns})
-    return types + times + period_type + _numbers({12: period}) + comments + _numbers({14: default})
-
-
-def _value_types(pairs: list[tuple[int, int]]) -> Ragged:
-    """A ValueType message of each type and unit."""
-    columns = np.array(pairs, np.int64).reshape(-1, 2).T
-    return number_fields({1: columns[0], 2: columns[1]})
-
-
-def _numbers(values: dict[int, int]) -> bytes:
-    """Encode fields of the outermost message."""
-    columns = {field: np.array([value], np.int64) for field, value in values.items()}
-    return number_fields(columns).values.tobytes()
+        message.period = 1_000_000_000 // event.frequency if by_clock else event.period
+    message.time_nanos, message.duration_nanos = meta.wall_start_ns, meta.duration_ns
+    message.comment.extend(strings.add(line) for line in comment_lines(meta))
+    return message

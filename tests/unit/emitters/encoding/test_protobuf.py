@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from perf2x.base.columnar.ragged import Ragged, side_by_side
 from perf2x.emitters.encoding import protobuf
-from tests.support import profile_pb2
+from perf2x.emitters.pprof import profile_pb2
 from tests.support.ragged_rows import ragged_of
 
 U64 = st.integers(0, 2**64 - 1) | st.integers(0, 300)

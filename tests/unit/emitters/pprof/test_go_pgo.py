@@ -10,10 +10,10 @@ import pytest
 from msgspec.structs import replace
 
 from perf2x.base.abi.uapi import CpuMode
+from perf2x.emitters.pprof import profile_pb2
 from perf2x.emitters.pprof.pprof import Pprof
 from perf2x.model.profile.profile import Meta, Profile, Wait
 from perf2x.plugins.contracts import ProfileBuilder
-from tests.support import profile_pb2
 
 Frame = tuple[str, int]
 """Function and line."""

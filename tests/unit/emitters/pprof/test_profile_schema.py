@@ -1,7 +1,7 @@
 """The committed module holds the committed schema.
 
-cd tests/support
-python -m grpc_tools.protoc -I../../proto --python_out=. --pyi_out=. profile.proto
+cd converter/perf2x/emitters/pprof
+python -m grpc_tools.protoc -I../../../../proto --python_out=. --pyi_out=. profile.proto
 with grpcio-tools 1.76.0: what a later one generates needs a later protobuf to run.
 """
 
@@ -20,7 +20,9 @@ def test_generated_module_is_up_to_date(tmp_path) -> None:
     pytest.importorskip("grpc_tools", reason="grpcio-tools is not installed (pip install 'perf2x[dev]')")
     command = [sys.executable, "-m", "grpc_tools.protoc", f"-I{ROOT / 'proto'}", f"--python_out={tmp_path}"]
     subprocess.run([*command, f"--pyi_out={tmp_path}", "profile.proto"], check=True)
-    made, committed = ((folder / "profile_pb2.py").read_text() for folder in (tmp_path, ROOT / "tests/support"))
+    made, committed = (
+        (folder / "profile_pb2.py").read_text() for folder in (tmp_path, ROOT / "converter/perf2x/emitters/pprof")
+    )
     assert schema_in(made) == schema_in(committed), "profile_pb2.py is stale: see the top of this file"
 
 

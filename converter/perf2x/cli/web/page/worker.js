@@ -1,6 +1,6 @@
 // perf2x in a worker: Python by Pyodide, the dropped files where they lie, one command after another.
 const HERE = new URL("./", import.meta.url).href;
-const NATIVE = ["numpy", "msgspec"];
+const NATIVE = ["numpy", "msgspec", "protobuf"];
 const DROPPED = "/dropped";
 const OUTPUT = "/output";
 const STATS = `${OUTPUT}/stats.json`;
