@@ -1,4 +1,4 @@
-"""What is said of pairs and waits, also where there are none: apart from the modules that find them."""
+"""Figures on pairs and waits, apart from the modules that find them: every conversion has a place for them."""
 
 from msgspec import Struct
 

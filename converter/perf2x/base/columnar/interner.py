@@ -25,7 +25,7 @@ from perf2x.base.columnar.hash_index import HashIndex
 from perf2x.base.columnar.hashing import hash_columns, hash_rows
 from perf2x.base.columnar.ragged import Ragged, argsort_small, end_to_end, offsets_of
 from perf2x.base.columnar.texts import TextInterner
-from perf2x.base.columnar.unique import group_words
+from perf2x.base.columnar.unique import group_pairs
 
 
 class StringInterner(TextInterner[str]):
@@ -177,8 +177,7 @@ def prefix_tree(rows: Ragged, innermost_first: bool = False) -> tuple[I32, I32, 
     above, total = -1, 0
     for depth, (count, left) in enumerate(pairwise(going_on)):
         parent, item = place[:count], rows.values[at[:count] + step * depth].astype(np.int64)
-        words = (parent << bits | item).view(np.uint64)
-        kept, place = group_words(words, len(parents[-1]).bit_length() + bits)
+        kept, place = group_pairs(parent, item, len(parents[-1]), bits)
         parents.append((above + parent[kept]).astype(np.int32))
         items.append(item[kept].astype(np.int32))
         leaf[order[left:count]] = total + place[left:]

@@ -232,15 +232,9 @@ def chosen_packed(field: int, rows: Ragged, chosen: I64) -> Chosen:
 def chosen_messages(field: int, parts: Sequence[Chosen]) -> bytes:
     """A repeated message field of the outermost message; each message is a text of every part, side by side."""
     sizes: I64 = np.sum([texts.lengths[rows] for texts, rows in parts], axis=0, dtype=np.int64)
-    head = _length_prefixes(field, sizes, leave_out_empty=False)
-    return interleaved(*(texts.pieces[rows] for texts, rows in (head, *parts)))
-
-
-def _length_prefixes(field: int, sizes: I64, leave_out_empty: bool) -> Chosen:
-    """Return tag and length of length-delimited fields of these sizes; nothing where an empty one is left out."""
     distinct, place = unique_inverse(sizes)
-    written = flatnonzero(distinct >= leave_out_empty)
-    return texts_of(_scattered(len(distinct), written, _tagged_varints(field, LENGTH, distinct[written]))), place
+    head = texts_of(_tagged_varints(field, LENGTH, distinct)), place
+    return interleaved(*(texts.pieces[rows] for texts, rows in (head, *parts)))
 
 
 def text_fields(field: int, texts: Sequence[str]) -> bytes:

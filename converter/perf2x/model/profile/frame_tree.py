@@ -22,7 +22,7 @@ from perf2x.base.columnar.arrays import (
     searchsorted,
 )
 from perf2x.base.columnar.ragged import Ragged, argsort_small, offsets_of
-from perf2x.base.columnar.unique import argsort_rows, group_words, unique, unique_inverse
+from perf2x.base.columnar.unique import argsort_rows, group_pairs, unique, unique_inverse
 from perf2x.model.profile.profile import Stacks
 from perf2x.model.profile.stack_tree import path_sums
 
@@ -77,8 +77,7 @@ def folded(rows: FrameRows, key_of_frame: I64) -> FrameRows:
     before, count = -1, 0
     for level in levels(rows.depth):
         parent = row[above[level]]
-        words = (parent - before << bits | key[level]).view(np.uint64)
-        first, place = group_words(words, len(parents[-1]).bit_length() + bits)
+        first, place = group_pairs(parent - before, key[level], len(parents[-1]), bits)
         row[level] = place + count
         parents.append(parent[first])
         kept.append(first + level.start)

@@ -4,15 +4,15 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import perf2x.base.columnar.unique
 from perf2x.base.columnar.unique import (
     argsort_rows,
     group_alike,
+    group_pairs,
     group_rows,
-    group_words,
     sorted_runs,
     sum_runs,
     unique,
@@ -48,11 +48,13 @@ def test_a_group_of_rows_is_named_by_its_first_row(rows: list[tuple[int, ...]]) 
     assert kind.tolist() == [distinct.index(row) for row in rows]
 
 
-@given(st.lists(st.integers(0, 2**64 - 1) | st.integers(0, 5), max_size=30), st.integers(0, 3))
-def test_words_are_grouped_as_rows_are(words: list[int], more: int) -> None:
-    column = np.array(words, np.uint64)
-    found = group_words(column, max(words, default=0).bit_length() + more)
-    assert [part.tolist() for part in found] == [part.tolist() for part in group_rows([column])]
+@example([(0, 1 << 30), (1 << 30, 1 << 30)] * 2, 0)
+@given(st.lists(st.tuples(*[st.integers(0, 2**63 - 1) | st.integers(0, 5)] * 2), max_size=30), st.integers(0, 3))
+def test_pairs_are_grouped_as_rows_are(pairs: list[tuple[int, int]], more: int) -> None:
+    first, second = np.array(pairs, np.int64).reshape(-1, 2).T
+    bits = int(second.max(initial=0)).bit_length() + more
+    found = group_pairs(first, second, int(first.max(initial=-1)) + 1 + more, bits)
+    assert [part.tolist() for part in found] == [part.tolist() for part in group_rows([first, second])]
 
 
 @pytest.mark.parametrize("bits", [64, 1, 0])

@@ -17,8 +17,6 @@ from perf2x.model.profile.stack_tree import depths, paths_of_length
 
 _WORDS_AT_ONCE = 1 << 17
 """Frames of stacks that are encoded together: what they take in memory."""
-_SPARSE = 8
-"""Numbers are counted in a table of at most so many entries for each value."""
 
 
 class StackPaths(Struct, frozen=True):
@@ -54,14 +52,9 @@ def by_frequency(values: AnyArray) -> tuple[I64, I32]:
 
         values   7 3 7 5        distinct   7 3 5        numbers   1 2 1 3
     """
-    least = int(values.min(initial=0))
-    if int(values.max(initial=0)) - least > _SPARSE * len(values):
-        distinct, place = unique_inverse(values)
-        found, number = by_frequency(place)
-        return distinct[found].astype(np.int64), number
-    above = values.astype(np.int64) - least
-    found, number = _most_used_first(bincount(above))
-    return found + least, number[above]
+    distinct, place = unique_inverse(values)
+    found, number = _most_used_first(bincount(place, len(distinct)))
+    return distinct[found].astype(np.int64), number[place]
 
 
 def used_frames(paths: StackPaths, leaves: I64) -> tuple[I64, I32]:
