@@ -1,7 +1,8 @@
 """Larger recordings from a real one: its records again and again, each time later and with other processes.
 
 Copies share what hours of one machine share, programs, libraries and the kernel; processes, threads and times are
-their own. Takes plain files whose events agree on their fields.
+their own; what perf tells of the session (events, ids, thread maps) stands at the beginning alone, as in a long
+recording. Takes plain files whose events agree on their fields.
 """
 
 from collections.abc import Iterator
@@ -16,11 +17,12 @@ from tests.forge import kernel as k
 
 I64 = npt.NDArray[np.int64]
 U64 = npt.NDArray[np.uint64]
+Bools = npt.NDArray[np.bool_]
 IDS = 1 << 22
 """Linux has no more process ids; copies that would need more use those of others again, as a machine does."""
 PAUSE = 1_000_000
 """Nanoseconds between two copies."""
-SAMPLE, FIRST_OF_USER_SPACE = 9, 64
+SAMPLE, FIRST_OF_USER_SPACE, FINISHED_ROUND = 9, 64, 68
 IN_FRONT = (k.IDENTIFIER, k.IP, k.TID, k.TIME)
 """The words that a sample begins with, in their order."""
 BEHIND = (k.TID, k.TIME, k.ID, k.STREAM_ID, k.CPU, k.IDENTIFIER)
@@ -35,10 +37,11 @@ OFFSETS = {"attributes": 3, "data": 5, "size": 6}
 
 @dataclass(frozen=True)
 class Places:
-    """Places of ids, counted in 32-bit numbers, and of times, in 64-bit ones."""
+    """Places of ids, counted in 32-bit numbers, and of times, in 64-bit ones; words that only the first copy has."""
 
     ids: I64
     times: I64
+    once: Bools
 
 
 def write_scaled(source: Path, path: Path, copies: int) -> None:
@@ -54,9 +57,10 @@ def write_scaled(source: Path, path: Path, copies: int) -> None:
         file.write(whole[:begin])
         for copy in range(copies):
             _write_copy(file, words.copy(), places, copy, length)
-        _write_features(file, whole[begin + size :], size * (copies - 1))
+        more = file.tell() - begin - size
+        _write_features(file, whole[begin + size :], more)
         file.seek(8 * OFFSETS["size"])
-        file.write((size * copies).to_bytes(8, "little"))
+        file.write((size + more).to_bytes(8, "little"))
 
 
 def places_of(words: U64, sample_type: int) -> Places:
@@ -65,7 +69,7 @@ def places_of(words: U64, sample_type: int) -> Places:
     times: list[int] = []
     in_front = [bit for bit in IN_FRONT if sample_type & bit]
     behind = [bit for bit in BEHIND if sample_type & bit]
-    thread, time = in_front.index(k.TID), in_front.index(k.TIME)
+    thread, time, once = in_front.index(k.TID), in_front.index(k.TIME), np.zeros(len(words), np.bool_)
     for at, kind, count in _records(words):
         if kind == SAMPLE:
             ids += (2 * (at + 1 + thread), 2 * (at + 1 + thread) + 1)
@@ -75,7 +79,9 @@ def places_of(words: U64, sample_type: int) -> Places:
             ids += (2 * end, 2 * end + 1, *range(2 * (at + 1), 2 * (at + 1) + OWN_IDS.get(kind, 0)))
             times.append(end + 1)
             times += [at + 3] if kind in OWN_TIME else []
-    return Places(np.array(ids), np.array(times))
+        elif kind != FINISHED_ROUND:
+            once[at : at + count] = True
+    return Places(np.array(ids), np.array(times), once)
 
 
 def _records(words: U64) -> Iterator[tuple[int, int, int]]:
@@ -93,7 +99,7 @@ def _write_copy(file: BinaryIO, words: U64, places: Places, copy: int, length: i
     ids[is_process] += np.uint32(copy % (IDS // step) * step)
     times[times > 0] += np.uint64(copy * length)
     words.view(np.uint32)[places.ids], words[places.times] = ids, times
-    file.write(words)
+    file.write(words[~places.once] if copy else words)
 
 
 def _write_features(file: BinaryIO, tail: bytes, moved: int) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from perf2x.pipeline.load import load
 from perf2x.pipeline.load_options import LoadOptions
+from perf2x.reader import open_recording
 from tests import forge
 from tests.bench import peers
 from tests.bench.measure import Cost
@@ -18,6 +19,7 @@ def written(path: Path) -> Path:
     """Write a recording of two processes, one of them forked."""
     stamp = forge.Stamp(7, 7, 1000)
     records: list[forge.Record] = [
+        forge.ThreadMap(threads=((7, "one"),)),
         forge.Mmap(pid=7, tid=7, addr=0x1000, len=0x2000, stamp=stamp),
         forge.Comm(pid=7, tid=7, comm="one", stamp=stamp),
         forge.Fork(pid=8, ppid=7, tid=8, ptid=7, time=1500, stamp=forge.Stamp(8, 8, 1500)),
@@ -43,6 +45,8 @@ def test_copies_have_the_same_stacks_later_and_in_other_processes(tmp_path: Path
     assert one.samples.time is not None and three.samples.time is not None
     assert np.all(np.diff(three.samples.time.astype(np.int64)) > 0)
     assert three.samples.time[3:6].tolist() == (one.samples.time + (three.samples.time[3] - 2000)).tolist()
+    counts = open_recording(path).sideband.record_counts
+    assert (counts["THREAD_MAP"], counts["COMM"], counts["FINISHED_ROUND"]) == (1, 6, 3)
 
 
 def test_one_copy_is_the_recording(tmp_path: Path) -> None:
