@@ -2,8 +2,9 @@
 
 The record stream of a recording: blocks of whole records, uncompressed, read as often as wanted.
 
-The first walk (first_walk.py) finds the record boundaries and keeps two bytes for each of them. Every later walk yields
-the same blocks without looking for boundaries again. Compressed records are unpacked anew on each walk, not kept.
+The first walk (first_walk.py) finds the record boundaries and keeps a byte for each of them, two where records are
+large. Every later walk yields the same blocks without looking for boundaries again. Compressed records are unpacked
+anew on each walk, not kept.
 
 ::
 
@@ -29,6 +30,9 @@ from perf2x.reader.containers.input_file import InputFile
 
 Sizes = npt.NDArray[np.uint16]
 """(records,) bytes of each record, header included."""
+PackedSizes = npt.NDArray[np.uint16] | U8
+"""The same, or words instead of bytes, if all records are whole words and at most 255 of them, as most samples are."""
+_WORD_SHIFT = np.uint16(3)
 
 
 class Block(Struct, frozen=True):
@@ -184,7 +188,12 @@ class BlockPlan(Struct, frozen=True):
     position: int
     """Offset of the block in the stream."""
     chunks: list[Chunk]
-    sizes: Sizes
+    packed: PackedSizes
+
+    @property
+    def sizes(self) -> Sizes:
+        """Bytes of each record."""
+        return unpacked_sizes(self.packed)
 
 
 class RecordStream(Struct, frozen=True, eq=False):
@@ -213,6 +222,19 @@ class RecordStream(Struct, frozen=True, eq=False):
     def _read(self, section: DataSection, chunk: Chunk, unpacker: Unpacker) -> U8:
         data = section.data[chunk.start : chunk.stop]
         return data if chunk.complete < 0 else unpacker.unpack_again(data, self.order, chunk.complete)
+
+
+def packed_sizes(sizes: Sizes) -> PackedSizes:
+    """Sizes as they are kept: there are as many as records, tens of millions of them."""
+    words = sizes >> _WORD_SHIFT
+    if np.bitwise_or.reduce(sizes) & 7 or words.max(initial=0) > np.iinfo(np.uint8).max:
+        return sizes
+    return words.astype(np.uint8)
+
+
+def unpacked_sizes(packed: PackedSizes) -> Sizes:
+    """Return what ``packed_sizes`` packed."""
+    return packed.astype(np.uint16) << _WORD_SHIFT if packed.dtype == np.uint8 else packed.view(np.uint16)
 
 
 def join_bytes(parts: Sequence[U8]) -> U8:

@@ -15,7 +15,19 @@ from perf2x.base.columnar.arrays import U8, U64, sum_of
 from perf2x.base.errors import FormatError
 from perf2x.base.files.unpack_limit import format_size, record_limit
 from perf2x.model.diagnostics import Count, Severity
-from perf2x.reader.block import Block, BlockPlan, Chunk, DataSection, RecordStream, Sizes, join_bytes, make_block
+from perf2x.reader.block import (
+    Block,
+    BlockPlan,
+    Chunk,
+    DataSection,
+    PackedSizes,
+    RecordStream,
+    Sizes,
+    join_bytes,
+    make_block,
+    packed_sizes,
+    unpacked_sizes,
+)
 from perf2x.reader.containers.compressed_records import Unpacker
 from perf2x.reader.record_framing import WIDE, FramedRecords, frame_records
 
@@ -52,15 +64,15 @@ class WalkedPart(Struct, frozen=True, kw_only=True):
     stop: int
     position: int
     """Offset of the first record in the stream, by the same guess."""
-    sizes: list[Sizes]
+    sizes: list[PackedSizes]
     """By block."""
 
     def plans(self) -> Iterator[BlockPlan]:
         """Recipes of the blocks, which lie one behind the other."""
         at = self.start
-        for sizes in self.sizes:
-            stop = at + int(sizes.sum(dtype=np.int64))
-            yield BlockPlan(at - self.start + self.position, [Chunk(at, stop)], sizes)
+        for packed in self.sizes:
+            stop = at + int(unpacked_sizes(packed).sum(dtype=np.int64))
+            yield BlockPlan(at - self.start + self.position, [Chunk(at, stop)], packed)
             at = stop
 
 
@@ -219,7 +231,7 @@ class _BlockBuilder:
         """Return the block and its plan."""
         sizes, headers = np.concatenate(self._sizes), np.concatenate(self._headers)
         block = make_block(join_bytes(self._parts), sizes, self.position, order, headers=headers)
-        return BlockPlan(self.position, self._chunks, sizes), block
+        return BlockPlan(self.position, self._chunks, packed_sizes(sizes)), block
 
 
 class _SectionWalk:

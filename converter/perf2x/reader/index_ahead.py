@@ -21,7 +21,7 @@ from perf2x.base.abi.uapi import RecordType
 from perf2x.base.columnar.arrays import U8, sum_of
 from perf2x.base.worker_processes import streams_of
 from perf2x.model.diagnostics import Diagnostics
-from perf2x.reader.block import DataSection, Sizes
+from perf2x.reader.block import DataSection, PackedSizes
 from perf2x.reader.file_clock import has_trailer
 from perf2x.reader.first_walk import WalkedPart, walk_part
 from perf2x.reader.index_pass import Collector, ReadPart, is_group_read
@@ -107,11 +107,11 @@ def _read(builder: SessionBuilder, section: DataSection, begin: int, stop: int, 
         return
     collector = Collector(builder, Diagnostics())
     start = at = begin + found
-    sizes: list[Sizes] = []
+    sizes: list[PackedSizes] = []
     for plan, block in walk_part(section, builder.order, start, stop, start + shift):
         at = plan.chunks[-1].stop
         if collector.add(block, SESSION_RECORDS):
-            sizes.append(plan.sizes)
+            sizes.append(plan.packed)
             continue
         yield collector.take(start, plan.chunks[0].start, start + shift, sizes)
         start, sizes = at, []

@@ -18,7 +18,7 @@ from perf2x.model.diagnostics import Count, Diagnostics, Severity
 from perf2x.model.recording.events import Event, Session
 from perf2x.model.recording.recorded_files import shown_path
 from perf2x.model.recording.sideband import Sideband
-from perf2x.reader.block import Block, DataSection, RecordStream, Sizes
+from perf2x.reader.block import Block, DataSection, PackedSizes, RecordStream
 from perf2x.reader.event_table import EventTable
 from perf2x.reader.file_clock import FileClock
 from perf2x.reader.first_walk import FirstWalk, TraceBlock, WalkedPart
@@ -162,7 +162,7 @@ class Collector:
             repeated: Any = np.broadcast_to(owners, len(sizes) - len(others))
             self._owners.append(repeated)
 
-    def take(self, start: int, stop: int, position: int, sizes: list[Sizes]) -> ReadPart:
+    def take(self, start: int, stop: int, position: int, sizes: list[PackedSizes]) -> ReadPart:
         """Return what was read so far, from such a part of a section, and forget it."""
         tables = self._sideband.take()
         part = ReadPart(
