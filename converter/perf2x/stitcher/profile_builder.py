@@ -13,7 +13,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from perf2x.base.abi.uapi import EventType, ReadFormat, SampleType, SoftwareConfig
-from perf2x.base.columnar.arrays import I32, I64, U64, AnyArray, bincount, cumsum
+from perf2x.base.columnar.arrays import I32, I64, U64, AnyArray, begins_run, bincount, cumsum, sum_of
 from perf2x.base.columnar.interner import StringInterner, prefix_tree
 from perf2x.base.columnar.ragged import Ragged, offsets_of
 from perf2x.base.columnar.unique import argsort_rows, group_rows, unique_inverse
@@ -38,7 +38,7 @@ from perf2x.stitcher.stacks.frame_keys import decode_keys, distinct_keys
 from perf2x.stitcher.stacks.sample_sums import SampleRows, TimedRows
 from perf2x.stitcher.stacks.stack_interner import ThreadRows
 from perf2x.stitcher.stitch_result import SampleTotals, StitchResult
-from perf2x.stitcher.timeline_tables import losses, parents, thread_name, thread_switches
+from perf2x.stitcher.timeline_tables import losses, parents, thread_names, thread_switches
 
 _NO_CGROUP = 2**64 - 1
 """The id of samples that do not carry one."""
@@ -85,27 +85,21 @@ def _sorted_threads(history: ProcessHistory, found: ThreadRows, strings: StringI
 
     A process goes by the name that its leader had when the thread was sampled first.
     """
-    texts, pid, tid = history.names.texts, found.pid, found.tid
-    process = history.names.at(pid, found.first_rank)
-    pids, tids = pid.tolist(), tid.tolist()
-    comms = [thread_name(texts, name, tid) for name, tid in zip(found.comm.tolist(), tids, strict=True)]
-    leaders = [thread_name(texts, name, pid) for name, pid in zip(process.tolist(), pids, strict=True)]
-    seen = found.first_rank.tolist()
-    order = sorted(range(len(pids)), key=lambda row: (pids[row], tids[row], comms[row], seen[row]))
-    is_new = [
-        not at or any(column[row] != column[order[at - 1]] for column in (pids, tids, comms))
-        for at, row in enumerate(order)
-    ]
+    texts, pid, tid, seen = history.names.texts, found.pid, found.tid, found.first_rank
+    comm = thread_names(texts, found.comm, tid)
+    leader = thread_names(texts, history.names.at(pid, seen), pid)
+    order = argsort_rows([pid, tid, comm.ranks(), seen])
+    pid, tid, comm, leader = pid[order], tid[order], comm[order], leader[order]
+    begins = begins_run(pid, tid, comm.number)
     rank = np.empty(len(order), np.int32)
-    rank[order] = cumsum(is_new) - 1
-    kept = [row for row, new in zip(order, is_new, strict=True) if new]
-    once, _ = group_rows([pid[order], tid[order], found.start[order]])
+    rank[order] = cumsum(begins) - 1
+    once, _ = group_rows([pid, tid, found.start[order]])
     threads = Threads(
-        pid=pid[kept].astype(np.int32),
-        tid=tid[kept].astype(np.int32),
-        comm=strings.add_all(comms[row] for row in kept),
-        process=strings.add_all(leaders[row] for row in kept),
-        starts=bincount(rank[order][once], len(kept)).astype(np.int32),
+        pid=pid[begins].astype(np.int32),
+        tid=tid[begins].astype(np.int32),
+        comm=strings.add_all(comm[begins]),
+        process=strings.add_all(leader[begins]),
+        starts=bincount(rank[order][once], sum_of(begins)).astype(np.int32),
     )
     return threads, rank
 

@@ -2,10 +2,11 @@
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I32, flatnonzero, lexsort, take_rows_of
+from perf2x.base.columnar.arrays import I32, I64, flatnonzero, lexsort, take_rows_of
 from perf2x.base.columnar.interner import StringInterner
 from perf2x.base.columnar.ragged import join_tables
-from perf2x.base.columnar.unique import argsort_rows, group_rows
+from perf2x.base.columnar.texts import Texts
+from perf2x.base.columnar.unique import argsort_rows, group_rows, unique_inverse
 from perf2x.model.profile.profile import Losses, Threads, ThreadSwitches
 from perf2x.model.recording.sideband import Losts, Switches, Tasks
 from perf2x.stitcher.process_history import ProcessHistory
@@ -21,7 +22,7 @@ def thread_switches(history: ProcessHistory, threads: Threads, strings: StringIn
     switches = _with_exits(history.sideband.switches, history.sideband.exits)
     rank = history.order.rank(switches.time, switches.position)
     names = history.names.at(switches.tid.astype(np.int64), rank)
-    texts, table = history.names.texts, strings.table()
+    table = strings.table()
     index = {
         (int(pid), int(tid), table[comm]): row
         for row, (pid, tid, comm) in enumerate(zip(threads.pid, threads.tid, threads.comm.tolist(), strict=True))
@@ -30,10 +31,11 @@ def thread_switches(history: ProcessHistory, threads: Threads, strings: StringIn
     any_name = {(pid, tid): row for (pid, tid, _), row in index.items()}
     columns = [switches.pid.astype(np.int64), switches.tid.astype(np.int64), names]
     first, group = group_rows(columns)
-    distinct = [column[first] for column in columns]
+    pid, tid, name = (column[first] for column in columns)
+    comm = thread_names(history.names.texts, name, tid)
     numbers = np.array([
-        index.get((pid, tid, thread_name(texts, name, tid)), any_name.get((pid, tid), -1))
-        for pid, tid, name in zip(*(column.tolist() for column in distinct), strict=True)
+        index.get((*ids, text), any_name.get(ids, -1))
+        for ids, text in zip(zip(pid.tolist(), tid.tolist(), strict=True), comm, strict=True)
     ], np.int64)  # fmt: skip
     thread = numbers[group]
     keep = flatnonzero(thread >= 0)
@@ -84,8 +86,12 @@ def parents(forks: Tasks, threads: Threads) -> I32:
     return np.fromiter(rows, np.int32, len(threads))
 
 
-def thread_name(texts: list[str], name: int, tid: int) -> str:
-    """Name of a thread; perf's name for it where no record names it (thread__comm_str in tools/perf/util/thread.c)."""
-    if name >= 0:
-        return texts[name]
-    return "swapper" if tid == 0 else f":{tid}"
+def thread_names(texts: list[str], name: I64, tid: I64) -> Texts[str]:
+    """(n,) names of threads by their numbers, −1 for those that no record names.
+
+    perf's names stand for those (thread__comm_str in tools/perf/util/thread.c).
+    """
+    keys, row = unique_inverse(np.where(name >= 0, name << 1, tid << 1 | 1))
+    unnamed = {0: "swapper"}
+    found = (unnamed.get(key >> 1, f":{key >> 1}") if key & 1 else texts[key >> 1] for key in keys.tolist())
+    return Texts.of(found)[row]

@@ -3,6 +3,7 @@
 import dataclasses
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from perf2x.model.profile.profile import ProfileEvent
@@ -11,6 +12,7 @@ from perf2x.pipeline.load_options import LoadOptions
 from perf2x.plugins.contracts import ProfileBuilder
 from perf2x.reader import open_recording
 from perf2x.stitcher.profile_builder import profile_event
+from perf2x.stitcher.timeline_tables import thread_names
 from tests.forge import CallchainDeferred, Comm, Event, Ksymbol, Mmap, Sample, Session, Stamp, write_file
 
 KERNEL, USER, LATER = 2**64 - 128, 2**64 - 512, 2**64 - 640
@@ -50,6 +52,11 @@ def test_unnamed_threads_go_by_their_number(tmp_path: Path) -> None:
         for comm, process in zip(threads.comm, threads.process, strict=True)
     ]
     assert names == [("swapper", "swapper"), (":8", ":7"), ("nine", "nine")]
+
+
+def test_ids_and_numbers_of_names_do_not_meet() -> None:
+    name, tid = np.array([-1, 0, -1, 1, -1, 0]), np.array([0, 5, -1, 0, 8, 8])
+    assert list(thread_names(["a", "b"], name, tid)) == ["swapper", "a", ":-1", "b", ":8", "a"]
 
 
 @pytest.mark.parametrize(
