@@ -16,9 +16,8 @@ MOST = 20
 """Bytes of memory for each byte of the file, beyond what any file takes."""
 FEW, MANY = 1_000_000, 2_000_000
 SHORT, LONG = 1_000_000, 3_000_000
-STEPS = 1.4
-"""Tables that double grow in steps: between two sizes memory may grow faster than from the floor on. A million
-addresses take 232 to 252 MiB, two million 430 to 446, as the tables happen to lie."""
+STEPS = 1.25
+"""Tables that double grow in steps: between two sizes memory may grow faster than from the floor on."""
 TRIES = 4
 """A machine busy with something else lets freed pages lie for a while."""
 FLOOR = 160 << 20
