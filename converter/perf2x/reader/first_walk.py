@@ -20,13 +20,12 @@ from perf2x.reader.block import (
     BlockPlan,
     Chunk,
     DataSection,
-    PackedSizes,
     RecordStream,
     Sizes,
+    WalkedPart,
     join_bytes,
     make_block,
     packed_sizes,
-    unpacked_sizes,
 )
 from perf2x.reader.containers.compressed_records import Unpacker
 from perf2x.reader.record_framing import WIDE, FramedRecords, frame_records
@@ -55,25 +54,6 @@ class TraceBlock(Struct, frozen=True):
     tid: int
     """Thread that was traced, −1 for all of a CPU."""
     cpu: int
-
-
-class WalkedPart(Struct, frozen=True, kw_only=True):
-    """Records of a section that another process walked, from where it took one to begin: bytes [start, stop)."""
-
-    start: int
-    stop: int
-    position: int
-    """Offset of the first record in the stream, by the same guess."""
-    sizes: list[PackedSizes]
-    """By block."""
-
-    def plans(self) -> Iterator[BlockPlan]:
-        """Recipes of the blocks, which lie one behind the other."""
-        at = self.start
-        for packed in self.sizes:
-            stop = at + int(unpacked_sizes(packed).sum(dtype=np.int64))
-            yield BlockPlan(at - self.start + self.position, [Chunk(at, stop)], packed)
-            at = stop
 
 
 Ahead = Callable[[DataSection, int, int], Iterable[WalkedPart]]

@@ -21,9 +21,9 @@ from perf2x.base.abi.uapi import RecordType
 from perf2x.base.columnar.arrays import U8, sum_of
 from perf2x.base.worker_processes import streams_of
 from perf2x.model.diagnostics import Diagnostics
-from perf2x.reader.block import DataSection, PackedSizes
+from perf2x.reader.block import DataSection, PackedSizes, WalkedPart
 from perf2x.reader.file_clock import has_trailer
-from perf2x.reader.first_walk import WalkedPart, walk_part
+from perf2x.reader.first_walk import walk_part
 from perf2x.reader.index_pass import Collector, ReadPart, is_group_read
 from perf2x.reader.record_framing import find_record, frame_records
 from perf2x.reader.records.record_types import SESSION_RECORDS

@@ -18,10 +18,10 @@ from perf2x.model.diagnostics import Count, Diagnostics, Severity
 from perf2x.model.recording.events import Event, Session
 from perf2x.model.recording.recorded_files import shown_path
 from perf2x.model.recording.sideband import Sideband
-from perf2x.reader.block import Block, DataSection, PackedSizes, RecordStream
+from perf2x.reader.block import Block, DataSection, PackedSizes, RecordStream, WalkedPart
 from perf2x.reader.event_table import EventTable
 from perf2x.reader.file_clock import FileClock
-from perf2x.reader.first_walk import FirstWalk, TraceBlock, WalkedPart
+from perf2x.reader.first_walk import FirstWalk, TraceBlock
 from perf2x.reader.loss_notes import note_losses
 from perf2x.reader.open_input import OpenedInput
 from perf2x.reader.records.decoders import DECODERS

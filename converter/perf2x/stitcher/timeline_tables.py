@@ -91,7 +91,12 @@ def thread_names(texts: list[str], name: I64, tid: I64) -> Texts[str]:
 
     perf's names stand for those (thread__comm_str in tools/perf/util/thread.c).
     """
+
+    def text(key: int) -> str:
+        number = key >> 1
+        if key & 1:
+            return f":{number}" if number else "swapper"
+        return texts[number]
+
     keys, row = unique_inverse(np.where(name >= 0, name << 1, tid << 1 | 1))
-    unnamed = {0: "swapper"}
-    found = (unnamed.get(key >> 1, f":{key >> 1}") if key & 1 else texts[key >> 1] for key in keys.tolist())
-    return Texts.of(found)[row]
+    return Texts.of(map(text, keys.tolist()))[row]

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.recording.events import Want
 from perf2x.reader import PerfRecording, first_walk, index_ahead, open_recording
-from perf2x.reader.first_walk import WalkedPart
+from perf2x.reader.block import WalkedPart
 from perf2x.reader.index_ahead import IndexWorkers
 from perf2x.reader.record_framing import find_record
 from tests import forge
