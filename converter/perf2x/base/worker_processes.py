@@ -13,8 +13,7 @@ import contextlib
 import os
 import pickle
 import signal
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -38,26 +37,15 @@ def run_in_processes(count: int, here: Callable[[int], None], there: Callable[[i
     Raises the Perf2xError that a worker raises. The share of a worker that dies (out of memory, say) or cannot be
     started is done with ``here``.
     """
-    with streams_of(count, lambda number: [there(number)]) as next_of:
+    with _forked(count, lambda number, _: there(number)) as connections:
         here(0)
         for number in range(1, count):
-            result = next_of(number)
+            result = _received(connections, number)
             if result is None:
                 here(number)
             else:
                 yield result
             del result  # free it before receiving the next
-
-
-@contextlib.contextmanager
-def streams_of(count: int, there: Callable[[int], Iterable[Result]]) -> Iterator[Callable[[int], Result | None]]:
-    """Start ``there`` in worker processes 1 to ``count`` - 1, which end with the block.
-
-    Gives a function that waits for the next result of a worker: None if it has no more, because it died, say, or could
-    not be started. It raises the Perf2xError that a worker raises.
-    """
-    with _forked(count, lambda number, _: there(number)) as connections:
-        yield partial(_received, connections)
 
 
 def join_from_processes(
@@ -84,9 +72,9 @@ def join_from_processes(
                 absorb(received)
             del received
 
-    def there(number: int, connections: Sequence[Connection]) -> Iterator[Result]:
+    def there(number: int, connections: Sequence[Connection]) -> Result:
         join(number, connections)
-        yield result()
+        return result()
 
     with _forked(count, there) as connections:
         join(0, connections)
@@ -101,7 +89,7 @@ def _partners(number: int, count: int) -> Iterator[int]:
 
 
 @contextlib.contextmanager
-def _forked(count: int, there: Callable[[int, Sequence[Connection]], Iterable[Any]]) -> Iterator[Sequence[Connection]]:
+def _forked(count: int, there: Callable[[int, Sequence[Connection]], Any]) -> Iterator[Sequence[Connection]]:
     """Start workers 1 to ``count`` - 1, as many as possible; yields their connections and ends them on exit.
 
     ``there`` gets the number of its process, and the connections of all workers. Nothing but an end comes from those
@@ -139,7 +127,7 @@ def _wide_pipe(context: ForkContext) -> tuple[Connection, Connection]:
 def _run(
     number: int,
     pipes: Sequence[tuple[Connection, Connection]],
-    there: Callable[[int, Sequence[Connection]], Iterable[Any]],
+    there: Callable[[int, Sequence[Connection]], Any],
 ) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_DFL)  # the first process ends workers with it
     for kind in (signal.SIGINT, signal.SIGHUP):  # the first process reports interruptions
@@ -155,8 +143,7 @@ def _run(
     # out of memory, or who would take the result is gone: the first process, if any, sees to it
     with contextlib.suppress(MemoryError, OSError):
         try:
-            for result in there(number, [ours for ours, _ in pipes]):
-                _send(connection, result)
+            _send(connection, there(number, [ours for ours, _ in pipes]))
         except Perf2xError as error:
             _send(connection, error)
     connection.close()
@@ -175,7 +162,7 @@ def _send(connection: Connection, result: Any) -> None:
 
 
 def _received(connections: Sequence[Connection], number: int) -> Any:
-    """Receive the next result of a worker; None where there is none, or no longer. Raises its Perf2xError."""
+    """Receive the result of a worker; None where there is none, or no longer. Raises its Perf2xError."""
     try:
         result = _receive(connections[number - 1]) if number <= len(connections) else None
     except (EOFError, OSError):

@@ -107,9 +107,7 @@ def _key(session: Session) -> bytes:
 
 
 def _open(one: Input, context: LoadContext) -> Recording:
-    from perf2x.pipeline.worker_pool import processes_for
     from perf2x.reader import open_recording
-    from perf2x.reader.index_ahead import IndexWorkers
 
     source = "" if one.path == one.name else one.name
     progress, mapped = context.progress_of("indexing"), None
@@ -120,18 +118,14 @@ def _open(one: Input, context: LoadContext) -> Recording:
             from perf2x.pipeline.stitched.text_recording import TextRecording
 
             return TextRecording(mapped, source or input_name(one.path), context.diagnostics, progress)
-    workers = IndexWorkers(lambda samples: processes_for(samples, context.options))
-    recording = open_recording(
+    return open_recording(
         one.path,
         source=source,
         diagnostics=context.diagnostics,
         progress=progress,
         itrace=context.options.itrace,
         mapped=mapped,
-        workers=workers,
     )
-    context.stages.processor["index"] = context.stages.processor.get("index", 0.0) + workers.seconds
-    return recording
 
 
 def is_text(head: bytes) -> bool:

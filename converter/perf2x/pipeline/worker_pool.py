@@ -33,7 +33,7 @@ SAMPLES_EACH = 2_000_000
 User stack dumps are no reason for more: hardly two are alike, so that names and output grow with them.
 """
 _MANY = 5_000_000
-"""From so many samples on, two processes take five eighths of the time of one, if samples that are alike are summed."""
+"""From so many samples on, two processes take 3/4 of the time of one, if samples that are alike are summed."""
 _FEW = 4
 """So many pay where sums are kept by thread, two do not; none do where every sample is drawn."""
 MICROSECONDS_EACH = 150_000

@@ -196,25 +196,6 @@ class BlockPlan(Struct, frozen=True):
         return unpacked_sizes(self.packed)
 
 
-class WalkedPart(Struct, frozen=True, kw_only=True):
-    """Records of a section that another process walked, from where it took one to begin: bytes [start, stop)."""
-
-    start: int
-    stop: int
-    position: int
-    """Offset of the first record in the stream, by the same guess."""
-    sizes: list[PackedSizes]
-    """By block."""
-
-    def plans(self) -> Iterator[BlockPlan]:
-        """Recipes of the blocks, which lie one behind the other."""
-        at = self.start
-        for packed in self.sizes:
-            stop = at + int(unpacked_sizes(packed).sum(dtype=np.int64))
-            yield BlockPlan(at - self.start + self.position, [Chunk(at, stop)], packed)
-            at = stop
-
-
 class RecordStream(Struct, frozen=True, eq=False):
     """All sections of a recording, one behind the other, with their block boundaries."""
 

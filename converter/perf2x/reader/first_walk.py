@@ -4,7 +4,7 @@ Blocks are a few MiB each, so that they stay in cache.
 """
 
 import struct
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from msgspec import Struct, field
@@ -22,7 +22,6 @@ from perf2x.reader.block import (
     DataSection,
     RecordStream,
     Sizes,
-    WalkedPart,
     join_bytes,
     make_block,
     packed_sizes,
@@ -38,7 +37,6 @@ their functions are as many for few samples as for many."""
 _AUXTRACE_SIZE = HEADER_SIZE + 36
 LARGEST_BLOCK = 120 << 20
 """Bytes at which a block ends, however few its records."""
-LARGEST_RECORD = 1 << 16
 
 
 class TraceBlock(Struct, frozen=True):
@@ -54,10 +52,6 @@ class TraceBlock(Struct, frozen=True):
     tid: int
     """Thread that was traced, −1 for all of a CPU."""
     cpu: int
-
-
-Ahead = Callable[[DataSection, int, int], Iterable[WalkedPart]]
-"""Gives parts of a section, rising, behind byte ``at``, which has the given position in the stream."""
 
 
 class _Findings(Struct):
@@ -113,44 +107,19 @@ class FirstWalk:
 
     def blocks(self) -> Iterator[tuple[Block, int]]:
         """Yield each block, and the bytes of the input up to its end."""
-        return ((found, done) for found, done in self.blocks_and_parts(None) if isinstance(found, Block))
-
-    def blocks_and_parts(self, ahead: Ahead | None) -> Iterator[tuple[Block | WalkedPart, int]]:
-        """Yield blocks, or the parts that ``ahead`` gives in their place.
-
-        A part is yielded if the walk comes to where it begins: the record before it shows whether it does.
-        """
         done = 0
         for section in self._sections:
             self._plans.append([])
             walk = _SectionWalk(section, self._order, self._findings)
-            for found in self._in_section(section, walk, ahead):
-                yield found, done + walk.at
+            passed = 0
+            for plan, block in walk.blocks(self._end):
+                self._plans[-1].append(plan)
+                self._end += sum_of(block.sizes)
+                yield block, done + walk.at
+                section.forget(passed, walk.at)
+                passed = walk.at
             walk.note_leftover()
             done += len(section.data)
-
-    def _in_section(
-        self, section: DataSection, walk: "_SectionWalk", ahead: Ahead | None
-    ) -> Iterator[Block | WalkedPart]:
-        if ahead is not None and len(section.data) > SPAN:
-            yield from self._walk(section, walk, SPAN)
-            for part in ahead(section, walk.at, self._end):
-                yield from self._walk(section, walk, part.start)
-                if walk.at == part.start and self._end == part.position:
-                    walk.pass_part(part)
-                    self._plans[-1] += part.plans()
-                    self._end += part.stop - part.start
-                    yield part
-        yield from self._walk(section, walk, len(section.data))
-
-    def _walk(self, section: DataSection, walk: "_SectionWalk", stop: int) -> Iterator[Block]:
-        passed = walk.at
-        for plan, block in walk.blocks(self._end, stop):
-            self._plans[-1].append(plan)
-            self._end += sum_of(block.sizes)
-            yield block
-            section.forget(passed, walk.at)
-            passed = walk.at
 
     def take_damage(self) -> list[Count]:
         """Return the damage met since the last call, in file order."""
@@ -228,27 +197,21 @@ class _SectionWalk:
         self._room = record_limit(section.file.on_disk)
         """Number of records that may still come: tables grow with each of them."""
 
-    def blocks(self, position: int, stop: int) -> Iterator[tuple[BlockPlan, Block]]:
-        """Yield the blocks of all records from ``at`` on that begin before ``stop``."""
+    def blocks(self, position: int) -> Iterator[tuple[BlockPlan, Block]]:
+        """Yield the blocks of all records; ``position`` is that of the first."""
         block = _BlockBuilder(position)
-        careful, ends = False, self.at >= stop
+        careful, ends = False, False
         while not ends:
-            end = min(self.at + SPAN, stop + LARGEST_RECORD)
-            framed = frame_records(self._section.data[self.at : end], self._order, careful).before(stop - self.at)
+            framed = frame_records(self._section.data[self.at : self.at + SPAN], self._order, careful)
             careful = framed.special != 0
             if framed.length:
                 self._add(framed, block)
                 self._count(len(framed.sizes))
             passed = framed.special in WIDE and self._pass_wide(framed.special)
-            ends = (framed.length == 0 and not passed) or self.at >= stop
+            ends = framed.length == 0 and not passed
             if block.length and (block.is_full or ends):
                 yield block.finish(self._order)
                 block = _BlockBuilder(block.position + block.length)
-
-    def pass_part(self, part: WalkedPart) -> None:
-        """Step over records that were walked already."""
-        self._count(sum(map(len, part.sizes)))
-        self.at = part.stop
 
     def _add(self, framed: FramedRecords, block: _BlockBuilder) -> None:
         """Add framed records to the block; a special record is the last of them."""
@@ -358,28 +321,6 @@ class _SectionWalk:
         if self._unpacker.leftover:
             advice = "The compressed data ends inside a record."
             self._findings.note("compressed_bytes_after_last_record", advice, count=self._unpacker.leftover)
-
-
-def walk_part(
-    section: DataSection, order: ByteOrder, start: int, stop: int, position: int
-) -> Iterator[tuple[BlockPlan, Block]]:
-    """Yield the blocks of plain records from byte ``start`` on that begin before ``stop``, up to one of SPECIAL."""
-    at, going = start, True
-    while going:
-        block = _BlockBuilder(position + at - start)
-        begin = at
-        while going and not block.is_full:
-            framed = frame_records(section.data[at : min(at + SPAN, stop + LARGEST_RECORD)], order).before(stop - at)
-            special = framed.special
-            if special and special not in WIDE:
-                framed = framed.before(framed.length - int(framed.sizes[-1]))
-            if framed.length:
-                block.add_plain(section.data, Chunk(at, at + framed.length), framed.headers, framed.sizes)
-            at += framed.length
-            going = framed.length > 0 and at < stop and not special
-        if block.length:
-            yield block.finish(order)
-            section.forget(begin, at)
 
 
 def _wide_body(data: U8, order: ByteOrder) -> U8 | None:

@@ -1,8 +1,6 @@
 """The index pass: meets every record once, decodes the side-band, and keeps each sample's event for the sample pass."""
 
-from collections.abc import Callable, Iterable
-from functools import partial
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +16,7 @@ from perf2x.model.diagnostics import Count, Diagnostics, Severity
 from perf2x.model.recording.events import Event, Session
 from perf2x.model.recording.recorded_files import shown_path
 from perf2x.model.recording.sideband import Sideband
-from perf2x.reader.block import Block, DataSection, PackedSizes, RecordStream, WalkedPart
+from perf2x.reader.block import Block, RecordStream
 from perf2x.reader.event_table import EventTable
 from perf2x.reader.file_clock import FileClock
 from perf2x.reader.first_walk import FirstWalk, TraceBlock
@@ -55,25 +53,17 @@ class RecordingIndex(Struct, frozen=True, eq=False):
     traces: list[TraceBlock]
 
 
-def run_index_pass(
-    opened: OpenedInput,
-    diagnostics: Diagnostics,
-    progress: Progress | None = None,
-    ahead: Callable[[SessionBuilder, DataSection, int, int], Iterable[WalkedPart]] | None = None,
-) -> RecordingIndex:
+def run_index_pass(opened: OpenedInput, diagnostics: Diagnostics, progress: Progress | None = None) -> RecordingIndex:
     """Read all records once.
 
-    Damage is noted in ``diagnostics`` in file order. ``progress`` is called with bytes done and bytes in all. ``ahead``
-    gives ReadParts. FormatError when there are more records than a file of this size can hold.
+    Damage is noted in ``diagnostics`` in file order. ``progress`` is called with bytes done and bytes in all.
+    FormatError when there are more records than a file of this size can hold.
     """
     walk = FirstWalk(opened.sections, opened.builder.order)
-    collector = Collector(opened.builder, diagnostics)
-    for found, done in walk.blocks_and_parts(ahead and partial(ahead, opened.builder)):
+    collector = _Collector(opened.builder, diagnostics)
+    for block, done in walk.blocks():
         collector.note_damage(walk.take_damage())
-        if isinstance(found, ReadPart):
-            collector.absorb(found)
-        elif isinstance(found, Block):
-            collector.add(found)
+        collector.add(block)
         if progress is not None:
             progress(done, walk.total)
     collector.note_damage(walk.take_damage())
@@ -87,7 +77,7 @@ def run_index_pass(
     return index
 
 
-def _note_unknown(read: "Collector", diagnostics: Diagnostics) -> None:
+def _note_unknown(read: "_Collector", diagnostics: Diagnostics) -> None:
     unknown = sum(number for kind, number in read.counts.items() if kind not in RECORD_NAMES)
     diagnostics.add(
         "records_of_unknown_type", Severity.INFO, "Written by a newer perf; skipped by their size.", count=unknown
@@ -98,21 +88,7 @@ def _note_unknown(read: "Collector", diagnostics: Diagnostics) -> None:
     )  # fmt: skip
 
 
-class ReadPart(WalkedPart, frozen=True, kw_only=True):
-    """The index of some blocks whose records do not change what others mean."""
-
-    owners: list[Owners]
-    """By block: event of each sample, or the one of all."""
-    others: list[I32]
-    """By block: rows of the records that are no samples."""
-    tables: dict[str, Any]
-    """Side-band tables by name."""
-    counts: dict[int, int]
-    strangers: int
-    damage: list[Count]
-
-
-class Collector:
+class _Collector:
     """An index in the making: takes one block after another."""
 
     def __init__(self, builder: SessionBuilder, diagnostics: Diagnostics) -> None:
@@ -128,14 +104,12 @@ class Collector:
         self._sideband = SidebandDecoder(builder.events, self._clock, diagnostics)
         self._splitter = GroupReadSplitter()
 
-    def add(self, block: Block, refused: frozenset[int] = frozenset()) -> bool:
-        """Read the next block; False, and nothing is read, if it has records of the types ``refused``."""
+    def add(self, block: Block) -> None:
+        """Read the next block."""
         types = block.types
         others = flatnonzero(types != RecordType.SAMPLE)
         kinds = unique(types[others])
         present = frozenset(kinds.tolist())
-        if present & refused:
-            return False
         self._count(len(types) - len(others), types[others], kinds)
         if present & SESSION_RECORDS:
             self._sideband.note_damage()
@@ -149,37 +123,6 @@ class Collector:
         _read_counters(samples, owners, len(self._owners), self._events, self._splitter)
         self._others.append(others.astype(np.int32))
         self._owners.append(narrow_owners(owners))
-        return True
-
-    def absorb(self, part: ReadPart) -> None:
-        """Add the next blocks, which another collector read."""
-        for kind, number in part.counts.items():
-            self.counts[kind] = self.counts.get(kind, 0) + number
-        self.strangers += part.strangers
-        self._sideband.absorb(part.tables, part.damage)
-        self._others += part.others
-        for owners, sizes, others in zip(part.owners, part.sizes, part.others, strict=True):
-            repeated: Any = np.broadcast_to(owners, len(sizes) - len(others))
-            self._owners.append(repeated)
-
-    def take(self, start: int, stop: int, position: int, sizes: list[PackedSizes]) -> ReadPart:
-        """Return what was read so far, from such a part of a section, and forget it."""
-        tables = self._sideband.take()
-        part = ReadPart(
-            start=start,
-            stop=stop,
-            position=position,
-            sizes=sizes,
-            owners=[owners if owners.strides[0] else owners[:1] for owners in self._owners],
-            others=self._others,
-            tables=tables,
-            counts=self.counts,
-            strangers=self.strangers,
-            damage=list(self._diagnostics.counts.values()),
-        )
-        self._owners, self._others, self.counts, self.strangers = [], [], {}, 0
-        self._diagnostics.counts.clear()
-        return part
 
     def note_damage(self, damage: list[Count]) -> None:
         """Note damage of the stream, behind that of the records before it."""

@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from perf2x.base.abi.layouts import HEADER_SIZE, ByteOrder
 from perf2x.base.abi.perffile import SimpleperfRecordType, UserRecordType
-from perf2x.base.columnar.arrays import I64, U8, U32, U64, cumsum, flatnonzero, searchsorted, take
+from perf2x.base.columnar.arrays import I64, U8, U32, U64, flatnonzero, take
 
 WIDE = frozenset(
     {
@@ -66,33 +66,6 @@ class FramedRecords(Struct, frozen=True):
     def types(self, order: ByteOrder) -> U32:
         """(n,) header.type of each record."""
         return (self.headers if order == "<" else self.headers >> np.uint64(32)).astype(np.uint32)
-
-    def before(self, stop: int) -> "FramedRecords":
-        """The records that begin before byte ``stop``."""
-        if self.length <= stop:
-            return self
-        ends = cumsum(self.sizes)
-        kept = int(searchsorted(ends, [stop])[0]) + (stop > 0)
-        return FramedRecords(self.headers[:kept], self.sizes[:kept], int(ends[kept - 1]) if kept else 0, 0, False)
-
-
-def find_record(data: U8, order: ByteOrder) -> int:
-    """Return where, in bytes from within a record, another begins: a guess, -1 without one.
-
-    It is the first lookalike that others lead on from, each to the next, as far as the bytes go. So is one in a
-    payload whose size happens to lead to a header: only who comes from the record before knows.
-    """
-    words = np.require(data[: len(data) // 8 * 8].view(order + "u8"), np.uint64, "A")
-    runs = _Runs(words, order)
-    count = len(runs.words)
-    outside, nowhere = count, count + 1
-    following = np.append(searchsorted(runs.words, runs.following), (outside, nowhere))
-    known = take(np.append(runs.words, -1), following[:count], mode="clip") == runs.following
-    following[:count] = np.where(runs.following >= len(words), outside, np.where(known, following[:count], nowhere))
-    for _ in range(count.bit_length()):  # each time twice as far
-        following = following[following]
-    good = flatnonzero(following[:count] == outside)
-    return int(runs.words[good[0]]) * 8 if len(good) else -1
 
 
 def frame_records(

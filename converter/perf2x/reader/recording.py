@@ -29,7 +29,6 @@ from perf2x.model.recording.sideband import Sideband
 from perf2x.reader.block import Block, RecordStream
 from perf2x.reader.containers.input_file import InputFile
 from perf2x.reader.event_table import EventTable, trailer_length
-from perf2x.reader.index_ahead import IndexWorkers
 from perf2x.reader.index_pass import Progress, RecordingIndex, is_group_read, run_index_pass
 from perf2x.reader.open_input import open_input
 from perf2x.reader.records.clamp_values import clamp_samples, note_implausible
@@ -49,23 +48,16 @@ def open_recording(
     progress: Progress | None = None,
     itrace: str = "",
     mapped: InputFile | None = None,
-    workers: IndexWorkers | None = None,
 ) -> Recording:
     """Open a recording and run the index pass; ``path`` "-" is standard input.
 
     ``source`` is the input's name in the session where it is not the path. ``progress`` is called with bytes done and
     bytes in all. ``itrace`` chooses the samples to make of Arm SPE trace, as in perf; "": all. FormatError when the
     input cannot be read, SettingError for an ``itrace`` that chooses none of its trace. ``mapped`` is the input, if it
-    was mapped already. ``workers`` read the index together.
+    was mapped already.
     """
     diagnostics = Diagnostics() if diagnostics is None else diagnostics
-    known = [replace(count) for count in diagnostics.counts.values()]
-    opened = open_input(path, source, diagnostics, mapped)
-    index = run_index_pass(opened, diagnostics, progress, workers.ahead if workers else None)
-    if workers is not None and workers.have_misread(opened.builder):
-        diagnostics.counts.clear()
-        diagnostics.absorb(known)
-        index = run_index_pass(open_input(path, source, diagnostics, mapped), diagnostics, progress)
+    index = run_index_pass(open_input(path, source, diagnostics, mapped), diagnostics, progress)
     recording = PerfRecording(index, _DecodingGroups.of(index.session.events), diagnostics)
     if index.traces and index.session.events and is_decoded(index.session.features):
         from perf2x.reader.spe.spe_recording import SpeRecording

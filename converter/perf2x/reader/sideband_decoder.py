@@ -3,7 +3,6 @@
 Builds the side-band tables from decoded columns, block by block.
 """
 
-from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar, get_origin
 
 import numpy as np
@@ -15,7 +14,7 @@ from perf2x.base.columnar.interner import RaggedInterner
 from perf2x.base.columnar.ragged import Ragged, SharedRows, concatenate
 from perf2x.base.columnar.texts import Texts
 from perf2x.base.columnar.unique import rows_by
-from perf2x.model.diagnostics import Count, Diagnostics, Severity
+from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.recording.sideband import DeferredChains, Sideband
 from perf2x.reader.block import Block, copy_records, join_blocks
 from perf2x.reader.event_table import EventTable
@@ -51,14 +50,6 @@ class TableBuilder(Struct):
             value = columns[column] if whole else take_rows(columns[column], flatnonzero(keep))
             if column == _SHARED:
                 value = self.chains.number_rows(value).astype(np.int32)
-            self.parts.setdefault(column, []).append(value)
-
-    def join(self, table: Any) -> None:
-        """Add the rows of a finished table."""
-        for column in self.row_type.__struct_fields__:
-            value = getattr(table, column)
-            if column == _SHARED:
-                value = self.chains.number_rows(value.table).astype(np.int32)[value.number]
             self.parts.setdefault(column, []).append(value)
 
     def finish(self) -> Any:
@@ -136,20 +127,6 @@ class SidebandDecoder:
         self.decode_waiting()
         self._diagnostics.absorb(sorted(self._noted.counts.values(), key=lambda count: count.name))
         self._noted.counts.clear()
-
-    def take(self) -> dict[str, Any]:
-        """Return the tables of all records so far, without those that have no rows, and forget them."""
-        self.note_damage()
-        tables = {name: builder.finish() for name, builder in self._tables.items()}
-        self._tables.clear()
-        return tables
-
-    def absorb(self, tables: Mapping[str, Any], damage: Iterable[Count]) -> None:
-        """Add what another decoder took, and the damage that it noted."""
-        self.decode_waiting()
-        self._noted.absorb(damage)
-        for name, table in tables.items():
-            self._tables.setdefault(name, TableBuilder(TABLES[name])).join(table)
 
     def finish(self, counts: dict[int, int], end: int) -> Sideband:
         """Return the tables, with the number of records of each type by name; ``end`` is the end of the stream."""

@@ -23,7 +23,7 @@ from perf2x.pipeline.load_options import LoadOptions
 from perf2x.pipeline.load_result import Loaded
 from perf2x.pipeline.stage_timer import Stages
 from perf2x.pipeline.worker_pool import processes_for
-from perf2x.reader import first_walk, index_ahead
+from perf2x.reader import first_walk
 from perf2x.stitcher.stitch import Stitcher
 from perf2x.symbolizer.symbol_options import SymbolOptions
 from perf2x.transforms.filters.choice import Choice
@@ -40,7 +40,6 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """The recordings are small; blocks must be smaller for every process to have some."""
     monkeypatch.setattr(first_walk, "SPAN", 1 << 14)
     monkeypatch.setattr(first_walk, "FEW_RECORDS", 8)
-    monkeypatch.setattr(index_ahead, "RECORDS_EACH", 8)
 
 
 def loaded(case: Case, jobs: int, **options: object) -> Loaded:
