@@ -44,7 +44,6 @@ COMMANDS = {
     "fleet rm": "Remove recordings from a dataset by id, source or tags.",
     "fleet check": "Find damage in a dataset.",
     "fleet repair": "Leave out of a dataset what is damaged, and say what is lost.",
-    "fleet convert-dataset": "Write the recordings of a dataset of an earlier version into a new dataset.",
     "mcp": "Answer questions about recordings, by the Model Context Protocol on standard input and output.",
     "formats": "List the output formats, plugins included.",
     "man": "Print the manual page: perf2x man | man -l -.",

@@ -100,10 +100,6 @@ EXAMPLES = {
         "perf2x fleet tag profiles/ version=2 team= --recording web1.data",
     ),
     "fleet compact": ("perf2x fleet compact profiles/", "perf2x fleet compact profiles/ --older-than 7d"),
-    "fleet convert-dataset": (
-        "perf2x fleet convert-dataset profiles/ -o new/",
-        "perf2x fleet convert-dataset profiles/ -o s3://bucket/profiles",
-    ),
     "fleet gc": ("perf2x fleet gc profiles/ --older-than 30d", "perf2x fleet gc profiles/ --older-than 30d --dry-run"),
     "fleet rm": (
         "perf2x fleet rm profiles/ recordings/web-1.data --dry-run",

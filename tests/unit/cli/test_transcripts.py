@@ -24,8 +24,7 @@ NAMES = sorted(path.stem for path in FOLDER.glob("*.txt"))
 COMMANDS = {"convert", "top", "annotate", "diff", "report", "view", "info", "explain", "script", "dump", "bundle",
             "formats", "man", "perf_to_profile", "fleet ingest", "fleet watch", "fleet symbolize", "fleet query",
             "fleet diff", "fleet view", "fleet tag", "fleet add-symbols", "fleet compact", "fleet gc", "fleet rm",
-            "fleet check", "fleet repair",
-            "fleet convert-dataset", "mcp", "web"}  # fmt: skip
+            "fleet check", "fleet repair", "mcp", "web"}  # fmt: skip
 
 
 def replayed(text: str, folder: Path) -> str:

@@ -1,12 +1,11 @@
-"""Datasets in object stores are put whole and have the files of a folder; writers of the schema share their tests."""
+"""Datasets in object stores are put whole and have the files of a folder."""
 
 import os
-import shutil
 import signal
 import stat
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +16,8 @@ from perf2x.fleet.ingest import Job
 from perf2x.fleet.upkeep.compact_files import compact
 from perf2x.fleet.upkeep.remove_recordings import collect
 from perf2x.pipeline.load_options import LoadOptions
-from perf2x.plugins.dataset_contract import DatasetContract
 from perf2x.storage.dataset.dataset_folder import storage_at
 from perf2x.storage.dataset.dataset_schema import TABLES
-from perf2x.storage.dataset.write.write_recording import write_table
 from tests.support.command import perf2x
 from tests.support.fleets import files_of, ingest_one, recording_of
 
@@ -193,51 +190,3 @@ def test_damaged_objects_are_left_out(bucket: str, recordings: list[Path]) -> No
     )
     assert perf2x("fleet", "rm", f"{data}?service=a+b").code == 0
     assert objects(data) == {}
-
-
-@pytest.fixture(scope="module", params=[False, True], ids=["separate", "compact"])
-def written(request: pytest.FixtureRequest, recordings: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("written") / "profiles"
-    add(recordings, str(folder))
-    if request.param:
-        compact(storage_at(folder))
-    return folder
-
-
-class TestOurDatasets(DatasetContract):
-    """Datasets that tests write, before and after they were put together."""
-
-    @pytest.fixture(autouse=True)
-    def folder_of(self, written: Path) -> None:
-        self.folder = written
-
-    def dataset(self) -> Path:
-        return self.folder
-
-
-def broken(written: Path, folder: Path, table: str, edit: Callable[[Any], Any]) -> DatasetContract:
-    """A dataset with other rows in the last file of a table that has any."""
-    from pyarrow import parquet
-
-    shutil.copytree(written, folder)
-    path = folder / table / max(name for name, file in storage_at(folder).log(table).files.items() if file.rows)
-    write_table(path, table, edit(parquet.ParquetFile(path).read()))
-
-    class Broken(DatasetContract):
-        def dataset(self) -> Path:
-            return folder
-
-    return Broken()
-
-
-def test_the_contract_refuses_what_readers_would_miss(written: Path, tmp_path: Path) -> None:
-    for table, test in (
-        ("nodes", "numbers_of_a_recording_lead_to_its_rows"),
-        ("samples", "logs_tell_what_is_in_files"),
-    ):
-        contract = broken(written, tmp_path / table, table, lambda rows: rows.slice(1))
-        with pytest.raises(AssertionError):
-            getattr(contract, f"test_{test}")()
-    contract = broken(written, tmp_path / "turned", "nodes", lambda rows: rows.take(list(range(len(rows)))[::-1]))
-    with pytest.raises(AssertionError):
-        contract.test_rows_are_sorted()

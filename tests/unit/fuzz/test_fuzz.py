@@ -189,7 +189,6 @@ def test_all_commands_are_tried(whole: list[Seed]) -> None:
         "fleet watch",
         "fleet diff",
         "fleet view",
-        "fleet convert-dataset",
         "web",
         "fleet tag",
         "fleet add-symbols",

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pyarrow
 
 SCHEMA = 3
-"""Version of the tables, in the metadata of every file. Versions 1 and 2 were no Delta tables."""
+"""Version of the tables, in the metadata of every file."""
 VERSION_KEY, TABLE_KEY = b"perf2x.schema", b"perf2x.table"
 SUFFIX = ".parquet"
 LOG = "_delta_log"

@@ -54,7 +54,7 @@ class Listing:
     def __init__(self, folder: Path, tags: Mapping[str, str] | None = None) -> None:
         """``tags``: only files of partitions that may hold recordings with them.
 
-        FormatError when a log is damaged, or there is none: of datasets of versions 1 and 2, too.
+        FormatError when a log is damaged, or there is none.
         """
         self.folder = folder.absolute()
         if not (folder / "recordings" / LOG).is_dir():
@@ -128,8 +128,6 @@ class Listing:
 
 def no_dataset(folder: Path) -> str:
     """Say why a folder is no dataset that is read."""
-    if any((folder / "recordings").rglob("*.parquet")):
-        return f"{folder}: a dataset of an earlier version; perf2x fleet convert-dataset makes a new one of it"
     return f"{folder}: not a dataset: it has no table of recordings (docs/parquet.md)"
 
 
