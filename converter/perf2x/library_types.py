@@ -53,7 +53,6 @@ class TableOptions(TypedDict, total=False):
     """Condition of SQL on the recordings and samples of datasets; empty: none."""
     off_cpu: Literal["", "apart", "beside", "merged"]
     """Way to show the time that threads waited; empty: not at all."""
-    pairs: tuple[str, ...]
     """Tracepoints whose distance in time is the value, ``BEGIN:END``, or ``locks``, ``block``, ``irq``; empty: none."""
     anonymize: str
     """Secret to hash names with; empty: leave them."""

@@ -1,6 +1,6 @@
 """A small recording in which every option of a conversion has something to choose, group, hide or show.
 
-Two processes of three threads, the idle task, context switches, pairs of tracepoints, branches, weights, CPUs, control
+Two processes of three threads, the idle task, context switches, tracepoints, branches, weights, CPUs, control
 groups and a lost sample. All names that an owner would not tell are in ``SECRETS``.
 """
 
@@ -42,19 +42,11 @@ TYPE = (
     | k.CGROUP
 )  # fmt: skip
 FIELDS = {
-    "lock:contention_begin": ("void * lock_addr;\toffset:8;\tsize:8;\tsigned:0",),
-    "lock:contention_end": ("void * lock_addr;\toffset:8;\tsize:8;\tsigned:0",),
     "block:block_rq_issue": (
         "dev_t dev;\toffset:8;\tsize:4;\tsigned:0",
         "sector_t sector;\toffset:16;\tsize:8;\tsigned:0",
         "char comm[16];\toffset:24;\tsize:16;\tsigned:0",
     ),
-    "block:block_rq_complete": (
-        "dev_t dev;\toffset:8;\tsize:4;\tsigned:0",
-        "sector_t sector;\toffset:16;\tsize:8;\tsigned:0",
-    ),
-    "irq:irq_handler_entry": ("int irq;\toffset:8;\tsize:4;\tsigned:1",),
-    "irq:irq_handler_exit": ("int irq;\toffset:8;\tsize:4;\tsigned:1",),
     "probe_heron:heron": ("char name[16];\toffset:24;\tsize:16;\tsigned:0",),
 }
 RAW = struct.pack("<8xIiQ16s", 7, 0, 99, b"wrkr-comm")

@@ -28,16 +28,13 @@ def as_typed(option: Callable[[str], str]) -> Iterator[None]:
 
 
 def option_of(parameters: Iterable[Any], setting: str) -> str:
-    """Return the option of a setting of LoadOptions; of ``pairs=VALUE`` with this value.
+    """Return the option of a setting of LoadOptions.
 
     ``parameters`` are those of the command; what is an option already stays. Of a switch that is on by default
     it is the name that switches it off.
     """
     if setting.startswith("--"):
         return setting
-    name, _, value = setting.partition("=")
-    if name == "pairs" and value:
-        return f"--pair {value}"
-    wanted, space, value = (_PARAMETER.get(name) or name.rpartition(".")[2]).partition(" ")
+    wanted, space, value = (_PARAMETER.get(setting) or setting.rpartition(".")[2]).partition(" ")
     named = (parameter for parameter in parameters if parameter.name == wanted)
     return next(((one.secondary_opts or one.opts)[0] + space + value for one in named), setting)

@@ -15,7 +15,7 @@ from perf2x.base.columnar.unique import rows_by, unique
 from perf2x.emitters.encoding.decimal_text import chunk_array, without_nulls
 from perf2x.emitters.encoding.json_encoder import json_bytes, json_column, json_string
 from perf2x.emitters.flame.picture_title import heading
-from perf2x.emitters.timeline.tracks import Tracks, tracks_of, with_event
+from perf2x.emitters.timeline.tracks import Tracks, tracks_of
 from perf2x.model.plugin_options import Needs, check_choices, option
 from perf2x.model.printable_text import one_line
 from perf2x.model.profile.frame_tree import FrameRows, expand
@@ -145,6 +145,5 @@ def _track_name(profile: Profile, tracks: Tracks, lane: int) -> str:
     pid, tid, cpu = int(tracks.pid[lane]), int(tracks.tid[lane]), int(tracks.cpu[lane])
     if cpu >= 0:
         return f"swapper/{cpu}"
-    comm = one_line(profile.strings[profile.threads.comm[tracks.thread[lane]]]) or "?"
-    name = with_event(profile, tracks, lane, comm)
+    name = one_line(profile.strings[profile.threads.comm[tracks.thread[lane]]]) or "?"
     return f"{name} ({pid})" if pid == tid else f"{name} ({pid}/{tid})"

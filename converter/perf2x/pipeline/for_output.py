@@ -35,7 +35,7 @@ GROUPS = {
     FRAMES: (*_filters(FRAMES),),
     STACKS: (
         *_filters(STACKS), "choice.parallelism", "grouping.root", "grouping.merge_threads", "grouping.fold_recursion",
-        "where", "off_cpu", "pairs", "latency", "value", "data_objects", "per_event",
+        "where", "off_cpu", "latency", "value", "data_objects", "per_event",
     ),
     NAMES: ("anonymize", "symbols.names", "fail_if_unresolved"),
     INLINE: ("symbols.inline",),
@@ -123,14 +123,13 @@ def refuse_given(options: LoadOptions, settings: Iterable[str], before: str, aft
 
 
 def given(options: LoadOptions, settings: Iterable[str]) -> Iterator[str]:
-    """Yield those of some settings that differ from their defaults; some with ``=`` and what was given."""
+    """Yield those of some settings that differ from their defaults."""
     for setting in settings:
         whole = setting.partition(".")[0]
         if getattr(options, whole) is None:
             continue
-        value = attrgetter(setting)(options)
-        if value != attrgetter(setting)(_DEFAULTS):
-            yield f"{setting}={value[0]}" if setting == "pairs" else setting
+        if attrgetter(setting)(options) != attrgetter(setting)(_DEFAULTS):
+            yield setting
 
 
 def _others(group: str) -> str:

@@ -27,7 +27,6 @@ from perf2x.reader.containers.input_file import map_input
 if TYPE_CHECKING:
     from perf2x.model.profile.profile import Profile
     from perf2x.model.recording.events import Recording, Session
-    from perf2x.pipeline.over_time import TimeReports
     from perf2x.symbolizer.object_resolver import ResolveResult
     from perf2x.symbolizer.symbol_report import SymbolReport
     from perf2x.symbolizer.symbolize import ProfileSymbolizer
@@ -143,13 +142,12 @@ def _load_session(session: SessionInput, context: LoadContext) -> Loaded:
 
     options, recording = context.options, session.open()
     check_root(options.grouping.root, recording)
-    late_times = bool(options.off_cpu or options.pairs)
-    selection = Selection(options.choice, recording, late_times=late_times, unmatched=context.unmatched)
+    selection = Selection(options.choice, recording, late_times=bool(options.off_cpu), unmatched=context.unmatched)
     profile, deferred, unwound = stitch_session(recording, selection, context)
     untold = recording.session.counts or {"hardware_trace", "text"} & set(recording.session.features)
     has_others = options.value or options.data_objects or untold
     chains = ChainReport() if has_others else chain_report(profile, recording.session)
-    profile, reports = with_times_used(profile, recording, selection, context)
+    profile, waits = with_times_used(profile, recording, selection, context)
     profile = _count_code(_keep_events(profile, context), recording, selection, context)
     profile = selection.before_symbols(profile)
     profile, symbols = _symbolize(profile, recording, context)
@@ -158,7 +156,7 @@ def _load_session(session: SessionInput, context: LoadContext) -> Loaded:
         from perf2x.transforms.scheduling.wait_stacks import without_scheduler_frames
 
         profile = without_scheduler_frames(profile)
-    profile, symbols, reports = _anonymize(selection.after_symbols(profile), symbols, reports, context)
+    profile, symbols = _anonymize(selection.after_symbols(profile), symbols, context)
     if profile.recorded is not None:
         from perf2x.pipeline.read_again import with_reader
 
@@ -175,8 +173,7 @@ def _load_session(session: SessionInput, context: LoadContext) -> Loaded:
         deferred=deferred,
         symbols=symbols,
         diagnostics=context.diagnostics,
-        waits=reports.waits,
-        pairs=reports.pairs,
+        waits=waits,
         chains=chains,
         sources=(recording.session.source,),
         record_counts=recording.sideband.record_counts,
@@ -219,12 +216,12 @@ def _count_code(profile: Profile, recording: Recording, selection: Selection, co
 
 
 def _anonymize(
-    profile: Profile, symbols: SymbolReport | None, reports: TimeReports, context: LoadContext
-) -> tuple[Profile, SymbolReport | None, TimeReports]:
-    """The profile, the reports and the diagnostics without names, if wanted."""
+    profile: Profile, symbols: SymbolReport | None, context: LoadContext
+) -> tuple[Profile, SymbolReport | None]:
+    """The profile, the report and the diagnostics without names, if wanted."""
     salt = context.options.anonymize
     if not salt:
-        return profile, symbols, reports
+        return profile, symbols
     from perf2x.transforms.anonymize import anonymized, hidden_name
     from perf2x.transforms.drop_unused import compact
 
@@ -235,10 +232,7 @@ def _anonymize(
             replace(row, name=hidden_name(row.name, "object", salt), build_id="", reason="") for row in symbols.objects
         )
         symbols = replace(symbols, objects=tuple(rows))
-    hidden = anonymized(compact(profile), salt)
-    shown = {old.name: new.name for old, new in zip(profile.events, hidden.events, strict=True)}
-    pairs = tuple(replace(pair, name=shown[pair.name]) for pair in reports.pairs)
-    return hidden, symbols, replace(reports, pairs=pairs)
+    return anonymized(compact(profile), salt), symbols
 
 
 def _symbolize(profile: Profile, recording: Recording, context: LoadContext) -> tuple[Profile, SymbolReport | None]:

@@ -68,7 +68,6 @@ class LoadOptions(Struct, frozen=True):
     """Value of samples other than their period, ``weight`` or ``mispredicts``; empty: the period."""
     data_objects: bool = False
     """Whether samples stand at the data that they accessed, without a stack, not at their instruction."""
-    pairs: tuple[str, ...] = ()
     """Tracepoints whose distance in time is the value, ``BEGIN:END``, or ``locks``, ``block``, ``irq``; empty: none."""
     latency: str = ""
     """``value``: values are divided by the number of threads that ran at that moment; ``beside``: those are in
@@ -106,7 +105,7 @@ class LoadOptions(Struct, frozen=True):
     @property
     def reads_again(self) -> bool:
         """Whether samples may be read once more behind the pass over them."""
-        return bool(self.off_cpu or self.pairs or self.latency or self.choice.parallelism)
+        return bool(self.off_cpu or self.latency or self.choice.parallelism)
 
     @property
     def keeps_threads(self) -> bool:

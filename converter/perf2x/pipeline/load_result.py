@@ -18,7 +18,7 @@ from perf2x.model.recording.events import Recording
 from perf2x.stitcher.call_graphs import UnwindReport
 from perf2x.stitcher.deferred.deferred_join import DeferredReport
 from perf2x.symbolizer.symbol_report import SymbolReport
-from perf2x.transforms.time_reports import PairReport, WaitReport
+from perf2x.transforms.time_reports import WaitReport
 
 
 class EventCount(Struct, frozen=True, omit_defaults=True):
@@ -57,8 +57,6 @@ class Loaded(Struct, frozen=True):
     """Records of all recordings by type."""
     waits: WaitReport | None = None
     """None without ``off_cpu``."""
-    pairs: tuple[PairReport, ...] = ()
-    """One for each of ``pairs`` that the recording has."""
     chains: ChainReport = ChainReport()
 
     @property

@@ -12,7 +12,6 @@ from perf2x.pipeline.load_result import Loaded, event_counts
 from perf2x.symbolizer.symbol_report import ObjectReport, SymbolReport, sorted_report
 from perf2x.transforms.merge_profiles import with_tags
 from perf2x.transforms.profile_fold import ProfileFold
-from perf2x.transforms.time_reports import PairReport
 
 Report = TypeVar("Report", bound=Struct)
 
@@ -55,15 +54,8 @@ def _add_reports(old: Loaded, new: Loaded) -> Loaded:
         unwound=sum_reports([old.unwound, new.unwound]),
         chains=sum_reports([old.chains, new.chains]),
         symbols=merge_symbol_reports([old.symbols, new.symbols]),
-        pairs=_sum_pairs([*old.pairs, *new.pairs]),
         waits=sum_reports(waits) if waits else None,
     )
-
-
-def _sum_pairs(rows: Sequence[PairReport]) -> tuple[PairReport, ...]:
-    """Add the figures of equal pairs."""
-    names = dict.fromkeys(row.name for row in rows)
-    return tuple(replace(sum_reports([row for row in rows if row.name == name]), name=name) for name in names)
 
 
 def common_tags(tags: Sequence[Mapping[str, str]]) -> dict[str, str]:

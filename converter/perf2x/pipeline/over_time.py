@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
 from msgspec.structs import replace
 
-from perf2x.base.errors import SettingError
 from perf2x.model.value_limits import LAST_TIME, check_total
-from perf2x.transforms.time_reports import PairReport, WaitReport
+from perf2x.transforms.time_reports import WaitReport
 
 if TYPE_CHECKING:
     from perf2x.model.profile.profile import Profile
@@ -18,23 +16,13 @@ if TYPE_CHECKING:
     from perf2x.transforms.filters.apply_choice import Selection
 
 
-class TimeReports(Struct, frozen=True):
-    """Figures about what was worked out: None and empty where it was not asked for."""
-
-    waits: WaitReport | None = None
-    pairs: tuple[PairReport, ...] = ()
-
-
 def with_times_used(
     profile: Profile, recording: Recording, selection: Selection, context: LoadContext
-) -> tuple[Profile, TimeReports]:
-    """The profile with what was asked for, and figures about it; times go unless they are wanted, too."""
+) -> tuple[Profile, WaitReport | None]:
+    """The profile with what was asked for, and figures about its waits; times go unless they are wanted, too."""
     options = context.options
     profile = _with_fields(_with_switches(profile, recording, context), recording, context)
-    if options.pairs:
-        profile, reports = _with_pairs(profile, recording, selection, context)
-    else:
-        profile, reports = _with_off_cpu(profile, recording, selection, context)
+    profile, waits = _with_off_cpu(profile, recording, selection, context)
     if options.latency or options.choice.parallelism:
         from perf2x.transforms.scheduling.latency import Latency, with_latency
 
@@ -49,7 +37,7 @@ def with_times_used(
         from perf2x.model.profile.stack_tree import without_times
 
         profile = without_times(profile, keep_cpu=options.keeps_cpu)
-    return profile, reports
+    return profile, waits
 
 
 def _with_switches(profile: Profile, recording: Recording, context: LoadContext) -> Profile:
@@ -83,29 +71,14 @@ def _in_the_recording(profile: Profile) -> Profile:
     return replace(profile, samples=samples)
 
 
-def _with_pairs(
-    profile: Profile, recording: Recording, selection: Selection, context: LoadContext
-) -> tuple[Profile, TimeReports]:
-    options = context.options
-    if options.off_cpu:
-        words = " show times of different kinds; choose one"
-        raise SettingError("", f"pairs={options.pairs[0]}", " and ", "off_cpu", words)
-    from perf2x.transforms.pairs.pair_matching import with_lanes
-    from perf2x.transforms.pairs.pair_times import with_pairs
-
-    profile, pairs = with_pairs(profile, recording, options.pairs, context.diagnostics, selection.passing)
-    check_total(recording.session.source, profile.samples.value)
-    return with_lanes(profile) if options.timeline else profile, TimeReports(pairs=pairs)
-
-
 def _with_off_cpu(
     profile: Profile, recording: Recording, selection: Selection, context: LoadContext
-) -> tuple[Profile, TimeReports]:
+) -> tuple[Profile, WaitReport | None]:
     options = context.options
     if not options.off_cpu:
-        return profile, TimeReports()
+        return profile, None
     from perf2x.transforms.scheduling.off_cpu import off_cpu
 
     profile, report = off_cpu(profile, recording, options.off_cpu, context.diagnostics, selection.passing)
     check_total(recording.session.source, profile.samples.value)
-    return profile, TimeReports(waits=report)
+    return profile, report

@@ -88,7 +88,6 @@ class _Hidden:
     def __init__(self, profile: Profile, salt: str) -> None:
         self._profile = profile
         self._salt = salt
-        self._own = {part for event in profile.events if not event.is_wait for part in _own_parts(event.name)}
 
     def texts(self, column: I32, kind: str, keep: Set[int]) -> list[str]:
         """One text per row: ``kind-1a2b3c4d``; public and empty names, and rows in ``keep``, stay."""
@@ -103,9 +102,8 @@ class _Hidden:
         return hidden_name(name, kind, self._salt)
 
     def event(self, event: ProfileEvent) -> ProfileEvent:
-        """Events of perf and the kernel stay; probes that somebody made are named after programs, and so are pairs."""
-        is_own = self._own & {*re.split("[:/]", event.name)} if event.is_wait else _own_parts(event.name)
-        return replace(event, name=self.text(event.name, "event")) if is_own else event
+        """Events of perf and the kernel stay; probes that somebody made are named after programs."""
+        return replace(event, name=self.text(event.name, "event")) if _is_own(event.name) else event
 
     def kernel_functions(self) -> set[int]:
         """Rows of functions that only the kernel itself (no module, no BPF program) and made-up locations use."""
@@ -120,12 +118,11 @@ class _Hidden:
         return set(flatnonzero(~user).tolist())
 
 
-def _own_parts(name: str) -> set[str]:
-    """Group and name of a tracepoint that is not the kernel's; empty for breakpoints (mem:0x…) and all other events."""
+def _is_own(name: str) -> bool:
+    """Whether this is a tracepoint that is not the kernel's; breakpoints (mem:0x…) are none."""
     if not is_tracepoint(name) or "::" in name or name.startswith("mem:0x"):
-        return set()
-    group, *names = event_name(name).event.split(":")
-    return {group, *names} if group not in _KERNEL_SYSTEMS else set()
+        return False
+    return event_name(name).event.partition(":")[0] not in _KERNEL_SYSTEMS
 
 
 def _anonymized_samples(profile: Profile, hidden: _Hidden, strings: StringInterner) -> ProfileSamples:

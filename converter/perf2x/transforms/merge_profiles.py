@@ -189,7 +189,7 @@ def _merged_samples(
 ) -> ProfileSamples:
     columns: dict[str, list[AnyArray | None]] = {name: [] for name in ProfileSamples.__struct_fields__}
     has_fields = any(profile.samples.fields is not None for profile in profiles)
-    lanes = entries = 0
+    entries = 0
     for profile, events, threads, leaf in zip(profiles, event_of, thread_of, leaves, strict=True):
         own = profile.samples
         fields = np.full(len(own), -1, np.int32) if own.fields is None and has_fields else own.fields
@@ -199,10 +199,8 @@ def _merged_samples(
             thread=threads[own.thread].astype(np.int32),
             stack=leaf.astype(np.int32),
             cgroup=None if own.cgroup is None else _cgroups(profile, own.cgroup, strings),
-            lane=_raised(own.lane, 1, lanes),
             fields=_raised(fields, 0, entries),
         )
-        lanes += 0 if own.lane is None else int(own.lane.max(initial=0))
         entries += sum(entry.count for entry in profile.fields)
         for name, column in columns.items():
             column.append(getattr(samples, name))

@@ -1,18 +1,6 @@
-"""Figures on pairs and waits, apart from the modules that find them: every conversion has a place for them."""
+"""Figures on waits, apart from the modules that find them: every conversion has a place for them."""
 
 from msgspec import Struct
-
-
-class PairReport(Struct, frozen=True):
-    """Durations that one pair has, before filters by name."""
-
-    name: str
-    pairs: int
-    paired_ns: int
-    begins: int
-    """Beginnings without an end."""
-    ends: int
-    """Ends without a beginning."""
 
 
 class WaitReport(Struct, frozen=True):

@@ -14,7 +14,6 @@ from msgspec.structs import replace
 
 from perf2x.base.abi.uapi import EventType
 from perf2x.base.columnar.arrays import (
-    I32,
     I64,
     U64,
     AnyArray,
@@ -27,27 +26,22 @@ from perf2x.base.columnar.arrays import (
     flatnonzero,
 )
 from perf2x.base.columnar.interner import RaggedInterner
-from perf2x.base.columnar.ragged import Ragged, concatenate
+from perf2x.base.columnar.ragged import Ragged, join_tables
 from perf2x.base.columnar.unique import group_rows
 from perf2x.model.profile.profile import Profile
 from perf2x.model.profile.tracepoint_fields import FieldColumn, TracepointFields
 from perf2x.model.recording.events import Recording, Samples, Want
 
 
-class Traced(ColumnTable):
+class _Traced(ColumnTable):
     """Samples of one event, in file order."""
 
-    pid: I64
     tid: I64
-    cpu: I32
-    """−1 where unknown."""
     time: U64
-    position: I64
-    period: U64
     raw: Ragged
 
 
-def tracepoint_formats(recording: Recording) -> dict[int, list[Mapping[str, Any]]]:
+def _tracepoint_formats(recording: Recording) -> dict[int, list[Mapping[str, Any]]]:
     """Fields of each event that is a tracepoint, without those that all tracepoints have."""
     known: Any = recording.session.features.get("tracing_data", {})
     formats = known.get("formats", {})
@@ -63,9 +57,9 @@ def tracepoint_formats(recording: Recording) -> dict[int, list[Mapping[str, Any]
     }
 
 
-def traced_samples(recording: Recording, events: set[int]) -> dict[int, Traced]:
+def _traced_samples(recording: Recording, events: set[int]) -> dict[int, _Traced]:
     """Read the samples of these events that have raw bytes and a time; events without any are left out."""
-    parts: dict[int, list[Traced]] = {}
+    parts: dict[int, list[_Traced]] = {}
     for batch in recording.samples(Want.RAW | Want.AGAIN):
         if batch.raw is None or batch.time is None:
             continue
@@ -73,32 +67,14 @@ def traced_samples(recording: Recording, events: set[int]) -> dict[int, Traced]:
             rows = flatnonzero((batch.event == event) & (batch.raw.lengths > 0))
             if len(rows):
                 parts.setdefault(event, []).append(_rows_of(batch, batch.time, batch.raw, rows))
-    return {event: joined(held) for event, held in sorted(parts.items())}
+    return {event: join_tables(held) for event, held in sorted(parts.items())}
 
 
-def _rows_of(batch: Samples, time: U64, raw: Ragged, rows: I64) -> Traced:
-    return Traced(
-        pid=batch.pid[rows].astype(np.int64),
-        tid=batch.tid[rows].astype(np.int64),
-        cpu=batch.cpus[rows].astype(np.int32),
-        time=time[rows],
-        position=batch.position[rows],
-        period=batch.period[rows],
-        raw=raw.take(rows),
-    )
+def _rows_of(batch: Samples, time: U64, raw: Ragged, rows: I64) -> _Traced:
+    return _Traced(tid=batch.tid[rows].astype(np.int64), time=time[rows], raw=raw.take(rows))
 
 
-def joined(parts: list[Traced]) -> Traced:
-    """Return the rows of all parts, one behind the other."""
-    columns: dict[str, Any] = {
-        name: np.concatenate([getattr(part, name) for part in parts])
-        for name in Traced.__struct_fields__
-        if name != "raw"
-    }
-    return Traced(**columns, raw=concatenate([part.raw for part in parts]))
-
-
-def recorded_rows(profile: Profile, rows: I64, traced: Traced) -> I64:
+def _recorded_rows(profile: Profile, rows: I64, traced: _Traced) -> I64:
     """(rows,) the recorded sample of each row, −1 for none: the n-th of a thread and a time is the n-th there, too."""
     tid = np.append(profile.threads.tid.astype(np.int64)[profile.samples.thread[rows]], traced.tid)
     group = group_rows([tid, np.append(profile.samples.times[rows], traced.time)])[1]
@@ -119,7 +95,7 @@ def _occurrence(group: I64, is_recorded: Bools) -> I64:
     return place
 
 
-def octets_at(raw: Ragged, start: I64, size: int) -> AnyArray:
+def _octets_at(raw: Ragged, start: I64, size: int) -> AnyArray:
     """(n, size) uint8 of each row from its ``start``; zeros beyond its end."""
     place = start[:, None] + arange(size)
     inside = place < raw.lengths[:, None]
@@ -127,9 +103,9 @@ def octets_at(raw: Ragged, start: I64, size: int) -> AnyArray:
     return np.ascontiguousarray(octets.astype(np.uint8))
 
 
-def numbers_at(raw: Ragged, offset: int, size: int, signed: bool, order: str) -> AnyArray:
+def _numbers_at(raw: Ragged, offset: int, size: int, signed: bool, order: str) -> AnyArray:
     """(n,) int64 or uint64 numbers of 1, 2, 4 or 8 bytes; bytes beyond a row's end are zeros."""
-    octets = octets_at(raw, np.full(len(raw), offset, np.int64), size)
+    octets = _octets_at(raw, np.full(len(raw), offset, np.int64), size)
     values = octets.reshape(-1).view(np.dtype(f"{order}{'i' if signed else 'u'}{size}"))
     return values.astype(np.int64 if signed else np.uint64)
 
@@ -142,15 +118,15 @@ _NUMBER_SIZES = (1, 2, 4, 8)
 
 def with_fields(profile: Profile, recording: Recording) -> Profile:
     """Return the timeline with the fields of all tracepoints whose format was recorded."""
-    formats = tracepoint_formats(recording)
+    formats = _tracepoint_formats(recording)
     if profile.samples.time is None or not formats:
         return profile
     fields = np.full(len(profile.samples), -1, np.int32)
     tables: list[TracepointFields] = []
     base = 0
-    for event, traced in traced_samples(recording, set(formats)).items():
+    for event, traced in _traced_samples(recording, set(formats)).items():
         rows = flatnonzero(profile.samples.event == event)
-        found = recorded_rows(profile, rows, traced)
+        found = _recorded_rows(profile, rows, traced)
         fields[rows] = np.where(found >= 0, base + found, -1)
         tables.append(decode_columns(formats[event], traced.raw, recording.session.byte_order))
         base += len(traced)
@@ -167,16 +143,16 @@ def _columns(field: Mapping[str, Any], raw: Ragged, order: str) -> list[FieldCol
     """One column for each field, one for each element of an array of numbers."""
     kind, name, offset, size = field["type"], field["name"], field["offset"], field["size"]
     if kind.startswith(("__data_loc", "__rel_loc")):
-        place = numbers_at(raw, offset, 4, False, order).astype(np.int64)
+        place = _numbers_at(raw, offset, 4, False, order).astype(np.int64)
         start = (place & 0xFFFF) + (offset + size if kind.startswith("__rel_loc") else 0)
         return [_text_column(name, raw, start, place >> 16, "char" in kind)]
     if "[" in kind and "char" not in kind and (width := _element_size(field)):
         return [
-            _number_column(f"{name}[{at // width}]", kind, numbers_at(raw, offset + at, width, field["signed"], order))
+            _number_column(f"{name}[{at // width}]", kind, _numbers_at(raw, offset + at, width, field["signed"], order))
             for at in range(0, size, width)
         ]
     if size in _NUMBER_SIZES and "[" not in kind:
-        return [_number_column(name, kind, numbers_at(raw, offset, size, field["signed"], order))]
+        return [_number_column(name, kind, _numbers_at(raw, offset, size, field["signed"], order))]
     return [
         _text_column(name, raw, np.full(len(raw), offset, np.int64), np.full(len(raw), size, np.int64), "char" in kind)
     ]

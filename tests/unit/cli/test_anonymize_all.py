@@ -22,7 +22,7 @@ from tests.support.rich_recording import SECRETS
 
 REFUSING = {"autofdo", "bolt", "gcov", "parquet", "perf-script"}
 HIDING = [name for name in available(EMITTERS) if NAMES in load_emitter(name)().needs.honours]
-ADDED = ("--root", "thread"), ("--root", "cgroup"), ("--off-cpu", "beside"), ("--locks",), ("--names", "full")
+ADDED = ("--root", "thread"), ("--root", "cgroup"), ("--off-cpu", "beside"), ("--names", "full")
 """Options that put names where they would not be."""
 
 

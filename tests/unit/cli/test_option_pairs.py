@@ -62,7 +62,6 @@ IN_THE_LIBRARY = {
     "latency": {"latency": "value"},
     "merge_callchains": {"merge_callchains": False},
     "off_cpu": {"off_cpu": "apart"},
-    "pairs": {"pairs": ("locks",)},
     "start_time": {"start_time": 5},
     "symbols.inline": {"symbols": SymbolOptions(inline=False)},
     "symbols.names": {"symbols": SymbolOptions(names=NameStyle.FULL)},
@@ -96,13 +95,8 @@ def test_the_library_refuses_by_keyword(tmp_path: Path) -> None:
 def test_settings_have_an_option() -> None:
     option = partial(option_of, command("convert").params)
     spelled = {word for one in command("convert").params for word in (*one.opts, *one.secondary_opts)}
-    settings = {setting for group in GROUPS.values() for setting in group} - {
-        "pairs",
-        "data_objects",
-        "listings.source",
-    }
+    settings = {setting for group in GROUPS.values() for setting in group} - {"data_objects", "listings.source"}
     assert {option(setting).partition(" ")[0] for setting in settings} <= spelled
-    assert [option(f"pairs={value}") for value in ("locks", "a:b")] == ["--pair locks", "--pair a:b"]
 
 
 def lacking() -> list[tuple[str, str, str]]:

@@ -78,7 +78,7 @@ def test_what_needs_code_or_records_is_refused(command: str, kind: str, tmp_path
     "words",
     [
         ("--symfs", "{dir}"), ("--debug-dir", "{dir}"), ("--buildid-dir", "{dir}"), ("--perf-map-dir", "{dir}"),
-        ("--allow-build-id-mismatch",), ("--source",), ("--assembly",), ("--off-cpu", "apart"), ("--pair", "locks"),
+        ("--allow-build-id-mismatch",), ("--source",), ("--assembly",), ("--off-cpu", "apart"),
         ("--value", "latency"), ("--value", "weight"), ("--parallelism", "1"), ("--kallsyms", "{dir}/kallsyms"),
         ("--vmlinux", "{dir}/kallsyms"), ("--archive", "{dir}/kallsyms"), ("--by", "data-object"),
     ],

@@ -16,8 +16,6 @@ from perf2x.cli.app import COMMANDS
 from tests.support.command import perf2x, recording
 from tests.support.phone_recording import write_phone
 from tests.support.recordings import ROOT
-from tests.unit.cli.test_pairs import recorded
-from tests.unit.transforms.pairs.test_pair_times import begin, end
 from tests.unit.transforms.test_weights_and_mispredicts import recorded as loads
 from tests.unit.transforms.test_weights_and_mispredicts import sample as load
 
@@ -70,11 +68,6 @@ def accesses(folder: Path) -> Path:
     return loads(folder, [load(1, 100, addr=0x50004070, weight=30, data_src=0x668100142)])
 
 
-def contention(folder: Path) -> Path:
-    """A recording with a contended lock."""
-    return recorded(folder, [begin(7, 100), end(7, 200)])
-
-
 def run(command: str) -> tuple[int, str]:
     """Run perf2x's part of a pipe; the recording comes in for what would be recorded, viewers get nothing.
 
@@ -109,8 +102,6 @@ def test_commands_run(page: str, command: str, folder: Path, monkeypatch: pytest
         (folder / "binary_cache").mkdir()
     if page == "memory.md":
         shutil.copy(accesses(folder), "perf.data")
-    if page == "pairs.md":
-        shutil.copy(contention(folder), "perf.data")
     if "run.tar.gz" in command and "bundle" not in command:
         assert run("perf2x bundle perf.data -o run.tar.gz")[0] == 0
     if "profiles/" in command:

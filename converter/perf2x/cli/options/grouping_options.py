@@ -9,7 +9,7 @@ from perf2x.cli.options import Rare
 
 
 class GroupingFlags(Struct, frozen=True):
-    """Grouping of samples, off-CPU time, pairs of tracepoints and anonymization."""
+    """Grouping of samples, off-CPU time and anonymization."""
 
     PANEL: ClassVar[str] = "Grouping"
 
@@ -23,19 +23,6 @@ class GroupingFlags(Struct, frozen=True):
         Literal["apart", "beside", "merged"] | None,
         Option(help="Show the time that threads waited: alone, as another event, or added to the clock event."),
     ] = None
-    pairs: Annotated[
-        list[str] | None,
-        Option(
-            "--pair",
-            metavar="BEGIN:END[/KEY,…]",
-            help="Show the time between two tracepoints with equal keys, with the first stack, or of locks (contended "
-            "kernel locks), block (disk requests) or irq (interrupt handlers); repeatable.",
-        ),
-        Rare,
-    ] = None
-    locks: Annotated[bool, Option(hidden=True), Rare] = False
-    block: Annotated[bool, Option(hidden=True), Rare] = False
-    irq: Annotated[bool, Option(hidden=True), Rare] = False
     anonymize: Annotated[
         str | None,
         Option(
@@ -49,10 +36,8 @@ class GroupingFlags(Struct, frozen=True):
         """Fields of LoadOptions."""
         from perf2x.transforms.filters.choice import Grouping
 
-        presets = tuple(name for name in ("locks", "block", "irq") if getattr(self, name))
         return {
             "grouping": Grouping(self.root or "", self.merge_threads, self.fold_recursion),
             "off_cpu": self.off_cpu or "",
-            "pairs": (*presets, *(self.pairs or ())),
             "anonymize": self.anonymize or "",
         }

@@ -47,7 +47,6 @@ def stats_of(loaded: "Loaded", output: dict[str, str], seconds: dict[str, float]
         "deferred": to_builtins(loaded.deferred),
         "unwound": unwound_facts(loaded),
         "symbols": symbol_facts(loaded),
-        "pairs": [to_builtins(pair) for pair in loaded.pairs],
         "records": dict(sorted(loaded.record_counts.items())),
         "diagnostics": [to_builtins(count) for count in counts],
         "advice": advice_facts(loaded),

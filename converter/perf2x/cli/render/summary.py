@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from perf2x.pipeline.load_result import Loaded
     from perf2x.stitcher.call_graphs import UnwindReport
     from perf2x.stitcher.deferred.deferred_join import DeferredReport
-    from perf2x.transforms.time_reports import PairReport, WaitReport
+    from perf2x.transforms.time_reports import WaitReport
 
 _NAMED_OBJECTS = 3
 _OBJECTS = {VDSO_32: "the 32-bit vDSO"}
@@ -81,7 +81,7 @@ def verbose_lines(loaded: "Loaded") -> Iterator[str]:
 def _completed_parts(loaded: "Loaded") -> Iterator[str]:
     """Texts about what was put together, without empty ones."""
     texts = (deferred_line(loaded.deferred), unwound_line(loaded.unwound), waits_line(loaded.waits))
-    yield from filter(None, (*texts, *map(pair_line, loaded.pairs)))
+    yield from filter(None, texts)
 
 
 def quality_lines(loaded: "Loaded") -> Iterator[str]:
@@ -161,16 +161,6 @@ def waits_line(report: "WaitReport | None") -> str:
         )
     if report.open_ns:
         parts.append(f"{report.open_ns / 1e9:.3f} s in waits that the recording ends in")
-    return ", ".join(parts)
-
-
-def pair_line(report: "PairReport") -> str:
-    """Time between a pair of tracepoints, and what of it is missing."""
-    parts = [f"{report.name}: {plural(report.pairs, 'pair')} of {report.paired_ns / 1e9:.3f} s"]
-    if report.begins:
-        parts.append(plural(report.begins, "beginning") + " without an end")
-    if report.ends:
-        parts.append(plural(report.ends, "end") + " without a beginning")
     return ", ".join(parts)
 
 

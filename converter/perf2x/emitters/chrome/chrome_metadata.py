@@ -10,7 +10,7 @@ import numpy as np
 from perf2x.base.columnar.arrays import I64, lexsort
 from perf2x.base.columnar.unique import group_rows
 from perf2x.emitters.encoding.json_encoder import json_bytes
-from perf2x.emitters.timeline.tracks import CPUS_ID, Tracks, with_event
+from perf2x.emitters.timeline.tracks import CPUS_ID, Tracks
 from perf2x.model.printable_text import base_name, printable
 from perf2x.model.profile.profile import Profile
 
@@ -42,8 +42,7 @@ def track_name(profile: Profile, tracks: Tracks, lane: int) -> str:
     cpu = int(tracks.cpu[lane])
     if cpu >= 0:
         return f"CPU {cpu}" if tracks.pid[lane] >= CPUS_ID else f"swapper/{cpu}"
-    name = printable(profile.strings[profile.threads.comm[tracks.thread[lane]]])
-    return printable(with_event(profile, tracks, lane, name))
+    return printable(profile.strings[profile.threads.comm[tracks.thread[lane]]])
 
 
 def _process_name(profile: Profile, tracks: Tracks, lane: int) -> str:

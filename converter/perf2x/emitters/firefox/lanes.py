@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from perf2x.base.columnar.arrays import I64, U64, AnyArray, lexsort, narrow
 from perf2x.emitters.timeline.running_time import since
-from perf2x.emitters.timeline.tracks import Tracks, tracks_of, with_event
+from perf2x.emitters.timeline.tracks import Tracks, tracks_of
 from perf2x.model.printable_text import one_line
 from perf2x.model.profile.profile import Profile
 
@@ -64,7 +64,7 @@ def thread_head(profile: Profile, tracks: Tracks, lane: Lane) -> dict[str, objec
     threads, text = profile.threads, profile.strings
     comm = one_line(text[threads.comm[thread]])
     return {
-        "name": f"swapper/{cpu}" if cpu >= 0 else with_event(profile, tracks, lane.track, comm),
+        "name": f"swapper/{cpu}" if cpu >= 0 else comm,
         "processName": "idle" if pid == 0 else one_line(text[threads.process[thread]]),
         "processType": "default",
         "isMainThread": pid == tid,

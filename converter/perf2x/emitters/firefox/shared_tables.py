@@ -156,9 +156,7 @@ def _frame_table(stacks: SharedStacks, frames: LocationFrames, func: I64, catego
         "length": count,
         "address": [-1] * count,
         "inlineDepth": frames.inlined[stacks.origin].astype(np.int64).tolist(),
-        "category": np.where(
-            (stacks.wait > 0) & (stacks.wait != Wait.TRACED), OFF_CPU, category[stacks.origin]
-        ).tolist(),
+        "category": np.where(stacks.wait > 0, OFF_CPU, category[stacks.origin]).tolist(),
         "subcategory": wait_subcategories(stacks.wait).tolist(),
         "func": func.tolist(),
         "nativeSymbol": none,

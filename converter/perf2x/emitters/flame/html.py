@@ -17,7 +17,7 @@ from perf2x.emitters.flame.page_file import field, write_page
 from perf2x.emitters.flame.page_moments import burst_table, lane_table, moment_table
 from perf2x.emitters.flame.picture_title import facts, heading
 from perf2x.emitters.flame.summed_samples import row_table, summed_samples
-from perf2x.emitters.timeline.tracks import UNKNOWN_ID, Tracks, tracks_of, with_event
+from perf2x.emitters.timeline.tracks import UNKNOWN_ID, Tracks, tracks_of
 from perf2x.model.plugin_options import FINISHED, LISTINGS, Needs, check_choices, option
 from perf2x.model.printable_text import one_line
 from perf2x.model.profile.frame_tree import FrameTree, expand, merge_stacks
@@ -124,15 +124,13 @@ def _thread_rows(profile: Profile, tracks: Tracks) -> list[dict[str, object]]:
     threads, text = profile.threads, profile.strings
     return [
         {
-            "name": f"swapper/{cpu}"
-            if cpu >= 0
-            else with_event(profile, tracks, row, one_line(text[threads.comm[thread]])),
+            "name": f"swapper/{cpu}" if cpu >= 0 else one_line(text[threads.comm[thread]]),
             "process": "idle" if pid == 0 else one_line(text[threads.process[thread]]),
             "pid": -1 if pid == UNKNOWN_ID else pid,
             "tid": -1 if tid == UNKNOWN_ID else tid,
         }
-        for row, (pid, tid, thread, cpu, _) in enumerate(
-            zip(*(getattr(tracks, name).tolist() for name in Tracks.__struct_fields__), strict=True)
+        for pid, tid, thread, cpu in zip(
+            *(getattr(tracks, name).tolist() for name in Tracks.__struct_fields__), strict=True
         )
     ]
 

@@ -22,12 +22,10 @@ _MOST_SUMS, _MOST_PARTS, _FEWEST_PARTS = 400_000, 2000, 20
 def moment_table(profile: Profile, track: AnyArray, node: I64) -> Iterator[bytes]:
     """Yield runs and waits of one stack on one track, in microseconds; ``start`` holds differences.
 
-    ``track``, ``node`` (samples,). ``wait`` is a tables.waits.Wait, 0 also for times between tracepoints, in which the
-    thread may have run; it is left out where nothing waited.
+    ``track``, ``node`` (samples,). ``wait`` is a Wait; it is left out where nothing waited.
     """
     shown = in_ticks(shown_samples(profile, track, arange(len(profile.samples))), _MICROSECOND)
     stack, wait = node[shown.sample], _waits(profile)[shown.sample]
-    wait[wait == Wait.TRACED] = 0
     begins = np.ones(len(shown), np.bool_)
     begins[1:] = (stack[1:] != stack[:-1]) | (wait[1:] != wait[:-1]) | ~shown.joined[:-1]
     first = flatnonzero(begins)
@@ -51,7 +49,7 @@ def lane_table(profile: Profile, track: AnyArray) -> Iterator[bytes]:
     length = int(shown.end.max(initial=0)) // parts + 1
     edges = arange(parts + 1) * length
     wait = profile.samples.wait
-    waits = np.zeros(len(shown), np.bool_) if wait is None else ~np.isin(wait[shown.sample], (Wait.RAN, Wait.TRACED))
+    waits = np.zeros(len(shown), np.bool_) if wait is None else wait[shown.sample] != Wait.RAN
     yield b'{"origin":"%d","length":%d,"parts":%d' % (origin_of(profile), length, parts)
     for name, chosen in ((b"ran", ~waits), (b"waited", waits)):
         yield b',"%s":' % name

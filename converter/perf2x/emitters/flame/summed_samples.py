@@ -47,10 +47,10 @@ def summed_samples(profile: Profile, track: AnyArray, node: I64) -> SummedSample
 
 
 def _off_cpu(profile: Profile) -> I64 | None:
-    """(samples,) 1 for waits; time between two tracepoints is none: the thread may have run."""
+    """(samples,) 1 for waits."""
     of_waits = np.array([event.is_wait for event in profile.events], np.bool_)
     if profile.samples.wait is not None:
-        is_off = (profile.samples.wait != Wait.RAN) & (profile.samples.wait != Wait.TRACED)
+        is_off = profile.samples.wait != Wait.RAN
     elif of_waits.any():
         is_off = of_waits[profile.samples.event]
     else:

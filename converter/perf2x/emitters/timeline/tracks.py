@@ -1,10 +1,9 @@
-"""Tracks of a timeline: one for each thread, lane of a thread and idle CPU, or one for each CPU."""
+"""Tracks of a timeline: one for each thread and idle CPU, or one for each CPU."""
 
 import numpy as np
 
 from perf2x.base.columnar.arrays import I64, ColumnTable, arange, searchsorted
 from perf2x.base.columnar.unique import unique, unique_inverse
-from perf2x.model.printable_text import one_line
 from perf2x.model.profile.profile import Profile, ThreadSwitches
 
 UNKNOWN_ID = 4_194_305
@@ -13,9 +12,6 @@ UNKNOWN_ID = 4_194_305
 CPUS_ID = 4_194_306
 """Pid and tid of CPU 0's track; other CPUs' follow. Each is a process of its own, so that viewers, which show a
 process's name first, say "CPU 3"."""
-
-LANES_ID = 1 << 23
-"""Below the tids of lanes besides threads' own ones, which are numbered from 1."""
 
 
 class Tracks(ColumnTable):
@@ -27,8 +23,6 @@ class Tracks(ColumnTable):
     """The thread row (Profile.threads) that was sampled last: its name is the lane's."""
     cpu: I64
     """CPU of an idle or a processor's lane, −1 for threads."""
-    event: I64
-    """The event whose times between tracepoints are on a lane besides the thread's own; −1: any."""
 
 
 def tracks_of(profile: Profile) -> tuple[Tracks, I64]:
@@ -37,9 +31,8 @@ def tracks_of(profile: Profile) -> tuple[Tracks, I64]:
     Idle threads all have pid and tid 0, one per CPU at a time: each CPU's gets a tid of its own (1 + CPU), since
     viewers join threads of one id, and take tid 0 for "unknown".
     """
-    thread, cpu, lane, seen = _threads_seen(profile)
+    thread, cpu, seen = _threads_seen(profile)
     pid, tid = _ids(profile, thread)
-    tid = np.where(lane > 0, LANES_ID + lane, tid)
     idle = (pid == 0) & (tid == 0)
     cpu[~idle] = -1
     tid[idle] = 1 + np.maximum(cpu[idle], 0)
@@ -47,8 +40,7 @@ def tracks_of(profile: Profile) -> tuple[Tracks, I64]:
     track = track_of_seen[seen]
     last = np.zeros(len(ids), np.int64)
     last[track] = arange(len(track))  # the last assignment wins: rows are in time order
-    event = np.where(lane[seen[last]] > 0, profile.samples.event[last], -1) if len(track) else last
-    return Tracks(ids >> 32, ids & 0xFFFFFFFF, thread[seen[last]], cpu[seen[last]], event), track
+    return Tracks(ids >> 32, ids & 0xFFFFFFFF, thread[seen[last]], cpu[seen[last]]), track
 
 
 def switch_tracks(profile: Profile, switches: ThreadSwitches) -> I64:
@@ -63,22 +55,13 @@ def switch_tracks(profile: Profile, switches: ThreadSwitches) -> I64:
     return np.where(ids[row] == (pid << 32 | tid), row, -1) if len(ids) else np.full(len(pid), -1, np.int64)
 
 
-def _threads_seen(profile: Profile) -> tuple[I64, I64, I64, I64]:
-    """Return the distinct thread, CPU (−1: unknown) and lane of all samples, and each sample's row among them."""
-    cpu, lane = profile.samples.cpu, profile.samples.lane
+def _threads_seen(profile: Profile) -> tuple[I64, I64, I64]:
+    """Return the distinct thread and CPU (−1: unknown) of all samples, and each sample's row among them."""
+    cpu = profile.samples.cpu
     width = 1 if cpu is None else int(cpu.max(initial=-1)) + 2
-    lanes = 1 if lane is None else int(lane.max(initial=0)) + 1
     number = profile.samples.thread.astype(np.int64) * width + (0 if cpu is None else cpu.astype(np.int64) + 1)
-    number = number if lane is None else number * lanes + lane
     kinds, seen = unique_inverse(number)
-    pairs = kinds // lanes
-    return pairs // width, pairs % width - 1, kinds % lanes, seen
-
-
-def with_event(profile: Profile, tracks: Tracks, row: int, name: str) -> str:
-    """Return the name of a thread for one of its tracks: lanes besides its own tell their event."""
-    event = int(tracks.event[row])
-    return name if event < 0 else f"{name} {one_line(profile.events[event].name)}"
+    return kinds // width, kinds % width - 1, seen
 
 
 def knows_cpus(profile: Profile) -> bool:
@@ -91,7 +74,7 @@ def cpu_tracks_of(profile: Profile) -> Tracks:
     """Return one track per CPU that samples know."""
     cpu = profile.samples.cpus
     cpus = unique(cpu[cpu >= 0]).astype(np.int64)
-    return Tracks(CPUS_ID + cpus, CPUS_ID + cpus, np.zeros(len(cpus), np.int64), cpus, np.full(len(cpus), -1, np.int64))
+    return Tracks(CPUS_ID + cpus, CPUS_ID + cpus, np.zeros(len(cpus), np.int64), cpus)
 
 
 def _ids(profile: Profile, thread: I64) -> tuple[I64, I64]:

@@ -4,8 +4,8 @@ Kinds of waits, and when a row of samples waited: what ``--off-cpu`` leaves in `
 
 A wait is a row of samples with ``count`` 1 and its length in nanoseconds as ``value``; in a timeline ``time`` is the
 moment its thread left the CPU, so that it lasts from ``time`` to ``time + value``. Waits of one thread never overlap,
-except ``UNPLACED`` ones, which have no place in time, and ``TRACED`` ones on different lanes. Its thread, stack and CPU
-(the one that it left, −1: unknown) are in the other columns.
+except ``UNPLACED`` ones, which have no place in time. Its thread, stack and CPU (the one that it left, −1: unknown) are
+in the other columns.
 
 Look events up by the names that users write; shorten names for places without room.
 
@@ -82,8 +82,6 @@ class Wait(IntEnum):
     """The recording does not tell which of the two."""
     UNPLACED = 4
     """A sum of waits, or a wait whose beginning is unknown: nothing to draw a slice of. ``time`` means nothing."""
-    TRACED = 5
-    """The time between two tracepoints (``--pair``), in which the thread may have run."""
 
 
 def placed_waits(samples: ProfileSamples) -> Bools:

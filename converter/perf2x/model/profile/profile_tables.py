@@ -145,9 +145,6 @@ class ProfileSamples(SampleTable):
     wait: U8 | None = None
     """A tables.waits.Wait: 0 where the thread ran, else it waited from ``time`` for ``value`` nanoseconds; None in
     aggregated profiles and without ``--off-cpu``."""
-    lane: I32 | None = None
-    """Lane of a timeline besides the thread's own, which is 0, for times between tracepoints: one thread's and event's
-    do not overlap there; None without any."""
     fields: I32 | None = None
     """Row in all of Profile.fields, one behind the other; −1: none. None unless fields of tracepoints were wanted."""
 

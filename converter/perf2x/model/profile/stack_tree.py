@@ -173,7 +173,7 @@ def keep_samples(profile: Profile, rows: I64 | Bools) -> Profile:
 def without_times(profile: Profile, *, keep_cpu: bool) -> Profile:
     """Turn a timeline into an aggregated profile: drop all that belongs to moments, and sum equal samples."""
     cpu = profile.samples.cpu if keep_cpu else None
-    samples = replace(profile.samples, time=None, cpu=cpu, wait=None, lane=None, fields=None)
+    samples = replace(profile.samples, time=None, cpu=cpu, wait=None, fields=None)
     return sum_samples(
         replace(profile, samples=samples, switches=None, running=None, losses=None, parents=None, fields=())
     )

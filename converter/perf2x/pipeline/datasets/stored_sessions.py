@@ -14,7 +14,7 @@ from perf2x.pipeline.open_sessions import Input, SessionInput, SessionPart
 if TYPE_CHECKING:
     from perf2x.pipeline.datasets.stored_recording import StoredRecording
 
-_RECORDS = ("off_cpu", "pairs", "latency", "choice.parallelism", "value", "data_objects")
+_RECORDS = ("off_cpu", "latency", "choice.parallelism", "value", "data_objects")
 _AT_INGEST = ("itrace", "deferred_missing", "merge_callchains", "call_graphs.stitch_lbr")
 
 

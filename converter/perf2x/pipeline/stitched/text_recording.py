@@ -32,7 +32,7 @@ from perf2x.text_reader.text_profile import text_profile
 _REFUSED = (
     "symbols.symfs", "symbols.kallsyms", "symbols.vmlinux", "symbols.debug_dirs", "symbols.buildid_dir",
     "symbols.perf_map_dir", "symbols.archives", "symbols.allow_mismatch", "listings.as_recorded",
-    "listings.source_dirs", "listings.assembly", "off_cpu", "pairs", "latency", "value", "data_objects",
+    "listings.source_dirs", "listings.assembly", "off_cpu", "latency", "value", "data_objects",
     "choice.parallelism", "itrace",
 )  # fmt: skip
 """Settings that ask for addresses, files or records; by default they are false."""

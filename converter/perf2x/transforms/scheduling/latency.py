@@ -62,7 +62,7 @@ def with_latency(
 
 def _check_told(profile: Profile, recording: Recording, setting: str) -> None:
     if profile.samples.wait is not None:
-        raise SettingError("", setting, ": it only concerns running threads; leave out ", "off_cpu", " and ", "pairs")
+        raise SettingError("", setting, ": it only concerns running threads; leave out ", "off_cpu")
     check_timed(setting, profile, recording)
     if not has_schedule(recording):
         raise SettingError(

@@ -151,8 +151,8 @@ def _hung_below(profile: Profile, callers: I32, location: int) -> tuple[Profile,
     return replace(profile, stacks=stacks), (place.reshape(-1) + len(old)).astype(np.int32)
 
 
-def joined_samples(profile: Profile, kept: Bools, waits: Waits, event: int | I32) -> ProfileSamples:
-    """Return the samples where ``kept`` holds, and waits as samples of ``event`` (one, or each its own), by time."""
+def joined_samples(profile: Profile, kept: Bools, waits: Waits, event: int) -> ProfileSamples:
+    """Return the samples where ``kept`` holds, and waits as samples of ``event``, by time."""
     samples = profile.samples
     made: dict[str, AnyArray] = {
         "event": np.full(len(waits), event, np.int32),

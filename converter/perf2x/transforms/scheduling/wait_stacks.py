@@ -37,10 +37,8 @@ def without_scheduler_frames(profile: Profile) -> Profile:
 def _waits(profile: Profile) -> Bools:
     """(samples,) bool"""
     samples = profile.samples
-    of_waits = np.array([event.is_wait for event in profile.events], np.bool_)[samples.event]
-    if samples.wait is None:
-        return of_waits
-    return of_waits | ~np.isin(samples.wait, (Wait.RAN, Wait.TRACED))
+    of_waits: Bools = np.array([event.is_wait for event in profile.events], np.bool_)[samples.event]
+    return of_waits if samples.wait is None else of_waits | (samples.wait != Wait.RAN)
 
 
 BLOCKED_SHARE = 10

@@ -37,7 +37,7 @@ def test_a_wait_has_boxes_of_its_own_as_long_as_it_lasted() -> None:
 
 
 def test_every_kind_of_wait_that_is_drawn_has_a_name_and_a_colour() -> None:
-    drawn = [str(int(kind)) for kind in Wait if kind not in (Wait.RAN, Wait.UNPLACED, Wait.TRACED)]
+    drawn = [str(int(kind)) for kind in Wait if kind not in (Wait.RAN, Wait.UNPLACED)]
     names, colours = answers(
         ("draw.js",),
         "[WAITS, Object.keys(WAITS).map((kind) => [waitColour(kind, true, false), waitColour(kind, false, false)])]",

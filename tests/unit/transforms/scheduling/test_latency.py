@@ -162,7 +162,7 @@ def test_sums_of_latencies(tmp_path: Path) -> None:
     ("records", "event", "off_cpu", "sentence"),
     [
         ((ran(7, 5),), CLOCK, "", "does not say how many threads ran; record with: perf record --switch-events"),
-        ((ran(7, 5), switch(7, 6)), CLOCK, "beside", "it only concerns running threads; leave out off_cpu and pairs"),
+        ((ran(7, 5), switch(7, 6)), CLOCK, "beside", "it only concerns running threads; leave out off_cpu"),
         ((ran(7, 0),), Event(sample_type=CLOCK.sample_type & ~k.TIME), "", "does not say the time of its samples"),
     ],
 )

@@ -11,7 +11,6 @@ from msgspec import Struct
 
 from perf2x.base.abi.uapi import CpuMode
 from perf2x.base.columnar.arrays import I32, I64, U8, U64, arange, flatnonzero
-from perf2x.base.columnar.unique import group_rows, unique_inverse
 from perf2x.emitters.encoding.protobuf_cells import Cells, beside, nested, numbers, packed
 from perf2x.emitters.perfetto.clocks import sequence_start
 from perf2x.emitters.perfetto.event_descriptions import event_names, perf_sample_defaults, stack_sample_defaults
@@ -30,9 +29,8 @@ from perf2x.emitters.perfetto.trace_schema import (
     TaskContext,
     TracePacket,
 )
-from perf2x.emitters.perfetto.tracks.slice_packets import slice_packets, thread_slices
-from perf2x.emitters.perfetto.tracks.track_ids import TrackKind, child_track, lane_track_ids, thread_track
-from perf2x.model.printable_text import printable
+from perf2x.emitters.perfetto.tracks.slice_packets import thread_slices
+from perf2x.emitters.perfetto.tracks.track_ids import TrackKind
 from perf2x.model.profile.profile import Profile, ProfileEvent, ProfileSamples, Wait, placed_waits, wait_ends
 
 _MODES = {
@@ -80,7 +78,6 @@ def sample_packets(profile: Profile, style: str) -> Iterator[bytes]:
         yield from encode(samples, threads)
         stacks = samples.callstack if style == "stack-sample" else None
         yield from wait_packets(profile, stream.rows, stacks, threads, samples.sequence)
-        yield from pair_packets(profile, stream.rows, stacks, threads, samples.sequence)
 
 
 def _samples_of(profile: Profile, stream: Stream, paths: StackPaths) -> tuple[I64, EventSamples]:
@@ -172,37 +169,13 @@ def wait_packets(profile: Profile, rows: I64, callstack: I32 | None, ids: Thread
     samples = profile.samples
     if samples.wait is None or samples.time is None:
         return
-    held = flatnonzero(placed_waits(samples)[rows] & (samples.wait[rows] != Wait.TRACED))
+    held = flatnonzero(placed_waits(samples)[rows])
     if not len(held):
         return
     rows, stacks = rows[held], None if callstack is None else callstack[held]
     thread, name = ids.number[samples.thread[rows]].astype(np.int64), samples.wait[rows].astype(np.int64)
     texts, bounds = list(_NAMES.values()), _bounds(samples, samples.time, rows)
     yield from thread_slices(ids, thread, TrackKind.WAITS, "off-cpu", texts, bounds, name, sequence, stacks)
-
-
-def pair_packets(profile: Profile, rows: I64, callstack: I32 | None, ids: ThreadIds, sequence: int) -> Iterator[bytes]:
-    """Yield the times between tracepoints among ``rows`` of Profile.samples, which are of one event.
-
-    Those that overlap have tracks of their own: one for each lane.
-    """
-    samples = profile.samples
-    if samples.lane is None or samples.time is None:
-        return
-    held = flatnonzero(samples.lane[rows] > 0)
-    if not len(held):
-        return
-    rows, stacks = rows[held], None if callstack is None else callstack[held]
-    name = printable(profile.events[int(samples.event[rows[0]])].name)
-    first = group_rows([samples.lane[rows]])[0]
-    threads, place = unique_inverse(ids.number[samples.thread[rows[first]]].astype(np.int64))
-    yield from (thread_track(ids, row) for row in threads.tolist())
-    for lane, thread in zip(samples.lane[rows[first]].tolist(), threads[place].tolist(), strict=True):
-        yield child_track(lane_track_ids(lane), thread, name)
-    track, names = lane_track_ids(samples.lane[rows].astype(np.int64)), np.ones(len(rows), np.int64)
-    yield from slice_packets(
-        "tracepoints", [name], _bounds(samples, samples.time, rows), track, names, sequence, stacks
-    )
 
 
 def _bounds(samples: ProfileSamples, time: U64, rows: I64) -> U64:

@@ -18,9 +18,6 @@ from perf2x.emitters.timeline.tracks import UNKNOWN_ID
 
 Number = TypeVar("Number", int, I64)
 
-_LANES = 1 << 48
-"""Beyond the ids of threads, processes and counters."""
-
 
 class TrackKind(IntEnum):
     """Tracks that a thread may have, and those that no thread has."""
@@ -36,11 +33,6 @@ class TrackKind(IntEnum):
 def track_ids(kind: TrackKind, thread: Number) -> Number:
     """(n,) the id of a thread's (row of ThreadIds) track; 0 would be none."""
     return 1 + thread * len(TrackKind) + kind
-
-
-def lane_track_ids(lane: Number) -> Number:
-    """(n,) the id of a lane's (ProfileSamples.lane) track."""
-    return _LANES + lane
 
 
 def thread_track(ids: ThreadIds, row: int) -> bytes:

@@ -1,1 +1,0 @@
-"""Time between two tracepoints that begin and end something (``--pair``)."""
