@@ -103,6 +103,8 @@ class ObjectResolver:
             lookup, exact = index[::2], index[1::2]
             outermost = _outermost_functions(answers, function)
             is_exact = not_called(outermost[lookup], outermost[exact], [row[1] for row in functions])
+            if mapped.key.kind is DsoKind.ANONYMOUS:
+                is_exact |= _starts_function(outermost[lookup], outermost[exact])
             is_exact |= _without_call(found.code, address[exact], outermost[lookup], outermost[exact])
             row = np.where(is_exact | (answers.count[lookup] == 0), exact, lookup)
         return ResolveResult(
@@ -201,6 +203,16 @@ def _outermost_functions(answers: _Answers, function: I32) -> I64:
     outermost = np.full(len(answers.count), -1, np.int64)
     outermost[answers.count > 0] = function[last]
     return outermost
+
+
+def _starts_function(lookup: I64, exact: I64) -> Bools:
+    """(n,) whether code without a file begins at an address, whose calls cannot be looked at.
+
+    Erlang's machine keeps continuations on the stack, the first byte of a function: stored, not called. Calls seldom
+    end where the next function begins, as runtimes align functions and put headers in front of them.
+    """
+    found: Bools = (exact >= 0) & (lookup != exact)
+    return found
 
 
 def _without_call(code: ElfObject | None, svma: U64, lookup: I64, exact: I64) -> Bools:

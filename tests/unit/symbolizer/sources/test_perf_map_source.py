@@ -12,6 +12,7 @@ from perf2x.binaries.find.search_paths import SearchPaths
 from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.profile.profile import Profile
 from perf2x.model.recording.sideband import Sideband
+from perf2x.plugins.contracts import ProfileBuilder
 from perf2x.plugins.registry import load_symbol_sources
 from perf2x.reader import open_recording
 from perf2x.symbolizer.sources.jit_names import jit_function
@@ -71,6 +72,21 @@ def test_a_map_names_code_of_its_process_only(tmp_path) -> None:
     assert name_of(result, 3) is None and "perf-77.map" in report.objects[0].reason
     system = {result.strings[int(i)] for i in result.functions.system_name}
     assert "py::main:/srv/tool.py" in system
+
+
+def test_an_address_that_was_stored_not_called_belongs_to_the_function_that_it_begins(tmp_path) -> None:
+    """Erlang's continuations: no call ends at them, whatever function lies in front."""
+    (tmp_path / "perf-77.map").write_text(TEXT)
+    frames = [0x7F0000001040, 0x7F0000001041, 0x7F0000001060, 0x7F0000002000]
+    builder = ProfileBuilder()
+    builder.event()
+    builder.thread("beam", 77)
+    row = builder.mapping("//anon", 0x7F0000000000, 0x100000, pid=77)
+    builder.sample([builder.location(address, row, caller=1) for address in frames])
+    options, sources = SymbolOptions(perf_map_dir=tmp_path), load_symbol_sources()
+    result, _ = symbolize(builder.build(), make_session(), options, Diagnostics(), sources)
+    assert [name_of(result, row) for row in range(4)] == ["Builtin:Call", "Builtin:Call", "Builtin:Call", "main"]
+    assert (result.locations.address - result.locations.lookup).tolist() == [0, 1, 1, 0]
 
 
 def test_maps_are_found_below_symfs(tmp_path) -> None:
