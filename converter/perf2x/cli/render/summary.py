@@ -174,11 +174,13 @@ def _compiled_code(count: int, report: "UnwindReport") -> str:
 
 
 def _troubles(loaded: "Loaded") -> Iterator[str]:
-    """Lines about losses, and about what filters of frames left out or did not find."""
+    """Lines about losses, about what filters of frames left out or did not find, and about names that may be wrong."""
     counts = loaded.diagnostics.counts
     filtered = (counts[name] for name in ("samples_without_frames", "patterns_without_frame") if name in counts)
     told = "; ".join(count.words + (f": {short(count.first, 200)}" if count.first else "") for count in filtered)
-    yield from filter(None, (loss_line(loaded.diagnostics), told))
+    guessed = (counts[name] for name in ("jitdump_replaced", "perf_map_replaced") if name in counts)
+    replaced = [f"guessed: {count.words}; {count.advice}" for count in guessed]
+    yield from filter(None, (loss_line(loaded.diagnostics), told, *replaced))
 
 
 def loss_line(diagnostics: Diagnostics) -> str:

@@ -87,9 +87,9 @@ def is_injected(filename: str) -> bool:
     return _INJECTED.search(filename) is not None
 
 
-_DUMP = re.compile(r"(?:^|/)jit-\d+\.dump$")
+_DUMP = re.compile(r"(?:^|/)jit-\d+(?:\.dump|-\d+-[0-9A-Za-z]{6,8}(?:\.dump)?)$")
 
 
 def is_jitdump(filename: str) -> bool:
-    """True for the name of a jitdump file."""
+    """True for the name of a jitdump file: ``jit-PID.dump``, JavaScriptCore's (Bun's) ``jit-TID-PID-XXXXXX``."""
     return _DUMP.search(filename) is not None

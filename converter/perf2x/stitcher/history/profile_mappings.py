@@ -20,7 +20,7 @@ from perf2x.base.columnar.unique import group_alike, group_rows
 from perf2x.model.profile.profile import Mappings
 from perf2x.model.recording.build_ids import build_id_by_name
 from perf2x.model.recording.events import Session
-from perf2x.model.recording.recorded_names import is_real_path, without_deleted
+from perf2x.model.recording.recorded_names import is_jitdump, is_real_path, without_deleted
 from perf2x.model.recording.sideband import Mmaps
 from perf2x.stitcher.history.kernel_mappings import end_addresses, is_kernel_mapping
 
@@ -112,7 +112,7 @@ def _traits(mmaps: Mmaps, build_ids: Texts[str], per_process: bool) -> list[I32 
 
 def _is_relative(name: str) -> bool:
     """True if symbols are found by file offset; not in dumps of just-in-time compilers, which one process maps once."""
-    return name.startswith("[vdso") or (is_real_path(without_deleted(name)) and not name.endswith(".dump"))
+    return name.startswith("[vdso") or (is_real_path(without_deleted(name)) and not is_jitdump(name))
 
 
 _ROOM = 1 << 57

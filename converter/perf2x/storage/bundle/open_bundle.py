@@ -33,6 +33,7 @@ from perf2x.base.errors import FormatError, reason
 from perf2x.base.files.tarball import Tarball, open_tarball, tarball_errors
 from perf2x.base.files.temporary import call_copy, private_directory, shown_name
 from perf2x.base.files.unpack_limit import link_or_copy, spool, unpacked_limit
+from perf2x.model.recording.recorded_names import is_jitdump
 from perf2x.symbolizer.symbol_options import SymbolOptions
 
 if TYPE_CHECKING:
@@ -48,7 +49,8 @@ SCHEMA = 1
 MAX_OPEN = 50
 """Number of members that are kept open as files without a name."""
 _RECORDED = re.compile(r"perf\.data(/data(\.\d{1,9})?|/kcore_dir/(kallsyms|modules))?")
-_MAP = re.compile(rf"{MAPS}/(perf-\d{{1,10}}\.map|jit-\d{{1,10}}\.dump)")
+_MAP = re.compile(rf"{MAPS}/perf-\d{{1,10}}\.map")
+_DUMP = re.compile(rf"{MAPS}/[\w.-]{{1,64}}", re.ASCII)
 
 
 @contextlib.contextmanager
@@ -121,7 +123,8 @@ def _target(member: tarfile.TarInfo, recording: Path, maps: Path) -> Path | None
     """Path of a member in the temporary directory; None for members that stay in the tarball."""
     if member.isreg() and _RECORDED.fullmatch(member.name):
         return recording.joinpath(*member.name.split("/")[1:])
-    if member.isreg() and _MAP.fullmatch(member.name):
+    is_dump = _DUMP.fullmatch(member.name) and is_jitdump(member.name)
+    if member.isreg() and (is_dump or _MAP.fullmatch(member.name)):
         return maps / member.name.rpartition("/")[2]
     return None
 

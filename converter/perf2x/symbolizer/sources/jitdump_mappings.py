@@ -165,6 +165,8 @@ def _open_dumps(
                 diagnostics.add("jitdump_shared", Severity.LOSS, advice, where=filename)
                 continue
         if dump.name not in opened:
+            advice = "programs that fork may write records twice, or in part; code that only these told of has no name."
+            diagnostics.add("jitdump_damaged", Severity.LOSS, advice, dump.damaged, filename)
             advice = "lines of compiled code outside that code were left out, and others stand for them."
             diagnostics.add("jitdump_lines_outside", Severity.GUESS, advice, dump.outside, filename)
         opened.add(dump.name)
@@ -177,12 +179,24 @@ def _code_mappings(
     """A mapping for each piece of code, from its load on, or from the marker on if the clocks cannot be compared."""
     start = int(mmaps.time[marker])
     comparable = session.clock_id == ClockId.MONOTONIC and not dump.arch_timestamps
-    if not comparable and dump.codes:
+    if not comparable:
         advice = (
-            "times of compiled code cannot be compared with the recording's; record with -k mono (perf record -k 1)."
+            "samples there have the name of the code that came last: times of recording and dump are not comparable"
         )
-        diagnostics.add("jitdump_other_clock", Severity.GUESS, advice, where=mmaps.filename[marker])
+        advice += "; the runtime counts ticks of the processor." if dump.arch_timestamps else "; record with -k mono."
+        diagnostics.add("jitdump_replaced", Severity.GUESS, advice, _replaced(dump.codes), mmaps.filename[marker])
     return [_CodeMapping(marker, max(code.time, start) if comparable else start, code) for code in dump.codes]
+
+
+def _replaced(codes: Sequence[JitCode]) -> int:
+    """Number of pieces that have bytes where a piece of another name has some, too."""
+    count, widest = 0, None
+    for code in sorted(codes, key=lambda code: (code.address, -code.size)):
+        if widest is not None and code.address < widest.address + widest.size:
+            count += code.name != widest.name
+        if widest is None or code.address + code.size > widest.address + widest.size:
+            widest = code
+    return count
 
 
 def _anonymous_first(mmaps: Mmaps, added: Sequence[_CodeMapping]) -> Mmaps:

@@ -7,17 +7,23 @@ import struct
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from perf2x.base.abi.perffile import MACHINES
+from perf2x.base.columnar.arrays import flatnonzero
 from perf2x.base.errors import ObjectError
 from perf2x.base.files.read_file import read_object_file
 from perf2x.base.files.temporary import shown_name
 from perf2x.symbolizer.sources.jit_names import V8_SHIFT, is_v8
 
 MAGIC = 0x4A695444
-CODE_LOAD, CODE_MOVE, DEBUG_INFO, UNWINDING_INFO = 0, 1, 2, 4
+CODE_LOAD, CODE_MOVE, DEBUG_INFO, CLOSE, UNWINDING_INFO = range(5)
+_FIXED = {CODE_LOAD: 40, CODE_MOVE: 48, DEBUG_INFO: 16, CLOSE: 0, UNWINDING_INFO: 24}
+"""Bytes of each kind's body that are always there."""
+_LINE_SIZE = 16
+"""Bytes of a line in front of the name of its file."""
 ARCH_TIMESTAMP = 1 << 0
 HEADER, PREFIX = struct.Struct("IIIIIIQQ"), struct.Struct("IIQ")
 MAX_SIZE = 1 << 32
@@ -63,6 +69,8 @@ class JitDump(Struct, frozen=True):
     """Path of the file."""
     outside: int = 0
     """Lines that were left out because they are outside their piece of code."""
+    damaged: int = 0
+    """Stretches of bytes that no record could be made of."""
 
 
 class _JitdumpParser(Struct):
@@ -83,13 +91,15 @@ class _JitdumpParser(Struct):
 
     def take(self, kind: int, start: int, end: int, time: int) -> None:
         """Parse a record's body; skip it if it is too short for its kind."""
-        if kind == CODE_LOAD and end - start >= 40:
+        if end - start < _FIXED.get(kind, 0):
+            return
+        if kind == CODE_LOAD:
             self._load(start, end, time)
-        elif kind == CODE_MOVE and end - start >= 48:
+        elif kind == CODE_MOVE:
             self._move(start, time)
-        elif kind == DEBUG_INFO and end - start >= 16:
+        elif kind == DEBUG_INFO:
             self._debug(start, end)
-        elif kind == UNWINDING_INFO and end - start >= 24:
+        elif kind == UNWINDING_INFO:
             size, header, _ = struct.unpack_from(self.order + "QQQ", self.data, start)
             self.unwinding = self.data[start + 24 : min(start + 24 + max(size - header, 0), end)]
 
@@ -122,12 +132,12 @@ class _JitdumpParser(Struct):
         (count,) = struct.unpack_from(self.order + "Q", self.data, start + 8)
         rows: list[JitLine] = []
         at = start + 16
-        while len(rows) < count and at + 16 < end:
+        while len(rows) < count and at + _LINE_SIZE < end:
             place, line, _ = struct.unpack_from(self.order + "Qii", self.data, at)
-            stop = self.data.find(b"\0", at + 16, end)
+            stop = self.data.find(b"\0", at + _LINE_SIZE, end)
             if stop < 0:
                 break
-            name = self.data[at + 16 : stop]
+            name = self.data[at + _LINE_SIZE : stop]
             same = name == b"\xff" and rows
             filename = rows[-1].filename if same else name.decode(errors="surrogateescape")
             rows.append(JitLine(place, max(line, 0), filename))
@@ -152,12 +162,11 @@ def parse_jitdump(data: bytes, name: str) -> JitDump:
     if version != 1 or not HEADER.size <= size <= len(data):
         raise ObjectError(f"{name}: jitdump version {version}, header of {size} bytes")
     reader = _JitdumpParser(data, order)
-    end = size
-    for kind, start, end, time in _jitdump_records(data, order, size):
+    records = _Records(data, order)
+    for kind, start, end, time in records.walk(size):
         reader.take(kind, start, end, time)
-    return JitDump(
-        pid, bool(flags & ARCH_TIMESTAMP), tuple(reader.codes), end != len(data), machine, name, reader.outside
-    )
+    is_cut, codes = records.end != len(data), tuple(reader.codes)
+    return JitDump(pid, bool(flags & ARCH_TIMESTAMP), codes, is_cut, machine, name, reader.outside, records.damaged)
 
 
 def _byte_order(data: bytes, name: str) -> str:
@@ -169,11 +178,91 @@ def _byte_order(data: bytes, name: str) -> str:
     raise ObjectError(f"{name}: not a jitdump, it begins with {data[:4].hex()}")
 
 
-def _jitdump_records(data: bytes, order: str, at: int) -> Iterator[tuple[int, int, int, int]]:
-    """(kind, start and end of the body, time) of each complete record; an impossible size ends the file."""
-    while at + PREFIX.size <= len(data):
-        kind, size, time = struct.unpack_from(order + "IIQ", data, at)
-        if size < PREFIX.size or at + size > len(data):
-            return
-        yield kind, at + PREFIX.size, at + size, time
-        at += size
+_SLACK = 16
+"""Writers pad records to a multiple of 8 or 16."""
+_FIRST_WINDOW, _LAST_WINDOW = 1 << 10, 1 << 20
+"""Bytes to look at in one go: few at first, as a hostile dump may have as many gaps as records."""
+
+
+class _Records(Struct):
+    """Finds the records of a dump, also behind bytes that belong to none.
+
+    A program that forks may write what its buffer holds twice, or in part, so a size alone proves nothing: a record is
+    one if its fields fill it, or if one whose fields do, or the end of the file, follows.
+    """
+
+    data: bytes
+    order: str
+    end: int = 0
+    """Where the last complete record ends."""
+    damaged: int = 0
+    """Stretches of bytes that are no records, or records with others in their middle."""
+
+    def walk(self, at: int) -> Iterator[tuple[int, int, int, int]]:
+        """(kind, start and end of the body, time) of each complete record from ``at`` on."""
+        self.end, is_whole = at, self._is_whole(at)
+        while at >= 0:
+            kind, size, time = self._header(at)
+            end = at + size if is_whole else at
+            following = end if self._is_whole(end) else self._next(at + PREFIX.size if is_whole else at + 1)
+            if following != end:
+                self.damaged += following >= 0 or self._is_foreign(end)
+            if is_whole:
+                self.end = min(end, following) if following >= 0 else end
+                yield kind, at + PREFIX.size, self.end, time
+            at, is_whole = following, True
+
+    def _header(self, at: int) -> tuple[int, int, int]:
+        """Kind, size and time; a size of 0 where there is no header."""
+        if at + PREFIX.size > len(self.data):
+            return 0, 0, 0
+        kind, size, time = struct.unpack_from(self.order + "IIQ", self.data, at)
+        return kind, size, time
+
+    def _is_inside(self, at: int) -> bool:
+        return PREFIX.size <= self._header(at)[1] <= len(self.data) - at
+
+    def _is_whole(self, at: int) -> bool:
+        """Whether a record lies at a place; one that its fields do not fill has to be followed by one."""
+        if not self._is_inside(at) or self._is_filled(at):
+            return self._is_inside(at)
+        end = at + self._header(at)[1]
+        return len(self.data) - end < PREFIX.size or (self._is_inside(end) and self._is_filled(end))
+
+    def _is_filled(self, at: int) -> bool:
+        """Whether the sizes in a record add up to that of the record, but for padding and code that was left out."""
+        kind, size, _ = self._header(at)
+        fixed = PREFIX.size + _FIXED.get(kind, size)
+        if size < fixed:
+            return False
+        filled = fixed
+        if kind == CODE_LOAD:
+            filled = self.data.find(b"\0", at + fixed, at + size) + 1 - at
+            code = int(struct.unpack_from(self.order + "Q", self.data, at + fixed - 16)[0])
+            return filled > 0 and code > 0 and (size - filled < _SLACK or 0 <= size - filled - code < _SLACK)
+        if kind == DEBUG_INFO:
+            count = int(struct.unpack_from(self.order + "Q", self.data, at + fixed - 8)[0])
+            return 0 < count * (_LINE_SIZE + 1) <= size - fixed
+        if kind == UNWINDING_INFO:
+            filled += struct.unpack_from(self.order + "Q", self.data, at + PREFIX.size)[0]
+        return kind in _FIXED and 0 <= size - filled < _SLACK
+
+    def _next(self, begin: int) -> int:
+        """The first place from ``begin`` on with a record that its fields fill, −1 for none."""
+        raw = np.frombuffer(self.data, np.uint8)
+        low, high = (0, slice(1, 4)) if self.order == "<" else (3, slice(0, 3))
+        start, window = begin, _FIRST_WINDOW
+        while start + PREFIX.size <= len(raw):
+            words = np.lib.stride_tricks.sliding_window_view(raw[start : start + window + 3], 4)
+            kinds = flatnonzero((words[:, low] <= UNWINDING_INFO) & ~words[:, high].any(axis=1)) + start
+            found = next((at for at in kinds.tolist() if self._is_inside(at) and self._is_filled(at)), -1)
+            if found >= 0:
+                return found
+            start, window = start + window, min(2 * window, _LAST_WINDOW)
+        return -1
+
+    def _is_foreign(self, at: int) -> bool:
+        """Whether the end of the file is neither a record that is cut off nor zeros."""
+        kind, size, _ = self._header(at)
+        is_cut = kind <= UNWINDING_INFO and size > len(self.data) - at
+        return len(self.data) - at >= PREFIX.size and not is_cut and self.data.count(0, at) < len(self.data) - at

@@ -1,5 +1,7 @@
 """jitdump: replaced and moved code, lines, clocks, and invalid files."""
 
+import struct
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -15,15 +17,16 @@ from perf2x.reader import open_recording
 from perf2x.stitcher.process_history import build_process_history
 from perf2x.stitcher.profile_builder import build_profile
 from perf2x.stitcher.stitch import Stitcher, StitchOptions
+from perf2x.symbolizer.sources import parse_jitdump as module
 from perf2x.symbolizer.sources.jitdump_mappings import with_jitdump_mappings
-from perf2x.symbolizer.sources.parse_jitdump import parse_jitdump
+from perf2x.symbolizer.sources.parse_jitdump import JitLine, parse_jitdump
 from perf2x.symbolizer.symbol_options import SymbolOptions
 from perf2x.symbolizer.symbolize import symbolize
 from tests.forge.events import Event
 from tests.forge.records import Mmap2, Stamp
 from tests.forge.samples import Sample
 from tests.forge.session import Session, write_file
-from tests.support.jitdump_writer import code_load, debug, header, move
+from tests.support.jitdump_writer import code_load, debug, header, move, record, unwinding
 from tests.support.profile_builder import lines_of
 from tests.support.tiny_elf import TinySection, TinySymbol, symbol_sections, tiny_elf
 
@@ -110,12 +113,28 @@ def test_memory_mapped_after_the_load_does_not_hide_the_code(tmp_path) -> None:
 def test_times_of_another_clock_are_not_compared(tmp_path) -> None:
     dump = header() + code_load(10**15, CODE, "f", 1) + code_load(10**15 + 1, CODE, "g", 2)
     profile, diagnostics = convert(tmp_path, dump, [sample(300, CODE)], Event())
-    assert leaves(profile) == [[("g", "", 0)]] and diagnostics["jitdump_other_clock"] == 1
+    assert leaves(profile) == [[("g", "", 0)]] and diagnostics["jitdump_replaced"] == 1
+
+
+@pytest.mark.parametrize(("moved_to", "replaced"), [(CODE + 8, 0), (CODE + 24, 1)])
+def test_another_clock_guesses_nothing_where_no_other_code_was(tmp_path, moved_to, replaced) -> None:
+    """Code is loaded before it runs, and keeps its name when it is moved."""
+    loads = code_load(10**15, CODE, "f", 1) + code_load(10**15, CODE + 16, "g", 2)
+    dump = header() + loads + move(10**15, CODE, moved_to, 1, 8)
+    _, diagnostics = convert(tmp_path, dump, [sample(300, CODE)], Event())
+    assert diagnostics["jitdump_replaced"] == replaced
 
 
 def test_python_names_give_functions_and_files(tmp_path) -> None:
     dump = header() + code_load(200, CODE, "py::run:/srv/app.py", 1)
     assert leaves(convert(tmp_path, dump, [sample(300, CODE)])[0]) == [[("run", "/srv/app.py", 0)]]
+
+
+@pytest.mark.parametrize("name", ["jit-4711-5-a8Zq0x", "jit-4711-5-a8Zq0x.dump"])
+def test_dumps_of_javascriptcore_are_found_by_their_names(tmp_path, name) -> None:
+    (tmp_path / name).write_bytes(header() + code_load(200, CODE, "main", 1))
+    profile, _ = convert(tmp_path, b"", [sample(300, CODE)], name=name)
+    assert leaves(profile) == [[("main", "", 0)]]
 
 
 def test_a_missing_dump_is_counted(tmp_path) -> None:
@@ -139,6 +158,59 @@ def test_a_dump_that_is_still_being_written_is_read() -> None:
     dump = parse_jitdump(whole + code_load(6, CODE, "g", 2)[:-3], "test")
     assert dump.truncated and [code.name for code in dump.codes] == ["f"]
     assert not parse_jitdump(whole, "test").truncated
+
+
+_PIECES = (
+    code_load(5, CODE, "f", 1),
+    debug(CODE + 64, (CODE + 64, 7, b"/a.js"), (CODE + 65, 8, b"\xff")) + unwinding() + code_load(6, CODE + 64, "g", 2),
+    move(7, CODE, CODE + 128, 1),
+    record(3, 8, b""),
+    code_load(9, CODE + 192, "h", 3, size=9),
+)
+_STRAY = st.one_of(st.just(b""), st.binary(min_size=1, max_size=40), st.integers(1, 9).map(bytes))
+
+
+@given(st.tuples(*[_STRAY] * len(_PIECES)))
+def test_bytes_between_records_hide_none_of_them(stray) -> None:
+    dump = parse_jitdump(header() + b"".join(a + b for a, b in zip(stray, _PIECES, strict=True)), "test")
+    assert [(code.name, code.address) for code in dump.codes] == [
+        ("f", CODE), ("g", CODE + 64), ("f", CODE + 128), ("h", CODE + 192),
+    ]  # fmt: skip
+    assert dump.codes[1].lines and dump.codes[1].unwinding and not dump.truncated
+    assert dump.damaged == sum(map(bool, stray))
+
+
+@pytest.mark.parametrize("order", "<>")
+@given(st.integers(57, 72))
+def test_a_torn_record_hides_none_behind_it(order, kept) -> None:
+    """A buffer that two processes write holds half a record, then whole ones."""
+    torn = code_load(5, CODE, "torn", 1, order, 64)[:kept]
+    whole = code_load(6, CODE + 64, "g", 2, order) + code_load(7, CODE + 128, "h", 3, order)
+    dump = parse_jitdump(header(order) + torn + whole, "test")
+    assert [code.name for code in dump.codes if code.address != CODE] == ["g", "h"] and dump.damaged
+
+
+@pytest.mark.parametrize(
+    ("rest", "damaged"), [(bytes(5000), 0), (b"\xcc" * 50, 1), (b"\0\0\0\0\xff\0\0\0" + b"\1" * 50, 0)]
+)
+def test_only_a_foreign_end_is_damage(rest, damaged) -> None:
+    dump = parse_jitdump(header() + code_load(5, CODE, "f", 1) + rest, "test")
+    assert (len(dump.codes), dump.damaged) == (1, damaged)
+
+
+def test_records_of_later_versions_are_passed_over() -> None:
+    data = header() + record(9, 0, b"later version") + code_load(5, CODE, "f", 1) + record(9, 0, bytes(24))
+    dump = parse_jitdump(data, "test")
+    assert [code.name for code in dump.codes] == ["f"] and dump.damaged == 0
+
+
+def test_records_inside_each_other_take_no_more_lines_than_their_bytes(monkeypatch) -> None:
+    """Each of a hostile dump's records says that all of the file behind it is its lines."""
+    size, made = 32_000, []
+    monkeypatch.setattr(module, "JitLine", lambda *fields: made.append(fields) or JitLine(*fields))
+    heads = (struct.pack("<IIQQQ", 2, size - at, 0, at, (size - at - 32) // 17) for at in range(0, size - 64, 32))
+    assert parse_jitdump(header() + b"".join(heads) + bytes(64), "test").damaged > 900
+    assert len(made) < size / 17
 
 
 @pytest.mark.parametrize("data", [b"", b"DTiJ", bytes(40), b"\x7fELF" + bytes(60), header()[:39]])
