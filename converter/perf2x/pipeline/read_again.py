@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I32, I64, U64, arange, flatnonzero
+from perf2x.base.columnar.arrays import I32, I64, U64, arange, argsort, flatnonzero
 from perf2x.base.columnar.ragged import row_numbers
 from perf2x.base.columnar.unique import unique
-from perf2x.base.errors import SettingError
+from perf2x.base.errors import FormatError, SettingError
 from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.profile.recorded_samples import (
     NEVER,
@@ -21,6 +21,7 @@ from perf2x.model.profile.recorded_samples import (
     RecordedPart,
     RecordedRows,
     SampleReader,
+    check_of,
     names_data,
 )
 from perf2x.model.recording.events import Event, Samples, Want
@@ -43,15 +44,14 @@ def with_reader(profile: Profile, recording: Recording, selection: Selection, co
     chosen[profile.samples.event, profile.samples.thread] = True
     used = np.zeros(len(profile.stacks.parent) + 1, np.bool_)  # the last one serves −1
     used[profile.samples.stack] = True
-    earliest = np.append(np.minimum.accumulate(rows.batch_first[::-1])[::-1], np.uint64(NEVER))
+    places_of = _RowsByPosition(rows, recording.session.source)
 
     def read(want: Want) -> Iterator[RecordedBatch]:
-        end = 0
         for samples in selection.batches(recording.samples(want | Want.AGAIN)):
-            thread, stack = rows.rows(end, end := end + len(samples))
-            kept = flatnonzero(chosen[samples.event, thread] & used[stack] & (thread >= 0))
-            behind = int(earliest[int(np.searchsorted(rows.batch_end, end, "right"))])
-            yield RecordedBatch(take_rows(samples, kept), thread[kept], stack[kept], behind)
+            if len(samples):
+                thread, stack, behind = places_of.find(samples.position)
+                kept = flatnonzero(chosen[samples.event, thread] & used[stack] & (thread >= 0))
+                yield RecordedBatch(take_rows(samples, kept), thread[kept], stack[kept], behind)
 
     from perf2x.analysis.annotate.branch_listing import BranchListing
     from perf2x.analysis.dump.other_records import other_records
@@ -74,6 +74,34 @@ def with_reader(profile: Profile, recording: Recording, selection: Selection, co
 
     reader = SampleReader(read, traced, instructions, others, places, recording.session, recording.sideband, starts)
     return replace(profile, recorded=replace(rows, reader=reader))
+
+
+class _RowsByPosition:
+    """Finds the rows of samples by where these are in the file: batches were stitched in any order, and in pieces."""
+
+    def __init__(self, rows: RecordedRows, source: str) -> None:
+        self._rows, self._source = rows, source
+        order = argsort(rows.batch_position)
+        self._position, self._check = rows.batch_position[order], rows.batch_check[order]
+        self._end = rows.batch_end[order]
+        self._begin = np.append(0, rows.batch_end)[order]
+        earliest = np.append(rows.batch_first[order], np.uint64(NEVER))
+        self._earliest = np.minimum.accumulate(earliest[::-1])[::-1]
+
+    def find(self, position: I64) -> tuple[I32, I32, int]:
+        """Return thread and stack of the samples of a batch, and the earliest time behind it.
+
+        FormatError where other samples were read before: the file was written to meanwhile.
+        """
+        first = piece = int(np.searchsorted(self._position, position[0]))
+        done = 0
+        while done < len(position):
+            count = int(self._end[piece] - self._begin[piece]) if piece < len(self._position) else 0
+            if not count or check_of(position[done : done + count]) != self._check[piece]:
+                raise FormatError(f"{self._source}: it changed while it was read; convert it again")
+            done, piece = done + count, piece + 1
+        begin = int(self._begin[first])
+        return *self._rows.rows(begin, begin + done), int(self._earliest[piece])
 
 
 def _branches(_: Event, samples: Samples) -> tuple[I64, U64]:
@@ -120,7 +148,8 @@ def _named_places(
             stacks(take_rows(batch.samples, flatnonzero(batch.samples.event == event)))
     result = stitcher.result()
     each = np.arange(len(result.stacks), dtype=np.int32)
-    rows = RecordedRows([RecordedPart(0, 0, 0, stack=each)], np.zeros(0, np.int64), np.zeros(0, np.uint64))
+    none = np.zeros(0, np.int64)
+    rows = RecordedRows([RecordedPart(0, 0, 0, stack=each)], none, none.astype(np.uint64), none, none)
     profile = build_profile(session, history, replace(result, recorded=rows))
     if symbols is not None:
         sources = load_symbol_sources()

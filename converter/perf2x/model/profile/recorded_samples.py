@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
+from zlib import crc32
 
 import numpy as np
 from msgspec import Struct
@@ -113,9 +114,13 @@ class RecordedRows(Struct, frozen=True):
 
     parts: list[RecordedPart]
     batch_end: I64
-    """(batches,) one past the last row of each batch that was read."""
+    """(batches,) one past the last row of each batch that was stitched."""
     batch_first: U64
     """(batches,) the earliest time in each, the first position where samples have none."""
+    batch_position: I64
+    """(batches,) position of the first sample of each."""
+    batch_check: I64
+    """(batches,) ``check_of`` the positions of its samples."""
     spools: Sequence[RowSpool] = ()
     reader: SampleReader | None = None
     """None while the profile is being made."""
@@ -137,6 +142,11 @@ class RecordedRows(Struct, frozen=True):
                 found.append(rows)
         thread, stack = np.concatenate(found, axis=1)
         return np.where(stack == DROPPED, np.int32(-1), thread), stack
+
+
+def check_of(position: I64) -> int:
+    """Checksum of positions: what is read again must be the same samples."""
+    return crc32(position.tobytes())
 
 
 def _renumbered(number: I32 | None, new: I32) -> I32:

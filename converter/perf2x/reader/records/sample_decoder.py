@@ -25,7 +25,6 @@ from perf2x.reader.records.variable_fields import (
     user_stacks,
 )
 
-_ALL_TAILS = Want.RAW | Want.BRANCHES | Want.STACKS | Want.MEMORY | Want.CGROUP | Want.EXTRA
 Columns = dict[str, Any]
 
 
@@ -59,7 +58,8 @@ def decode_samples(
     """Decode the samples of a block that holds nothing else, all of one layout.
 
     Returns the samples, (n,) whole ones, and (n,) those with registers in the layout of a newer kernel, whose later
-    fields are missing (None for no sample). ``periods`` (events,) are for samples without a period.
+    fields are missing (None for no sample). ``periods`` (events,) are for samples without a period. Fields that are
+    not wanted are skipped, but looked at: which samples are whole does not depend on ``want``.
     """
     at = FieldCursor(block)
     columns: Columns = {"time": None, "cpu": None, "addr": None, "extra": {}}
@@ -71,9 +71,8 @@ def decode_samples(
     if "period" not in columns:
         columns["period"] = take(periods, event)
     _read_and_callchain(at, layout, want, columns)
-    if want & _ALL_TAILS:
-        _variable_fields(at, layout, want, columns)
-        _last_fields(at, layout, want, columns)
+    _variable_fields(at, layout, want, columns)
+    _last_fields(at, layout, want, columns)
     mode = (block.misc & MISC_CPUMODE_MASK).astype(np.uint8)
     mode[mode > max(CpuMode)] = CpuMode.UNKNOWN  # 6 and 7 have no meaning; perf looks both up as it does 0
     columns["cpumode"] = mode
@@ -144,39 +143,46 @@ def _variable_fields(at: FieldCursor, layout: SampleLayout, want: Want, columns:
     if kind & SampleType.BRANCH_STACK:
         branches, counters = branch_stack(at, layout.branch_sample_type, Want.BRANCHES in want)
         columns["branches"], columns["extra"]["branch_counters"] = branches, counters
-    regs = registers(at, layout.regs_user) if kind & SampleType.REGS_USER else None
+    has_stacks = Want.STACKS in want
+    regs = registers(at, layout.regs_user, has_stacks) if kind & SampleType.REGS_USER else None
     if kind & (SampleType.REGS_USER | SampleType.STACK_USER):
-        has_stack = bool(kind & SampleType.STACK_USER)
-        stacks = user_stacks(at, regs, layout.regs_user, layout.stack_user, has_stack)
-        columns["user_stacks"] = stacks if Want.STACKS in want else None
+        has_dumps = bool(kind & SampleType.STACK_USER)
+        columns["user_stacks"] = user_stacks(at, regs, layout.regs_user, layout.stack_user, has_dumps, has_stacks)
 
 
 def _last_fields(at: FieldCursor, layout: SampleLayout, want: Want, columns: Columns) -> None:
     """WEIGHT or WEIGHT_STRUCT, DATA_SRC, TRANSACTION, REGS_INTR, PHYS_ADDR, CGROUP, page sizes, AUX."""
     kind, extra = layout.sample_type, columns["extra"]
+    has_extra = Want.EXTRA in want
+    has_memory = has_extra or Want.MEMORY in want
     if kind & (SampleType.WEIGHT | SampleType.WEIGHT_STRUCT):
-        word = at.u64()
+        word = _word(at, has_memory)
         columns["weight"] = word
-        if kind & SampleType.WEIGHT_STRUCT:
+        if word is not None and kind & SampleType.WEIGHT_STRUCT:
             # union perf_sample_weight: var1 is the low half in either byte order, var2 and var3 lie above it
             columns["weight"] = word & np.uint64(0xFFFFFFFF)
             extra["ins_lat"], extra["weight3"] = word >> np.uint64(32) & np.uint64(0xFFFF), word >> np.uint64(48)
     if kind & SampleType.DATA_SRC:
-        columns["data_src"] = at.u64()
+        columns["data_src"] = _word(at, has_memory)
     if kind & SampleType.TRANSACTION:
-        extra["transaction"] = at.u64()
+        extra["transaction"] = _word(at, has_extra)
     if kind & SampleType.REGS_INTR:
-        extra["regs_intr_abi"], extra["regs_intr"] = registers(at, layout.regs_intr)
+        regs = registers(at, layout.regs_intr, has_extra)
+        extra["regs_intr_abi"], extra["regs_intr"] = regs or (None, None)
     for bit, name in _LAST_WORDS:
         if kind & bit:
-            extra[name] = at.u64()
-    if kind & SampleType.AUX and Want.EXTRA in want:
-        extra["aux"] = bytes_with_size(at)
+            extra[name] = _word(at, has_extra or (name == "cgroup" and Want.CGROUP in want))
+    if kind & SampleType.AUX:
+        extra["aux"] = bytes_with_size(at, has_extra)
     if Want.CGROUP in want:
         columns["cgroup"] = extra.get("cgroup")
-    if not want & (Want.MEMORY | Want.EXTRA):
-        columns.pop("weight", None)
-        columns.pop("data_src", None)
+
+
+def _word(at: FieldCursor, wanted: bool) -> U64 | None:
+    if wanted:
+        return at.u64()
+    at.skip(1)
+    return None
 
 
 _LAST_WORDS = (

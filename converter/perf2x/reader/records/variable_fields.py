@@ -61,10 +61,12 @@ def raw_bytes(at: FieldCursor, wanted: bool) -> Ragged | None:
     return Ragged(offsets_of(sizes), at.block.data[ranges(first * 8 + 4, sizes)])
 
 
-def bytes_with_size(at: FieldCursor) -> Ragged:
+def bytes_with_size(at: FieldCursor, wanted: bool) -> Ragged | None:
     """PERF_SAMPLE_AUX: { u64 size; u8 data[size]; }."""
     size = at.u64()
     first, lengths = at.counted((size >> np.uint64(3)) + np.uint64(1) * ((size & np.uint64(7)) != 0))
+    if not wanted:
+        return None
     sizes = np.where(lengths > 0, size.astype(np.int64), 0)
     return Ragged(offsets_of(sizes), at.block.data[ranges(first * 8, sizes)])
 
@@ -93,7 +95,7 @@ def _flags_from_big_endian(flags: U64) -> U64:
     return moved
 
 
-def registers(at: FieldCursor, mask: int) -> tuple[U8, U64]:
+def registers(at: FieldCursor, mask: int, wanted: bool) -> tuple[U8, U64] | None:
     """PERF_SAMPLE_REGS_*: { u64 abi; if abi: u64 regs[popcount(mask)], and vector registers where abi has SIMD }.
 
     Returns (n,) abi without its SIMD bit and (n, popcount(mask)) values; rows without registers are zeros. Kernels
@@ -104,7 +106,6 @@ def registers(at: FieldCursor, mask: int) -> tuple[U8, U64]:
     abi = at.u64()
     width = mask.bit_count()
     first, lengths = at.counted(np.where(abi != 0, np.uint64(width), np.uint64(0)))
-    regs = take(at.block.words, first[:, None] + arange(width), mode="clip")
     present = lengths == width
     if abi.max(initial=0) >= RegsAbi.SIMD:
         _skip_vector_registers(at, (abi & np.uint64(RegsAbi.SIMD)) != 0)
@@ -112,6 +113,9 @@ def registers(at: FieldCursor, mask: int) -> tuple[U8, U64]:
         at.give_up(unknown)
         present &= ~unknown
         abi &= np.uint64(RegsAbi.GENERAL)
+    if not wanted:
+        return None
+    regs = take(at.block.words, first[:, None] + arange(width), mode="clip")
     regs[~present] = 0
     return np.where(present, abi, np.uint64(0)).astype(np.uint8), regs
 
@@ -124,10 +128,14 @@ def _skip_vector_registers(at: FieldCursor, has_some: Bools) -> None:
     at.counted(first * second + third * fourth)  # the pairs stay pairs in either byte order
 
 
-def user_stacks(at: FieldCursor, regs: tuple[U8, U64] | None, mask: int, asked: int, has_stack: bool) -> UserStacks:
+def user_stacks(
+    at: FieldCursor, regs: tuple[U8, U64] | None, mask: int, asked: int, has_stack: bool, wanted: bool
+) -> UserStacks | None:
     """Read PERF_SAMPLE_STACK_USER, and join it with the registers: { u64 size; [u8 data[size]; u64 dyn_size]; }."""
     none = np.zeros(len(at), np.int64)
     start, size = _stack(at) if has_stack else (none, none)
+    if not wanted:
+        return None
     abi, values = (np.zeros(len(at), np.uint8), np.zeros((len(at), 0), np.uint64)) if regs is None else regs
     return UserStacks(abi, values, mask, at.block.words, start, size, asked)
 

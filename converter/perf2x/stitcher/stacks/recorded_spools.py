@@ -13,7 +13,7 @@ import numpy as np
 
 from perf2x.base.columnar.arrays import I32, I64, GrowableColumns
 from perf2x.base.files.row_spool import RowSpool
-from perf2x.model.profile.recorded_samples import RecordedPart, RecordedRows
+from perf2x.model.profile.recorded_samples import RecordedPart, RecordedRows, check_of
 from perf2x.model.recording.events import Samples
 
 
@@ -27,8 +27,8 @@ class RecordedSpools:
         self._parts: list[RecordedPart] = []
         self._count = 0
         """Rows in all."""
-        self._batches = GrowableColumns(np.int64, 2)
-        """End and earliest time of each batch."""
+        self._batches = GrowableColumns(np.int64, 4)
+        """End, earliest time, first position and checksum of positions of each batch."""
 
     def share(self, processes: int) -> None:
         """Make the spools of processes to come; FormatError where there is no room."""
@@ -47,12 +47,13 @@ class RecordedSpools:
         self._spools[self._own].extend(*rows)
         self._count += len(samples)
         first = samples.position[:1] if samples.time is None else samples.time.min(keepdims=True).view(np.int64)
-        self._batches.extend(np.array([self._count], np.int64), first)
+        self._batches.extend(self._count, first, samples.position[:1], check_of(samples.position))
 
     def absorb(self, rows: RecordedRows) -> None:
         """Add what another process wrote, in this one's numbers."""
         self._end_part()
-        self._batches.extend(rows.batch_end + self._count, rows.batch_first.view(np.int64))
+        first = rows.batch_first.view(np.int64)
+        self._batches.extend(rows.batch_end + self._count, first, rows.batch_position, rows.batch_check)
         self._parts += rows.parts
         self._count += sum(part.stop - part.start for part in rows.parts)
 
@@ -61,8 +62,9 @@ class RecordedSpools:
         self._end_part()
         if self._own:
             self._spools[self._own].flush()
-        end, first = self._batches.columns()
-        return RecordedRows(self._parts, end, first.view(np.uint64), [] if self._own else self._spools)
+        end, first, position, check = self._batches.columns()
+        spools = [] if self._own else self._spools
+        return RecordedRows(self._parts, end, first.view(np.uint64), position, check, spools)
 
     def _end_part(self) -> None:
         begin, self._begin = self._begin, len(self._spools[self._own])

@@ -66,7 +66,9 @@ def recorded(profile: Profile) -> Profile:
         lambda *_: ([""], np.zeros(0, np.int64)), lambda *_: iter(()), lambda _: OtherRecords(*[np.zeros(0)] * 10), {},
         Session("here", "<", events), sideband, np.zeros(len(profile.locations), np.uint64),
     )  # fmt: skip
-    return replace(profile, recorded=RecordedRows([], np.zeros(0, np.int64), np.zeros(0, np.uint64), reader=reader))
+    none = np.zeros(0, np.int64)
+    rows = RecordedRows([], none, none.astype(np.uint64), none, none, reader=reader)
+    return replace(profile, recorded=rows)
 
 
 def printed(path: Path, emitter: PerfScript | None = None, **options: object) -> str:

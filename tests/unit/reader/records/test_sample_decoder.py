@@ -1,5 +1,7 @@
 """Samples with every combination of fields, in both byte orders, file and pipe, are read as they were forged."""
 
+import struct
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from perf2x.model.recording.events import Samples, Want
-from tests.forge import Branch, Event, GroupRead, ReadValue, Registers, Sample, Session
+from tests.forge import Branch, Event, GroupRead, Raw, ReadValue, Record, Registers, Sample, Session
 from tests.forge import kernel as k
 from tests.forge.strategies import wide
 from tests.support.examples import examples
@@ -210,6 +212,35 @@ def test_only_wanted_columns_are_decoded(tmp_path: Path) -> None:
     assert one_batch(recording, Want.CGROUP).cgroup is not None
     assert one_batch(recording, Want.ADDR).addr is not None
     assert one_batch(recording, EVERYTHING).chain.lengths.tolist() == [2]
+
+
+LIES = st.sampled_from([0, 1, 9, 4096, 2**31, 2**32 - 1, 2**32, 2**61, 2**63 - 1, 2**63, 2**64 - 1]) | U64
+
+
+@given(
+    event=events(), forged=st.lists(samples(), min_size=1, max_size=4), lies=st.lists(LIES, min_size=1, max_size=4),
+    place=st.integers(0, 60), order=st.sampled_from("<>"),
+)  # fmt: skip
+@settings(max_examples=examples(80), suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+def test_which_samples_are_whole_does_not_depend_on_what_is_wanted(
+    tmp_path: Path, event: Event, forged: list[Sample], lies: list[int], place: int, order: str
+) -> None:
+    """A format that reads RAW, say, once more meets the samples that were counted without."""
+    session = Session(events=(event,), order=order)
+    records: list[Record] = []
+    for sample, lie in zip_longest(forged, lies[: len(forged)]):
+        body = bytearray(sample.encode(session.events, order)[8:])
+        if lie is not None and body:
+            struct.pack_into(order + "Q", body, min(place * 8, len(body) - 8), lie)
+        records.append(Raw(type=9, misc=k.USER, body=bytes(body)))
+    recording = reopened(tmp_path, session, records)
+    found = []
+    for want in (EVERYTHING, Want(0), *Want):
+        recording.diagnostics.counts.clear()
+        positions = [position for batch in recording.samples(want) for position in batch.position.tolist()]
+        found.append((positions, recording.diagnostics.counts.get("samples_malformed")))
+    assert [positions for positions, _ in found] == [found[0][0]] * len(found)
+    assert [counted for _, counted in found[:-1]] == [found[0][1]] * (len(found) - 1), "the last one does not count"
 
 
 @pytest.mark.parametrize("order", ["<", ">"])
