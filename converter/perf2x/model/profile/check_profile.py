@@ -116,7 +116,7 @@ def _check_curve(running: RunningThreads) -> None:
 
 def _check_waits(profile: ProfileTables, samples: ProfileSamples, wait: U8) -> None:
     _require(samples.time is not None, "waits stand in a profile without times")
-    _require(_within(wait, 0, 6), "a sample's kind of wait is out of range")
+    _require(_within(wait, 0, 5), "a sample's kind of wait is out of range")
     rows = wait > 0
     _require(bool(np.all(samples.value[rows] >= 0)), "a wait is shorter than nothing")
     _require(bool(np.all(samples.count[rows] == 1)), "a wait stands for several")

@@ -170,10 +170,14 @@ def keep_samples(profile: Profile, rows: I64 | Bools) -> Profile:
     return replace(profile, samples=take_rows_of(profile.samples, rows))
 
 
-def without_times(profile: Profile, *, keep_cpu: bool) -> Profile:
-    """Turn a timeline into an aggregated profile: drop all that belongs to moments, and sum equal samples."""
+def without_times(profile: Profile, *, keep_cpu: bool, keep_wait: bool = False) -> Profile:
+    """Turn a timeline into an aggregated profile: drop all that belongs to moments, and sum equal samples.
+
+    ``keep_wait`` leaves waits apart from samples that ran, for `without_scheduler_frames`.
+    """
     cpu = profile.samples.cpu if keep_cpu else None
-    samples = replace(profile.samples, time=None, cpu=cpu, wait=None, fields=None)
+    wait = profile.samples.wait if keep_wait else None
+    samples = replace(profile.samples, time=None, cpu=cpu, wait=wait, fields=None)
     return sum_samples(
         replace(profile, samples=samples, switches=None, running=None, losses=None, parents=None, fields=())
     )

@@ -25,8 +25,8 @@ READY_MADE = {
     "go-runtime": r"^(internal/)?runtime[./]|\.runtime_\w+$"
     r"|^((aeshash|memeq)body|gogo|callRet|_rt0_\w+|gcWriteBarrier\w*)(\.abi0)?$",
     "scheduler": r"^(__schedule|__schedule_loop|finish_task_switch|io_schedule(_timeout)?|prepare_to_wait_event"
-    r"|preempt_schedule(_(common|irq|notrace))?|schedule(_(timeout|hrtimeout(_range(_clock)?)?|preempt_disabled))?)"
-    r"(\.|$)",
+    r"|preempt_schedule(_(common|irq|notrace))?(_thunk)?|schedule(_(timeout(_(idle|(un)?interruptible|killable))?"
+    r"|hrtimeout(_range(_clock)?)?|preempt_disabled|rtlock))?)(\.|$)",
 }
 """Frames that show how a runtime works, not what the program does, by what the user calls them.
 

@@ -14,9 +14,10 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I32, I64, Bools, flatnonzero
+from perf2x.base.columnar.arrays import I32, I64, flatnonzero
 from perf2x.base.columnar.unique import group_rows
 from perf2x.model.profile.profile import Profile, Threads, Wait
+from perf2x.model.profile.stack_tree import sum_samples
 from perf2x.model.recording.sideband import Sideband
 from perf2x.transforms.filters.frame_filters import all_match
 from perf2x.transforms.scheduling.schedule import Departures, sampling_intervals
@@ -24,21 +25,19 @@ from perf2x.transforms.scheduling.thread_times import ThreadTimes, first_at_or_a
 
 
 def without_scheduler_frames(profile: Profile) -> Profile:
-    """Return the profile with each wait at its innermost frame outside of the scheduler; a wait keeps its outermost."""
+    """Return the profile with each wait at its innermost frame outside of the scheduler; a wait keeps its outermost.
+
+    An aggregated profile has waits of ``without_times(…, keep_wait=True)``; from here on none.
+    """
     samples, parent = profile.samples, profile.stacks.parent.astype(np.int64)
     is_cut = all_match(profile, "scheduler")[profile.stacks.location] & (parent >= 0)
     stack = samples.stack.astype(np.int64)
-    rows = flatnonzero(_waits(profile) & (stack >= 0))
+    waited = np.zeros(len(samples), np.bool_) if samples.wait is None else samples.wait != Wait.RAN
+    rows = flatnonzero(waited & (stack >= 0))
     while len(rows := rows[is_cut[stack[rows]]]):
         stack[rows] = parent[stack[rows]]
-    return replace(profile, samples=replace(samples, stack=stack.astype(samples.stack.dtype)))
-
-
-def _waits(profile: Profile) -> Bools:
-    """(samples,) bool"""
-    samples = profile.samples
-    of_waits: Bools = np.array([event.is_wait for event in profile.events], np.bool_)[samples.event]
-    return of_waits if samples.wait is None else of_waits | (samples.wait != Wait.RAN)
+    wait = None if samples.time is None else samples.wait
+    return sum_samples(replace(profile, samples=replace(samples, stack=stack.astype(samples.stack.dtype), wait=wait)))
 
 
 BLOCKED_SHARE = 10
