@@ -31,7 +31,7 @@ ONE_INPUT = (
     ("annotate", "--source"),
     ("annotate", "--assembly", "--json"),
     ("convert", "--to", "html", "--source", "--assembly", "-o", "{dir}/out/x"),
-    ("script", "-F", "+srcline,+dsoff,+brstack", "--show-mmap-events"),
+    ("script", "-F", "+srcline,+dsoff,+brstack"),
     ("info",),
     ("info", "--json"),
     ("info", "--format", "markdown", "--symbols"),

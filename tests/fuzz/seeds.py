@@ -111,8 +111,6 @@ def _texts() -> Iterator[Seed]:
     with_lines = b"a 1/2 6.000100: 9 cycles: \n\t401136 in+0x1\n  a.c:3 (inlined)\n\t401136 out (/p)\n  a.c:9\n\n" * 9
     yield Seed("text", "source lines", with_lines, TEXT, words=())
     yield Seed("text", "folded", (ROOT / "tests" / "golden" / "small.folded").read_bytes() * 9, TEXT, words=())
-    yield Seed("text", "DTrace", b"\n  libc`read+0x7\n\n  prog`main\n   4\n" * 30, TEXT, words=())
-    yield Seed("text", "bpftrace", b"@[\n    read+1\n    main+2\n, prog]: 4\n" * 30, TEXT, words=())
 
 
 def _wrappers() -> Iterator[Seed]:

@@ -80,8 +80,6 @@ TEXTS: dict[str, Callable[[str], str]] = {
     "perf script": lambda names: (
         "a 1 1.000000: 1 e: \n" + "".join(f"{ord(name):8x} {name} (o)\n" for name in names) + "\n"
     ),
-    "DTrace": lambda names: f"\n{''.join(f'  o`{name}' + chr(10) for name in names)}  1\n",
-    "bpftrace": lambda names: f"@[\n{''.join(f'    {name}' + chr(10) for name in names)}]: 1\n",
 }
 """Samples whose stacks no other sample has, by kind of text."""
 

@@ -5,8 +5,6 @@ words of ``ANSWERS`` and ``PLACES`` made the answers.
 """
 
 import sys
-from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from tests.forge import (
@@ -34,15 +32,12 @@ from tests.forge import kernel as k
 
 KIND = k.IP | k.TID | k.TIME | k.CPU | k.PERIOD | k.IDENTIFIER
 MEMORY = KIND | k.ADDR | k.DATA_SRC | k.WEIGHT_STRUCT | k.PHYS_ADDR | k.DATA_PAGE_SIZE | k.CODE_PAGE_SIZE | k.CGROUP
-SIDE_BAND = ("mmap", "task", "switch", "namespace", "cgroup", "lost", "bpf")
-RECORDS = " ".join(f"--show-{name}-events" for name in SIDE_BAND)
 ANSWERS = {
     "usual": "",
     "memory": "-F raw:+pid,+misc,+cgroup --ns",
     "flags": "-F +flags",
     "alone": "-F ip,sym,brstack",
-    "records": f"{RECORDS} -F +misc -G",
-    "chained": f"{RECORDS}",
+    "misc": "-F +misc -G",
     "pid": "-F raw:pid,addr,weight,phys_addr",
     "less": "-F -comm,-cpu,-dso,-time",
     "named": "-F hw:+brstacksym",
@@ -50,10 +45,6 @@ ANSWERS = {
 }
 PLACES = {"addr": "-F sw:+addr", "dsoff": "-F sw:addr,ip,dsoff", "nowhere": "-F hw:ip,sym,dso,brstacksym"}
 """Of data and of branches, some of them to nowhere."""
-LISTINGS = {
-    "insn": "-F ip,sym,brstackinsn", "insnlen": "-F -period,+brstackinsnlen", "insnline": "-F +brstackinsn,+srcline",
-}  # fmt: skip
-"""Of code between branches; perf got ``--symfs tests/corpus/common/symfs``."""
 EVENTS = (
     Event(name="mem-loads", type=4, config=0x1CD, period=7, sample_type=MEMORY, ids=(1,)),
     Event(name="cycles", type=0, config=0, period=9, sample_type=KIND | k.BRANCH_STACK, branch_sample_type=8, ids=(2,)),
@@ -142,92 +133,6 @@ def places() -> bytes:
     return write_file(Session(events=(faults, cycles), features=FEATURES), records)
 
 
-MAIN, DESCEND, CALL, KERNEL, GONE = 0x129F, 0x11B2, 0x12D8, 0xFFFFFFFF81000000, 0x700000
-"""Two functions and a call of the corpus's program ``calls``, and places without code."""
-STACKS = (
-    (0x12E7, (Branch(0x11DA, 0x12DD, predicted=1, cycles=3), Branch(CALL, DESCEND, predicted=1, cycles=200),
-              Branch(0x1315, 0x12B6, mispred=1, cycles=5), Branch(0x11C7, 0x130A))),
-    (0x12A3, (Branch(CALL, MAIN),)),
-    (CALL, (Branch(CALL, DESCEND, predicted=1),)),
-    (0x12B0, (Branch(0x12AF, 0x1321, abort=1, in_tx=1),)),
-    (0x1325, (Branch(0x12AF, 0x1321, cycles=7), Branch(0x1300, 0x12A1, cycles=1))),
-    (0x1009, (Branch(0x12AF, 0x1321, cycles=7),)),
-    (KERNEL + 5, (Branch(0x12AF, 0x1321, cycles=7),)),
-    (0x11B3, (Branch(CALL, DESCEND, cycles=1), Branch(KERNEL, 0x1321), Branch(CALL, 0x12CB))),
-    (0x12A3, (Branch(CALL, MAIN, cycles=2), Branch(0x12AF, KERNEL), Branch(0x1300, MAIN, cycles=1))),
-    (0x12A3, (Branch(0x12AF, KERNEL), Branch(0x1300, MAIN, cycles=1))),
-    (GONE + 16, (Branch(GONE + 8, GONE + 16), Branch(GONE, GONE + 4))),
-    (0x12A3, (Branch(GONE + 8, MAIN), Branch(0, GONE + 4))),
-    (0x11B8, (Branch(CALL, DESCEND - 8), Branch(0x11DB, 0x11D8), Branch(0x11DA, 0x11D0))),
-    (0x134F, (Branch(0x134C, 0x1344),)),
-    (MAIN, ()),
-)  # fmt: skip
-"""Where samples stand, and their branches, newest first; the file's addresses are moved to where it was loaded."""
-
-
-def listings() -> bytes:
-    """Bytes of a file whose branches lie in code that the corpus has."""
-    load = 0x555555554000
-    event = Event(name="cycles", type=0, sample_type=KIND | k.BRANCH_STACK, branch_sample_type=8, ids=(1,))
-    maps = (("/demo/calls", load + 0x1000, 0x1000), ("/lib/gone.so", GONE, 0))
-    records: list[Record] = [
-        Mmap2(pid=9, tid=9, addr=addr, len=0x1000, pgoff=offset, prot=5, flags=2, filename=name, misc=2,
-              stamp=Stamp(pid=9, tid=9, time=row, id=1))
-        for row, (name, addr, offset) in enumerate(maps)
-    ]  # fmt: skip
-
-    def at(address: int) -> int:
-        return address + load * (0 < address < GONE)
-
-    for row, (ip, branches) in enumerate(STACKS):
-        moved = tuple(replace(each, from_ip=at(each.from_ip), to_ip=at(each.to_ip)) for each in branches)
-        records.append(Sample(event=0, id=1, misc=1 + (ip < KERNEL), ip=at(ip), pid=9, tid=9, time=100 + row, period=1,
-                              branches=moved))  # fmt: skip
-    return write_file(Session(events=(event,), features=FEATURES), records)
-
-
-JIT, MAPPED_PID = 0x7F0000000000, 7777
-MAP = "7f0000000100 100 jit_one\n7f0000000200 100 jit two(int)\n"
-"""The map that perf found as /tmp/perf-7777.map."""
-
-
-def _branched(
-    maps: Sequence[tuple[str, int, int]], pid: int, stacks: Sequence[tuple[int, tuple[Branch, ...]]]
-) -> bytes:
-    event = Event(name="cycles", type=0, sample_type=KIND | k.BRANCH_STACK, branch_sample_type=8, ids=(1,))
-    stamp = Stamp(pid=pid, tid=pid, time=0, id=1)
-    records: list[Record] = [
-        Mmap2(
-            pid=pid, tid=pid, addr=addr, len=0x1000, pgoff=offset, prot=5, flags=2, filename=name, misc=2, stamp=stamp
-        )
-        for name, addr, offset in maps
-    ]
-    records += [
-        Sample(event=0, id=1, misc=2, ip=ip, pid=pid, tid=pid, time=100 + row, period=1, branches=branches)
-        for row, (ip, branches) in enumerate(stacks)
-    ]
-    return write_file(Session(events=(event,), features=FEATURES), records)
-
-
-def compiled() -> bytes:
-    """Bytes of a file whose branches lie in code of a just-in-time compiler, which has a map."""
-    two = Branch(JIT + 0x120, JIT + 0x128, predicted=1, cycles=3), Branch(JIT + 0x110, JIT + 0x114, predicted=1)
-    stacks = ((JIT + 0x130, two), (JIT + 0x230, (Branch(JIT + 0x120, JIT + 0x220),)),
-              (JIT + 0x530, (Branch(JIT + 0x520, JIT + 0x510),)), (JIT + 0x230, ()))  # fmt: skip
-    return _branched([("//anon", JIT, 0)], MAPPED_PID, stacks)
-
-
-def narrow() -> bytes:
-    """Bytes of a file whose branches lie in code of 32 bits: int $0x80, calls, and jumps of a loop."""
-    blocks = ((0x8049000, 0x804900E), (0x8049010, 0x804902F), (0x8049050, 0x8049056), (0x8049060, 0x804909C))
-    stacks = [
-        (end, (Branch(end, start, predicted=1, cycles=4), Branch(other, start, predicted=1, cycles=2)))
-        for start, end in blocks
-        for _, other in blocks
-    ]
-    return _branched([("/t/tiny32", 0x8049000, 0x1000)], 9, stacks)
-
-
 if __name__ == "__main__":
-    for make in (recording, places, listings, compiled, narrow):
+    for make in (recording, places):
         (Path(sys.argv[1]) / f"{make.__name__}.data").write_bytes(make())

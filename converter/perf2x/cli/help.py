@@ -57,7 +57,7 @@ EXAMPLES = {
     "script": (
         "perf2x script perf.data | stackcollapse-perf.pl | flamegraph.pl > flame.svg",
         "perf2x script perf.data -F +pid,-cpu --comm myserver",
-        "perf2x script perf.data -F ip,brstack --show-mmap-events > lbr.txt",
+        "perf2x script perf.data -F ip,brstack > lbr.txt",
     ),
     "dump": (
         "perf2x dump perf.data -n 20",

@@ -10,7 +10,7 @@
 import dataclasses
 import functools
 import inspect
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 from msgspec import Struct, defstruct
@@ -91,15 +91,14 @@ def with_groups(function: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-def flags_of(kind: type, rare: Collection[str] = (), **letters: str) -> type[Struct]:
-    """Make the group of a format's own options; ``letters`` are short names, --help leaves out ``rare`` ones."""
+def flags_of(kind: type, **letters: str) -> type[Struct]:
+    """Make the group of a format's own options; ``letters`` are short names."""
     fields: list[tuple[str, Any, object]] = []
     for field in dataclasses.fields(kind):
         said, name = field.metadata["help"], f"--{field.name.replace('_', '-')}"
         short = [letters[field.name]] if field.name in letters else []
         named = Option(name, *short, help=f"{said[0].upper()}{said[1:]}.")
-        marks = (named, Rare) if field.name in rare else (named,)
-        fields.append((field.name, Annotated[field.type, *marks], field.default))
+        fields.append((field.name, Annotated[field.type, named], field.default))
     return defstruct(f"{kind.__name__}Flags", fields, frozen=True)
 
 

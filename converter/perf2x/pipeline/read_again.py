@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import cache, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I32, I64, U64, arange, argsort, flatnonzero
+from perf2x.base.columnar.arrays import I32, I64, U64, argsort, flatnonzero
 from perf2x.base.columnar.ragged import row_numbers
 from perf2x.base.columnar.unique import unique
-from perf2x.base.errors import FormatError, SettingError
+from perf2x.base.errors import FormatError
 from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.profile.recorded_samples import (
     NEVER,
@@ -53,26 +52,12 @@ def with_reader(profile: Profile, recording: Recording, selection: Selection, co
                 kept = flatnonzero(chosen[samples.event, thread] & used[stack] & (thread >= 0))
                 yield RecordedBatch(take_rows(samples, kept), thread[kept], stack[kept], behind)
 
-    from perf2x.analysis.annotate.branch_listing import BranchListing
-    from perf2x.analysis.dump.other_records import other_records
     from perf2x.analysis.dump.traced_text import TracedText
-    from perf2x.plugins.registry import load_symbol_sources
 
     starts = _symbol_starts(profile, recording, context)
-    traced, others = TracedText(recording.session).of, partial(other_records, recording)
+    traced = TracedText(recording.session).of
     places = {kind: _named_places(read, recording, context, kind) for kind in sorted(context.options.places)}
-
-    @cache
-    def listing() -> BranchListing:
-        facts = _facts(places["branches"].profile, recording, context)
-        if facts is None:
-            raise SettingError("", "fields", ": instructions are read from objects, unlike with ", "symbols")
-        return BranchListing(places["branches"], facts, load_symbol_sources())
-
-    def instructions(event: Event, samples: Samples, lengths: bool, lines: bool) -> Iterator[bytes]:
-        return listing().of(event, samples, lengths=lengths, lines=lines)
-
-    reader = SampleReader(read, traced, instructions, others, places, recording.session, recording.sideband, starts)
+    reader = SampleReader(read, traced, places, recording.session, recording.sideband, starts)
     return replace(profile, recorded=replace(rows, reader=reader))
 
 
@@ -105,13 +90,12 @@ class _RowsByPosition:
 
 
 def _branches(_: Event, samples: Samples) -> tuple[I64, U64]:
-    """Rows of samples, and addresses that each tells: the sources of all branches, their targets, its own."""
+    """Rows of samples, and addresses that each tells: the sources of all branches, then their targets."""
     branches = samples.branches
     if branches is None:
         return np.zeros(0, np.int64), np.zeros(0, np.uint64)
     row = row_numbers(np.diff(branches.offsets))
-    own = arange(len(samples))
-    return np.concatenate([row, row, own]), np.concatenate([branches.from_ip, branches.to_ip, samples.ip])
+    return np.concatenate([row, row]), np.concatenate([branches.from_ip, branches.to_ip])
 
 
 def _data(event: Event, samples: Samples) -> tuple[I64, U64]:

@@ -80,13 +80,6 @@ class Settings(TypedDict, total=False):
     root: bool
     schema: Literal["v1development"]
     script: bool
-    show_bpf_events: bool
-    show_cgroup_events: bool
-    show_lost_events: bool
-    show_mmap_events: bool
-    show_namespace_events: bool
-    show_switch_events: bool
-    show_task_events: bool
     states: bool
     style: Literal["traces", "branches", "slices", "cpuprofile", "stack-sample", "perf-sample"]
     timestamps: bool

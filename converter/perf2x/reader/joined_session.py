@@ -8,7 +8,7 @@ an earlier one already knows the process; otherwise they hold from the start of 
 
 import hashlib
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from perf2x.base.columnar.arrays import I32, I64, U64, cumsum, lexsort
 from perf2x.base.columnar.ragged import join_tables
 from perf2x.base.columnar.unique import unique
 from perf2x.model.diagnostics import Diagnostics
-from perf2x.model.recording.events import ALL, Others, Recording, Samples, Session, Shard, Want
+from perf2x.model.recording.events import ALL, Recording, Samples, Session, Shard, Want
 from perf2x.model.recording.sideband import DeferredChains, Sideband
 from perf2x.reader.sideband_decoder import take_rows
 
@@ -48,13 +48,6 @@ class JoinedRecording:
         for part, shift in zip(self._parts, self._shift, strict=True):
             for batch in part.samples(want, shard):
                 yield replace(batch, position=batch.position + shift)
-
-    def others(self, kinds: Collection[int]) -> Iterator[Others]:
-        """Yield the records of each part in turn, at their positions in the whole."""
-        for part, shift in zip(self._parts, self._shift, strict=True):
-            for records in part.others(kinds):
-                moved = {**records.columns, "position": records.columns["position"] + shift}
-                yield replace(records, columns=moved)
 
 
 def session_key(session: Session) -> bytes:

@@ -10,7 +10,7 @@ What a recording and every earlier or cut state of it have in common: events, an
                                        └───── digest ──────┘
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from msgspec import Struct
@@ -23,17 +23,14 @@ from perf2x.base.columnar.arrays import I32, I64, U64, Bools, argsort, flatnonze
 from perf2x.base.columnar.unique import rows_by
 from perf2x.base.errors import SettingError
 from perf2x.model.diagnostics import Diagnostics, Severity
-from perf2x.model.recording.events import ALL, Event, Others, Recording, Samples, Session, Shard, Want
+from perf2x.model.recording.events import ALL, Event, Recording, Samples, Session, Shard, Want
 from perf2x.model.recording.sample_batches import join_batches, select_rows, take_rows
 from perf2x.model.recording.sideband import Sideband
 from perf2x.reader.block import Block, RecordStream
 from perf2x.reader.containers.input_file import InputFile
-from perf2x.reader.event_table import EventTable, trailer_length
 from perf2x.reader.index_pass import Progress, RecordingIndex, is_group_read, run_index_pass
 from perf2x.reader.open_input import open_input
 from perf2x.reader.records.clamp_values import clamp_samples, note_implausible
-from perf2x.reader.records.decoders import decode_records, read_trailer
-from perf2x.reader.records.field_cursor import FieldCursor
 from perf2x.reader.records.off_cpu_samples import is_off_cpu, override_off_cpu
 from perf2x.reader.records.sample_decoder import SampleLayout, decode_samples, sample_layout
 from perf2x.reader.records.stat_readings import delivered_readings
@@ -112,18 +109,6 @@ class PerfRecording(Struct, frozen=True, eq=False):
             if len(batch):
                 yield batch
 
-    def others(self, kinds: Collection[int]) -> Iterator[Others]:
-        """Yield the records of these types, which are no samples, block by block; damaged ones are left out."""
-        events = EventTable()
-        for event in self.session.events:
-            events.add(event)
-        for _, block in self._index.stream.blocks([rows[:0] for rows in self._index.others]):
-            chosen = block.only(flatnonzero(np.isin(block.types, list(kinds))))
-            owners = events.of_others(chosen)
-            for kind, of_kind in rows_by(chosen.types):
-                for owner, rows in rows_by(owners[of_kind]):
-                    yield _others(chosen.only(of_kind[rows]), kind, owner, events.event(owner))
-
     def _read_block(self, number: int, block: Block, owners: I32, want: Want) -> Samples:
         """Decode the samples of one block, and count its damage."""
         damage = Diagnostics()
@@ -135,13 +120,6 @@ class PerfRecording(Struct, frozen=True, eq=False):
         if not want & Want.AGAIN:
             self.diagnostics.absorb(damage.counts.values())
         return batch
-
-
-def _others(block: Block, kind: int, owner: int, event: Event | None) -> Others:
-    block = block.only(flatnonzero(~decode_records(block, kind, event)[1]))
-    columns, _ = decode_records(block, kind, event)
-    trailer = read_trailer(FieldCursor(block, trailer_length(event) if event else 0), event)
-    return Others(kind, columns, owner, trailer.pid, trailer.tid, trailer.cpu, block.misc)
 
 
 def _deliver(batch: Samples, delivered: DeliveredSamples, is_group_read: Bools) -> Samples:

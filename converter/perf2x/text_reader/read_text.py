@@ -5,12 +5,12 @@ from collections.abc import Callable, Iterable, Iterator
 from perf2x.base.columnar.arrays import U8
 from perf2x.base.columnar.ragged import join_tables
 from perf2x.base.errors import FormatError
-from perf2x.text_reader.counted_stacks import Bpftrace, Dtrace, Folded
+from perf2x.text_reader.folded_stacks import Folded
 from perf2x.text_reader.script_lines import PerfScript
 from perf2x.text_reader.text_tables import UNNAMED, Text
 
-Kind = type[Bpftrace] | type[PerfScript] | type[Dtrace] | type[Folded]
-_KINDS: tuple[Kind, ...] = (Bpftrace, PerfScript, Dtrace, Folded)
+Kind = type[PerfScript] | type[Folded]
+_KINDS: tuple[Kind, ...] = (PerfScript, Folded)
 """In the order in which they are tried."""
 _FIRST, _BLOCK = 1 << 16, 1 << 20
 _MOST_NAMES, _BYTES_OF_NAME = 1 << 16, 64

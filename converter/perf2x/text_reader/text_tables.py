@@ -44,7 +44,7 @@ Frame = tuple[str, int, tuple[Line, ...]]
 """(object, uapi.CpuMode, lines, innermost inlined function first); without a name no line."""
 
 
-BEGIN, BLANK, IGNORED, END = -1, -2, -3, -4
+BEGIN, BLANK, IGNORED = -1, -2, -3
 """Kinds of lines that are no frames."""
 
 

@@ -23,14 +23,9 @@ TEXTS = {
         "\t401200 main+0x10 (/demo/prog)\n\n"
     ),
     "folded": "main;work 2\nmain;read_[k] 3\n",
-    "DTrace": "\n  libc`read+0x7\n  prog`main\n   4\n\n  prog`main\n   1\n",
-    "bpftrace": "@[\n    read+1\n    main+2\n, prog]: 4\n@[\n    main+2\n]: 1\n",
 }
-KINDS = {
-    "perf script": "text of perf script", "folded": "folded stacks", "DTrace": "stacks of DTrace",
-    "bpftrace": "stacks of bpftrace",
-}  # fmt: skip
-SAMPLES = {"perf script": 2, "folded": 5, "DTrace": 5, "bpftrace": 5}
+KINDS = {"perf script": "text of perf script", "folded": "folded stacks"}
+SAMPLES = {"perf script": 2, "folded": 5}
 """Samples of the first event."""
 Packer = Callable[[bytes], bytes]
 NEEDS = {name: load_emitter(name)().needs for name in available(EMITTERS)}

@@ -210,17 +210,6 @@ class ObjectCode:
             raise ObjectError(f"{code.name}: {LEFT_OUT}")
         return code.machine, data
 
-    def read_on(self, start: int, size: int) -> tuple[str, bytes]:
-        """As `read`, but on behind the code, and less where the file ends."""
-        if self._kernel or self._dump:
-            return self.read(start, start + size)
-        code = self._code()
-        for load in code.segments:
-            if load.type == "PT_LOAD" and 0 <= start - load.address < load.file_size:
-                offset = load.offset + start - load.address
-                return code.machine, code.read(offset, min(size, code.size - offset))
-        raise ObjectError(f"{code.name}: it has no code at {start:#x}")
-
     def displacement(self, start: int) -> int:
         """Distance from the address of a function to the one that is shown, modulo 2**64."""
         return self._dump.displacement(start) if self._dump is not None else 0

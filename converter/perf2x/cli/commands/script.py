@@ -17,8 +17,7 @@ from perf2x.emitters.perf_script.perf_script import PerfScript
 if TYPE_CHECKING:
     from msgspec import Struct as ScriptFlags
 else:
-    RARE = ("show_namespace_events", "show_cgroup_events", "show_lost_events", "show_bpf_events")
-    ScriptFlags = flags_of(PerfScript, RARE, fields="-F", hide_call_graph="-G")
+    ScriptFlags = flags_of(PerfScript, fields="-F", hide_call_graph="-G")
 _NAME = "perf-script"
 
 InputFile = Annotated[str | None, Option("--input", "-i", metavar="FILE", help="The recording, as perf takes it.")]

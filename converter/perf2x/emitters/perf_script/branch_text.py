@@ -28,7 +28,7 @@ def branch_column(samples: Samples, fields: frozenset[str], places: PlaceText | 
     places = places if fields & {"brstacksym", *_OBJECT} else None
     columns: list[AnyArray] = [branches.flags, branches.from_ip, branches.to_ip]
     if places is not None:
-        columns += np.split(places.locate(samples).astype(np.int64)[: 2 * len(columns[1])], 2)
+        columns += np.split(places.locate(samples).astype(np.int64), 2)
     first, kind = group_rows(columns)
     flags, *columns = (column[first] for column in columns)
     numbers = zip(flags.tolist(), type_numbers(flags).tolist(), speculations(flags).tolist(), strict=True)

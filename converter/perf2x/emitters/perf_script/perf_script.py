@@ -11,8 +11,8 @@ from typing import BinaryIO, ClassVar
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.abi.uapi import RecordType, SampleType
-from perf2x.base.columnar.arrays import I64, U64, AnyArray, flatnonzero, take_rows_of
+from perf2x.base.abi.uapi import SampleType
+from perf2x.base.columnar.arrays import I64, U64, AnyArray, flatnonzero
 from perf2x.base.columnar.unique import unique
 from perf2x.base.errors import SettingError
 from perf2x.emitters.encoding.decimal_text import chunk_array
@@ -20,7 +20,7 @@ from perf2x.emitters.perf_script.branch_text import branch_column
 from perf2x.emitters.perf_script.frame_lines import FrameLines, PlaceText
 from perf2x.emitters.perf_script.memory_text import MemoryText
 from perf2x.emitters.perf_script.sample_columns import StartColumns, last_columns, value_columns
-from perf2x.emitters.perf_script.script_fields import INSTRUCTIONS, event_fields, named_places
+from perf2x.emitters.perf_script.script_fields import event_fields, named_places
 from perf2x.emitters.perf_script.time_order import TimeOrder
 from perf2x.model.plugin_options import FRAMES, INLINE, SAMPLES, Needs, option
 from perf2x.model.printable_text import without_controls
@@ -32,8 +32,8 @@ from perf2x.model.recording.sample_batches import take_rows
 
 _MORE = frozenset({"phys_addr", "ins_lat", "retire_lat", "data_page_size", "code_page_size"})
 _WANTED = {"addr": Want.ADDR, "weight": Want.MEMORY, "data_src": Want.MEMORY, "brstack": Want.BRANCHES,
-           "brstacksym": Want.BRANCHES, **dict.fromkeys(INSTRUCTIONS, Want.BRANCHES),
-           "trace": Want.RAW, "cgroup": Want.CGROUP, **dict.fromkeys(_MORE, Want.EXTRA)}  # fmt: skip
+           "brstacksym": Want.BRANCHES, "trace": Want.RAW, "cgroup": Want.CGROUP,
+           **dict.fromkeys(_MORE, Want.EXTRA)}  # fmt: skip
 _BRANCHES = frozenset({"brstack", "brstacksym"})
 
 
@@ -48,13 +48,6 @@ class PerfScript:
     branch_filter: str = option(
         "", "branches of brstack to print, by type, speculation or privilege: call,ind_call,user"
     )
-    show_mmap_events: bool = option(False, "print mappings, too")
-    show_task_events: bool = option(False, "print names, forks and exits of threads, too")
-    show_switch_events: bool = option(False, "print context switches, too")
-    show_namespace_events: bool = option(False, "print namespaces, too")
-    show_cgroup_events: bool = option(False, "print control groups, too")
-    show_lost_events: bool = option(False, "print losses, too")
-    show_bpf_events: bool = option(False, "print BPF programs and other code that the kernel loads, too")
 
     @property
     def needs(self) -> Needs:
@@ -75,18 +68,6 @@ class PerfScript:
             return
         for chunk in _Writer(profile, profile.recorded.reader, self).chunks():
             out.write(chunk)
-
-    def shown(self) -> frozenset[RecordType]:
-        """Types of the records that are printed among samples."""
-        asked = {
-            RecordType.MMAP: self.show_mmap_events, RecordType.MMAP2: self.show_mmap_events,
-            RecordType.COMM: self.show_task_events, RecordType.FORK: self.show_task_events,
-            RecordType.EXIT: self.show_task_events, RecordType.SWITCH: self.show_switch_events,
-            RecordType.SWITCH_CPU_WIDE: self.show_switch_events, RecordType.NAMESPACES: self.show_namespace_events,
-            RecordType.CGROUP: self.show_cgroup_events, RecordType.LOST: self.show_lost_events,
-            RecordType.KSYMBOL: self.show_bpf_events,
-        }  # fmt: skip
-        return frozenset(kind for kind, is_asked in asked.items() if is_asked)
 
 
 class _Writer:
@@ -112,30 +93,12 @@ class _Writer:
 
     def chunks(self) -> Iterator[bytes]:
         order = TimeOrder()
-        yield self._others(order)
         for batch in self._reader.read(self._want()):
             samples = batch.samples
             yield order.add(self._times(samples), samples.position, self._lines(batch), batch.behind)
 
     def _times(self, samples: Samples) -> U64:
         return samples.position.astype(np.uint64) if samples.time is None else samples.time
-
-    def _others(self, order: TimeOrder) -> bytes:
-        """Add records that are no samples."""
-        shown = self._options.shown()
-        if not shown:
-            return b""
-        others = self._reader.others(shown)
-        parts = []
-        texts = chunk_array([text.encode() + b"\n" for text in others.text.tolist()])
-        for event in unique(others.event).tolist():
-            rows = flatnonzero(others.event == event)
-            fields = self._fields[event]
-            columns = self._start.of_others(take_rows_of(others, rows), fields, padded=not self._is_chained(event))
-            parts.append((rows, [*columns, texts[rows]]))
-        has_times = any(event.sample_type & SampleType.TIME for event in self._events)
-        times = others.time if has_times else others.position.astype(np.uint64)
-        return order.add(times, others.position, _rows(len(others), parts), 0)
 
     def _lines(self, batch: RecordedBatch) -> AnyArray:
         """(n, chunks) text of each sample."""
@@ -166,9 +129,6 @@ class _Writer:
         if samples.branches is not None and fields & _BRANCHES:
             branches = filter_branches(samples.branches, self._branch_filter)
             yield branch_column(replace(samples, branches=branches), fields, self._places.get("branches"))
-        if samples.branches is not None and fields & INSTRUCTIONS:
-            lengths, lines = "brstackinsnlen" in fields, "srcline" in fields
-            yield chunk_array(list(self._reader.instructions(self._events[event], samples, lengths, lines)))
         yield from last_columns(samples, fields)
         yield np.full(len(samples), b"\n", np.object_)
 

@@ -15,7 +15,6 @@ from perf2x.emitters.perf_script.frame_lines import PlaceText
 from perf2x.emitters.perf_script.memory_text import MemoryText
 from perf2x.model.printable_text import without_controls
 from perf2x.model.profile.profile import Profile
-from perf2x.model.profile.recorded_samples import OtherRecords
 from perf2x.model.recording.events import Samples
 
 Fields = frozenset[str]
@@ -36,24 +35,12 @@ class StartColumns:
     def of_samples(self, samples: Samples, thread: I32, fields: Fields, *, padded: bool) -> Iterator[AnyArray]:
         """Yield (n,) columns; ``padded``: names of threads stand right-aligned, as they do without a call chain."""
         yield shared_texts(thread, lambda row: _who(*self._threads[row], fields, padded=padded))
-        letters = shared_texts(samples.cpumode, lambda mode: _mode_text(mode, ""))
-        yield from self._rest(samples.cpu, letters, samples.time, fields)
-
-    def of_others(self, others: OtherRecords, fields: Fields, *, padded: bool) -> Iterator[AnyArray]:
-        """Yield the same columns of records that are no samples."""
-        rows = zip(others.comm, others.pid.tolist(), others.tid.tolist(), strict=True)
-        yield chunk_array([_who(*row, fields, padded=padded).encode() for row in rows])
-        modes = zip(others.mode.tolist(), others.misc, strict=True)
-        letters = chunk_array([_mode_text(*each).encode() for each in modes])
-        yield from self._rest(others.cpu, letters, others.time, fields)
-
-    def _rest(self, cpu: I32 | None, letters: AnyArray, time: U64 | None, fields: Fields) -> Iterator[AnyArray]:
-        if "cpu" in fields and cpu is not None:
-            yield shared_texts(cpu.view(np.int32), "[{:03d}] ".format)
+        if "cpu" in fields and samples.cpu is not None:
+            yield shared_texts(samples.cpu.view(np.int32), "[{:03d}] ".format)
         if "misc" in fields:
-            yield letters
-        if "time" in fields and time is not None:
-            yield from self._time(time)
+            yield shared_texts(samples.cpumode, _mode_text)
+        if "time" in fields and samples.time is not None:
+            yield from self._time(samples.time)
 
     def _time(self, time: U64) -> Iterator[AnyArray]:
         micro = time // np.uint64(_THOUSAND)
@@ -76,10 +63,9 @@ def _who(comm: str, pid: int, tid: int, fields: Fields, *, padded: bool) -> str:
     return f"{name}{pid:7d} " if "pid" in fields else f"{name}{tid:7d} " if "tid" in fields else name
 
 
-def _mode_text(mode: int, more: str) -> str:
-    """``U     ``: letters of a CPU mode and more of header.misc, at least a blank behind."""
-    letters = "".join(letter for number, letter in enumerate(_MODES, 1) if mode & number == number)
-    return f"{letters + more:5} "
+def _mode_text(mode: int) -> str:
+    """``U     ``: letters of a CPU mode, at least a blank behind."""
+    return f"{''.join(letter for number, letter in enumerate(_MODES, 1) if mode & number == number):5} "
 
 
 @cache

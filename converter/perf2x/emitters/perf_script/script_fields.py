@@ -6,7 +6,7 @@ Source of truth: tools/perf/builtin-script.c (all_output_options, output[], evse
 from collections.abc import Container, Sequence
 from enum import IntEnum
 
-from perf2x.base.abi.uapi import BranchSampleType, EventType, SampleType
+from perf2x.base.abi.uapi import EventType, SampleType
 from perf2x.base.errors import SettingError
 from perf2x.model.recording.events import Event
 
@@ -19,13 +19,10 @@ NEEDED = {
     "sym": SampleType.IP, "symoff": SampleType.IP, "dso": SampleType.IP, "dsoff": SampleType.IP,
     "srcline": SampleType.IP,
     "brstack": SampleType.BRANCH_STACK, "brstacksym": SampleType.BRANCH_STACK,
-    "brstackinsn": SampleType.BRANCH_STACK, "brstackinsnlen": SampleType.BRANCH_STACK,
     "phys_addr": SampleType.PHYS_ADDR, "data_page_size": SampleType.DATA_PAGE_SIZE,
     "code_page_size": SampleType.CODE_PAGE_SIZE,
 }  # fmt: skip
 """Fields, and the bits of sample_type of which samples need one."""
-INSTRUCTIONS = frozenset({"brstackinsn", "brstackinsnlen"})
-"""Fields that list the code between branches."""
 _BESIDE = {"symoff": "sym", "srcline": "ip"}
 """Fields that make no sense without another one."""
 _USUAL = ("comm", "tid", "cpu", "time", "period", "event", "ip", "sym", "symoff", "dso")
@@ -49,8 +46,8 @@ def named_places(asked: str) -> frozenset[str]:
     """Return the kinds of addresses beside stacks that these fields may name (Needs.places)."""
     words = asked.rpartition(":")[2].split(",")
     names = {word.removeprefix("+") for word in words}
-    is_bare = words[0][:1] not in ("+", "-") and not names & {"sym", "dso", "dsoff", "brstacksym", *INSTRUCTIONS}
-    kinds = {"branches": {"brstack", "brstacksym", *INSTRUCTIONS}, "data": {"addr"}}
+    is_bare = words[0][:1] not in ("+", "-") and not names & {"sym", "dso", "dsoff", "brstacksym"}
+    kinds = {"branches": {"brstack", "brstacksym"}, "data": {"addr"}}
     return frozenset(kind for kind, fields in kinds.items() if names & fields and not is_bare)
 
 
@@ -67,10 +64,6 @@ def event_fields(events: Sequence[Event], asked: str, sampled: Container[int], *
     replaces = {change is Change.REPLACE for _, change in changes}
     if len(replaces) > 1:
         raise _refused(f"={asked}: either all fields, or all with + or -")
-    if {name for name, change in changes if change is not Change.REMOVE} & INSTRUCTIONS:
-        recorded = any(event.branch_sample_type & BranchSampleType.ANY for event in events)
-        if not recorded:
-            raise _refused(f"={asked}: instructions are known where all branches were recorded: perf record -b")
     found = []
     for event in events:
         fields, is_meant = set(_default(event, chains)), not colon or event.type == _KINDS[kind]

@@ -1,6 +1,6 @@
 """Samples one by one as they were recorded, for formats that write all that the recording says of each."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 from zlib import crc32
 
@@ -8,8 +8,8 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from perf2x.base.abi.uapi import EventType, RecordType, SoftwareConfig
-from perf2x.base.columnar.arrays import I32, I64, U64, AnyArray, ColumnTable
+from perf2x.base.abi.uapi import EventType, SoftwareConfig
+from perf2x.base.columnar.arrays import I32, I64, U64
 from perf2x.base.columnar.ragged import Ragged
 from perf2x.base.files.row_spool import RowSpool
 from perf2x.model.recording.events import Event, Samples, Session, Want
@@ -20,25 +20,6 @@ if TYPE_CHECKING:
 
 NEVER = 2**64 - 1
 """A time that no sample has."""
-
-
-class OtherRecords(ColumnTable, frozen=True):
-    """Records that are no samples, as text; in order of time, then of the file. Texts are arrays of objects."""
-
-    time: U64
-    position: I64
-    event: I32
-    """The event that a record belongs to, the first one where it does not say."""
-    pid: I32
-    tid: I32
-    cpu: I32
-    mode: I32
-    comm: AnyArray
-    """Name of the thread that the record is about, as it is behind the record."""
-    misc: AnyArray
-    """Letters for what ``header.misc`` tells besides the mode: M, E, S, Sp."""
-    text: AnyArray
-    """Name and contents."""
 
 
 class RecordedBatch(Struct, frozen=True):
@@ -67,7 +48,7 @@ class NamedPlaces(Struct, frozen=True):
     symbol_start: U64
     """As in SampleReader, of this profile's locations."""
     locate: Callable[[Samples], I32]
-    """Returns the location of each sample's data address, or of all branches' sources, of their targets, of samples."""
+    """Returns the location of each sample's data address, or of all branches' sources and of their targets."""
 
 
 class SampleReader(Struct, frozen=True):
@@ -76,10 +57,6 @@ class SampleReader(Struct, frozen=True):
     read: Callable[[Want], Iterator[RecordedBatch]]
     worded: Callable[[Event, Ragged], tuple[list[str], I64]]
     """Distinct texts of the raw bytes of a tracepoint's samples, and (n,) the text of each."""
-    instructions: Callable[[Event, Samples, bool, bool], Iterator[bytes]]
-    """Text of the code between each sample's branches, with lengths or not, source lines or not; ``places`` have it."""
-    others: Callable[[Collection[RecordType]], OtherRecords]
-    """Reads the records of some types."""
     places: Mapping[str, NamedPlaces]
     """By their kind; see Needs.places."""
     session: Session

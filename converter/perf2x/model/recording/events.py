@@ -6,7 +6,7 @@ byte offset of the record in the (decompressed) record stream: unique, rising in
 times and the only order there is in a recording without timestamps.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from enum import Flag, auto
 from typing import Any, Protocol
 
@@ -202,22 +202,6 @@ class Shard(Struct, frozen=True):
 ALL = Shard()
 
 
-class Others(Struct, frozen=True):
-    """Some records of one type and one event, which are no samples."""
-
-    kind: int
-    columns: Mapping[str, Any]
-    """Columns of the type's table, and what the record has of a table's columns beyond (see records/decoders.py)."""
-    event: int
-    """−1: it does not say."""
-    pid: I32
-    """The thread that the kernel was in, −1 if it does not say; so are ``tid`` and ``cpu``."""
-    tid: I32
-    cpu: I32
-    misc: Any
-    """(n,) uint16 of the header."""
-
-
 class Recording(Protocol):
     """An opened input: the index pass is done, and samples can be read any number of times."""
 
@@ -251,8 +235,4 @@ class Recording(Protocol):
 
         The shards of a recording together yield every batch once.
         """
-        ...
-
-    def others(self, kinds: Collection[int]) -> Iterator[Others]:
-        """Yield the records of these types, which are no samples, block by block."""
         ...

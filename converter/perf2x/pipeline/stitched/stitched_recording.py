@@ -5,7 +5,6 @@ It stands in the place of one that is read; filters and columns come afterwards.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,7 +14,7 @@ from perf2x.base.columnar.arrays import arange
 from perf2x.base.columnar.ragged import Ragged
 from perf2x.model.profile.profile import Profile
 from perf2x.model.profile.stack_tree import keep_samples, without_times
-from perf2x.model.recording.events import Others, Samples
+from perf2x.model.recording.events import Samples
 from perf2x.pipeline.load_options import LoadContext, LoadOptions
 from perf2x.transforms.drop_unused import compact
 
@@ -33,10 +32,6 @@ class StitchedRecording:
     def whole(self, options: LoadOptions) -> Profile:
         """The profile of all samples; OptionError for options that ask what nobody knows."""
         raise NotImplementedError
-
-    def others(self, kinds: Collection[int]) -> Iterator[Others]:
-        """Yield nothing: no record is kept."""
-        return iter(())
 
     def lacks_samples(self, profile: Profile) -> bool:
         """Whether the whole profile has not all recorded samples."""

@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from perf2x.base.abi.uapi import SampleType
 from perf2x.base.columnar.arrays import U64, arange, flatnonzero, searchsorted, sum_of, take_rows_of
 from perf2x.model.diagnostics import Diagnostics, Severity
-from perf2x.model.recording.events import ALL, Others, Recording, Samples, Session, Shard, Want
+from perf2x.model.recording.events import ALL, Recording, Samples, Session, Shard, Want
 from perf2x.reader.first_walk import TraceBlock
 from perf2x.reader.records.clamp_values import clamp_samples
 from perf2x.reader.spe.data_sources import data_sources
@@ -80,10 +80,6 @@ class SpeRecording:
                 if len(batch):
                     yield batch
                 chunk.forget()
-
-    def others(self, kinds: Collection[int]) -> Iterator[Others]:
-        """Yield the recorded ones."""
-        return self._recording.others(kinds)
 
     def _batch(self, chunk: TraceChunk, want: Want) -> Samples:
         records = _of_period(chunk.records()[0], chunk, self._kinds)

@@ -18,7 +18,7 @@ from perf2x.emitters.perf_script.frame_lines import FrameLines
 from perf2x.emitters.perf_script.perf_script import PerfScript
 from perf2x.emitters.perf_script.script_fields import NEEDED, event_fields
 from perf2x.model.profile.profile import Profile
-from perf2x.model.profile.recorded_samples import NEVER, OtherRecords, RecordedBatch, RecordedRows, SampleReader
+from perf2x.model.profile.recorded_samples import NEVER, RecordedBatch, RecordedRows, SampleReader
 from perf2x.model.recording.events import Event as Recorded
 from perf2x.model.recording.events import Samples, Session
 from perf2x.model.recording.sideband import Cgroups
@@ -63,7 +63,7 @@ def recorded(profile: Profile) -> Profile:
     sideband: Any = SimpleNamespace(cgroups=Cgroups(*(np.zeros(0, np.uint64),) * 3, Texts.of([])))
     reader = SampleReader(
         lambda _: iter([RecordedBatch(samples, rows.thread, rows.stack, NEVER)]),
-        lambda *_: ([""], np.zeros(0, np.int64)), lambda *_: iter(()), lambda _: OtherRecords(*[np.zeros(0)] * 10), {},
+        lambda *_: ([""], np.zeros(0, np.int64)), {},
         Session("here", "<", events), sideband, np.zeros(len(profile.locations), np.uint64),
     )  # fmt: skip
     none = np.zeros(0, np.int64)
@@ -103,39 +103,6 @@ def test_processes_print_what_one_prints() -> None:
     assert alone.count("\n\n") > 100
 
 
-@pytest.mark.parametrize("name", every_field.LISTINGS)
-def test_lists_the_code_between_branches(name: str, tmp_path: Path) -> None:
-    path, words = tmp_path / "perf.data", every_field.LISTINGS[name].split()
-    path.write_bytes(every_field.listings())
-    ran = perf2x("script", "-q", path, "--symfs", CORPUS / "common/symfs", *words)
-    assert (ran.code, ran.out) == (0, (DATA / f"{name}.txt").read_text())
-    ran = perf2x("script", "-q", path, "--no-symbols", *words)
-    assert ran.said == "perf2x: --fields: instructions are read from objects, unlike with --no-symbols"
-
-
-@pytest.mark.parametrize(("name", "words"), [("insnjit", "+brstackinsn"), ("insnjitline", "+brstackinsn,+srcline")])
-def test_compiled_code_has_names_alone(name: str, words: str, tmp_path: Path) -> None:
-    """Its bytes were in memory; perf calls the object of an unknown line after the thread."""
-    (tmp_path / "perf.data").write_bytes(every_field.compiled())
-    (tmp_path / f"perf-{every_field.MAPPED_PID}.map").write_text(every_field.MAP)
-    ran = perf2x("script", "-q", tmp_path / "perf.data", "--perf-map-dir", tmp_path, "-F", words)
-    assert (ran.code, ran.out) == (0, (DATA / f"{name}.txt").read_text())
-
-
-def test_lists_code_of_32_bits(tmp_path: Path) -> None:
-    """All that perf prints but the names: it has the program's variable ``buf`` for those (docs/differences.md)."""
-
-    def listed(text: str) -> list[str]:
-        return [line for line in text.split("\n") if "\tinsn: " in line or "<bad>" in line]
-
-    path = tmp_path / "perf.data"
-    path.write_bytes(every_field.narrow())
-    ran = perf2x("script", "-q", path, "--symfs", CORPUS / "common/symfs", "-F", "ip,brstackinsnlen")
-    wanted = listed((DATA / "insn32.txt").read_text())
-    assert (ran.code, listed(ran.out)) == (0, wanted)
-    assert len(wanted) > 100
-
-
 def test_a_source_line_is_that_of_the_innermost_inlined_function() -> None:
     """The instruction was written there; perf names the function around it, as inlined ones are not printed."""
     builder = ProfileBuilder()
@@ -161,13 +128,6 @@ def test_a_caller_in_padding_has_the_offset_of_the_name_behind_it(tmp_path: Path
     (tmp_path / "perf.data").write_bytes(write_file(Forged(events=(event,)), [program, sample]))
     ran = perf2x("script", "-q", tmp_path / "perf.data", "--symfs", tmp_path, "-F", "ip,sym,symoff")
     assert [line.split() for line in ran.out.split("\n") if line] == [["401004", "first+0x4"], ["401020", "second+0x0"]]
-
-
-def test_code_is_known_between_all_branches_alone(tmp_path: Path) -> None:
-    calls = Event(type=0, sample_type=k.IP | k.TID | k.TIME | k.BRANCH_STACK, branch_sample_type=16)
-    (tmp_path / "perf.data").write_bytes(write_file(Forged(events=(calls,)), [Sample(pid=1, tid=1)]))
-    ran = perf2x("script", "-q", tmp_path / "perf.data", "-F", "+brstackinsn")
-    assert "where all branches were recorded: perf record -b" in ran.said
 
 
 def test_places_beside_stacks_have_names(tmp_path: Path) -> None:
@@ -296,10 +256,9 @@ def test_names_make_no_lines(tmp_path: Path) -> None:
     path = tmp_path / "perf.data"
     session, records = hostile()
     path.write_bytes(write_file(session, records))  # type: ignore[arg-type]
-    shown = PerfScript(show_mmap_events=True, show_task_events=True)
-    lines = printed(path, shown).split("\n")
-    assert len(lines) == 6  # two records, a sample with a frame, an empty line, the end
-    assert [line[:1] == "\t" for line in lines] == [False, False, False, True, False, False]
+    lines = printed(path).split("\n")
+    assert len(lines) == 4  # a sample with a frame, an empty line, the end
+    assert [line[:1] == "\t" for line in lines] == [False, True, False, False]
 
 
 def test_modules_of_the_kernel_have_short_names(tmp_path: Path) -> None:

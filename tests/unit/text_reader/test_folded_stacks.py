@@ -1,4 +1,4 @@
-"""Stacks that were counted by who printed them."""
+"""Folded stacks: what each line says, marks, other counts, what is refused."""
 
 import numpy as np
 import pytest
@@ -8,36 +8,6 @@ from perf2x.base.errors import FormatError
 from perf2x.text_reader import read_text as module
 from perf2x.text_reader.read_text import read_text, text_kind
 from perf2x.text_reader.text_tables import Text
-
-DTRACE = """CPU     ID                    FUNCTION:NAME
-  0  64091                         :tick-60s
-
-
-              unix`swtch+0x1a
-              genunix`cv_wait
-
-              libc.so.1`read+0x7
-              prog`main
-                4
-
-              libc.so.1`read+0x7
-                2
-                3
-"""
-BPFTRACE = """Attaching 1 probe...
-
-@[
-    vfs_read+1
-    entry+0x20
-,
-    read+11
-    main+20
-, prog]: 42
-@stacks[
-    vfs_read+1
-]: 2
-@[, idle]: 5
-"""
 
 
 def read(text: str) -> Text:
@@ -69,24 +39,8 @@ def test_marks_of_folded_frames() -> None:
     assert folds(found) == {"a;b;c;d_[j]": 3}
 
 
-def test_stacks_of_dtrace_end_at_their_count_not_at_an_empty_line() -> None:
-    found = read(DTRACE)
-    assert folds(found) == {
-        "prog`main;libc.so.1`read;genunix`cv_wait;unix`swtch": 4,
-        "libc.so.1`read": 2,
-        "": 3,
-    }
-    assert (found.kind, found.not_read) == ("stacks of DTrace", 0)
-
-
-def test_stacks_of_bpftrace_with_the_keys_behind_them() -> None:
-    found = read(BPFTRACE)
-    assert folds(found) == {"prog;main;read;entry;vfs_read": 42, "vfs_read": 2, "idle": 5}
-    assert found.kind == "stacks of bpftrace"
-
-
-@pytest.mark.parametrize("text", [DTRACE.partition("\n\n\n")[2], BPFTRACE.partition("\n\n")[2], "a;b 1\nc;d 2\n"])
-def test_blocks_change_nothing(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "a;b 1\nc;d 2\n"
     wanted = {stack: 40 * count for stack, count in folds(read(text)).items()}
     monkeypatch.setattr(module, "_BLOCK", 211)
     assert folds(read(text * 40)) == wanted
