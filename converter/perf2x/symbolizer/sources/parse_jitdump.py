@@ -3,16 +3,15 @@
 Source of truth: tools/perf/Documentation/jitdump-specification.txt, tools/perf/util/jitdump.h and jitdump.c.
 """
 
+import re
 import struct
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from perf2x.base.abi.perffile import MACHINES
-from perf2x.base.columnar.arrays import flatnonzero
 from perf2x.base.errors import ObjectError
 from perf2x.base.files.read_file import read_object_file
 from perf2x.base.files.temporary import shown_name
@@ -180,8 +179,8 @@ def _byte_order(data: bytes, name: str) -> str:
 
 _SLACK = 16
 """Writers pad records to a multiple of 8 or 16."""
-_FIRST_WINDOW, _LAST_WINDOW = 1 << 10, 1 << 20
-"""Bytes to look at in one go: few at first, as a hostile dump may have as many gaps as records."""
+_HEADER = {"<": re.compile(rb"(?=[\0-\4]\0{3}(?!\0{4}))"), ">": re.compile(rb"(?=\0{3}[\0-\4](?!\0{4}))")}
+"""A kind that is known, and a size; where one begins, for they overlap."""
 
 
 class _Records(Struct):
@@ -229,8 +228,12 @@ class _Records(Struct):
         end = at + self._header(at)[1]
         return len(self.data) - end < PREFIX.size or (self._is_inside(end) and self._is_filled(end))
 
-    def _is_filled(self, at: int) -> bool:
-        """Whether the sizes in a record add up to that of the record, but for padding and code that was left out."""
+    def _is_filled(self, at: int, *, with_code: bool = False) -> bool:
+        """Whether the sizes in a record add up to that of the record, but for padding.
+
+        A load may lack its code, but not ``with_code``: bytes in the middle of a record look like such a one now and
+        then.
+        """
         kind, size, _ = self._header(at)
         fixed = PREFIX.size + _FIXED.get(kind, size)
         if size < fixed:
@@ -239,7 +242,8 @@ class _Records(Struct):
         if kind == CODE_LOAD:
             filled = self.data.find(b"\0", at + fixed, at + size) + 1 - at
             code = int(struct.unpack_from(self.order + "Q", self.data, at + fixed - 16)[0])
-            return filled > 0 and code > 0 and (size - filled < _SLACK or 0 <= size - filled - code < _SLACK)
+            rest = size - filled
+            return filled > 0 and code > 0 and (0 <= rest - code < _SLACK or (rest < _SLACK and not with_code))
         if kind == DEBUG_INFO:
             count = int(struct.unpack_from(self.order + "Q", self.data, at + fixed - 8)[0])
             return 0 < count * (_LINE_SIZE + 1) <= size - fixed
@@ -248,18 +252,9 @@ class _Records(Struct):
         return kind in _FIXED and 0 <= size - filled < _SLACK
 
     def _next(self, begin: int) -> int:
-        """The first place from ``begin`` on with a record that its fields fill, −1 for none."""
-        raw = np.frombuffer(self.data, np.uint8)
-        low, high = (0, slice(1, 4)) if self.order == "<" else (3, slice(0, 3))
-        start, window = begin, _FIRST_WINDOW
-        while start + PREFIX.size <= len(raw):
-            words = np.lib.stride_tricks.sliding_window_view(raw[start : start + window + 3], 4)
-            kinds = flatnonzero((words[:, low] <= UNWINDING_INFO) & ~words[:, high].any(axis=1)) + start
-            found = next((at for at in kinds.tolist() if self._is_inside(at) and self._is_filled(at)), -1)
-            if found >= 0:
-                return found
-            start, window = start + window, min(2 * window, _LAST_WINDOW)
-        return -1
+        """The first place from ``begin`` on with a record that its fields fill, code and all; −1 for none."""
+        places = (match.start() for match in _HEADER[self.order].finditer(self.data, begin))
+        return next((at for at in places if self._is_inside(at) and self._is_filled(at, with_code=True)), -1)
 
     def _is_foreign(self, at: int) -> bool:
         """Whether the end of the file is neither a record that is cut off nor zeros."""
