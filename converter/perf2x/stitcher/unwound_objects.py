@@ -9,11 +9,11 @@ from perf2x.model.recording.build_ids import VDSO, has_64_bits, is_vdso, kernel_
 from perf2x.model.recording.events import Session
 from perf2x.model.recording.recorded_names import is_jitdump, is_real_path
 from perf2x.model.recording.sideband import Mmaps
+from perf2x.stitcher.history.profile_mappings import may_hold_code
 from perf2x.stitcher.process_history import ProcessHistory
 from perf2x.stitcher.unwind.unwinder import Unwinder
 from perf2x.stitcher.unwind.unwound_chains import UserMappings
 
-PROT_EXEC = 4
 DATA_NAMES = frozenset({"[stack]", "[heap]", "[vvar]", "[vvar_vclock]"})
 """Recorded as executable at exec, before their protection is settled (fs/exec.c setup_arg_pages)."""
 
@@ -25,10 +25,10 @@ def make_unwinder(session: Session, history: ProcessHistory, finder: Finder, arc
 
 def _user_mappings(history: ProcessHistory) -> UserMappings:
     mmaps = history.mmaps
-    is_data = mmaps.filename.which(DATA_NAMES.__contains__) | mmaps.is_data
-    is_code = ~is_data & ((mmaps.prot < 0) | (mmaps.prot & PROT_EXEC != 0))
+    is_code = may_hold_code(mmaps) & ~mmaps.filename.which(DATA_NAMES.__contains__)
     build_ids = history.mappings.build_ids.changed(bytes.fromhex)
-    return UserMappings(mmaps.start, mmaps.pgoff, mmaps.filename, build_ids, is_code, mmaps.filename.which(_is_jit))
+    is_jit = mmaps.filename.which(_is_jit) & build_ids.which(lambda build_id: not build_id)
+    return UserMappings(mmaps.start, mmaps.pgoff, mmaps.filename, build_ids, is_code, is_jit)
 
 
 def _is_jit(name: str) -> bool:

@@ -13,7 +13,7 @@ from perf2x.binaries.find.recorded_vdso import find_vdso
 from perf2x.model.profile.profile import Profile
 from perf2x.model.recording.build_ids import build_id_by_name
 from perf2x.model.recording.events import Session
-from perf2x.model.recording.recorded_names import is_real_path, without_deleted
+from perf2x.model.recording.recorded_names import is_object
 from perf2x.symbolizer.sources.symbol_source import Context, Dso, DsoKind
 
 KERNEL_PREFIXES = ("[kernel", "[guest.kernel")
@@ -26,8 +26,8 @@ class ObjectKey(Struct, frozen=True):
     name: str
     build_id: bytes
     pid: int
-    """Set for ANONYMOUS only, as its names mean nothing outside the process; else −1. Its name is empty, but for code
-    whose names the recording has."""
+    """Set for ANONYMOUS only, as its names mean nothing outside the process; else −1, also for data. Its name is empty,
+    but for data, and for code whose names the recording has."""
 
 
 class MappedObject(Struct, frozen=True):
@@ -44,7 +44,7 @@ class MappedObject(Struct, frozen=True):
     """The lowest address that it is mapped at, 0 if there is no mapping."""
 
 
-def kind_of(filename: str, is_kernel: bool) -> DsoKind:
+def kind_of(filename: str, is_kernel: bool, *, has_build_id: bool) -> DsoKind:
     """The kind of object that a mapping's recorded name stands for."""
     if is_kernel:
         if filename.startswith(KERNEL_PREFIXES) or not filename:
@@ -52,7 +52,7 @@ def kind_of(filename: str, is_kernel: bool) -> DsoKind:
         return DsoKind.MODULE if filename.startswith(("/", "[")) else DsoKind.SYMBOL
     if filename.startswith(("[vdso", "[vsyscall", "[uprobes")):
         return DsoKind.VDSO
-    return DsoKind.FILE if is_real_path(without_deleted(filename)) else DsoKind.ANONYMOUS
+    return DsoKind.FILE if is_object(filename, has_build_id) else DsoKind.ANONYMOUS
 
 
 def mapped_objects(profile: Profile, session: Session, wanted: Bools | None = None) -> list[MappedObject]:
@@ -100,9 +100,10 @@ def _object_key(profile: Profile, row: int, session: Session) -> ObjectKey:
     name = strings[int(mappings.filename[row])]
     carried = bytes.fromhex(strings[int(mappings.build_id[row])])
     build_id = carried or build_id_by_name(session, name)
-    kind = kind_of(name, bool(mappings.is_kernel[row]))
+    kind = kind_of(name, bool(mappings.is_kernel[row]), has_build_id=bool(build_id))
     if kind is DsoKind.ANONYMOUS:
-        return ObjectKey(kind, name if name in session.recorded_files else "", b"", int(mappings.pid[row]))
+        pid = int(mappings.pid[row])
+        return ObjectKey(kind, name if pid < 0 or name in session.recorded_files else "", b"", pid)
     if kind is DsoKind.KERNEL:
         name = name.partition("]")[0] + "]" if "]" in name else name
     return ObjectKey(kind, name, build_id, -1)

@@ -97,7 +97,9 @@ class ObjectResolver:
             dso = dso_of(self._profile, mapped, found)
             address, index = unique_inverse(addresses_of(self._profile, mapped, found))
             is_file = mapped.key.kind is DsoKind.FILE or is_vdso(mapped.key.name)
-            answers = self._ask_sources(dso, address, found.reason if is_file else "")
+            is_data = mapped.key.kind is DsoKind.ANONYMOUS and mapped.pid < 0
+            reason = found.reason if is_file else "it holds no code" if is_data else ""
+            answers = self._ask_sources(dso, address, reason)
             function, used = _shared_functions(answers.parts)
             functions = [function_row(each, options.names) for each in used]
             lookup, exact = index[::2], index[1::2]

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from perf2x.binaries.elf.elf_file import open_elf
 from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.profile.profile import Profile
+from perf2x.model.profile.shown_frames import in_memory
 from perf2x.plugins.contracts import ProfileBuilder
 from perf2x.plugins.registry import load_symbol_sources
 from perf2x.symbolizer.demangle.demangle import NameStyle
@@ -124,6 +125,31 @@ def test_locations_get_functions_and_mappings_get_flags(symfs) -> None:
     assert [(row.name, row.named, row.unnamed) for row in report.objects] == [("/lib/libx.so", 3, 1), ("/gone", 0, 1)]
     assert {row.name: row.reason for row in report.objects}["/gone"] == "file not found"
     assert report.total == 5 and report.named == 3
+
+
+@pytest.mark.parametrize("where", ["memfd:plugin (deleted)", "memfd:plugin", "usr/lib/debug/.build-id/00/{}.debug"])
+def test_a_library_that_was_loaded_from_memory_is_found_by_its_build_id(symfs, where) -> None:
+    """memfd_create and dlopen; without a build id a just-in-time compiler wrote there, and a perf map names it."""
+    offset, base, name = text_offset(symfs), 0x7F0000000000, "/memfd:plugin (deleted)"
+    place = symfs / where.format(BUILD_ID.hex()[2:])
+    place.parent.mkdir(parents=True, exist_ok=True)
+    (symfs / "usr/lib/libx.so").rename(place)
+    place.parent.joinpath("perf-7.map").write_text(f"{base + offset:x} 100 compiled\n")
+    mappings = [(base, base + 0x1000, 0, name, BUILD_ID.hex(), 7), (base, base + 0x1000, 0, name, "", 7)]
+    profile = make_profile(mappings, [(0, base + offset + 0x14), (1, base + offset + 0x14)])
+    result, report, _ = run(profile, symfs=symfs, perf_map_dir=place.parent)
+    assert [name_of(result, row) for row in range(2)] == ["ns::second", "compiled"]
+    assert {row.name for row in report.objects} == {name, "//anon of process 7"}
+    assert in_memory(result).tolist() == [False, True, False]
+
+
+@pytest.mark.parametrize("name", ["//anon", "[heap]"])
+def test_memory_without_code_gets_no_names_from_a_perf_map(tmp_path, name) -> None:
+    (tmp_path / "perf-7.map").write_text("1000 1000 compiled\n")
+    profile = make_profile([(0x1000, 0x2000, 0, name, "", -1)], [(0, 0x1234)], is_kernel=[False])
+    result, report, _ = run(profile, perf_map_dir=tmp_path)
+    assert name_of(result, 0) is None
+    assert [(row.name, row.reason) for row in report.objects] == [(name, "it holds no code")]
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,10 @@ from perf2x.analysis.explain.findings import Advice, SearchResult
 from perf2x.analysis.explain.object_verdicts import debuginfod_command
 from perf2x.binaries.find.object_finder import OTHER_BUILD, Finder, ObjectFiles
 from perf2x.model.recording.build_ids import is_vdso
-from perf2x.model.recording.recorded_names import is_real_path, without_deleted
+from perf2x.model.recording.recorded_names import is_object, without_deleted
 
+DATA_NAMES = ("//anon", "[heap]")
+"""Memory that holds no code; of a compiler's, the report says whose it is."""
 _KERNEL = ("[kernel", "[guest.kernel")
 
 
@@ -31,7 +33,7 @@ class UnnamedObject(Struct, frozen=True):
 def explain_unnamed(name: str, build_id: str, frames: int, said: str, finder: Finder) -> UnnamedObject:
     """Explain why an object has no names, searching for its files again; ``said`` is the symbolizer's reason."""
     path = without_deleted(name)
-    if not is_real_path(path):
+    if not is_object(name, bool(build_id)):
         return UnnamedObject(name, build_id, frames, said, (), tuple(_for_no_file(name)))
     found = finder.find(name, bytes.fromhex(build_id))
     looked_at = tuple(SearchResult(*searched) for searched in found.searched)
@@ -53,7 +55,7 @@ def _for_no_file(name: str) -> Iterator[Advice]:
     elif is_vdso(name):
         yield Advice("the kernel has it in memory; on the recorded machine, before it reboots", "perf2x bundle")
         yield Advice("say where files of the recorded machine are, /lib/modules/RELEASE/vdso among them", "--symfs DIR")
-    elif name == "[unknown]":
+    elif name in ("[unknown]", *DATA_NAMES):
         yield Advice("stacks are wrong in code without frame pointers; compile with", "-fno-omit-frame-pointer")
         yield Advice("or record user stack dumps", "perf record --call-graph dwarf")
     elif name.startswith("//anon"):

@@ -52,6 +52,9 @@ class SearchPaths(Struct, frozen=True):
             if build_id and self.symfs is None and self.proc is not None and pid > 0:
                 yield from paths_in_root(self.proc / str(pid) / "root", name)
             yield from self.on_disk(name)
+        elif self.symfs is not None:  # of memory, which a copy was made of
+            yield from self.on_disk(name)
+            yield from self.on_disk(f"{name} (deleted)")
 
     def debug_link_paths(self, name: str, link: str) -> Iterator[Path]:
         """Yield candidates for a debug link: beside the file, in .debug, in /usr/lib/debug (BINARY_TYPE__DEBUGLINK)."""

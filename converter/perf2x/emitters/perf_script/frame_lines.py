@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from perf2x.base.abi.uapi import CpuMode
-from perf2x.base.columnar.arrays import U64, AnyArray, Bools, flatnonzero
+from perf2x.base.columnar.arrays import U64, AnyArray, Bools
 from perf2x.base.columnar.unique import unique_inverse
 from perf2x.emitters.encoding.decimal_text import chunk_array, shared_texts
 from perf2x.model.printable_text import base_name, without_controls
@@ -22,8 +22,6 @@ PLACE = frozenset({"ip", "sym", "symoff", "dso", "dsoff", "srcline"})
 _UNKNOWN = b" [unknown]"
 _KERNELS = (b" ([kernel", b" ([guest.kernel")
 _MAP = b" (/tmp/perf-"
-_EXECUTABLE = 4
-"""PROT_EXEC of include/uapi/asm-generic/mman-common.h."""
 _ANONYMOUS = ("//anon", "/anon_hugepage", "/SYSV")
 
 
@@ -31,30 +29,18 @@ class PlaceText:
     """Texts of addresses that are no part of a stack."""
 
     def __init__(self, places: NamedPlaces, reader: SampleReader) -> None:
-        mmaps = reader.sideband.mmaps
-        rows = flatnonzero(mmaps.is_data | (mmaps.prot & _EXECUTABLE == 0))
-        data = set(zip(mmaps.pid[rows].tolist(), mmaps.start[rows].tolist(), strict=True))
         self.locate = places.locate
-        self.texts = FrameLines(places.profile, places.symbol_start, reader.session.build_ids, data).places
+        self.texts = FrameLines(places.profile, places.symbol_start, reader.session.build_ids).places
 
 
 class FrameLines:
     """Texts of a profile's locations and stacks; those of locations are made once."""
 
-    def __init__(
-        self,
-        profile: Profile,
-        symbol_start: U64,
-        listed: Container[str],
-        data: Container[tuple[int, int]] = (),
-    ) -> None:
-        """``symbol_start`` (locations,) is SampleReader's; ``listed``: names of objects in the header's build ids.
-
-        ``data``: process and start of mappings that hold no code.
-        """
+    def __init__(self, profile: Profile, symbol_start: U64, listed: Container[str]) -> None:
+        """``symbol_start`` (locations,) is SampleReader's; ``listed``: names of objects in the header's build ids."""
         self._profile, self._starts = profile, symbol_start
         self._depth = np.append(depths(profile.stacks.parent) + 1, 0)
-        names = (*(_object_name(profile, row, listed, data) for row in range(len(profile.mappings))), "[unknown]")
+        names = (*(_object_name(profile, row, listed) for row in range(len(profile.mappings))), "[unknown]")
         self._objects = chunk_array([f" ({name}".encode() for name in names])
         self._texts: dict[tuple[frozenset[str], bool], AnyArray] = {}
         self._named: dict[frozenset[str], AnyArray] = {}
@@ -188,7 +174,7 @@ def _short_name(name: str, is_file: bool) -> str:
     return base_name(name)
 
 
-def _object_name(profile: Profile, mapping: int, listed: Container[str], data: Container[tuple[int, int]]) -> str:
+def _object_name(profile: Profile, mapping: int, listed: Container[str]) -> str:
     """Name that perf gives the object of a mapping (map__new, dso__name)."""
     mappings = profile.mappings
     name = profile.strings[int(mappings.filename[mapping])]
@@ -196,7 +182,7 @@ def _object_name(profile: Profile, mapping: int, listed: Container[str], data: C
         return without_controls(name.partition("]")[0] + "]")
     pid = int(mappings.pid[mapping])
     is_anonymous = name.startswith(_ANONYMOUS) or name in ("[heap]", "")
-    if is_anonymous and not mappings.is_kernel[mapping] and (pid, int(mappings.start[mapping])) not in data:
+    if is_anonymous and pid >= 0 and not mappings.is_kernel[mapping]:
         return f"/tmp/perf-{pid}.map"
     if mappings.is_kernel[mapping] and ".ko" in name and name not in listed:  # dso__name: as the table has it
         name = f"[{base_name(name).partition('.ko')[0].replace('-', '_')}]"

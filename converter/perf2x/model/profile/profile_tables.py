@@ -62,7 +62,7 @@ class Mappings(ColumnTable):
     build_id: I32
     """String index, lower-case hex, index 0 ("") when unknown."""
     pid: I32
-    """A process that has the mapping (for perf-PID.map and /proc/PID/root); −1 for the kernel."""
+    """A process that has the mapping (for perf-PID.map and /proc/PID/root); −1 for the kernel, and for data."""
     is_kernel: Bools
     has_functions: Bools
     has_filenames: Bools

@@ -107,8 +107,10 @@ def are_jit(profile: Profile, frames: LocationFrames) -> Bools:
 
 def in_memory(profile: Profile) -> Bools:
     """(mappings + 1,) True for code from no file, such as a just-in-time compiler's; the last one serves −1."""
-    names = [profile.strings[row] for row in profile.mappings.filename.tolist()]
-    return np.array([*(bool(_JIT_OBJECT.match(name)) for name in names), False], np.bool_)
+    mappings, strings = profile.mappings, profile.strings
+    rows = zip(mappings.filename.tolist(), mappings.build_id.tolist(), strict=True)
+    found = (_JIT_OBJECT.match(strings[row]) and not (own and strings[row].startswith("/memfd:")) for row, own in rows)
+    return np.array([*map(bool, found), False], np.bool_)
 
 
 def lines_outermost_first(locations: Locations) -> tuple[I64, I64]:

@@ -24,6 +24,8 @@ from perf2x.model.recording.recorded_names import is_jitdump, is_real_path, with
 from perf2x.model.recording.sideband import Mmaps
 from perf2x.stitcher.history.kernel_mappings import end_addresses, is_kernel_mapping
 
+PROT_EXEC = 4
+"""include/uapi/asm-generic/mman-common.h"""
 _PRIVATE_NAMES = (
     "//anon",
     "[heap]",
@@ -48,6 +50,8 @@ class MergedMappings(Struct, frozen=True):
     mmaps: Mmaps
     build_ids: Texts[str]
     """Of each recorded mapping, in hexadecimal."""
+    is_data: Bools
+    """(mappings,) whether each is memory of a process that holds no code, whatever stray words of stacks point there"""
 
     def table(self, hit: Bools, strings: StringInterner) -> tuple[Mappings, I64]:
         """The groups that have a recorded mapping with ``hit``, and (groups + 1,) the row of each group, −1 for none.
@@ -70,7 +74,7 @@ class MergedMappings(Struct, frozen=True):
             start=start, limit=end_addresses(start, mmaps.length[rows]), offset=mmaps.pgoff[rows],
             filename=strings.add_all(mmaps.filename[rows]),
             build_id=strings.add_all(self.build_ids[rows]),
-            pid=np.where(kernel, -1, pid).astype(np.int32),
+            pid=np.where(kernel | self.is_data[rows], -1, pid).astype(np.int32),
             is_kernel=kernel,
             has_functions=no, has_filenames=no.copy(), has_line_numbers=no.copy(), has_inline_frames=no.copy(),
         )  # fmt: skip
@@ -83,12 +87,24 @@ def merge_mappings(mmaps: Mmaps, session: Session, per_process: bool = False) ->
     different addresses stay apart.
     """
     build_ids = _build_ids(mmaps, session)
-    traits = _traits(mmaps, build_ids, per_process)
+    private = mmaps.filename.which(lambda name: name.startswith(_PRIVATE_NAMES)) & build_ids.which(_is_empty)
+    is_data = private & ~may_hold_code(mmaps)
+    traits = _traits(mmaps, build_ids, private, is_data, per_process)
     first, group = group_alike(traits)
     start = np.full(len(first), 2**64 - 1, np.uint64)
     np.minimum.at(start, group, mmaps.start)
     shift = start[group] - mmaps.start
-    return MergedMappings(np.append(group, -1), np.append(shift, np.uint64(0)), mmaps, build_ids)
+    return MergedMappings(np.append(group, -1), np.append(shift, np.uint64(0)), mmaps, build_ids, is_data)
+
+
+def may_hold_code(mmaps: Mmaps) -> Bools:
+    """(mappings,) whether each may be executed; perf record -d records those that may not, too."""
+    found: Bools = ~mmaps.is_data & ((mmaps.prot < 0) | (mmaps.prot & PROT_EXEC != 0))
+    return found
+
+
+def _is_empty(text: str) -> bool:
+    return not text
 
 
 def _build_ids(mmaps: Mmaps, session: Session) -> Texts[str]:
@@ -98,15 +114,16 @@ def _build_ids(mmaps: Mmaps, session: Session) -> Texts[str]:
     return Texts.of((own or build_id_by_name(session, name)).hex() for name, own in zip(names, ids, strict=True))[kind]
 
 
-def _traits(mmaps: Mmaps, build_ids: Texts[str], per_process: bool) -> list[I32 | I64 | U64]:
+def _traits(
+    mmaps: Mmaps, build_ids: Texts[str], private: Bools, is_data: Bools, per_process: bool
+) -> list[I32 | I64 | U64]:
     """Columns that are equal in mappings of one group, the most significant first; texts as ranks in sorted order."""
-    private = mmaps.filename.which(lambda name: name.startswith(_PRIVATE_NAMES))
     kernel, start = is_kernel_mapping(mmaps), mmaps.start
-    moves = mmaps.filename.which(_is_relative) & ~private & ~kernel & (not per_process)
+    moves = (mmaps.filename.which(_is_relative) | ~build_ids.which(_is_empty)) & ~private & ~kernel & (not per_process)
     return [
         kernel.astype(np.int64), mmaps.filename.ranks(), build_ids.ranks(), mmaps.pgoff,
         np.where(moves, np.uint64(0), start), end_addresses(start, mmaps.length) - start,
-        np.where(private, mmaps.pid, -1).astype(np.int64), mmaps.file,
+        np.where(private, mmaps.pid, -1).astype(np.int64), mmaps.file, is_data.astype(np.int64),
     ]  # fmt: skip
 
 

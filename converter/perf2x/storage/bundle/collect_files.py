@@ -73,7 +73,8 @@ class _ContentsCollector:
             if kind is DsoKind.KERNEL:
                 self._add_kernel(name)
             elif kind is DsoKind.ANONYMOUS:
-                self._add_perf_map(mapped)
+                if mapped.pid >= 0:  # data have no names
+                    self._add_perf_map(mapped)
             elif kind is DsoKind.FILE and is_jitdump(name):
                 self._add_dump(mapped)
             elif kind is not DsoKind.SYMBOL and name != "[vsyscall]":

@@ -329,8 +329,14 @@ def test_missing_names_of_a_recording_are_explained(tmp_path) -> None:
     assert named.advice == ()
 
 
+def test_an_object_in_memory_with_a_build_id_is_missing_as_any_other(tmp_path) -> None:
+    assert [one.command for one in why(tmp_path, "/memfd:plugin (deleted)").advice][:1] == ["--symfs DIR"]
+    assert why(tmp_path, "/memfd:code (deleted)", "").advice == ()
+
+
 @pytest.mark.parametrize(("name", "command"), [("[kernel.kallsyms]", "--kallsyms FILE"), ("[vdso]", "perf2x bundle"),
-    ("[unknown]", "-fno-omit-frame-pointer"), ("//anon of process 7", "node --perf-basic-prof")])  # fmt: skip
+    ("[unknown]", "-fno-omit-frame-pointer"), ("//anon of process 7", "node --perf-basic-prof"),
+    ("//anon", "-fno-omit-frame-pointer"), ("[heap]", "-fno-omit-frame-pointer")])  # fmt: skip
 def test_missing_names_of_special_mappings_are_explained(tmp_path, name, command) -> None:
     found = why(tmp_path, name, "")
     assert (found.why, found.looked_at) == ("said before", ())

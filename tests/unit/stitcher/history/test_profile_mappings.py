@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from perf2x.base.columnar.interner import StringInterner
 from perf2x.base.columnar.texts import Texts
@@ -63,6 +64,23 @@ def test_code_that_is_named_by_its_address_stays_where_it_was(name: str) -> None
     table = mmaps((7, name, 0x9000, 0, b"", 0), (8, name, 0x5000, 0, b"", 0))
     merged = merge_mappings(table, SESSION)
     assert merged.shift.tolist() == [0, 0, 0] and len(set(merged.number[:2].tolist())) == 2
+
+
+@pytest.mark.parametrize("name", ["/memfd:plugin (deleted)", "/anon_hugepage (deleted)", "/dev/shm/plugin.so"])
+def test_a_build_id_makes_memory_a_file(name: str) -> None:
+    """A library that was loaded from memory is the same in all processes, wherever they have it."""
+    table = mmaps((7, name, 0x9000, 0, b"\1", 0), (8, name, 0x5000, 0, b"\1", 0), (8, name, 0x3000, 0, b"\2", 0))
+    assert groups(table) == [0, 0, 1]
+
+
+@pytest.mark.parametrize(("name", "pid"), [("//anon", -1), ("[heap]", -1), ("/memfd:code (deleted)", -1), (LIBC, 7)])
+def test_memory_that_holds_no_code_is_no_processs_code(name: str, pid: int) -> None:
+    """No perf map names what stray words of a stack point to; mprotect has a compiler's memory recorded again."""
+    table = mmaps((7, name, 0x5000, 0, b"", 0), (7, name, 0x5000, 0, b"", 0), (7, name, 0x9000, 0, b"", 0))
+    table = replace(table, prot=np.array([3, 5, -1], np.int32), is_data=np.array([False, False, True]))
+    merged = merge_mappings(table, SESSION)
+    mappings, rows = merged.table(np.ones(4, np.bool_), StringInterner())
+    assert mappings.pid[rows[merged.number[:3]]].tolist() == [pid, 7, pid]
 
 
 def test_modules_stay_where_the_kernel_had_them() -> None:

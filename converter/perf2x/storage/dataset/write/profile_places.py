@@ -21,7 +21,7 @@ from perf2x.base.columnar.arrays import I32, I64, U64, AnyArray, Bools, flatnonz
 from perf2x.model.printable_text import printable
 from perf2x.model.profile.profile import Locations, Mappings, Profile
 from perf2x.model.recording.build_ids import KERNEL
-from perf2x.model.recording.recorded_names import is_jitdump, is_real_path, without_deleted
+from perf2x.model.recording.recorded_names import is_jitdump, is_object
 from perf2x.storage.dataset.content_ids import text_id
 
 
@@ -72,7 +72,7 @@ def _shared_object(name: str, build_id: str, is_kernel: bool, start: int, offset
         return (text_id("module", build_id), start) if build_id and is_module else None
     if name.startswith("[vdso") and build_id:
         return text_id("file", build_id), start - offset
-    if is_real_path(without_deleted(name)) and not is_jitdump(name):
+    if is_object(name, bool(build_id)) and not is_jitdump(name):
         return text_id("file", build_id or name), start - offset
     return None
 
