@@ -31,11 +31,14 @@ class EventTable(Struct):
     _owners: dict[bytes, int] = field(default_factory=dict)
     """The first event that has each id, by the id's key (see base/columnar/hashing.py)."""
     _ids: "_Ids | None" = None
+    changes: int = 0
+    """Grows whenever other records may belong to an event than before."""
 
     def add(self, event: Event) -> None:
         """Append an event."""
         self.events.append(event)
         self._ids = None
+        self.changes += 1
         for identifier in event.ids:
             self._owners.setdefault(secret_key(identifier), event.index)
 
@@ -48,6 +51,7 @@ class EventTable(Struct):
         if index < len(self.events):
             self._owners.setdefault(secret_key(identifier), index)
             self._ids = None
+            self.changes += 1
 
     def event(self, owner: int) -> Event | None:
         """Return the event with this index; for −1 the first one, as perf does; None before any is known."""

@@ -37,6 +37,7 @@ their functions are as many for few samples as for many."""
 _AUXTRACE_SIZE = HEADER_SIZE + 36
 LARGEST_BLOCK = 120 << 20
 """Bytes at which a block ends, however few its records."""
+_LARGEST_RECORD = 1 << 16
 
 
 class TraceBlock(Struct, frozen=True):
@@ -202,7 +203,9 @@ class _SectionWalk:
         block = _BlockBuilder(position)
         careful, ends = False, False
         while not ends:
-            framed = frame_records(self._section.data[self.at : self.at + SPAN], self._order, careful)
+            framed = self._frame(SPAN, careful)
+            if not framed.length and not framed.special:  # at the end, or the next record is larger
+                framed = self._frame(_LARGEST_RECORD, careful)
             careful = framed.special != 0
             if framed.length:
                 self._add(framed, block)
@@ -212,6 +215,9 @@ class _SectionWalk:
             if block.length and (block.is_full or ends):
                 yield block.finish(self._order)
                 block = _BlockBuilder(block.position + block.length)
+
+    def _frame(self, span: int, careful: bool) -> FramedRecords:
+        return frame_records(self._section.data[self.at : self.at + span], self._order, careful)
 
     def _add(self, framed: FramedRecords, block: _BlockBuilder) -> None:
         """Add framed records to the block; a special record is the last of them."""

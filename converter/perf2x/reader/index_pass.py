@@ -7,7 +7,7 @@ import numpy.typing as npt
 from msgspec import Struct
 from msgspec.structs import replace
 
-from perf2x.base.abi.perffile import Feature
+from perf2x.base.abi.perffile import Feature, UserRecordType
 from perf2x.base.abi.uapi import ReadFormat, RecordType, SampleType
 from perf2x.base.columnar.arrays import I32, U32, bincount, flatnonzero, searchsorted, sum_of
 from perf2x.base.columnar.ragged import row_numbers
@@ -51,16 +51,24 @@ class RecordingIndex(Struct, frozen=True, eq=False):
     delivered: list[DeliveredSamples] | None
     """By block: samples that group reads are delivered as; None when the recording has no group reads."""
     traces: list[TraceBlock]
+    late_events: EventTable | None
+    """All events, if records came before an event that they may belong to: whose they are is to be asked again."""
 
 
-def run_index_pass(opened: OpenedInput, diagnostics: Diagnostics, progress: Progress | None = None) -> RecordingIndex:
+def run_index_pass(
+    opened: OpenedInput,
+    diagnostics: Diagnostics,
+    progress: Progress | None = None,
+    events: EventTable | None = None,
+) -> RecordingIndex:
     """Read all records once.
 
     Damage is noted in ``diagnostics`` in file order. ``progress`` is called with bytes done and bytes in all.
+    ``events`` are those that records may belong to, if they are known better than from the records before.
     FormatError when there are more records than a file of this size can hold.
     """
     walk = FirstWalk(opened.sections, opened.builder.order)
-    collector = _Collector(opened.builder, diagnostics)
+    collector = _Collector(opened.builder, diagnostics, events)
     for block, done in walk.blocks():
         collector.note_damage(walk.take_damage())
         collector.add(block)
@@ -91,17 +99,20 @@ def _note_unknown(read: "_Collector", diagnostics: Diagnostics) -> None:
 class _Collector:
     """An index in the making: takes one block after another."""
 
-    def __init__(self, builder: SessionBuilder, diagnostics: Diagnostics) -> None:
+    def __init__(self, builder: SessionBuilder, diagnostics: Diagnostics, events: EventTable | None) -> None:
         self.counts: dict[int, int] = {}
         self.strangers = 0
         """Samples whose event is not known."""
         self._builder = builder
         self._diagnostics = diagnostics
-        self._events = builder.events
+        self._events = events or builder.events
+        self._changes = self._events.changes
+        self._are_late = False
+        """Events changed behind records that may belong to them."""
         self._owners: list[Owners] = []
         self._others: list[I32] = []
         self._clock = FileClock()
-        self._sideband = SidebandDecoder(builder.events, self._clock, diagnostics)
+        self._sideband = SidebandDecoder(self._events, self._clock, diagnostics)
         self._splitter = GroupReadSplitter()
 
     def add(self, block: Block) -> None:
@@ -110,10 +121,13 @@ class _Collector:
         others = flatnonzero(types != RecordType.SAMPLE)
         kinds = unique(types[others])
         present = frozenset(kinds.tolist())
+        is_first = not any(kind < UserRecordType.HEADER_ATTR for kind in self.counts)
         self._count(len(types) - len(others), types[others], kinds)
         if present & SESSION_RECORDS:
             self._sideband.note_damage()
             self._read_session_records(block)
+            self._are_late |= self._events.changes > self._changes and not is_first
+            self._changes = self._events.changes
         samples = block.only(flatnonzero(types == RecordType.SAMPLE)) if len(others) else block
         owners = self._events.of_samples(samples)
         self.strangers += int(np.count_nonzero(owners < 0))
@@ -153,6 +167,7 @@ class _Collector:
             others=self._others,
             delivered=delivered,
             traces=walk.traces,
+            late_events=self._events if self._are_late else None,
         )
 
     def _count(self, samples: int, others: U32, kinds: U32) -> None:

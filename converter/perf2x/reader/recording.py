@@ -27,7 +27,7 @@ from perf2x.model.recording.events import ALL, Event, Recording, Samples, Sessio
 from perf2x.model.recording.sample_batches import join_batches, select_rows, take_rows
 from perf2x.model.recording.sideband import Sideband
 from perf2x.reader.block import Block, RecordStream
-from perf2x.reader.containers.input_file import InputFile
+from perf2x.reader.containers.input_file import InputFile, map_input
 from perf2x.reader.index_pass import Progress, RecordingIndex, is_group_read, run_index_pass
 from perf2x.reader.open_input import open_input
 from perf2x.reader.records.clamp_values import clamp_samples, note_implausible
@@ -54,7 +54,14 @@ def open_recording(
     was mapped already.
     """
     diagnostics = Diagnostics() if diagnostics is None else diagnostics
+    if path == "-" and mapped is None:
+        mapped = map_input(path, diagnostics)  # which can be read once
+    known = [replace(count) for count in diagnostics.counts.values()]
     index = run_index_pass(open_input(path, source, diagnostics, mapped), diagnostics, progress)
+    if index.late_events is not None:
+        diagnostics.counts.clear()
+        diagnostics.absorb(known)
+        index = run_index_pass(open_input(path, source, diagnostics, mapped), diagnostics, progress, index.late_events)
     recording = PerfRecording(index, _DecodingGroups.of(index.session.events), diagnostics)
     if index.traces and index.session.events and is_decoded(index.session.features):
         from perf2x.reader.spe.spe_recording import SpeRecording

@@ -2,16 +2,14 @@
 
 import struct
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 from unittest.mock import patch
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from msgspec import Struct
 
-from perf2x.base.columnar.ragged import Ragged, SharedRows
 from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.recording.events import Event
 from perf2x.reader import first_walk, open_recording, sideband_decoder
@@ -21,7 +19,7 @@ from perf2x.reader.records.field_cursor import FieldCursor
 from tests import forge
 from tests.forge import strategies
 from tests.support.examples import examples
-from tests.support.reading import EVERYTHING
+from tests.support.reading import facts
 
 Order = Literal["<", ">"]
 Records = list[tuple[int, int, bytes]]
@@ -116,13 +114,13 @@ def test_block_boundaries_do_not_change_the_result(
     path = tmp_path_factory.getbasetemp() / "blocks.data"
     session, records = made
     path.write_bytes(forge.write_file(session, records * 200))
-    whole = _contents(path)
+    whole = facts(path)
     with (
         patch.object(first_walk, "SPAN", 1 << 16),
         patch.object(first_walk, "FEW_RECORDS", 1),
         patch.object(sideband_decoder, "_MANY", 3),
     ):
-        assert _contents(path) == whole
+        assert facts(path) == whole
 
 
 def test_damage_is_noted_in_file_order_whatever_the_block_size(tmp_path: Path) -> None:
@@ -141,25 +139,3 @@ def test_damage_is_noted_in_file_order_whatever_the_block_size(tmp_path: Path) -
             ("bytes_after_last_record", 3),
         ]
         assert counts[1].first == "FORK"
-
-
-def _contents(path: Path) -> Any:
-    diagnostics = Diagnostics()
-    recording = open_recording(str(path), diagnostics=diagnostics)
-    batches = list(recording.samples(EVERYTHING))
-    samples = {
-        name: [row for batch in batches for row in _plain(getattr(batch, name))]
-        for name in ("position", "event", "pid", "tid", "ip", "period", "cpumode", "chain")
-    }
-    counts = [(count.name, count.count, count.first) for count in diagnostics.counts.values()]
-    return _plain(recording.sideband), samples, counts, recording.sample_count
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, np.ndarray):
-        return value.tolist()
-    if isinstance(value, Ragged | SharedRows):
-        return [row.tolist() for row in value.rows()]
-    if isinstance(value, Struct):
-        return {name: _plain(getattr(value, name)) for name in value.__struct_fields__}
-    return value
