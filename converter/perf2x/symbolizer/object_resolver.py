@@ -3,10 +3,12 @@
 Names of functions in the style that was asked for.
 """
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 
 from perf2x.base.columnar.arrays import I32, I64, U64, Bools, cumsum, flatnonzero
 from perf2x.base.columnar.ragged import Ragged, offsets_of, ranges
@@ -24,6 +26,9 @@ from perf2x.symbolizer.mapped_objects import MappedObject, addresses_of, dso_of,
 from perf2x.symbolizer.sources.elf_symbols import count_broken
 from perf2x.symbolizer.sources.symbol_source import Context, Dso, DsoKind, Function, Symbols, SymbolSource
 
+_LINKER, _LINKER_PREFIX = "[linker]", "__dl_"
+_LINKERS = re.compile(r"/linker(?:64)?(?:_\w+)?$")
+"""Android's, whose build prefixes all symbols; other libraries have functions that begin so (``__dl_iterate_phdr``)."""
 FunctionRow = tuple[str, str, str, int]
 """(displayed name, system name, file, start line)."""
 
@@ -47,7 +52,16 @@ def _displayed(function: Function, style: NameStyle) -> str:
 
 
 def _full(function: Function) -> str:
+    if function.name.startswith(_LINKER):
+        return _LINKER + full_name(function.system_name.removeprefix(_LINKER_PREFIX))
     return full_name(function.system_name) if function.system_name else function.name
+
+
+def _of_linker(function: Function) -> Function:
+    """A function of Android's linker, marked as simpleperf marks it."""
+    if not function.system_name.startswith(_LINKER_PREFIX):
+        return function
+    return replace(function, name=_LINKER + short_name(function.system_name.removeprefix(_LINKER_PREFIX)))
 
 
 _KERNEL = (DsoKind.KERNEL, DsoKind.MODULE)
@@ -101,6 +115,8 @@ class ObjectResolver:
             reason = found.reason if is_file else "it holds no code" if is_data else ""
             answers = self._ask_sources(dso, address, reason)
             function, used = _shared_functions(answers.parts)
+            if is_file and _LINKERS.search(mapped.key.name):
+                used = [*map(_of_linker, used)]
             functions = [function_row(each, options.names) for each in used]
             lookup, exact = index[::2], index[1::2]
             outermost = _outermost_functions(answers, function)

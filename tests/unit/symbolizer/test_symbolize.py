@@ -96,10 +96,10 @@ def test_only_a_call_gives_an_address_to_the_function_that_it_ends(symfs, code, 
     assert int(result.locations.address[caller] - result.locations.lookup[caller]) == (name == "first")
 
 
-def text_offset(symfs) -> int:
-    from perf2x.binaries.elf.elf_file import open_elf
-
-    return open_elf(symfs / "usr/lib/libx.so").section(".text").offset
+def text_offset(symfs, path="usr/lib/libx.so") -> int:
+    section = open_elf(symfs / path.lstrip("/")).section(".text")
+    assert section is not None
+    return section.offset
 
 
 def test_locations_get_functions_and_mappings_get_flags(symfs) -> None:
@@ -125,6 +125,20 @@ def test_locations_get_functions_and_mappings_get_flags(symfs) -> None:
     assert [(row.name, row.named, row.unnamed) for row in report.objects] == [("/lib/libx.so", 3, 1), ("/gone", 0, 1)]
     assert {row.name: row.reason for row in report.objects}["/gone"] == "file not found"
     assert report.total == 5 and report.named == 3
+
+
+@pytest.mark.parametrize("style", ["short", "full"])
+@pytest.mark.parametrize(
+    ("path", "mark"), [("/apex/com.android.runtime/bin/linker64", "[linker]"), ("/opt/libc.so.6", "__dl_")]
+)
+def test_names_of_androids_linker_are_marked_in_it_alone(symfs, path, mark, style) -> None:
+    """glibc and musl have functions of the same prefix."""
+    symbols = [TinySymbol("__dl_iterate_phdr", 0x1000, 0x10)]
+    (symfs / path.lstrip("/")).parent.mkdir(parents=True, exist_ok=True)
+    (symfs / path.lstrip("/")).write_bytes(library(symbols, table=".symtab"))
+    profile = make_profile([(0x1000, 0x2000, 0, path, BUILD_ID.hex(), 7)], [(0, 0x1000 + text_offset(symfs, path) + 4)])
+    result, _, _ = run(profile, symfs=symfs, names=NameStyle(style))
+    assert name_of(result, 0) == f"{mark}iterate_phdr"
 
 
 @pytest.mark.parametrize("where", ["memfd:plugin (deleted)", "memfd:plugin", "usr/lib/debug/.build-id/00/{}.debug"])

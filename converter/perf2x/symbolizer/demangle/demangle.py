@@ -42,9 +42,11 @@ types, nullptr, vectors, transaction clones, constructors of abbreviated classes
 _PRINTED_DIFFERENCES = re.compile(
     r"['\[{]|operator(?:[<>-]| (?!new|delete))|decltype|requires|nullptr|complex|imaginary|restrict|noexcept|::friend |"
     r"objc|\bauto\b|enable_if:|thread-local|reference temp|(?:const|volatile) (?:const|volatile)|[*&] \(|&[A-Za-z(]|"
-    r"(?<!namespace)\)(?: const| volatile| &+)*::"
+    r"(?<!namespace)\)(?: const| volatile| &+)*::|(?<![\w:])T\d*(?![\w:<])"
 )
-"""Parts of names as LLVM prints them that GNU may print differently."""
+"""Parts of names as LLVM prints them that GNU may print differently; T is a parameter of a template with constraints,
+whose argument LLVM does not know.
+"""
 _CLOSING = re.compile(r">(?=>)")
 _REFERENCE = re.compile(r"[STB][0-9A-Za-z]*_")
 _MEMBER = re.compile(r"Xsr((?:St|NS[0-9A-Z]*_)?\d+[A-Za-z_]\w*?I(?:[a-z]|[ST][0-9A-Z]*_)+EE?)(\d{1,3})([a-z_]+)E")
@@ -59,7 +61,7 @@ beyond them are left to ``demangle``, which gives up in time.
 def full_name(name: str) -> str:
     """Demangle a symbol's name; names that are not mangled, or cannot be read, are returned unchanged."""
     if not _MANGLED.match(name):
-        return _of_linker(name, full_name) or _without_ocaml(name)
+        return _without_ocaml(name)
     if _is_rust(name):
         return _readable(_RUST_SUFFIX.sub("", name)) or name
     plain, at, version = _split_version(name)
@@ -71,7 +73,7 @@ def full_name(name: str) -> str:
 def short_name(name: str) -> str:
     """Demangle a symbol's name and leave out what does not tell functions of the source apart."""
     if not _MANGLED.match(name):
-        return _of_linker(name, short_name) or _without_shapes(_without_ocaml(name))
+        return _without_shapes(_without_ocaml(name))
     if _is_rust(name):
         from perf2x.symbolizer.demangle.rust_names import short_rust  # C programs do not need it
 
@@ -80,11 +82,6 @@ def short_name(name: str) -> str:
         return full_name(name)
     plain, at, version = _split_version(name)
     return (_short_native(plain) or _short_portable(plain)) + at + version
-
-
-def _of_linker(name: str, readable: Callable[[str], str]) -> str:
-    """A function of Android's linker, as simpleperf spells it: its build prefixes all its symbols; "" for others."""
-    return f"[linker]{readable(name.removeprefix('__dl_'))}" if name.startswith("__dl_") else ""
 
 
 def _short_native(name: str) -> str:

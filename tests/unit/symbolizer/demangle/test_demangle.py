@@ -29,6 +29,12 @@ NAMES = [  # mangled, as c++filt -i prints it, as c++filt -i -p prints it (clone
      "(anonymous namespace)::foo [clone .part.0]"),
     ("_ZN3foo3barEv.constprop.0.cold", "foo::bar() [clone .constprop.0] [clone .cold]",
      "foo::bar [clone .constprop.0] [clone .cold]"),
+    ("_Z2swImQ8integralIT_EEvRS0_S1_", "void sw<unsigned long>(unsigned long&, unsigned long&) requires "
+     "integral<unsigned long>", "sw<unsigned long>"),
+    ("_Z3twoIiiQaa7same_asIT_T0_Ent14floating_pointIS0_EES1_S0_PS1_",
+     "int two<int, int>(int, int*) requires (same_as<int, int>)&&(!(floating_point<int>))", "two<int, int>"),
+    ("_Z3varIJiilEQfraa8integralIT_EEiDpS0_", "int var<int, int, long>(int, int, long) requires "
+     "((integral<int, int, long>)&&...)", "var<int, int, long>"),
     ("_ZThn16_N1A1fEv", "non-virtual thunk to A::f()", "non-virtual thunk to A::f()"),
     ("_ZTV1A", "vtable for A", "vtable for A"),
     ("_ZGVZ3foovE1x", "guard variable for foo()::x", "guard variable for foo()::x"),
