@@ -15,6 +15,7 @@ from perf2x.plugins.contracts import ProfileBuilder  # noqa: E402 - assertions i
 from tests.support.collisions import other_weights  # noqa: E402
 from tests.support.examples import FEW  # noqa: E402
 from tests.support.isolation import isolated  # noqa: E402
+from tests.support.small_parts import cut_small  # noqa: E402
 
 settings.register_profile(
     "all",
@@ -42,6 +43,8 @@ def _no_machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Hide the machine from fixtures of modules and packages, too, and from every process that tests start."""
     with pytest.MonkeyPatch.context() as patch:
         isolated(patch, home=tmp_path_factory.mktemp("home"), root=tmp_path_factory.getbasetemp())
+        if os.environ.get("SMALL_PARTS"):
+            cut_small(patch)
         yield
 
 

@@ -1,0 +1,49 @@
+"""How much is done at once shows in no output: every format, in pieces of a few rows."""
+
+from typing import Any
+
+import pytest
+
+from perf2x.plugins.registry import EMITTERS, available
+from tests.support import outputs
+from tests.support.command import perf2x
+from tests.support.perfetto_trace import read_trace
+from tests.support.recordings import Case, corpus_cases
+from tests.support.small_parts import cut_small, small_parts
+
+FORMATS = sorted(name for name in available(EMITTERS) if not outputs.is_on_demand(name))
+CASES = [case for case in corpus_cases() if case.name in {"events", "zstd", "group_read", "unwind_short", "task_end"}]
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_tiny_pieces_give_the_same_bytes(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    def emitted() -> dict[str, Any]:
+        profiles = {
+            timeline: outputs.profile_of(case.data, timeline=timeline, symbols=outputs.symbols_of(case))
+            for timeline in (False, True)
+        }
+        found = {name: outputs.emitted(profiles[outputs.is_timeline(name)], name) for name in FORMATS}
+        trace = read_trace(found["perfetto"])  # names stand in packets of as many as are made at once
+        return found | {"perfetto": (trace.samples, trace.processes, trace.threads)}
+
+    whole = emitted()
+    cut_small(monkeypatch)
+    assert [name for name, data in emitted().items() if data != whole[name]] == []
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.parametrize(
+    "words", [("script",), ("dump",), ("convert", "--to", "pprof", "-o", "-", "--jobs", "3")], ids=str
+)
+def test_tiny_pieces_of_samples_that_are_read_again(
+    words: tuple[str, ...], case: Case, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = perf2x(words[0], case.data, *words[1:], *(() if words[0] == "dump" else ("--no-symbols",)))
+    cut_small(monkeypatch)
+    again = perf2x(words[0], case.data, *words[1:], *(() if words[0] == "dump" else ("--no-symbols",)))
+    assert (again.code, again.out, again.err) == (whole.code, whole.out, whole.err) and whole.code == 0
+
+
+def test_constants_are_found() -> None:
+    names = {module for module, _ in small_parts()}
+    assert len(small_parts()) > 40 and {"emitters.firefox.thread_drawing", "pipeline.sample_pass"} <= names

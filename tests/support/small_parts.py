@@ -1,0 +1,56 @@
+"""Makes all that is done piece by piece be done in tiny pieces, so that small recordings cross every boundary.
+
+``SMALL_PARTS=1 pytest tests/laws tests/oracle`` runs the laws so. Constants that say how much is done at once are found
+by their names; a new one that is called so is found, too.
+"""
+
+import re
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import perf2x
+
+_ROOT = Path(perf2x.__file__).parent
+_NAMED = re.compile(r"^(_(?:[A-Z]+_)*(?:AT_ONCE|PER_WRITE|PER_PIECE|PER_CHUNK)) = ", re.MULTILINE)
+_PIECE = 16
+_OTHERS = {
+    "reader.first_walk": {"SPAN": 1 << 10, "FEW_RECORDS": 4, "LARGEST_BLOCK": 1 << 12},
+    "reader.containers.input_file": {"CHUNK": 1 << 10},
+    "reader.sideband_decoder": {"_MANY": 3},
+    "reader.spe.trace_chunks": {"SPAN": 1 << 8},
+    "reader.record_framing": {"_STEPS": 3, "_SHORT_RUN": 2, "_LARGE": 12},
+    "stitcher.stacks.raw_stack_cache": {"_MAX_ROWS": 8, "_MAX_WORDS": 64, "_PAUSE": 16},
+    "stitcher.stacks.sample_sums": {"_MIN_PENDING": 8},
+    "stitcher.branch_traces": {"_MANY_ROWS": 8},
+    "binaries.cfi.function_rules": {"FEW": 2, "BATCH": 64},
+    "base.columnar.hashing": {"_FEW_WORDS": 4},
+    "base.columnar.keyed_values": {"_DENSE_LIMIT": 64},
+    "base.columnar.unique": {"FEW": 2},
+    "base.files.read_file": {"_CHUNK": 1 << 10},
+    "base.files.operating_system": {"_CHUNK": 1 << 10},
+    "transforms.profile_fold": {"LEAST": 8},
+    "emitters.collapsed": {"_MANY": 8},
+    "emitters.chrome.chrome": {"_LARGE": 8},
+    "emitters.encoding.json_encoder": {"_FEW": 2},
+}
+"""Constants of such a kind with other names, by module."""
+
+
+@cache
+def small_parts() -> dict[tuple[str, str], int]:
+    """Small value of each constant, by module and name."""
+    found = {
+        (".".join(path.relative_to(_ROOT).with_suffix("").parts), name): _PIECE
+        for path in sorted(_ROOT.rglob("*.py"))
+        for name in _NAMED.findall(path.read_text())
+    }
+    return found | {(module, name): value for module, named in _OTHERS.items() for name, value in named.items()}
+
+
+def cut_small(patch: pytest.MonkeyPatch) -> None:
+    """Let everything be done in tiny pieces until ``patch`` ends."""
+    for (module, name), value in small_parts().items():
+        patch.setattr(import_module(f"perf2x.{module}"), name, value)
