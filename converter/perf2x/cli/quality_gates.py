@@ -40,7 +40,7 @@ def failed_gates(gates: GateFlags, loaded: "Loaded") -> Iterator[str]:
 
 def quality_percentages(loaded: "Loaded") -> dict[str, float]:
     """The shares that gates limit, in percent: ``unresolved``, ``lost``, ``missing_user``."""
-    lost = loaded.diagnostics["lost_samples"] + loaded.diagnostics["lost_records"]
+    lost = loaded.diagnostics.lost
     missing = loaded.deferred.missing + loaded.deferred.refused
     return {
         "unresolved": 100 * (1 - loaded.symbols.share) if loaded.symbols is not None else 0.0,

@@ -69,6 +69,11 @@ class Diagnostics(Struct):
         finally:
             self.counts = others
 
+    @property
+    def lost(self) -> int:
+        """Samples that perf and the kernel say they lost."""
+        return self["lost_samples"] + self["lost_records"]
+
     def __getitem__(self, name: str) -> int:
         entry = self.counts.get(name)
         return entry.count if entry else 0

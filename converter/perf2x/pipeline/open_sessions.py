@@ -15,11 +15,14 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from perf2x.base.columnar.ragged import join_tables
 from perf2x.base.errors import FormatError, OptionError
-from perf2x.model.recording.events import COUNTED, Recording, Session
+from perf2x.model.recording.events import COUNTED, Event, Recording, Session
+from perf2x.model.recording.sideband import Losts
 from perf2x.pipeline.load_options import LoadContext
 from perf2x.pipeline.stitched.stitched_recording import StitchedRecording
 from perf2x.reader.containers.input_file import FIRST, MAGICS, input_name, map_input
+from perf2x.reader.loss_notes import note_lost_samples
 
 MOST_OPEN = 16
 """Inputs that stay open; the index pass over another is done twice, which is a tenth of a conversion's work."""
@@ -46,6 +49,8 @@ class SessionPart(Struct, frozen=True):
     """None: it is opened again."""
     counts: bool = False
     """perf stat recorded it."""
+    events: Sequence[Event] = ()
+    losts: Losts | None = None
 
 
 class SessionInput(Struct, frozen=True):
@@ -75,12 +80,16 @@ class SessionInput(Struct, frozen=True):
 
 
 def find_sessions(inputs: Sequence[Input], context: LoadContext) -> list[SessionInput]:
-    """Open every input, note its damage, and group the files of one session.
+    """Open every input, note its damage, and group the files of one session, whose losses are noted together.
 
     Sessions keep the order of their first files. OptionError for a file given twice and for files of one session with
     different tags.
     """
-    return [SessionInput(tuple(parts), context) for parts in _groups(inputs, context)]
+    groups = list(_groups(inputs, context))
+    for parts in groups:
+        losts = join_tables([part.losts for part in parts if part.losts is not None])
+        note_lost_samples(parts[0].events, losts, context.diagnostics)
+    return [SessionInput(tuple(parts), context) for parts in groups]
 
 
 def _groups(inputs: Sequence[Input], context: LoadContext) -> Iterator[list[SessionPart]]:
@@ -92,7 +101,10 @@ def _groups(inputs: Sequence[Input], context: LoadContext) -> Iterator[list[Sess
         if session.counts and not context.options.counts:
             raise FormatError(f"{session.source}: no samples: {COUNTED}")
         held = recording if keep else None
-        part = SessionPart(one, session.source, recording.sample_count, bool(session.events), held, session.counts)
+        part = SessionPart(
+            one, session.source, recording.sample_count, bool(session.events), held, session.counts,
+            session.events, recording.sideband.losts,
+        )  # fmt: skip
         is_alone = len(inputs) == 1 or isinstance(recording, StitchedRecording)
         group = groups.setdefault(b"%d" % number if is_alone else _key(session), [])
         _check_joinable(group, part)

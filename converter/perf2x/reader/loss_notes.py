@@ -1,5 +1,6 @@
 """Notes what the recording reports as missing, with advice."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,36 +11,32 @@ from perf2x.base.abi.uapi import AuxFlag
 from perf2x.base.columnar.arrays import I32, U64, sum_of
 from perf2x.base.columnar.unique import rows_by
 from perf2x.model.diagnostics import Diagnostics, Severity
-from perf2x.model.recording.events import Session
-from perf2x.model.recording.sideband import Sideband
+from perf2x.model.recording.events import Event, Session
+from perf2x.model.recording.lost_samples import counted_losses
+from perf2x.model.recording.sideband import Losts, Sideband
 
 _TRACE_LOSSES = {
     AuxFlag.TRUNCATED: "record with a larger buffer for hardware trace (-m ,16M) or a longer period",
     AuxFlag.PARTIAL: "hardware trace was not read in time, or was switched off: record with a longer period",
     AuxFlag.COLLISION: "operations came faster than they could be sampled: record with a longer period",
 }
-ADVICE = "record with a larger buffer (-m) or a lower rate (-F)"
+
+
+def note_lost_samples(events: Sequence[Event], losts: Losts, diagnostics: Diagnostics) -> None:
+    """Count what was lost of a whole recording, which may be several files: each loss once."""
+    losts = counted_losses(events, losts)
+    for name, rows in (("lost_records", ~losts.samples_only), ("lost_samples", losts.samples_only)):
+        count, where = sum_of(losts.lost[rows]), _by_event(events, losts.event[rows], losts.lost[rows])
+        diagnostics.add(name, Severity.LOSS, "record with a larger buffer (-m) or a lower rate (-F)", count, where)
 
 
 def note_losses(session: Session, sideband: Sideband, diagnostics: Diagnostics) -> None:
-    """Count lost records and samples, throttling and undecoded hardware trace."""
-    losts = sideband.losts
-    counted = losts.samples_only
-    diagnostics.add(
-        "lost_records", Severity.LOSS,
-        ADVICE,
-        count=sum_of(losts.lost[~counted]), where=_by_event(session, losts.event[~counted], losts.lost[~counted]),
-    )  # fmt: skip
-    diagnostics.add(
-        "lost_samples", Severity.LOSS,
-        ADVICE,
-        count=sum_of(losts.lost[counted]), where=_by_event(session, losts.event[counted], losts.lost[counted]),
-    )  # fmt: skip
+    """Count throttling and undecoded hardware trace of a file."""
     stopped = sideband.throttles.event[~sideband.throttles.lifted]
     diagnostics.add(
         "throttled", Severity.LOSS,
         "the kernel paused events that fired too often: record with a lower rate (-F)",
-        count=len(stopped), where=_by_event(session, stopped, np.ones(len(stopped), np.uint64)),
+        count=len(stopped), where=_by_event(session.events, stopped, np.ones(len(stopped), np.uint64)),
     )  # fmt: skip
     for flag, advice in _TRACE_LOSSES.items():
         lacking = int(np.count_nonzero(sideband.auxes.flags & np.uint64(flag)))
@@ -61,8 +58,8 @@ def _trace_advice(session: Session) -> str:
     return f"{name} is not decoded; where its programs are: perf inject --itrace={how} -i perf.data -o samples.data"
 
 
-def _by_event(session: Session, events: I32, numbers: U64) -> str:
+def _by_event(events: Sequence[Event], owner: I32, numbers: U64) -> str:
     """Format sums by event: ``cycles: 120, instructions: 3``; those of no event are left out."""
-    sums = {index: sum_of(numbers[rows]) for index, rows in rows_by(events)}
-    totals = [(event.name, sums.get(event.index, 0)) for event in session.events]
+    sums = {index: sum_of(numbers[rows]) for index, rows in rows_by(owner)}
+    totals = [(event.name, sums.get(event.index, 0)) for event in events]
     return ", ".join(f"{name}: {total}" for name, total in totals if total)

@@ -73,7 +73,7 @@ def build_profile(session: Session, history: ProcessHistory, result: StitchResul
         samples=samples,
         meta=_profile_meta(session, result.totals),
         switches=None if result.timeline is None else thread_switches(history, threads, strings),
-        losses=None if result.timeline is None else losses(history.sideband.losts),
+        losses=None if result.timeline is None else losses(session.events, history.sideband.losts),
         recorded=None if result.recorded is None else result.recorded.renumber(thread_rank, leaf),
         parents=None if result.timeline is None else parents(history.sideband.forks, threads),
         default_event=_first_event(samples),

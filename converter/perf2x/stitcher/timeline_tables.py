@@ -1,13 +1,18 @@
 """What timelines show besides samples: context switches, lost records, which process forked which."""
 
-import numpy as np
+from collections.abc import Sequence
 
-from perf2x.base.columnar.arrays import I32, I64, flatnonzero, lexsort, take_rows_of
+import numpy as np
+from msgspec.structs import replace
+
+from perf2x.base.columnar.arrays import I32, I64, flatnonzero, lexsort, sum_of, take_rows_of
 from perf2x.base.columnar.interner import StringInterner
 from perf2x.base.columnar.ragged import join_tables
 from perf2x.base.columnar.texts import Texts
 from perf2x.base.columnar.unique import argsort_rows, group_rows, unique_inverse
 from perf2x.model.profile.profile import Losses, Threads, ThreadSwitches
+from perf2x.model.recording.events import Event
+from perf2x.model.recording.lost_samples import final_counts
 from perf2x.model.recording.sideband import Losts, Switches, Tasks
 from perf2x.stitcher.process_history import ProcessHistory
 
@@ -65,10 +70,15 @@ def _with_exits(switches: Switches, exits: Tasks) -> Switches:
     return join_tables([switches, left])
 
 
-def losses(losts: Losts) -> Losses:
-    """Return what the recording says it lost."""
-    held = flatnonzero(losts.lost > 0)
+def losses(events: Sequence[Event], losts: Losts) -> Losses:
+    """Return what the recording says it lost; of what it says twice, when it was lost, and the rest at the end."""
     table = Losses(losts.time, losts.cpu.astype(np.int32), losts.lost, losts.samples_only)
+    is_final = final_counts(events, losts)
+    if is_final.any():
+        rest = max(sum_of(losts.lost[is_final]) - sum_of(losts.lost[~losts.samples_only]), 0)
+        end = replace(take_rows_of(table, flatnonzero(is_final)[:1]), lost=np.array([rest], np.uint64))
+        table = join_tables([take_rows_of(table, ~is_final), replace(end, cpu=np.full(1, -1, np.int32))])
+    held = flatnonzero(table.lost > 0)
     order = argsort_rows([table.time[held], table.cpu[held], table.samples_only[held], table.lost[held]])
     return take_rows_of(table, held[order])
 

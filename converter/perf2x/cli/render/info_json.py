@@ -12,6 +12,7 @@ from perf2x.base.columnar.arrays import sum_of
 from perf2x.cli.render.header_sections import sections_as_json
 from perf2x.cli.render.stats_json import advice_facts, symbol_facts, unwound_facts
 from perf2x.model.profile.profile import count_threads
+from perf2x.model.recording.lost_samples import counted_losses
 
 if TYPE_CHECKING:
     from perf2x.pipeline.load_result import Loaded
@@ -50,9 +51,10 @@ def info_facts(loaded: "Loaded") -> dict[str, Any]:
 
 
 def _lost_facts(loaded: "Loaded") -> dict[str, Any]:
-    """Records and samples that the kernel lost, by event, and the number of times that it throttled an event."""
+    """Losses by event, each once: as samples, or as records; and the number of times that an event was throttled."""
     names = [event.name for event in loaded.recording.session.events]
-    losts, throttles = loaded.recording.sideband.losts, loaded.recording.sideband.throttles
+    throttles = loaded.recording.sideband.throttles
+    losts = counted_losses(loaded.recording.session.events, loaded.recording.sideband.losts)
     records: dict[str, int] = {}
     samples: dict[str, int] = {}
     for event, lost, samples_only in zip(

@@ -37,7 +37,7 @@ from perf2x.model.profile.profile_tables import (
     Threads,
     ThreadSwitches,
 )
-from perf2x.model.recording.recorded_names import RECORDING_TERMS, event_name, is_tracepoint
+from perf2x.model.recording.recorded_names import RECORDING_TERMS, event_name
 
 __all__ = [
     "Functions",
@@ -131,11 +131,10 @@ def events_called(profile: Profile, name: str) -> list[int]:
 def shown_event(profile: Profile) -> int:
     """Return the event that viewers show first, whose period the file states: the default one.
 
-    Waits have no period; beside other events they are one event more, and the first of the others stays in front. Times
-    between tracepoints were asked for instead of what else there is.
+    Waits have no period; beside other events they are one event more, and the first of the others stays in front.
     """
     chosen = profile.default_event
-    if not profile.events or not profile.events[chosen].is_wait or is_tracepoint(profile.events[chosen].name):
+    if not profile.events or not profile.events[chosen].is_wait:
         return chosen
     others = [row for row in unique(profile.samples.event).tolist() if not profile.events[row].is_wait]
     return others[0] if others else chosen

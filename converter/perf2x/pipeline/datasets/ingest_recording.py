@@ -83,7 +83,7 @@ def ingest_session(session: SessionInput, context: LoadContext, known_id: bytes 
         profile=profile,
         tags=session.tags,
         samples=recording.sample_count,
-        lost=sum(counts[name].count for name in ("lost_records", "lost_samples") if name in counts),
+        lost=context.diagnostics.lost,
         deferred_missing=deferred.missing,
         kernel_build_id=_kernel_build_id(recording),
         facts=facts_text(facts),

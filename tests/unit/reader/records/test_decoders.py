@@ -99,9 +99,7 @@ def test_losses_belong_to_events(tmp_path: Path, order: str) -> None:
     assert losts.event.tolist() == [1, 1, 0] and losts.lost.tolist() == [2**33, 5, 0]
     assert losts.samples_only.tolist() == [False, True, True]
     assert throttles.event.tolist() == [0, 1] and throttles.lifted.tolist() == [False, True]
-    found = recording.diagnostics
-    assert (found["lost_records"], found["lost_samples"], found["throttled"]) == (2**33, 5, 1)
-    assert found.counts["lost_samples"].first == "page-faults: 5"
+    assert recording.diagnostics["throttled"] == 1
 
 
 @BOTH
