@@ -45,7 +45,7 @@ def unwound(program, machines, asked=1 << 16, max_depth=1024, **more) -> UserCha
     return unwinder.unwind(stacks_of(machines, asked), finder)
 
 
-def by_hand(frames, words, asked=None, place=0, frame_pointer=None) -> UserChains:
+def by_hand(frames, words, asked=None, place=0, frame_pointer=None, **more) -> UserChains:
     """A thread in one of ``frames`` whose stack holds ``words``, lowest first, is unwound.
 
     Its frame pointer leads to the word of that number.
@@ -56,5 +56,5 @@ def by_hand(frames, words, asked=None, place=0, frame_pointer=None) -> UserChain
     machine.registers[16] = LOAD_BIAS + TEXT + SIZE * place + SITE
     if frame_pointer is not None:
         machine.registers[6] = machine.registers[7] + 8 * frame_pointer
-    unwinder, finder = unwinder_of(open_elf(FrameFile(frames).bytes()), "x86_64")
+    unwinder, finder = unwinder_of(open_elf(FrameFile(frames, **more).bytes()), "x86_64")
     return unwinder.unwind(stacks_of([machine], 8 * len(words) if asked is None else asked), finder)

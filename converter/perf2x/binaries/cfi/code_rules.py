@@ -47,8 +47,14 @@ def _kept_on_all(is_64: bool, ends: list[Ended]) -> dict[int, Value]:
 
 
 def _rule_from_start(code: X86Code, within: tuple[int, int], svma: int, table: RuleTable) -> Rule | None:
-    """The rule by a way that leads from the function's start to an address."""
+    """The rule by a way that leads from the function's start to an address.
+
+    None if the way has put something else where the return address was: V8's builtins pop it, and push it elsewhere.
+    """
+    caller: Place = (STACK, 0)
     for ended in ends_of_ways(code, within[0], within, until=svma):
+        if ended.way.load(caller) != (caller, 0):
+            continue
         for register in () if ended.popped else (FRAME, STACK):  # callees may pop their arguments
             now = ended.way.registers[register]
             if now is not None and now[0] == STACK and now[1] <= 0:

@@ -91,6 +91,18 @@ class SampleView(Struct, frozen=True):
         self.frames.registers[number, self.rows] = value
         self.frames.known[self.rows] |= np.uint64(1 << number)
 
+    def kept(self) -> tuple[U64, U64, Bools, Bools]:
+        """Copies of the state of all samples of the view, for ``put_back``."""
+        frames, rows = self.frames, self.rows
+        return frames.registers[:, rows], frames.known[rows], frames.is_exact[rows], frames.crossed_signal[rows]
+
+    def put_back(self, kept: tuple[U64, U64, Bools, Bools], which: I64) -> None:
+        """Undo what was done since ``kept`` to some samples of the view."""
+        frames, rows = self.frames, self.rows[which]
+        registers, known, is_exact, crossed_signal = kept
+        frames.registers[:, rows], frames.known[rows] = registers[:, which], known[which]
+        frames.is_exact[rows], frames.crossed_signal[rows] = is_exact[which], crossed_signal[which]
+
     def cross(self, frame_pointer: U64, stack_pointer: U64, address: U64) -> None:
         """Enter the caller with only these three registers known."""
         self.frames.known[self.rows] = 0

@@ -18,7 +18,6 @@ from perf2x.stitcher.unwind.aarch64 import AARCH64
 from perf2x.stitcher.unwind.architecture import Architecture
 from perf2x.stitcher.unwind.code_map import CodeMap, FindObject
 from perf2x.stitcher.unwind.go_ends import may_be_settled
-from perf2x.stitcher.unwind.object_rules import RETURNS
 from perf2x.stitcher.unwind.plain_steps import VISIT, Lanes, frames_of, rows_and_depths
 from perf2x.stitcher.unwind.register_file import UNFINISHED, SampleView, initial_registers
 from perf2x.stitcher.unwind.stack_memory import stack_memory
@@ -251,22 +250,31 @@ class _BatchUnwinder(Struct):
         return end
 
     def _guess(self, view: SampleView, mapping: I32) -> U8:
-        """Leave code without call frame information: as the code tells, else by frame pointer, which no vDSO keeps."""
+        """Leave code without call frame information: as the code tells, else by frame pointer, which no vDSO keeps.
+
+        So are functions whose code leads to no call.
+        """
         address, exact, _ = _where(view)
         rule = self.code.rules_by_code(mapping, address, exact)
-        ruled, others = flatnonzero(rule >= 0), flatnonzero(rule < 0)
-        end = np.empty(len(rule), np.uint8)
-        end[ruled] = step_by_rules(view.part(ruled), self.code.table, rule[ruled])
-        end[others] = step_by_frame_pointer(view.part(others))
-        lost = (end == End.BROKEN) | ((rule < 0) & self.code.is_vdso(mapping))
-        lost |= (end == End.COMPLETE) & ((rule == RETURNS) | ((rule >= 0) & exact))
-        end[lost] = End.NO_UNWIND_INFO
-        address, _, _ = _where(view)
-        going = flatnonzero(end == UNFINISHED)
-        end[going[~self._may_return_to(view.rows[going], address[going])]] = End.NO_UNWIND_INFO
+        end = np.full(len(rule), End.NO_UNWIND_INFO, np.uint8)
+        ruled, before = flatnonzero(rule >= 0), view.kept()
+        end[ruled] = self._to_calls(view.part(ruled), step_by_rules(view.part(ruled), self.code.table, rule[ruled]))
+        end[(end == End.COMPLETE) & exact] = End.NO_UNWIND_INFO
+        others = flatnonzero((end == End.NO_UNWIND_INFO) & ~self.code.is_vdso(mapping))
+        view.put_back(before, others)
+        end[others] = self._to_calls(view.part(others), step_by_frame_pointer(view.part(others)))
+        end[others[(end[others] == End.COMPLETE) & (rule[others] != NO_RULE)]] = End.NO_UNWIND_INFO
         goes_on = end == UNFINISHED
         counted = flatnonzero(goes_on | (end == End.NO_UNWIND_INFO))
         self.guesses.add(view.rows[counted], self.code.is_jit(mapping[counted]), goes_on[counted])
+        return end
+
+    def _to_calls(self, view: SampleView, end: U8) -> U8:
+        """(n,) ends after a step that was a guess; one to where no call can end led nowhere."""
+        address, _, _ = _where(view)
+        going = flatnonzero(end == UNFINISHED)
+        end[going[~self._may_return_to(view.rows[going], address[going])]] = End.NO_UNWIND_INFO
+        end[end == End.BROKEN] = End.NO_UNWIND_INFO
         return end
 
     def _may_return_to(self, rows: I64, address: U64) -> Bools:

@@ -88,10 +88,11 @@ def _loaded(view: SampleView, register: int, address: U64) -> tuple[U64, Bools]:
     """(n,) a register that was saved at an address, and which are known.
 
     LLVM does not say that an epilogue restores registers. One whose place lies below the stack pointer of a sampled
-    instruction has been taken back from there.
+    instruction has been taken back from there; but not the program counter, which is this function's own still
+    (OCaml's caml_c_call, on the stack of C).
     """
     value, good = view.load(address, 0)
-    if good.all():
+    if good.all() or register == view.architecture.program_counter:
         return value, good
     stack, _ = view.register(view.architecture.stack_pointer)
     restored, known = view.register(register)

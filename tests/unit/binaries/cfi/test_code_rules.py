@@ -116,6 +116,22 @@ def test_arguments_that_functions_take_off_the_stack_themselves() -> None:
     assert rule is not None and (rule.cfa_register, rule.cfa_value) == (6, 16)
 
 
+@pytest.mark.parametrize(
+    ("code", "cfa"),
+    [
+        ("59505051e800100000", None),  # pop rcx; push rax; push rax; push rcx; call
+        ("5951e800100000", (7, 8)),  # pop rcx; push rcx; call
+        ("48890c24e800100000", None),  # mov [rsp], rcx; call
+    ],
+)
+def test_a_function_that_overwrote_its_return_address_has_no_rule(code, cfa) -> None:
+    text = bytes.fromhex(code)
+    sections = [TinySection(".text", text, TEXT, flags=6), *symbol_sections([TinySymbol("f", TEXT, len(text))], 2)]
+    x86, table = X86Code(open_elf(tiny_elf(sections)), None), RuleTable(17)
+    rule = rule_by_code(x86, TEXT + len(text), table, is_exact=False)
+    assert (None if rule is None else (rule.cfa_register, rule.cfa_value)) == cfa
+
+
 def test_code_behind_a_threads_function_exits() -> None:
     # mov edi, eax; xor eax, eax; mov al, 60; syscall; hlt
     for text, found in (("89c731c0b03c0f05f4", True), ("89c731c0b03cc3", False), ("06", False)):

@@ -12,7 +12,7 @@ from perf2x.binaries.elf.elf_file import open_elf
 from perf2x.stitcher.unwind.unwinder import Unwinder
 from perf2x.stitcher.unwind.unwound_chains import End, UserMappings
 from tests.support.examples import examples
-from tests.support.frame_writer import TEXT, Frame, FrameFile, def_cfa, def_cfa_expression, offset
+from tests.support.frame_writer import CALLS, TEXT, Frame, FrameFile, def_cfa, def_cfa_expression, offset
 from tests.support.simulated_program import (
     CALLEE_SAVED,
     LOAD_BIAS,
@@ -113,6 +113,27 @@ def test_a_register_whose_place_lies_below_the_stack_was_taken_back(is_called, e
     result = by_hand(frames, words, place=0 if is_called else 1, frame_pointer=len(words) - 2)
     assert result.end.tolist() == [end]
     assert result.chain.row(0).tolist()[-1] == outermost
+
+
+@pytest.mark.parametrize("wrong", [0x1234, LOAD_BIAS + TEXT + 5, 0])
+def test_code_that_leads_to_no_call_is_left_by_frame_pointer(wrong) -> None:
+    """pop %rbx; ret, where the word below is no return address: V8's builtins move it, and keep frame pointers."""
+    caller = LOAD_BIAS + TEXT + SIZE + SITE
+    text = bytearray(CALLS * 0x400)
+    text[SITE : SITE + 2] = bytes.fromhex("5bc3")
+    frames = [Frame(TEXT + SIZE, SIZE, def_cfa(7, 8) + offset(16, -8))]
+    result = by_hand(frames, [7, wrong, caller, 0, 0, 0], frame_pointer=1, text=bytes(text))
+    assert result.chain.row(0).tolist()[1:] == [caller]
+    assert result.guessed.tolist() == [1] and result.end.tolist() == [End.COMPLETE]
+    right = by_hand(frames, [7, caller, caller - 16, 0, 0, 0], frame_pointer=1, text=bytes(text))
+    assert right.chain.row(0).tolist()[1:2] == [caller]
+
+
+def test_an_address_of_the_function_itself_is_no_caller() -> None:
+    """OCaml's caml_c_call has changed to the stack of C, below which its rule does not look."""
+    frames = [Frame(TEXT, SIZE, def_cfa(6, 16) + offset(16, -0x800))]
+    result = by_hand(frames, [7, 0, 7, 7], frame_pointer=0)
+    assert result.chain.lengths.tolist() == [1] and result.end.tolist() != [End.COMPLETE]
 
 
 @pytest.mark.parametrize(
