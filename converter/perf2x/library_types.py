@@ -41,6 +41,8 @@ class TableOptions(TypedDict, total=False):
     """False: leave deferred user stacks out."""
     events: tuple[str, ...]
     """Names or globs of the events to keep; empty: all."""
+    join_events: bool
+    """Show what is one event on several kinds of CPU core, or in several control groups, as one."""
     beside: bool
     """Keep the other events, too, behind those to keep."""
     choice: Choice
@@ -53,7 +55,6 @@ class TableOptions(TypedDict, total=False):
     """Condition of SQL on the recordings and samples of datasets; empty: none."""
     off_cpu: Literal["", "apart", "beside", "merged"]
     """Way to show the time that threads waited; empty: not at all."""
-    """Tracepoints whose distance in time is the value, ``BEGIN:END``, or ``locks``, ``block``, ``irq``; empty: none."""
     anonymize: str
     """Secret to hash names with; empty: leave them."""
     tags: tuple[Mapping[str, str], ...]

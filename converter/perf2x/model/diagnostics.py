@@ -80,6 +80,7 @@ class Diagnostics(Struct):
 
 
 _WORDS = {
+    "events_joined": ("event shown as one", "events shown as one"),
     "events_not_counted": ("event not counted", "events not counted"),
     "counter_readings": ("reading of a counter", "readings of counters"),
     "unfinished_file": ("unfinished recording", "unfinished recordings"),

@@ -149,6 +149,7 @@ def _load_session(session: SessionInput, context: LoadContext) -> Loaded:
     chains = ChainReport() if has_others else chain_report(profile, recording.session)
     profile, waits = with_times_used(profile, recording, selection, context)
     profile = _count_code(_keep_events(profile, context), recording, selection, context)
+    profile = _join_events(profile, recording.session, context)
     profile = selection.before_symbols(profile)
     profile, symbols = _symbolize(profile, recording, context)
     profile = without_places(profile)
@@ -204,6 +205,16 @@ def _keep_events(profile: Profile, context: LoadContext) -> Profile:
 
     kept = keep_events(profile, context.options.events, context.unmatched)
     return replace(profile, default_event=kept.default_event) if context.options.beside else kept
+
+
+def _join_events(profile: Profile, session: Session, context: LoadContext) -> Profile:
+    """The profile with what is one event as one, unless samples are looked up by the event that was recorded."""
+    if not context.options.join_events or profile.recorded is not None or len(profile.events) < 2:
+        return profile
+    from perf2x.transforms.joined_events import has_cgroups, with_joined_events
+
+    by_cgroup = has_cgroups(session.command_line)
+    return with_joined_events(profile, context.options.events, context.diagnostics, by_cgroup=by_cgroup)
 
 
 def _count_code(profile: Profile, recording: Recording, selection: Selection, context: LoadContext) -> Profile:

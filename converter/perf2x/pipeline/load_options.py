@@ -52,6 +52,8 @@ class LoadOptions(Struct, frozen=True):
     """False: leave deferred user chains where they are and mark the samples that wait for one."""
     events: tuple[str, ...] = ()
     """Names or globs of the events to keep; empty: all."""
+    join_events: bool = True
+    """Show what is one event on several kinds of CPU core, or in several control groups, as one."""
     beside: bool = False
     """Whether the other events stay, too, behind those to keep."""
     choice: Choice = field(default_factory=Choice)

@@ -17,7 +17,7 @@ from perf2x.analysis.event_columns import EventColumn, event_columns
 from perf2x.analysis.totals import totals
 from perf2x.base.columnar.arrays import sum_of
 from perf2x.base.errors import OptionError, SettingError
-from perf2x.model.profile.profile import find_event
+from perf2x.model.profile.profile import find_event, sampled_events
 from perf2x.pipeline.load_options import LoadOptions
 from perf2x.pipeline.load_result import Loaded
 
@@ -103,7 +103,18 @@ class RecordingPair:
         """The rows of ``changes`` to show, with other ``columns``."""
         beside = list(self._columns(shown.by, columns))
         compared = self.compared(shown.by)
-        return DiffTable(compared, changes, shown, self.sources, beside, self.notes, self.renamed_objects, self.work)
+        notes = [*self.notes, *self.left_out(beside)]
+        return DiffTable(compared, changes, shown, self.sources, beside, notes, self.renamed_objects, self.work)
+
+    def left_out(self, beside: Iterable[ColumnChange] = ()) -> Iterator[str]:
+        """Yield a sentence on the sampled events of either side that neither the comparison nor a column shows."""
+        profile = self.before.profile
+        shown = {event.name for event in profile.events[profile.default_event :][:1]}
+        shown |= {part.event for one in beside for part in one.before.tables}
+        events = [event for loaded in (self.before, self.after) for event in sampled_events(loaded.profile)]
+        others = [name for name in dict.fromkeys(events) if name not in shown]
+        if others:
+            yield f"left out: {', '.join(others)} (--event NAME chooses)"
 
     def _columns(self, by: str, names: Sequence[str]) -> Iterator[ColumnChange]:
         """Columns of other events and ratios; of latencies their periods."""

@@ -129,7 +129,8 @@ def test_an_event_of_two_cores_must_be_told() -> None:
     builder = ProfileBuilder()
     for name in ("cpu_core/cycles/", "cpu_atom/cycles/", "instructions"):
         builder.event(name, "count")
-    builder.sample([builder.function("f")], builder.thread(), 0)
+    for event in (0, 1):
+        builder.sample([builder.function("f")], builder.thread(), event)
     with pytest.raises(SettingError, match="could be several"):
         wanted_columns(builder.build(), ["ipc"])
 

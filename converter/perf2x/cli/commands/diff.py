@@ -23,6 +23,7 @@ from perf2x.cli.quality_gates import exit_for_failed_gates, warn_of_idle_limits
 from perf2x.cli.render.report_formats import print_report
 
 if TYPE_CHECKING:
+    from perf2x.analysis.diff.changed_rows import DiffTable
     from perf2x.cli.diff.diff_gate import GateVerdict
     from perf2x.pipeline.recording_pair import RecordingPair
 
@@ -78,18 +79,21 @@ def diff(
         print_report(diff_report(table, gate.confidence, outcome), form.shape, wide=form.wide)
         if table.rows and table.unmoved and not quiet:
             print_message(f"{table.unmoved_note} (--all shows them)")
-    for line in () if quiet else _remarks(pair, written, verdict, verbose=verbose):
+    for line in () if quiet else _remarks(pair, table, written, verdict, verbose=verbose):
         print_message(line)
     exit_for_failed_gates(verdict.failures)
 
 
-def _remarks(pair: "RecordingPair", written: str, verdict: "GateVerdict", *, verbose: bool) -> Iterator[str]:
-    """Lines for standard error: the quality of both recordings, the file that was written, changes within noise."""
+def _remarks(
+    pair: "RecordingPair", table: "DiffTable", written: str, verdict: "GateVerdict", *, verbose: bool
+) -> Iterator[str]:
+    """Lines for standard error: other events, the quality of both recordings, the file, changes within noise."""
     from perf2x.cli.render.summary import verbose_lines, warning_lines
 
     for source, loaded in zip(pair.sources, (pair.before, pair.after), strict=True):
         for line in verbose_lines(loaded) if verbose else warning_lines(loaded):
             yield f"{source}: {line}"
+    yield from pair.left_out(table.beside)
     if written:
         yield written
     yield from (f"perf2x: {line}" for line in verdict.notes)

@@ -53,7 +53,7 @@ def info(
 
     recordings([source])
     looked_up = symbols.options() if with_symbols or symbols != SymbolFlags() else None
-    options = load_options(unpacking, symbols=looked_up, stacks=looked_up is not None, counts=True)
+    options = load_options(unpacking, symbols=looked_up, stacks=looked_up is not None, counts=True, join_events=False)
     with progress_bar(quiet) as progress:
         loaded = load(source, options, progress)
         with limit_unpacking(options.max_unpacked):

@@ -11,7 +11,7 @@ from msgspec import to_builtins
 from perf2x.base.columnar.arrays import sum_of
 from perf2x.cli.render.header_sections import sections_as_json
 from perf2x.cli.render.stats_json import advice_facts, symbol_facts, unwound_facts
-from perf2x.model.profile.profile import count_threads
+from perf2x.model.profile.profile import count_threads, numbered_names
 from perf2x.model.recording.lost_samples import counted_losses
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def _lost_facts(loaded: "Loaded") -> dict[str, Any]:
 def _event_facts(loaded: "Loaded", row: int) -> dict[str, Any]:
     event, count = loaded.recording.session.events[row], loaded.events[row]
     return {
-        "name": event.name,
+        "name": numbered_names(loaded.profile.events)[row],
         "samples": count.samples,
         "value": count.value,
         "unit": count.unit,

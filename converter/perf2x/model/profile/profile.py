@@ -37,7 +37,7 @@ from perf2x.model.profile.profile_tables import (
     Threads,
     ThreadSwitches,
 )
-from perf2x.model.recording.recorded_names import RECORDING_TERMS, event_name
+from perf2x.model.recording.recorded_names import RECORDING_TERMS, means
 
 __all__ = [
     "Functions",
@@ -124,8 +124,25 @@ def events_called(profile: Profile, name: str) -> list[int]:
     names = [event.name for event in profile.events]
     found = [row for row, known in enumerate(names) if known == name]
     found = found or [row for row, known in enumerate(plain_names(profile.events)) if known == name]
+    found = found or [row for row, known in enumerate(numbered_names(profile.events)) if known == name]
     found = found or [row for row, known in enumerate(names) if re.split("[:/]", known)[0] == name]
-    return found or [row for row, known in enumerate(names) if event_name(known).event == name]
+    found = found or [row for row, known in enumerate(names) if means(name, known)]
+    return [row for row in found if row in profile.samples.event] or found if len(found) > 1 else found
+
+
+def sampled_events(profile: Profile) -> list[str]:
+    """Names of the events that have samples, in the order of events."""
+    return [profile.events[row].name for row in unique(profile.samples.event).tolist()]
+
+
+def numbered_names(events: Sequence[ProfileEvent]) -> list[str]:
+    """Names by which each event can be chosen: of several ``cpu-clock``, ``cpu-clock#1`` and ``cpu-clock#2``."""
+    times, seen = Counter(event.name for event in events), Counter[str]()
+    names = []
+    for event in events:
+        seen[event.name] += 1
+        names.append(event.name if times[event.name] == 1 else f"{event.name}#{seen[event.name]}")
+    return names
 
 
 def shown_event(profile: Profile) -> int:

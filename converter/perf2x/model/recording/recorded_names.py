@@ -16,10 +16,15 @@ RECORDING_TERMS = {
 """Terms between slashes that say how an event was recorded, not which one (tools/perf/util/parse-events.l)."""
 
 _MODIFIERS = "ukhIGHpPSDWebR"
-_BETWEEN_SLASHES = re.compile(rf"([^/]+)/([^/]*)/:?([{_MODIFIERS}]*)")
+_BETWEEN_SLASHES = re.compile(rf"([^/]+)/([^/]*)/:?([{_MODIFIERS}]*)/?")
 _BEHIND_A_COLON = re.compile(rf"(.+):([{_MODIFIERS}]+)")
 _CORE = re.compile(r"cpu(_\w+)?|arm\w+|apple_\w+")
 """PMUs of CPU cores: cpu, cpu_core, cpu_atom, armv8_cortex_a72, apple_firestorm_pmu."""
+_OTHER_NAMES = {
+    "cpu-cycles": "cycles", "cpu_cycles": "cycles", "branch-instructions": "branches", "cs": "context-switches",
+    "faults": "page-faults", "migrations": "cpu-migrations",
+}  # fmt: skip
+"""Of perf (event_symbols_hw and _sw in tools/perf/util/parse-events.c), and of Arm's PMUs."""
 
 
 class EventName(Struct, frozen=True):
@@ -36,10 +41,20 @@ class EventName(Struct, frozen=True):
     does without it.
     """
 
+    @property
+    def counted(self) -> str:
+        """The event by one of the names that perf has for it."""
+        return _OTHER_NAMES.get(self.event, self.event)
+
+    @property
+    def is_of_core(self) -> bool:
+        """Whether the name tells the kind of CPU core."""
+        return _CORE.fullmatch(self.pmu) is not None
+
     def counts_like(self, other: "EventName") -> bool:
         """Tell whether both count the same event, perhaps in different modes."""
-        cores = _CORE.fullmatch(self.pmu) and _CORE.fullmatch(other.pmu)
-        return self.event == other.event and bool(self.pmu in ("", other.pmu) or not other.pmu or cores)
+        cores = self.is_of_core and other.is_of_core
+        return self.counted == other.counted and (self.pmu in ("", other.pmu) or not other.pmu or cores)
 
 
 def event_name(text: str) -> EventName:
@@ -55,6 +70,15 @@ def event_name(text: str) -> EventName:
     if parts := _BEHIND_A_COLON.fullmatch(text):
         return EventName(parts[1], "", _modes(parts[2]))
     return EventName(text, "", frozenset())
+
+
+def means(text: str, name: str) -> bool:
+    """Tell whether a user's name for an event means one of this name: all of its PMUs and modes, if it says none."""
+    if text == name:
+        return True
+    asked, known = event_name(text), event_name(name)
+    is_alike = asked.counted == known.counted and asked.pmu in ("", "cpu", known.pmu)
+    return is_alike and (not asked.modes or asked.modes == known.modes)
 
 
 def is_tracepoint(name: str) -> bool:

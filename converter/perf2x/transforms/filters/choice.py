@@ -18,10 +18,10 @@ from perf2x.base.columnar.ragged import Ragged, offsets_of, ranges, row_numbers
 from perf2x.base.columnar.unique import unique
 from perf2x.base.errors import OptionError, SettingError
 from perf2x.model.plugin_options import FRAMES, SAMPLES, STACKS
-from perf2x.model.profile.profile import Profile
+from perf2x.model.profile.profile import Profile, numbered_names
 from perf2x.model.profile.stack_tree import keep_samples, rewrite_stacks, select_entries
 from perf2x.model.recording.events import Samples
-from perf2x.model.recording.recorded_names import event_name
+from perf2x.model.recording.recorded_names import means
 from perf2x.transforms.filters import frame_filters
 from perf2x.transforms.filters.frame_patterns import patterns_of, renames_of
 from perf2x.transforms.filters.unmatched_filters import UnmatchedFilters
@@ -157,23 +157,26 @@ def keep_events(profile: Profile, patterns: tuple[str, ...], unmatched: Unmatche
     """Only samples of the events whose names match one of the patterns.
 
     A pattern is a name as recorded, the name without PMU, terms and modifiers (``cycles`` for ``cycles/period=5/P``,
-    ``cpu_core/cycles/`` and ``cycles:P``), or a glob.
+    ``cpu_core/cycles/`` and ``cycles:P``) or another name of it (``cpu-cycles``), a glob, or of several events of one
+    name the name and a number (``cpu-clock#2``).
     """
-    unmatched, wanted = unmatched or UnmatchedFilters(), set[int]()
+    unmatched, wanted, names = unmatched or UnmatchedFilters(), set[int](), numbered_names(profile.events)
     for text in patterns:
-        found = {row for row, event in enumerate(profile.events) if _matches(event.name, text)}
+        found = {row for row, name in enumerate(names) if names_event(text, name)}
         if found:
             unmatched.matched("event", text)
         else:
-            unmatched.missed("event", text, [event.name for event in profile.events])
+            unmatched.missed("event", text, names)
         wanted |= found
     kept = keep_samples(profile, flatnonzero(np.isin(profile.samples.event, sorted(wanted))))
     first = int(kept.samples.event.min()) if len(kept.samples) else min(wanted, default=profile.default_event)
     return replace(kept, default_event=first)
 
 
-def _matches(name: str, pattern: str) -> bool:
-    return pattern in (name, _DECORATION.sub("", name), event_name(name).event) or fnmatchcase(name, pattern)
+def names_event(pattern: str, name: str) -> bool:
+    """Tell whether a pattern for `keep_events` chooses an event by its (perhaps numbered) name."""
+    plain = name.partition("#")[0]
+    return pattern in (name, _DECORATION.sub("", plain)) or means(pattern, plain) or fnmatchcase(plain, pattern)
 
 
 def keep_comms(profile: Profile, patterns: tuple[str, ...], unmatched: UnmatchedFilters | None = None) -> Profile:

@@ -10,13 +10,13 @@ from perf2x.model.profile.profile import Profile
 from perf2x.model.profile.stack_tree import location_rows
 from perf2x.plugins.contracts import ProfileBuilder
 from perf2x.transforms.filters.choice import (
-    _matches,
     innermost,
     keep_comms,
     keep_events,
     keep_frames,
     keep_functions,
     keep_objects,
+    names_event,
 )
 
 
@@ -33,7 +33,7 @@ from perf2x.transforms.filters.choice import (
     ],
 )
 def test_event_patterns(name: str, pattern: str, expected: bool) -> None:
-    assert _matches(name, pattern) is expected
+    assert names_event(pattern, name) is expected
 
 
 @pytest.fixture
