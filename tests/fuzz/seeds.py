@@ -78,7 +78,8 @@ def _recordings() -> Iterator[Seed]:
 def _forged() -> Iterator[Seed]:
     for name, session in SESSIONS.items():
         yield Seed("forged", name, write_file(session, records()), RECORDING)
-    yield Seed("forged", "Arm SPE", recording(0), RECORDING)
+    for number in range(3):
+        yield Seed("Arm SPE", f"CPU {number}", recording(number), RECORDING)
     for number in (simpleperf.FILE, simpleperf.FILE2):
         data = write_file(phone_recording.session(number), [*_own_records(), *phone_recording.records()])
         yield Seed("simpleperf", f"files {number}", data, RECORDING, words=())

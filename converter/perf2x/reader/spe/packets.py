@@ -22,6 +22,8 @@ from msgspec import Struct
 
 from perf2x.base.columnar.arrays import I64, U8, U64, arange, flatnonzero, take
 
+ALIGNED = 16
+"""Packets are moved to multiples of so many bytes of the AUX buffer, at most."""
 _LONGEST_PIECE = 7
 """Power of two of bytes: a piece costs a step, and so does each of its bytes for all pieces."""
 
@@ -81,7 +83,9 @@ class Packets(Struct, frozen=True):
 
 
 def find_packets(data: U8, base: int) -> Packets:
-    """Find the packets of ``data``, which begins with one; ``base`` is its offset in the AUX buffer."""
+    """Find the packets of ``data``, which begins with one; ``base`` is its offset in the AUX buffer
+    beyond a multiple of ``ALIGNED``.
+    """
     count = len(data)
     width = 1 << min(count.bit_length() // 2, _LONGEST_PIECE)
     padded = np.zeros((count // width + 1) * width + 16, np.uint8)
