@@ -67,8 +67,8 @@ def recorded(profile: Profile) -> Profile:
         Session("here", "<", events), sideband, np.zeros(len(profile.locations), np.uint64),
     )  # fmt: skip
     none = np.zeros(0, np.int64)
-    rows = RecordedRows([], none, none.astype(np.uint64), none, none, reader=reader)
-    return replace(profile, recorded=rows)
+    read = RecordedRows([], none, none.astype(np.uint64), none, none, reader=reader)
+    return replace(profile, recorded=read)
 
 
 def printed(path: Path, emitter: PerfScript | None = None, **options: object) -> str:
