@@ -32,7 +32,6 @@ ONE_INPUT = (
     ("annotate", "--assembly", "--json"),
     ("convert", "--to", "html", "--source", "--assembly", "-o", "{dir}/out/x"),
     ("script", "-F", "+srcline,+dsoff,+brstack"),
-    ("script", "--no-symbols", "--jobs", "2"),
     ("info",),
     ("info", "--json"),
     ("info", "--format", "markdown", "--symbols"),

@@ -24,8 +24,6 @@ EXTREMES = (
     2**64 - 8,
     2**64 - 1,
 )
-AUX, TRACING_DATA, AUXTRACE_INFO, AUXTRACE, TIME_CONV = 11, 66, 70, 71, 79
-_SAMPLES = (b"\t\0\0\0", b"\0\0\0\t")
 RECORD_TYPES = (*range(1, 24), *range(64, 90), 0, 255, 2**32 - 1)
 HOSTILE_TEXTS = (
     b"\x1b]0;x\x07",
@@ -115,33 +113,6 @@ def record_field(data: bytearray, chance: Random) -> None:
         _put(data, at + 8 + chance.randrange((size - 8) // width) * width, width, chance.choice(EXTREMES), _order(data))
 
 
-def sample_field(data: bytearray, chance: Random) -> None:
-    """Put a number into a word behind a sample's first ones: counts and sizes, up to which everything fits, or nearly.
-
-    What a first reading skips, a second one reads.
-    """
-    samples = [
-        record for record in records_of(data) if bytes(data[record[0] : record[0] + 4]) in _SAMPLES and record[1] >= 48
-    ]
-    if samples:
-        at, size = chance.choice(samples)
-        places = range(chance.choice((8, 40)), size - 7, chance.choice((4, 8)))
-        lies = (*EXTREMES, size, size // 8, size // 8 - 1, 2**61, 2**63 // 24, 3 * 2**59)
-        _put(data, at + chance.choice(places), chance.choice((4, 8)), chance.choice(lies), _order(data))
-
-
-def trace_field(data: bytearray, chance: Random) -> None:
-    """Falsify what says where hardware trace is, whose it is, and how long a tick is."""
-    order = _order(data)
-    kinds = {kind.to_bytes(4, order) for kind in (AUX, AUXTRACE_INFO, AUXTRACE, TIME_CONV)}
-    if records := [
-        record for record in records_of(data) if bytes(data[record[0] : record[0] + 4]) in kinds and record[1] > 16
-    ]:
-        at, size = chance.choice(records)
-        width = chance.choice((4, 8))
-        _put(data, at + 8 + chance.randrange((size - 8) // width) * width, width, chance.choice(EXTREMES), order)
-
-
 def double_record(data: bytearray, chance: Random) -> None:
     if records := records_of(data):
         at, size = chance.choice(records)
@@ -177,8 +148,7 @@ BINARY: tuple[Mutation, ...] = (
     flip_bits, set_number, nudge_number, truncate, double_block, drop_block, swap_blocks, replace_text,
 )  # fmt: skip
 RECORDING: tuple[Mutation, ...] = (
-    *BINARY, header_field, record_size, record_type, record_field, record_field, sample_field, sample_field,
-    trace_field, double_record,
+    *BINARY, header_field, record_size, record_type, record_field, record_field, record_field, double_record,
     drop_record, swap_records,
 )  # fmt: skip
 TEXT: tuple[Mutation, ...] = (flip_bits, truncate, double_block, drop_block, damage_line, damage_line, damage_line)
@@ -194,10 +164,7 @@ def mutated(data: bytes, mutations: tuple[Mutation, ...], chance: Random) -> byt
 
 
 def records_of(data: bytes | bytearray) -> list[tuple[int, int]]:
-    """Return (offset, size) of records in a perf.data file or pipe, as far as their sizes are consistent.
-
-    Data behind a record is passed.
-    """
+    """Return (offset, size) of records in a perf.data file or pipe, as far as their sizes are consistent."""
     order = "<" if _order(data) == "little" else ">"
     if len(data) < 16:
         return []
@@ -210,16 +177,8 @@ def records_of(data: bytes | bytearray) -> list[tuple[int, int]]:
         if length < 8 or at + length > stop:
             break
         found.append((at, length))
-        at += length + _behind(data, at, length, order)
+        at += length
     return found
-
-
-def _behind(data: bytes | bytearray, at: int, size: int, order: str) -> int:
-    """Bytes of data behind a record, which its size leaves out."""
-    (kind,) = struct.unpack_from(order + "I", data, at)
-    if kind == AUXTRACE and size >= 16:
-        return int(struct.unpack_from(order + "Q", data, at + 8)[0])
-    return int(struct.unpack_from(order + "I", data, at + 8)[0]) + 7 & ~7 if kind == TRACING_DATA and size >= 12 else 0
 
 
 def _order(data: bytes | bytearray) -> str:

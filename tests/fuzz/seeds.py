@@ -10,10 +10,9 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from zlib import crc32
 
+from perf2x.base.files.checksummed import sealed
 from perf2x.binaries.elf.elf_file import open_elf
-from perf2x.symbolizer.symcache import build_symcache
 from tests.forge import Container, Session, simpleperf, write_file
 from tests.forge.session import compress, zstd
 from tests.fuzz import datasets
@@ -62,7 +61,7 @@ def seeds() -> list[Seed]:
         *_objects(),
         *_compiled(),
         *_archives(),
-        *_symcaches(),
+        *_remembered(),
         *_downloads(),
         *_datasets(),
     ]
@@ -78,8 +77,7 @@ def _recordings() -> Iterator[Seed]:
 def _forged() -> Iterator[Seed]:
     for name, session in SESSIONS.items():
         yield Seed("forged", name, write_file(session, records()), RECORDING)
-    for number in range(3):
-        yield Seed("Arm SPE", f"CPU {number}", recording(number), RECORDING)
+    yield Seed("forged", "Arm SPE", recording(0), RECORDING)
     for number in (simpleperf.FILE, simpleperf.FILE2):
         data = write_file(phone_recording.session(number), [*_own_records(), *phone_recording.records()])
         yield Seed("simpleperf", f"files {number}", data, RECORDING, words=())
@@ -185,8 +183,8 @@ def _archives() -> Iterator[Seed]:
     yield Seed("archive", "bz2", bz2.compress(out.getvalue()), BINARY, "perf.data.tar", beside=beside, words=words)
 
 
-def _symcaches() -> Iterator[Seed]:
-    """Yield a cached symcache (needs symbolic), with a checksum corrected after damage, and as it is."""
+def _remembered() -> Iterator[Seed]:
+    """Yield remembered lines, with a checksum corrected after damage, and as they are."""
     recording, program = CORPUS / "calls" / "perf.data", LANGUAGES.parent / "inlines.so"
     beside = {"perf.data": recording.read_bytes(), "root/demo/calls": program.read_bytes()}
     words = ("--symfs", "{dir}/root", "--allow-build-id-mismatch")
@@ -196,10 +194,10 @@ def _symcaches() -> Iterator[Seed]:
         place.write_bytes(program.read_bytes())
         places = {"HOME": home, "XDG_CACHE_HOME": home, "LOCALAPPDATA": home}
         perf2x("top", recording, *(word.replace("{dir}", home) for word in words), env=places)
-        kept = {path.relative_to(home).as_posix(): path.read_bytes() for path in Path(home).rglob("symcache/*/*/*")}
+        kept = {path.relative_to(home).as_posix(): path.read_bytes() for path in Path(home).rglob("lines/*/*")}
     for name, data in sorted(kept.items()):
-        yield Seed("symcache", "sealed", data[:-16], BINARY, f"home/{name}", _sealed, beside, words)
-        yield Seed("symcache", "as kept", data, BINARY, f"home/{name}", beside=beside, words=words)
+        yield Seed("remembered lines", "sealed", data[:-16], BINARY, f"home/{name}", sealed, beside, words)
+        yield Seed("remembered lines", "as kept", data, BINARY, f"home/{name}", beside=beside, words=words)
 
 
 def _downloads() -> Iterator[Seed]:
@@ -225,7 +223,3 @@ def _datasets() -> Iterator[Seed]:
             continue
         yield Seed("dataset", table, data, datasets.PARQUET, path, beside=beside, words=())
         yield Seed("plain dataset", table, datasets.plain(data), datasets.PARQUET, path, beside=beside, words=())
-
-
-def _sealed(data: bytes) -> bytes:
-    return data + build_symcache.MAGIC + crc32(data).to_bytes(8, "little")

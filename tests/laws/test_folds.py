@@ -110,7 +110,6 @@ def read(options: LoadOptions) -> Loaded:
 
 @pytest.mark.parametrize("jobs", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_each_address_of_a_build_is_named_once(jobs: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("symbolic", reason="without the dwarf extra some addresses are asked for twice")
     asked: Counter[tuple[str, int, int]] = Counter()
     resolve = ObjectResolver.resolve
 

@@ -2,8 +2,7 @@
 
     python -m tests.support.output_digests [RECORDING …]
 
-Without arguments it takes every recording in examples/ and tests/corpus/. Debug info is left out, because there are no
-wheels of symbolic for every machine.
+Without arguments it takes every recording in examples/ and tests/corpus/.
 """
 
 import sys
@@ -47,7 +46,6 @@ def main() -> None:
     made.mkdir(exist_ok=True)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(ROOT)
-        patch.setitem(sys.modules, "symbolic", None)
         isolated(patch, made, made)
         for recording in recordings:
             for line in _digests(recording, made):

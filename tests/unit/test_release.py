@@ -25,7 +25,7 @@ Summary: Converts recordings
 Requires-Dist: numpy>=2.0; python_version < "3.13"
 Requires-Dist: numpy>=2.1; python_version == "3.13"
 Requires-Dist: rich>=14
-Requires-Dist: symbolic>=13; extra == "dwarf"
+Requires-Dist: capstone>=5; extra == "assembly"
 """
 
 

@@ -1,4 +1,4 @@
-"""Names, versions and entry points of installed packages, from the folders in which they are stated.
+"""Names and entry points of installed packages, from the folders in which they are stated.
 
 ``importlib.metadata`` knows the same, but takes 20 ms to import, and 10 more for each question among 150 packages. It
 is asked where packages lie in archives, or where some finder of its own knows them.
@@ -29,17 +29,11 @@ class EntryPoint(Struct, frozen=True):
         return reduce(getattr, filter(None, path.split(".")), import_module(module))
 
 
-class _Package(Struct, frozen=True):
-    version: str
-    entry_points: str
-    """The text of its ``entry_points.txt``."""
-
-
 def entry_points(group: str) -> list[EntryPoint]:
     """The entry points of a group in all packages."""
     found, inside = [], False
-    for package in _packages().values():
-        for line in map(str.strip, package.entry_points.splitlines()):
+    for text in _packages().values():
+        for line in map(str.strip, text.splitlines()):
             if line.startswith("["):
                 inside = line == f"[{group}]"
             elif inside and "=" in line and not line.startswith("#"):
@@ -48,18 +42,12 @@ def entry_points(group: str) -> list[EntryPoint]:
     return found
 
 
-def version_of(package: str) -> str:
-    """The version of a package, "" if it is not known."""
-    found = _packages().get(_normal(package))
-    return found.version if found is not None else ""
-
-
 @cache
-def _packages() -> dict[str, _Package]:
-    """All packages by name; the first of a name on the path counts."""
-    found: dict[str, _Package] = {}
-    for name, package in _by_library() if _are_hidden() else _in_folders():
-        found.setdefault(_normal(name), package)
+def _packages() -> dict[str, str]:
+    """The text of ``entry_points.txt`` of all packages by name; the first of a name on the path counts."""
+    found: dict[str, str] = {}
+    for name, text in _by_library() if _are_hidden() else _in_folders():
+        found.setdefault(_normal(name), text)
     return found
 
 
@@ -69,22 +57,26 @@ def _are_hidden() -> bool:
     return finders != [PathFinder] or any(one.endswith(".egg") or Path(one).is_file() for one in sys.path)
 
 
-def _by_library() -> Iterator[tuple[str, _Package]]:
+def _by_library() -> Iterator[tuple[str, str]]:
     from importlib.metadata import distributions
 
-    found = (one for one in distributions() if one.name)  # a damaged one has none
-    return ((one.name, _Package(one.version, one.read_text("entry_points.txt") or "")) for one in found)
+    for one in distributions():
+        try:
+            name = one.name
+        except (FileNotFoundError, KeyError):  # a damaged one has none, which Python 3.15 says by MetadataNotFound
+            continue
+        if name:
+            yield name, one.read_text("entry_points.txt") or ""
 
 
-def _in_folders() -> Iterator[tuple[str, _Package]]:
+def _in_folders() -> Iterator[tuple[str, str]]:
     for folder in sys.path:
         try:
             about = [one for one in Path(folder).iterdir() if one.name.endswith((".dist-info", ".egg-info"))]
         except OSError:
             continue
         for one in about:
-            name, _, version = one.stem.partition("-")
-            yield name, _Package(version.partition("-")[0], _text(one / "entry_points.txt"))
+            yield one.stem.partition("-")[0], _text(one / "entry_points.txt")
 
 
 def _normal(name: str) -> str:

@@ -123,7 +123,6 @@ _WORDS = {
     "debug_info_in_dwo": ("missing .dwo file", "missing .dwo files"),
     "counts_without_lines": ("count without a line", "counts without a line"),
     "debug_info_in_dwz": ("missing dwz file", "missing dwz files"),
-    "lines_need_symbolic": ("object read without symbolic", "objects read without symbolic"),
     "kallsyms_unreadable": ("unreadable copy of the kernel's symbols", "unreadable copies of the kernel's symbols"),
     "kernel_addresses_hidden": ("kernel symbol table without addresses", "kernel symbol tables without addresses"),
     "kernel_place_unknown": ("kernel symbol table at an unknown address", "kernel symbol tables at unknown addresses"),

@@ -17,7 +17,7 @@ from perf2x.analysis.event_columns import EventColumn, event_columns
 from perf2x.analysis.totals import totals
 from perf2x.base.columnar.arrays import sum_of
 from perf2x.base.errors import OptionError, SettingError
-from perf2x.model.profile.profile import find_event, other_events
+from perf2x.model.profile.profile import find_event, sampled_events
 from perf2x.pipeline.load_options import LoadOptions
 from perf2x.pipeline.load_result import Loaded
 
@@ -108,23 +108,13 @@ class RecordingPair:
 
     def left_out(self, beside: Iterable[ColumnChange] = ()) -> Iterator[str]:
         """Yield a sentence on the sampled events of either side that neither the comparison nor a column shows."""
-        columns = {part.event for one in beside for part in one.before.tables}
-        profiles = self.before.profile, self.after.profile
-        rows = profiles[0].default_event, self._row_after()
-        found = (
-            name for profile, row in zip(profiles, rows, strict=True) for name in other_events(profile, row, columns)
-        )
-        others = list(dict.fromkeys(found))
+        profile = self.before.profile
+        shown = {event.name for event in profile.events[profile.default_event :][:1]}
+        shown |= {part.event for one in beside for part in one.before.tables}
+        events = [event for loaded in (self.before, self.after) for event in sampled_events(loaded.profile)]
+        others = [name for name in dict.fromkeys(events) if name not in shown]
         if others:
             yield f"left out: {', '.join(others)} (--event NAME chooses)"
-
-    def _row_after(self) -> int:
-        """Row of the event that is compared among the second recording's; OptionError where it has none."""
-        before, after = self.before.profile, self.after.profile
-        if not before.events or not after.events:
-            return after.default_event
-        name = before.events[before.default_event].name
-        return after.default_event if after.events[after.default_event].name == name else find_event(after, name)
 
     def _columns(self, by: str, names: Sequence[str]) -> Iterator[ColumnChange]:
         """Columns of other events and ratios; of latencies their periods."""
@@ -143,7 +133,7 @@ class RecordingPair:
         kind = "function" if by == "share" else by
         before = totals(self.before.profile, None, kind, self.value)
         try:
-            after = totals(self.after.profile, self._row_after(), kind, self.value)
+            after = totals(self.after.profile, before.event or None, kind, self.value)
         except OptionError as error:
             text = f"{self.sources[1]}: {error}; "
             raise SettingError(text, "events", " NAME chooses one that both have") from None

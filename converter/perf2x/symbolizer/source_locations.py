@@ -18,16 +18,11 @@ class DebugFunction(Struct, frozen=True):
     """Linkage name if debug info has one, else the plain name behind its namespaces and classes, "" without a name."""
     path: str
     start_line: int = 0
-    """The declared line if debug info was read unit by unit; from a symcache, which does not keep it, the lowest line
-    of any instruction: viewers that begin there leave no sampled line out. 0 if unknown, and
-    from a symcache if the function is inlined wherever it is used.
-    """
+    """The declared line, 0 if unknown."""
     inside: str = ""
     """Symbol of the function that a nameless call operator or the function's class stands in; "" for others and if
     unknown.
     """
-    is_bare: bool = False
-    """True for a plain name without its namespaces and classes, which a symcache does not keep."""
 
     @property
     def is_nameless_call_operator(self) -> bool:
@@ -68,14 +63,6 @@ class SourceLocations(Struct, frozen=True):
         known = offsets_of(self.line > 0)
         return known[self.offsets[1:]] > known[self.offsets[:-1]]
 
-    @property
-    def is_complete(self) -> Bools:
-        """(n,) true if the address has a line and all its functions have names."""
-        nameless = np.array([not function.symbol for function in self.functions], np.bool_)[self.function]
-        before = offsets_of(nameless)
-        result: Bools = self.has_line & (before[self.offsets[1:]] == before[self.offsets[:-1]])
-        return result
-
     def take(self, addresses: I64) -> "SourceLocations":
         """The locations of some addresses, given by index."""
         count = np.diff(self.offsets)[addresses]
@@ -90,14 +77,3 @@ def source_locations_of(chains: Sequence[Sequence[tuple[DebugFunction, int]]]) -
     function, line = np.array(rows, np.int64).reshape(-1, 2).T.copy()
     count = np.array([len(chain) for chain in chains], np.int64)
     return SourceLocations(offsets_of(count), function, line, list(number))
-
-
-def with_replaced(locations: SourceLocations, addresses: I64, better: SourceLocations) -> SourceLocations:
-    """Replace the locations of ``addresses`` (ascending indices) by those in ``better``, one entry per index."""
-    count, start = np.diff(locations.offsets), locations.offsets[:-1].copy()
-    count[addresses] = np.diff(better.offsets)
-    start[addresses] = better.offsets[:-1] + len(locations.function)
-    rows = ranges(start, count)
-    function = np.concatenate([locations.function, better.function + len(locations.functions)])[rows]
-    line = np.concatenate([locations.line, better.line])[rows]
-    return SourceLocations(offsets_of(count), function, line, [*locations.functions, *better.functions])

@@ -30,7 +30,7 @@ class SymbolOptions(Struct, frozen=True):
     debuginfod_urls: tuple[str, ...] = ()
     """``--debuginfod URL`` or DEBUGINFOD_URLS; empty: no network."""
     cache_dir: Path | None = None
-    """Directory of symcaches; None: the user's cache directory."""
+    """Directory of what is remembered of objects; None: the user's cache directory."""
     names: NameStyle = NameStyle.SHORT
     """``--names``: how functions are called."""
     keep_full_names: bool = False

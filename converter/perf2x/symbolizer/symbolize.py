@@ -24,10 +24,13 @@ from perf2x.symbolizer.make_finder import make_context, make_finder
 from perf2x.symbolizer.mapped_objects import MappedObject, mapped_objects
 from perf2x.symbolizer.object_resolver import ObjectResolver, ResolveResult
 from perf2x.symbolizer.profile_lines import ProfileLineBuilder
+from perf2x.symbolizer.sources.remembered_lines import place_of
 from perf2x.symbolizer.sources.symbol_source import Context, DsoKind, SymbolSource
 from perf2x.symbolizer.symbol_options import SymbolOptions
 from perf2x.symbolizer.symbol_report import ObjectReport, SymbolReport, location_weights, object_report, sorted_report
-from perf2x.symbolizer.symcache.build_symcache import building_cost
+
+READ_MICROSECONDS, UNIT_MICROSECONDS = 20, 5000
+"""Time to read each KiB of ``.debug_info``, and to read a unit: as many as addresses at most."""
 
 
 def symbolize(
@@ -98,11 +101,16 @@ class ProfileSymbolizer:
         ]
 
     def _debug_info_cost(self, mapped: MappedObject) -> int:
-        """Estimated microseconds to build the symcache of an object."""
+        """Estimated microseconds to read the units of debug info that an object's addresses lie in."""
         if mapped.key.kind is not DsoKind.FILE or not self._context.options.lines:
             return 0
         file = self._context.finder.find(mapped.key.name, mapped.key.build_id, mapped.pid).dwarf
-        return building_cost(file, self._context.options) if file is not None else 0
+        place = place_of(file, self._context.options) if file is not None else None
+        if file is None or (place is not None and place.is_file()):
+            return 0
+        info = file.section(".debug_info") or file.section(".zdebug_info")
+        size = info.size >> 10 if info is not None else 0
+        return min(READ_MICROSECONDS * size, UNIT_MICROSECONDS * len(mapped.locations))
 
     def resolve(self, unit: int) -> list[ResolveResult]:
         """Do one unit of work."""
@@ -183,8 +191,8 @@ class _Share:
 def _units_of_work(objects: Sequence[MappedObject]) -> list[list[int]]:
     """Object numbers by unit of work; objects without an address to look up are left out.
 
-    Objects of one build form a unit, as they share a symcache; so do all objects without a file, as sources remember
-    what they found out about the kernel.
+    Objects of one build form a unit, as they share what is remembered of it; so do all objects without a file, as
+    sources remember what they found out about the kernel.
     """
     units: dict[bytes | str, list[int]] = {}
     for number, mapped in enumerate(objects):

@@ -6,7 +6,6 @@ that are none of these count the same twice: the largest is shown.
 """
 
 from collections.abc import Iterator, Sequence
-from itertools import takewhile
 
 import numpy as np
 from msgspec.structs import replace
@@ -18,11 +17,12 @@ from perf2x.model.profile.stack_tree import sum_samples
 from perf2x.model.recording.recorded_names import event_name
 from perf2x.transforms.filters.choice import names_event
 
+_CGROUP_OPTIONS = ("-G", "--cgroup", "--for-each-cgroup")
+
 
 def has_cgroups(command_line: Sequence[str]) -> bool:
-    """Whether perf record was given control groups to open its events in: ``-G a,b``, ``-Ga,b``, ``--cgroup=a``."""
-    own = takewhile(lambda word: word != "--", command_line)
-    return any(word.startswith(("-G", "--cgroup", "--for-each-cgroup")) for word in own)
+    """Whether perf record was given control groups to open its events in."""
+    return any(word == option or word.startswith(f"{option}=") for word in command_line for option in _CGROUP_OPTIONS)
 
 
 def with_joined_events(

@@ -69,7 +69,6 @@ def test_conversions_import_only_what_they_use(tmp_path: Path, monkeypatch: pyte
         "multiprocessing",
         "importlib.metadata",
         "email",
-        "symbolic",
         "perf2x.cli.render.stats_json",
         "perf2x.pipeline.merge_reports",
         "perf2x.reader.joined_session",

@@ -81,8 +81,6 @@ CGROUPS = "perf", "record", "-e", "cpu-clock,cpu-clock,cpu-clock", "-G", "a,b,c"
         (CGROUPS, "", (14, 310)),
         (("perf", "record", "--for-each-cgroup", "a,b,c"), "cpu-clock", (14, 310)),
         (("perf", "record"), "", (9, 180)),
-        (("perf", "record", "-Ga,b,c"), "", (14, 310)),
-        (("perf", "record", "--", "gcc", "-G"), "", (9, 180)),
         (CGROUPS, "cpu-clock#1", (1, 10)),
         (CGROUPS, "cpu-clock#2", (9, 180)),
         (("perf", "record"), "cpu-clock#3", (4, 120)),
@@ -94,15 +92,6 @@ def test_events_of_one_name_are_whole_or_chosen(command: Any, chosen: str, shown
     ran = perf2x("convert", path, *QUICK, *(("--event", chosen) if chosen else ()), "--to", "collapsed",
                  "--value", "samples", "-o", "-")  # fmt: skip
     assert sum(int(line.rpartition(" ")[2]) for line in ran.out.splitlines()) == shown[0], ran.err
-
-
-def test_a_twin_that_is_not_shown_is_named(tmp_path: Path) -> None:
-    path = recorded(tmp_path / "perf.data", TWINS)
-    sentence = "left out: cpu-clock#1, cpu-clock#3 (--event NAME chooses)"
-    assert sentence in perf2x("top", path, "--no-symbols").err
-    assert sentence in perf2x("diff", path, path, "--no-symbols").err
-    chosen = perf2x("top", path, "--no-symbols", "--event", "cpu-clock#2")
-    assert "left out" not in chosen.err
 
 
 def test_an_event_that_there_is_not_is_refused_by_names_that_choose(tmp_path: Path) -> None:

@@ -1,51 +1,41 @@
-"""Equal recordings, commands and extras give equal files, whatever ran before and however many processes run."""
+"""Equal recordings and commands give equal files, whatever ran before and however many processes run."""
 
-import sys
 from pathlib import Path
 
 import pytest
 
-from perf2x.symbolizer.symcache import build_symcache
 from tests.support.command import perf2x
 
-pytest.importorskip("symbolic", reason="the dwarf extra is not installed")
 DEFERRED = Path(__file__).parents[3] / "examples/deferred"
 FORMATS = ["pprof", "collapsed", "chrome"]
 
 
-def converted(folder: Path, cache: Path, extra: bool, jobs: int = 1, formats: list[str] = FORMATS) -> dict[str, bytes]:
-    """Output files by name, of a machine with this cache directory, with or without symbolic."""
+def converted(folder: Path, cache: Path, jobs: int = 1, formats: list[str] = FORMATS) -> dict[str, bytes]:
+    """Output files by name, of a machine with this cache directory."""
     folder.mkdir()
     with pytest.MonkeyPatch.context() as patch:
         for name in ("XDG_CACHE_HOME", "LOCALAPPDATA", "HOME"):
             patch.setenv(name, str(cache))
-        if not extra:
-            patch.setitem(sys.modules, "symbolic", None)
-        build_symcache._load_symbolic.cache_clear()
         for form in formats:
             given = ("--symfs", DEFERRED / "symfs", "--kallsyms", DEFERRED / "kallsyms.xz", "--jobs", jobs)
             ran = perf2x("convert", DEFERRED / "perf.data", *given, "--to", form, "-o", folder / form, "-q")
             assert (ran.code, ran.err) == (0, "")
-    build_symcache._load_symbolic.cache_clear()
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
 @pytest.fixture(scope="module")
-def wanted(tmp_path_factory: pytest.TempPathFactory) -> dict[bool, dict[str, bytes]]:
-    """Outputs of a machine that has never run perf2x, with and without the extra."""
-    return {
-        extra: converted(tmp_path_factory.mktemp("new") / "out", tmp_path_factory.mktemp("empty"), extra)
-        for extra in (True, False)
-    }
+def wanted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """Outputs of a machine that has never run perf2x."""
+    return converted(tmp_path_factory.mktemp("new") / "out", tmp_path_factory.mktemp("empty"))
 
 
 def fill(cache: Path, state: str) -> None:
     """Make the cache directory as an earlier run, and what happened to it since, left it."""
     if state == "empty":
         return
-    converted(cache.parent / "earlier", cache, extra=state != "filled without", formats=["collapsed"])
+    converted(cache.parent / "earlier", cache, formats=["collapsed"])
     kept = [path for path in cache.rglob("*") if path.is_file()]
-    assert bool(kept) == (state != "filled without")
+    assert kept
     for path in kept:
         data = bytearray(path.read_bytes())
         if state == "cut":
@@ -55,12 +45,11 @@ def fill(cache: Path, state: str) -> None:
         path.write_bytes(data)
 
 
-@pytest.mark.parametrize("extra", [True, False])
-@pytest.mark.parametrize("state", ["empty", "filled with", "filled without", "cut", "flipped"])
-def test_same_bytes(state: str, extra: bool, wanted: dict[bool, dict[str, bytes]], tmp_path: Path) -> None:
-    assert sorted(wanted[extra]) == sorted(FORMATS) and all(wanted[extra].values())
+@pytest.mark.parametrize("state", ["empty", "filled", "cut", "flipped"])
+def test_same_bytes(state: str, wanted: dict[str, bytes], tmp_path: Path) -> None:
+    assert sorted(wanted) == sorted(FORMATS) and all(wanted.values())
     for jobs in (1, 2):
         cache = tmp_path / f"{jobs}" / "cache"
         cache.mkdir(parents=True)
         fill(cache, state)
-        assert converted(tmp_path / f"{jobs}" / "out", cache, extra, jobs) == wanted[extra], jobs
+        assert converted(tmp_path / f"{jobs}" / "out", cache, jobs) == wanted, jobs

@@ -74,8 +74,6 @@ def prepared(folder: Path) -> Path:
 def test_transcript(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(prepared(tmp_path))
     text = (FOLDER / f"{name}.txt").read_text()
-    if name == "report":
-        pytest.importorskip("symbolic", reason="the dwarf extra is not installed, and the report would say so")
     if " parquet " in text:
         pytest.importorskip("deltalake", reason="deltalake is not installed (pip install 'perf2x[fleet]')")
     assert replayed(text, tmp_path) == text

@@ -43,12 +43,12 @@ def test_the_same_seed_gives_the_same_case(whole: list[Seed]) -> None:
 
 @pytest.mark.parametrize("mutations", [RECORDING, BINARY, TEXT])
 def test_every_mutation_changes_something(whole: list[Seed], mutations: tuple) -> None:  # type: ignore[type-arg]
-    seeds = [next(seed for seed in whole if seed.kind == kind).data for kind in ("forged", "Arm SPE")]
+    data = next(seed for seed in whole if seed.kind == "forged").data
     for mutation in mutations:
-        tries = [(data, bytearray(data)) for data in seeds for _ in range(20)]
-        for number, (_, copy) in enumerate(tries):
+        tries = [bytearray(data) for _ in range(20)]
+        for number, copy in enumerate(tries):
             mutation(copy, Random(number))
-        assert any(copy != data for data, copy in tries), mutation
+        assert any(copy != data for copy in tries), mutation
 
 
 def test_records_are_found_in_files_and_pipes(whole: list[Seed]) -> None:

@@ -1,8 +1,7 @@
 """Instructions of many call frame programs side by side, one row each.
 
 The bytes of all programs lie end to end, the CIE's in front of the FDE's, with a zero (DW_CFA_nop) before, between and
-behind them. Every byte is read as if an instruction began there, so that its end is known; then the marks at the
-first bytes are handed on, to 1, 2, 4, 8 … instructions further::
+behind them. Every byte is read as if an instruction began there, so that its end is known::
 
     bytes      0 0c 07 08 90 01 0 41 0e 10 0       follows      1 4 · · 6 · 7 8 10 · 11
     marked     x  x        x    x  x  x    x       (a byte within an instruction never gets a mark)
@@ -27,6 +26,7 @@ from perf2x.base.columnar.arrays import (
     searchsorted,
     take,
 )
+from perf2x.base.columnar.byte_streams import extended, number_ends, numbers, reached
 from perf2x.base.columnar.ragged import ranges
 from perf2x.binaries.cfi.opcodes import PACKED, by_code
 
@@ -81,10 +81,10 @@ class Instructions(Struct, frozen=True):
 def read_instructions(data: U8, bodies: Bodies) -> Instructions:
     """Read the instructions of programs in little-endian bytes."""
     code, ends, part = _lay_end_to_end(data, bodies)
-    number_end = _number_ends(code)
+    number_end = number_ends(code)
     follows, limit = _follows(code, number_end), take(ends, part)
     nops = np.append(0, ends[:-1]).reshape(-1, _PARTS)[:, ::2]
-    at = _instruction_starts(np.minimum(follows, limit), nops[:, 0])
+    at = reached((np.minimum(follows, limit) - arange(len(code))).astype(np.int32))
     program, byte = take(part, at) // _PARTS, take(code, at)
     first, last = _operands(np.append(code, _PADDING), at, number_end)
     strange = ~take(_IS_USUAL, byte) | (take(follows, at) > take(limit, at))
@@ -106,12 +106,6 @@ def _lay_end_to_end(data: U8, bodies: Bodies) -> tuple[U8, I64, I64]:
     return code, ends, repeat(arange(len(ends)), lengths.ravel())
 
 
-def _number_ends(code: U8) -> I64:
-    """(b,) the byte behind a LEB128 number that begins at each byte; the last byte of all ends one."""
-    last = np.where(code < 0x80, arange(1, len(code) + 1), len(code))
-    return np.minimum.accumulate(last[::-1])[::-1]
-
-
 def _follows(code: U8, number_end: I64) -> I64:
     """(b,) the byte behind an instruction that begins at each byte, as far as there are bytes."""
     end = np.append(number_end, [len(code) + 1] * 5)
@@ -121,18 +115,6 @@ def _follows(code: U8, number_end: I64) -> I64:
     return follows
 
 
-def _instruction_starts(follows: I64, first: I64) -> I64:
-    """(i,) the bytes at which instructions begin, rising; ``first`` (n,) those of programs."""
-    count = len(follows)
-    is_start, jump = np.zeros(count + 1, np.bool_), np.append(follows, count)
-    is_start[first] = True
-    longest = int(np.diff(first, append=count).max())
-    for _ in range(longest.bit_length()):
-        is_start[take(jump, flatnonzero(is_start))] = True
-        jump = take(jump, jump)
-    return flatnonzero(is_start[:count])
-
-
 def _operands(code: U8, at: I64, number_end: I64) -> tuple[U64, I64]:
     """Return ``first`` and ``last`` of `Instructions`."""
     byte, end = code[at], np.append(number_end, len(number_end))
@@ -140,32 +122,15 @@ def _operands(code: U8, at: I64, number_end: I64) -> tuple[U64, I64]:
     first = np.where(is_packed, byte & np.uint8(~PACKED & 0xFF), np.uint8(0)).astype(np.uint64)
     last = first.view(np.int64).copy()
     spelled = flatnonzero((count > 0) & ~is_packed)
-    first[spelled] = _numbers(code, at[spelled] + 1, end)
+    first[spelled] = numbers(code, at[spelled] + 1, end[at[spelled] + 1])
     numbered = flatnonzero(count)
     place = at[numbered] + 1
     place = np.where(count[numbered] == 2, end[place], place)
     length = end[place] - place
-    last[numbered] = _extended(_numbers(code, place, end), code[end[place] - 1], length, _IS_SIGNED[byte[numbered]])
+    value = numbers(code, place, end[place])
+    last[numbered] = extended(value, code[end[place] - 1], length, _IS_SIGNED[byte[numbered]])
     _add_distances(code, at, last)
     return first, last
-
-
-def _numbers(code: U8, at: I64, end: I64) -> U64:
-    """Return the LEB128 numbers at ``at``, unsigned; bits beyond 64 are lost."""
-    length = end[at] - at
-    value = (code[at] & np.uint8(0x7F)).astype(np.uint64)
-    for byte in range(1, min(int(length.max(initial=0)), _LONGEST)):
-        rows = flatnonzero(length > byte)
-        value[rows] |= (code[at[rows] + byte] & np.uint8(0x7F)).astype(np.uint64) << np.uint64(7 * byte)
-    return value
-
-
-def _extended(value: U64, last_byte: U8, length: I64, is_signed: Bools) -> I64:
-    """Return numbers in two's complement; the sign of a signed one is a bit of its last byte."""
-    found = value.view(np.int64)
-    negative = flatnonzero(is_signed & (last_byte & np.uint8(0x40) != 0) & (length < _LONGEST))
-    found[negative] |= np.int64(-1) << 7 * length[negative]
-    return found
 
 
 def _add_distances(code: U8, at: I64, last: I64) -> None:

@@ -159,8 +159,11 @@ class AbbreviationTable:
     ObjectError when it is cut off, has unknown forms or exceeds ``budget``.
     """
 
-    def __init__(self, data: bytes, at: int, encoding: UnitEncoding, budget: ReadBudget) -> None:
-        self._data, self._at, self._encoding, self._budget = data, at, encoding, budget
+    def __init__(
+        self, data: bytes, at: int, encoding: UnitEncoding, budget: ReadBudget, known: dict[bytes, Abbreviation]
+    ) -> None:
+        """``known`` are abbreviations by their bytes: tables of one file are much alike."""
+        self._data, self._at, self._encoding, self._budget, self._known = data, at, encoding, budget, known
         self._table: dict[int, Abbreviation] = {}
         self._ended = False
         self._error = ""
@@ -192,28 +195,40 @@ class AbbreviationTable:
             raise
 
     def _parse_next(self) -> None:
-        data, start, at = self._data, self._at, self._at
+        data, start = self._data, self._at
+        end = start
         try:
-            code, at = uleb128(data, at)
+            code, begin = uleb128(data, start)
             if code > max(_SPARSE, len(self._table) * 3 // 2):
                 raise ObjectError(f"debug info: no abbreviation has the number {code}")
             self._ended = not code
             if self._ended:
                 return
-            tag, at = uleb128(data, at)
-            has_children, at = data[at] != 0, at + 1
-            attributes = []
-            while True:
-                attribute, at = uleb128(data, at)
-                form, at = uleb128(data, at)
-                constant, at = sleb128(data, at) if form == c.FORM_IMPLICIT_CONST else (0, at)
-                if not attribute and not form:
-                    break
-                attributes.append((attribute, form, constant))
+            # two zeros may be an earlier constant and an attribute, but then no abbreviation is known by that slice
+            end = data.find(b"\0\0", begin) + 2
+            end = end if end > 1 else len(data)
+            found = self._known.get(data[begin:end])
+            if found is None:
+                found, end = self._parse(begin)
+                self._known[data[begin:end]] = found
         finally:
-            self._budget.spend(at - start)
-        self._table.setdefault(code, _abbreviation(tag, has_children, tuple(attributes), self._encoding))
-        self._at = at
+            self._budget.spend(max(end - start, 0))
+        self._table.setdefault(code, found)
+        self._at = end
+
+    def _parse(self, at: int) -> tuple[Abbreviation, int]:
+        """Parse an abbreviation behind its code: (abbreviation, offset behind it)."""
+        data = self._data
+        tag, at = uleb128(data, at)
+        has_children, at = data[at] != 0, at + 1
+        attributes: list[tuple[int, int, int]] = []
+        while True:
+            attribute, at = uleb128(data, at)
+            form, at = uleb128(data, at)
+            constant, at = sleb128(data, at) if form == c.FORM_IMPLICIT_CONST else (0, at)
+            if not attribute and not form:
+                return _abbreviation(tag, has_children, tuple(attributes), self._encoding), at
+            attributes.append((attribute, form, constant))
 
 
 def _abbreviation(

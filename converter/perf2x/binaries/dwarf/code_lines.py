@@ -56,7 +56,7 @@ class CodeLines:
         low, high = (np.array([pair[side] for pair in sorted(code)], np.uint64) for side in (0, 1))
         for table, entries, rows in self._opened(low):
             bounds = np.array(inlined_bounds(entries) if entries is not None else [], np.uint64)
-            for places in (table.address, np.sort(bounds)):
+            for places in (table.rows.address, np.sort(bounds)):
                 first, last = searchsorted(places, low[rows]), searchsorted(places, high[rows])
                 found += [places[begin:end] for begin, end in zip(first.tolist(), last.tolist(), strict=True)]
         return unique(np.concatenate(found))

@@ -27,6 +27,7 @@ class SharedTables:
     def __init__(self, sections: DebugSections) -> None:
         self._sections = sections
         self._tables: dict[tuple[int, UnitEncoding], AbbreviationTable] = {}
+        self._known: dict[UnitEncoding, dict[bytes, Abbreviation]] = {}
 
     def abbreviations(self, offset: int, encoding: UnitEncoding) -> AbbreviationTable:
         """Return the abbreviation table at ``offset``, shared by the units that use it."""
@@ -34,7 +35,9 @@ class SharedTables:
             raise ObjectError("debug info: its abbreviations are cut off")
         key = (offset, encoding)
         if key not in self._tables:
-            self._tables[key] = AbbreviationTable(self._sections.abbrev, offset, encoding, self._abbreviation_budget)
+            known = self._known.setdefault(encoding, {})
+            data, budget = self._sections.abbrev, self._abbreviation_budget
+            self._tables[key] = AbbreviationTable(data, offset, encoding, budget, known)
         return self._tables[key]
 
     @cached_property

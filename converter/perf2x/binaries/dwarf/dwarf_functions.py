@@ -5,6 +5,7 @@ Source of truth: DWARF 5, sections 3.3 (subroutines) and 3.3.8 (inlined subrouti
 
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
+from typing import Literal
 
 from msgspec import Struct
 
@@ -139,13 +140,23 @@ class _Chains:
 
     def __init__(self, unit: Unit, addresses: Sequence[int]) -> None:
         self._unit, self._addresses = unit, addresses
+        self._data, self._size = unit.file.sections.info, unit.encoding.address_size
+        self._order: Literal["little", "big"] = "little" if unit.encoding.byte_order == "<" else "big"
         self._budget = MAX_SCOPES
         self.chains: list[list[Scope]] = [[] for _ in addresses]
 
     def take(self, body: int, abbreviation: Abbreviation) -> bool:
         """Add a function to the chains of the addresses that it holds; return whether it holds any."""
-        if not abbreviation.tells_code or (abbreviation.extent and not self._is_hit(body, *abbreviation.extent)):
+        if not abbreviation.tells_code:
             return False
+        if abbreviation.extent:  # most entries are passed over here, where bytes behind the section do no harm
+            low_at, high_at, size = abbreviation.extent
+            data, order, addresses = self._data, self._order, self._addresses
+            low = int.from_bytes(data[body + low_at : body + low_at + self._size], order)
+            first = bisect_left(addresses, low)
+            high = low + int.from_bytes(data[body + high_at : body + high_at + size], order)
+            if first == len(addresses) or addresses[first] >= high:
+                return False
         unit = self._unit
         _, entry = unit.attributes(abbreviation, body)
         scope: Scope | None = None
@@ -162,13 +173,6 @@ class _Chains:
                 elif chain and len(chain) < MAX_DEPTH:
                     chain.append(scope)
         return scope is not None
-
-    def _is_hit(self, body: int, low_at: int, high_at: int, size: int) -> bool:
-        """Return whether the code holds an address, from the entry's address range alone."""
-        encoding, data = self._unit.encoding, self._unit.file.sections.info
-        low = encoding.integer(data, body + low_at, encoding.address_size)
-        high = low + encoding.integer(data, body + high_at, size)
-        return bisect_left(self._addresses, low) < bisect_left(self._addresses, high)
 
     def _scope(self, entry: Attributes) -> Scope:
         name, line, origin, decl_file = describe(self._unit, entry)

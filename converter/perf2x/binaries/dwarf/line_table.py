@@ -11,11 +11,12 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I64, U64, Bools, flatnonzero, lexsort, searchsorted
+from perf2x.base.columnar.arrays import I64, U64, flatnonzero, lexsort, no_rows, searchsorted, take_rows_of
 from perf2x.base.errors import ObjectError
 from perf2x.binaries.dwarf import dwarf_numbers as c
-from perf2x.binaries.dwarf.attribute_forms import UnitEncoding, sleb128, uleb128
+from perf2x.binaries.dwarf.attribute_forms import UnitEncoding, uleb128
 from perf2x.binaries.dwarf.compilation_units import DebugFile, Unit
+from perf2x.binaries.dwarf.line_program import LineRows, Machine, run_line_program
 from perf2x.binaries.dwarf.read_budget import ReadBudget
 from perf2x.binaries.elf.symtab import string_at
 
@@ -48,28 +49,22 @@ class LineTable(Struct, frozen=True):
     """Rows sorted by address; a row applies up to the next one."""
 
     files: FileNames
-    address: U64
-    file: I64
-    line: I64
-    is_end: Bools
-    """The row ends a sequence: addresses behind it are unknown."""
-    discriminator: I64
-    """Tells pieces of code of one line apart; 0 for most."""
+    rows: LineRows
 
     def find(self, address: U64) -> tuple[I64, I64]:
         """Return (n,) file number and line of each address, 0 and 0 where unknown."""
         row = self._rows(address)
-        return _taken(self.file, row), _taken(self.line, row)
+        return _taken(self.rows.file, row), _taken(self.rows.line, row)
 
     def places(self, address: U64) -> tuple[I64, I64]:
         """Return (n,) line and discriminator of each address, 0 and 0 where unknown."""
         row = self._rows(address)
-        return _taken(self.line, row), _taken(self.discriminator, row)
+        return _taken(self.rows.line, row), _taken(self.rows.discriminator, row)
 
     def _rows(self, address: U64) -> I64:
-        """Return (n,) the row that applies to each address, −1 for none."""
-        row = searchsorted(self.address, address, "right") - 1
-        row[row >= 0] = np.where(self.is_end[row[row >= 0]], -1, row[row >= 0])
+        """Return (n,) the row that applies to each address, −1 for none and behind the end of a sequence."""
+        row = searchsorted(self.rows.address, address, "right") - 1
+        row[row >= 0] = np.where(self.rows.is_end[row[row >= 0]], -1, row[row >= 0])
         return row
 
 
@@ -82,6 +77,7 @@ def _taken(column: I64, row: I64) -> I64:
 
 
 NO_FILES = FileNames("", (), {})
+_NO_LINES = LineTable(NO_FILES, no_rows(LineRows))
 
 
 class LineTables:
@@ -92,7 +88,7 @@ class LineTables:
         self._budget = ReadBudget("line tables", len(self._data), times=16)
         self._place: object = None
         self._owner: object = None
-        self._last = LineTable(NO_FILES, *_sorted_columns([]))
+        self._last = _NO_LINES
 
     def files(self, unit: Unit) -> FileNames:
         """Return the names of a unit's files, none of another file's unit. ObjectError when they cannot be read."""
@@ -109,7 +105,7 @@ class LineTables:
         form, offset = unit.root.get(c.AT_STMT_LIST, (0, 0))
         data, place = self._data, (offset, unit.encoding)
         if not form or not data:
-            return LineTable(NO_FILES, *_sorted_columns([]))
+            return _NO_LINES
         self._budget.spend(1)
         try:
             owner = unit.comp_dir, unit.root.get(c.AT_STR_OFFSETS_BASE)
@@ -120,7 +116,8 @@ class LineTables:
                 self._last = replace(self._last, files=header.files)
             else:
                 self._budget.spend(max(header.end - header.program, 0))
-                self._last = LineTable(header.files, *_sorted_columns(_run_line_program(header, data)))
+                rows = run_line_program(header.machine, data[header.program : header.end])
+                self._last = LineTable(header.files, _sorted_rows(rows))
         except (IndexError, ValueError, struct.error):
             self._budget.spend(max(len(data) - offset, 0))  # an upper bound of what was read
             raise ObjectError(f"{unit.file.name}: a line table is cut off") from None
@@ -143,17 +140,18 @@ class _LineProgramHeader:
         if not 2 <= version <= 5:
             raise ObjectError(f"{unit.file.name}: a line table of version {version}")
         at += 2
-        self.address_size = unit.encoding.address_size
+        address_size = unit.encoding.address_size
         if version == 5:
-            self.address_size, at = data[at], at + 2
-        self.encoding = UnitEncoding(order, self.address_size, size, version)
+            address_size, at = data[at], at + 2
+        self.encoding = UnitEncoding(order, address_size, size, version)
         self.program = at + size + self.encoding.integer(data, at, size)
         at += size
-        self.unit_length, at = data[at], at + (2 if version >= 4 else 1)
-        self.line_base, self.line_range, self.opcode_base = struct.unpack_from("bBB", data, at + 1)
+        step, at = data[at], at + (2 if version >= 4 else 1)
+        line_base, line_range, opcode_base = struct.unpack_from("bBB", data, at + 1)
         at += 4
-        self.lengths = data[at : at + self.opcode_base - 1]
-        at += self.opcode_base - 1
+        operands = data[at : at + opcode_base - 1]
+        self.machine = Machine(order, address_size, step, line_base, line_range, opcode_base, operands)
+        at += opcode_base - 1
         self._unit, self._data, self._budget = unit, data, budget
         self.files = self._files_5(at) if version == 5 else self._files_2(at)
 
@@ -214,98 +212,6 @@ class _LineProgramHeader:
         return rows, at
 
 
-Row = tuple[int, int, int, bool, int]
-"""Address, file, line, whether it ends a sequence, discriminator."""
-
-
-def _run_line_program(header: _LineProgramHeader, data: bytes) -> list[Row]:
-    """Run the line program and return its rows.
-
-    op_index, which only VLIW machines use, is ignored; Linux runs on none of them.
-    """
-    rows: list[Row] = []
-    step, line_base, line_range = header.unit_length, header.line_base, header.line_range or 1
-    base, at, end = header.opcode_base, header.program, header.end
-    address, file, line, discriminator, start = 0, 1, 1, 0, 0
-    while at < end:
-        code = data[at]
-        at += 1
-        if code >= base:
-            code -= base
-            address += code // line_range * step
-            line += line_base + code % line_range
-            rows.append((address, file, line, False, discriminator))
-            discriminator = 0
-        elif code == 5:  # DW_LNS_set_column, before nearly every row
-            while data[at] >= 0x80:
-                at += 1
-            at += 1
-        elif code == 1:
-            rows.append((address, file, line, False, discriminator))
-            discriminator = 0
-        elif code == 0:
-            kind, value, at = _extended_opcode(header, data, at)
-            if kind == 1:
-                rows.append((address, file, line, True, 0))
-                if not _is_linked(rows[start][0], header.address_size):
-                    del rows[start:]
-                address, file, line, discriminator, start = 0, 1, 1, 0, len(rows)
-            else:
-                address, discriminator = _registers(kind, value, address, discriminator)
-        elif code == 3:
-            value, at = sleb128(data, at)
-            line += value
-        elif code == 4:
-            file, at = uleb128(data, at)
-        else:
-            value, at = _standard_opcode(header, data, at, code)
-            address += value
-    return rows[:start]
-
-
-def _registers(kind: int, value: int, address: int, discriminator: int) -> tuple[int, int]:
-    """Return (address, discriminator) behind an extended opcode."""
-    return (value if kind == 2 else address), (value if kind == 4 else discriminator)
-
-
-def _extended_opcode(header: _LineProgramHeader, data: bytes, at: int) -> tuple[int, int, int]:
-    """Read an extended opcode: (opcode, value, offset of the next).
-
-    1 ends a sequence, 2 sets the address, 4 the discriminator.
-    """
-    size, at = uleb128(data, at)
-    kind = data[at] if size else 0
-    if kind == 2 and size > 9:
-        raise ObjectError(f"debug info: an address of {size - 1} bytes in a line table")
-    if kind == 2:
-        return kind, header.encoding.integer(data, at + 1, size - 1), at + size
-    return kind, uleb128(data, at + 1)[0] if kind == 4 else 0, at + size
-
-
-def _standard_opcode(header: _LineProgramHeader, data: bytes, at: int, code: int) -> tuple[int, int]:
-    """Read a standard opcode that may advance the address: (advance in bytes, offset of the next opcode)."""
-    if code == 8:
-        return (255 - header.opcode_base) // (header.line_range or 1) * header.unit_length, at
-    if code == 9:
-        return header.encoding.integer(data, at, 2), at + 2
-    value = 0
-    for _ in range(header.lengths[code - 1]):
-        value, at = uleb128(data, at)
-    return (value * header.unit_length if code == 2 else 0), at
-
-
-def _is_linked(address: int, size: int) -> bool:
-    """Return whether a sequence's code was linked; discarded code has the address 0, 1 or the highest ones."""
-    return 1 < address < (1 << 8 * size) - 2
-
-
-def _sorted_columns(rows: list[Row]) -> tuple[U64, I64, I64, Bools, I64]:
+def _sorted_rows(rows: LineRows) -> LineRows:
     """Sort rows by address; at one address the end of a sequence comes first, and the last of the others counts."""
-    addresses, numbers, lines, ends, marks = zip(*rows, strict=True) if rows else ((), (), (), (), ())
-    address = np.array([value & 0xFFFFFFFFFFFFFFFF for value in addresses], np.uint64)
-    file = np.array([value if value < 2**31 else 0 for value in numbers], np.int64)
-    line = np.array([value if 0 <= value < 2**31 else 0 for value in lines], np.int64)
-    is_end = np.array(ends, np.bool_)
-    mark = np.array([value if value < 2**32 else 0 for value in marks], np.int64)
-    order = lexsort((~is_end, address))
-    return address[order], file[order], line[order], is_end[order], mark[order]
+    return take_rows_of(rows, lexsort((~rows.is_end, rows.address)))

@@ -7,6 +7,7 @@ Bytes of code by stated address.
 """
 
 import io
+import os
 from pathlib import Path
 from typing import IO
 
@@ -52,6 +53,7 @@ class ElfObject:
         try:
             with self._stream() as stream:
                 headers = ElfHeaders(stream, name)
+                self._status = os.fstat(stream.fileno()) if isinstance(source, Path) else None
         except OSError as error:
             raise ObjectError(f"{name}: {error.strerror or error}") from None
         self.size, self.is_64, self.byte_order = headers.size, headers.is_64, headers.byte_order
@@ -63,6 +65,17 @@ class ElfObject:
     def path(self) -> Path | None:
         """The file's path; None when it was given as bytes."""
         return None if isinstance(self._source, bytes) else self._source
+
+    @property
+    def identity(self) -> str:
+        """Text that tells this very file from all others: device, inode, size and times, or a digest of its bytes."""
+        status = self._status
+        if status is None:
+            from hashlib import blake2b  # loads OpenSSL
+
+            return blake2b(self.read(0, self.size), digest_size=20).hexdigest()
+        numbers = status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+        return "-".join(f"{number:x}" for number in numbers)
 
     def section(self, name: str) -> ElfSection | None:
         """Return the first section of that name; one without bytes in this file (SHT_NOBITS) counts as absent."""

@@ -15,11 +15,6 @@ from perf2x.binaries.find.search_paths import SearchPaths
 
 MOST = 4 << 20
 """Bytes of the largest source file that is read."""
-MOST_LINES = 1 << 18
-"""Lines of it; each is a text, whose memory is many times that of a short line in the file."""
-MOST_IN_ALL = 128 << 20
-"""Bytes of memory for all source files, which debug info can name without end."""
-_EACH_LINE = 80
 MOST_PARTS = 64
 """Parts of a path that are tried below a folder."""
 NO_FILES = ("/proc/", "/sys/", "/dev/")
@@ -54,7 +49,6 @@ class SourceFiles:
         """``folders`` are searched first, then the recorded path if ``as_recorded``, then ``fetch`` is asked."""
         self._search_paths, self._folders, self._fetch, self._as_recorded = search_paths, folders, fetch, as_recorded
         self._known: dict[str, SourceText] = {}
-        self._room = MOST_IN_ALL
 
     def find(self, recorded: str, build_id: bytes, last_line: int) -> SourceText:
         """Find the file that debug info of an object calls ``recorded``; it must have ``last_line`` lines."""
@@ -74,16 +68,9 @@ class SourceFiles:
             if is_file(path):
                 found = read_source(path)
                 if not found.reason:
-                    return self._within_bounds(found)
+                    return found
                 reasons.append(found.reason)
         return SourceText(reason=reasons[0] if reasons else "the source file was not found")
-
-    def _within_bounds(self, found: SourceText) -> SourceText:
-        size = sum(map(len, found.lines)) + _EACH_LINE * len(found.lines)
-        if size > self._room:
-            return SourceText(reason=f"all source files together take more than {MOST_IN_ALL >> 20} MiB of memory")
-        self._room -= size
-        return found
 
     def _candidates(self, recorded: str, build_id: bytes) -> Iterator[Path]:
         for folder in self._folders:
@@ -110,8 +97,6 @@ def read_source(path: Path) -> SourceText:
         return SourceText(reason=f"{path}: {error.strerror or error}")
     if len(data) > MOST:
         return SourceText(reason=f"{path}: larger than {MOST >> 20} MiB")
-    if data.count(b"\n") > MOST_LINES:
-        return SourceText(reason=f"{path}: more than {MOST_LINES:,} lines")
     if b"\0" in data:
         return SourceText(reason=f"{path}: not a text file")
     text = data.decode("utf-8", "replace").removesuffix("\n")

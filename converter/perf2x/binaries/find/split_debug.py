@@ -23,13 +23,6 @@ def has_supplementary(file: ElfObject) -> bool:
     return file.section(".gnu_debugaltlink") is not None
 
 
-def has_split_debug_info(file: ElfObject) -> bool:
-    """Return whether a part of the debug info is in other files; ObjectError when the strings cannot be read."""
-    strings = file.section(".debug_str")
-    has_dwo = strings is not None and file.section(".debug_addr") is not None and b".dwo\0" in file.data(strings)
-    return has_dwo or has_supplementary(file)
-
-
 def supplementary_file(finder: Finder, file: ElfObject) -> ElfObject | None:
     """Find the file that ``.gnu_debugaltlink`` of ``file`` names, by build id; None when it is missing.
 

@@ -16,7 +16,6 @@ from perf2x.cli.render.text_table import (
 )
 from perf2x.model.number_format import format_amount, format_percent
 from perf2x.model.printable_text import short
-from perf2x.model.profile.profile import other_events
 
 if TYPE_CHECKING:
     from perf2x.analysis.top_rows import TopTable
@@ -38,8 +37,8 @@ def remarks(table: "TopTable", loaded: "Loaded", *, verbose: bool = False) -> It
     """Sentences on other events, and on the quality of the recording."""
     from perf2x.cli.render.summary import quality_lines, verbose_lines
 
-    columns = {part.event for one in table.beside for part in one.tables}
-    others = other_events(loaded.profile, loaded.profile.default_event, columns)
+    shown = {table.whole.event.removeprefix("latency:"), *(part.event for one in table.beside for part in one.tables)}
+    others = [event.name for event in loaded.events if event.samples and event.name not in shown]
     if others:
         yield f"left out: {', '.join(others)} (--event NAME chooses)"
     yield from verbose_lines(loaded) if verbose else quality_lines(loaded)

@@ -105,8 +105,8 @@ def _recorded(facts: Facts, words: Words) -> Iterator[str]:
     if machine:
         yield f"- on {', '.join(machine)}"
     for event in found["events"]:
-        rate = f", {event['frequency']:,} Hz" if event["frequency"] else f", every {event['period']:,}"
-        sampled = f"{plural(event['samples'], 'sample')}, ", rate if event["frequency"] or event["period"] else ""
+        rate = f"{event['frequency']:,} Hz" if event["frequency"] else f"every {event['period']:,}"
+        sampled = f"{plural(event['samples'], 'sample')}, ", f", {rate}"
         before, behind = ("", " counted") if "readings" in event else sampled
         if "counted" in event:
             behind += f", {format_amount(event['counted'], event['unit'])} counted"

@@ -14,7 +14,7 @@ The number of threads: one definition for every command and format.
 
 import re
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from enum import IntEnum
 
 import numpy as np
@@ -130,11 +130,9 @@ def events_called(profile: Profile, name: str) -> list[int]:
     return [row for row in found if row in profile.samples.event] or found if len(found) > 1 else found
 
 
-def other_events(profile: Profile, shown: int, columns: Collection[str]) -> list[str]:
-    """Names of the sampled events, as one chooses them, but for the row that is shown and those in columns."""
-    names = numbered_names(profile.events)
-    rows = [row for row in unique(profile.samples.event).tolist() if row != shown]
-    return [names[row] for row in rows if profile.events[row].name not in columns]
+def sampled_events(profile: Profile) -> list[str]:
+    """Names of the events that have samples, in the order of events."""
+    return [profile.events[row].name for row in unique(profile.samples.event).tolist()]
 
 
 def numbered_names(events: Sequence[ProfileEvent]) -> list[str]:

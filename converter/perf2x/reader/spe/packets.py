@@ -9,10 +9,6 @@ specification"; tools/perf/util/arm-spe-decoder/arm-spe-pkt-decoder.c.
     |0010 00xx|header| payload …           |     extended: two more bits of index
     |0010 00xx|0000 0000| …                |     up to the next multiple of 2, 4, 8 or 16 bytes
     |00|, |01|                             |     padding, end of a record
-
-A packet's place follows from all before it. Each byte leads to the byte behind the packet that would begin there, so
-in pieces of some bytes, all pieces side by side: backwards, where each byte leads out of its piece; then piece by
-piece, where the first packet begins; then forwards, which bytes are reached from there.
 """
 
 from enum import IntEnum
@@ -21,11 +17,7 @@ import numpy as np
 from msgspec import Struct
 
 from perf2x.base.columnar.arrays import I64, U8, U64, arange, flatnonzero, take
-
-ALIGNED = 16
-"""Packets are moved to multiples of so many bytes of the AUX buffer, at most."""
-_LONGEST_PIECE = 7
-"""Power of two of bytes: a piece costs a step, and so does each of its bytes for all pieces."""
+from perf2x.base.columnar.byte_streams import reached
 
 
 class Field(IntEnum):
@@ -83,18 +75,15 @@ class Packets(Struct, frozen=True):
 
 
 def find_packets(data: U8, base: int) -> Packets:
-    """Find the packets of ``data``, which begins with one; ``base`` is its offset in the AUX buffer
-    beyond a multiple of ``ALIGNED``.
-    """
+    """Find the packets of ``data``, which begins with one; ``base`` is its offset in the AUX buffer."""
     count = len(data)
-    width = 1 << min(count.bit_length() // 2, _LONGEST_PIECE)
-    padded = np.zeros((count // width + 1) * width + 16, np.uint8)
+    padded = np.zeros(count + 16, np.uint8)
     padded[:count] = data
     headers = padded[:-16]
     field, size = take(_FIELDS, headers), take(_SIZES, headers)
     step = size + np.uint8(1)
     _read_extended(padded, base, field, size, step)
-    at = _reached(step, width)
+    at = reached(step)
     at = at[field[at] != Field.NONE]
     size, end = size[at], at + step[at]
     whole = int(np.searchsorted(end, count, "right"))  # ends rise
@@ -116,30 +105,3 @@ def _read_extended(padded: U8, base: int, field: U8, size: U8, step: U8) -> None
     multiple = 2 << (first & 3).astype(np.int64)
     skipped = multiple - ((at + base) & (multiple - 1))
     step[at] = np.where(known, size[at] + 2, np.where(aligns, skipped, 1))
-
-
-def _reached(step: U8, width: int) -> I64:
-    """Return the offsets that are reached from 0, in order, where ``step`` (n,) leads from each one to the next.
-
-    ``width`` are the bytes of a piece.
-    """
-    pieces = len(step) // width
-    of_place = np.ascontiguousarray(step.reshape(pieces, width).T)
-    place = of_place + np.arange(width, dtype=np.int32)[:, None]
-    piece = np.arange(pieces, dtype=np.int32)
-    following = place * np.int32(pieces) + piece  # index in a table with a row for each place in a piece
-    leaving = (place + piece * np.int32(width)).reshape(-1)
-    out = flatnonzero(place >= width)
-    following.reshape(-1)[out] = out
-    rows = [slice(row * pieces, (row + 1) * pieces) for row in range(width)]
-    for row in reversed(range(width)):
-        leaving[rows[row]] = take(leaving, following[row], mode="clip")
-    reached = np.zeros(len(step), np.bool_)
-    at = 0
-    while at < len(step):
-        begin = at % width * pieces + at // width
-        reached[begin] = True
-        at = int(leaving[begin])
-    for row in range(width):
-        reached[take(following[row], flatnonzero(reached[rows[row]]))] = True
-    return flatnonzero(reached.reshape(width, pieces).T)

@@ -23,7 +23,6 @@ from perf2x.reader.spe.trace_threads import TraceThreads
 
 _BEGINNING = 4096
 """Bytes of trace that tell recordings apart."""
-_WORD = 2**64 - 1
 
 
 class SpeRecording:
@@ -40,8 +39,7 @@ class SpeRecording:
         trace = next((event for event in session.events if event.type in types), session.events[0])
         added = self._kinds.events(session.events, trace)
         timed = bool(added[0].sample_type & SampleType.TIME)
-        clock: Mapping[str, int] = known.get("clock", {})
-        self._ticks = clock if timed and clock.get("mult") else None
+        self._ticks: Mapping[str, int] | None = known.get("clock", {}).get("mult") and known["clock"] if timed else None
         self.session: Session = replace(session, events=session.events + added)
         self.diagnostics: Diagnostics = recording.diagnostics
         self._threads = TraceThreads(sideband)
@@ -99,7 +97,7 @@ class SpeRecording:
         auxes = take_rows_of(self.sideband.auxes, self.sideband.auxes.cpu == buffer.cpu)
         if records.ticks.any() or not len(auxes):
             return _times(records.ticks, clock)
-        places = searchsorted(auxes.offset, records.begin.astype(np.uint64) + np.uint64(buffer.offset & _WORD), "right")
+        places = searchsorted(auxes.offset, records.begin.astype(np.uint64) + np.uint64(buffer.offset), "right")
         return auxes.time[np.maximum(places - 1, 0)]
 
 

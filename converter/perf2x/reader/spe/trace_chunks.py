@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from perf2x.reader.block import join_bytes
 from perf2x.reader.first_walk import TraceBlock
-from perf2x.reader.spe.packets import ALIGNED, find_packets
+from perf2x.reader.spe.packets import find_packets
 from perf2x.reader.spe.records import TraceRecords, read_records
 
 SPAN = 1 << 17
@@ -32,7 +32,7 @@ class TraceChunk(Struct, frozen=True):
     def records(self) -> tuple[TraceRecords, int, int]:
         """Return the whole records, the number of damaged ones, and the offset behind the last end and its padding."""
         data = join_bytes([piece.section.data[piece.start : piece.stop] for piece in self.pieces])
-        return read_records(find_packets(data, self.pieces[0].offset % ALIGNED))
+        return read_records(find_packets(data, self.pieces[0].offset))
 
     def forget(self) -> None:
         """Tell the system that the bytes are not needed for now."""

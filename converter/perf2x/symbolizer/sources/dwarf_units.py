@@ -1,17 +1,8 @@
-"""Source locations that symcaches lack, read from DWARF units: ``.dwo`` files, DWARF packages and dwz files.
-
-symbolic reads one file and takes it for the whole. This module reads the units that contain the addresses, and what
-they refer to in other files. An object without such files is read here only if symbolic is not installed.
-"""
+"""Source locations from the units of debug info that hold addresses: of a file, ``.dwo`` files, packages, dwz files."""
 
 from functools import cached_property
 
-import numpy as np
-from msgspec.structs import replace
-
 from perf2x.base.columnar.arrays import U64, argsort, flatnonzero
-from perf2x.base.columnar.ragged import row_numbers
-from perf2x.base.columnar.unique import group_rows
 from perf2x.base.errors import ObjectError
 from perf2x.base.files.sysroot import is_file
 from perf2x.binaries.dwarf.code_lines import CodeLines
@@ -31,21 +22,32 @@ from perf2x.symbolizer.source_locations import (
     source_locations_of,
 )
 from perf2x.symbolizer.sources.elf_symbols import count_broken
+from perf2x.symbolizer.sources.remembered_lines import place_of, recall, remember
 from perf2x.symbolizer.sources.symbol_source import Context
 
 
 def locations_from_units(context: Context, found: ObjectFiles, recorded: str, svma: U64) -> SourceLocations:
     """Functions and lines at each address, from the file with debug info in ``found`` and the files it refers to.
 
-    Units that cannot be read are counted and left out; ObjectError if the file as a whole cannot be read.
+    What was looked up before is not read again. Units that cannot be read are counted and left out; ObjectError if the
+    file as a whole cannot be read.
     """
     assert found.dwarf is not None
-    order = argsort(svma)
-    frames = _UnitReader(context, found, found.dwarf, recorded).lines().find(svma[order])
-    chains = [
-        [(DebugFunction(one.name, one.path, one.decl_line, one.inside), one.line) for one in chain] for chain in frames
-    ]
-    return source_locations_of(chains).take(argsort(order))
+    reader = _UnitReader(context, found, found.dwarf, recorded)
+    place, beside = place_of(found.dwarf, context.options), reader.beside
+    known, order = recall(place, beside), argsort(svma)
+    address = svma[order]
+    missing = flatnonzero(known.rows(address) < 0)
+    if len(missing):
+        try:
+            with context.diagnostics.apart() as counts:
+                read = reader.locations(address[missing])
+        finally:
+            context.diagnostics.absorb(counts.values())
+        known = known.joined(address[missing], read)
+        if not counts and not reader.has_read_dwo:  # what is counted must be counted again
+            remember(place, beside, known)
+    return known.locations.take(known.rows(address)[argsort(order)])
 
 
 def code_lines(context: Context, found: ObjectFiles, recorded: str) -> CodeLines:
@@ -60,18 +62,37 @@ class _UnitReader:
     def __init__(self, context: Context, found: ObjectFiles, file: ElfObject, recorded: str) -> None:
         self._context, self._found, self._file, self._recorded = context, found, file, recorded
         self._split_files = DwoFiles()
+        self.has_read_dwo = False
+        """Whether an answer depends on ``.dwo`` files, of which there may be thousands."""
+
+    @property
+    def beside(self) -> str:
+        """Identities of the other files that answers depend on, ``.dwo`` files left out."""
+        files = self._supplementary, self._package_file
+        return " ".join(file.identity if file is not None else "none" for file in files)
+
+    def locations(self, address: U64) -> SourceLocations:
+        """Functions and lines at each of the sorted addresses."""
+        frames = self.lines().find(address)
+        chains = [
+            [(DebugFunction(one.name, one.path, one.decl_line, one.inside), one.line) for one in chain]
+            for chain in frames
+        ]
+        return source_locations_of(chains)
 
     def lines(self) -> UnitLines:
         file = self._file
         if file.type == "ET_REL":
             file = open_elf(relocate_debug_info(file), file.name)
-        debug_file = DebugFile(DebugSections(file), self._supplementary())
+        other = DebugFile(DebugSections(self._supplementary)) if self._supplementary is not None else None
+        debug_file = DebugFile(DebugSections(file), other)
         return UnitLines(debug_file, self._split, self._count_broken, is_nameless_call_operator)
 
     def _count_broken(self, error: ObjectError) -> None:
         count_broken(self._context.diagnostics, error)
 
-    def _supplementary(self) -> DebugFile | None:
+    @cached_property
+    def _supplementary(self) -> ElfObject | None:
         if not has_supplementary(self._file):
             return None
         try:
@@ -85,8 +106,7 @@ class _UnitReader:
                 "Install debug packages, or give --debug-dir, --debuginfod."
             )
             self._context.diagnostics.add("debug_info_in_dwz", Severity.INFO, advice, where=self._file.name)
-            return None
-        return DebugFile(DebugSections(other))
+        return other
 
     def _split(self, skeleton: Unit) -> Unit | None:
         """The unit that a skeleton stands for, from the package or else from its own file."""
@@ -103,10 +123,17 @@ class _UnitReader:
         return _link_skeleton(skeleton, self._package.unit(skeleton.dwo_id)) if self._package is not None else None
 
     @cached_property
+    def _package_file(self) -> ElfObject | None:
+        try:
+            return package_file(self._context.finder, self._found, self._recorded)
+        except ObjectError as error:
+            self._count_broken(error)
+            return None
+
+    @cached_property
     def _package(self) -> DwarfPackage | None:
         try:
-            file = package_file(self._context.finder, self._found, self._recorded)
-            return DwarfPackage(file) if file is not None else None
+            return DwarfPackage(self._package_file) if self._package_file is not None else None
         except ObjectError as error:
             self._count_broken(error)
             return None
@@ -120,6 +147,7 @@ class _UnitReader:
                     self._count_broken(error)
                     continue
                 if unit is not None:
+                    self.has_read_dwo = True
                     return unit
         return None
 
@@ -129,25 +157,3 @@ def _link_skeleton(skeleton: Unit, unit: Unit | None) -> Unit | None:
     if unit is not None:
         unit.skeleton = skeleton
     return unit
-
-
-def with_scopes(
-    context: Context, found: ObjectFiles, recorded: str, svma: U64, locations: SourceLocations
-) -> SourceLocations:
-    """Put namespaces and classes before plain names; one address is read for each line of a function that has one."""
-    bare = np.array([function.is_bare for function in locations.functions], np.bool_)
-    rows = flatnonzero(bare[locations.function])
-    first, line_of_row = group_rows([locations.function[rows], locations.line[rows]])
-    asked = rows[first]
-    told = locations_from_units(context, found, recorded, svma[row_numbers(np.diff(locations.offsets))[asked]])
-    number: dict[DebugFunction, int] = {}
-    renamed = np.zeros(len(asked), np.int64)
-    for row, at in enumerate(asked.tolist()):
-        function, line = locations.functions[locations.function[at]], locations.line[at]
-        alike = [pair for pair in told.chain(row) if pair[0].symbol.endswith(function.symbol)]
-        better = min(alike, key=lambda pair: pair[1] != line, default=(function, 0))[0]
-        function = replace(function, symbol=better.symbol, inside=better.inside, is_bare=False)
-        renamed[row] = len(locations.functions) + number.setdefault(function, len(number))
-    which = locations.function.copy()
-    which[rows] = renamed[line_of_row]
-    return replace(locations, function=which, functions=[*locations.functions, *number])

@@ -4,15 +4,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import U64, arange, flatnonzero
+from perf2x.base.columnar.arrays import U64
 from perf2x.base.columnar.unique import unique_known
 from perf2x.base.errors import ObjectError
-from perf2x.binaries.elf.elf_file import ElfObject
 from perf2x.binaries.find.object_finder import ObjectFiles
-from perf2x.binaries.find.split_debug import has_split_debug_info
 from perf2x.binaries.go.go_table import has_go_table
 from perf2x.model.recording.recorded_names import is_injected
-from perf2x.symbolizer.source_locations import SourceLocations, source_locations_of, with_replaced
+from perf2x.symbolizer.source_locations import SourceLocations, source_locations_of
 from perf2x.symbolizer.sources.elf_symbols import ElfNames, count_broken
 from perf2x.symbolizer.sources.jit_names import V8_SHIFT, injected_symbols, is_v8
 from perf2x.symbolizer.sources.merge_debug_info import merge_debug_info
@@ -25,7 +23,6 @@ from perf2x.symbolizer.sources.symbol_source import (
     no_symbols,
     symbols_from_names,
 )
-from perf2x.symbolizer.symcache.build_symcache import open_line_lookup
 
 STRIPPED = "stripped: no symbol table in it, and no debug file found"
 
@@ -60,7 +57,7 @@ def symbols_of(
     row = names.find(svma)
     missing = "" if names.has_symtab else STRIPPED
     if found.dwarf is not None and (context.options.lines or not names.has_symtab):
-        locations = _source_locations(context, found, found.dwarf, recorded, svma + np.uint64(shift))
+        locations = _source_locations(context, found, recorded, svma + np.uint64(shift))
         if found.code is not None and has_go_table(found.code):
             locations = _with_go_start_lines(context, found, locations, svma)
         return merge_debug_info(names, row, locations, context.options.inline, missing)
@@ -82,30 +79,11 @@ def _with_go_start_lines(
         return locations
 
 
-def _source_locations(
-    context: Context, found: ObjectFiles, file: ElfObject, recorded: str, svma: U64
-) -> SourceLocations:
-    """Locations from the symcache; those that it lacks and other files may hold, from the DWARF units themselves."""
-    locations, lacking = source_locations_of([[]] * len(svma)), arange(len(svma))
-    try:
-        lines = open_line_lookup(file, context.options, context.diagnostics)
-        if lines is not None:
-            locations = lines.find(svma)
-            lacking = flatnonzero(~locations.is_complete) if has_split_debug_info(file) else lacking[:0]
-    except ObjectError as error:  # one unreadable unit is enough to fail; the others are read one by one
-        count_broken(context.diagnostics, error)
-        lacking = lacking[: 0 if file.type == "ET_REL" else None]
-    is_bare = any(function.is_bare for function in locations.functions)
-    if not len(lacking) and not is_bare:
-        return locations
-    from perf2x.symbolizer.sources.dwarf_units import locations_from_units, with_scopes  # few addresses need it
+def _source_locations(context: Context, found: ObjectFiles, recorded: str, svma: U64) -> SourceLocations:
+    from perf2x.symbolizer.sources.dwarf_units import locations_from_units  # most objects have no debug info
 
     try:
-        if is_bare:
-            locations = with_scopes(context, found, recorded, svma, locations)
-        better = locations_from_units(context, found, recorded, svma[lacking])
+        return locations_from_units(context, found, recorded, svma)
     except ObjectError as error:
         count_broken(context.diagnostics, error)
-        return locations
-    known = flatnonzero(np.diff(better.offsets))
-    return with_replaced(locations, lacking[known], better.take(known))
+        return source_locations_of([[]] * len(svma))

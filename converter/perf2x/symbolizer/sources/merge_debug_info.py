@@ -63,7 +63,7 @@ def _trusted_counts(row: I64, locations: SourceLocations, has_symtab: bool) -> I
     """(n,) number of debug info frames to keep of each address: all of them or none."""
     count = np.diff(locations.offsets)
     if has_symtab:
-        # symbolic extends the last symbol before a gap over the gap, where debug info has no line
+        # neither a symbol nor a line: a gap between functions
         count = np.where((row >= 0) | locations.has_line, count, 0)
     nameless = np.array([not function.symbol for function in locations.functions], np.bool_)
     single = flatnonzero((count == 1) & (row < 0))

@@ -71,7 +71,7 @@ def test_keys_are_the_numbers() -> None:
 
 
 def abbreviations(data) -> dict:
-    return AbbreviationTable(data, 0, UnitEncoding("<", 8, 4, 5), ReadBudget("", len(data), times=2)).all()
+    return AbbreviationTable(data, 0, UnitEncoding("<", 8, 4, 5), ReadBudget("", len(data), times=2), {}).all()
 
 
 def test_abbreviations_are_counted_and_not_strewn() -> None:

@@ -123,15 +123,3 @@ def test_a_server_comes_last(tree: Path, tmp_path: Path) -> None:
 
 def test_a_path_of_many_parts(tree: Path) -> None:
     assert find("/x" * 100_000 + "/lib/a.c", tree).lines == ["one", "two"]
-
-
-def test_memory_is_bounded_whatever_debug_info_names(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A few MB of short lines take a hundred times as much, and each file can be named in many ways."""
-    (tree / "many.c").write_text("ab\n" * ((4 << 20) // 3))
-    (tree / "wide.c").write_text(("x" * 15 + "\n") * 1000)
-    assert find("many.c", tree).reason.endswith("more than 262,144 lines")
-    monkeypatch.setattr(source_files, "MOST_IN_ALL", 1 << 20)
-    files = SourceFiles(NOWHERE, (tree,))
-    found = [files.find("./" * number + "wide.c", b"", 1) for number in range(12)]
-    assert [len(text.lines) for text in found] == [1000] * 11 + [0], "95,000 bytes each"
-    assert found[-1].reason == "all source files together take more than 1 MiB of memory"

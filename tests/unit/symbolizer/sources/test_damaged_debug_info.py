@@ -186,7 +186,7 @@ def test_one_damaged_unit_leaves_the_others() -> None:
 )
 def test_invalid_abbreviations_are_refused(data) -> None:
     with pytest.raises(ObjectError):
-        AbbreviationTable(data, 0, UnitEncoding("<", 8, 4, 5), ReadBudget("", len(data), times=2)).all()
+        AbbreviationTable(data, 0, UnitEncoding("<", 8, 4, 5), ReadBudget("", len(data), times=2), {}).all()
 
 
 @pytest.mark.parametrize("data", [b"", b"\xff" * 12, struct.pack("<IHIBB", 40, 2, 0, 8, 0), bytes(64)])

@@ -4,7 +4,6 @@ import contextlib
 from pathlib import Path
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -12,13 +11,15 @@ from perf2x.base.errors import ObjectError
 from perf2x.binaries.elf.debug_link import debug_link
 from perf2x.binaries.elf.elf_file import open_elf
 from perf2x.binaries.elf.relocate_module import section_addresses
-from perf2x.binaries.find.object_finder import Finder
+from perf2x.binaries.find.object_finder import Finder, ObjectFiles
 from perf2x.binaries.find.search_paths import SearchPaths
 from perf2x.model.diagnostics import Diagnostics
+from perf2x.symbolizer.sources.dwarf_units import locations_from_units
 from perf2x.symbolizer.sources.elf_symbols import ElfNames
+from perf2x.symbolizer.sources.symbol_source import Context
 from perf2x.symbolizer.symbol_options import SymbolOptions
-from perf2x.symbolizer.symcache.build_symcache import open_line_lookup
 from tests.support.examples import examples
+from tests.support.profile_builder import make_session
 
 DATA = Path(__file__).parents[1] / "data"
 ORIGINAL = (DATA / "inlines.so").read_bytes()
@@ -66,11 +67,11 @@ def test_truncated_files_give_names_or_an_object_error(tmp_path_factory, length)
 @settings(max_examples=examples(60), deadline=None)
 @given(flips=FLIPS)
 def test_flipped_debug_info_gives_lines_or_an_object_error(tmp_path_factory, flips) -> None:
-    pytest.importorskip("symbolic", reason="the dwarf extra is not installed")
     directory = tmp_path_factory.mktemp("elf")
     path = directory / "x.so"
     path.write_bytes(damaged(flips))
     with contextlib.suppress(ObjectError):
-        lines = open_line_lookup(open_elf(path), SymbolOptions(cache_dir=directory), Diagnostics())
-        if lines is not None:
-            lines.find(ADDRESSES)
+        found = ObjectFiles([open_elf(path)])
+        if found.dwarf is not None:
+            options, finder = SymbolOptions(cache_dir=directory), Finder(SearchPaths(proc=None))
+            locations_from_units(Context(options, make_session(), finder, Diagnostics()), found, "", ADDRESSES)

@@ -28,15 +28,6 @@ AT = 0x7F0000000000
 DWZ_ID = open_elf(DATA / "common.dwz").build_id.hex()
 
 
-@pytest.fixture(params=["symcache", "without symbolic"])
-def _reader(request, monkeypatch) -> None:
-    """Once with symbolic, which knows a part of it, and once without."""
-    if request.param == "symcache":
-        pytest.importorskip("symbolic", reason="the dwarf extra is not installed")
-        return
-    monkeypatch.setattr("perf2x.symbolizer.symcache.build_symcache._load_symbolic", lambda: None)
-
-
 def chains(symfs, addresses, recorded, **options) -> tuple[list[list[tuple[str, str, int]]], Diagnostics]:
     """[[(linkage name, file, line)]] of each address, and the diagnostics."""
     profile = make_profile([(AT, AT + 0x10000, 0, recorded, "", 7)], [(0, AT + address) for address in addresses])
@@ -89,7 +80,7 @@ def agrees(name, symfs, recorded="/usr/lib/prog.so", **options) -> None:
     found, diagnostics = chains(symfs, sorted(answers), recorded, **options)
     expected = [answers[address] for address in sorted(answers)]
     assert [bare(rows) for rows in map(as_binutils, found, expected)] == [bare(rows) for rows in expected]
-    assert set(diagnostics.counts) <= {"lines_need_symbolic"}
+    assert not diagnostics.counts
 
 
 WHERE = {
@@ -99,7 +90,6 @@ WHERE = {
 }
 
 
-@pytest.mark.usefixtures("_reader")
 @pytest.mark.parametrize("place", WHERE)
 @pytest.mark.parametrize("name", ["gnu4", "gnu5"])
 def test_split_files_agree_with_the_stored_lines(tmp_path, name, place) -> None:
@@ -107,14 +97,12 @@ def test_split_files_agree_with_the_stored_lines(tmp_path, name, place) -> None:
     agrees(name, put(tmp_path, (f"{name}.so", "/usr/lib/prog.so"), *parts))
 
 
-@pytest.mark.usefixtures("_reader")
 @pytest.mark.parametrize("place", ["/usr/lib/prog.so.dwp", "/usr/lib/debug/usr/lib/prog.so.dwp"])
 @pytest.mark.parametrize("name", ["gnu4", "clang4", "clang5"])
 def test_packages_agree_with_the_stored_lines(tmp_path, name, place) -> None:
     agrees(name, put(tmp_path, (f"{name}.so", "/usr/lib/prog.so"), (f"{name}.so.dwp", place)))
 
 
-@pytest.mark.usefixtures("_reader")
 @pytest.mark.parametrize(
     "place",
     [
@@ -142,7 +130,6 @@ def test_a_dwz_file_is_fetched_from_a_server() -> None:
     assert asked == [("debuginfo", DWZ_ID)]
 
 
-@pytest.mark.usefixtures("_reader")
 @pytest.mark.parametrize(
     ("name", "count"),
     [("gnu4", "debug_info_in_dwo"), ("clang5", "debug_info_in_dwo"), ("dwz_one", "debug_info_in_dwz")],
@@ -155,7 +142,6 @@ def test_lines_remain_without_the_other_file(tmp_path, name, count) -> None:
     assert diagnostics[count] > 0 and "/" not in diagnostics.counts[count].advice.partition("--")[0]
 
 
-@pytest.mark.usefixtures("_reader")
 def test_split_file_of_another_compilation_is_not_used(tmp_path) -> None:
     pairs = [("gnu4_two.dwo", "/src/gnu4_one.dwo"), ("gnu4_one.dwo", "/src/gnu4_two.dwo")]
     symfs = put(tmp_path, ("gnu4.so", "/usr/lib/prog.so"), *pairs)
@@ -163,7 +149,6 @@ def test_split_file_of_another_compilation_is_not_used(tmp_path) -> None:
     assert max(map(len, found)) == 1 and diagnostics["debug_info_in_dwo"] == 2
 
 
-@pytest.mark.usefixtures("_reader")
 def test_a_relative_compile_directory_is_joined_once(tmp_path) -> None:
     """DWARF 5, 6.2.4: directory 0 is the compile directory; addr2line of binutils 2.40 and LLVM 14 join the two."""
     symfs = put(tmp_path, ("relative.so", "/prog.so"))
@@ -217,7 +202,6 @@ SCOPES = {
 }  # fmt: skip
 
 
-@pytest.mark.usefixtures("_reader")
 def test_functions_without_linkage_names_have_their_scopes(tmp_path) -> None:
     """GCC gives none to static functions, those of anonymous namespaces and local classes, and what lambdas make."""
     symfs = put(tmp_path, ("scopes.so", "/usr/lib/prog.so"))

@@ -48,11 +48,6 @@ def wanted() -> dict[int, list[tuple[str, str, int]]]:
     return {place[name] + address: rows for (name, address), rows in answers.items() if name in place and rows[0][1]}
 
 
-@pytest.fixture(autouse=True)
-def _needs_symbolic() -> None:
-    pytest.importorskip("symbolic", reason="the dwarf extra is not installed")
-
-
 def test_every_address_agrees_with_addr2line(tmp_path) -> None:
     answers = wanted()
     assert len(answers) > 40 and max(map(len, answers.values())) == 3

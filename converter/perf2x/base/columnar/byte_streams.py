@@ -1,0 +1,67 @@
+"""Instructions of any length, and LEB128 numbers, in a stream of bytes: found without a loop over them.
+
+An instruction's place follows from all before it. Each byte leads to the byte behind the instruction that would begin
+there, so in pieces of some bytes, all pieces side by side: backwards, where each byte leads out of its piece; then
+piece by piece, where the first instruction begins; then forwards, which bytes are reached from there.
+"""
+
+import numpy as np
+
+from perf2x.base.columnar.arrays import I64, U8, U64, AnyArray, Bools, arange, flatnonzero, take
+
+_LONGEST_PIECE = 7
+"""Power of two of bytes: a piece costs a step, and so does each of its bytes for all pieces."""
+_LONGEST_NUMBER = 10
+"""Bytes of a LEB128 number of 64 bits."""
+
+
+def reached(step: AnyArray) -> I64:
+    """Return the offsets that are reached from 0, in order; ``step`` (n,), above 0, leads from each one to the next."""
+    count = len(step)
+    width = 1 << min(count.bit_length() // 2, _LONGEST_PIECE)
+    pieces = count // width + 1
+    whole = np.ones(pieces * width, step.dtype)
+    whole[:count] = step
+    of_place = np.ascontiguousarray(whole.reshape(pieces, width).T)
+    place = of_place + np.arange(width, dtype=np.int32)[:, None]
+    piece = np.arange(pieces, dtype=np.int32)
+    following = place * np.int32(pieces) + piece  # index in a table with a row for each place in a piece
+    leaving = (place + piece * np.int32(width)).reshape(-1)
+    out = flatnonzero(place >= width)
+    following.reshape(-1)[out] = out
+    rows = [slice(row * pieces, (row + 1) * pieces) for row in range(width)]
+    for row in reversed(range(width)):
+        leaving[rows[row]] = take(leaving, following[row], mode="clip")
+    found = np.zeros(len(whole), np.bool_)
+    at = 0
+    while at < count:
+        begin = at % width * pieces + at // width
+        found[begin] = True
+        at = int(leaving[begin])
+    for row in range(width):
+        found[take(following[row], flatnonzero(found[rows[row]]))] = True
+    return flatnonzero(found.reshape(width, pieces).T.reshape(-1)[:count])
+
+
+def number_ends(code: U8) -> I64:
+    """(n,) the byte behind a LEB128 number that begins at each byte; the last byte of all ends one."""
+    last = np.where(code < 0x80, arange(1, len(code) + 1), len(code))
+    return np.minimum.accumulate(last[::-1])[::-1]
+
+
+def numbers(code: U8, at: I64, end: I64) -> U64:
+    """Return the LEB128 numbers from ``at`` to ``end``, unsigned; bits beyond 64 are lost."""
+    length = end - at
+    value = (code[at] & np.uint8(0x7F)).astype(np.uint64)
+    for byte in range(1, min(int(length.max(initial=0)), _LONGEST_NUMBER)):
+        rows = flatnonzero(length > byte)
+        value[rows] |= (code[at[rows] + byte] & np.uint8(0x7F)).astype(np.uint64) << np.uint64(7 * byte)
+    return value
+
+
+def extended(value: U64, last_byte: U8, length: I64, is_signed: Bools | np.bool_) -> I64:
+    """Return numbers of that many bytes in two's complement; the sign of a signed one is a bit of its last byte."""
+    found = value.view(np.int64)
+    negative = flatnonzero(is_signed & (last_byte & np.uint8(0x40) != 0) & (length < _LONGEST_NUMBER))
+    found[negative] |= np.int64(-1) << 7 * length[negative]
+    return found

@@ -1,0 +1,253 @@
+"""Line programs as columns: all instructions of a piece of a program side by side.
+
+The end of a sequence resets the machine's registers, so a program is read in pieces of whole sequences. Within one,
+addresses and lines are running sums; files and discriminators are those that were set last.
+Source of truth: DWARF 5, section 6.2.5. op_index, which only VLIW machines use, is ignored; Linux runs on none of them.
+"""
+
+from functools import lru_cache
+
+import numpy as np
+from msgspec import Struct
+
+from perf2x.base.columnar.arrays import (
+    I32,
+    I64,
+    U8,
+    U64,
+    AnyArray,
+    Bools,
+    arange,
+    argsort,
+    cumsum,
+    flatnonzero,
+    no_rows,
+    repeat,
+    take_rows_of,
+)
+from perf2x.base.columnar.byte_streams import extended, number_ends, numbers, reached
+from perf2x.base.errors import ObjectError
+
+PIECE = 1 << 20
+"""Bytes of a program that are read together; more where one sequence is longer."""
+MAX_OPERANDS = 4
+"""Operands of an instruction that DWARF does not define; a program could state 255."""
+_COPY, _ADVANCE, _LINE, _FILE, _COLUMN, _CONSTANT, _FIXED, _ISA = 1, 2, 3, 4, 5, 8, 9, 12
+_END, _ADDRESS, _DISCRIMINATOR = 1, 2, 4
+"""Extended opcodes."""
+_PADDING = np.zeros(9, np.uint8)
+
+
+class Machine(Struct, frozen=True):
+    """The part of a table's header that its program depends on."""
+
+    byte_order: str
+    address_size: int
+    step: int
+    """Bytes of the shortest instruction."""
+    line_base: int
+    line_range: int
+    opcode_base: int
+    """The first special opcode."""
+    operands: bytes
+    """Numbers of operands of the opcodes from 1 on."""
+
+
+class LineRows(Struct, frozen=True):
+    """Rows in the order of the program."""
+
+    address: U64
+    file: I64
+    line: I64
+    """Numbers of files and lines beyond 31 bits are 0."""
+    is_end: Bools
+    """The row ends a sequence: addresses behind it are unknown."""
+    discriminator: I64
+    """Tells pieces of code of one line apart; 0 for most."""
+
+
+def run_line_program(machine: Machine, program: bytes) -> LineRows:
+    """Run a line program. Sequences without an end, and those of discarded code, give no rows.
+
+    ObjectError for an address of more than eight bytes, and for opcodes with absurdly many operands.
+    """
+    opcodes, code = _opcodes(machine), np.frombuffer(program, np.uint8)
+    pieces = [no_rows(LineRows)]
+    at, size = 0, PIECE
+    while at < len(code):
+        found = _instructions(opcodes, code[at : at + size])
+        if len(found.end):
+            pieces.append(_linked(machine, _rows(machine, opcodes, found)))
+            at, size = at + int(found.end[-1]), PIECE
+        elif at + size < len(code):
+            size *= 4
+        else:
+            break
+    columns = ([getattr(piece, name) for piece in pieces] for name in LineRows.__struct_fields__)
+    return LineRows(*map(np.concatenate, columns))
+
+
+@lru_cache(maxsize=8)
+def _opcodes(machine: Machine) -> "_Opcodes":
+    return _Opcodes(machine)  # most programs of a file have the same
+
+
+class _Opcodes:
+    """Tables by opcode (256,) of one program."""
+
+    def __init__(self, machine: Machine) -> None:
+        base, span = max(machine.opcode_base, 1), machine.line_range or 1
+        beyond = arange(256) - base
+        self.is_special = beyond >= 0
+        self.operands = np.zeros(256, np.uint8)
+        self.operands[[_ADVANCE, _LINE, _FILE, _COLUMN, _ISA]] = 1
+        unknown = np.frombuffer(machine.operands[_ISA:], np.uint8)
+        if unknown.max(initial=0) > MAX_OPERANDS:
+            raise ObjectError(f"debug info: a line table with {unknown.max()} operands of one opcode")
+        self.operands[_ISA + 1 : _ISA + 1 + len(unknown)] = unknown
+        self.operands[self.is_special] = 0
+        advance = beyond // span * machine.step
+        advance[~self.is_special] = 0
+        if base > _CONSTANT:
+            advance[_CONSTANT] = (255 - base) // span * machine.step
+        self.advance = advance.astype(np.uint64)
+        self.line = np.where(self.is_special, machine.line_base + beyond % span, 0)
+
+    def are(self, code: U8, opcode: int) -> I64:
+        """Return the rows of a standard opcode."""
+        return flatnonzero(code == opcode) if not self.is_special[opcode] else flatnonzero(code[:0])
+
+
+class _Instructions(Struct, frozen=True):
+    """``n`` instructions of whole sequences."""
+
+    code: U8
+    """The bytes that they lie in, and some zeros."""
+    number_end: I32
+    """Offset behind the number that begins at each byte."""
+    opcode: U8
+    kind: U8
+    """Extended opcode, 0 for others."""
+    operand: I64
+    """Offset of the first operand."""
+    end: I64
+    """Offset behind the instruction."""
+
+    def numbers(self, rows: I64) -> U64:
+        """Return the first operands of instructions."""
+        at = self.operand[rows]
+        return numbers(self.code, at, self.number_end[at].astype(np.int64))
+
+    def signed_numbers(self, rows: I64) -> I64:
+        """Return the first operands of instructions, which are signed."""
+        at, end = self.operand[rows], self.number_end[self.operand[rows]].astype(np.int64)
+        return extended(self.numbers(rows), self.code[end - 1], end - at, np.True_)
+
+    def integers(self, rows: I64, order: str) -> U64:
+        """Return the operands of fixed size that fill the rest of instructions; ObjectError for more than 8 bytes."""
+        at, size = self.operand[rows], self.end[rows] - self.operand[rows]
+        longest = int(size.max(initial=0))
+        if longest > 8:
+            raise ObjectError(f"debug info: an address of {longest} bytes in a line table")
+        value = np.zeros(len(rows), np.uint64)
+        for byte in range(longest):
+            place = at + byte if order == ">" else at + size - 1 - byte
+            value = np.where(size > byte, value << np.uint64(8) | self.code[place], value)
+        return value
+
+
+def _instructions(opcodes: _Opcodes, piece: U8) -> _Instructions:
+    """Find the instructions up to the last one that ends a sequence."""
+    count = len(piece)
+    code = np.append(piece, _PADDING)
+    number_end = np.append(number_ends(piece).astype(np.int32), np.full(len(_PADDING), count + 1, np.int32))
+    follows = _follows(opcodes, code, number_end, count)
+    at = reached(np.minimum(follows, count) - np.arange(count, dtype=np.int32))
+    opcode, operand, end = piece[at], at + 1, follows[at].astype(np.int64)
+    kind = np.zeros(len(at), np.uint8)
+    spelled = flatnonzero(opcode == 0)
+    behind = number_end[operand[spelled]].astype(np.int64)  # the size of an extended instruction
+    has_kind = behind < np.minimum(end[spelled], count)
+    kind[spelled] = np.where(has_kind, code[np.minimum(behind, count)], np.uint8(0))
+    operand[spelled] = behind + has_kind
+    last = flatnonzero((kind == _END) & (end <= count))
+    whole = slice(0, int(last[-1]) + 1 if len(last) else 0)
+    return _Instructions(code, number_end, opcode[whole], kind[whole], operand[whole], end[whole])
+
+
+def _follows(opcodes: _Opcodes, code: U8, number_end: I32, count: int) -> I32:
+    """(``count``,) the offset behind an instruction that would begin at each byte; more than ``count`` if it is cut."""
+    piece = code[:count]
+    follows = np.arange(1, count + 1, dtype=np.int32)
+    follows[opcodes.are(piece, _FIXED)] += 2
+    operands = opcodes.operands[piece]
+    for number in range(1, int(operands.max(initial=0)) + 1):
+        follows = np.where(operands >= number, number_end[np.minimum(follows, count)], follows)
+    at = flatnonzero(piece == 0)
+    behind = number_end[at + 1].astype(np.int64)
+    size = np.minimum(numbers(code, at + 1, behind), np.uint64(count)).astype(np.int64)
+    follows[at] = behind + size
+    return follows
+
+
+def _rows(machine: Machine, opcodes: _Opcodes, found: _Instructions) -> LineRows:
+    """Return the rows that instructions make, those of discarded code included."""
+    opcode, ends = found.opcode, flatnonzero(found.kind == _END)
+    is_row = opcodes.is_special[opcode]
+    is_row[opcodes.are(opcode, _COPY)] = True
+    is_row[ends] = True
+    row = flatnonzero(is_row)
+    files = opcodes.are(opcode, _FILE)
+    file = _in_effect(len(opcode), [(files, found.numbers(files)), (ends, np.ones(len(ends), np.uint64))], 1)[row]
+    mark = np.zeros(len(row), np.uint64)
+    marks = flatnonzero(found.kind == _DISCRIMINATOR)
+    if len(marks):  # a row forgets it
+        mark = _in_effect(len(opcode), [(marks, found.numbers(marks)), (row, mark)], 0)[row]
+    line = _lines(opcodes, found, ends)[row]
+    return LineRows(
+        _addresses(machine, opcodes, found, ends)[row],
+        np.where(file < 2**31, file, 0).astype(np.int64),
+        np.where((line >= 0) & (line < 2**31), line, 0),
+        found.kind[row] == _END,
+        np.where((mark < 2**32) & (found.kind[row] != _END), mark, 0).astype(np.int64),
+    )
+
+
+def _addresses(machine: Machine, opcodes: _Opcodes, found: _Instructions, ends: I64) -> U64:
+    """(n,) the address behind each instruction, of an end before it is reset."""
+    advance = opcodes.advance[found.opcode]
+    rows = opcodes.are(found.opcode, _ADVANCE)
+    advance[rows] = found.numbers(rows) * np.uint64(machine.step)
+    rows = opcodes.are(found.opcode, _FIXED)
+    advance[rows] = found.integers(rows, machine.byte_order)
+    total = np.cumsum(advance, dtype=np.uint64)
+    rows = flatnonzero(found.kind == _ADDRESS)
+    given = found.integers(rows, machine.byte_order)
+    return total + _in_effect(len(total), [(rows, given - total[rows]), (ends, -total[ends])], 0)
+
+
+def _lines(opcodes: _Opcodes, found: _Instructions, ends: I64) -> I64:
+    """(n,) the line behind each instruction."""
+    advance = opcodes.line[found.opcode]
+    rows = opcodes.are(found.opcode, _LINE)
+    advance[rows] = found.signed_numbers(rows)
+    total = cumsum(advance)
+    return total + _in_effect(len(total), [(ends, 1 - total[ends])], 1)
+
+
+def _in_effect(count: int, setters: list[tuple[I64, AnyArray]], default: int) -> AnyArray:
+    """(``count``,) the value that an instruction before each one set last; ``setters`` are pairs of rows and values."""
+    row, value = (np.concatenate(column) for column in zip(*setters, strict=True))
+    order = argsort(row)
+    lengths = np.diff(row[order] + 1, prepend=0, append=count)
+    return repeat(np.append(np.array([default], value.dtype), value[order]), lengths)
+
+
+def _linked(machine: Machine, rows: LineRows) -> LineRows:
+    """Leave sequences of discarded code out, which have the address 0, 1 or one of the highest."""
+    last = flatnonzero(rows.is_end)
+    first = np.append(0, last[:-1] + 1)
+    address = rows.address[first]
+    highest = min(max((1 << 8 * machine.address_size) - 2, 0), 2**64 - 1)
+    is_linked = (address > 1) & (address < np.uint64(highest))
+    return rows if is_linked.all() else take_rows_of(rows, repeat(is_linked, last + 1 - first))

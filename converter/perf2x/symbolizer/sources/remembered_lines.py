@@ -1,0 +1,137 @@
+"""Source locations that were looked up before: a small file for each object in the user's cache directory.
+
+What is remembered answers for the very file that it was read from: the same device, inode, size and times, or the same
+bytes where an object was in an archive. A build id alone never does, since anybody can write one into a file: an
+object from a bundle, a dataset, a ``--symfs`` or a server does not speak for a file of this machine. Other files with a
+part of the debug info (dwz, ``.dwp``) are told in the same way, and must be those of the earlier run.
+"""
+
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+from msgspec import DecodeError, Struct, msgpack
+
+from perf2x import __version__
+from perf2x.base.columnar.arrays import I64, U64, argsort, searchsorted, sum_of
+from perf2x.base.columnar.ragged import offsets_of
+from perf2x.base.files.checksummed import read_checksummed, write_checksummed
+from perf2x.base.files.operating_system import user_cache_dir
+from perf2x.binaries.elf.elf_file import ElfObject
+from perf2x.symbolizer.source_locations import DebugFunction, SourceLocations, source_locations_of
+from perf2x.symbolizer.symbol_options import SymbolOptions
+
+FORMAT = 1
+"""Version of these files, and of what perf2x makes of debug info between two versions of its own."""
+MOST = 1 << 20
+"""Addresses of one object; beyond these, only the latest ones are remembered."""
+
+
+class KnownLines(Struct, frozen=True):
+    """Locations of addresses, which rise."""
+
+    address: U64
+    locations: SourceLocations
+
+    def rows(self, address: U64) -> I64:
+        """(n,) the row of each address, −1 if it is not known."""
+        row = searchsorted(self.address, address)
+        known = np.append(self.address, np.uint64(0))[row] == address
+        return np.where(known & (row < len(self.address)), row, -1)
+
+    def joined(self, address: U64, more: SourceLocations) -> "KnownLines":
+        """Return these and others, whose addresses are not among them."""
+        one, addresses = self.locations, np.concatenate([self.address, address])
+        count = np.concatenate([np.diff(one.offsets), np.diff(more.offsets)])
+        function = np.concatenate([one.function, more.function + len(one.functions)])
+        line = np.concatenate([one.line, more.line])
+        both = SourceLocations(offsets_of(count), function, line, [*one.functions, *more.functions])
+        order = argsort(addresses)
+        return KnownLines(addresses[order], both.take(order))
+
+
+NOTHING = KnownLines(np.zeros(0, np.uint64), source_locations_of([]))
+
+
+class _Stored(Struct, frozen=True, array_like=True):
+    """The contents of a file: columns of little-endian words, and the functions that they refer to."""
+
+    beside: str
+    address: bytes
+    count: bytes
+    function: bytes
+    line: bytes
+    functions: list[tuple[bytes, bytes, int, bytes]]
+
+    @classmethod
+    def of(cls, known: KnownLines, beside: str) -> Self:
+        """Make the contents; each distinct function is stored once."""
+        found, number = known.locations, dict[DebugFunction, int]()
+        used = [number.setdefault(found.functions[row], len(number)) for row in found.function.tolist()]
+        address, count, function, line = (
+            column.astype("<u8").tobytes()
+            for column in (known.address, np.diff(found.offsets), np.array(used, np.int64), found.line)
+        )
+        functions = [(_packed(f.symbol), _packed(f.path), f.start_line, _packed(f.inside)) for f in number]
+        return cls(beside, address, count, function, line, functions)
+
+    def known(self) -> KnownLines:
+        """Return the locations; ValueError if the columns do not belong together."""
+        columns = (np.frombuffer(column, "<u8") for column in (self.address, self.count, self.function, self.line))
+        address, count, function, line = columns
+        rows = len(function)
+        counts = count.astype(np.int64)
+        fits = (
+            len(count) == len(address) and len(line) == rows and bool((count <= rows).all()) and sum_of(counts) == rows
+        )
+        rises = bool((address[1:] > address[:-1]).all())
+        if not fits or not rises or (function >= len(self.functions)).any() or (line >= 1 << 63).any():
+            raise ValueError("columns of remembered lines do not belong together")
+        functions = [
+            DebugFunction(_text(symbol), _text(path), start, _text(inside))
+            for symbol, path, start, inside in self.functions
+        ]
+        lines = SourceLocations(offsets_of(counts), function.astype(np.int64), line.astype(np.int64), functions)
+        return KnownLines(address.astype(np.uint64), lines)
+
+
+def _packed(text: str) -> bytes:
+    return text.encode(errors="surrogateescape")
+
+
+def _text(data: bytes) -> str:
+    return data.decode(errors="surrogateescape")
+
+
+def place_of(file: ElfObject, options: SymbolOptions) -> Path | None:
+    """Return the path of what is remembered of a file; None without a cache directory."""
+    directory = options.cache_dir or user_cache_dir()
+    if directory is None:
+        return None
+    return directory / "lines" / f"{FORMAT}-{__version__}" / f"{file.build_id.hex()[:16] or 'none'}-{file.identity}"
+
+
+def recall(place: Path | None, beside: str) -> KnownLines:
+    """Read what is remembered; nothing if there is no such file, it is damaged, or other files lay beside the object.
+
+    ``beside`` are the identities of the other files with a part of the debug info.
+    """
+    data = read_checksummed(place) if place is not None else None
+    if data is None:
+        return NOTHING
+    try:
+        stored = msgpack.decode(data, type=_Stored)
+        return stored.known() if stored.beside == beside else NOTHING
+    except (DecodeError, ValueError):
+        return NOTHING
+
+
+def remember(place: Path | None, beside: str, known: KnownLines) -> None:
+    """Write what is known, where it can be written."""
+    if place is None or len(known.address) > MOST:
+        return
+    try:
+        data = msgpack.encode(_Stored.of(known, beside))
+    except (OverflowError, UnicodeEncodeError):  # numbers and names that no compiler writes
+        return
+    write_checksummed(place, data)

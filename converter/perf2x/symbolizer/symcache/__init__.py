@@ -1,1 +1,0 @@
-"""Symcaches: lines and inlined frames from DWARF, cached on disk."""
