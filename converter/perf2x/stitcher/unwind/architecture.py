@@ -38,6 +38,8 @@ class Architecture(Struct, frozen=True):
     """Bits that form the address; removes the signature from return addresses (pointer authentication)."""
     outermost: Rule
     """Of code that nothing called; a rule of a signal frame, as its address is exact."""
+    framed: Rule | None = None
+    """Of a function that keeps a frame pointer, wherever the stack pointer points."""
     preserved: frozenset[int] = frozenset()
     """Registers that functions give back as they were: plain steps restore no others."""
     known_code: tuple[KnownCode, ...] = ()

@@ -39,7 +39,7 @@ from perf2x.binaries.go.go_functions import GoFunctions
 from perf2x.binaries.go.go_table import go_functions, has_go_table
 from perf2x.model.recording.build_ids import is_vdso
 from perf2x.stitcher.unwind.architecture import Architecture
-from perf2x.stitcher.unwind.go_ends import go_ends, leaves_stack
+from perf2x.stitcher.unwind.go_ends import go_ends, is_on_any_stack, leaves_stack
 from perf2x.stitcher.unwind.object_rules import ObjectRules
 from perf2x.stitcher.unwind.plain_steps import PlainRuleTable
 from perf2x.stitcher.unwind.unwound_chains import MappingFinder, UserMappings
@@ -275,6 +275,9 @@ class CodeMap:
         if functions is not None:
             switched = [leaves_stack(functions, rules.elf, each) for each in svma[found].tolist()]
             result[flatnonzero(found)[switched]] = self.table.number(self.architecture.outermost)
+            if self.architecture.framed is not None:
+                framed = [is_on_any_stack(functions, rules.elf, each) for each in svma[found].tolist()]
+                result[flatnonzero(found)[framed]] = self.table.number(self.architecture.framed)
         return result
 
     def problems(self) -> list[str]:

@@ -33,6 +33,12 @@ _SWITCHES = frozenset({
 })  # fmt: skip
 _CALLED_BEHIND_SWITCH = frozenset({"runtime.systemstack", "runtime.mcall"})
 """They call through a register, and only on the other stack."""
+_ON_ANY_STACK = frozenset({"runtime.nanotime1", "runtime.walltime", "time.now"})
+"""They change stacks unless they are on the thread's own already, and keep the caller's stack pointer and rbp."""
+_KEEPS_STACK, _COMES_BACK = bytes.fromhex("4989e4"), bytes.fromhex("4c89e4")
+"""mov %rsp, %r12, and back."""
+_LONGEST = 4096
+"""Bytes of one of these functions to look at; they have two hundred."""
 _CALL = re.compile(rb"\xff[\xd0-\xd7]")
 _SETTLED = np.array([End.COMPLETE, End.TRUNCATED, End.NO_UNWIND_INFO, End.BROKEN, End.NOT_MAPPED], np.uint8)
 _AS_IT_IS = 255
@@ -42,6 +48,18 @@ def leaves_stack(functions: GoFunctions, elf: ElfObject, svma: int) -> bool:
     """Whether the last byte of an instruction is that of a call by code that has changed stacks."""
     (row,) = functions.find(np.array([svma], np.uint64)).tolist()
     return _name(functions, row) in _CALLED_BEHIND_SWITCH and _CALL.match(code_at(elf, svma - 1, 2)) is not None
+
+
+def is_on_any_stack(functions: GoFunctions, elf: ElfObject, svma: int) -> bool:
+    """Whether the stack pointer may be another stack's, so that the frame pointer alone leads to the caller."""
+    (row,) = functions.find(np.array([svma], np.uint64)).tolist()
+    function = (
+        functions.function(row) if elf.machine == "EM_X86_64" and _name(functions, row) in _ON_ANY_STACK else None
+    )
+    if function is None:
+        return False
+    before = code_at(elf, function.entry, min(svma - function.entry, _LONGEST))
+    return before.rfind(_KEEPS_STACK) > before.rfind(_COMES_BACK)
 
 
 def may_be_settled(end: U8) -> Bools:

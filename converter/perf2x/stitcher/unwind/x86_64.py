@@ -26,6 +26,12 @@ OUTERMOST = Rule(RSP, 0, RA, True, ((RA, RegisterRule(RuleKind.UNDEFINED, 0)),))
 """Nothing called the code: makecontext and its like put it above the coroutine's function."""
 
 
+FRAMED = Rule(
+    RBP, 16, RA, False, ((RA, RegisterRule(RuleKind.OFFSET, -8)), (RBP, RegisterRule(RuleKind.OFFSET, -16)))
+)  # fmt: skip
+"""The frame pointer leads to what compilers save in front of it, whatever the stack pointer does."""
+
+
 def _rule_after_call(pushed: int) -> Rule:
     """The rule ``pushed`` words after a call."""
     return Rule(RSP, 8 + 8 * pushed, RA, False, ((RA, RegisterRule(RuleKind.OFFSET, -8)),))
@@ -42,6 +48,7 @@ X86_64 = Architecture(
     program_counter=RA,
     address_mask=2**64 - 1,
     outermost=OUTERMOST,
+    framed=FRAMED,
     preserved=frozenset({RBX, RBP, 12, 13, 14, 15}),
     known_code=(
         # mov $15, %rax; syscall

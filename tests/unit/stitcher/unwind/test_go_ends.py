@@ -85,6 +85,28 @@ def test_an_earlier_calls_address_above_a_change_of_stacks_is_no_caller(caller, 
     assert length == frames and (end is End.OTHER_STACK) is (frames == 2)
 
 
+@pytest.mark.parametrize("place", [0x10, 0x20, 0x38], ids=["changed", "called", "came back"])
+@pytest.mark.parametrize("is_own", [True, False], ids=["on the thread's stack", "on a goroutine's"])
+def test_functions_that_run_on_any_stack_are_left_by_frame_pointer(place, is_own) -> None:
+    """nanotime1 changes stacks, unless it is on the thread's own, and aligns its pointer: no distance leads on."""
+    text = bytearray((bytes(14) + b"\xff\xd7") * 0x400)
+    text[8:11], text[0x30:0x33] = bytes.fromhex("4989e4"), bytes.fromhex("4c89e4")
+    caller, came_back = LOAD_BIAS + TEXT + SIZE + SITE, place > 0x30
+    frames = [Frame(TEXT + SIZE * at, SIZE, def_cfa(7, size) + offset(16, -8)) for at, size in ((0, 24), (1, 8))]
+    table = table_of(["runtime.nanotime1.abi0", "runtime.findRunnable"])
+    file = FrameFile(frames, text=bytes(text), more=[TinySection(".gopclntab", table, 0x9000, flags=2)])
+    machine = Machine("x86_64", Random(1))
+    for value in (0, caller, 7, 1, 1, 1):
+        machine.push(value)
+    machine.registers[6] = machine.registers[7] + 24 if is_own else 0xC000123400
+    machine.registers[7] += 16 if came_back else 0
+    machine.registers[16] = LOAD_BIAS + TEXT + place
+    unwinder, finder = unwinder_of(open_elf(file.bytes()), "x86_64")
+    result = unwinder.unwind(stacks_of([machine], 64), finder)
+    assert result.chain.row(0).tolist()[1:] == ([caller] if is_own or came_back else [])
+    assert result.end.tolist() == [End.COMPLETE if is_own or came_back else End.OTHER_STACK]
+
+
 def test_a_call_at_the_end_of_a_function_belongs_to_it() -> None:
     assert unwound("runtime.clone", 5, site=SIZE)[:2] == (End.COMPLETE, 2)
 
