@@ -19,6 +19,8 @@ from perf2x.binaries.elf.symtab import STB_GLOBAL, STB_LOCAL, STB_WEAK, STT_FUNC
 from perf2x.symbolizer.symbol_index import PAGE, SymbolColumns, SymbolIndex
 
 NEWLINE, SPACE, TAB = 0x0A, 0x20, 0x09
+_LIVEPATCH = b".klp.sym."
+"""Names by which a livepatch refers to functions of others: they have these functions' addresses."""
 MAX_SIZE = 1 << 28
 """Bytes of a file; a kernel with all modules loaded has a tenth."""
 
@@ -89,6 +91,7 @@ def parse_kallsyms(text: bytes, name: str) -> Kallsyms:
     address, valid = hex_numbers(text, starts, width)
     letter = raw[starts + width + 1]
     wanted = flatnonzero(valid & _is_symbol()[letter] & (raw[starts + width + 3] != ord("$")))
+    wanted = wanted[~_begin_with(text, starts[wanted] + width + 3, _LIVEPATCH)]
     starts, ends, address, letter = starts[wanted], ends[wanted], address[wanted], letter[wanted]
     if len(address) == 0:
         raise ObjectError(f"{name}: no symbols in it")
@@ -96,6 +99,14 @@ def parse_kallsyms(text: bytes, name: str) -> Kallsyms:
         raise ObjectError(f"{name}: every address is 0, they were hidden (kernel.kptr_restrict)")
     name_end, module, modules = _modules(raw, text, starts, ends)
     return Kallsyms(address, letter, starts + width + 3, name_end, module, modules, text)
+
+
+def _begin_with(text: bytes, starts: I64, prefix: bytes) -> Bools:
+    """(n,) whether the text at each place begins with a prefix, whose first byte few do."""
+    found: Bools = np.frombuffer(text, np.uint8)[starts] == prefix[0]
+    rows = flatnonzero(found)
+    found[rows] = [text.startswith(prefix, at) for at in starts[rows].tolist()]
+    return found
 
 
 def _is_symbol() -> Bools:

@@ -40,6 +40,12 @@ def test_modules_do_not_fill_the_gap_after_them() -> None:
     assert lookup(TEXT, 0xFFFFFFFFC0000011, 0xFFFFFFFFC0002000, 0xFFFFFFFFC0005FFF) == ["mod_more", None, "other"]
 
 
+def test_names_of_a_livepatch_for_functions_of_others_name_nothing() -> None:
+    """They lie at these functions' addresses, behind them in the file, where the later of two would win."""
+    patch = b"ffffffff81000040 t .klp.sym.vmlinux.do_one,1\t[patch]\nffffffff81000080 t .klp.other\t[patch]\n"
+    assert lookup(TEXT + patch, 0xFFFFFFFF81000044, 0xFFFFFFFF81000084) == ["do_one", ".klp.other"]
+
+
 def test_modules_are_known_by_name() -> None:
     table = parse_kallsyms(TEXT, "test")
     assert table.modules == ["snd_hda", "ext4"]
