@@ -11,7 +11,7 @@ from tests.fuzz.seeds import Seed
 from tests.support.recordings import CORPUS
 
 OUTPUT = "out"
-FORMATS = ("pprof", "chrome", "collapsed", "html", "svg", "speedscope", "firefox", "perfetto", "otlp", "otlp-json",
+FORMATS = ("pprof", "chrome", "collapsed", "html", "svg", "speedscope", "firefox", "perfetto", "otlp",
            "bolt", "autofdo", "gcov", "callgrind", "parquet")  # fmt: skip
 ONE_INPUT = (
     ("convert", "--to", "chrome", "--chrome-style", "cpuprofile", "-o", "{dir}/out/x"),

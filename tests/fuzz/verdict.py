@@ -186,6 +186,6 @@ def _html(data: bytes) -> None:
 _READERS: dict[str, Callable[[bytes], object]] = {
     "pprof": _pprof, "collapsed": _collapsed, "chrome": _json, "firefox": _json, "speedscope": _json,
     "bolt": _lines(_BOLT), "autofdo": _lines(_AUTOFDO), "gcov": _gcov, "callgrind": _callgrind, "parquet": _parquet,
-    "perfetto": _perfetto, "otlp": _otlp, "otlp-json": _otlp,
+    "perfetto": _perfetto, "otlp": _otlp,
     "svg": ElementTree.fromstring, "html": _html, "bundle": _tar, "view": _html,
 }  # fmt: skip

@@ -34,7 +34,6 @@ FORMATS = (
     "speedscope",
     "firefox",
     "otlp",
-    "otlp-json",
     "perfetto",
     "parquet",
 )

@@ -98,7 +98,9 @@ CASES: dict[str, tuple[Case, ...]] = {
     "value": tuple(Case(("--value", value)) for value in ("latency", "weight", "mispredicts", "samples")),
     "kernel_suffix": (Case(("--kernel-suffix",)),),
     "label": (Case(("--label", "pid")),),
-    "pprof_names": (Case(("--pprof-names", "compat")),),
+    "sample_types": (Case(("--sample-types", "compat"), instead={
+        "otlp": Case(("--sample-types", "identifiers")),
+    }),),
     "pprof_inline": (Case(("--inline-style", "off"), on="listed"),),
     "reader": (Case(("--for", "go-pgo")),),
     "object": (Case(("--object", "hot-clang")),),
@@ -164,7 +166,6 @@ THREADS = "74f2b097e7caf2f4e9e70170b4809db381815f32"
 NO_PAIRS = {
     "to": "it is the format",
     "output": "it names the file",
-    "send": "another way out for otlp, otlp-json and pprof: tests/unit/cli/test_send.py",
 }
 """Options that are no pair with a format."""
 

@@ -43,8 +43,6 @@ def write_dataset(
     if given is not None:
         raise SettingError(f"{FORMAT} cannot take ", given, f": {chosen.needs.why}")
     check_of_command(["per_event"] * formatting.per_event, FORMAT, chosen.needs)
-    if written.send:
-        raise OptionError(f"{FORMAT} is a folder of many files, so --send cannot post it")
     if written.output in (None, "-"):
         raise OptionError(f"{FORMAT} is a folder of many files; name it with -o")
     options = wanted(**written.part_of(len(sources)), **formatting.part_for(chosen.needs))

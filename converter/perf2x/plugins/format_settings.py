@@ -16,7 +16,6 @@ FormatName = Literal[
     "gcov",
     "html",
     "otlp",
-    "otlp-json",
     "perf-script",
     "perfetto",
     "pprof",
@@ -69,7 +68,6 @@ class Settings(TypedDict, total=False):
     max_samples: int
     min_duration: int
     min_width: float
-    names: Literal["plain", "compat", "identifiers"]
     ns: bool
     object: str
     original_payload: int
@@ -78,6 +76,7 @@ class Settings(TypedDict, total=False):
     reader: Literal["any", "go-pgo"]
     references: bool
     root: bool
+    sample_types: Literal["plain", "compat", "identifiers"]
     schema: Literal["v1development"]
     script: bool
     states: bool

@@ -24,7 +24,7 @@ SECRETS = (
 
 
 @pytest.mark.parametrize(
-    "name", ["pprof", "chrome", "collapsed", "html", "speedscope", "firefox", "svg", "perfetto", "otlp", "otlp-json"]
+    "name", ["pprof", "chrome", "collapsed", "html", "speedscope", "firefox", "svg", "perfetto", "otlp"]
 )
 def test_no_format_tells(name: str, tmp_path: Path) -> None:
     out = tmp_path / "out"

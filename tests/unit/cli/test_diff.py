@@ -124,9 +124,9 @@ def test_scaling_keeps_the_whole_of_many_small_samples() -> None:
         (("convert", "A", "B", "-t", "pprof", "--tag", "x"), "expected KEY=VALUE"),
         (
             ("convert", "A", "-t", "collapsed", "--tag", "k=1"),
-            "collapsed cannot take --tag; otlp, otlp-json and pprof can",
+            "collapsed cannot take --tag; otlp and pprof can",
         ),
-        (("convert", "A", "B", "-t", "html", "--tag", "k=1"), "html cannot take --tag; otlp, otlp-json and pprof can"),
+        (("convert", "A", "B", "-t", "html", "--tag", "k=1"), "html cannot take --tag; otlp and pprof can"),
         (("convert", "A", "-t", "pprof", "--tag", "k=1", "--tag", "k=2"), "given 2 times for 1 inputs"),
     ],
 )

@@ -26,7 +26,7 @@ def profile(path: Path) -> profile_pb2.Profile:
 
 
 @pytest.mark.parametrize(
-    "name", ["pprof", "chrome", "collapsed", "html", "speedscope", "svg", "firefox", "perfetto", "otlp", "otlp-json"]
+    "name", ["pprof", "chrome", "collapsed", "html", "speedscope", "svg", "firefox", "perfetto", "otlp"]
 )
 def test_every_format_from_a_recording_twice_the_same(tmp_path, name) -> None:
     first, second = tmp_path / "first", tmp_path / "second"

@@ -84,7 +84,6 @@ def test_conversions_import_only_what_they_use(tmp_path: Path, monkeypatch: pyte
         "perf2x.cli.per_event",
         "perf2x.pipeline.start_time",
         "perf2x.emitters.chrome.chrome",
-        "perf2x.cli.send.http_client",
     }
     words = ["convert", recording("calls"), "-o", str(tmp_path / "out.folded"), "-q"]
     ran = run_and_say(words, f"' '.join({unused!r} & new)")

@@ -83,7 +83,7 @@ def test_the_library_refuses_by_keyword(tmp_path: Path) -> None:
         for setting, keywords in IN_THE_LIBRARY.items():
             with pytest.raises(OptionError, match=rf"{name} cannot take {re.escape(setting)}[:=]"):
                 convert(recording("calls"), tmp_path / "out", to=name, **keywords)  # type: ignore[arg-type]
-    with pytest.raises(OptionError, match="collapsed cannot take tags; otlp, otlp-json and pprof can"):
+    with pytest.raises(OptionError, match="collapsed cannot take tags; otlp and pprof can"):
         convert(recording("calls"), tmp_path / "out.folded", tags=({"service": "web"},))
     with pytest.raises(OptionError, match="chrome cannot take timeline=False: it shows samples over time"):
         convert(recording("calls"), tmp_path / "out", to="chrome", timeline=False)
@@ -111,7 +111,7 @@ def lacking() -> list[tuple[str, str, str]]:
 
 
 FORMAT_FLAGS = {
-    "kernel_suffix": {"collapsed"}, "label": {"pprof", "otlp", "otlp-json"}, "pprof_names": {"pprof"},
+    "kernel_suffix": {"collapsed"}, "label": {"pprof", "otlp"}, "sample_types": {"pprof", "otlp"},
     "pprof_inline": {"pprof"}, "reader": {"pprof"}, "object": {"autofdo", "bolt", "gcov"}, "max_samples": {"pprof"},
     "chrome_style": {"chrome"}, "perfetto_style": {"perfetto"}, "min_duration": {"chrome"}, "max_events": {"chrome"},
     "per_cpu": {"chrome"}, "counters": {"chrome", "firefox"}, "with_pid": {"collapsed"}, "with_tid": {"collapsed"},

@@ -128,7 +128,7 @@ class Full(io.RawIOBase):
 @pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO, errno.EDQUOT])
 @pytest.mark.parametrize(
-    "name", ["pprof", "collapsed", "chrome", "html", "svg", "speedscope", "firefox", "perfetto", "otlp", "otlp-json"]
+    "name", ["pprof", "collapsed", "chrome", "html", "svg", "speedscope", "firefox", "perfetto", "otlp"]
 )
 def test_a_disk_that_fills_up_at_any_point_is_reported(
     name: str, number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

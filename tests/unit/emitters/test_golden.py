@@ -24,7 +24,6 @@ FILES = {
     "small.svg": ("svg", {"script": False}),
     "small.pftrace": ("perfetto", {}),
     "small.otlp.pb": ("otlp", {}),
-    "small.otlp.json": ("otlp-json", {"label": ("tid", "mode")}),
     "small.perf-sample.pftrace": ("perfetto", {"style": "perf-sample"}),
 }
 

@@ -1,6 +1,5 @@
 """``perf2x convert``: recordings in, one file out, a short summary on standard error."""
 
-import os
 import sys
 from functools import partial
 from time import monotonic
@@ -25,10 +24,7 @@ from perf2x.cli.progress import progress_bar
 from perf2x.cli.quality_gates import check_gates, exit_for_failed_gates, failed_gates, warn_of_losses
 
 if TYPE_CHECKING:
-    from perf2x.cli.send.destination import Destination
     from perf2x.model.plugin_options import Needs
-    from perf2x.model.profile.profile import Profile
-    from perf2x.plugins.registry import Emitter
 
 ProfileStages = Annotated[
     bool, typer.Option("--profile-stages", help="Print on standard error how long each stage took."), Rare
@@ -56,7 +52,7 @@ def convert(
 
     Files of one recording session are stitched together, independent recordings are added up.
 
-    Writes to the current directory unless -o says otherwise; never overwrites its input. With --send it writes no file.
+    Writes to the current directory unless -o says otherwise; never overwrites its input.
     """
     from perf2x.base.files.atomic import STDOUT
     from perf2x.pipeline.conversion import convert_to
@@ -72,17 +68,13 @@ def convert(
 
         write_dataset(sources, wanted, written, formatting, gates, quiet=quiet, timed=profile_stages)
         return
-    if written.is_default() and not quiet and not written.send:
+    if written.is_default() and not quiet:
         print_message(f"no --to: writing {name} (perf2x formats lists the others)")
-    server = written.destination(name)
     more: dict[str, object] = {"event": "all"} if chosen.all_events() else {}
-    if server is not None and server.is_parca and formatting.pprof_names is None and "names" not in written.said():
-        more["names"] = "identifiers"
     emitter = formatting.build(load_emitter(name), name, written.said(), more)
     needs = emitter.needs
     target = written.target(sources[0], emitter.suffix)
-    if server is None:
-        _refuse_terminal(target, name, needs)
+    _refuse_terminal(target, name, needs)
     check_of_command(
         [*(f"fail_if_{limit}" for limit in gates.limits()), *["per_event"] * formatting.per_event], name, needs
     )
@@ -92,7 +84,7 @@ def convert(
         from perf2x.cli.render.stats_json import check_stats
 
         check_stats(gates.stats)
-    started, stages, remarks = monotonic(), Stages(), list[str]()
+    started, stages = monotonic(), Stages()
     with progress_bar(quiet) as progress:
         loaded, files = convert_to(
             lambda whole: formatting.outputs(whole, target, emitter.suffix),
@@ -102,7 +94,6 @@ def convert(
             options,
             progress=progress,
             stages=stages,
-            write=partial(_send, server, remarks) if server else None,
         )
     for line in stages.lines() if profile_stages else ():
         print_message(line)
@@ -112,35 +103,16 @@ def convert(
 
         write = stages.wall.get("emit", 0.0)
         seconds = {"read": monotonic() - started - write, "write": write}
-        where = target if server is None else server.shown
-        write_stats(gates.stats, stats_of(loaded, {"format": name, "path": where}, seconds, failed))
+        write_stats(gates.stats, stats_of(loaded, {"format": name, "path": target}, seconds, failed))
     if not quiet and gates.stats != "json":
         from perf2x.cli.render.summary import summary
 
         shown = ["standard output"] if target == STDOUT else files
-        remarks += notes(emitter, loaded.profile) if len(files) == 1 else ()
-        sent = server.shown if server is not None else ""
-        for line in summary(loaded, name, needs, shown, tuple(remarks), verbose=verbose, sent=sent):
+        remarks = notes(emitter, loaded.profile) if len(files) == 1 else ()
+        for line in summary(loaded, name, needs, shown, remarks, verbose=verbose):
             print_message(line)
         warn_of_losses(loaded)
     exit_for_failed_gates(failed)
-
-
-def _send(server: "Destination", remarks: list[str], emitter: "Emitter", profile: "Profile", *_: object) -> None:
-    """Send a profile, and add what the server remarks."""
-    from io import BytesIO
-
-    from perf2x.cli.send.destination import for_profile
-    from perf2x.cli.send.http_client import post
-    from perf2x.cli.send.parca import write_raw_request
-    from perf2x.cli.send.send_settings import send_settings
-
-    out = BytesIO()
-    emitter.emit(profile, out)
-    data = write_raw_request(out.getvalue(), profile) if server.is_parca else out.getvalue()
-    remark = post(data, for_profile(server, profile), send_settings(os.environ))
-    if remark:
-        remarks.append(f"the server says: {remark}")
 
 
 def _refuse_terminal(target: str, name: str, needs: "Needs") -> None:

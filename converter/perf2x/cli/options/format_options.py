@@ -43,9 +43,12 @@ class FormatFlags(Struct, frozen=True):
         Option(metavar="NAMES", help="pprof, otlp: labels, separated by commas (pid,tid,comm,cpu,mode…)."),
         Rare,
     ] = None
-    pprof_names: Annotated[
+    sample_types: Annotated[
         Literal["plain", "compat", "identifiers"] | None,
-        Option(help="pprof: names of sample types; compat is perf_data_converter's, identifiers Parca's."),
+        Option(
+            help="pprof, otlp: names of sample types; identifiers: for Parca and Pyroscope; compat (pprof): "
+            "perf_data_converter's."
+        ),
         Rare,
     ] = None
     pprof_inline: Annotated[

@@ -1,7 +1,7 @@
 """Options for the format, name and labels of the output."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from msgspec import Struct
 from typer import Option
@@ -10,10 +10,7 @@ from perf2x.base.errors import OptionError
 from perf2x.base.files.atomic import default_output
 from perf2x.cli.options import Rare
 
-if TYPE_CHECKING:
-    from perf2x.cli.send.destination import Destination
-
-DEFAULT_FORMAT, SENT_FORMAT = "pprof", "otlp"
+DEFAULT_FORMAT = "pprof"
 
 
 def installed_formats(incomplete: str) -> list[str]:
@@ -44,15 +41,6 @@ class OutputFlags(Struct, frozen=True):
     ] = None
     settings: Annotated[
         list[str] | None, Option("--set", "-s", metavar="NAME=VALUE", help="An option of the format.")
-    ] = None
-    send: Annotated[
-        str | None,
-        Option(
-            metavar="URL",
-            help="Post the profile (otlp, otlp-json, pprof) to a collector or server instead of writing a file; "
-            "https unless it says http://; parca+https:// for Parca.",
-        ),
-        Rare,
     ] = None
     tags: Annotated[
         list[str] | None,
@@ -85,31 +73,14 @@ class OutputFlags(Struct, frozen=True):
     def format(self) -> str:
         """Name of the format; OptionError when the output's suffix does not tell it."""
         if self.to or self.is_default():
-            return self.to or self._default_format()
+            return self.to or DEFAULT_FORMAT
         from perf2x.plugins.format_suffix import format_of
 
         return format_of(self.output)
 
-    def _default_format(self) -> str:
-        if not self.send:
-            return DEFAULT_FORMAT
-        from perf2x.cli.send.destination import is_parca
-
-        return DEFAULT_FORMAT if is_parca(self.send) else SENT_FORMAT
-
     def is_default(self) -> bool:
         """Whether neither --to nor -o tells the format."""
         return self.to is None and self.output in (None, "-")
-
-    def destination(self, name: str) -> "Destination | None":
-        """Return where to send format ``name``, None for a file; OptionError for both, and for what cannot be sent."""
-        if not self.send:
-            return None
-        if self.output:
-            raise OptionError("--send sends the profile instead of writing it; leave out -o")
-        from perf2x.cli.send.destination import destination
-
-        return destination(self.send, name)
 
     def said(self) -> dict[str, object]:
         """The values of ``--set``; OptionError for a text that is not NAME=VALUE."""

@@ -40,12 +40,8 @@ def summary(
     notes: tuple[str, ...],
     *,
     verbose: bool,
-    sent: str = "",
 ) -> Iterator[str]:
-    """Lines for standard error: contents, deferred stacks, losses, names, and the files written (``where``).
-
-    ``sent``: the server that the profile was sent to instead.
-    """
+    """Lines for standard error: contents, deferred stacks, losses, names, and the files written (``where``)."""
     yield _contents_line(loaded)
     completed = "; ".join(_completed_parts(loaded))
     if completed:
@@ -53,9 +49,8 @@ def summary(
     yield from _troubles(loaded)
     yield from symbol_lines(loaded, _NAMED_OBJECTS)
     yield from advice_lines(loaded, needs)
-    hint = needs.viewer.format(where[0]) if where[0] != "standard output" and not sent else ""
-    done = f"sent {name} to {sent}" if sent else f"wrote {name} to {', '.join(where)}"
-    written = done + "".join(f"; {text}" for text in notes)
+    hint = needs.viewer.format(where[0]) if where[0] != "standard output" else ""
+    written = f"wrote {name} to {', '.join(where)}" + "".join(f"; {text}" for text in notes)
     yield written + (f" ({hint})" if hint else "")
     if verbose:
         yield from _detail_lines(loaded)

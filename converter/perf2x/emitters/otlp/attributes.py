@@ -3,18 +3,17 @@
 With texts they are what all profiles of a file share, besides the tables of stacks and what they consist of.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from perf2x.base.columnar.arrays import I64, AnyArray, arange, flatnonzero
 from perf2x.base.columnar.ragged import Ragged, octet_rows, offsets_of, side_by_side
 from perf2x.base.columnar.unique import unique_inverse
-from perf2x.emitters.otlp.otlp_encoding import Encoding, encoded_rows
+from perf2x.emitters.encoding.protobuf import message_field, nested_field, number_field, number_fields, top_level
 from perf2x.emitters.otlp.otlp_schema import (
     AnyValue,
     ArrayValue,
-    Field,
     KeyValue,
     KeyValueAndUnit,
     Link,
@@ -64,67 +63,67 @@ class Attributes:
         held = (values[row] for row in used.tolist())
         return np.array([0 if value is None else self.add(key, value) for value in held], np.int64)[place]
 
-    def encoded(self, encoding: Encoding) -> Ragged:
+    def encoded(self) -> Ragged:
         """Return the table, as messages."""
         keys = np.array([0, *(key for key, _, _ in self._numbers)], np.int64)
-        values = any_values(encoding, [value for _, _, value in self._numbers])
+        values = any_values([value for _, _, value in self._numbers])
         offsets = offsets_of((arange(len(keys)) > 0).astype(np.int64))
-        return encoding.joined(
+        return side_by_side(
             [
-                encoding.number(KeyValueAndUnit.KEY_STRINDEX, keys),
-                encoding.messages(KeyValueAndUnit.VALUE, values, offsets),
+                number_field(KeyValueAndUnit.KEY_STRINDEX, keys),
+                nested_field(KeyValueAndUnit.VALUE, values, offsets),
             ]
         )
 
 
-def key_values(encoding: Encoding, attributes: Mapping[str, str]) -> Ragged:
+def key_values(attributes: Mapping[str, str]) -> Ragged:
     """Return the attributes of a resource, as messages, in the order of their keys."""
     items = sorted(attributes.items())
-    values = any_values(encoding, [value for _, value in items])
+    values = any_values([value for _, value in items])
     keys = octet_rows([printable(key).encode() for key, _ in items])
-    return encoding.joined(
-        [encoding.octets(KeyValue.KEY, keys), encoding.messages(KeyValue.VALUE, values, arange(len(items) + 1))]
+    return side_by_side(
+        [message_field(KeyValue.KEY, keys), nested_field(KeyValue.VALUE, values, arange(len(items) + 1))]
     )
 
 
-def referring_key_values(encoding: Encoding, attributes: Mapping[str, str], texts: Texts) -> Ragged:
+def referring_key_values(attributes: Mapping[str, str], texts: Texts) -> Ragged:
     """Return the same with keys and values in the table of texts."""
     items = sorted(attributes.items())
     keys, numbers = (np.array([texts.add(item[at]) for item in items], np.int64) for at in (0, 1))
-    values = encoded_rows(encoding, {AnyValue.STRING_VALUE_STRINDEX: numbers})
-    return encoding.joined(
+    values = number_fields({AnyValue.STRING_VALUE_STRINDEX: numbers})
+    return side_by_side(
         [
-            encoding.messages(KeyValue.VALUE, values, arange(len(items) + 1)),
-            encoding.number(KeyValue.KEY_STRINDEX, keys),
+            nested_field(KeyValue.VALUE, values, arange(len(items) + 1)),
+            number_field(KeyValue.KEY_STRINDEX, keys),
         ]
     )
 
 
-def any_values(encoding: Encoding, values: Sequence[Value]) -> Ragged:
+def any_values(values: Sequence[Value]) -> Ragged:
     """Return values as messages; a text that is empty is an empty message."""
     texts = octet_rows([printable(value).encode() if isinstance(value, str) else b"" for value in values])
     truths = np.array([value is True for value in values], np.bool_)
     are_numbers = np.array([isinstance(value, int) and not isinstance(value, bool) for value in values], np.bool_)
     numbers = np.array([value if isinstance(value, int) else 0 for value in values], np.int64)
-    return encoding.joined(
+    return side_by_side(
         [
-            encoding.octets(AnyValue.STRING_VALUE, texts),
-            encoding.number(AnyValue.BOOL_VALUE, truths.astype(np.int64)),
-            encoding.number(AnyValue.INT_VALUE, numbers, are_numbers),
-            _arrays(encoding, values),
+            message_field(AnyValue.STRING_VALUE, texts),
+            number_field(AnyValue.BOOL_VALUE, truths.astype(np.int64)),
+            number_field(AnyValue.INT_VALUE, numbers, are_numbers),
+            _arrays(values),
         ]
     )
 
 
-def _arrays(encoding: Encoding, values: Sequence[Value]) -> Ragged:
+def _arrays(values: Sequence[Value]) -> Ragged:
     """(n,) rows of the field that holds several texts."""
     lists = [value if isinstance(value, tuple) else () for value in values]
     entries = octet_rows([printable(text).encode() for texts in lists for text in texts])
-    items = encoding.joined([encoding.octets(AnyValue.STRING_VALUE, entries)])
+    items = side_by_side([message_field(AnyValue.STRING_VALUE, entries)])
     offsets = offsets_of(np.array([len(texts) for texts in lists], np.int64))
-    arrays = encoding.joined([encoding.messages(ArrayValue.VALUES, items, offsets)])
+    arrays = side_by_side([nested_field(ArrayValue.VALUES, items, offsets)])
     held = np.array([isinstance(value, tuple) for value in values], np.bool_)
-    return encoding.messages(AnyValue.ARRAY_VALUE, arrays.take(flatnonzero(held)), offsets_of(held.astype(np.int64)))
+    return nested_field(AnyValue.ARRAY_VALUE, arrays.take(flatnonzero(held)), offsets_of(held.astype(np.int64)))
 
 
 def number_rows(columns: Sequence[I64], count: int) -> Ragged:
@@ -140,22 +139,17 @@ _NO_LINK = (Link.TRACE_ID, bytes(16)), (Link.SPAN_ID, bytes(8))
 
 
 class Dictionary:
-    """Texts and attributes, to which profiles and tables add, and the encoding of all."""
+    """Texts and attributes, to which profiles and tables add."""
 
-    def __init__(self, encoding: Encoding) -> None:
-        self.encoding = encoding
+    def __init__(self) -> None:
         self.texts = Texts()
         self.attributes = Attributes(self.texts)
 
-    def table(self, field: Field, parts: Iterable[Ragged]) -> Pieces:
-        """Return a table from its entries, the first of which is empty."""
-        return self.encoding.repeated(field, (self.encoding.entries(field, part) for part in parts))
-
     def own_tables(self) -> Pieces:
         """Yield links, texts and attributes, once nothing more is added."""
-        link = self.encoding.joined([self.encoding.octets(field, octet_rows([value])) for field, value in _NO_LINK])
-        attributes = self.attributes.encoded(self.encoding)
+        link = side_by_side([message_field(field, octet_rows([value])) for field, value in _NO_LINK])
+        attributes = self.attributes.encoded()
         texts = octet_rows([text.encode() for text in self.texts.listed()])
-        yield from self.table(ProfilesDictionary.LINK_TABLE, [link])
-        yield from self.table(ProfilesDictionary.STRING_TABLE, [texts])
-        yield from self.table(ProfilesDictionary.ATTRIBUTE_TABLE, [attributes])
+        yield top_level(ProfilesDictionary.LINK_TABLE, link)
+        yield top_level(ProfilesDictionary.STRING_TABLE, texts)
+        yield top_level(ProfilesDictionary.ATTRIBUTE_TABLE, attributes)

@@ -18,9 +18,10 @@ from perf2x.base.columnar.arrays import I64
 from perf2x.base.columnar.ragged import Ragged, octet_rows
 from perf2x.base.columnar.unique import unique, unique_inverse
 from perf2x.base.errors import OptionError
+from perf2x.emitters.encoding.protobuf import message_field, top_level
 from perf2x.emitters.otlp.attributes import Attributes, Dictionary, Value, key_values, referring_key_values
-from perf2x.emitters.otlp.otlp_encoding import Encoding, JsonText, Wire
-from perf2x.emitters.otlp.otlp_profiles import ProfileEncoder, SampleGroups, grouped, utc_times
+from perf2x.emitters.otlp.otlp_encoding import entry
+from perf2x.emitters.otlp.otlp_profiles import ProfileEncoder, SampleGroups, event_types, grouped, utc_times
 from perf2x.emitters.otlp.otlp_schema import (
     VERSION,
     InstrumentationScope,
@@ -76,7 +77,6 @@ class Otlp:
     """OpenTelemetry profiles (alpha), protobuf: for the Collector, Pyroscope, Parca, Elastic."""
 
     suffix: ClassVar[str] = ".otlp.pb"
-    encoding: ClassVar[Encoding] = Wire()
 
     label: tuple[str, ...] = option(
         ("pid", "tid", "comm", "process"), "attributes of samples, separated by commas", tuple(KEYS)
@@ -86,6 +86,11 @@ class Otlp:
     placeholders: bool = option(True, "name unresolved frames after their object; no: leave them to the receiver")
     references: bool = option(False, "resources refer to the table of texts: for files that Collectors of 2026 read")
     original_payload: int = option(0, "the first profile holds the recording, if it has no more than so many MiB")
+    sample_types: str = option(
+        "plain",
+        "names of sample types: plain (cpu-clock), identifiers (cpu_clock, for Parca and Pyroscope)",
+        ("plain", "identifiers"),
+    )
     schema: str = option(VERSION, "version of the schema", (VERSION,))
 
     def __post_init__(self) -> None:
@@ -102,30 +107,35 @@ class Otlp:
             columns=frozenset(self.label) & {"cpu", "cgroup"},
             original=self.original_payload << 20,
             honours=FINISHED | {TAGS, START_TIME},
-            binary=isinstance(self.encoding, Wire),
+            binary=True,
         )
 
     def emit(self, profile: Profile, out: BinaryIO) -> None:
         """Write the whole message."""
         out.writelines(self.pieces(profile))
 
+    def notes(self, profile: Profile) -> tuple[str, ...]:
+        """Name the protocol's version, because receivers take no other one of an alpha."""
+        return (f"OpenTelemetry profiles {VERSION}",)
+
     def pieces(self, profile: Profile) -> Pieces:
         """Return the message: profiles by resource first, then what they share."""
         if self.original_payload and not profile.original:
             raise OptionError("the profile was read without the recording's own bytes (LoadOptions.original)")
-        dictionary = Dictionary(self.encoding)
+        dictionary = Dictionary()
         leaves = numbered(profile.samples.stack, len(profile.stacks))
         groups = self._groups(profile, dictionary, leaves.entry[profile.samples.stack])
-        profiles = ProfileEncoder(profile, dictionary, groups, self.value == "samples", bool(self.original_payload))
+        types = event_types(profile, self.value == "samples", self.sample_types)
+        profiles = ProfileEncoder(profile, dictionary, groups, types, keep_original=bool(self.original_payload))
         resources: list[bytes] = []
         for number in unique(groups.resource).tolist():
             tags = profile.tag_sets[number] if profile.samples.tags is not None else {}
             attributes = self._key_values(resource_attributes(profile, tags), dictionary)
             fields = self._resource(attributes, profiles.of_resource(number))
-            resources += self.encoding.entry(ProfilesData.RESOURCE_PROFILES, fields)
+            resources += entry(ProfilesData.RESOURCE_PROFILES, fields)
         tables = StackTables(profile, leaves.rows, self.placeholders).encoded(dictionary)
-        shared = self.encoding.single(ProfilesData.DICTIONARY, chain(tables, dictionary.own_tables()))
-        return self.encoding.document(chain(self.encoding.repeated(ProfilesData.RESOURCE_PROFILES, resources), shared))
+        shared = entry(ProfilesData.DICTIONARY, chain(tables, dictionary.own_tables()))
+        return chain(resources, shared)
 
     def _groups(self, profile: Profile, dictionary: Dictionary, stack: I64) -> SampleGroups:
         samples = profile.samples
@@ -137,25 +147,16 @@ class Otlp:
 
     def _key_values(self, attributes: Mapping[str, str], dictionary: Dictionary) -> Ragged:
         if self.references:
-            return referring_key_values(self.encoding, attributes, dictionary.texts)
-        return key_values(self.encoding, attributes)
+            return referring_key_values(attributes, dictionary.texts)
+        return key_values(attributes)
 
     def _resource(self, attributes: Ragged, profiles: Pieces) -> Pieces:
-        encoding = self.encoding
-        described = encoding.entries(Resource.ATTRIBUTES, attributes)
-        scope = bytes(encoding.octets(InstrumentationScope.NAME, octet_rows([b"perf2x"])).values)
-        fields = [*encoding.single(ScopeProfiles.SCOPE, [scope]), *profiles]
-        scoped = encoding.entry(ResourceProfiles.SCOPE_PROFILES, fields)
-        resource = encoding.single(ResourceProfiles.RESOURCE, encoding.repeated(Resource.ATTRIBUTES, [described]))
-        return [*resource, *encoding.repeated(ResourceProfiles.SCOPE_PROFILES, scoped)]
-
-
-@dataclass(frozen=True)
-class OtlpJson(Otlp):
-    """OpenTelemetry profiles (alpha), JSON: the same, to be read by people and scripts."""
-
-    suffix: ClassVar[str] = ".otlp.json"
-    encoding: ClassVar[Encoding] = JsonText()
+        described = top_level(Resource.ATTRIBUTES, attributes)
+        scope = bytes(message_field(InstrumentationScope.NAME, octet_rows([b"perf2x"])).values)
+        fields = [*entry(ScopeProfiles.SCOPE, [scope]), *profiles]
+        scoped = entry(ResourceProfiles.SCOPE_PROFILES, fields)
+        resource = entry(ResourceProfiles.RESOURCE, [described])
+        return [*resource, *scoped]
 
 
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64", "i386": "x86", "i586": "x86", "i686": "x86", "armv7l": "arm32"}

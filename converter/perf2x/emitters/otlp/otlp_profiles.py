@@ -18,15 +18,17 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, U64, AnyArray, arange, row_slices, searchsorted
-from perf2x.base.columnar.ragged import Ragged, octet_rows
+from perf2x.base.columnar.arrays import I64, U64, arange, row_slices, searchsorted
+from perf2x.base.columnar.ragged import Ragged, octet_rows, side_by_side
 from perf2x.base.columnar.unique import sorted_runs, sum_runs, unique
 from perf2x.base.errors import OptionError, SettingError
+from perf2x.emitters.encoding.protobuf import fixed_field, message_field, number_field, packed_field, top_level
 from perf2x.emitters.otlp.attributes import Dictionary, number_rows
-from perf2x.emitters.otlp.otlp_encoding import Encoding, encoded_rows, one_number
-from perf2x.emitters.otlp.otlp_schema import Field, Pieces, Sample, ScopeProfiles, ValueType
+from perf2x.emitters.otlp.otlp_encoding import entry, one_number
+from perf2x.emitters.otlp.otlp_schema import Pieces, Sample, ScopeProfiles, ValueType
 from perf2x.emitters.otlp.otlp_schema import Profile as ProfileFields
 from perf2x.emitters.pprof.pprof_tables import comment_lines
+from perf2x.emitters.pprof.sample_types import in_style, names_in_style
 from perf2x.model.profile.profile import Meta, Profile, ProfileEvent, plain_names, shown_event
 from perf2x.model.recording.recorded_names import is_tracepoint
 
@@ -65,25 +67,26 @@ def grouped(keys: tuple[I64, I64, I64], attributes: Sequence[I64], values: I64, 
     return SampleGroups(stack, tuple(rest), offsets, values[order], times[order], resource, event)
 
 
-def sample_rows(encoding: Encoding, groups: SampleGroups, messages: slice) -> Iterator[Ragged]:
+def sample_rows(groups: SampleGroups, messages: slice) -> Iterator[Ragged]:
     """Yield the given messages, some thousand at a time."""
     first = messages.start
     for part in row_slices(messages.stop - first, _SAMPLES_AT_ONCE):
-        yield _encoded(encoding, groups, slice(first + part.start, first + part.stop))
+        yield _encoded(groups, slice(first + part.start, first + part.stop))
 
 
-def _encoded(encoding: Encoding, groups: SampleGroups, part: slice) -> Ragged:
+def _encoded(groups: SampleGroups, part: slice) -> Ragged:
     offsets = groups.offsets[part.start : part.stop + 1]
     held = slice(int(offsets[0]), int(offsets[-1]))
     attributes = number_rows([column[part] for column in groups.attributes], part.stop - part.start)
-    fields: dict[Field, AnyArray | Ragged] = {
-        Sample.STACK_INDEX: groups.stack[part],
-        Sample.ATTRIBUTE_INDICES: attributes,
-        Sample.VALUES: Ragged(offsets - offsets[0], groups.values[held]),
-    }
+    fields = [
+        number_field(Sample.STACK_INDEX, groups.stack[part]),
+        packed_field(Sample.ATTRIBUTE_INDICES, attributes),
+        packed_field(Sample.VALUES, Ragged(offsets - offsets[0], groups.values[held])),
+    ]
     if groups.times is not None:
-        fields[Sample.TIMESTAMPS_UNIX_NANO] = Ragged(offsets - offsets[0], groups.times[held])
-    return encoded_rows(encoding, fields)
+        words = Ragged((offsets - offsets[0]) * 8, groups.times[held].astype("<u8").view(np.uint8))
+        fields.append(message_field(Sample.TIMESTAMPS_UNIX_NANO, words))
+    return side_by_side(fields)
 
 
 COMMENT = "pprof.profile.comment"
@@ -102,24 +105,25 @@ class EventType(Struct, frozen=True):
     period: int
 
 
-def event_types(profile: Profile, count_samples: bool) -> list[EventType]:
+def event_types(profile: Profile, count_samples: bool, style: str) -> list[EventType]:
     """(events,) types; ``count_samples``: numbers are those of samples, not sums of periods."""
     names = plain_names(profile.events)
-    periods = _periods(profile)
+    if style != "plain":
+        names = list(names_in_style(profile, range(len(names)), style).values())
+    units = (in_style(event.unit, style) for event in profile.events)
     return [
-        _event_type(event, name, period, count_samples)
-        for event, name, period in zip(profile.events, names, periods, strict=True)
+        _event_type(*one, count_samples) for one in zip(profile.events, names, units, _periods(profile), strict=True)
     ]
 
 
-def _event_type(event: ProfileEvent, name: str, period: int, count_samples: bool) -> EventType:
+def _event_type(event: ProfileEvent, name: str, unit: str, period: int, count_samples: bool) -> EventType:
     """Return the type; names of CPU time and of waits are those that collectors know from OpenTelemetry's profiler."""
     if event.is_wait:
-        name, unit = ("samples", "count") if count_samples else (name if is_tracepoint(name) else "off_cpu", event.unit)
-        return EventType(name, unit, "", "", 0)
+        own = (name if is_tracepoint(event.name) else "off_cpu"), unit
+        return EventType(*(("samples", "count") if count_samples else own), "", "", 0)
     if not count_samples:
-        return EventType(name, event.unit, name, event.unit, period)
-    return EventType("samples", "count", "cpu" if event.unit == "nanoseconds" else name, event.unit, period)
+        return EventType(name, unit, name, unit, period)
+    return EventType("samples", "count", "cpu" if unit == "nanoseconds" else name, unit, period)
 
 
 def _periods(profile: Profile) -> list[int]:
@@ -158,10 +162,16 @@ class ProfileEncoder:
     """Encodes the profiles of a file."""
 
     def __init__(
-        self, profile: Profile, dictionary: Dictionary, groups: SampleGroups, count_samples: bool, keep_original: bool
+        self,
+        profile: Profile,
+        dictionary: Dictionary,
+        groups: SampleGroups,
+        types: list[EventType],
+        *,
+        keep_original: bool,
     ) -> None:
         self._meta, self._dictionary, self._groups = profile.meta, dictionary, groups
-        self._types = event_types(profile, count_samples)
+        self._types = types
         self._shown = shown_event(profile)
         comments = comment_lines(profile.meta)
         self._attributes = [dictionary.attributes.add(COMMENT, comments)] if comments and len(groups.stack) else []
@@ -169,32 +179,32 @@ class ProfileEncoder:
 
     def of_resource(self, resource: int) -> Pieces:
         """Return the profiles of one resource, as a field of its ScopeProfiles; that of the shown event comes first."""
-        groups, encoding = self._groups, self._dictionary.encoding
+        groups = self._groups
         first, last = searchsorted(groups.resource, [resource, resource + 1]).tolist()
         events = sorted(unique(groups.event[first:last]).tolist(), key=lambda event: (event != self._shown, event))
         entries: list[bytes] = []
         for event in events:
             begin, end = searchsorted(groups.event[first:last], [event, event + 1]).tolist()
             fields = self._profile(self._types[event], slice(first + begin, first + end))
-            entries += encoding.entry(ScopeProfiles.PROFILES, fields)
-        return encoding.repeated(ScopeProfiles.PROFILES, entries)
+            entries += entry(ScopeProfiles.PROFILES, fields)
+        return entries
 
     def _profile(self, kind: EventType, messages: slice) -> Pieces:
-        encoding = self._dictionary.encoding
         start, duration = _interval(self._meta, self._groups, messages)
-        rows = sample_rows(encoding, self._groups, messages)
-        samples = [encoding.entries(ProfileFields.SAMPLES, some) for some in rows]
-        times = ((ProfileFields.TIME_UNIX_NANO, start), (ProfileFields.DURATION_NANO, duration))
+        rows = sample_rows(self._groups, messages)
+        samples = [top_level(ProfileFields.SAMPLES, some) for some in rows]
+        begun = fixed_field(ProfileFields.TIME_UNIX_NANO, np.array([start], np.uint64))
         period = self._value_type(ProfileFields.PERIOD_TYPE, kind.period_name, kind.period_unit)
         attributes = Ragged(np.array([0, len(self._attributes)], np.int64), np.array(self._attributes, np.int64))
         return [
             *self._value_type(ProfileFields.SAMPLE_TYPE, kind.name, kind.unit),
-            *encoding.repeated(ProfileFields.SAMPLES, samples),
-            *(one_number(encoding, field, value) for field, value in times),
+            *samples,
+            bytes(begun.values),
+            one_number(ProfileFields.DURATION_NANO, duration),
             *(period if kind.period_name else []),
-            one_number(encoding, ProfileFields.PERIOD, kind.period),
+            one_number(ProfileFields.PERIOD, kind.period),
             *self._payload(),
-            bytes(encoding.numbers(ProfileFields.ATTRIBUTE_INDICES, attributes).values),
+            bytes(packed_field(ProfileFields.ATTRIBUTE_INDICES, attributes).values),
         ]
 
     def _payload(self) -> Pieces:
@@ -202,14 +212,13 @@ class ProfileEncoder:
         original, self._original = self._original, b""
         if not original:
             return []
-        encoding = self._dictionary.encoding
-        named = encoding.octets(ProfileFields.ORIGINAL_PAYLOAD_FORMAT, octet_rows([ORIGINAL_FORMAT]))
-        return [bytes(named.values), *encoding.blob(ProfileFields.ORIGINAL_PAYLOAD, original)]
+        named = message_field(ProfileFields.ORIGINAL_PAYLOAD_FORMAT, octet_rows([ORIGINAL_FORMAT]))
+        return [bytes(named.values), *entry(ProfileFields.ORIGINAL_PAYLOAD, [original])]
 
-    def _value_type(self, field: Field, name: str, unit: str) -> Pieces:
-        encoding, add = self._dictionary.encoding, self._dictionary.texts.add
+    def _value_type(self, field: int, name: str, unit: str) -> Pieces:
+        add = self._dictionary.texts.add
         texts = ((ValueType.TYPE_STRINDEX, name), (ValueType.UNIT_STRINDEX, unit))
-        return encoding.single(field, [one_number(encoding, part, add(text)) for part, text in texts])
+        return entry(field, [one_number(part, add(text)) for part, text in texts])
 
 
 def _interval(meta: Meta, groups: SampleGroups, messages: slice) -> tuple[int, int]:

@@ -14,10 +14,11 @@ from msgspec import Struct
 
 from perf2x.base.abi.uapi import CpuMode
 from perf2x.base.columnar.arrays import I64, AnyArray, arange, row_slices
-from perf2x.base.columnar.ragged import Ragged, row_batches
+from perf2x.base.columnar.ragged import Ragged, row_batches, side_by_side
 from perf2x.base.columnar.unique import unique
+from perf2x.emitters.encoding.protobuf import nested_field, number_field, packed_field, top_level
 from perf2x.emitters.otlp.attributes import Dictionary, number_rows
-from perf2x.emitters.otlp.otlp_encoding import Encoding, encoded_rows
+from perf2x.emitters.otlp.otlp_encoding import encoded_rows
 from perf2x.emitters.otlp.otlp_schema import Function, Line, Location, Mapping, Pieces, ProfilesDictionary, Stack
 from perf2x.emitters.pprof.pprof_tables import LocationLines, StringTable, lines_as_recorded, lines_with_placeholders
 from perf2x.model.compiled_names import read_compiled_name
@@ -64,13 +65,15 @@ class StackTables:
 
     def encoded(self, dictionary: Dictionary) -> Pieces:
         """Yield all tables; their texts and attributes are added to the dictionary."""
-        yield from dictionary.table(ProfilesDictionary.MAPPING_TABLE, [self._encoded_mappings(dictionary)])
-        yield from dictionary.table(ProfilesDictionary.LOCATION_TABLE, self._encoded_locations(dictionary))
-        yield from dictionary.table(ProfilesDictionary.FUNCTION_TABLE, [self._encoded_functions(dictionary)])
-        yield from dictionary.table(ProfilesDictionary.STACK_TABLE, self._encoded_stacks(dictionary))
+        yield top_level(ProfilesDictionary.MAPPING_TABLE, self._encoded_mappings(dictionary))
+        for rows in self._encoded_locations(dictionary):
+            yield top_level(ProfilesDictionary.LOCATION_TABLE, rows)
+        yield top_level(ProfilesDictionary.FUNCTION_TABLE, self._encoded_functions(dictionary))
+        for rows in self._encoded_stacks():
+            yield top_level(ProfilesDictionary.STACK_TABLE, rows)
 
     def _encoded_mappings(self, dictionary: Dictionary) -> Ragged:
-        encoding, mappings, rows = dictionary.encoding, self._profile.mappings, self._mappings.rows
+        mappings, rows = self._profile.mappings, self._mappings.rows
         name = dictionary.texts.add_rows(self._strings.texts, mappings.filename[rows])
         build_ids = [text or None for text in self._strings.texts]
         add = dictionary.attributes.add_column
@@ -80,7 +83,6 @@ class StackTables:
             columns.append(add(f"pprof.mapping.{flag}", (None, True), held))
         attributes = number_rows(columns, len(rows))
         return encoded_rows(
-            encoding,
             {
                 Mapping.MEMORY_START: _behind_zero(mappings.start[rows]),
                 Mapping.MEMORY_LIMIT: _behind_zero(mappings.limit[rows]),
@@ -92,26 +94,24 @@ class StackTables:
 
     def _encoded_locations(self, dictionary: Dictionary) -> Iterator[Ragged]:
         """Yield locations, some ten thousand at a time: there may be nearly as many as words in the recording."""
-        encoding, locations, used = dictionary.encoding, self._profile.locations, self._locations.rows
-        yield _entry_0(encoding)
+        locations, used = self._profile.locations, self._locations.rows
+        yield _entry_0()
         kinds = dictionary.attributes.add_column(FRAME_TYPE, FRAME_TYPES, frame_types(self._profile)[used])
         for part in row_slices(len(used), _LOCATIONS_AT_ONCE):
             rows = used[part]
             offsets = self._line.offsets[part.start : part.stop + 1]
             lines = self._encoded_lines(dictionary, self._line.values[offsets[0] : offsets[-1]])
-            yield encoding.joined(
+            yield side_by_side(
                 [
-                    encoding.number(Location.MAPPING_INDEX, self._mappings.entry[locations.mapping[rows]]),
-                    encoding.number(Location.ADDRESS, locations.lookup[rows]),
-                    encoding.messages(Location.LINES, lines, offsets - offsets[0]),
-                    encoding.numbers(Location.ATTRIBUTE_INDICES, number_rows([kinds[part]], len(rows))),
+                    number_field(Location.MAPPING_INDEX, self._mappings.entry[locations.mapping[rows]]),
+                    number_field(Location.ADDRESS, locations.lookup[rows]),
+                    nested_field(Location.LINES, lines, offsets - offsets[0]),
+                    packed_field(Location.ATTRIBUTE_INDICES, number_rows([kinds[part]], len(rows))),
                 ]
             )
 
     def _encoded_lines(self, dictionary: Dictionary, lines: I64) -> Ragged:
-        encoding = dictionary.encoding
         return encoded_rows(
-            encoding,
             {
                 Line.FUNCTION_INDEX: self._functions.entry[self._lines.function[lines]],
                 Line.LINE: np.maximum(self._lines.number[lines], 0),
@@ -119,7 +119,7 @@ class StackTables:
         )
 
     def _encoded_functions(self, dictionary: Dictionary) -> Ragged:
-        encoding, functions, rows = dictionary.encoding, self._profile.functions, self._functions.rows
+        functions, rows = self._profile.functions, self._functions.rows
         bare, none = np.array(self._bare, np.int64), np.zeros(len(self._bare), np.int64)
         columns = {
             Function.NAME_STRINDEX: np.append(functions.name, bare),
@@ -129,18 +129,18 @@ class StackTables:
         add, texts = dictionary.texts.add_rows, self._strings.texts
         fields = {field: _behind_zero(add(texts, column[rows])) for field, column in columns.items()}
         start = np.append(np.maximum(functions.start_line, 0), none)[rows]
-        return encoded_rows(encoding, {**fields, Function.START_LINE: _behind_zero(start)})
+        return encoded_rows({**fields, Function.START_LINE: _behind_zero(start)})
 
-    def _encoded_stacks(self, dictionary: Dictionary) -> Iterator[Ragged]:
+    def _encoded_stacks(self) -> Iterator[Ragged]:
         """Yield stacks, innermost location first, some ten thousand frames at a time."""
-        encoding, stacks = dictionary.encoding, self._profile.stacks
-        yield _entry_0(encoding)
+        stacks = self._profile.stacks
+        yield _entry_0()
         parent = stacks.parent.astype(np.int64)
         depth = depths(parent)
         for rows in row_batches(depth[self._leaves] + 1, _FRAMES_AT_ONCE):
             path = paths(parent, depth, self._leaves[rows])
             entries = Ragged(path.offsets, self._locations.entry[stacks.location[path.values]])
-            yield encoded_rows(encoding, {Stack.LOCATION_INDICES: entries})
+            yield encoded_rows({Stack.LOCATION_INDICES: entries})
 
 
 def _used_locations(profile: Profile, leaves: I64) -> I64:
@@ -160,9 +160,9 @@ def _behind_zero(values: AnyArray) -> AnyArray:
     return np.concatenate([np.zeros(1, values.dtype), values])
 
 
-def _entry_0(encoding: Encoding) -> Ragged:
+def _entry_0() -> Ragged:
     """Return a table of one message without fields."""
-    return encoding.joined([Ragged(np.zeros(2, np.int64), np.zeros(0, np.uint8))])
+    return Ragged(np.zeros(2, np.int64), np.zeros(0, np.uint8))
 
 
 FRAME_TYPES = (None, "native", "kernel", "go", "rust", "cpython", "v8js", "jvm", "dotnet", "php", "beam", "ruby")

@@ -62,9 +62,10 @@ class Pprof:
         "inlined functions: lines of one location (as the format means it), frames (Speedscope shows them), off",
         ("lines", "frames", "off"),
     )
-    names: str = option(
+    sample_types: str = option(
         "plain",
-        "names of sample types: plain (cpu-clock), compat (perf_data_converter's), identifiers (cpu_clock, for Parca)",
+        "names of sample types: plain (cpu-clock), compat (perf_data_converter's), "
+        "identifiers (cpu_clock, for Parca and Pyroscope)",
         ("plain", "compat", "identifiers"),
     )
     max_samples: int = option(0, "write no more samples than this (Pyroscope takes 16000); the rest is one sum")
@@ -128,7 +129,7 @@ class Pprof:
         if not 0 < self.max_samples < len(profile.samples):
             return ()
         labels = labels_of(profile, self._labels, StringTable(profile).add)
-        distinct = _distinct_samples(profile, labels.keys(), self.names)
+        distinct = _distinct_samples(profile, labels.keys(), self.sample_types)
         values, count = distinct.values, len(distinct.row)
         kept = heaviest(values, self.max_samples)
         if len(kept) == count:
@@ -141,8 +142,8 @@ class Pprof:
         """Yield the uncompressed message, some ten thousand frames at a time; the string table comes last."""
         profile = self._read_part(profile)
         strings = StringTable(profile)
-        kinds = value_kinds(profile, self.names)
-        yield _header(profile, strings, kinds, self.names).SerializeToString(deterministic=True)
+        kinds = value_kinds(profile, self.sample_types)
+        yield _header(profile, strings, kinds, self.sample_types).SerializeToString(deterministic=True)
         order = mapping_order(profile)
         yield encode_mappings(profile.mappings, order)
         if self.placeholders:
@@ -177,7 +178,7 @@ class Pprof:
         """
         labels = labels_of(profile, self._labels, strings.add)
         keys = labels.keys()
-        distinct = _distinct_samples(profile, keys, self.names)
+        distinct = _distinct_samples(profile, keys, self.sample_types)
         kept = heaviest(distinct.values, self.max_samples)
         label_bytes = LabelBytes(labels, keys, distinct.row[kept])
         location_ids = _StackIds(profile, written)

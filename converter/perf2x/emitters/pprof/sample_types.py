@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 from msgspec import Struct
@@ -38,16 +38,21 @@ def value_kinds(profile: Profile, style: str) -> list[ValueKind]:
     if style == "compat":
         times = Counter(event.name for event in profile.events)
         return [kind for row in events for kind in _compat_kinds(profile.events[row].name, row, times)]
-    names, taken = [in_style(name, style) for name in plain_names(profile.events)], {"samples"}
+    names = names_in_style(profile, events, style)
+    summed = (ValueKind(names[row], in_style(profile.events[row].unit, style), row, False) for row in events)
+    return [ValueKind("samples", "count", -1, True), *summed]
+
+
+def names_in_style(profile: Profile, rows: Iterable[int], style: str) -> dict[int, str]:
+    """Return the name of the sample type of each of these events; no two are equal, and none is ``samples``."""
+    names, taken = plain_names(profile.events), dict[str, int]()
     mark = "_" if style == "identifiers" else "#"
-    kinds = [ValueKind("samples", "count", -1, True)]
-    for row in events:
-        name = names[row]
-        while name in taken:
+    for row in rows:
+        name = in_style(names[row], style)
+        while name in taken or name == "samples":
             name = f"{name}{mark}{row}"
-        taken.add(name)
-        kinds.append(ValueKind(name, in_style(profile.events[row].unit, style), row, False))
-    return kinds
+        taken[name] = row
+    return {row: name for name, row in taken.items()}
 
 
 def in_style(name: str, style: str) -> str:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from perf2x import read
 from perf2x.base.errors import OptionError
-from perf2x.emitters.otlp.otlp import Otlp, OtlpJson
+from perf2x.emitters.otlp.otlp import Otlp
 from perf2x.emitters.otlp.otlp_profiles import grouped
 from perf2x.model.profile.profile import Meta, Profile, Wait, plain_names
 from perf2x.plugins.contracts import EmitterContract, ProfileBuilder
@@ -26,12 +26,11 @@ CASES = [case for case in corpus_cases() if case.name in {"events", "compat32", 
 DATED = Meta(start_ns=5_000, wall_start_ns=1_700_000_000_000_000_000, duration_ns=9_000_000)
 
 
-class Contract(EmitterContract):
-    kind: type[Otlp]
+class TestSums(EmitterContract):
     timestamps = False
 
     def emitter(self) -> Otlp:
-        return self.kind(timestamps=self.timestamps, label=("pid", "tid", "comm", "process", "cpu", "mode"))
+        return Otlp(timestamps=self.timestamps, label=("pid", "tid", "comm", "process", "cpu", "mode"))
 
     def profile(self, builder: ProfileBuilder) -> Profile:
         return builder.build(timeline=self.timestamps, meta=DATED)
@@ -40,19 +39,8 @@ class Contract(EmitterContract):
         return sum(sum(sample.values) for profile in read_profiles(output) for sample in profile.samples)
 
 
-class TestProtobuf(Contract):
-    kind = Otlp
-
-
-class TestJson(Contract):
-    kind = OtlpJson
-
-
-class TestTimestamps(Contract):
-    kind, timestamps = Otlp, True
-
-
-del Contract
+class TestTimestamps(TestSums):
+    timestamps = True
 
 
 def attributes(**known: Value) -> tuple[tuple[str, Value], ...]:
@@ -108,17 +96,6 @@ def test_stacks_and_values_are_those_of_pprof(case) -> None:
         (otlp_stacks(one) for one in written(profile, label=("pid", "tid", "comm"), value="samples")), Counter()
     )
     assert counted == expected["samples"]
-
-
-def test_json_says_what_protobuf_says() -> None:
-    case = CASES[0]
-    profile = outputs.profile_of(case.data, timeline=True, symbols=outputs.symbols_of(case))
-    profile = replace(profile, meta=replace(profile.meta, wall_start_ns=2**60), labels={"service.name": "shop"})
-    for options in ({}, {"timestamps": True, "label": ("cpu", "mode")}):
-        first, second = io.BytesIO(), io.BytesIO()
-        Otlp(**options).emit(profile, first)
-        OtlpJson(**options).emit(profile, second)
-        assert message_of(first.getvalue()) == message_of(second.getvalue())
 
 
 def test_every_sample_keeps_its_time_when_asked() -> None:
@@ -249,13 +226,12 @@ def tagged() -> Profile:
     return builder.build(meta=meta)
 
 
-@pytest.mark.parametrize("emitter", [Otlp, OtlpJson])
 @pytest.mark.parametrize("references", [False, True])
-def test_a_resource_is_the_machine_and_the_tags(emitter, references) -> None:
+def test_a_resource_is_the_machine_and_the_tags(references) -> None:
     profile = replace(tagged(), labels={"service.name": "shop", "host.name": "other"})
-    (one,) = written(profile, emitter, references=references)
+    (one,) = written(profile, references=references)
     out = io.BytesIO()
-    emitter(references=references).emit(profile, out)
+    Otlp(references=references).emit(profile, out)
     attributes = message_of(out.getvalue()).resource_profiles[0].resource.attributes
     assert {bool(attribute.key_strindex) for attribute in attributes} == {references}
     assert one.resource == {
@@ -264,12 +240,11 @@ def test_a_resource_is_the_machine_and_the_tags(emitter, references) -> None:
     assert one.attributes == {"pprof.profile.comment": ("perf-version:7.2", "perf-command:perf record")}
 
 
-@pytest.mark.parametrize("emitter", [Otlp, OtlpJson])
-def test_inputs_with_tags_of_their_own_are_resources(emitter) -> None:
+def test_inputs_with_tags_of_their_own_are_resources() -> None:
     profile = tagged()
     tags = ({"run": "a"}, {"run": "b"}, {"run": "nobody has it"})
     samples = replace(profile.samples, tags=np.array([1, 0], np.int32))
-    first, second = written(replace(profile, tag_sets=tags, samples=samples), emitter, label=("pid",))
+    first, second = written(replace(profile, tag_sets=tags, samples=samples), label=("pid",))
     assert (first.resource["run"], second.resource["run"]) == ("a", "b")
     assert [one.samples[0].values for one in (first, second)] == [(200,), (100,)]
     assert [one.samples[0].attributes for one in (first, second)] == [attributes(pid=200), attributes(pid=100)]
@@ -306,23 +281,22 @@ def test_options_that_are_none_are_refused(options) -> None:
         Otlp(**options)
 
 
-@pytest.mark.parametrize("emitter", [Otlp, OtlpJson])
-def test_the_recording_itself_is_in_the_first_profile_when_asked(emitter: type[Otlp], tmp_path: Path) -> None:
+def test_the_recording_itself_is_in_the_first_profile_when_asked(tmp_path: Path) -> None:
     (case,) = (case for case in CASES if case.name == "events")
     data = case.data.read_bytes()
     packed = tmp_path / "perf.data.gz"
     packed.write_bytes(gzip.compress(data))
     profile = read(packed, symbols=None, original=len(data)).profile
     out = io.BytesIO()
-    emitter(original_payload=1).emit(profile, out)
+    Otlp(original_payload=1).emit(profile, out)
     (first, *others) = message_of(out.getvalue()).resource_profiles[0].scope_profiles[0].profiles
     assert (first.original_payload_format, first.original_payload) == ("linux_perf", data)
     assert others
     assert not any(one.original_payload_format or one.original_payload for one in others)
-    plain, whole = written(profile, emitter), read_profiles(out.getvalue())
+    plain, whole = written(profile), read_profiles(out.getvalue())
     assert plain == whole
     (tmp_path / "again").write_bytes(first.original_payload)
-    assert written(read(tmp_path / "again", symbols=None).profile, emitter) == plain
+    assert written(read(tmp_path / "again", symbols=None).profile) == plain
 
 
 def test_an_original_that_is_not_at_hand_is_refused() -> None:

@@ -286,7 +286,7 @@ def test_names_of_perf_data_converter(builder) -> None:
     main = builder.function("main")
     builder.sample([main], value=100, count=2)
     builder.sample([main], event=1, value=5, count=5)
-    parsed = message(builder.build(), names="compat")
+    parsed = message(builder.build(), sample_types="compat")
     expected = ["page-faults_sample", "page-faults_event", "cpu-clock_sample", "cpu-clock_event"]
     assert types(parsed) == [(name, "count") for name in expected]
     assert parsed.string_table[parsed.default_sample_type] == "cpu-clock_event"

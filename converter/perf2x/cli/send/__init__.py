@@ -1,1 +1,0 @@
-"""Profiles to collectors and servers, instead of files."""
