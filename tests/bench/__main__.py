@@ -38,7 +38,6 @@ FORMATS: dict[str, list[str]] = {
     "collapsed": ["--to", "collapsed"],
     "pprof": ["--to", "pprof"],
     "speedscope": ["--to", "speedscope"],
-    "cpuprofile": ["--to", "chrome", "--chrome-style", "cpuprofile"],
     "html": ["--to", "html"],
     "chrome": ["--to", "chrome"],
 }

@@ -100,7 +100,6 @@ FORMATS = {
     "pprof": ("pprof", {"inline": "frames"}),
     "pprof of locations": ("pprof", {}),
     "chrome": ("chrome", {}),
-    "cpuprofile": ("chrome", {"style": "cpuprofile"}),
     "collapsed": ("collapsed", {}),
     "speedscope": ("speedscope", {}),
 }
@@ -208,7 +207,6 @@ IMPORTERS = {
     "pprof": "protobuf encoded pprof file",
     "pprof of locations": "protobuf encoded pprof file",
     "chrome": "Trace Event Format",
-    "cpuprofile": "Chrome Timeline",
     "collapsed": "collapsed stack format",
     "speedscope": "speedscope json file",
 }
@@ -233,7 +231,6 @@ def test_speedscope_takes_it_with_the_right_importer_and_no_complaint(shown, kin
         ("collapsed", "40,000,000", "20,000,000"),
         ("speedscope", "40.00ms", "20.00ms"),
         ("chrome", "40.00ms", "20.00ms"),
-        ("cpuprofile", "40.00ms", "20.00ms"),
     ],
 )
 def test_speedscope_shows_functions_and_weights(shown, kind, total, own) -> None:
@@ -253,7 +250,7 @@ def test_speedscope_is_recommended_where_it_shows_inlined_functions(shown, kind)
 
 @pytest.mark.parametrize(
     ("kind", "title"),
-    [("chrome", "demo (pid 100), demo (tid 100)"), ("speedscope", "demo (100): cpu-clock"), ("cpuprofile", "demo")],
+    [("chrome", "demo (pid 100), demo (tid 100)"), ("speedscope", "demo (100): cpu-clock")],
 )
 def test_speedscope_shows_threads(shown, kind, title) -> None:
     assert title in shown[kind]["text"]

@@ -14,7 +14,6 @@ OUTPUT = "out"
 FORMATS = ("pprof", "chrome", "collapsed", "html", "svg", "speedscope", "firefox", "perfetto", "otlp",
            "bolt", "autofdo", "gcov", "callgrind", "parquet")  # fmt: skip
 ONE_INPUT = (
-    ("convert", "--to", "chrome", "--chrome-style", "cpuprofile", "-o", "{dir}/out/x"),
     ("convert", "--to", "chrome", "--per-cpu", "--counters", "-o", "{dir}/out/x"),
     ("convert", "--to", "pprof", "--label", "pid,tid,comm,thread,cpu,mode,time", "-o", "{dir}/out/x"),
     ("convert", "--to", "pprof", "--root", "cgroup", "--merge-threads", "--fold-recursion", "-o", "{dir}/out/x"),

@@ -15,7 +15,7 @@ from tests.support.command import perf2x
 
 FORMATS = sorted(available(EMITTERS))
 OPTIONS: dict[str, tuple[dict[str, object], ...]] = {
-    "chrome": ({}, {"style": "cpuprofile"}, {"per_cpu": True}),
+    "chrome": ({}, {"per_cpu": True}),
     "pprof": ({}, {"label": ("cpu", "cgroup")}),
 }
 PARTS = 8

@@ -32,7 +32,6 @@ from tests.support.timelines import (
     chrome_leaves,
     chrome_slices,
     chrome_spans,
-    cpuprofile_spans,
     firefox_spans,
     most_at_once,
     outermost,
@@ -46,7 +45,6 @@ SLEEPERS = Path(__file__).parents[1] / "unit" / "cli" / "data" / "sleepers.data"
 MS = 1_000_000
 DRAWN: dict[str, Callable[[Profile], Spans]] = {
     "chrome": chrome_spans,
-    "cpuprofile": cpuprofile_spans,
     "html": page_spans,
     "firefox": firefox_spans,
 }
@@ -131,7 +129,7 @@ def test_no_more_threads_run_than_there_are_cpus(path: Path, with_cpus: bool) ->
         if not with_cpus:
             profile = replace(profile, samples=replace(profile.samples, cpu=None))
         assert profile.meta.cpus == 2
-        for name in ("chrome", "html") if off_cpu else ("chrome", "html", "cpuprofile"):
+        for name in ("chrome", "html"):
             assert 1 <= most_at_once(DRAWN[name](profile)) <= 2, name
 
 

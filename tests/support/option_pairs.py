@@ -105,8 +105,6 @@ CASES: dict[str, tuple[Case, ...]] = {
     "reader": (Case(("--for", "go-pgo")),),
     "object": (Case(("--object", "hot-clang")),),
     "max_samples": (Case(("--max-samples", "3")),),
-    "chrome_style": (Case(("--chrome-style", "cpuprofile")),),
-    "perfetto_style": (Case(("--perfetto-style", "perf-sample")),),
     "min_duration": (Case(("--min-duration", "5000")),),
     "max_events": (Case(("--max-events", "1"), says=True),),
     "per_cpu": (Case(("--per-cpu",)),),

@@ -165,10 +165,10 @@ def _read_packet(trace: Trace, packet: Any, sequences: dict[int, Sequence]) -> N
     if packet.HasField("interned_data"):
         require(bool(packet.sequence_flags & 2) and number in sequences, "tables of a sequence that has not begun")
         sequence.add(packet.interned_data)
-    if kind in ("stack_sample", "perf_sample"):
+    if kind == "stack_sample":
         require(bool(packet.sequence_flags & 2) and number in sequences, "a sample of a sequence that has not begun")
         require(packet.HasField("timestamp"), "a sample without a time")
-        trace.samples.append((_stack_sample if kind == "stack_sample" else _perf_sample)(packet, sequence))
+        trace.samples.append(_stack_sample(packet, sequence))
     if kind == "process_tree":
         trace.processes.update({process.pid: process for process in packet.process_tree.processes})
         trace.threads.update({(one.tgid, one.tid): one.name for one in packet.process_tree.threads})
@@ -191,20 +191,4 @@ def _stack_sample(packet: Any, sequence: Sequence) -> Sample:
         stack=sequence.stack(sample.callstack_iid),
         weight=sample.primary_weight,
         followers=tuple(zip(followers, sample.follower_weights, strict=True)),
-    )
-
-
-def _perf_sample(packet: Any, sequence: Sequence) -> Sample:
-    sample, counters = packet.perf_sample, sequence.defaults.perf_sample_defaults
-    followers = [counter.name for counter in counters.followers]
-    return Sample(
-        event=counters.timebase.name,
-        time=packet.timestamp,
-        pid=sample.pid,
-        tid=sample.tid,
-        cpu=sample.cpu if sample.HasField("cpu") else None,
-        mode=sample.cpu_mode,
-        stack=sequence.stack(sample.callstack_iid),
-        weight=sample.timebase_count,
-        followers=tuple(zip(followers, sample.follower_counts, strict=True)),
     )

@@ -71,28 +71,6 @@ def chrome_leaves(profile: Profile) -> dict[Lane, float]:
     return found
 
 
-def cpuprofile_spans(profile: Profile) -> Spans:
-    """The time from each sample to the next one of the lane, without idle ones; the last must be idle."""
-    found: Spans = defaultdict(list)
-    idle, last, at = {}, {}, {}
-    for event in json.loads(outputs.emitted(profile, "chrome", style="cpuprofile"))["traceEvents"]:
-        number = event.get("id")
-        if event["name"] == "Profile":
-            at[number], last[number] = event["args"]["data"]["startTime"] * 1000, None
-        if event["name"] != "ProfileChunk":
-            continue
-        chunk = event["args"]["data"]
-        for node in chunk["cpuProfile"].get("nodes", []):
-            if node["callFrame"]["functionName"] == "(idle)":
-                idle[number] = node["id"]
-        for node, delta in zip(chunk["cpuProfile"]["samples"], chunk["timeDeltas"], strict=True):
-            if last[number] not in (None, idle[number]):
-                found[event["pid"], event["tid"]].append((at[number], at[number] + delta * 1000))
-            at[number], last[number] = at[number] + delta * 1000, node
-    assert all(last[number] == idle[number] for number in last), "a profile that does not end idle"
-    return found
-
-
 def page_data(page: str) -> dict:
     """The tables of an HTML page."""
     held = re.search(r'<script id="data" type="text/plain">(.*?)</script>', page, re.DOTALL)

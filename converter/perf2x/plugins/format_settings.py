@@ -80,7 +80,7 @@ class Settings(TypedDict, total=False):
     schema: Literal["v1development"]
     script: bool
     states: bool
-    style: Literal["traces", "branches", "slices", "cpuprofile", "stack-sample", "perf-sample"]
+    style: Literal["traces", "branches"]
     timestamps: bool
     title: str
     value: Literal["period", "samples"]

@@ -113,7 +113,7 @@ def lacking() -> list[tuple[str, str, str]]:
 FORMAT_FLAGS = {
     "kernel_suffix": {"collapsed"}, "label": {"pprof", "otlp"}, "sample_types": {"pprof", "otlp"},
     "pprof_inline": {"pprof"}, "reader": {"pprof"}, "object": {"autofdo", "bolt", "gcov"}, "max_samples": {"pprof"},
-    "chrome_style": {"chrome"}, "perfetto_style": {"perfetto"}, "min_duration": {"chrome"}, "max_events": {"chrome"},
+    "min_duration": {"chrome"}, "max_events": {"chrome"},
     "per_cpu": {"chrome"}, "counters": {"chrome", "firefox"}, "with_pid": {"collapsed"}, "with_tid": {"collapsed"},
     "annotate_all": {"collapsed"}, "title": {"html", "svg"}, "columns": {"html"},
 }  # fmt: skip

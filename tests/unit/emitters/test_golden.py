@@ -18,13 +18,11 @@ GOLDEN = Path(__file__).parents[2] / "golden"
 FILES = {
     "small.folded": ("collapsed", {"annotate_all": True}),
     "small.trace.json": ("chrome", {"counters": True, "per_cpu": True}),
-    "small.cpuprofile.trace.json": ("chrome", {"style": "cpuprofile"}),
     "small.speedscope.json": ("speedscope", {}),
     "small.firefox.json": ("firefox", {}),
     "small.svg": ("svg", {"script": False}),
     "small.pftrace": ("perfetto", {}),
     "small.otlp.pb": ("otlp", {}),
-    "small.perf-sample.pftrace": ("perfetto", {"style": "perf-sample"}),
 }
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 Format = TypeVar("Format")
 
-_WITH_OWN = ("pprof", "chrome", "perfetto")
+_WITH_OWN = ("pprof",)
 """Formats with options of their own, whose parameters begin with the format's name."""
 
 
@@ -72,16 +72,6 @@ class FormatFlags(Struct, frozen=True):
     ] = None
     max_samples: Annotated[
         int | None, Option(metavar="N", help="pprof: keep the N samples with the highest values, sum the rest."), Rare
-    ] = None
-    chrome_style: Annotated[
-        Literal["slices", "cpuprofile"] | None,
-        Option(help="chrome: boxes, or V8's compact profiles.", show_default="slices"),
-        Rare,
-    ] = None
-    perfetto_style: Annotated[
-        Literal["stack-sample", "perf-sample"] | None,
-        Option(help="perfetto: for version 58 and later, or also for older readers.", show_default="stack-sample"),
-        Rare,
     ] = None
     min_duration: Annotated[
         int | None, Option(metavar="MICROSECONDS", help="chrome: leave out shorter slices."), Rare

@@ -3,7 +3,6 @@
 Source of truth: the "Trace Event Format" document, and what the three viewers' importers accept. Stacks are complete
 events (``X``); no ``args`` on them unless asked for (Speedscope shows them as part of the name), no ``cat`` on the
 first event (Speedscope would look for V8 profiles), no escapes beyond JSON's own (Perfetto refuses surrogate pairs).
-The compact style, V8's profiles, stands in cpuprofile.py.
 """
 
 from collections.abc import Iterator
@@ -18,16 +17,13 @@ from perf2x.emitters.chrome.chrome_drawing import Drawing, Style, drawings_of
 from perf2x.emitters.chrome.chrome_instants import marker_events
 from perf2x.emitters.chrome.chrome_metadata import recording_facts, track_names
 from perf2x.emitters.chrome.chrome_states import state_events
-from perf2x.emitters.chrome.cpuprofile import cpu_profile_events
 from perf2x.emitters.chrome.slice_events import slice_events
-from perf2x.emitters.chrome.trace_times import TICK_NS
 from perf2x.emitters.encoding.json_encoder import json_bytes
 from perf2x.emitters.timeline.shown_samples import origin_of
 from perf2x.emitters.timeline.tracks import knows_cpus
 from perf2x.model.plugin_options import Needs, check_choices, option
 from perf2x.model.profile.profile import Profile, find_event, sampled
 
-_MICROSECOND = 1000
 _MANY = 1_000_000
 """Slices that viewers are slow with."""
 _LARGE = 200_000
@@ -55,11 +51,6 @@ class Chrome(_Remembers):
         viewer="open it: ui.perfetto.dev or speedscope.app",
     )
 
-    style: str = option(
-        "slices",
-        "slices (a box per call), or cpuprofile (V8's profiles: ten times smaller, Firefox Profiler reads it too)",
-        ("slices", "cpuprofile"),
-    )
     event: str | None = option(None, "draw the samples of this event only; default: of all events")
     per_cpu: bool = option(False, "a track for each CPU, too, with what ran there")
     args: bool = option(False, "object and source file of each slice (Speedscope shows them behind its name)")
@@ -77,7 +68,7 @@ class Chrome(_Remembers):
     def emit(self, profile: Profile, out: BinaryIO) -> None:
         """Write one JSON object, event by event."""
         drawings = self._drawings(profile)
-        if self.max_events and self.style == "slices":
+        if self.max_events:
             count = sum(drawing.count(self.min_duration) for drawing in drawings)
             if count > self.max_events:
                 raise SettingError(f"{count} slices are more than ", "max_events", f"={self.max_events}; ", *_WAYS_OUT)
@@ -109,8 +100,6 @@ class Chrome(_Remembers):
         return self._slowness(profile)
 
     def _slowness(self, profile: Profile) -> tuple[str, ...]:
-        if self.style != "slices":
-            return ()
         count = self._count(profile)
         return (f"{count / 1e6:.1f} million slices make viewers slow; {_WAYS_OUT}",) if count > _MANY else ()
 
@@ -124,8 +113,7 @@ class Chrome(_Remembers):
         return at_most if at_most <= _MANY else sum(drawing.count(self.min_duration) for drawing in drawings)
 
     def _drawings(self, profile: Profile) -> list[Drawing]:
-        tick = TICK_NS if self.style == "slices" else _MICROSECOND
-        return drawings_of(profile, self._wanted(profile), Style(tick, self.per_cpu, self.args))
+        return drawings_of(profile, self._wanted(profile), Style(self.per_cpu, self.args))
 
     def _wanted(self, profile: Profile) -> I64:
         """Rows of samples to draw."""
@@ -136,25 +124,21 @@ class Chrome(_Remembers):
 
     def _events(self, profile: Profile, drawings: list[Drawing], origin: int) -> Iterator[bytes]:
         """Every event as JSON, with a comma behind it; pieces of many."""
-        if self.style == "cpuprofile":
-            for number, drawing in enumerate(drawings):
-                yield from cpu_profile_events(drawing, first_id=1 + number * len(drawings[0].tracks))
         place = 0
         for drawing in drawings:
             yield from track_names(profile, drawing.tracks, drawing.weight, place)
             place += len(drawing.tracks)
-        if self.style == "slices":
-            count = 0
-            for drawing in drawings:
-                count += yield from slice_events(drawing, self.min_duration)
-            object.__setattr__(self, "_written", (profile, count))  # the options are frozen, this is none
-            if self.states:
-                yield from state_events(profile, drawings[0].tracks)
-                yield from running_events(profile, drawings[0].tracks, origin)
-            if self.markers:
-                yield from marker_events(profile, drawings[0].tracks, origin, self._wanted(profile))
+        count = 0
+        for drawing in drawings:
+            count += yield from slice_events(drawing, self.min_duration)
+        object.__setattr__(self, "_written", (profile, count))  # the options are frozen, this is none
+        if self.states:
+            yield from state_events(profile, drawings[0].tracks)
+            yield from running_events(profile, drawings[0].tracks, origin)
+        if self.markers:
+            yield from marker_events(profile, drawings[0].tracks, origin, self._wanted(profile))
         yield from counter_events(profile, drawings[0].tracks, origin, with_samples=self.counters)
 
 
 _NO_CPUS = "there are no tracks of CPUs: the samples do not say where they were taken (perf record --sample-cpu, or -a)"
-_WAYS_OUT = "min_duration", " leaves out the short ones, style=cpuprofile is ten times smaller"
+_WAYS_OUT = "min_duration", " leaves out the short ones, --to perfetto is some ten times smaller"

@@ -1,4 +1,4 @@
-"""Lanes, shown samples and the tree of frame names: the content of every style of Chrome trace."""
+"""Lanes, shown samples and the tree of frame names: the content of a Chrome trace."""
 
 from collections.abc import Iterator
 
@@ -8,6 +8,7 @@ from msgspec import Struct
 from perf2x.base.columnar.arrays import I64, AnyArray, arange, bincount, flatnonzero, narrow, sum_of, take_rows_of
 from perf2x.base.columnar.unique import unique_inverse
 from perf2x.emitters.chrome.box_labels import Labels, labels_of
+from perf2x.emitters.chrome.trace_times import TICK_NS
 from perf2x.emitters.timeline.frame_slices import Piles, count_of, piles_of
 from perf2x.emitters.timeline.shown_samples import ShownSamples, in_ticks, on_cpus, shown_samples
 from perf2x.emitters.timeline.tracks import Tracks, cpu_tracks_of, knows_cpus, tracks_of
@@ -23,8 +24,6 @@ _ROWS_AT_ONCE, _FEWEST_AT_ONCE, _FRAMES_AT_ONCE = 1 << 18, 1 << 12, 1 << 18
 class Style(Struct, frozen=True):
     """What the options ask for."""
 
-    tick: int
-    """Nanoseconds in the smallest difference of times."""
     per_cpu: bool
     with_arguments: bool
 
@@ -46,8 +45,6 @@ class Drawing(Struct, frozen=True):
     """Depth of the outermost boxes: 0 where the tree's groups are drawn, too."""
     weight: I64
     """(tracks,) samples on each lane."""
-    tick: int
-    """Nanoseconds in a unit of the times of ``shown``."""
 
     def at_most(self) -> int:
         """An upper bound of the number of slices that costs nothing."""
@@ -55,12 +52,12 @@ class Drawing(Struct, frozen=True):
 
     def count(self, shortest: int) -> int:
         """The number of slices that will be written; ``shortest`` is microseconds."""
-        least, names = shortest * 1000 // self.tick, self.names()
+        least, names = shortest * 1000 // TICK_NS, self.names()
         return sum(count_of(shown, node, self.tree, names, self.outermost, least) for shown, node in self.runs())
 
     def piles(self, shortest: int) -> Iterator[tuple[ShownSamples, Piles, I64]]:
         """Yield the slices with their durations, some ten thousand at a time, and the samples that they are made of."""
-        least, names = shortest * 1000 // self.tick, self.names()
+        least, names = shortest * 1000 // TICK_NS, self.names()
         for shown, node in self.runs():
             yield shown, *piles_of(shown, node, self.tree, names, self.outermost, least)
 
@@ -102,10 +99,10 @@ def drawings_of(profile: Profile, wanted: AnyArray, how: Style) -> list[Drawing]
     shown = shown_samples(profile, track, wanted)
     del track, wanted  # here and below: what is not needed any more is as large as what is
     shown_on_cpus = on_cpus(profile, shown) if how.per_cpu and knows_cpus(profile) else None
-    shown = in_ticks(shown, how.tick)
+    shown = in_ticks(shown, TICK_NS)
     drawings = [_threads_drawing(profile, tracks, shown, how)]
     if shown_on_cpus is not None:
-        drawings.append(_cpus_drawing(profile, in_ticks(shown_on_cpus, how.tick), how))
+        drawings.append(_cpus_drawing(profile, in_ticks(shown_on_cpus, TICK_NS), how))
     return drawings
 
 
@@ -145,4 +142,4 @@ def _drawing(
     key = np.where(tree.key < 0, np.append(of_group, 0)[np.minimum(root, len(of_group))], tree.key)
     kind = kinds[root] if len(kinds) else np.zeros(len(tree), np.int64)
     weight = bincount(shown.track, len(tracks))
-    return Drawing(tracks, shown, tree, narrow(node), key, kind, labels, outermost, weight, how.tick)
+    return Drawing(tracks, shown, tree, narrow(node), key, kind, labels, outermost, weight)

@@ -19,7 +19,7 @@ from perf2x.emitters.perfetto.tracks.instants import loss_packets, tracepoint_pa
 from perf2x.emitters.perfetto.tracks.name_slices import name_packets
 from perf2x.emitters.perfetto.tracks.scheduler_tracks import task_state_packets
 from perf2x.emitters.perfetto.tracks.thread_states import state_slice_packets
-from perf2x.model.plugin_options import FINISHED, START_TIME, Needs, check_choices, option
+from perf2x.model.plugin_options import FINISHED, START_TIME, Needs
 from perf2x.model.printable_text import printable
 from perf2x.model.profile.profile import Meta, Profile
 
@@ -29,27 +29,14 @@ class Perfetto:
     """Perfetto's own trace, samples as samples: for ui.perfetto.dev 58 and later, the smallest timeline."""
 
     suffix: ClassVar[str] = ".pftrace"
-    style: str = option(
-        "stack-sample",
-        "stack-sample (Perfetto 58 and later), or perf-sample (older readers, too)",
-        ("stack-sample", "perf-sample"),
+    needs: ClassVar[Needs] = Needs(
+        timeline=True,
+        times=True,
+        columns=frozenset({"cpu", "counts", "fields"}),
+        honours=FINISHED | {START_TIME},
+        binary=True,
+        viewer="open it: ui.perfetto.dev, version 58 or later; older ones: --to chrome",
     )
-
-    def __post_init__(self) -> None:
-        check_choices(self)
-
-    @property
-    def needs(self) -> Needs:
-        """Samples one by one; says which versions read them."""
-        version = "" if self.style == "perf-sample" else ", version 58 or later; older: --perfetto-style perf-sample"
-        return Needs(
-            timeline=True,
-            times=True,
-            columns=frozenset({"cpu", "counts", "fields"}),
-            honours=FINISHED | {START_TIME},
-            binary=True,
-            viewer="open it: ui.perfetto.dev" + version,
-        )
 
     def emit(self, profile: Profile, out: BinaryIO) -> None:
         """Write the trace packet by packet."""
@@ -60,7 +47,7 @@ class Perfetto:
         yield clock_snapshot(profile.meta) + sequence_start(profile.meta)
         yield system_info(profile.meta)
         yield process_tree(profile)
-        yield from sample_packets(profile, self.style)
+        yield from sample_packets(profile)
         yield from counter_packets(profile)
         yield from running_packets(profile)
         yield from name_packets(profile)

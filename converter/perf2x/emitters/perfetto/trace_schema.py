@@ -23,7 +23,6 @@ class TracePacket(IntEnum):
     SYSTEM_INFO = 45
     TRACE_PACKET_DEFAULTS = 59
     TRACK_DESCRIPTOR = 60
-    PERF_SAMPLE = 66
     GENERIC_KERNEL_TASK_STATE_EVENT = 117
     STACK_SAMPLE = 135
 
@@ -38,7 +37,6 @@ class SequenceFlags(IntEnum):
 class TracePacketDefaults(IntEnum):
     """What packets of a sequence need not repeat."""
 
-    PERF_SAMPLE_DEFAULTS = 12
     TIMESTAMP_CLOCK_ID = 58
     STACK_SAMPLE_DEFAULTS = 100
 
@@ -199,71 +197,6 @@ class StackSampleDefaults(IntEnum):
     SOURCE = 1
     PRIMARY_DESCRIPTOR = 2
     FOLLOWER_DESCRIPTORS = 3
-
-
-class PerfSample(IntEnum):
-    """One sample as readers before v58 know it."""
-
-    CPU = 1
-    PID = 2
-    TID = 3
-    CALLSTACK_IID = 4
-    CPU_MODE = 5
-    TIMEBASE_COUNT = 6
-    FOLLOWER_COUNTS = 7
-
-
-class PerfSampleDefaults(IntEnum):
-    """The counters of a sequence of PerfSample packets."""
-
-    TIMEBASE = 1
-    FOLLOWERS = 4
-
-
-class Timebase(IntEnum):
-    """PerfEvents.Timebase: the event that was sampled."""
-
-    PERIOD = 1
-    FREQUENCY = 2
-    TRACEPOINT = 3
-    COUNTER = 4
-    NAME = 10
-
-
-class FollowerEvent(IntEnum):
-    """An event that is read with another one."""
-
-    COUNTER = 1
-    TRACEPOINT = 2
-    NAME = 4
-
-
-class Tracepoint(IntEnum):
-    """PerfEvents.Tracepoint."""
-
-    NAME = 1
-
-
-class Counter(IntEnum):
-    """PerfEvents.Counter: events that readers know the unit of."""
-
-    SW_CPU_CLOCK = 1
-    SW_PAGE_FAULTS = 2
-    SW_TASK_CLOCK = 3
-    SW_CONTEXT_SWITCHES = 4
-    SW_CPU_MIGRATIONS = 5
-    SW_PAGE_FAULTS_MIN = 6
-    SW_PAGE_FAULTS_MAJ = 7
-    SW_ALIGNMENT_FAULTS = 8
-    SW_EMULATION_FAULTS = 9
-    HW_CPU_CYCLES = 10
-    HW_INSTRUCTIONS = 11
-    HW_CACHE_REFERENCES = 12
-    HW_CACHE_MISSES = 13
-    HW_BRANCH_INSTRUCTIONS = 14
-    HW_BRANCH_MISSES = 15
-    HW_BUS_CYCLES = 16
-    HW_REF_CPU_CYCLES = 19
 
 
 class ProcessTree(IntEnum):

@@ -3,7 +3,6 @@
 import io
 from collections import Counter
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -20,13 +19,11 @@ from tests.support import outputs
 from tests.support.perfetto_trace import Trace, read_trace
 from tests.support.recordings import corpus_cases
 
-STYLES = ("stack-sample", "perf-sample")
 
-
-def written(profile: Profile, style: str = "stack-sample") -> Trace:
+def written(profile: Profile) -> Trace:
     profile.check()
     out = io.BytesIO()
-    Perfetto(style=style).emit(profile, out)
+    Perfetto().emit(profile, out)
     return read_trace(out.getvalue())
 
 
@@ -79,13 +76,12 @@ def test_samples_are_joined(drawn: list[tuple[int, int, int, int]]) -> None:
     assert [rows for _, rows in found] == [sorted(rows) for _, rows in found]
 
 
-@pytest.mark.parametrize("style", STYLES)
-def test_a_recorded_group_is_one_sequence(style: str) -> None:
+def test_a_recorded_group_is_one_sequence() -> None:
     (case,) = [case for case in corpus_cases() if case.name == "group_read"]
     profile = outputs.profile_of(case.data, timeline=True, symbols=outputs.symbols_of(case))
     leader, *members = [event.name for event in profile.events]
     assert [event.leader for event in profile.events] == [-1, *[0] * len(members)] and members
-    trace, totals, grown = written(profile, style), Counter(), Counter()
+    trace, totals, grown = written(profile), Counter(), Counter()
     for sample in trace.samples:
         assert sample.event == leader and [name for name, _ in sample.followers] == members
         counted = {leader: sample.weight, **dict(sample.followers)}
@@ -108,14 +104,6 @@ def test_units_of_followers_are_told() -> None:
     ]
     (follower,) = defaults[0].stack_sample_defaults.follower_descriptors
     assert (follower.name, follower.unit, follower.scope) == ("page-faults", 5, 1)
-    older = written(profile, "perf-sample")
-    (follower,) = next(
-        packet.trace_packet_defaults.perf_sample_defaults.followers
-        for packet in older.packets
-        if packet.trace_packet_defaults.HasField("perf_sample_defaults")
-    )
-    assert (follower.name, follower.counter) == ("page-faults", 2)
-    assert [(sample.weight, sample.followers) for sample in older.samples] == [(7, (("page-faults", 8),))]
 
 
 def test_a_follower_without_its_leader_is_sampled_by_itself() -> None:

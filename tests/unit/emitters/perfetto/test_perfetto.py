@@ -4,7 +4,6 @@ from dataclasses import replace
 import pytest
 
 from perf2x.base.abi.uapi import CpuMode
-from perf2x.base.errors import OptionError
 from perf2x.emitters.perfetto.perfetto import Perfetto
 from perf2x.emitters.timeline.tracks import UNKNOWN_ID
 from perf2x.model.profile.profile import Profile
@@ -14,45 +13,21 @@ from tests.support import outputs
 from tests.support.perfetto_trace import Sample, Trace, read_trace
 from tests.support.recordings import corpus_cases
 
-STYLES = ("stack-sample", "perf-sample")
 CASES = [case for case in corpus_cases() if case.name in {"events", "family", "compat32", "per_thread", "calls"}]
 
 
-def written(profile: Profile, **options: object) -> Trace:
+def written(profile: Profile) -> Trace:
     out = io.BytesIO()
-    Perfetto(**options).emit(profile, out)
+    Perfetto().emit(profile, out)
     return read_trace(out.getvalue())
 
 
-class Contract(EmitterContract):
-    style: str
-
+class TestContract(EmitterContract):
     def emitter(self) -> Perfetto:
-        return Perfetto(style=self.style)
+        return Perfetto()
 
     def total(self, output: bytes) -> int:
         return sum(sample.weight for sample in read_trace(output).samples)
-
-
-class TestStackSamples(Contract):
-    style = "stack-sample"
-
-
-class TestPerfSamples(Contract):
-    style = "perf-sample"
-
-
-del Contract
-
-
-def test_a_style_that_is_none_is_refused() -> None:
-    with pytest.raises(OptionError, match="stack-sample, perf-sample"):
-        Perfetto(style="slices")
-
-
-def test_the_version_that_reads_the_file_is_named() -> None:
-    assert "version 58 or later; older: --perfetto-style perf-sample" in Perfetto().needs.viewer
-    assert Perfetto(style="perf-sample").needs.viewer == "open it: ui.perfetto.dev"
 
 
 def expected(profile: Profile) -> list[Sample]:
@@ -110,11 +85,10 @@ def bare_names(sample: Sample) -> Sample:
     return replace(sample, stack=sample.names)
 
 
-@pytest.mark.parametrize("style", STYLES)
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_samples_are_read_back(case, style) -> None:
+def test_samples_are_read_back(case) -> None:
     profile = outputs.profile_of(case.data, timeline=True, symbols=outputs.symbols_of(case))
-    trace = written(profile, style=style)
+    trace = written(profile)
     assert [bare_names(sample) for sample in trace.samples] == expected(profile)
     threads = profile.threads
     ids = set(zip(threads.pid.tolist(), threads.tid.tolist(), strict=True))
@@ -165,23 +139,6 @@ def test_each_event_has_a_sequence_of_its_own() -> None:
     assert [(one.source, one.primary_descriptor.unit, one.primary_descriptor.scope) for one in counters] == [
         ("linux.perf", 2, 1), ("linux.perf", 5, 1), ("linux.perf", 9, 1)
     ]  # fmt: skip
-
-
-def test_older_readers_know_the_unit_by_the_counter() -> None:
-    builder = busy()
-    builder.event("cpu-clock", "nanoseconds", frequency=99)
-    place, thread = builder.function("main"), builder.thread()
-    for event in range(4):
-        builder.sample([place], thread, event, time=event)
-    trace = written(builder.build(timeline=True), style="perf-sample")
-    timebases = [
-        packet.trace_packet_defaults.perf_sample_defaults.timebase
-        for packet in trace.packets
-        if packet.trace_packet_defaults.HasField("perf_sample_defaults")
-    ]
-    assert [one.WhichOneof("event") for one in timebases] == ["counter", "counter", "tracepoint", "counter"]
-    assert [one.counter for one in timebases] == [10, 2, 0, 1]
-    assert [(one.frequency, one.period) for one in timebases] == [(1000, 0), (0, 1), (0, 1), (99, 0)]
 
 
 def frames_of(builder: ProfileBuilder, *places: int) -> list:
@@ -251,8 +208,7 @@ def test_the_idle_process_keeps_its_number() -> None:
     assert (sample.pid, sample.tid, sample.cpu, sample.mode) == (0, 0, 3, 1)
 
 
-@pytest.mark.parametrize("style", STYLES)
-def test_a_sample_takes_few_bytes(style) -> None:
+def test_a_sample_takes_few_bytes() -> None:
     builder = ProfileBuilder()
     builder.event(frequency=997)
     threads = [builder.thread("worker", 4000, 4000 + row) for row in range(40)]
@@ -261,5 +217,5 @@ def test_a_sample_takes_few_bytes(style) -> None:
         time = 40_000_000_000_000 + row * 1_003_009
         builder.sample(stacks[row * row % 300], threads[row % 40], time=time, value=1_003_009, cpu=row % 8)
     out = io.BytesIO()
-    Perfetto(style=style).emit(builder.build(timeline=True), out)
+    Perfetto().emit(builder.build(timeline=True), out)
     assert len(out.getvalue()) < 35 * 6000

@@ -73,13 +73,6 @@ def test_waits_are_slices_with_their_stacks() -> None:
     assert [sample.weight for sample in trace.samples] == [5, 10, 7, 3, 6], "waits are samples of their event, too"
 
 
-def test_older_readers_get_waits_without_stacks() -> None:
-    out = io.BytesIO()
-    Perfetto(style="perf-sample").emit(with_waits(), out)
-    events = [packet.track_event for packet in read_trace(out.getvalue()).of("track_event")]
-    assert len(events) == 6 and not any(event.HasField("callstack_iid") for event in events)
-
-
 def test_losses_are_instants() -> None:
     builder = ProfileBuilder()
     builder.event()

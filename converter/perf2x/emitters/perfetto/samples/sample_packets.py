@@ -1,10 +1,9 @@
 """Samples as packets, each behind the stacks, threads and CPUs that it refers to by number.
 
 Waits and times between tracepoints are slices on tracks below their thread's, each with the stack where it begins.
-Readers before version 58 do not know stacks of slices, and warn of data that is lost: for them ``callstack`` is None.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 from msgspec import Struct
@@ -13,7 +12,7 @@ from perf2x.base.abi.uapi import CpuMode
 from perf2x.base.columnar.arrays import I32, I64, U8, U64, arange, flatnonzero
 from perf2x.emitters.encoding.protobuf_cells import Cells, beside, nested, numbers, packed
 from perf2x.emitters.perfetto.clocks import sequence_start
-from perf2x.emitters.perfetto.event_descriptions import event_names, perf_sample_defaults, stack_sample_defaults
+from perf2x.emitters.perfetto.event_descriptions import event_names, stack_sample_defaults
 from perf2x.emitters.perfetto.message import COMMON_SEQUENCE, GOES_ON, message, packet, packet_rows
 from perf2x.emitters.perfetto.samples.frame_rows import frame_table
 from perf2x.emitters.perfetto.samples.interned_tables import interned_packets
@@ -24,14 +23,13 @@ from perf2x.emitters.perfetto.trace_schema import (
     ExecutionContext,
     InternedData,
     Mode,
-    PerfSample,
     StackSample,
     TaskContext,
     TracePacket,
 )
 from perf2x.emitters.perfetto.tracks.slice_packets import thread_slices
 from perf2x.emitters.perfetto.tracks.track_ids import TrackKind
-from perf2x.model.profile.profile import Profile, ProfileEvent, ProfileSamples, Wait, placed_waits, wait_ends
+from perf2x.model.profile.profile import Profile, ProfileSamples, Wait, placed_waits, wait_ends
 
 _MODES = {
     CpuMode.KERNEL: Mode.MODE_KERNEL,
@@ -62,22 +60,16 @@ class EventSamples(Struct, frozen=True):
     """Of the event that was sampled, and of its followers."""
 
 
-Describer = Callable[[Sequence[tuple[ProfileEvent, str]]], bytes]
-Encoder = Callable[[EventSamples, ThreadIds], Iterator[bytes]]
-
-
-def sample_packets(profile: Profile, style: str) -> Iterator[bytes]:
+def sample_packets(profile: Profile) -> Iterator[bytes]:
     """Yield the samples of all events, the one to see first before the others, each behind the stacks it needs."""
     paths, threads, names = stack_paths(profile.stacks, frame_table(profile)), thread_ids(profile), event_names(profile)
-    describe, encode = _STYLES[style]
     for stream in streams_of(profile):
         leaves, samples = _samples_of(profile, stream, paths)
-        counters = describe([(profile.events[row], names[row]) for row in stream.events])
+        counters = stack_sample_defaults([(profile.events[row], names[row]) for row in stream.events])
         yield sequence_start(profile.meta, samples.sequence, counters)
         yield from interned_packets(profile, paths, leaves, samples.sequence)
-        yield from encode(samples, threads)
-        stacks = samples.callstack if style == "stack-sample" else None
-        yield from wait_packets(profile, stream.rows, stacks, threads, samples.sequence)
+        yield from _stack_samples(samples, threads)
+        yield from wait_packets(profile, stream.rows, samples.callstack, threads, samples.sequence)
 
 
 def _samples_of(profile: Profile, stream: Stream, paths: StackPaths) -> tuple[I64, EventSamples]:
@@ -136,35 +128,10 @@ def _contexts(threads: ThreadIds, tasks: I64, contexts: I64, sequence: int) -> b
     return packet(message(TracePacket.INTERNED_DATA, tables), sequence, GOES_ON)
 
 
-def _perf_samples(samples: EventSamples, threads: ThreadIds) -> Iterator[bytes]:
-    """Yield PerfSample packets, which name thread and CPU themselves."""
-    thread = threads.number[samples.thread]
-
-    def fields(rows: slice) -> list[Cells]:
-        cpu, mode = samples.cpu[rows], samples.mode[rows]
-        return [
-            numbers(PerfSample.CPU, np.maximum(cpu, 0), left_out=cpu < 0),
-            numbers(PerfSample.PID, threads.pid[thread[rows]]),
-            numbers(PerfSample.TID, threads.tid[thread[rows]]),
-            numbers(PerfSample.CALLSTACK_IID, samples.callstack[rows]),
-            numbers(PerfSample.CPU_MODE, mode, left_out=mode == 0),  # perf's own numbers
-            numbers(PerfSample.TIMEBASE_COUNT, samples.weights[0][rows]),
-            *(numbers(PerfSample.FOLLOWER_COUNTS, weights[rows]) for weights in samples.weights[1:]),
-        ]
-
-    return packet_rows(TracePacket.PERF_SAMPLE, samples.time, fields, samples.sequence, GOES_ON)
-
-
-_STYLES: dict[str, tuple[Describer, Encoder]] = {
-    "stack-sample": (stack_sample_defaults, _stack_samples),
-    "perf-sample": (perf_sample_defaults, _perf_samples),
-}
-
-
 _NAMES = {Wait.BLOCKED: "blocked", Wait.PREEMPTED: "preempted", Wait.UNTOLD: "waiting"}
 
 
-def wait_packets(profile: Profile, rows: I64, callstack: I32 | None, ids: ThreadIds, sequence: int) -> Iterator[bytes]:
+def wait_packets(profile: Profile, rows: I64, callstack: I32, ids: ThreadIds, sequence: int) -> Iterator[bytes]:
     """Yield the waits among ``rows`` of Profile.samples; ``callstack`` (rows,) are numbers on this sequence."""
     samples = profile.samples
     if samples.wait is None or samples.time is None:
@@ -172,7 +139,7 @@ def wait_packets(profile: Profile, rows: I64, callstack: I32 | None, ids: Thread
     held = flatnonzero(placed_waits(samples)[rows])
     if not len(held):
         return
-    rows, stacks = rows[held], None if callstack is None else callstack[held]
+    rows, stacks = rows[held], callstack[held]
     thread, name = ids.number[samples.thread[rows]].astype(np.int64), samples.wait[rows].astype(np.int64)
     texts, bounds = list(_NAMES.values()), _bounds(samples, samples.time, rows)
     yield from thread_slices(ids, thread, TrackKind.WAITS, "off-cpu", texts, bounds, name, sequence, stacks)
