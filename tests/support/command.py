@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from typer.core import TyperCommand, TyperOption
 from typer.testing import CliRunner
 
 from tests.support.recordings import CORPUS
@@ -30,6 +31,16 @@ def perf2x(*words: object, env: Mapping[str, str] | None = None) -> Ran:
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
     return Ran(result.exit_code, result.stdout, result.stderr)
+
+
+def spellings(command: TyperCommand) -> dict[str, tuple[TyperOption, bool]]:
+    """Every spelling of a command's options without its dashes: the option, and whether it switches it off."""
+    found = {}
+    for option in command.params:
+        if isinstance(option, TyperOption) and option.expose_value:
+            for names, negated in ((option.opts, False), (option.secondary_opts, True)):
+                found |= {name[2:]: (option, negated) for name in names if name.startswith("--")}
+    return found
 
 
 def recording(name: str) -> str:

@@ -64,16 +64,10 @@ def poison(folder: Path) -> Mapping[str, str]:
             put(root / name[1:], content)
     for pid in range(1, 1000):
         put(root / f"tmp/perf-{pid}.map", f"0 7fffffffffff {WRONG}\n".encode())
-    for place in (home, home / ".config" / "perf2x"):
-        put(place / "perf2x.toml", b'to = "svg"\n')
-        put(place / "pyproject.toml", b'[tool.perf2x]\nto = "svg"\n')
     return {
         "HOME": str(home),
         "USERPROFILE": str(home),
         "PERF2X_SYSROOT": str(root),
-        "PERF2X_QUIET": "1",
-        "PERF2X_MAX_STACK": "1",
-        "PERF2X_TO": "svg",
         "DEBUGINFOD_URLS": "http://127.0.0.1:9",
         "NO_COLOR": "1",
         "COLUMNS": "40",

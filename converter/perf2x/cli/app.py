@@ -2,7 +2,6 @@
 
 import functools
 import inspect
-import os
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
@@ -46,7 +45,6 @@ COMMANDS = {
     "fleet repair": "Leave out of a dataset what is damaged, and say what is lost.",
     "mcp": "Answer questions about recordings, by the Model Context Protocol on standard input and output.",
     "formats": "List the output formats, plugins included.",
-    "man": "Print the manual page: perf2x man | man -l -.",
 }
 """Names of commands and their lines in ``perf2x --help``; `function_of` finds their functions."""
 
@@ -111,8 +109,6 @@ def function_of(name: str) -> Any:
 @functools.cache
 def command(name: str) -> TyperCommand:
     """Import one of COMMANDS and make its parameters."""
-    from perf2x.cli.config import name_variables  # with msgspec, which perf2x --help does without
-
     function = function_of(name)
     alone = typer.Typer(add_completion=False, rich_markup_mode=None)
     text = paragraphs(inspect.getdoc(function) or "")
@@ -120,7 +116,6 @@ def command(name: str) -> TyperCommand:
     made: Any = typer.main.get_command(alone)
     made.rare = rare_options(function)
     take_plain_values(made.params, function)
-    name_variables(made)
     return made  # type: ignore[no-any-return]
 
 
@@ -148,16 +143,10 @@ def _show_help(context: typer.Context, wanted: bool) -> None:
 
 
 @app.callback()
-def before_any_command(
-    context: typer.Context,
+def options_before_commands(
     version: Annotated[
         bool, typer.Option("--version", is_eager=True, callback=_show_version, help="Show the version.")
     ] = False,
     help_all: Annotated[bool, typer.Option("--help-all", is_eager=True, hidden=True, callback=_show_help)] = False,
 ) -> None:
-    """Take defaults from the environment and the configuration file."""
-    name = context.invoked_subcommand
-    if name is not None:
-        from perf2x.cli.config import defaults
-
-        context.default_map = {name: defaults(name, COMMANDS, command, Path.cwd(), os.environ)}
+    """Declare the options that stand before a command; their callbacks do what they ask for."""

@@ -12,9 +12,6 @@ from typing import Any, Literal, get_args, get_origin
 from perf2x.base.did_you_mean import did_you_mean
 from perf2x.base.errors import OptionError
 
-YES = frozenset({"1", "true", "t", "yes", "y", "on"})
-NO = frozenset({"0", "false", "f", "no", "n", "off", ""})
-
 
 def take_plain_values(parameters: list[Any], function: Callable[..., None] | None = None) -> list[Any]:
     """Return the parameters of a command, made of a function's ones, with values and descriptions of our own."""
@@ -61,7 +58,7 @@ def _process_value(parameter: Any, kind: Any, limits: Any, ctx: Any, value: Any)
     elif kind is list:
         value = list(value)
     elif isinstance(value, str):
-        value = _converted(_as_typed(parameter, ctx, value), value, kind, limits)
+        value = _converted(f"{_name_of(parameter)} {value}", value, kind, limits)
     return value if parameter.callback is None else parameter.callback(ctx, parameter, value)
 
 
@@ -72,20 +69,9 @@ def _name_of(parameter: Any) -> str:
     return next((name for name in parameter.opts if name.startswith("--")), str(parameter.opts[0]))
 
 
-def _as_typed(parameter: Any, ctx: Any, text: str) -> str:
-    """Return a value and its name as the user wrote them: an option's, or its variable's."""
-    source = ctx.get_parameter_source(parameter.name)
-    is_variable = source is not None and source.name == "ENVIRONMENT"
-    return f"{parameter.envvar}={text}" if is_variable else f"{_name_of(parameter)} {text}"
-
-
 def _converted(typed: str, text: str, kind: Any, limits: Any) -> Any:
     if kind is int:
         return _number(typed, text, limits.min, limits.max)
-    if kind is bool and text.lower() not in YES | NO:
-        raise OptionError(f"{typed}: it is a switch; 1 or 0")
-    if kind is bool:
-        return text.lower() in YES
     choices = get_args(kind)
     if choices and text not in choices:
         raise OptionError(f"{typed}: choose from {', '.join(choices)}{did_you_mean(text, choices)}")

@@ -17,7 +17,7 @@ PRINTS = {
     "info": ["info", CALLS], "top": ["top", CALLS], "report": ["report", CALLS], "dump": ["dump", CALLS],
     "diff": ["diff", CALLS, CALLS],
     "annotate": ["annotate", "*", LISTED, "--symfs", str(Path(LISTED).parent)], "formats": ["formats"],
-    "man": ["man"], "convert": ["convert", CALLS, "--to", "pprof", "-o", "-"], "help": ["--help"],
+    "convert": ["convert", CALLS, "--to", "pprof", "-o", "-"], "help": ["--help"],
     "version": ["--version"], "explain": ["explain", sys.executable],
 }  # fmt: skip
 WRITES = {

@@ -88,17 +88,6 @@ def test_a_bundle_takes_kallsyms_from_a_pipe(tmp_path: Path) -> None:
     assert (tmp_path / "piped").read_bytes() == (tmp_path / "named").read_bytes()
 
 
-def test_a_configuration_file_is_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    config = tmp_path / "perf2x.toml"
-    os.mkfifo(config)
-    assert perf2x("info", CALLS).code == 0
-    config.unlink()
-    config.write_text("#" * (1 << 20) + "\n")
-    ran = perf2x("info", CALLS)
-    assert (ran.code, ran.err) == (2, f"perf2x: {config}: larger than 1 MiB\n")
-
-
 def _bundle(folder: Path, **members: bytes) -> Path:
     path = folder / "b.tar.gz"
     with tarfile.open(path, "w:gz") as tar:

@@ -8,7 +8,6 @@ import pytest
 
 from perf2x.base.errors import OptionError
 from perf2x.cli.app import command
-from perf2x.cli.config import settings
 from perf2x.cli.options.filter_options import FilterFlags
 from perf2x.cli.options.name_options import SymbolFlags
 from perf2x.model.recording.events import Want
@@ -17,7 +16,7 @@ from perf2x.pipeline.load_options import LoadOptions
 from perf2x.reader import open_recording
 from perf2x.transforms.filters.choice import Choice, Grouping
 from tests.support.ask_perf import ANSWERS, digest, kallsyms_of, path_of, words_of
-from tests.support.command import folded, perf2x, recording
+from tests.support.command import folded, perf2x, recording, spellings
 from tests.support.recordings import CORPUS
 
 CLOCKED = Path(__file__).parent / "data" / "clocked.data"
@@ -27,9 +26,9 @@ CASES = [(name, text) for name, answers in PERF.items() for text in answers]
 
 def passing(name: str, text: str) -> dict[str, int]:
     words = words_of(text)
-    known = settings(command("convert"))
+    known = spellings(command("convert"))
     pairs = zip(words[::2], words[1::2], strict=True)
-    said = {str(known[word.removeprefix("--")].option.name): [value] for word, value in pairs}
+    said = {str(known[word.removeprefix("--")][0].name): [value] for word, value in pairs}
     flags = FilterFlags(**said)  # type: ignore[arg-type]
     choice = flags.choice()
     symbols = None

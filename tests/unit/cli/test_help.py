@@ -1,18 +1,18 @@
 """Help, versions and what the shell sees before any recording is opened."""
 
+import contextlib
+import os
 import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from perf2x import __version__
-from perf2x.cli.app import COMMANDS, app
+from perf2x.cli.app import COMMANDS
 from perf2x.cli.app import command as load
-from perf2x.cli.config import settings
-from tests.support.command import folded, perf2x, recording
+from tests.support.command import perf2x, recording, spellings
 
 
 def run_and_say(words: list[str], said: str, first: str = "") -> "subprocess.CompletedProcess[str]":
@@ -50,8 +50,7 @@ def test_a_table_imports_only_what_it_uses() -> None:
         assert ran.returncode == 0, ran.stderr.splitlines()[-1]
 
 
-def test_conversions_import_only_what_they_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)  # without settings
+def test_conversions_import_only_what_they_use(tmp_path: Path) -> None:
     unused = {
         "rich",
         "google",
@@ -100,13 +99,6 @@ def test_a_command_is_imported_when_it_is_asked_for() -> None:
     assert ran.stderr == "perf2x.cli.commands.info\n"
 
 
-def test_defaults_of_other_commands_are_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "perf2x.toml").write_text("fail-above = '5%'\n[top]\nlimit = 3\n")
-    monkeypatch.chdir(tmp_path)
-    words = ["info", recording("calls"), "--no-symbols"]
-    assert CliRunner().invoke(app, words).exit_code == 0
-
-
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_shows_its_help(command: str) -> None:
     ran = perf2x(command, "--help")
@@ -121,7 +113,7 @@ def test_help_fits_the_terminal_and_names_are_whole(command: str, columns: int) 
     assert all(len(line) <= columns for line in out.partition("\nExamples:")[0].splitlines())
     assert "None" not in out
     rest = perf2x(command, "--help-all" if "--help-all" in out else "--help", env={"COLUMNS": str(columns)}).out
-    shown = [spelling for spelling, setting in settings(load(command)).items() if not setting.option.hidden]
+    shown = [spelling for spelling, (option, _) in spellings(load(command)).items() if not option.hidden]
     assert not [spelling for spelling in shown if f"--{spelling}" not in rest]
 
 
@@ -183,19 +175,31 @@ def test_an_unknown_option_is_a_usage_error() -> None:
     assert ran.out == ""
 
 
-def test_options_come_from_the_environment_too() -> None:
-    ran = perf2x(
-        "convert", recording("calls"), "--no-symbols", "-o", "-", env={"PERF2X_TO": "collapsed", "PERF2X_QUIET": "1"}
-    )
-    assert (ran.code, ran.err) == (0, "")
-    assert sum(int(line.rpartition(" ")[2]) for line in ran.out.splitlines()) == sum(
-        folded(recording("calls"), value="period").values()
-    )
+def test_the_help_of_symfs_names_the_directories_it_does_not_read() -> None:
+    helped = " ".join(perf2x("top", "--help-all", env={"COLUMNS": "300", "NO_COLOR": "1"}).out.split())
+    assert "~/.debug and /usr/lib/debug of this machine are not read" in helped
+    assert "[default: (~/.debug, with --symfs DIR/.debug)]" in helped
 
 
-def test_the_command_line_wins_over_the_environment() -> None:
-    ran = perf2x(
-        "convert", recording("calls"), "--no-symbols", "-t", "collapsed", "-o", "-", env={"PERF2X_TO": "pprof"}
-    )
-    assert ran.code == 0
-    assert ran.out.startswith("calls;")
+@pytest.mark.skipif(sys.platform == "win32", reason="terminals of POSIX")
+@pytest.mark.parametrize(("env", "bold"), [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)])
+def test_headings_of_help_are_bold_on_a_terminal_unless_switched_off(env: dict[str, str], bold: bool) -> None:
+    import pty
+
+    main_end, terminal = pty.openpty()
+    words = [sys.executable, "-c", "from perf2x.cli import main; main()", "convert", "--help"]
+    with subprocess.Popen(words, stdout=terminal, env={**os.environ, "TERM": "xterm", **env}) as process:
+        os.close(terminal)
+        seen = b""
+        with contextlib.suppress(OSError):  # EIO: the other end was closed
+            while part := os.read(main_end, 1 << 16):
+                seen += part
+    assert process.returncode == 0
+    headings = [b"\r\nOutput:\r\n", b"\r\nExamples:\r\n"]
+    strong = [b"\r\n\x1b[1mOutput\x1b[0m:\r\n", b"\r\n\x1b[1mExamples\x1b[0m:\r\n"]
+    assert all(heading in seen for heading in (strong if bold else headings))
+    assert seen.count(b"\x1b") == (2 * seen.count(b"\x1b[1m") if bold else 0)
+
+
+def test_help_in_a_file_has_no_escape_sequence() -> None:
+    assert "\x1b" not in perf2x("convert", "--help").out

@@ -29,8 +29,6 @@ def made(name: str, parameter: str) -> tuple[Any, Any]:
         ("top", "limit", 20, 20),
         ("top", "by", "object", "object"),
         ("top", "quiet", True, True),
-        ("top", "quiet", "Yes", True),  # of a variable
-        ("top", "quiet", "off", False),
         ("view", "port", "65535", 65535),
         ("diff", "after", "b.data", "b.data"),
     ],
@@ -47,7 +45,6 @@ def test_texts_become_values(name: str, parameter: str, value: object, expected:
         ("view", "port", "65536", "--port 65536: it must be at most 65535"),
         ("top", "limit", "1e3", "--limit 1e3: expected a whole number"),
         ("top", "by", "functions", "choose from function, object, thread, data-object; did you mean function?"),
-        ("top", "quiet", "perhaps", "--quiet perhaps: it is a switch; 1 or 0"),
         ("diff", "after", None, "AFTER is missing (Usage: diff [OPTIONS] BEFORE AFTER)"),
     ],
 )

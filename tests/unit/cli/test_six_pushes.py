@@ -70,9 +70,9 @@ def six_pushes(folder: Path, name: str) -> list[Run]:
     """The runs, the last one a pull request from a fork, which may write nothing and has no secrets."""
     service = SERVICES[name]
     program = Program(folder, REAL)
-    (folder / "symfs" / "bin").mkdir(parents=True)
-    (folder / "symfs" / "bin" / "app").write_bytes(elf())
-    program.env["PERF2X_SYMFS"] = str(folder / "symfs")
+    (folder / "root" / "bin").mkdir(parents=True)
+    (folder / "root" / "bin" / "app").write_bytes(elf())
+    program.env["PERF2X_SYSROOT"] = str(folder / "root")
     there, runs = service(program.runs, program.env), list[Run]()
     for number, (what, costs, *_) in enumerate(PUSHES):
         program.becomes(recorded(costs))

@@ -22,7 +22,7 @@ from tests.support.recordings import CORPUS
 FOLDER = Path(__file__).parent / "transcripts"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.txt"))
 COMMANDS = {"convert", "top", "annotate", "diff", "report", "view", "info", "explain", "script", "dump", "bundle",
-            "formats", "man", "perf_to_profile", "fleet ingest", "fleet watch", "fleet symbolize", "fleet query",
+            "formats", "perf_to_profile", "fleet ingest", "fleet watch", "fleet symbolize", "fleet query",
             "fleet diff", "fleet view", "fleet tag", "fleet add-symbols", "fleet compact", "fleet gc", "fleet rm",
             "fleet check", "fleet repair", "mcp", "web"}  # fmt: skip
 
@@ -39,7 +39,7 @@ def answer(command: str, folder: Path) -> str:
     words = shlex.split(line)
     given = dict(word.split("=", 1) for word in words if re.match(r"[A-Z0-9_]+=", word))
     words = words[len(given) :]
-    env = {"COLUMNS": "80", "PERF2X_BUILDID_DIR": str(folder / "none"), "GITHUB_ACTIONS": "", "GITLAB_CI": "", **given}
+    env = {"COLUMNS": "80", "GITHUB_ACTIONS": "", "GITLAB_CI": "", **given}
     result = CliRunner().invoke(application(words), words[1:], env=env, prog_name=words[0])
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception

@@ -94,7 +94,7 @@ def test_commands_run(page: str, command: str, folder: Path, monkeypatch: pytest
     if "annotate" in command or page == "annotate.md":
         shutil.copy(LISTED / "inlines.data", "perf.data")
         shutil.copytree(LISTED / "demo", "src")
-        monkeypatch.setenv("PERF2X_SYMFS", str(LISTED))
+        monkeypatch.setenv("PERF2X_SYSROOT", str(LISTED))
     if page == "waiting.md":
         shutil.copy(SWITCHES, "perf.data")
     if page == "android.md":
@@ -160,7 +160,7 @@ def test_the_reference_has_every_command() -> None:
     settings = run_path(str(ROOT / "docs" / "conf.py"))
     named = settings["command_names"](settings["_help"]())
     assert [name for name in named if name.startswith("fleet")] == [name for name in COMMANDS if "fleet" in name]
-    assert {"convert", "top", "diff", "man"} < set(named)
+    assert {"convert", "top", "diff", "mcp"} < set(named)
 
 
 def test_architecture_names_files_that_exist() -> None:

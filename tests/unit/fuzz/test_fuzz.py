@@ -183,7 +183,6 @@ def test_all_commands_are_tried(whole: list[Seed]) -> None:
     assert INGEST in commands()  # a worker's part of ``fleet ingest``
     assert tried >= set(COMMANDS) - {
         "formats",
-        "man",
         "mcp",
         "fleet ingest",
         "fleet watch",

@@ -136,21 +136,3 @@ def test_no_error_prints_escapes_from_arguments(hostile: Path, tmp_path: Path, w
     ran = perf2x(*(str(hostile) if word == "{data}" else word for word in words), env={"PWD": str(tmp_path)})
     assert ran.code in (1, 2), ran.out
     check(ran)
-
-
-def test_no_error_prints_escapes_from_the_environment(hostile: Path) -> None:
-    for name in ("MAX_UNPACKED", "FORMAT", "LIMIT"):
-        ran = perf2x("top", hostile, env={f"PERF2X_{name}": NAMED})
-        assert ran.code in (1, 2), (name, ran.err)
-        check(ran)
-
-
-def test_no_error_prints_escapes_from_a_configuration(
-    hostile: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    for text in (r'format = "\u001b[2J\u202e"', r'"\u001b[2J\u202e" = 1', r'["\u001b[2J\u202e"]', "\x1b[2J"):
-        Path("perf2x.toml").write_text(f"[top]\n{text}\n", encoding="utf-8")
-        ran = perf2x("top", hostile)
-        assert ran.code in (1, 2), text
-        check(ran)

@@ -141,4 +141,4 @@ class Chrome(_Remembers):
 
 
 _NO_CPUS = "there are no tracks of CPUs: the samples do not say where they were taken (perf record --sample-cpu, or -a)"
-_WAYS_OUT = "min_duration", " leaves out the short ones, --to perfetto is some ten times smaller"
+_WAYS_OUT = "min_duration", " leaves out the short ones, perfetto traces are some twenty times smaller"
