@@ -25,6 +25,7 @@ from perf2x.model.recording.sideband import Comms, Mmaps, Sideband, Tasks
 from perf2x.model.value_limits import LAST_TIME
 from perf2x.stitcher.deferred.deferred_matching import DeferredRecords
 from perf2x.stitcher.history.address_spaces import AddressSpaces
+from perf2x.stitcher.history.copied_text import with_copied_text
 from perf2x.stitcher.history.kernel_mappings import append_ksymbols, extend_kernel_text
 from perf2x.stitcher.history.process_lives import MAX_FORK_DEPTH
 from perf2x.stitcher.history.profile_mappings import AddressLayout, MergedMappings, merge_mappings
@@ -166,6 +167,7 @@ def build_process_history(
     spaces = AddressSpaces(
         mmaps, mmap_rank, sideband.forks, fork_rank, sideband.comms, comm_rank, sideband.ksymbols, ksymbol_rank
     )
+    mmaps = with_copied_text(mmaps, mmap_rank, spaces)
     diagnostics.add(
         "fork_lines_cut", Severity.LOSS,
         f"After {MAX_FORK_DEPTH:,} forks in a row without an exec, processes do not see what was mapped before.",

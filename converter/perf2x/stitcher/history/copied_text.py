@@ -1,0 +1,65 @@
+"""Text that programs copied over itself, to have it in huge pages: code in anonymous memory where a file was mapped.
+
+::
+
+    file     0x400000 … 0x900000    /bin/server                      0x400000 … 0x900000    /bin/server
+    then     0x600000 … 0x800000    //anon, executable      is       0x600000 … 0x800000    /bin/server from 0x200000 on
+
+As iodlr, BOLT's --hot-text and Chromium do. The copy has the code of the file that it hides: names and call frame
+information are those of the file.
+"""
+
+import numpy as np
+from msgspec.structs import replace
+
+from perf2x.base.columnar.arrays import I64, U64, arange, flatnonzero, take
+from perf2x.base.columnar.texts import Texts
+from perf2x.model.recording.recorded_names import is_injected, is_jitdump, is_real_path, without_deleted
+from perf2x.model.recording.sideband import Mmaps
+from perf2x.stitcher.history.address_spaces import AddressSpaces
+from perf2x.stitcher.history.kernel_mappings import end_addresses
+from perf2x.stitcher.history.profile_mappings import may_hold_code
+
+
+def with_copied_text(mmaps: Mmaps, mmap_rank: I64, spaces: AddressSpaces) -> Mmaps:
+    """The mappings, those of copied text as parts of the files whose text they hide; ``mmap_rank`` (mappings,)."""
+    code = may_hold_code(mmaps)
+    rows = flatnonzero(mmaps.filename.which(lambda name: name.startswith(("//anon", "/anon_hugepage"))) & code)
+    if not len(rows):
+        return mmaps
+    start, end = mmaps.start[rows], end_addresses(mmaps.start, mmaps.length)[rows]
+    epoch = spaces.epoch(mmaps.pid[rows].astype(np.int64), mmap_rank[rows] - 1)
+    here = np.zeros(len(rows), np.bool_)
+    hidden = spaces.find(epoch, start, here)
+    last = np.maximum(end, start + np.uint64(1)) - np.uint64(1)
+    is_one = (hidden >= 0) & (hidden != rows) & (spaces.find(epoch, last, here) == hidden)
+    source = _first_hidden(rows[is_one], hidden[is_one], len(mmaps))[rows]
+    is_file = mmaps.filename.which(_is_file) & code
+    found = flatnonzero((source != rows) & take(is_file, source))
+    return _as_parts(mmaps, rows[found], source[found]) if len(found) else mmaps
+
+
+def _first_hidden(rows: I64, hidden: I64, count: int) -> I64:
+    """(count,) the mapping at the end of what each hides; each step looks twice as far."""
+    source = arange(count)
+    source[rows] = hidden
+    while (further := source[source]).tobytes() != source.tobytes():
+        source = further
+    return source
+
+
+def _is_file(name: str) -> bool:
+    return is_real_path(without_deleted(name)) and not (is_jitdump(name) or is_injected(name))
+
+
+def _as_parts(mmaps: Mmaps, rows: I64, source: I64) -> Mmaps:
+    """The mappings ``rows`` as parts of the files of the mappings ``source``, at the same addresses."""
+    pgoff: U64 = mmaps.pgoff.copy()
+    pgoff[rows] = mmaps.pgoff[source] + (mmaps.start[rows] - mmaps.start[source])
+    file, filename, build_id = mmaps.file.copy(), mmaps.filename.number.copy(), mmaps.build_id.number.copy()
+    for column in (file, filename, build_id):
+        column[rows] = column[source]
+    return replace(
+        mmaps, pgoff=pgoff, file=file,
+        filename=Texts(filename, mmaps.filename.distinct), build_id=Texts(build_id, mmaps.build_id.distinct),
+    )  # fmt: skip
