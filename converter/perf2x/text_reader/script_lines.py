@@ -35,20 +35,34 @@ from perf2x.model.value_limits import LAST_TIME, MOST_PERIOD
 from perf2x.text_reader.text_tables import BEGIN, BLANK, IGNORED, TextFrame, TextReader, TextSamples
 
 _FRAME = re.compile(
-    rb"(?:[ \t]+|(?=[0-9a-f]{6,16} .*\)$))([0-9a-f]{1,16})(?: (?!.*\d\.\d{6,9}: )(.*))?$"  # indentation may be lost
+    rb"(?:[ \t]+|(?=[0-9a-f]{6,16} .*\)$))([0-9a-f]{1,16})(?:[ \t](?!.*\d\.\d{6,9}: )(.*))?$"  # indentation may be lost
 )
 _SOURCE = re.compile(r"  (?:(\S+):(\d{1,9})|\S+\[[0-9a-f]+\])( \(inlined\))?")
-_IGNORED = re.compile(rb"#|.*(PERF_RECORD_|DEFERRED CALLCHAIN)|[ \t]*0x[0-9a-f]+/0x")
+_IGNORED = re.compile(rb"#|.*(PERF_RECORD_|DEFERRED CALLCHAIN)|[ \t]*0x[0-9a-f]+/0x| instruction trace error")
+_BRANCH = re.compile(rb"^[^\n]* branches(?::\w+)?:.* => +[0-9a-f]+ ", re.MULTILINE)
+_BEGINNING = 1 << 12
+_TRACED = re.compile(rb"\t(tracing data:|\t\w+ : )")
+"""Fields of a tracepoint, as simpleperf prints them below a stack."""
+_OWN_PLACE = re.compile(rb".* ((?= {0,15}[0-9a-f]{1,16}(?: |$))[ 0-9a-f]{15}[0-9a-f](?: .*|$))")
+"""The last address that perf aligns on the line that begins a sample is the sample's own; others are of data."""
+_BEHIND = re.compile(
+    rb"(?<=\))(?:[ \t]*[0-9a-f]{1,16}(?=[ \t]|$))?"
+    rb"(?:[ \t]+(?:0x[0-9a-f]+[/(+ ].*|[0-9a-f]{1,16}|\d+[BKMG]|N/A|(?:insn|ilen|IPC): .*))*[ \t]*$"
+)
+"""Fields behind the object of a frame: physical addresses, page sizes, branches, instructions."""
 _BEGIN = re.compile(
     rb"^[ \t]*(?:(\S.{0,63}?)[ \t]+)??"  # comm
     rb"(?:(?:(-?\d{1,10})/[ \t]*)?(-?\d{1,10})(?:[ \t]+|$))?"  # pid, tid
     rb"(?:\[(\d{1,6})\][ \t]+)?(?:[KUHGgMDESp]{1,8}[ \t]+)?(?:\d{4}-\d\d-\d\d [\d:.]+[ \t]+)?"  # cpu, misc, tod
-    rb"(?:(\d{1,10})\.(\d{6,9}):)?"  # time
+    rb"(?:(\d{1,10})\.(\d{6,9}|\d{1,5}(?=:\t)):)?"  # time; old simpleperf left zeros out
+    rb"(?(5)|(?!.*[ \t]\d{1,10}\.\d{6,9}:(?:[ \t]|$)))"  # a time that follows: this is a thread's name still
     rb"(?:[ \t]*(?:(\d{1,18})[ \t]+)?((?!\d+\.\d{6})\S{1,256}?):(?=[ \t]|$))?"  # period, event
     rb"(?:(?<=:)|(?=$))(.*)$|^.*$",
     re.MULTILINE,
 )
 _SYMBOL_AND_OBJECT = re.compile(r"(.*?)\+0x[0-9a-f]+ \((.*)\)")
+_OBJECT = re.compile(r"(?:^| )\((?=[/\[]|[A-Za-z]:[\\/])")
+"""Begins an object's path, which may have brackets in it, as names may."""
 _OFFSET = re.compile(r"\+0x[0-9a-f]+$")
 _SAID = {"[unknown]": "", "(cookie)": ROOT_FRAME_NAMES[RootFrame.USER_MISSING]}
 _USER = ("[vdso", "[vsyscall", "[vectors", "[heap", "[stack", "[anon", "[uprobes", "[unknown", "[sigpage")
@@ -67,6 +81,11 @@ class PerfScript(TextReader):
         rb"|\t *[0-9a-f]{4,16} .* \(.*\)\n"
         rb"|\t(?= *[0-9a-f]{4,16}[ \n])[ 0-9a-f]{16}(?: .*)?\n",  # a frame without an object, as perf aligns it
     )
+
+    @classmethod
+    def is_kind(cls, lines: bytes) -> bool:
+        """Whether it is text of samples, not of branches as ``--itrace=b`` prints them."""
+        return super().is_kind(lines) and not _BRANCH.search(lines[:_BEGINNING])
 
     def __init__(self) -> None:
         super().__init__(_parse)
@@ -100,18 +119,20 @@ class PerfScript(TextReader):
 
     def _with_flat(self, frames: I64, lengths: I64, told: I64, rest: Sequence[bytes]) -> tuple[I64, I64]:
         """Frames and the number of each sample's, with frames that stand on the line that begins a sample."""
-        bare = flatnonzero(lengths[told] == 0)
-        kind = self.stacks.lines([rest[row] for row in bare.tolist()])
+        offsets = offsets_of(lengths)
+        has_source = np.append(self.stacks.is_source(frames), True)[offsets[:-1]]
+        bare = flatnonzero((lengths == 0)[told] | has_source[told])
+        kind = self.stacks.lines([_own_place(rest[row]) for row in bare.tolist()])
         flat = told[bare[kind >= 0]]
-        at, lengths = offsets_of(lengths)[flat], lengths.copy()
-        lengths[flat] = 1
+        at, lengths = offsets[flat], lengths.copy()
+        lengths[flat] += 1
         return np.insert(frames, at, kind[kind >= 0]), lengths
 
     def _samples(self, columns: Sequence[Sequence[bytes]], told: I64, is_sample: Bools, stack: I32) -> TextSamples:
         count = len(stack)
         comms, *numbers_of, seconds, fraction, period, events, _ = columns
         width = np.fromiter(map(len, fraction), np.int64, len(fraction))
-        time = _integers(seconds, 0) * 10**9 + _integers(fraction, 0) * 10 ** (9 - width)
+        time = _integers(seconds, 0) * 10**9 + _integers(fraction, 0) * 10 ** np.where(width < 6, 3, 9 - width)
         time[width == 0] = LAST_TIME
         value = np.minimum(_integers(period, 1), MOST_PERIOD)
         numbers = self.events.add_all(events)
@@ -137,8 +158,16 @@ def _integers(texts: Sequence[bytes], missing: int) -> I64:
     return np.fromiter(map(int, texts), np.int64, len(texts))
 
 
+def _own_place(rest: bytes) -> bytes:
+    """The frame of a sample on the line that begins it, behind and in front of other fields."""
+    found = _OWN_PLACE.match(rest)
+    return _BEHIND.sub(b"", found[1] if found else rest)
+
+
 def _parse(line: bytes) -> TextFrame | int:
     """The frame that a line is, else its kind."""
+    if _TRACED.match(line):
+        return IGNORED
     if found := _FRAME.match(line):
         return _frame(int(found[1], 16), (found[2] or b"").decode("utf-8", "surrogateescape").strip())
     if line.startswith(b"  ") and (source := _SOURCE.fullmatch(line.decode("utf-8", "surrogateescape"))):
@@ -154,6 +183,8 @@ def _frame(address: int, text: str) -> TextFrame:
         return TextFrame(_OFFSET.sub("", plain.rstrip()), mode=_mode(address, ""), inlined=True)
     if found := _SYMBOL_AND_OBJECT.fullmatch(text):
         name, held = found.groups()
+    elif text.endswith(")") and (place := _OBJECT.search(text)):
+        name, held = text[: place.start()], text[place.end() : -1]
     elif text.endswith(")") and (at := f" {text}".rfind(" (", 0, -10 if text.endswith("(deleted))") else None)) >= 0:
         name, held = text[: max(at - 1, 0)], text[at + 1 : -1]
     else:

@@ -135,6 +135,10 @@ class StackTable:
         """(n,) the number of each line."""
         return np.fromiter(map(self._lines.__getitem__, lines), np.int32, len(lines))
 
+    def is_source(self, lines: AnyArray) -> Bools:
+        """(n,) whether lines are only the source of the line before them."""
+        return np.frombuffer(bytes(self._lines.flags), np.uint8)[lines] > 1
+
     def stacks(self, lines: AnyArray, lengths: I64) -> I32:
         """(n,) the number of each stack, given the numbers of its lines, innermost first; −1 for no lines."""
         rows = Ragged(offsets_of(lengths), lines.astype(np.int64))

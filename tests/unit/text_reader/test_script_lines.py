@@ -181,3 +181,82 @@ def test_what_is_no_text_of_samples() -> None:
         b"a;b 1 2\n" * 9,
     ):
         assert text_kind(data) is None
+
+
+FLAT = "app  4242 [000]   100.000001:         50 page-faults: "
+OWN = "    564bfb121154 touch+0x1b (/srv/app)"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        f"    7fbb4570d010 [unknown] (//anon) {OWN}",
+        f"    7fbb4570d010 table+0x7 (/srv/lib (x).so) {OWN}",
+        f"    7fbb4570d010{'68100142':>16} |OP LOAD|LVL L1 hit|SNP None|LCK No|BLK  N/A   {99:16d} {OWN}",
+        f" /user.slice/app.scope {OWN}",
+        f" {OWN}            1000 4K N/A",
+        f" {OWN}7f00000000001000 4K N/A",
+        f" {OWN} 0x564bfb121150/0x564bfb121154/P/-/-/0//-  0x10/0x20/M/-/-/0//- ",
+        f" {OWN} insn: 48 89 e5",
+        f" {OWN}\n  app.c:12",
+    ],
+    ids=["addr", "named", "memory", "cgroup", "pages", "wide", "brstack", "insn", "srcline"],
+)
+def test_the_place_of_a_flat_sample_stands_between_other_fields(line: str) -> None:
+    source = ("app.c", 12) if "app.c" in line else ("", 0)
+    assert stacks(f"{FLAT}{line}\n" * 2) == [[("/srv/app", CpuMode.USER, (("touch", *source),))]] * 2
+
+
+def test_places_of_the_kernel_fill_their_column() -> None:
+    own = "ffffffff81000c82 asm_exc+0x22 ([kernel.kallsyms])"
+    assert stacks(f"{FLAT}    7fbb4570d010 [unknown] (//anon) {own}\n")[0][0][2] == (("asm_exc", "", 0),)
+
+
+@pytest.mark.parametrize(
+    ("line", "name", "held"),
+    [
+        ("140001136 draw (/w/Program Files (x86)/game.exe)", "draw", "/w/Program Files (x86)/game.exe"),
+        ("140001136 draw (C:\\Program Files (x86)\\game.exe)", "draw", "C:\\Program Files (x86)\\game.exe"),
+        ("140001136 draw (/u/x (copy) (deleted))", "draw", "/u/x (copy) (deleted)"),
+        ("140001136 std::function<void (int)>::operator()(int) const (/x)",
+         "std::function<void (int)>::operator()(int) const", "/x"),
+        ("140001136 main::{lambda(int)#1}::operator() (int) const (/x y [1])",
+         "main::{lambda(int)#1}::operator() (int) const", "/x y [1]"),
+        ("ffffffff81000000 [kernel.kallsyms]_stext ([kernel.kallsyms]_stext)",
+         "[kernel.kallsyms]_stext", "[kernel.kallsyms]_stext"),
+    ],
+)  # fmt: skip
+def test_paths_and_names_have_brackets(line: str, name: str, held: str) -> None:
+    for one in (line, line.replace(f" ({held})", f"+0x6 ({held})")):
+        ((frame,),) = stacks(f"{BEGIN}\n\t{one:>40}\n\n")
+        assert (frame[0], frame[2]) == (held, ((name, "", 0),))
+
+
+@pytest.mark.parametrize("comm", ["foo: bar", "worker: 3", "a: b: c", "x (1) [2]: y", "CPU 0/KVM", "[007] x", "1 2"])
+def test_names_of_threads_have_colons_and_numbers(comm: str) -> None:
+    for event in ("cpu-clock:uH", "cpu_core/cycles/P", "sched:sched_switch"):
+        line = f"{comm}  4242 [000]   100.000001:     250000 {event}: "
+        assert told(f"{line}\n{FRAMES}") == (comm, -1, 4242, 0, 100_000_001_000, event, 250000)
+
+
+def test_older_text_of_simpleperf() -> None:
+    """A TAB behind addresses, and microseconds without zeros in front."""
+    lines = [f"app\t42 [007] {time}:\t\t9 task-clock:u:\n   b3cea6c4\tA::a(int) (/x.so)\n\n" for time in
+             ("5.936601", "6.8374", "6.10901", "6.374")]  # fmt: skip
+    found = read("".join(lines))
+    assert found.samples.time.tolist() == [5_936_601_000, 6_008_374_000, 6_010_901_000, 6_000_374_000]
+    assert {frame[2] for frame in found.frames} == {(("A::a(int)", "", 0),)}
+    assert found.events == ["task-clock:u"]
+
+
+def test_tracing_data_of_simpleperf_is_no_sample() -> None:
+    data = "\ttracing data:\n\t\tprev_comm : render\n\t\tfd : 3\n"
+    found = read(f"render 1/2 [007] 5.936601: 1 sched:sched_switch:\n{FRAMES.rstrip()}\n{data}\n" * 2)
+    assert (found.events, found.samples.stack.tolist(), found.not_read) == (["sched:sched_switch"], [0, 0], 0)
+
+
+def test_text_of_branches_is_no_text_of_samples() -> None:
+    line = "7/9 4.880965552: 1 branches:uH:   call   401140 main+0xa (/p) =>   401100 work+0x0 (/p)\n"
+    assert text_kind(line.encode() * 3) is None
+    errors = " instruction trace error type 1 time 4.8 cpu 1 pid 7 tid 9 ip 0 code 6: Trace doesn't match\n"
+    assert read(f"{BEGIN}\n{FRAMES}{errors}{BEGIN}\n{FRAMES}").not_read == 0

@@ -15,6 +15,7 @@ from perf2x.base.abi.layouts import ATTR_SIZE_VER0, ByteOrder
 from perf2x.base.columnar.arrays import U8
 from perf2x.base.errors import FormatError
 from perf2x.model.diagnostics import Diagnostics, Severity
+from perf2x.reader.containers.other_files import FIRST, wrong_beginning
 
 
 class FileSection(Struct, frozen=True):
@@ -50,11 +51,13 @@ def open_container(name: str, data: U8, diagnostics: Diagnostics) -> Container:
     """Read the header. FormatError when the data is no recording."""
     magic = data[:8].tobytes()
     is_known = magic == perffile.MAGIC_LEGACY or magic in _MAGICS
+    if not len(data):
+        raise FormatError(f"{name}: not a perf.data file: it is empty")
     if len(data) < (perffile.PIPE_HEADER_SIZE if is_known else len(perffile.MAGIC)):
         raise FormatError(f"{name}: not a perf.data file: {len(data)} bytes are not a whole header")
     order = _legacy_order(data) if magic == perffile.MAGIC_LEGACY else _MAGICS.get(magic)
     if order is None:
-        raise FormatError(f"{name}: not a perf.data file: starts with {magic!r}, expected {perffile.MAGIC!r}")
+        raise FormatError(f"{name}: not a perf.data file: {wrong_beginning(data[:FIRST].tobytes(), perffile.MAGIC)}")
     (size,) = struct.unpack_from(order + "Q", data.data, 8)
     if size == perffile.PIPE_HEADER_SIZE:
         return Container(name, data, order, True, FileSection(size, len(data) - size))

@@ -25,6 +25,7 @@ from perf2x.base.files.operating_system import free_pages, map_file
 from perf2x.base.files.temporary import shown_name
 from perf2x.base.files.unpackers import unpacker, xz_error
 from perf2x.model.diagnostics import Diagnostics, Severity
+from perf2x.reader.containers.other_files import named_file
 from perf2x.reader.containers.zstd_module import ZstdReader
 
 CHUNK = 1 << 20
@@ -178,7 +179,9 @@ def _unpacked_chunks(
 def _check_beginning(chunk: bytes, name: str, is_other: IsOther) -> None:
     """Raise FormatError for data that is no recording, before much is unpacked; short data is checked later."""
     if len(chunk) >= len(MAGIC) and not chunk.startswith(MAGICS) and not is_other(chunk[:FIRST]):
-        raise FormatError(f"{name}: no perf.data file in it: the unpacked data starts with {chunk[: len(MAGIC)]!r}")
+        what = named_file(chunk)
+        said = f"is {what}" if what else f"starts with {chunk[: len(MAGIC)]!r}"
+        raise FormatError(f"{name}: no perf.data file in it: the unpacked data {said}")
 
 
 class _Bytes(io.RawIOBase):
