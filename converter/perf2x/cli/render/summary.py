@@ -116,7 +116,7 @@ def deferred_line(report: "DeferredReport") -> str:
     beyond = report.joined_early_record + report.joined_across_exec
     parts = [f"{report.joined:,} of {report.samples:,} deferred user stacks joined"]
     if beyond:
-        parts.append(f"perf 7.2 would drop {beyond:,} of them")
+        parts.append(f"perf 7.2 leaves {beyond:,} of them unjoined")
     unjoined = report.missing + report.refused
     if unjoined:
         reasons = ", ".join(f"{reason} {count:,}" for reason, count in report.missing_reasons.items())

@@ -79,7 +79,7 @@ class DeferredReport(Struct, frozen=True):
     """PERF_RECORD_CALLCHAIN_DEFERRED in the file."""
     joined: int = 0
     joined_early_record: int = 0
-    """Of ``joined``: the record comes before the sample, which perf 7.2 drops."""
+    """Of ``joined``: the record comes before the sample; perf 7.2 delivers such samples with the cookie as a frame."""
     joined_across_exec: int = 0
     """Of ``joined``: the record carries another thread id because the thread executed a program."""
     missing: int = 0

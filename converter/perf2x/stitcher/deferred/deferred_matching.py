@@ -34,7 +34,12 @@ class JoinOutcome(IntEnum):
     """The sample has no cookie."""
     JOINED = 1
     JOINED_EARLY_RECORD = 2
-    """Joined, though the record precedes the sample in time (perf 7.2 drops such samples)."""
+    """Joined, though the record precedes the sample in time.
+
+    perf 7.2 leaves these unjoined: a record is for samples that were queued before it
+    (evlist__deliver_deferred_callchain in util/session.c), and session__flush_deferred_samples delivers what is left
+    with the cookie as its outermost frame.
+    """
     JOINED_ACROSS_EXEC = 3
     """Joined with a record under the leader's thread id (perf 7.2 never does)."""
     MISSING = 4
