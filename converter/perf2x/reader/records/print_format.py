@@ -17,10 +17,12 @@ _TOKEN = re.compile(
     r'\s*(?:(?P<string>"(?:[^"\\]|\\.)*")|(?P<number>0[xX][0-9a-fA-F]+|\d+)[uUlL]*|(?P<name>[A-Za-z_]\w*)'
     r"|(?P<sign>->|<<|>>|<=|>=|==|!=|&&|\|\||[-+*/%&|^~!<>?:(){}\[\],.]))"
 )
-_CONVERSION = re.compile(r"%(?P<flags>[-+ #0]*)(?P<width>\*|\d+)?(?:\.(?P<precision>\*|\d+))?(?P<length>hh|h|ll|l|z|j)?"
-                         r"(?P<kind>[diouxXcsp%])(?P<special>(?<=p)[A-Za-z]\w*)?")  # fmt: skip
+_CONVERSION = re.compile(r"%(?P<flags>[-+ #0]*)(?P<width>\*|\d+)?(?:\.(?P<precision>\*|\d+))?"
+                         r"(?P<length>hh?|ll?|[Lzjt])?(?P<kind>[diouxXcsp%])"
+                         r"(?P<special>(?<=p)[A-Za-z]\w*)?")  # fmt: skip
 _TYPES = re.compile(r"(?:unsigned|signed|long|int|char|short|void|struct|union|const|bool|(?:__)?[us](?:8|16|32|64)"
-                    r"|__[lb]e\d+|uintptr_t|(?:size|pid|loff|dev|ino|gfp|sector)_t)")  # fmt: skip
+                    r"|__[lb]e\d+|uintptr_t|uint|ulong|u?int(?:8|16|32|64)_t"
+                    r"|(?:size|pid|loff|dev|ino|gfp|sector)_t)")  # fmt: skip
 _LEVELS: tuple[dict[str, Callable[[Any, Any], Any]], ...] = (
     {"||": lambda a, b: int(bool(a) or bool(b))}, {"&&": lambda a, b: int(bool(a) and bool(b))},
     {"|": operator.or_}, {"^": operator.xor}, {"&": operator.and_},
@@ -269,7 +271,9 @@ def _converted(found: "re.Match[str]", arguments: Iterator[Expression]) -> Calla
     argument, kind = next(arguments, _nothing), found["kind"]
     if found["special"]:
         raise PrintFormatError(found[0])
-    bits = 64 if found["length"] in ("l", "ll", "z", "j") else {"h": 16, "hh": 8}.get(found["length"] or "", 32)
+    bits = (
+        64 if found["length"] in ("l", "ll", "L", "z", "j", "t") else {"h": 16, "hh": 8}.get(found["length"] or "", 32)
+    )
     number = {"i": "d", "u": "d", "p": "x"}.get(kind, kind)
     spec = f"%{found['flags']}{found['width'] or ''}{'.' + found['precision'] if found['precision'] else ''}{number}"
 
