@@ -43,6 +43,8 @@ _BRANCH = re.compile(rb"^[^\n]* branches(?::\w+)?:.* => +[0-9a-f]+ ", re.MULTILI
 _BEGINNING = 1 << 12
 _TRACED = re.compile(rb"\t(tracing data:|\t\w+ : )")
 """Fields of a tracepoint, as simpleperf prints them below a stack."""
+_NUMBER = re.compile(rb" *\d{1,20} +")
+"""A thread or a period alone, which begins a sample; behind an address nothing follows, or a name."""
 _OWN_PLACE = re.compile(rb".* ((?= {0,15}[0-9a-f]{1,16}(?: |$))[ 0-9a-f]{15}[0-9a-f](?: .*|$))")
 """The last address that perf aligns on the line that begins a sample is the sample's own; others are of data."""
 _BEHIND = re.compile(
@@ -168,6 +170,8 @@ def _parse(line: bytes) -> TextFrame | int:
     """The frame that a line is, else its kind."""
     if _TRACED.match(line):
         return IGNORED
+    if _NUMBER.fullmatch(line):
+        return BEGIN
     if found := _FRAME.match(line):
         return _frame(int(found[1], 16), (found[2] or b"").decode("utf-8", "surrogateescape").strip())
     if line.startswith(b"  ") and (source := _SOURCE.fullmatch(line.decode("utf-8", "surrogateescape"))):

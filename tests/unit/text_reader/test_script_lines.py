@@ -260,3 +260,9 @@ def test_text_of_branches_is_no_text_of_samples() -> None:
     assert text_kind(line.encode() * 3) is None
     errors = " instruction trace error type 1 time 4.8 cpu 1 pid 7 tid 9 ip 0 code 6: Trace doesn't match\n"
     assert read(f"{BEGIN}\n{FRAMES}{errors}{BEGIN}\n{FRAMES}").not_read == 0
+
+
+@pytest.mark.parametrize("number", ["  21926 ", "   2004008 "], ids=["tid", "period"])
+def test_a_number_alone_is_no_frame(number: str) -> None:
+    found = read(f"{number}\n{FRAMES}" * 2)
+    assert (found.stacks.lengths.tolist(), found.samples.stack.tolist(), found.not_read) == ([2], [0, 0], 0)
