@@ -1,0 +1,128 @@
+"""The differences from perf that docs/differences.md has: each a rule about one frame, one name or one stack.
+
+Rules that depend on what the kernel recorded ask the slow decoder of ``tests/reference``, not the product.
+"""
+
+import re
+import struct
+from collections.abc import Collection, Sequence
+from functools import cached_property
+from pathlib import Path
+from types import SimpleNamespace
+
+from tests.forge import kernel as k
+from tests.reference.decode import Recording, read
+from tests.support.against_perf import MAX_LINES
+
+FRAME = re.compile(
+    r"(?P<address>[0-9a-f]+) (?P<symbol>.*?)(?P<offset>\+0x[0-9a-f]+)? \((?P<dso>[^()]*(?:\([^()]*\))?)\)$"
+)
+KERNEL = 1 << 63
+PAGE = 0xFFF
+MARKERS = {k.CONTEXT_HV, k.CONTEXT_KERNEL, k.CONTEXT_USER, k.CONTEXT_USER_DEFERRED}
+FIRST_MARKER = 2**64 - 4095
+"""PERF_CONTEXT_MAX (include/uapi/linux/perf_event.h): words from here on are no addresses."""
+ONES = "ffffffffffffffff [unknown] ([unknown])"
+
+
+class Recorded:
+    """A recording as the reference reads it, once a rule asks."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    @cached_property
+    def _samples(self) -> dict[tuple[int, int | None], SimpleNamespace]:
+        return {(sample.tid, sample.time): sample for sample in self._recording.of("SAMPLE")}
+
+    @cached_property
+    def _recording(self) -> Recording:
+        return read(self._path)
+
+    @cached_property
+    def is_unfinished(self) -> bool:
+        """Whether its writer was killed, so that nothing says which machine and kernel it is of."""
+        return self._path.is_file() and struct.unpack("<Q", self._path.read_bytes()[48:56]) == (0,)
+
+    @cached_property
+    def kernel_is_mapped_late(self) -> bool:
+        """Whether samples come before the record that says where the kernel lies, or there is no such record."""
+        samples = (sample.at for sample in self._recording.of("SAMPLE"))
+        kernels = (one.at for one in self._recording.of("MMAP", "MMAP2") if one.addr >= KERNEL)
+        return min(samples, default=0) < min(kernels, default=1 << 63)
+
+    @cached_property
+    def _ends(self) -> dict[int, int]:
+        return {one.pid: one.own_time for one in self._recording.of("EXIT")}
+
+    def has_ended(self, pid: int, time: int | None) -> bool:
+        """Whether a process had said at that time that it exits."""
+        return time is not None and self._ends.get(pid, time) < time
+
+    def sample(self, tid: int, time: int | None) -> SimpleNamespace:
+        """Return the record of a printed sample."""
+        return self._samples[tid, time]
+
+
+def frame_rule(perf: str, ours: str, caller: bool, recorded: Recorded, of_the_dead: bool) -> str | None:
+    """Return the rule for two lines of one frame that differ; ``of_the_dead`` where its process had ended."""
+    left, right = FRAME.search(perf), FRAME.search(ours)
+    if left is None or right is None:
+        return None
+    address, other = int(left["address"], 16), int(right["address"], 16)
+    if right["symbol"] == "[unknown]" and right["dso"] in {"[kernel.kallsyms]", "[vdso]"} and recorded.is_unfinished:
+        return "kernels of unfinished recordings"
+    if address != other or (left["symbol"] == "[unknown]" and right["symbol"].endswith("plt")):
+        return _old_rule(left, right, other - address, caller)
+    if caller and left["offset"] == "+0x0" and left["dso"] == right["dso"]:
+        return "a call at the end of a function"
+    if left["symbol"].startswith("offset_0x") and right["symbol"].endswith("@plt"):
+        return "7.2 does not name a PLT's entry"
+    if address >= KERNEL and left["dso"] == "[unknown]":
+        if left["symbol"] == right["symbol"]:
+            return "kernel addresses after the last symbol"
+        return "the kernel's mapping comes after the samples" if recorded.kernel_is_mapped_late else None
+    return "perf forgets what a process had mapped at its end" if of_the_dead and left["dso"] == "[unknown]" else None
+
+
+def _old_rule(left: re.Match[str], right: re.Match[str], moved: int, caller: bool) -> str | None:
+    """Return the rule for a line of perf 6.1, which prints user addresses as offsets in files."""
+    if moved < 0 or int(right["address"], 16) >= KERNEL or left["dso"] != right["dso"]:
+        return None
+    if right["symbol"] == "__restore_rt" and moved & PAGE == 1:
+        return "signal handlers"
+    if moved & PAGE:
+        return None
+    if left["offset"] == right["offset"] and left["symbol"] == right["symbol"]:
+        return "6.1 prints offsets in files"
+    if right["symbol"].endswith("plt") and left["symbol"].rpartition("@")[2] in {"plt", "_init", "[unknown]"}:
+        return "6.1 names PLTs otherwise"
+    if left["offset"] == right["offset"] and left["symbol"] + "(" in right["symbol"]:
+        return "6.1 leaves types out of names"
+    return "a call at the end of a function" if caller and left["offset"] == "+0x0" else None
+
+
+def name_rule(perf: str, ours: str, tid: int, names: Collection[str]) -> str | None:
+    """Return the rule for two names of a thread that differ; ``names`` are all that it ever had."""
+    if perf == f":{tid}":
+        return "threads that ended"
+    return "threads that were renamed" if perf in names and ours in names else None
+
+
+def stack_rule(perf: Sequence[str], ours: Sequence[str], sample: SimpleNamespace) -> str | None:
+    """Return the rule for two stacks of different length."""
+    if len(perf) == MAX_LINES < len(ours):
+        return "perf prints 127 frames"
+    if not perf and any(word >= FIRST_MARKER and word not in MARKERS for word in sample.chain):
+        return "perf drops stacks with a word that is no address"
+    if not perf and not sample.chain and len(ours) == 1:
+        return "samples in user mode of kernel stacks"
+    if sample.stack is None:
+        return None
+    if perf and perf[-1] == ONES:
+        return "6.1 ends unwound stacks with a word of ones" if len(perf) - len(ours) in {0, 1} else None
+    if not sample.stack and len(ours) == len(perf) + 1:
+        return "copied stacks of no bytes"
+    if len(perf) == len(ours) + 1 and "__restore_rt+" in ours[-1] and perf[-1].endswith("[unknown] ([unknown])"):
+        return "signal handlers"
+    return None
