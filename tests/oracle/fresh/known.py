@@ -53,10 +53,10 @@ class Recorded:
 
     @cached_property
     def _ends(self) -> dict[int, int]:
-        return {one.pid: one.own_time for one in self._recording.of("EXIT")}
+        return {one.pid: one.time for one in self._recording.of("EXIT")}
 
     def has_ended(self, pid: int, time: int | None) -> bool:
-        """Whether a process had said at that time that it exits."""
+        """Whether a process had said at that time that it exits, in the order in which perf takes records."""
         return time is not None and self._ends.get(pid, time) < time
 
     def sample(self, tid: int, time: int | None) -> SimpleNamespace:
