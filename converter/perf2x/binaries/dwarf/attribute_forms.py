@@ -61,11 +61,6 @@ class UnitEncoding(Struct, frozen=True):
     offset_size: int
     version: int
 
-    @property
-    def endian(self) -> str:
-        """The byte order for int.from_bytes."""
-        return "little" if self.byte_order == "<" else "big"
-
     def fixed_size(self, form: int) -> int:
         """Return the size of a form in bytes; −1 when it varies."""
         if form in _FIXED:
@@ -78,7 +73,7 @@ class UnitEncoding(Struct, frozen=True):
         """Read an unsigned integer of ``size`` bytes; ObjectError outside the section."""
         if at < 0 or at + size > len(data):
             raise ObjectError("debug info: it points outside its section")
-        return int.from_bytes(data[at : at + size], self.endian)  # type: ignore[arg-type]
+        return int.from_bytes(data[at : at + size], "little" if self.byte_order == "<" else "big")
 
     def value(self, data: bytes, at: int, form: int, constant: int) -> tuple[int, int]:
         """Decode an attribute: (number, offset or index, offset of the next attribute).

@@ -49,9 +49,12 @@ def scopes(unit: Unit, addresses: Sequence[int]) -> list[list[Scope]]:
     """
     found = _Chains(unit, addresses)
     _walk(unit, found.take)
-    if not all(found.chains):  # nested functions: the first walk skipped functions without addresses
-        found = _Chains(unit, addresses)
-        _walk(unit, lambda *entry: found.take(*entry) or True)
+    missing = [address for address, chain in zip(addresses, found.chains, strict=True) if not chain]
+    if missing:  # nested functions: the first walk skipped functions without addresses
+        nested = _Chains(unit, missing)
+        _walk(unit, lambda *entry: nested.take(*entry) or True)
+        others = iter(nested.chains)
+        return [chain or next(others) for chain in found.chains]
     return found.chains
 
 
@@ -101,6 +104,7 @@ def _walk(unit: Unit, enter: Callable[[int, Abbreviation], bool]) -> None:
     """
     data, encoding = unit.file.sections.info, unit.encoding
     at, end, depth = unit.first, unit.end, 0
+    passed = 0  # depth of the entries in one that is passed over step by step: LLVM does not say where it ends
     try:
         table, skip = unit.abbreviations, encoding.skip
         while at < end:
@@ -110,14 +114,15 @@ def _walk(unit: Unit, enter: Callable[[int, Abbreviation], bool]) -> None:
                 depth -= 1
                 if depth <= 0:
                     return
+                passed = passed if depth >= passed else 0
                 continue
             abbreviation = table.get(code) or unit.abbreviation(code)
             body = at
             at = at + abbreviation.size if abbreviation.size >= 0 else skip(data, at, abbreviation.steps)
             if abbreviation.tag in _WITH_CODE:
-                wanted = enter(body, abbreviation)
+                wanted = not passed and enter(body, abbreviation)
             else:
-                wanted = abbreviation.tag not in c.TAG_TYPES
+                wanted = not passed and abbreviation.tag not in c.TAG_TYPES
             if abbreviation.has_children:
                 back, size = abbreviation.sibling
                 if size and not wanted:
@@ -127,6 +132,7 @@ def _walk(unit: Unit, enter: Callable[[int, Abbreviation], bool]) -> None:
                     at = sibling
                 else:
                     depth += 1
+                    passed = passed or (0 if wanted else depth)
                     if depth > MAX_DEPTH:
                         raise ObjectError(f"{unit.file.name}: debug info is nested too deeply")
             elif depth == 0:

@@ -4,6 +4,7 @@ Source of truth: DWARF 5, sections 2.17.3, 7.25 and 7.28; DWARF 4, section 2.17.
 """
 
 from collections.abc import Callable, Iterator
+from struct import Struct as Pair
 
 from msgspec import Struct
 
@@ -33,9 +34,11 @@ class RangeLists(Struct, frozen=True):
         """Yield ranges of ``.debug_ranges``: pairs of offsets from a base, (highest, new base), (0, 0) at the end."""
         size, base = self.encoding.address_size, self.base
         highest = (1 << 8 * size) - 1
-        for _ in range(MAX_RANGES):
-            start, end = self.encoding.integer(data, at, size), self.encoding.integer(data, at + size, size)
-            at += 2 * size
+        pair = Pair(f"{self.encoding.byte_order}2{'Q' if size == 8 else 'I'}")
+        for place in range(at, at + MAX_RANGES * 2 * size, 2 * size):
+            if place < 0 or place + 2 * size > len(data):
+                raise ObjectError(f"{self.name}: its lists of ranges are cut off")
+            start, end = pair.unpack_from(data, place)
             self.budget.spend(2 * size)
             if start == highest:
                 base = end
