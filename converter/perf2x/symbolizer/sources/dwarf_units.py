@@ -39,11 +39,14 @@ def locations_from_units(context: Context, found: ObjectFiles, recorded: str, sv
     address = svma[order]
     missing = flatnonzero(known.rows(address) < 0)
     if len(missing):
-        try:
-            with context.diagnostics.apart() as counts:
-                read = reader.locations(address[missing])
-        finally:
-            context.diagnostics.absorb(counts.values())
+        with context.diagnostics.apart() as counts:
+            try:
+                read: SourceLocations | ObjectError = reader.locations(address[missing])
+            except ObjectError as error:
+                read = error
+        context.diagnostics.absorb(counts.values())
+        if isinstance(read, ObjectError):
+            raise read
         known = known.joined(address[missing], read)
         if not counts and not reader.has_read_dwo:  # what is counted must be counted again
             remember(place, beside, known)
