@@ -68,8 +68,10 @@ class CodeLines:
             if entries is not None:
                 line, discriminator = table.places(address[rows])
                 chains = scopes(entries, address[rows].tolist())
-                for row, *place in zip(rows.tolist(), chains, line.tolist(), discriminator.tolist(), strict=True):
-                    result[row] = self._frames(*place)
+                for row, chain, at, mark in zip(
+                    rows.tolist(), chains, line.tolist(), discriminator.tolist(), strict=True
+                ):
+                    result[row] = self._frames(chain, at, mark)
         return result
 
     def _file(self, declared: Entry | None) -> str:
