@@ -35,16 +35,17 @@ from perf2x.model.value_limits import LAST_TIME, MOST_PERIOD
 from perf2x.text_reader.text_tables import BEGIN, BLANK, IGNORED, TextFrame, TextReader, TextSamples
 
 _FRAME = re.compile(
-    rb"(?:[ \t]+|(?=[0-9a-f]{6,16} .*\)$))([0-9a-f]{1,16})(?:[ \t](?!.*\d\.\d{6,9}: )(.*))?$"  # indentation may be lost
+    rb"(?:[ \t]+|(?=[0-9a-f]{6,16} .*\)$))([0-9a-f]{1,16})"  # indentation may be lost
+    rb"(?:[ \t](?!.*\d\.\d{6,9}: | *(?:\d+ +)?\S{1,256}:(?: *$| +[0-9a-f]{4,16} ))(.*))?$"  # no time or event behind it
 )
 _SOURCE = re.compile(r"  (?:(\S+):(\d{1,9})|\S+\[[0-9a-f]+\])( \(inlined\))?")
-_IGNORED = re.compile(rb"#|.*(PERF_RECORD_|DEFERRED CALLCHAIN)|[ \t]*0x[0-9a-f]+/0x| instruction trace error")
+_IGNORED = re.compile(rb"#|.*(PERF_RECORD_|DEFERRED CALLCHAIN)|[ \t]*0x[0-9a-f]+/0x| instruction trace error| insn: ")
 _BRANCH = re.compile(rb"^[^\n]* branches(?::\w+)?:.* => +[0-9a-f]+ ", re.MULTILINE)
 _BEGINNING = 1 << 12
 _TRACED = re.compile(rb"\t(tracing data:|\t\w+ : )")
 """Fields of a tracepoint, as simpleperf prints them below a stack."""
-_NUMBER = re.compile(rb" *\d{1,20} +")
-"""A thread or a period alone, which begins a sample; behind an address nothing follows, or a name."""
+_NUMBER = re.compile(rb" *\d{1,20} +(?:[0-9a-f]{6,16} \S.* \(.*\))?")
+"""A thread or a period, alone or with a flat sample's frame; behind an address nothing follows, or a name."""
 _OWN_PLACE = re.compile(rb".* ((?= {0,15}[0-9a-f]{1,16}(?: |$))[ 0-9a-f]{15}[0-9a-f](?: .*|$))")
 """The last address that perf aligns on the line that begins a sample is the sample's own; others are of data."""
 _BEHIND = re.compile(
@@ -59,7 +60,7 @@ _BEGIN = re.compile(
     rb"(?:(\d{1,10})\.(\d{6,9}|\d{1,5}(?=:\t)):)?"  # time; old simpleperf left zeros out
     rb"(?(5)|(?!.*[ \t]\d{1,10}\.\d{6,9}:(?:[ \t]|$)))"  # a time that follows: this is a thread's name still
     rb"(?:[ \t]*(?:(\d{1,18})[ \t]+)?((?!\d+\.\d{6})\S{1,256}?):(?=[ \t]|$))?"  # period, event
-    rb"(?:(?<=:)|(?=$))(.*)$|^.*$",
+    rb"(?:(?<=:)|(?=$)|(?<=[ \t])(?=[0-9a-f]{4,16} \S.*\)$))(.*)$|^.*$",  # text, or a frame behind no event
     re.MULTILINE,
 )
 _SYMBOL_AND_OBJECT = re.compile(r"(.*?)\+0x[0-9a-f]+ \((.*)\)")
@@ -81,6 +82,7 @@ class PerfScript(TextReader):
         rb"(?=\t|[0-9a-f]|[ 0-9a-f]{12})[ \t]*[0-9a-f]{4,16}[ \n]"
         rb"|\S[^#\n]{0,100}[ \t]\d*[ \t]*\n\t *[0-9a-f]{1,16}[ \n]"  # a thread, then a frame
         rb"|\t *[0-9a-f]{4,16} .* \(.*\)\n"
+        rb"|[^#\n]{1,200} (?= *[0-9a-f]{4,16} )[ 0-9a-f]{15}[0-9a-f] \S.* \(.*\)\n"  # any field, then a frame
         rb"|\t(?= *[0-9a-f]{4,16}[ \n])[ 0-9a-f]{16}(?: .*)?\n",  # a frame without an object, as perf aligns it
     )
 
@@ -163,7 +165,7 @@ def _integers(texts: Sequence[bytes], missing: int) -> I64:
 def _own_place(rest: bytes) -> bytes:
     """The frame of a sample on the line that begins it, behind and in front of other fields."""
     found = _OWN_PLACE.match(rest)
-    return _BEHIND.sub(b"", found[1] if found else rest)
+    return _BEHIND.sub(b"", b" " + found[1] if found else rest)
 
 
 def _parse(line: bytes) -> TextFrame | int:
