@@ -4,6 +4,7 @@ perf prints the same layouts (tools/perf/builtin-script.c); `tests.oracle.fresh`
 """
 
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -33,7 +34,7 @@ def stacks(path: Path, fields: str, known: str) -> Counter[str]:
 
 
 @pytest.fixture(scope="module", params=[("calls", ()), ("calls", ("-G",)), ("shapes", ("-G",))], ids=str)
-def printed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory):
+def printed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     name, options = request.param
     place = tmp_path_factory.mktemp("fields")
 
@@ -48,5 +49,5 @@ def printed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 
 @pytest.mark.parametrize("fields", FIELDS)
-def test_folds_do_not_depend_on_the_fields(printed, fields: str) -> None:
+def test_folds_do_not_depend_on_the_fields(printed: Callable[[str], Path], fields: str) -> None:
     assert stacks(printed(fields), fields, fields) == stacks(printed(ALL), ALL, fields)
