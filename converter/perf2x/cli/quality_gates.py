@@ -1,7 +1,7 @@
 """Quality gates for CI: after the output was written, a share above its limit ends the command with exit code 3."""
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import typer
@@ -15,6 +15,7 @@ from perf2x.model.printable_text import message
 
 if TYPE_CHECKING:
     from perf2x.pipeline.load_result import Loaded
+    from perf2x.pipeline.recording_pair import RecordingPair
 
 
 def check_gates(gates: GateFlags, has_symbols: bool) -> None:
@@ -33,9 +34,28 @@ def failed_gates(gates: GateFlags, loaded: "Loaded") -> Iterator[str]:
     missing = ", ".join(count.words for count in loaded.diagnostics.missing_ends())
     if missing and limits.get("lost", 100) < 100:
         yield f"{missing}: how many samples that cost is not known (--fail-if lost)"
+    if limits.get("unresolved", 100) < 100:
+        yield from replaced_objects([loaded], "unresolved names", "--fail-if unresolved")
     losses = [count for count in loaded.diagnostics.counts.values() if count.severity is Severity.LOSS]
     for count in losses if gates.strict else ():
         yield f"{count.words} (--strict); {count.advice}"
+
+
+def replaced_objects(recordings: "Iterable[Loaded]", what: str, typed: str) -> Iterator[str]:
+    """A sentence for each recording with programs that have no names because their files were changed since.
+
+    No limit of ``what`` can be held against such a recording.
+    """
+    for loaded in recordings:
+        count = loaded.diagnostics.counts.get("objects_replaced")
+        if count is not None:
+            found = f"{', '.join(loaded.sources)}: {count.words}, {count.first} first"
+            yield f"{found}, so that {what} cannot be judged ({typed})"
+
+
+def untold_changes(pair: "RecordingPair", limits: Sequence[str] | None) -> list[str]:
+    """Sentences on why limits of growth cannot be held against a pair of recordings."""
+    return [*replaced_objects((pair.before, pair.after), "changes", "--fail-above")] if limits else []
 
 
 def quality_percentages(loaded: "Loaded") -> dict[str, float]:

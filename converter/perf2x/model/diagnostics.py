@@ -117,6 +117,7 @@ _WORDS = {
     "spe_clock_missing": ("recording of Arm SPE without a clock", "recordings of Arm SPE without a clock"),
     "objects_unreadable": ("unreadable object file", "unreadable object files"),
     "build_id_mismatch": ("file of another build", "files of another build"),
+    "objects_replaced": ("file changed after the recording", "files changed after the recording"),
     "vmlinux_refused": ("vmlinux of another build", "vmlinux files of another build"),
     "debuginfod_failed": ("failed debuginfod request", "failed debuginfod requests"),
     "debuginfod_unusable": ("unusable file from debuginfod", "unusable files from debuginfod"),

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from perf2x.base.columnar.arrays import flatnonzero
 from perf2x.base.columnar.unique import unique
 from perf2x.base.errors import OptionError, SettingError
+from perf2x.binaries.find.recorded_files import RecordedFiles
 from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.profile.code_counts import (
     EXTERNAL,
@@ -116,7 +117,7 @@ def count_code(
     """
     history = build_process_history(recording.session, recording.sideband, Diagnostics())
     counted = counted_object(history, profile, request.object)
-    found = _files_of(counted, context)
+    found = _files_of(counted, recording, context)
     counter = CodeCounter(history, counted.rows, request)
     with context.stages.stage("count"):
         events = unique(profile.samples.event)
@@ -148,9 +149,10 @@ def _with_lines(
         return count_lines(facts, found, counts, gcc)
 
 
-def _files_of(counted: CountedObject, context: LoadContext) -> ObjectFiles:
+def _files_of(counted: CountedObject, recording: Recording, context: LoadContext) -> ObjectFiles:
     """Find the object's files; OptionError without the one whose program headers tell where its code lies."""
-    found = context.finder.find(counted.filename, bytes.fromhex(counted.build_id))
+    files = RecordedFiles(recording.session, recording.sideband.mmaps)
+    found = context.finder.find(counted.filename, bytes.fromhex(counted.build_id), recorded=files)
     if found.code is None:
         raise SettingError(
             f"{counted.filename}: {found.reason or 'its code is missing'}; this format needs the program itself (",

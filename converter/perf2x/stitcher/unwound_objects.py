@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from perf2x.binaries.elf.elf_file import ElfObject
 from perf2x.binaries.find.object_finder import Finder
+from perf2x.binaries.find.recorded_files import RecordedFiles
 from perf2x.binaries.find.recorded_vdso import find_vdso
 from perf2x.model.recording.build_ids import VDSO, has_64_bits, is_vdso, kernel_build_id
 from perf2x.model.recording.events import Session
@@ -41,13 +42,14 @@ def _opener(
     session: Session, mmaps: Mmaps, finder: Finder
 ) -> Callable[[str, bytes], tuple[ElfObject | None, ElfObject | None]]:
     """Return a function that finds the mapped file and the one with its debug info."""
+    recorded = RecordedFiles(session, mmaps)
 
     def find(name: str, build_id: bytes) -> tuple[ElfObject | None, ElfObject | None]:
         if is_vdso(name):
             kernel = kernel_build_id(session, mmaps)
             found = find_vdso(finder, session, build_id, kernel, is_64=name == VDSO and has_64_bits(session))
         else:
-            found = finder.find(name, build_id)
+            found = finder.find(name, build_id, recorded=recorded)
         return found.code, None if found.dwarf is found.code else found.dwarf
 
     return find

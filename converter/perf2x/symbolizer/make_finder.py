@@ -10,6 +10,7 @@ from perf2x.binaries.elf.elf_file import ElfObject, open_elf
 from perf2x.binaries.find.debuginfod import Debuginfod, Progress, cache_directory, debuginfod_urls
 from perf2x.binaries.find.object_finder import Fetcher, Finder
 from perf2x.binaries.find.perf_archive import Archive, name_key
+from perf2x.binaries.find.recorded_files import RecordedFiles
 from perf2x.binaries.find.source_files import Fetch
 from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.profile.profile import Profile
@@ -87,4 +88,5 @@ def make_context(
             build_id = bytes.fromhex(profile.strings[int(profile.mappings.build_id[row])]) or build_id
             break
     namespaces = sideband.namespaces if sideband else None
-    return Context(options, session, finder, diagnostics, build_id, reference, namespaces)
+    files = RecordedFiles(session, sideband.mmaps if sideband else None)
+    return Context(options, session, finder, diagnostics, build_id, reference, namespaces, files)

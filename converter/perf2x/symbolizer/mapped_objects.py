@@ -63,7 +63,7 @@ def mapped_objects(profile: Profile, session: Session, wanted: Bools | None = No
     """
     keys: dict[ObjectKey, list[int]] = {}
     for row in range(len(profile.mappings)):
-        keys.setdefault(_object_key(profile, row, session), []).append(row)
+        keys.setdefault(object_key(profile, row, session), []).append(row)
     wanted = (np.diff(profile.locations.line_offsets) == 0) if wanted is None else wanted
     wanted = wanted & ~profile.locations.synthetic
     by_object = _locations_by_object(profile, list(keys.values()), wanted)
@@ -95,7 +95,8 @@ def _locations_by_object(profile: Profile, rows: list[list[int]], wanted: Bools)
     return [found[order[start:end]] for start, end in pairwise(cuts.tolist())]
 
 
-def _object_key(profile: Profile, row: int, session: Session) -> ObjectKey:
+def object_key(profile: Profile, row: int, session: Session) -> ObjectKey:
+    """The object of a mapping."""
     mappings, strings = profile.mappings, profile.strings
     name = strings[int(mappings.filename[row])]
     carried = bytes.fromhex(strings[int(mappings.build_id[row])])

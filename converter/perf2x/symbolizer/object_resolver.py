@@ -195,7 +195,13 @@ def find_files(context: Context, mapped: MappedObject) -> ObjectFiles:
         return ObjectFiles()
     if is_vdso(key.name):
         return vdso_files(context, mapped)
-    found = context.finder.find(key.name, key.build_id, mapped.pid)
+    found = context.find(key.name, key.build_id, mapped.pid)
+    if found.doubtful and not found.files and context.recorded.made_here:
+        advice = (
+            "a program without a build id was changed after the recording, so that its code has no names: convert "
+            "before it is built again, keep the recorded file (--symfs DIR), or link with --build-id."
+        )
+        context.diagnostics.add("objects_replaced", Severity.LOSS, advice, where=key.name)
     if found.mismatched:
         advice = "files of another build were used, as asked; names may be wrong."
         context.diagnostics.add("build_id_mismatch", Severity.GUESS, advice, where=key.name)

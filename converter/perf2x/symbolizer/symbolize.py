@@ -104,7 +104,7 @@ class ProfileSymbolizer:
         """Estimated microseconds to read the units of debug info that an object's addresses lie in."""
         if mapped.key.kind is not DsoKind.FILE or not self._context.options.lines:
             return 0
-        file = self._context.finder.find(mapped.key.name, mapped.key.build_id, mapped.pid).dwarf
+        file = self._context.find(mapped.key.name, mapped.key.build_id, mapped.pid).dwarf
         place = place_of(file, self._context.options) if file is not None else None
         if file is None or (place is not None and place.is_file()):
             return 0

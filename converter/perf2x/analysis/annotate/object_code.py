@@ -100,7 +100,7 @@ class DumpedCode:
 
     def __init__(self, context: Context, dso: Dso) -> None:
         self._dso, self._arch = dso, context.session.arch
-        self._files = JitdumpFiles(context.options, context.finder, context.diagnostics)
+        self._files = JitdumpFiles.of(context)
 
     def extents(self, offset: U64) -> tuple[U64, U64]:
         """(n,) first byte, and one past the last, of the piece at each file offset; both 0 where there is none."""

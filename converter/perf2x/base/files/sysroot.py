@@ -92,6 +92,11 @@ def _parts(path: str) -> list[str]:
     return [part for part in path.split("/")[::-1] if part not in ("", ".")]
 
 
+def is_folder_name(text: str) -> bool:
+    """Return whether a recorded text names one folder: a kernel's release, below /lib/modules."""
+    return text not in ("", ".", "..") and not any(letter in text for letter in "/\0")
+
+
 def is_file(path: Path) -> bool:
     """Return whether ``path`` is a regular file: no device, no pipe, no name that the file system cannot hold."""
     return os.path.isfile(path)  # noqa: PTH113 - the same for names with NUL

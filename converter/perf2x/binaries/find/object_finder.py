@@ -1,12 +1,14 @@
 """Search for the files of a recorded object: perf's places in perf's order, by build id first.
 
 Source of truth: tools/perf/util/symbol.c dso__load, util/dso.c dso__read_binary_type_filename.
-A file whose build id is not the recorded one is refused and remembered as the reason; nothing is executed.
+A file whose build id is not the recorded one is refused and remembered as the reason, and without a build id one that
+`RecordedFiles` refuses; nothing is executed.
 
 The result of a search: the files of one object, and the paths that were searched for them.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,11 +19,12 @@ from perf2x.base.files.sysroot import is_file
 from perf2x.binaries.elf.build_id_notes import same_build_id, unpadded
 from perf2x.binaries.elf.debug_link import debug_link, has_crc, mini_debug_info
 from perf2x.binaries.elf.elf_file import ElfObject, open_object
+from perf2x.binaries.find.recorded_files import RecordedFiles
 from perf2x.binaries.find.search_paths import SearchPaths
 from perf2x.model.recording.recorded_names import without_deleted
 
 TAKEN, ABSENT, OTHER_BUILD = "taken", "not there", "another build"
-OTHER_CHECKSUM, UNREADABLE = "another checksum", "cannot be read"
+OTHER_CHECKSUM, UNREADABLE, OTHER_FILE = "another checksum", "cannot be read", "perhaps another file"
 
 
 class SearchedPath(NamedTuple):
@@ -38,7 +41,10 @@ class ObjectFiles(Struct):
     refused: list[str] = field(default_factory=list)
     """Sentences: which file exists and why it was refused."""
     mismatched: bool = False
-    """A file was taken although its build id differs."""
+    """A file was taken although its build id differs, or nothing shows that it is the recorded one."""
+    doubtful: bool = False
+    """No build id tells whether files of this machine are the recorded ones, and something else says that they are not.
+    """
     searched: list[SearchedPath] = field(default_factory=list)
     """Every path that was searched, in order; archives and servers last."""
 
@@ -79,6 +85,9 @@ def has_code(file: ElfObject) -> bool:
     return any(s.type == "SHT_PROGBITS" and s.flags & 0x6 == 0x6 and s.size for s in file.sections)
 
 
+ANY_RECORDING = RecordedFiles()
+Refusal = Callable[[Path], str]
+"""Why a file at a recorded path is not taken; "" if it is."""
 Fetcher = Callable[[str, bytes], Iterator[ElfObject]]
 """Further files by (``executable`` or ``debuginfo``, build id): archives, a debuginfod client. Asked last, and only
 for files that are still missing.
@@ -103,33 +112,38 @@ class Finder:
         self.search_paths = search_paths
         self._fetchers = fetchers
         self._bundled = bundled
-        self._known: dict[tuple[str, bytes], ObjectFiles] = {}
+        self._known: dict[tuple[str, bytes, Hashable], ObjectFiles] = {}
+        self._provided: dict[str, ObjectFiles] = {}
 
     @property
     def is_local(self) -> bool:
         """True when only files on this machine are searched: no archives, which are open files, and no servers."""
         return not self._fetchers
 
-    def find(self, name: str, build_id: bytes, pid: int = -1) -> ObjectFiles:
-        """Find every file of the object recorded as ``name`` with ``build_id`` (b"": none) in process ``pid``."""
+    def find(self, name: str, build_id: bytes, pid: int = -1, recorded: RecordedFiles = ANY_RECORDING) -> ObjectFiles:
+        """Find every file of the object ``recorded`` as ``name`` with ``build_id`` (b"": none) in process ``pid``."""
         build_id = unpadded(build_id)
-        key = (name, build_id)
+        if not build_id and name in self._provided:
+            return self._provided[name]
+        recorded = ANY_RECORDING if build_id or self.search_paths.symfs is not None else recorded
+        key = (name, build_id, recorded.key(name))
         if key not in self._known:
-            self._known[key] = self._search(without_deleted(name), build_id, pid)
+            refusal, doubtful = partial(recorded.refusal, name), recorded.made_elsewhere
+            self._known[key] = self._search(without_deleted(name), build_id, pid, refusal, doubtful)
         return self._known[key]
 
     def provide(self, name: str, file: ElfObject) -> None:
         """Register ``file`` for searches for ``name`` without a build id: an object that exists in no file."""
-        self._known[name, b""] = ObjectFiles([file])
+        self._provided[name] = ObjectFiles([file])
 
     def fetch(self, kind: str, build_id: bytes) -> Iterator[ElfObject]:
         """Fetch files from archives and servers: ``executable`` or ``debuginfo`` by build id, not yet checked."""
         for fetch in self._fetchers:
             yield from fetch(kind, build_id)
 
-    def _search(self, name: str, build_id: bytes, pid: int) -> ObjectFiles:
-        found = ObjectFiles()
-        self._find_mapped_file(found, name, build_id, pid)
+    def _search(self, name: str, build_id: bytes, pid: int, refusal: Refusal, doubtful: bool) -> ObjectFiles:
+        found = ObjectFiles(doubtful=doubtful)
+        self._find_mapped_file(found, name, build_id, pid, refusal)
         build_id = build_id or (found.files[0].build_id if found.files else b"")
         taken = {file.name for file in found.files}
         for path in self._debug_paths(found, name, build_id):
@@ -140,15 +154,25 @@ class Finder:
         self._fetch_missing(found, build_id)
         return found
 
-    def _find_mapped_file(self, found: ObjectFiles, name: str, build_id: bytes, pid: int) -> None:
+    def _find_mapped_file(self, found: ObjectFiles, name: str, build_id: bytes, pid: int, refusal: Refusal) -> None:
         """Find the file itself: bundled, in the build-id cache, in the process's root, at the recorded path."""
         if not build_id:
             self._keep_all(found, self._bundled(name), build_id)
             if found.files:
                 return
         for path in self.search_paths.runtime_paths(name, build_id, pid):
-            if _exists(found, path) and self._take(found, path, build_id):
+            if _exists(found, path) and not self._refused(found, path, refusal) and self._take(found, path, build_id):
                 return
+
+    def _refused(self, found: ObjectFiles, path: Path, refusal: Refusal) -> bool:
+        """Whether a file is refused because nothing shows that it is the recorded one; note it if so."""
+        why = refusal(path)
+        if not why or self.search_paths.allow_mismatch:
+            found.mismatched = found.mismatched or bool(why)
+            return False
+        found.doubtful = True
+        found.note(path, OTHER_FILE, why)
+        return True
 
     def _debug_paths(self, found: ObjectFiles, name: str, build_id: bytes) -> Iterator[Path]:
         links = (debug_link(file) for file in list(found.files))
@@ -158,7 +182,10 @@ class Finder:
                     yield path
                 else:
                     found.note(path, OTHER_CHECKSUM)
-        yield from self.search_paths.debug_paths(name, build_id)
+        named = self.search_paths.debug_dirs
+        for path in self.search_paths.debug_paths(name, build_id):
+            if not found.doubtful or any(map(path.is_relative_to, named)):
+                yield path
 
     def _take(self, found: ObjectFiles, path: Path, build_id: bytes) -> bool:
         """Open a file and keep it when its build id is the recorded one."""

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 
 from perf2x.base.errors import ObjectError
-from perf2x.base.files.sysroot import VDSO_PATHS, is_file, sysroot
+from perf2x.base.files.sysroot import VDSO_PATHS, is_file, is_folder_name, sysroot
 from perf2x.binaries.elf.build_id_notes import same_build_id
 from perf2x.binaries.elf.elf_file import ElfObject, open_elf, open_object
 from perf2x.binaries.find.object_finder import ABSENT, OTHER_BUILD, TAKEN, UNREADABLE, Finder, ObjectFiles
@@ -52,7 +52,7 @@ def _serves(file: ElfObject, is_64: bool) -> bool:
 
 def _installed(finder: Finder, release: str, found: ObjectFiles) -> Iterator[ElfObject]:
     """The files that came with the recorded release, on the recorded machine's disk or on this one's."""
-    if not release or "/" in release:
+    if not is_folder_name(release):
         return
     for recorded in VDSO_PATHS:
         for path in finder.search_paths.on_disk(recorded.format(release)):

@@ -1,8 +1,9 @@
 """Identity of the running kernel, to tell whether a recording was made on it; a sysroot hides it."""
 
+import platform
 import sys
 
-from perf2x.base.files.sysroot import HOST_NAME, KERNEL_NOTES, KERNEL_RELEASE, host_path
+from perf2x.base.files.sysroot import HOST_NAME, KERNEL_NOTES, KERNEL_RELEASE, host_path, sysroot
 from perf2x.binaries.elf.build_id_notes import gnu_build_id
 
 
@@ -22,7 +23,7 @@ def running_kernel_release() -> str:
 
 def running_host_name() -> str:
     """Name of this machine, as uname(2) states it; "" if unknown."""
-    return _line(HOST_NAME)
+    return _line(HOST_NAME) or ("" if sysroot() else platform.node())
 
 
 def _line(path: str) -> str:

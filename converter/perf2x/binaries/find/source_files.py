@@ -1,10 +1,12 @@
 """Finds and reads source files by the paths that debug info has.
 
 Such paths are data of a recording. Files are read below the folders that the user named, never outside of them,
-whatever ``..`` or symbolic links say; under the recorded path itself only if the user wants that; and from debuginfod,
-which finds them by build id. What is no text, or larger than MOST, is refused.
+whatever ``..`` or symbolic links say; under the recorded path itself only if the user wants that, and below a symfs or
+as `recorded_files.py` allows; and from debuginfod, which finds them by build id. What is no text, made by the kernel,
+or larger than MOST, is refused.
 """
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -19,6 +21,11 @@ MOST_PARTS = 64
 """Parts of a path that are tried below a folder."""
 NO_FILES = ("/proc/", "/sys/", "/dev/")
 """Folders whose files are made by the kernel."""
+
+NOT_OWN = (
+    "not read from this machine, because its program was recorded elsewhere or found in another place; "
+    "--source-dir DIR says where it is"
+)
 
 Fetch = Callable[[bytes, str], Path | None]
 """Fetches a source file by build id of an object and recorded path."""
@@ -48,35 +55,41 @@ class SourceFiles:
     ) -> None:
         """``folders`` are searched first, then the recorded path if ``as_recorded``, then ``fetch`` is asked."""
         self._search_paths, self._folders, self._fetch, self._as_recorded = search_paths, folders, fetch, as_recorded
-        self._known: dict[str, SourceText] = {}
+        self._known: dict[tuple[str, bool], SourceText] = {}
 
-    def find(self, recorded: str, build_id: bytes, last_line: int) -> SourceText:
-        """Find the file that debug info of an object calls ``recorded``; it must have ``last_line`` lines."""
-        if recorded not in self._known:
-            self._known[recorded] = self._read_first(recorded, build_id)
-        found = self._known[recorded]
+    def find(self, recorded: str, build_id: bytes, last_line: int, *, is_own: bool = False) -> SourceText:
+        """Find the file that debug info of an object calls ``recorded``; it must have ``last_line`` lines.
+
+        ``is_own``: the object is this machine's, so that its paths are, too.
+        """
+        is_own = is_own or self._search_paths.symfs is not None
+        if (recorded, is_own) not in self._known:
+            self._known[recorded, is_own] = self._read_first(recorded, build_id, is_own)
+        found = self._known[recorded, is_own]
         if not found.reason and last_line > len(found.lines):
             return SourceText(reason=f"the file has {len(found.lines)} lines, the recorded one had {last_line}")
         return found
 
-    def _read_first(self, recorded: str, build_id: bytes) -> SourceText:
+    def _read_first(self, recorded: str, build_id: bytes, is_own: bool) -> SourceText:
         """Read the first candidate that is a text; else tell why the first one is none."""
         if not recorded or "\0" in recorded:
             return SourceText(reason="debug info names no file")
         reasons = []
-        for path in self._candidates(recorded, build_id):
-            if is_file(path):
+        for path in self._candidates(recorded, build_id, is_own):
+            if is_file(path) and not os.path.realpath(path).startswith(NO_FILES):
                 found = read_source(path)
                 if not found.reason:
                     return found
                 reasons.append(found.reason)
+        if self._as_recorded and not is_own:
+            reasons.append(NOT_OWN)
         return SourceText(reason=reasons[0] if reasons else "the source file was not found")
 
-    def _candidates(self, recorded: str, build_id: bytes) -> Iterator[Path]:
+    def _candidates(self, recorded: str, build_id: bytes, is_own: bool) -> Iterator[Path]:
         for folder in self._folders:
             yield from _below(folder, recorded)
         is_absolute = recorded.startswith("/")
-        if self._as_recorded and is_absolute and not recorded.startswith(NO_FILES):
+        if self._as_recorded and is_absolute and is_own:
             yield from self._search_paths.on_disk(recorded)
         if self._fetch is not None and is_absolute and build_id:
             yield from filter(None, [self._fetch(build_id, recorded)])

@@ -19,7 +19,7 @@ from perf2x.cli.options.name_options import SymbolFlags
 from perf2x.cli.options.stack_options import StackFlags
 from perf2x.cli.options.table_options import PrintFlags
 from perf2x.cli.progress import progress_bar
-from perf2x.cli.quality_gates import exit_for_failed_gates, warn_of_idle_limits
+from perf2x.cli.quality_gates import exit_for_failed_gates, untold_changes, warn_of_idle_limits
 from perf2x.cli.render.report_formats import print_report
 
 if TYPE_CHECKING:
@@ -70,18 +70,18 @@ def diff(
         print_message(f"perf2x: {line}")
     verdict = gate.verdict(rows.by, pair.compared)
     warn_of_idle_limits(verdict.unmatched)
-    comparison = pair.compared(rows.by)
+    comparison, untold = pair.compared(rows.by), untold_changes(pair, compared.fail_above)
     changes = verdict.with_intervals(comparison.changes(gate.confidence), rows.by, rows.sort)
     table = pair.table(Shown(rows.by, rows.sort, rows.limit, rows.show_all), changes, rows.columns or ())
     written = write_difference(file_format, file.output, pair) if file_format else ""
     if file.output != STDOUT:
-        outcome = Verdict.of(compared.fail_above, [], verdict, comparison) if compared.fail_above else None
+        outcome = Verdict.of(compared.fail_above, untold, verdict, comparison) if compared.fail_above else None
         print_report(diff_report(table, gate.confidence, outcome), form.shape, wide=form.wide)
         if table.rows and table.unmoved and not quiet:
             print_message(f"{table.unmoved_note} (--all shows them)")
     for line in () if quiet else _remarks(pair, table, written, verdict, verbose=verbose):
         print_message(line)
-    exit_for_failed_gates(verdict.failures)
+    exit_for_failed_gates([*untold, *verdict.failures])
 
 
 def _remarks(

@@ -17,7 +17,13 @@ from perf2x.cli.options.name_options import SymbolFlags
 from perf2x.cli.options.report_options import ReportFlags
 from perf2x.cli.options.stack_options import StackFlags
 from perf2x.cli.progress import progress_bar
-from perf2x.cli.quality_gates import check_gates, exit_for_failed_gates, failed_gates, warn_of_idle_limits
+from perf2x.cli.quality_gates import (
+    check_gates,
+    exit_for_failed_gates,
+    failed_gates,
+    untold_changes,
+    warn_of_idle_limits,
+)
 
 if TYPE_CHECKING:
     from perf2x.pipeline.load_options import LoadOptions, Progress
@@ -59,7 +65,8 @@ def report(
     with progress_bar(quiet) as progress:
         loaded, pair = _loaded(sources, shown, compared, matched, options, progress)
     growth = gate.verdict("function", pair.compared) if pair is not None else None
-    quality, whole = [*failed_gates(gates, loaded)], pair.compared("function") if pair is not None else None
+    whole = pair.compared("function") if pair is not None else None
+    quality = [*failed_gates(gates, loaded), *(untold_changes(pair, compared.fail_above) if pair is not None else ())]
     limited = compared.fail_above or gates != GateFlags()
     verdict = Verdict.of(compared.fail_above or (), quality, growth, whole) if limited else None
     difference = partial(difference_facts, pair, growth, gate.confidence) if pair is not None and growth else None

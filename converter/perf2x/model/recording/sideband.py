@@ -35,6 +35,8 @@ class Mmaps(ColumnTable):
     file: U64
     """Device, inode and its generation as one hash: distinguishes files of one name in several containers. 0 where the
     record carries a build id instead, or neither."""
+    inode: U64
+    """0 where ``file`` is."""
 
 
 class Comms(ColumnTable):

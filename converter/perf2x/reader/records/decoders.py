@@ -83,7 +83,7 @@ def _decode_mmap(at: FieldCursor, misc: Misc) -> Columns:
     unknown = np.full(len(at), -1, np.int32)
     return {
         "pid": pid, "tid": tid, "start": at.u64(), "length": at.u64(), "pgoff": at.u64(),
-        "prot": unknown, "flags": unknown, "file": np.zeros(len(at), np.uint64),
+        "prot": unknown, "flags": unknown, **dict.fromkeys(("file", "inode"), np.zeros(len(at), np.uint64)),
         **_mapped_file_columns(at, misc, Texts(np.zeros(len(at), np.int32), [b""])),
     }  # fmt: skip
 
@@ -103,6 +103,7 @@ def _decode_mmap2(at: FieldCursor, misc: Misc) -> Columns:
     prot, flags = at.i32_pair()
     file = identity_of(major, minor, inode, inode_generation)
     says_which = ~has_build_id & (inode != np.uint64(0))
+    inode = np.where(says_which, inode, np.uint64(0))
     return {
         "pid": pid, "tid": tid, "start": start, "length": length, "pgoff": pgoff,
         "prot": prot, "flags": flags, "major": major, "minor": minor, "inode": inode,

@@ -65,5 +65,6 @@ def append_ksymbols(mmaps: Mmaps, ksymbols: Ksymbols) -> Mmaps:
         build_id=Texts(np.zeros(len(rows), np.int32), [b""]),
         is_data=np.zeros(len(rows), np.bool_),
         file=np.zeros(len(rows), np.uint64),
+        inode=np.zeros(len(rows), np.uint64),
     )
     return join_tables([mmaps, added])

@@ -6,7 +6,6 @@ from pathlib import Path
 from msgspec import Struct, field
 
 from perf2x.base.errors import ObjectError
-from perf2x.base.files.sysroot import is_file
 from perf2x.base.files.tarball import tarball_errors
 from perf2x.base.files.unpack_limit import memory_limit, too_large
 from perf2x.binaries.elf.elf_file import ElfObject
@@ -21,7 +20,7 @@ from perf2x.stitcher.unwind.x86_64 import I386, X86_64
 from perf2x.storage.bundle.keep_symbols import keep_symbols_only
 from perf2x.storage.bundle.open_bundle import MAPS
 from perf2x.symbolizer.mapped_objects import MappedObject, dso_of, mapped_objects, vdso_files
-from perf2x.symbolizer.sources.jitdump_mappings import dump_paths
+from perf2x.symbolizer.sources.jitdump_mappings import JitdumpFiles
 from perf2x.symbolizer.sources.kernel_source import KernelSource
 from perf2x.symbolizer.sources.module_source import ModuleSource, VmlinuxSource
 from perf2x.symbolizer.sources.perf_map_source import PerfMapSource
@@ -94,7 +93,7 @@ class _ContentsCollector:
         key, context = mapped.key, self._context
         if is_vdso(key.name):
             return vdso_files(context, mapped)
-        found = context.finder.find(key.name, key.build_id, mapped.pid)
+        found = context.find(key.name, key.build_id, mapped.pid)
         if key.kind is DsoKind.MODULE:
             return ModuleSource(context).files(dso_of(self._profile, mapped, found)) or found
         return found
@@ -161,11 +160,9 @@ class _ContentsCollector:
             self._add_map(f"perf-{mapped.pid}.map", str(path), path)
 
     def _add_dump(self, mapped: MappedObject) -> None:
-        context = self._context
-        paths = dump_paths(mapped.key.name, mapped.pid, context.options, context.finder)
-        path = next(filter(is_file, paths), None)
-        if path is not None:
-            self._add_map(mapped.key.name.rpartition("/")[2], mapped.key.name, path)
+        dump = JitdumpFiles.of(self._context).open(mapped.key.name, mapped.pid)
+        if dump is not None:
+            self._add_map(mapped.key.name.rpartition("/")[2], mapped.key.name, Path(dump.name))
 
     def _add_map(self, member: str, name: str, path: Path) -> None:
         self.contents.members[f"{MAPS}/{member}"] = path.read_bytes

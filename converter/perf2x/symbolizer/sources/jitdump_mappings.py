@@ -28,6 +28,7 @@ from perf2x.base.columnar.unique import rows_by
 from perf2x.base.errors import ObjectError
 from perf2x.base.files.sysroot import is_file, paths_in_root
 from perf2x.binaries.find.object_finder import Finder
+from perf2x.binaries.find.recorded_files import RecordedFiles
 from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.recording.events import Session
 from perf2x.model.recording.recorded_names import is_jitdump
@@ -38,6 +39,7 @@ from perf2x.symbolizer.symbol_options import SymbolOptions
 
 if TYPE_CHECKING:
     from perf2x.symbolizer.sources.parse_jitdump import JitCode, JitDump
+    from perf2x.symbolizer.sources.symbol_source import Context
 
 
 def dump_paths(filename: str, pid: int, options: SymbolOptions, finder: Finder) -> Iterator[Path]:
@@ -56,15 +58,26 @@ def dump_paths(filename: str, pid: int, options: SymbolOptions, finder: Finder) 
 class JitdumpFiles:
     """Opens dumps and reads each file once: any number of processes and names may lead to one."""
 
-    def __init__(self, options: SymbolOptions, finder: Finder, diagnostics: Diagnostics) -> None:
-        self._options, self._finder, self._diagnostics = options, finder, diagnostics
+    def __init__(
+        self, options: SymbolOptions, finder: Finder, diagnostics: Diagnostics, recorded: RecordedFiles
+    ) -> None:
+        self._options, self._finder, self._diagnostics, self._recorded = options, finder, diagnostics, recorded
         self._by_inode: dict[tuple[int, int], JitDump | None] = {}
 
+    @classmethod
+    def of(cls, context: Context) -> JitdumpFiles:
+        """Those of a context of symbol sources."""
+        return cls(context.options, context.finder, context.diagnostics, context.recorded)
+
     def open(self, filename: str, pid: int) -> JitDump | None:
-        """The dump recorded as ``filename``; None if it is missing or unreadable (which is counted)."""
+        """The dump recorded as ``filename``; None if it is missing, unreadable (which is counted) or another machine's.
+
+        Of a recording that was made elsewhere, a dump at the recorded path has to name the recorded process.
+        """
         for path in dump_paths(filename, pid, self._options, self._finder):
             dump = self._read(path) if is_file(path) else None
-            if dump is not None:
+            is_named = self._options.symfs is not None or path.parent == self._options.perf_map_dir
+            if dump is not None and (is_named or not self._recorded.made_elsewhere or dump.pid == pid):
                 return dump
         return None
 
@@ -120,10 +133,10 @@ def with_jitdump_mappings(
     markers = _markers(mmaps)
     if not markers:
         return sideband, []
-    finder = finder or make_finder(options, diagnostics)
+    finder, recorded = finder or make_finder(options, diagnostics), RecordedFiles(session, mmaps)
     added: list[_CodeMapping] = []
     dumps: list[AnnouncedDump] = []
-    for row, dump in _open_dumps(markers, mmaps, JitdumpFiles(options, finder, diagnostics), diagnostics):
+    for row, dump in _open_dumps(markers, mmaps, JitdumpFiles(options, finder, diagnostics, recorded), diagnostics):
         added += _code_mappings(dump, row, mmaps, session, diagnostics)
         dumps.append(AnnouncedDump(mmaps.filename[row], dump))
     if added:
@@ -240,6 +253,6 @@ def _append(mmaps: Mmaps, added: Sequence[_CodeMapping]) -> Mmaps:
         "filename": mmaps.filename[marker],
         "build_id": Texts(np.zeros(len(added), np.int32), [b""]),
         "is_data": np.zeros(len(added), np.bool_),
-        "file": np.zeros(len(added), np.uint64),
+        **dict.fromkeys(("file", "inode"), np.zeros(len(added), np.uint64)),
     }
     return join_tables([mmaps, Mmaps(**rows)])

@@ -29,7 +29,7 @@ class JitdumpSource:
     order: ClassVar[int] = 30
 
     def __init__(self, context: Context) -> None:
-        self._files = JitdumpFiles(context.options, context.finder, context.diagnostics)
+        self._files = JitdumpFiles.of(context)
         self._code: dict[str, CodeByOffset] = {}
 
     def covers(self, dso: Dso) -> bool:

@@ -12,7 +12,7 @@ import numpy as np
 
 from perf2x.base.columnar.arrays import U64
 from perf2x.base.errors import ObjectError, SettingError
-from perf2x.base.files.sysroot import VMLINUX_PATHS, is_file
+from perf2x.base.files.sysroot import VMLINUX_PATHS, is_file, is_folder_name
 from perf2x.binaries.elf.elf_file import ElfObject, open_object
 from perf2x.binaries.elf.relocate_module import MODULE_BASE, section_addresses
 from perf2x.binaries.elf.symtab import raw_symbols
@@ -65,7 +65,7 @@ class VmlinuxSource(BuiltInSource):
 
     def _standard_paths(self) -> Iterator[Path]:
         release = self._context.session.os_release
-        if release and "/" not in release:
+        if is_folder_name(release):
             for path in VMLINUX_PATHS:
                 yield from self._context.finder.search_paths.on_disk(path.format(release))
 
@@ -130,14 +130,14 @@ class ModuleSource(BuiltInSource):
     def _by_name(self, dso: Dso) -> ObjectFiles | None:
         """Find a module recorded as ``[name]`` alone anywhere below /lib/modules/RELEASE."""
         release = self._context.session.os_release
-        if not dso.name.startswith("[") or not release or "/" in release:
+        if not dso.name.startswith("[") or not is_folder_name(release):
             return None
         recorded = f"/lib/modules/{release}"
         for folder in self._context.finder.search_paths.on_disk(recorded):
             for path in sorted(folder.rglob("*.ko*")):
                 if module_name(path.name) == module_name(dso.name):
                     name = f"{recorded}/{path.relative_to(folder).as_posix()}"
-                    found = self._context.finder.find(name, dso.build_id)
+                    found = self._context.find(name, dso.build_id)
                     if found.files:
                         return found
         return None

@@ -9,7 +9,6 @@ not contain the id, but it lists the processes in PID namespaces of their own (P
 by its addresses which process it belongs to.
 """
 
-import platform
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -202,13 +201,8 @@ class PerfMapSource:
             yield options.perf_map_dir / f"perf-{pid}.map"
         if options.symfs is not None:
             yield from paths_in_root(options.symfs, f"{PERF_MAP_DIR}/perf-{pid}.map")
-        elif self._recorded_here():
+        elif not self._context.recorded.made_elsewhere:  # process ids mean nothing on another machine
             yield from self._on_this_machine(pid)
-
-    def _recorded_here(self) -> bool:
-        """True if this machine may be the recorded one: process ids mean nothing on another machine."""
-        recorded = self._context.session.hostname
-        return not recorded or recorded == platform.node()
 
     def _on_this_machine(self, pid: int) -> Iterator[Path]:
         yield from map_in_process_root(self._context.finder.search_paths.proc, pid)
@@ -244,6 +238,6 @@ class PerfMapSource:
         if self._namespaces.is_container(pid):
             if options.symfs is not None:
                 found += maps_in(resolve_in_root(options.symfs, PERF_MAP_DIR) or options.symfs)
-            elif self._recorded_here():
+            elif not self._context.recorded.made_elsewhere:
                 found += maps_in_container(proc, self._namespaces.mount(pid)) + maps_in(host_path(PERF_MAP_DIR))
         return list(dict.fromkeys(found))

@@ -10,11 +10,12 @@ from enum import Enum
 from typing import ClassVar, Protocol
 
 import numpy as np
-from msgspec import Struct
+from msgspec import Struct, field
 
 from perf2x.base.columnar.arrays import I32, I64, U64
 from perf2x.base.columnar.ragged import offsets_of
 from perf2x.binaries.find.object_finder import Finder, ObjectFiles
+from perf2x.binaries.find.recorded_files import RecordedFiles
 from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.recording.events import Session
 from perf2x.model.recording.sideband import Namespaces
@@ -98,6 +99,12 @@ class Context(Struct, frozen=True):
     """The relocation reference in ``[kernel.kallsyms]_text``: name and recorded address, 0 if it was hidden."""
     namespaces: Namespaces | None = None
     """The recording's namespace records (``perf record --namespaces``)."""
+    recorded: RecordedFiles = field(default_factory=RecordedFiles)
+    """Which files of this machine are the recorded ones."""
+
+    def find(self, name: str, build_id: bytes, pid: int = -1) -> ObjectFiles:
+        """Find every file of a recorded object, as `Finder.find` does."""
+        return self.finder.find(name, build_id, pid, self.recorded)
 
 
 class SymbolSource(Protocol):

@@ -6,14 +6,14 @@ import pytest
 
 from perf2x.binaries.find import source_files
 from perf2x.binaries.find.search_paths import SearchPaths
-from perf2x.binaries.find.source_files import SourceFiles, SourceText
+from perf2x.binaries.find.source_files import NOT_OWN, SourceFiles, SourceText
 
 NOWHERE = SearchPaths(system_debug_dir=None, proc=None)
 ABSENT = SourceText(reason="the source file was not found")
 
 
-def find(recorded: str, *folders: Path, last_line: int = 1, **how) -> SourceText:
-    return SourceFiles(NOWHERE, folders, **how).find(recorded, b"\1" * 20, last_line)
+def find(recorded: str, *folders: Path, last_line: int = 1, is_own: bool = True, **how) -> SourceText:
+    return SourceFiles(NOWHERE, folders, **how).find(recorded, b"\1" * 20, last_line, is_own=is_own)
 
 
 @pytest.fixture
@@ -64,6 +64,16 @@ def test_the_recorded_path_only_if_the_user_wants_it(tmp_path: Path) -> None:
     assert find(str(path)) == ABSENT
     assert find(str(path), as_recorded=True).lines == ["secret"]
     assert find("secret.c", as_recorded=True) == ABSENT
+    assert find(str(path), as_recorded=True, is_own=False) == SourceText(reason=NOT_OWN)
+
+
+def test_a_path_of_one_object_is_not_that_of_another(tmp_path: Path) -> None:
+    path = tmp_path / "secret.c"
+    path.write_text("secret\n")
+    for order in ((True, False), (False, True)):
+        files = SourceFiles(NOWHERE, as_recorded=True)
+        for is_own in order:
+            assert bool(files.find(str(path), b"", 1, is_own=is_own).lines) is is_own
 
 
 def test_the_recorded_path_below_symfs(tmp_path: Path) -> None:
@@ -76,7 +86,10 @@ def test_the_recorded_path_below_symfs(tmp_path: Path) -> None:
     assert files.find("/src/../../secret.c", b"", 1) == ABSENT
 
 
-@pytest.mark.parametrize("recorded", ["/proc/self/status", "/sys/kernel/notes", "/dev/null"])
+@pytest.mark.parametrize(
+    "recorded",
+    ["/proc/self/status", "/sys/kernel/notes", "/dev/null", "//proc/self/status", "/etc/../proc/self/status"],
+)
 def test_files_that_the_kernel_makes(recorded: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PERF2X_SYSROOT")
     assert find(recorded, as_recorded=True) == ABSENT

@@ -23,7 +23,8 @@ def mmaps(*rows: tuple[int, str, int, int, bytes, int]) -> Mmaps:
         tid=np.array(pid, np.int32), start=np.array(start, np.uint64), length=np.full(count, 4096, np.uint64),
         pgoff=np.array(pgoff, np.uint64), prot=np.full(count, 5, np.int32), flags=np.zeros(count, np.int32),
         cpumode=np.array([1 if number == -1 else 2 for number in pid], np.uint8), filename=Texts.of(names),
-        build_id=Texts.of(build_ids), is_data=np.zeros(count, np.bool_), file=np.array(file, np.uint64),
+        build_id=Texts.of(build_ids), is_data=np.zeros(count, np.bool_),
+        **dict.fromkeys(("file", "inode"), np.array(file, np.uint64)),
     )  # fmt: skip
 
 

@@ -74,7 +74,7 @@ def mmaps(ranges: list[tuple[int, int, int]], name: str = LIBC) -> Mmaps:
         length=np.array([row[2] for row in ranges], np.uint64), pgoff=np.zeros(count, np.uint64),
         prot=np.full(count, 5, np.int32), flags=np.zeros(count, np.int32), cpumode=np.full(count, 2, np.uint8),
         filename=Texts.of([name] * count), build_id=Texts.of([b""] * count), is_data=np.zeros(count, np.bool_),
-        file=np.ones(count, np.uint64),
+        file=np.ones(count, np.uint64), inode=np.ones(count, np.uint64),
     )  # fmt: skip
 
 

@@ -1,12 +1,11 @@
 """perf-PID.map: later entries win, malformed lines are skipped, names may contain files."""
 
-import platform
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from perf2x.binaries.find import recorded_files
 from perf2x.binaries.find.object_finder import Finder
 from perf2x.binaries.find.search_paths import SearchPaths
 from perf2x.model.diagnostics import Diagnostics
@@ -218,7 +217,8 @@ def test_maps_of_this_machine_serve_only_recordings_of_this_machine(tmp_path, mo
     (tmp_path / "perf-77.map").write_text(TEXT)
     monkeypatch.setattr(PerfMapSource, "_on_this_machine", lambda self, pid: [tmp_path / f"perf-{pid}.map"])
     profile = make_profile([(0x7F0000000000, 0x7F0000100000, 0, "//anon", "", 77)], [(0, 0x7F0000001050)])
-    for hostname, name in (("", "Builtin:Call"), (platform.node(), "Builtin:Call"), ("elsewhere", None)):
+    monkeypatch.setattr(recorded_files, "running_host_name", lambda: "here")
+    for hostname, name in (("", "Builtin:Call"), ("here", "Builtin:Call"), ("elsewhere", None)):
         session = make_session(hostname=hostname)
         result, _ = symbolize(profile, session, SymbolOptions(), Diagnostics(), load_symbol_sources())
         assert name_of(result, 0) == name

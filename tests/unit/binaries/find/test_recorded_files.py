@@ -1,0 +1,314 @@
+"""Files of this machine that a recording names: taken only if they are the recorded ones, or may be."""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from perf2x.binaries.elf.elf_file import open_elf
+from perf2x.binaries.find.object_finder import OTHER_FILE, Finder, ObjectFiles
+from perf2x.binaries.find.recorded_files import RecordedFiles, is_own
+from perf2x.binaries.find.search_paths import SearchPaths
+from perf2x.model.diagnostics import Diagnostics
+from perf2x.plugins.registry import load_symbol_sources
+from perf2x.reader import open_recording
+from perf2x.symbolizer.symbol_options import SymbolOptions
+from perf2x.symbolizer.symbolize import symbolize
+from tests.forge import Comm, Event, Features, Mmap2, Sample, Session, write_file
+from tests.support.command import Ran, perf2x
+from tests.support.jitdump_writer import code_load, header
+from tests.support.profile_builder import make_profile, make_session, name_of
+from tests.support.recordings import ROOT
+from tests.support.tiny_elf import TinySection, TinySymbol, symbol_sections, tiny_elf
+
+HERE, NAME = "here", "/srv/app"
+MODULE = ROOT / "tests" / "unit" / "symbolizer" / "data" / "debug_info" / "module.ko"
+TEXT = TinySection(".text", b"\x90" * 64, 0x1000, flags=6)
+PROGRAM = tiny_elf([TEXT, *symbol_sections([TinySymbol("parse", 0x1000, 64)], 2)])
+DEBUG = tiny_elf(
+    [TinySection(".text", bytes(64), 0x1000, "NOBITS", 6), *symbol_sections([TinySymbol("d", 4096, 64)], 2)]
+)
+SECOND = 10**9
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The root of a machine that is called HERE."""
+    root = tmp_path / "machine"
+    put(root, "/proc/sys/kernel/hostname", f"{HERE}\n".encode())
+    monkeypatch.setenv("PERF2X_SYSROOT", str(root))
+    return root
+
+
+def put(root: Path, path: str, data: bytes) -> Path:
+    target = root / path.lstrip("/")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_bytes(data)
+    return target
+
+
+def write(path: Path, *inodes: int, host: str | None = HERE, name: str = NAME, build_id: bytes = b"") -> Path:
+    """Eight samples in the first function of ``name``, which was mapped once for each inode."""
+    code = open_elf(PROGRAM).segments[0]
+    maps = [
+        Mmap2(pid=7, tid=7, addr=0x400000, len=0x1000, pgoff=code.offset, filename=name, inode=inode, build_id=build_id)
+        for inode in inodes
+    ]
+    samples = [Sample(pid=7, tid=7, ip=0x400008, time=9 + at, period=1000) for at in range(8)]
+    session = Session(events=(Event(),), features=Features(hostname=host, os_release=path.stem))
+    path.write_bytes(write_file(session, [Comm(pid=7, tid=7, comm="app"), *maps, *samples]))
+    return path
+
+
+def names(recording: Path, *words: object) -> str:
+    ran = perf2x("convert", recording, "--to", "collapsed", "-o", "-", "-q", *words)
+    assert ran.code == 0, ran.err
+    return ran.out
+
+
+def test_the_recorded_file_keeps_its_names(machine: Path, tmp_path: Path) -> None:
+    program = put(machine, NAME, PROGRAM)
+    recording = write(tmp_path / "a.data", program.stat().st_ino)
+    assert "parse" in names(recording, "--strict")
+    os.utime(recording, ns=(SECOND, SECOND))  # as from another clock
+    os.utime(program, ns=(SECOND, SECOND))
+    assert "parse" in names(recording), "its mode or its links changed, at most"
+
+
+@pytest.mark.parametrize("inodes", [(1,), (0, 1)])
+def test_another_file_at_the_path(inodes: tuple[int, ...], machine: Path, tmp_path: Path) -> None:
+    put(machine, NAME, PROGRAM)
+    recording = write(tmp_path / "a.data", *inodes)
+    assert "parse" not in names(recording)
+    assert "parse" in names(recording, "--allow-build-id-mismatch")
+    assert "parse" in names(recording, "--symfs", machine)
+
+
+def test_one_of_several_files_of_a_name(machine: Path, tmp_path: Path) -> None:
+    own = put(machine, NAME, PROGRAM).stat().st_ino
+    for inodes in ((own, own + 1), (own - 1, own), (own - 1, own, own + 1)):
+        assert "parse" not in names(write(tmp_path / "a.data", *inodes))
+    assert "parse" in names(write(tmp_path / "a.data", own, 0, own))
+
+
+def test_a_file_that_was_written_to_in_place(machine: Path, tmp_path: Path) -> None:
+    program = put(machine, NAME, PROGRAM)
+    recording, now = write(tmp_path / "a.data", program.stat().st_ino), program.stat().st_ctime_ns
+    for written, changed, known in (
+        (now - 5 * SECOND, now, False),
+        (now + 5 * SECOND, now + 9 * SECOND, True),  # a date in the future, from before the recording
+        (now - 5 * SECOND, now - 9 * SECOND, True),  # only its links or its mode
+        (now // SECOND * SECOND, now, True),  # whole seconds are cut ones
+        (now - 3 * SECOND - 1, now, False),
+    ):
+        os.utime(recording, ns=(written, written))
+        os.utime(program, ns=(changed, changed))
+        assert ("parse" in names(recording)) is known, (written - now, changed - now)
+
+
+def test_recordings_of_other_machines(machine: Path, tmp_path: Path) -> None:
+    program = put(machine, NAME, PROGRAM)
+    inode = program.stat().st_ino
+    assert "parse" not in names(write(tmp_path / "a.data", inode, host="there"), "--strict"), "no loss: nothing changed"
+    assert "parse" in names(write(tmp_path / "a.data", inode + 1, host=None)), "inodes of nobody knows where"
+    assert "parse" in names(write(tmp_path / "a.data", inode + 1, host="there"), "--symfs", machine)
+    (machine / "proc/sys/kernel/hostname").unlink()
+    assert "parse" in names(write(tmp_path / "a.data", inode + 1, host="there"))
+
+
+def test_debug_files_by_name_alone(machine: Path, tmp_path: Path) -> None:
+    """Without a build id they belong to the file at the path, not to the recorded one."""
+    program = put(machine, NAME, tiny_elf([TEXT]))
+    put(machine, f"/usr/lib/debug{NAME}.debug", DEBUG)
+    inode = program.stat().st_ino
+    assert ";d " in names(write(tmp_path / "a.data", inode))
+    for other, host in ((inode + 1, HERE), (inode, "there")):
+        assert ";d " not in names(write(tmp_path / "a.data", other, host=host))
+    program.unlink()
+    recording = write(tmp_path / "a.data", inode, host="there")
+    assert ";d " not in names(recording)
+    assert ";d " in names(recording, "--debug-dir", machine / "usr/lib/debug")
+
+
+def test_several_recordings_that_name_one_path(machine: Path, tmp_path: Path) -> None:
+    inode = put(machine, NAME, PROGRAM).stat().st_ino
+    for order in ((inode, inode + 1), (inode + 1, inode)):
+        first, second = (write(tmp_path / f"{at}.data", each) for at, each in enumerate(order))
+        found = perf2x("convert", first, second, "--to", "collapsed", "-o", "-", "-q", "--value", "samples").out
+        assert "parse 8" in found and "[app] 8" in found
+
+
+def gate(*words: object) -> Ran:
+    return perf2x(*words, "-q", env={"GITHUB_ACTIONS": "", "GITLAB_CI": ""})
+
+
+def test_no_gate_passes(machine: Path, tmp_path: Path) -> None:
+    inode = put(machine, NAME, PROGRAM).stat().st_ino
+    good, bad = write(tmp_path / "good.data", inode), write(tmp_path / "bad.data", inode + 1)
+    out = ("--to", "collapsed", "-o", tmp_path / "out")
+    for limits in (("--strict",), ("--fail-if", "unresolved=99"), ("--fail-if", "unresolved=0")):
+        ran = gate("convert", bad, *out, *limits)
+        assert ran.code == 3, limits
+        assert f"1 file changed after the recording, {NAME} first" in ran.said or limits[0] == "--strict"
+    assert gate("convert", bad, *out, "--fail-if", "lost=5").code == 0
+    assert gate("convert", good, *out, "--strict", "--fail-if", "unresolved=0").code == 0
+    for pair in ((good, bad), (bad, good), (bad, bad)):
+        ran = gate("diff", *pair, "--fail-above", "total=100%")
+        assert ran.code == 3
+        assert "changes cannot be judged (--fail-above)" in ran.said
+        assert gate("diff", *pair).code == 0
+        ran = gate("report", pair[1], "--before", pair[0], "--fail-above", "100%")
+        assert (ran.code, ran.out.splitlines()[0]) == (3, "### perf2x: unreliable")
+    assert gate("diff", good, good, "--fail-above", "total=100%").code == 0
+
+
+def test_why_it_was_refused(machine: Path, tmp_path: Path) -> None:
+    path = put(machine, NAME, PROGRAM)
+
+    def found(inode: int, host: str) -> ObjectFiles:
+        recording = open_recording(str(write(tmp_path / "a.data", inode, host=host)))
+        files = RecordedFiles(recording.session, recording.sideband.mmaps)
+        return Finder(SearchPaths(system_debug_dir=None, proc=None)).find(NAME, b"", recorded=files)
+
+    for inode, host, why in ((5, HERE, "replaced after the recording"), (5, "there", "another file than on there")):
+        one = found(inode, host)
+        assert (why in one.reason, [each.outcome for each in one.searched[:1]]) == (True, [OTHER_FILE])
+    assert found(path.stat().st_ino, HERE).files
+
+
+@pytest.mark.parametrize(("host", "inner", "taken"), [(HERE, 8, True), ("there", 8, False), ("there", 7, True)])
+def test_jitdumps_at_the_recorded_path(host: str, inner: int, taken: bool, machine: Path, tmp_path: Path) -> None:
+    """A dump of another machine proves by its process id that it is the recorded one."""
+    dump = bytearray(header())
+    dump[20:24] = inner.to_bytes(4, "little")
+    put(machine, "/tmp/jit-7.dump", bytes(dump) + code_load(1, 0x500000, "jitted", 0, size=64))
+    recording = write(tmp_path / "a.data", 1, host=host, name="/tmp/jit-7.dump")
+    data = recording.read_bytes().replace((0x400008).to_bytes(8, "little"), (0x500008).to_bytes(8, "little"))
+    recording.write_bytes(data)
+    assert ("jitted" in names(recording)) is taken
+    ran = perf2x("bundle", recording, "-o", tmp_path / "a.tar.gz", "-q")
+    assert ran.code == 0, ran.err
+    (machine / "tmp/jit-7.dump").unlink()
+    assert ("jitted" in names(tmp_path / "a.tar.gz")) is taken
+
+
+# Source files.
+
+DATA = ROOT / "tests" / "unit" / "analysis" / "annotate" / "data"
+INLINES, SOURCE = "/demo/inlines", "/demo/inlines.cpp"
+BUILD_ID = bytes.fromhex("f54129ef3e3fa84c3e0d275569bc5254f6830f18")
+SECRET = "the secret of line twenty"
+
+
+@pytest.fixture
+def recorded(machine: Path, tmp_path: Path) -> Path:
+    """A recording of ``/demo/inlines``, which lies here with debug info that names a file with a secret."""
+    put(machine, INLINES, (DATA / "demo" / "inlines").read_bytes())
+    put(machine, SOURCE, f"{SECRET}\n".encode() * 40)
+    return inlines(tmp_path / "inlines.data", HERE)
+
+
+def inlines(path: Path, host: str | None) -> Path:
+    records = [
+        Comm(pid=7, tid=7, comm="inlines"),
+        Mmap2(pid=7, tid=7, addr=0x401000, len=0x1000, pgoff=0x1000, filename=INLINES, build_id=BUILD_ID),
+        *(Sample(pid=7, tid=7, ip=0x401150, time=9 + at, period=1000) for at in range(4)),
+    ]
+    path.write_bytes(write_file(Session(events=(Event(),), features=Features(hostname=host)), records))
+    return path
+
+
+def shown(recording: Path, *words: object) -> bool:
+    """Whether the secret gets into a listing; a page has the same."""
+    ran = perf2x("annotate", "walk", recording, "-q", "--source", *words)
+    assert ran.code == 0, ran.err
+    assert "walk" in ran.out
+    page = recording.with_suffix(".html")
+    assert perf2x("convert", recording, "-o", page, "-q", "--source", "--set", "compress=no", *words).code == 0
+    assert (SECRET in page.read_text()) is (SECRET in ran.out)
+    assert ("--source-dir DIR says" in " ".join(ran.out.split())) is (SECRET not in ran.out)
+    return SECRET in ran.out
+
+
+def test_sources_of_programs_of_this_machine(recorded: Path, machine: Path, tmp_path: Path) -> None:
+    assert shown(recorded)
+    assert not shown(inlines(tmp_path / "far.data", "there"))
+    assert not shown(inlines(tmp_path / "nowhere.data", None))
+    assert shown(inlines(tmp_path / "far.data", "there"), "--symfs", machine), "the user named it"
+
+
+def test_a_bundle_names_no_sources_of_this_machine(recorded: Path, machine: Path, tmp_path: Path) -> None:
+    bundle = tmp_path / "a.tar.gz"
+    assert perf2x("bundle", recorded, "-o", bundle, "-q").code == 0
+    assert not shown(bundle), "though the same program lies here"
+    (machine / INLINES[1:]).unlink()
+    assert not shown(bundle)
+    ran = perf2x("annotate", "walk", bundle, "-q", "--source-dir", machine / "demo")
+    assert SECRET in ran.out
+
+
+def test_objects_of_other_places_name_no_sources_of_this_machine(recorded: Path, machine: Path, tmp_path: Path) -> None:
+    program, home = machine / INLINES[1:], tmp_path / "home"
+    cached = put(home, f".build-id/f5/{BUILD_ID.hex()[2:]}/elf", program.read_bytes())
+    assert shown(recorded, "--buildid-dir", home), "perf's own copy of the program"
+    cached.write_bytes(program.read_bytes() + b"\0")
+    assert not shown(recorded, "--buildid-dir", home), "anybody's file with the same build id"
+    cached.write_bytes(program.read_bytes())
+    program.unlink()
+    assert not shown(recorded, "--buildid-dir", home)
+    put(home, f"debug/.build-id/f5/{BUILD_ID.hex()[2:]}.debug", cached.read_bytes())
+    assert not shown(recorded, "--debug-dir", home / "debug")
+    put(machine, f"/usr/lib/debug/.build-id/f5/{BUILD_ID.hex()[2:]}.debug", cached.read_bytes())
+    assert shown(recorded), "who writes there is root"
+
+
+@pytest.mark.parametrize("target", ["/proc/self/environ", "/dev/null", "/sys/kernel/notes"])
+def test_links_to_files_that_the_kernel_makes(target: str, recorded: Path, machine: Path) -> None:
+    """However the path is spelled, and whoever named it."""
+    source = machine / SOURCE[1:]
+    source.unlink()
+    source.symlink_to(target)
+    for words in ((), ("--symfs", machine), ("--source-dir", machine)):
+        ran = perf2x("annotate", "walk", recorded, "-q", "--source", *words)
+        assert ran.code == 0, ran.err
+        assert "PERF2X_SYSROOT" not in ran.out
+
+
+def test_pipes_are_not_waited_for(recorded: Path, machine: Path) -> None:
+    (machine / SOURCE[1:]).unlink()
+    os.mkfifo(machine / SOURCE[1:])
+    ran = perf2x("annotate", "walk", recorded, "-q", "--source")
+    assert (ran.code, "the source file was not found" in ran.out) == (0, True)
+
+
+def test_whose_file_it_is(machine: Path, tmp_path: Path) -> None:
+    """Beside the program, in ``.debug`` there, or in the debug directory of this machine; nowhere else."""
+    places = SearchPaths(buildid_dir=tmp_path / "cache")
+    for path, own in (
+        ("/srv/app", True), ("/srv/app.debug", True), ("/srv/.debug/app", True), ("/usr/lib/debug/x/app", True),
+        ("/srv/x/app", False), ("/usr/lib/debugger/app", False), ("/tmp/app", False),
+    ):  # fmt: skip
+        file = open_elf(put(machine, path, PROGRAM))
+        assert is_own(places, NAME, file) is own, path
+        assert not is_own(SearchPaths(symfs=machine), NAME, file)
+    assert not is_own(places, NAME, open_elf(PROGRAM, "in an archive"))
+    copy = shutil.copy(machine / "srv/app", tmp_path / "cache-app")
+    assert not is_own(places, NAME, open_elf(Path(copy)))
+
+
+@pytest.mark.parametrize(
+    ("release", "names_one"),
+    [("7.2.0-x", True), ("..", False), (".", False), ("a/b", False), ("", False), ("a\0", False)],
+)
+def test_releases_of_kernels_are_folders_below_lib_modules(
+    release: str, names_one: bool, machine: Path, tmp_path: Path
+) -> None:
+    """A module is looked for everywhere below the release's folder."""
+    for folder in ("/lib", "/lib/modules", "/lib/modules/a/b", "/lib/modules/7.2.0-x"):
+        put(machine, f"{folder}/module.ko", MODULE.read_bytes())
+    start = 0xFFFFFFFFC0103000
+    profile = make_profile([(start, start + 0x1000, 0, "[module]", "", -1)], [(0, start + 0x40)])
+    session = make_session(hostname=HERE, os_release=release)
+    result, _ = symbolize(profile, session, SymbolOptions(), Diagnostics(), load_symbol_sources())
+    assert (name_of(result, 0) is not None) is names_one
