@@ -9,12 +9,14 @@ from perf2x.plugins.registry import EMITTERS, available
 from tests.forge import rewrite
 from tests.support import outputs
 from tests.support.from_reference import opinion_of
-from tests.support.recordings import Case, corpus_cases
+from tests.support.recordings import Case, corpus_cases, quick_first
 
-CASES = corpus_cases()
+CASES = quick_first(corpus_cases())
 FORMATS = sorted(name for name in available(EMITTERS) if not outputs.is_on_demand(name))
 """Those of one object's code need its file, and have recordings of their own (tests/unit/symbolizer)."""
-FEW = [case for case in CASES if case.name in {"events", "family", "compat32", "task_end", "per_thread"}]
+FEW = quick_first(
+    case for case in corpus_cases() if case.name in {"events", "family", "compat32", "task_end", "per_thread"}
+)
 
 
 def periods_of(case: Case) -> Counter[str]:
@@ -32,7 +34,7 @@ def only_event(case: Case) -> tuple[str, int]:
     return names[0], found[names[0]]
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.parametrize("case", CASES)
 def test_profiles_are_whole(case: Case) -> None:
     for timeline in (False, True):
         profile = outputs.profile_of(case.data, timeline=timeline, symbols=outputs.symbols_of(case))
@@ -44,7 +46,7 @@ def test_profiles_are_whole(case: Case) -> None:
         assert int(profile.samples.count.sum()) == len(opinion_of(case.data).stacks)
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.parametrize("case", CASES)
 def test_values_add_up_to_the_periods(case: Case) -> None:
     profile = outputs.profile_of(case.data)
     name, total = only_event(case)
@@ -61,14 +63,14 @@ def test_values_add_up_to_the_periods(case: Case) -> None:
 
 
 @pytest.mark.parametrize("name", FORMATS)
-@pytest.mark.parametrize("case", FEW, ids=str)
+@pytest.mark.parametrize("case", FEW)
 def test_two_runs_give_the_same_bytes(case: Case, name: str) -> None:
     runs = [outputs.emitted(outputs.profile_of(case.data, timeline=outputs.is_timeline(name)), name) for _ in range(2)]
     assert runs[0] == runs[1]
     assert runs[0]
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.parametrize("case", CASES)
 def test_a_pipe_gives_what_the_file_gives(case: Case, tmp_path: Path) -> None:
     pieces = rewrite.pieces_of(case.data)
     file, pipe = tmp_path / "file", tmp_path / "pipe"
@@ -82,7 +84,7 @@ def output_of(case: Case, *paths: Path) -> Counter[tuple[str, ...]]:
     return outputs.read_collapsed(outputs.emitted(profile, "collapsed", event="all", value="samples", with_tid=True))
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.parametrize("case", CASES)
 def test_collapsed_lines_are_the_tree(case: Case) -> None:
     profile = outputs.profile_of(case.data, symbols=outputs.symbols_of(case))
     lines = outputs.emitted(profile, "collapsed", event="all", value="samples")
@@ -110,7 +112,7 @@ def tree_of_pprof(found: object) -> Counter[tuple[str, ...]]:
     return stacks
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.parametrize("case", CASES)
 def test_pprof_refers_only_to_what_it_has(case: Case) -> None:
     found = outputs.read_pprof(outputs.emitted(outputs.profile_of(case.data), "pprof"))
     assert found.string_table[0] == ""

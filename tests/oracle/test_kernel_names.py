@@ -16,11 +16,11 @@ from perf2x.pipeline.load_options import LoadOptions
 from perf2x.symbolizer.symbol_options import SymbolOptions
 from tests.support.perf_script import Block, read_blocks
 from tests.support.profile_builder import name_of
-from tests.support.recordings import Case, corpus_cases, deferred_cases
+from tests.support.recordings import Case, corpus_cases, deferred_cases, quick_first
 
 Stack = tuple[tuple[int, str], ...]
 """(address, name) of a sample's kernel frames, outermost first."""
-CASES = [pytest.param(case, id=str(case)) for case in corpus_cases() if case.script and case.kallsyms]
+CASES = quick_first(case for case in corpus_cases() if case.script and case.kallsyms)
 CASES += [
     pytest.param(case, id=f"shared-{case}", marks=[pytest.mark.shared, *([pytest.mark.slow] if row % 16 else [])])
     for row, case in enumerate(case for case in deferred_cases() if case.script and case.data.is_file())

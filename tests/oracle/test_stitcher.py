@@ -9,11 +9,11 @@ from tests.support.against_perf import Ours, compare
 from tests.support.from_reference import opinion_of
 from tests.support.perf_script import read_blocks
 from tests.support.product import product_samples, stitched
-from tests.support.recordings import Case, corpus_cases, deferred_cases
+from tests.support.recordings import Case, corpus_cases, deferred_cases, quick_first
 from tests.support.verdicts import explained
 
 CASES = [
-    *corpus_cases(),
+    *quick_first(corpus_cases()),
     *(pytest.param(case, marks=[pytest.mark.shared, pytest.mark.slow]) for case in deferred_cases()),
 ]
 

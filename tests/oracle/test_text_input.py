@@ -13,9 +13,9 @@ from perf2x.symbolizer.symbol_options import SymbolOptions
 from tests.support import outputs
 from tests.support.command import folded, perf2x
 from tests.support.perf_script import Block, read_blocks
-from tests.support.recordings import Case, corpus_cases
+from tests.support.recordings import Case, corpus_cases, quick_first
 
-CASES = [case for case in corpus_cases() if case.script]
+CASES = quick_first(case for case in corpus_cases() if case.script)
 ALIKE = {"calls", "events", "family", "group_read", "shapes", "unwind_jit", "user_only"}
 """Recordings of which perf says what perf2x says; test_collapsed.py and verdicts.py explain the others."""
 MISSING = {"(cookie)": "[user stack missing]"}
@@ -36,7 +36,7 @@ def name_of(symbol: str, dso: str) -> str:
     return dso if dso.startswith("[") else f"[{dso.rpartition('/')[2]}]"
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.parametrize("case", CASES)
 def test_samples_are_those_that_a_plain_parser_reads(case: Case) -> None:
     assert case.script is not None
     blocks = read_blocks(case.script)
@@ -58,7 +58,7 @@ MAPPED = {"perf_map", "unwind_jit"}
 """Recordings with code that the text calls by the name of its perf map, perf2x [anon]."""
 
 
-@pytest.mark.parametrize("case", [case for case in corpus_cases() if case.name not in MAPPED], ids=str)
+@pytest.mark.parametrize("case", quick_first(case for case in corpus_cases() if case.name not in MAPPED))
 def test_printed_and_read_again_a_recording_has_the_same_folds(case: Case, tmp_path: Path) -> None:
     words = ["--names", "full", "--no-inline", "-q"]
     symbols = outputs.symbols_of(case)
@@ -73,7 +73,7 @@ def test_printed_and_read_again_a_recording_has_the_same_folds(case: Case, tmp_p
     assert folded(printed, "--event", "all", *words, symbols=True) == wanted
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if case.name in ALIKE], ids=str)
+@pytest.mark.parametrize("case", quick_first(case for case in corpus_cases() if case.name in ALIKE))
 def test_folds_are_those_of_the_recording(case: Case) -> None:
     profile = outputs.profile_of(case.data, symbols=outputs.symbols_of(case))
     for event in profile.events:

@@ -5,13 +5,21 @@ marker ``shared`` and skip when it is absent.
 """
 
 import os
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 ROOT = Path(__file__).parents[2]
 CORPUS = ROOT / "tests" / "corpus"
 SHARED = Path(os.environ.get("PERF2X_SHARED", ROOT.parent / "shared"))
 DEFERRED = SHARED / "recordings" / "deferred"
+QUICK = {"compat32", "group_read", "per_thread", "perf_map", "pipe_zstd", "shapes", "task_end", "unwind"}
+"""Recordings of the corpus for quick tests that take any: a 32-bit program, a group read as one, samples without
+times, names of a perf map, zstd in a pipe, C++ without deferred callchains, eight events with raw data, copied stacks.
+With those of tests/oracle/test_unwinder*.py they execute all but 51 of the 12,577 lines that the whole corpus does."""
 
 
 @dataclass(frozen=True)
@@ -58,3 +66,9 @@ def corpus_cases() -> list[Case]:
         name = folder.name if data.name == "perf.data" else f"{folder.name}/{data.name}"
         found.append(Case(name, data, script if script.exists() else None, symfs, kallsyms))
     return found
+
+
+def quick_first(cases: Iterable[Case], value: Callable[[Case], object] = lambda case: case) -> list[Any]:
+    """Cases as parameters, or values of them; those that are not QUICK run with the slow tests."""
+    marks = {True: (), False: pytest.mark.slow}
+    return [pytest.param(value(case), id=case.name, marks=marks[case.name in QUICK]) for case in cases]

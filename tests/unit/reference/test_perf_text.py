@@ -5,10 +5,10 @@ import pytest
 from tests.support.against_perf import compare
 from tests.support.from_reference import opinion_of
 from tests.support.perf_script import read_blocks
-from tests.support.recordings import Case, corpus_cases, deferred_cases
+from tests.support.recordings import Case, corpus_cases, deferred_cases, quick_first
 from tests.support.verdicts import explained
 
-CASES = [case for case in corpus_cases() if case.script] + [
+CASES = quick_first(case for case in corpus_cases() if case.script) + [
     pytest.param(case, marks=[pytest.mark.shared, pytest.mark.slow]) for case in deferred_cases() if case.script
 ]
 
