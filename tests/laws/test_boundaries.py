@@ -77,7 +77,7 @@ KINDS: dict[str, forge.Record] = {
     "damaged": forge.Raw(type=3),
 }
 CHANGE_WHAT_FOLLOWS = {"trace", "tracing data", "compressed", "compressed2", "compressed chain", "event", "odd size"}
-"""Kinds that are cut at every byte, others at every fifth."""
+"""Kinds that are cut at every third byte, others at every eleventh; both are prime to the words that records have."""
 LATE = {"event", "event's id"}
 """Samples have an id that no other record tells of."""
 
@@ -116,7 +116,7 @@ def test_a_record_across_the_end_of_what_is_read_at_once(
     assert whole["count"] == 14 + kind.startswith("compressed") - (kind == "compressed chain") + (kind == "sample")
     assert len(whole["traces"]) == (kind in {"trace", "no trace"})
     assert all(event >= 0 for event in whole["samples"]["event"])
-    for span in range(start, stop + 9, 1 if kind in CHANGE_WHAT_FOLLOWS and order == "<" else 5):
+    for span in range(start, stop + 9, 3 if kind in CHANGE_WHAT_FOLLOWS and order == "<" else 11):
         cut_into(monkeypatch, span)
         assert facts(path) == whole, span - start
 
@@ -141,7 +141,7 @@ def test_records_without_times_are_cut_everywhere(tmp_path: Path, monkeypatch: p
     path.write_bytes(forge.write_file(forge.Session((old,)), [record for pair in records for record in pair]))
     whole = facts(path)
     assert whole["sideband"]["comms"]["time"] == [100 * at for at in range(8)]
-    for span in range(8, 200, 5):
+    for span in range(8, 200, 11):
         cut_into(monkeypatch, span)
         assert facts(path) == whole, span
 
@@ -159,7 +159,7 @@ def test_a_pipe_is_cut_everywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     path.write_bytes(in_pipe())
     whole = facts(path)
     assert whole["count"] == 11 and whole["session"].hostname == "host"
-    for span in range(8, 700, 3):
+    for span in range(8, 700, 13):
         cut_into(monkeypatch, span)
         assert facts(path) == whole, span
 
@@ -187,7 +187,7 @@ def test_records_inside_compressed_ones_are_cut_everywhere(
     path = tmp_path / "perf.data"
     path.write_bytes(forge.write_file(SESSION, records))
     whole = facts(path)
-    for each in (*range(1, 120, 3), 1000):
+    for each in (*range(1, 120, 7), 1000):
         path.write_bytes(forge.write_file(replace(SESSION, zstd=each, legacy_zstd=legacy), records))
         for span in (each + 13, 1 << 22):
             cut_into(monkeypatch, span)
@@ -205,7 +205,7 @@ def test_wide_records_of_phones_are_cut_everywhere(tmp_path: Path, monkeypatch: 
         path.write_bytes(forge.write_file(SESSION, records))
         whole = facts(path)
         assert whole["session"].kallsyms == symbols and whole["count"] == 6
-        for span in range(8, 400, 3):
+        for span in range(8, 400, 11):
             cut_into(monkeypatch, span)
             assert facts(path) == whole, span
         cut_into(monkeypatch, 1 << 22)

@@ -125,10 +125,17 @@ class Full(io.RawIOBase):
         return len(piece)
 
 
+OTHERS = ["collapsed", "chrome", "html", "svg", "speedscope", "firefox", "perfetto", "otlp"]
+
+
 @pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")
-@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO, errno.EDQUOT])
 @pytest.mark.parametrize(
-    "name", ["pprof", "collapsed", "chrome", "html", "svg", "speedscope", "firefox", "perfetto", "otlp"]
+    ("name", "number"),
+    [
+        ("pprof", errno.ENOSPC),
+        *(pytest.param("pprof", number, marks=pytest.mark.slow) for number in (errno.EIO, errno.EDQUOT)),
+        *(pytest.param(name, errno.ENOSPC, marks=pytest.mark.slow) for name in OTHERS),
+    ],
 )
 def test_a_disk_that_fills_up_at_any_point_is_reported(
     name: str, number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -200,22 +207,26 @@ def test_a_closed_pipe_ends_the_command_quietly() -> None:
     assert process.returncode == 0
 
 
+MEMORY_ERRORS = [
+    MemoryError("Unable to allocate 8.00 GiB for an array"),
+    OSError(errno.ENOMEM, "Cannot allocate memory"),
+    RuntimeError("can't start new thread"),
+    ImportError("libscipy_openblas64_.so: failed to map segment from shared object"),
+    SystemError("error return without exception set"),
+    ValueError("array is too big; `arr.size * arr.dtype.itemsize` is larger than the maximum possible size."),
+    ValueError("Maximum allowed dimension exceeded"),
+    OverflowError("cannot fit 'int' into an index-sized integer"),
+    OverflowError("Python int too large to convert to C ssize_t"),
+]
+
+
 @pytest.mark.parametrize(
-    "error",
+    ("command", "error"),
     [
-        MemoryError("Unable to allocate 8.00 GiB for an array"),
-        OSError(errno.ENOMEM, "Cannot allocate memory"),
-        RuntimeError("can't start new thread"),
-        ImportError("libscipy_openblas64_.so: failed to map segment from shared object"),
-        SystemError("error return without exception set"),
-        ValueError("array is too big; `arr.size * arr.dtype.itemsize` is larger than the maximum possible size."),
-        ValueError("Maximum allowed dimension exceeded"),
-        OverflowError("cannot fit 'int' into an index-sized integer"),
-        OverflowError("Python int too large to convert to C ssize_t"),
+        *(("convert", error) for error in MEMORY_ERRORS),
+        *((command, MEMORY_ERRORS[0]) for command in ("top", "info", "diff", "bundle")),
     ],
-    ids=repr,
 )
-@pytest.mark.parametrize("command", ["convert", "top", "info", "diff", "bundle"])
 def test_a_memory_error_is_reported_in_one_sentence(
     command: str, error: Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
