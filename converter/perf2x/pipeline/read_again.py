@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -55,7 +56,7 @@ def with_reader(profile: Profile, recording: Recording, selection: Selection, co
     from perf2x.analysis.dump.traced_text import TracedText
 
     starts = _symbol_starts(profile, recording, context)
-    traced = TracedText(recording.session).of
+    traced = TracedText(recording.session, _kernel_functions(profile, recording, context)).of
     places = {kind: _named_places(read, recording, context, kind) for kind in sorted(context.options.places)}
     reader = SampleReader(read, traced, places, recording.session, recording.sideband, starts)
     return replace(profile, recorded=replace(rows, reader=reader))
@@ -141,6 +142,23 @@ def _named_places(
     assert profile.recorded is not None
     location = np.append(profile.stacks.location, -1)[profile.recorded.parts[0].stack]
     return NamedPlaces(profile, _symbol_starts(profile, recording, apart), lambda samples: location[stacks(samples)])
+
+
+def _kernel_functions(profile: Profile, recording: Recording, context: LoadContext) -> Callable[[int, bool], str]:
+    """Return what words an address of the kernel as ``%ps`` does, or as ``%pS`` if the offset is wanted."""
+    from perf2x.symbolizer.sources.kernel_source import KernelSource
+
+    facts = _facts(profile, recording, context)
+    source = None if facts is None else KernelSource(facts)
+
+    @cache
+    def word(address: int, offset: bool) -> str:
+        name, begin = source.function_at(address) if source else ("", 0)
+        if not name:
+            return f"{address:#x}"
+        return f"{name}+{address - begin:#x}" if offset else name
+
+    return word
 
 
 def _symbol_starts(profile: Profile, recording: Recording, context: LoadContext) -> U64:

@@ -1,6 +1,6 @@
 """Text of tracepoints' samples, by the formats that the recording holds."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -9,8 +9,9 @@ from perf2x.base.columnar.arrays import I64
 from perf2x.base.columnar.interner import RaggedInterner
 from perf2x.base.columnar.ragged import Ragged
 from perf2x.model.recording.events import Event, Session
-from perf2x.reader.records.print_format import PrintFormatError, compile_format, field_text
-from perf2x.reader.records.tracepoint_decoder import decode_fields
+from perf2x.reader.records.format_tokens import PrintFormatError
+from perf2x.reader.records.print_format import ORDER, PARTS, Function, compile_format, field_text
+from perf2x.reader.records.tracepoint_decoder import ENDIAN, decode_fields, field_bytes
 
 if TYPE_CHECKING:
     from perf2x.base.abi.layouts import ByteOrder
@@ -19,10 +20,13 @@ if TYPE_CHECKING:
 class TracedText:
     """Words the raw bytes of samples; equal bytes of a batch are worded once."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, function: Function) -> None:
+        self._function = function
         tracing: Any = session.features.get("tracing_data") or {}
-        self._formats, self._order = tracing.get("formats", {}), cast("ByteOrder", session.byte_order)
-        self._printers: dict[int, Callable[[Any], str]] = {}
+        self._strings: Mapping[str, str] = tracing.get("strings", {})
+        self._formats = tracing.get("formats", {})
+        self._order: ByteOrder = cast("ByteOrder", session.byte_order)
+        self._printers: dict[int, Callable[[bytes], str]] = {}
 
     def of(self, event: Event, raw: Ragged) -> tuple[list[str], I64]:
         """Distinct texts of samples of an event, and (n,) the text of each; "" where its format was not recorded."""
@@ -32,14 +36,21 @@ class TracedText:
         distinct = RaggedInterner(np.uint8)
         row = distinct.number_rows(raw)
         if event.config not in self._printers:
-            self._printers[event.config] = _printer(known["print"])
+            self._printers[event.config] = _printer(known, self._order, self._function, self._strings)
         printer = self._printers[event.config]
         entries = distinct.table().rows()
-        return [printer(decode_fields(known["fields"], entry.tobytes(), self._order)) for entry in entries], row
+        return [printer(entry.tobytes()) for entry in entries], row
 
 
-def _printer(form: str) -> Callable[[Any], str]:
+def _printer(known: Any, order: "ByteOrder", function: Function, strings: Mapping[str, str]) -> Callable[[bytes], str]:
+    fields = known["fields"]
     try:
-        return compile_format(form)
+        words = compile_format(known["print"], function, strings)
     except PrintFormatError:
-        return field_text
+        return lambda raw: field_text(decode_fields(fields, raw, order))
+
+    def text(raw: bytes) -> str:
+        parts = {field["name"]: field_bytes(field, raw, order) for field in fields}
+        return words({**decode_fields(fields, raw, order), PARTS: parts, ORDER: ENDIAN[order]})
+
+    return text

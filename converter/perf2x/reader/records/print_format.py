@@ -7,116 +7,88 @@ include/trace/stages/stage3_trace_output.h (__print_flags, __print_symbolic, __g
 import operator
 import re
 from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
+
+from perf2x.reader.records.format_tokens import PrintFormatError, Tokens, strings, unescaped
+from perf2x.reader.records.pointer_text import SPECIAL, Order, bit_list, bitmask, hex_text, pointed_text
 
 Value = int | str
 Fields = Mapping[str, Any]
 Expression = Callable[[Fields], Any]
 
-_TOKEN = re.compile(
-    r'\s*(?:(?P<string>"(?:[^"\\]|\\.)*")|(?P<number>0[xX][0-9a-fA-F]+|\d+)[uUlL]*|(?P<name>[A-Za-z_]\w*)'
-    r"|(?P<sign>->|<<|>>|<=|>=|==|!=|&&|\|\||[-+*/%&|^~!<>?:(){}\[\],.]))"
-)
 _CONVERSION = re.compile(r"%(?P<flags>[-+ #0]*)(?P<width>\*|\d+)?(?:\.(?P<precision>\*|\d+))?"
                          r"(?P<length>hh?|ll?|[Lzjt])?(?P<kind>[diouxXcsp%])"
                          r"(?P<special>(?<=p)[A-Za-z]\w*)?")  # fmt: skip
-_TYPES = re.compile(r"(?:unsigned|signed|long|int|char|short|void|struct|union|const|bool|(?:__)?[us](?:8|16|32|64)"
-                    r"|__[lb]e\d+|uintptr_t|uint|ulong|u?int(?:8|16|32|64)_t"
-                    r"|(?:size|pid|loff|dev|ino|gfp|sector)_t)")  # fmt: skip
 _LEVELS: tuple[dict[str, Callable[[Any, Any], Any]], ...] = (
     {"||": lambda a, b: int(bool(a) or bool(b))}, {"&&": lambda a, b: int(bool(a) and bool(b))},
     {"|": operator.or_}, {"^": operator.xor}, {"&": operator.and_},
-    {"==": lambda a, b: int(a == b), "!=": lambda a, b: int(a != b)},
+    {"==": lambda a, b: int(not (a ^ b) & _MASK), "!=": lambda a, b: int(bool((a ^ b) & _MASK))},
     {"<": lambda a, b: int(a < b), ">": lambda a, b: int(a > b), "<=": lambda a, b: int(a <= b),
      ">=": lambda a, b: int(a >= b)},
     {"<<": lambda a, b: a << (b & 63), ">>": lambda a, b: a >> (b & 63)},
     {"+": operator.add, "-": operator.sub},
-    {"*": operator.mul, "/": lambda a, b: a // b if b else 0, "%": lambda a, b: a % b if b else 0},
+    {"*": operator.mul, "/": lambda a, b: (a & _MASK) // (b & _MASK) if b else 0,
+     "%": lambda a, b: (a & _MASK) % (b & _MASK) if b else 0},
 )  # fmt: skip
 """Binary operators, the loosest first."""
+Function = Callable[[int, bool], str]
+"""Words an address of the kernel: the function's name, and how far behind its first byte where this is wanted."""
+_Kernel = tuple[Function, Mapping[str, str]]
+PARTS, ORDER = "", " "
+"""Keys by which the bytes of fields, name by name, and the order of bytes are among the fields."""
 _MOST_DEPTH = 200
 _MASK = 2**64 - 1
-_ESCAPES = {"n": "\n", "t": "\t", "\\": "\\", '"': '"'}
 
 
-class PrintFormatError(Exception):
-    """A print format that is not understood."""
+def no_function(address: int, offset: bool) -> str:
+    """Words an address where no names are known."""
+    return f"{address:#x}"
 
 
-def compile_format(text: str) -> Callable[[Fields], str]:
-    """Return what words the fields of a sample; PrintFormatError where the format says what is not known here."""
-    tokens = _Tokens(text)
-    form = _unescaped(tokens.take("string"))
+def compile_format(
+    text: str, function: Function = no_function, strings_at: Mapping[str, str] = MappingProxyType({})
+) -> Callable[[Fields], str]:
+    """Return what words the fields of a sample; PrintFormatError where the format says what is not known here.
+
+    ``strings_at``: texts of the kernel by address, ``0xffffffff8281a2a4``, for ``%s`` of a pointer.
+    """
+    tokens = Tokens(text.replace("(REC)->", "REC->"))
+    form = strings(tokens)
     arguments = []
     while tokens.accept(","):
         arguments.append(_ternary(tokens, 0))
     if tokens.kind:
         raise PrintFormatError(text)
-    return _Printer(form, arguments).text
+    return _Printer(form, arguments, (function, strings_at)).text
 
 
-class _Tokens:
-    """Tokens of a format, one after the other."""
+class _Field:
+    """The value of a field, or its bytes."""
 
-    def __init__(self, text: str) -> None:
-        self._tokens = list(_tokens(text))
-        self._at = 0
+    def __init__(self, name: str) -> None:
+        self._name = name
 
-    @property
-    def kind(self) -> str:
-        """Kind of the next token, "" behind the last one."""
-        return self._tokens[self._at][0] if self._at < len(self._tokens) else ""
+    def __call__(self, fields: Fields) -> Any:
+        return fields.get(self._name, 0)
 
-    @property
-    def text(self) -> str:
-        """Text of the next token."""
-        return self._tokens[self._at][1] if self._at < len(self._tokens) else ""
-
-    def next(self) -> str:
-        """Take any token."""
-        text = self.text
-        self._at += 1
-        return text
-
-    def take(self, kind: str) -> str:
-        """Take a token of this kind."""
-        if self.kind != kind:
-            raise PrintFormatError(self.text)
-        return self.next()
-
-    def accept(self, sign: str) -> bool:
-        """Take the next token if it is this one."""
-        found = self.text == sign and self.kind in ("sign", "name")
-        self._at += found
-        return found
-
-    def expect(self, sign: str) -> None:
-        """Take this token."""
-        if not self.accept(sign):
-            raise PrintFormatError(f"{sign} expected, not {self.text}")
-
-    def is_cast(self) -> bool:
-        """Whether an opening bracket begins a cast."""
-        ahead = self._tokens[self._at + 1 : self._at + 2]
-        return self.text == "(" and bool(ahead) and _TYPES.fullmatch(ahead[0][1]) is not None
+    def part(self, fields: Fields) -> bytes:
+        """The bytes of the field, of the array that it tells the place of."""
+        part: bytes = fields.get(PARTS, {}).get(self._name, b"")
+        return part
 
 
-def _tokens(text: str) -> Iterator[tuple[str, str]]:
-    at = 0
-    text = text.rstrip()
-    while at < len(text):
-        found = _TOKEN.match(text, at)
-        if found is None or found.lastgroup is None:
-            raise PrintFormatError(text[at : at + 20])
-        yield found.lastgroup, found[found.lastgroup]
-        at = found.end()
+class _Name:
+    """A name that the kernel left in, of an enumeration or a variable: 0 in sums, as libtraceevent has it."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __call__(self, fields: Fields) -> int:
+        return 0
 
 
-def _unescaped(literal: str) -> str:
-    return re.sub(r"\\(.)", lambda found: _ESCAPES.get(found[1], found[1]), literal[1:-1])
-
-
-def _ternary(tokens: _Tokens, depth: int) -> Expression:
+def _ternary(tokens: Tokens, depth: int) -> Expression:
     if depth > _MOST_DEPTH:
         raise PrintFormatError("too many brackets")
     condition = _binary(tokens, 0, depth)
@@ -128,7 +100,7 @@ def _ternary(tokens: _Tokens, depth: int) -> Expression:
     return lambda fields: yes(fields) if condition(fields) else no(fields)
 
 
-def _binary(tokens: _Tokens, level: int, depth: int) -> Expression:
+def _binary(tokens: Tokens, level: int, depth: int) -> Expression:
     if level == len(_LEVELS):
         return _unary(tokens, depth)
     left = _binary(tokens, level + 1, depth)
@@ -146,10 +118,11 @@ def _number(value: Any) -> int:
     return value if isinstance(value, int) else 0
 
 
-def _unary(tokens: _Tokens, depth: int) -> Expression:
+def _unary(tokens: Tokens, depth: int) -> Expression:
     if tokens.accept("-"):
+        most = _MASK if "U" in tokens.text.upper() and tokens.kind == "number" else -1
         negated = _unary(tokens, depth + 1)
-        return lambda fields: -_number(negated(fields))
+        return lambda fields: -_number(negated(fields)) & most
     if tokens.accept("!"):
         denied = _unary(tokens, depth + 1)
         return lambda fields: int(not denied(fields))
@@ -157,37 +130,64 @@ def _unary(tokens: _Tokens, depth: int) -> Expression:
         inverted = _unary(tokens, depth + 1)
         return lambda fields: ~_number(inverted(fields)) & _MASK
     if tokens.is_cast():
-        while not tokens.accept(")"):
-            if not tokens.next():
-                raise PrintFormatError(tokens.text)
-        return _unary(tokens, depth + 1)
+        tokens.expect("(")
+        return _cast(_words(tokens), _unary(tokens, depth + 1))
     return _primary(tokens, depth)
 
 
-def _primary(tokens: _Tokens, depth: int) -> Expression:
+def _words(tokens: Tokens) -> list[str]:
+    """The words of a type, up to the closing bracket."""
+    words = []
+    while not tokens.accept(")"):
+        words.append(tokens.next())
+        if not words[-1]:
+            raise PrintFormatError("a bracket is not closed")
+    return words
+
+
+def _type(words: list[str]) -> tuple[int, bool]:
+    """Bytes of a type of C, 0 for pointers and types that are not known, and whether it has a sign."""
+    plain = [word.strip("_") for word in words if word not in ("unsigned", "signed", "int")] or ["int"]
+    return _SIZES.get(plain[-1], 0), not (words[0] == "unsigned" or plain[-1].startswith("u") or plain == ["size_t"])
+
+
+_SIZES = {f"{name}{size * 8}{end}": size for name, end in (("u", ""), ("s", ""), ("uint", "_t"), ("int", "_t"))
+          for size in (1, 2, 4, 8)}  # fmt: skip
+_SIZES |= {"char": 1, "short": 2, "int": 4, "uint": 4, "long": 8, "size_t": 8}
+
+
+def _cast(words: list[str], value: Expression) -> Expression:
+    size, signed = _type(words)
+    if not size or isinstance(value, _Name):
+        return value
+    return lambda fields: _sized(_number(value(fields)), 8 * size, signed=signed)
+
+
+def _primary(tokens: Tokens, depth: int) -> Expression:
     if tokens.accept("("):
         inner = _ternary(tokens, depth + 1)
         tokens.expect(")")
         return _indexed(tokens, inner, depth)
     if tokens.kind == "string":
-        literal = ""
-        while tokens.kind == "string":
-            literal += _unescaped(tokens.next())
+        literal = strings(tokens)
         return lambda fields: literal
+    if tokens.kind == "letter":
+        letter = ord(unescaped(tokens.next()))
+        return lambda fields: letter
     if tokens.kind == "number":
-        number = int(tokens.next(), 0)
+        number = int(tokens.next().rstrip("uUlL"), 0)
         return lambda fields: number
     name = tokens.take("name")
     if name == "REC":
         tokens.expect("->")
         field = tokens.take("name")
-        return _indexed(tokens, lambda fields: fields.get(field, 0), depth)
+        return _indexed(tokens, _Field(field), depth)
     if tokens.accept("("):
-        return _call(name, tokens, depth)
-    raise PrintFormatError(name)
+        return _indexed(tokens, _call(name, tokens, depth), depth)
+    return _Name(name)
 
 
-def _indexed(tokens: _Tokens, value: Expression, depth: int) -> Expression:
+def _indexed(tokens: Tokens, value: Expression, depth: int) -> Expression:
     if not tokens.accept("["):
         return value
     at = _ternary(tokens, depth + 1)
@@ -195,22 +195,36 @@ def _indexed(tokens: _Tokens, value: Expression, depth: int) -> Expression:
 
     def element(fields: Fields) -> Any:
         values, row = value(fields), _number(at(fields))
-        return values[row] if isinstance(values, list) and 0 <= row < len(values) else 0
+        element = values[row] if isinstance(values, (list, str)) and 0 <= row < len(values) else 0
+        return ord(element) if isinstance(element, str) else element
 
     return element
 
 
-def _call(name: str, tokens: _Tokens, depth: int) -> Expression:
-    if name in ("__get_str", "__get_dynamic_array", "__get_rel_str", "__get_sockaddr", "__get_bitmask"):
-        field = tokens.take("name")
+def _call(name: str, tokens: Tokens, depth: int) -> Expression:
+    getter = re.fullmatch(r"__get_(?:rel_)?(str|dynamic_array|dynamic_array_len|sockaddr|bitmask|cpumask)", name)
+    if getter:
+        field = _Field(tokens.take("name"))
         tokens.expect(")")
-        return lambda fields: fields.get(field, "")
+        shown = {"dynamic_array_len": lambda part, _: len(part), "bitmask": bitmask, "cpumask": bit_list}.get(getter[1])
+        return field if shown is None else _worded(shown, field)
+    if name == "sizeof":
+        size, _ = _type(_words(tokens))
+        if not size:
+            raise PrintFormatError(name)
+        return lambda fields: size
+    if name in _FUNCTIONS:
+        arguments = [_ternary(tokens, depth + 1)]
+        while tokens.accept(","):
+            arguments.append(_ternary(tokens, depth + 1))
+        tokens.expect(")")
+        return _FUNCTIONS[name](*arguments)
     if name in ("__print_flags", "__print_symbolic"):
         value = _ternary(tokens, depth + 1)
         delimiter = ""
         if name == "__print_flags":
             tokens.expect(",")
-            delimiter = _unescaped(tokens.take("string"))
+            delimiter = unescaped(tokens.take("string"))
         names = list(_pairs(tokens, depth))
         tokens.expect(")")
         if name == "__print_flags":
@@ -219,42 +233,84 @@ def _call(name: str, tokens: _Tokens, depth: int) -> Expression:
     raise PrintFormatError(name)
 
 
-def _pairs(tokens: _Tokens, depth: int) -> Iterator[tuple[int, str]]:
-    """``, { 1, "S" }, { 2, "D" }``: numbers are constant."""
+def _pairs(tokens: Tokens, depth: int) -> Iterator[tuple[int, str]]:
+    """``, { 1, "S" }, { 2, "D" }``: numbers are constant; names that the kernel left in are −1, as eval_flag has it."""
     while tokens.accept(","):
         tokens.expect("{")
+        if tokens.accept("}"):
+            continue
         number = _ternary(tokens, depth + 1)
         tokens.expect(",")
         text = _ternary(tokens, depth + 1)
         tokens.expect("}")
-        yield _number(number({})), str(text({}))
+        yield -1 if isinstance(number, _Name) else _number(number({})), str(text({}))
 
 
 def _flags(value: int, delimiter: str, names: list[tuple[int, str]]) -> str:
     found: list[str] = []
     for number, name in names:
-        if not value and not number:
+        if not value and number < 0:
             return delimiter.join([*found, name])
-        if number and value & number == number:
+        if number > 0 and value & number == number:
             found.append(name)
             value &= ~number
     return delimiter.join([*found, f"{value:#x}"] if value else found)
 
 
 def _symbolic(value: int, names: list[tuple[int, str]]) -> str:
-    return next((name for number, name in names if number == value), f"{value & _MASK:#x}")
+    return next((name for number, name in names if (number ^ value) & _MASK == 0), f"{value & _MASK:#x}")
+
+
+def _worded(shown: Callable[[bytes, Order], Any], field: _Field) -> Expression:
+    return lambda fields: shown(field.part(fields), fields.get(ORDER, "little"))
+
+
+def _part(value: Expression) -> Callable[[Fields], bytes]:
+    if not isinstance(value, _Field):
+        raise PrintFormatError("bytes of what is no field")
+    return value.part
+
+
+def _hex(value: Expression, size: Expression, between: str = " ") -> Expression:
+    part = _part(value)
+    return lambda fields: hex_text(part(fields)[: max(_number(size(fields)), 0)], between)
+
+
+def _array(value: Expression, count: Expression, size: Expression) -> Expression:
+    part = _part(value)
+
+    def text(fields: Fields) -> str:
+        raw, width = part(fields), _number(size(fields))
+        if width not in (1, 2, 4, 8):
+            return "{}"
+        most = min(max(_number(count(fields)), 0), len(raw) // width)
+        order = fields.get(ORDER, "little")
+        numbers = (int.from_bytes(raw[at : at + width], order) for at in range(0, most * width, width))
+        return "{" + ",".join(f"{number:#x}" for number in numbers) + "}"
+
+    return text
+
+
+_FUNCTIONS: dict[str, Callable[..., Expression]] = {
+    "__print_hex": _hex,
+    "__print_hex_str": lambda value, size: _hex(value, size, ""),
+    "__print_array": _array,
+    "__print_ns_to_secs": lambda value: lambda fields: _number(value(fields)) // 10**9,
+    "__print_ns_without_secs": lambda value: lambda fields: _number(value(fields)) % 10**9,
+    "__builtin_expect": lambda value, expected: value,
+}
 
 
 class _Printer:
     """printf with the values of expressions."""
 
-    def __init__(self, form: str, arguments: list[Expression]) -> None:
+    def __init__(self, form: str, arguments: list[Expression], kernel: _Kernel) -> None:
         self._parts: list[Callable[[Fields], str]] = []
         waiting, at = iter(arguments), 0
         for found in _CONVERSION.finditer(form):
             self._parts.append(_constant(form[at : found.start()]))
-            self._parts.append(_constant("%") if found["kind"] == "%" else _converted(found, waiting))
-            at = found.end()
+            self._parts.append(_constant("%") if found["kind"] == "%" else _converted(found, waiting, kernel))
+            at = found.end() - len(found["special"] or "") + _used(found["special"])
         self._parts.append(_constant(form[at:]))
 
     def text(self, fields: Fields) -> str:
@@ -266,28 +322,54 @@ def _constant(text: str) -> Callable[[Fields], str]:
     return lambda fields: text
 
 
-def _converted(found: "re.Match[str]", arguments: Iterator[Expression]) -> Callable[[Fields], str]:
+def _used(special: str | None) -> int:
+    """Letters behind ``%p`` that belong to it: others are text."""
+    known = SPECIAL.match(special or "")
+    return known.end() if known else 0
+
+
+def _pointed(address: int, strings_at: Mapping[str, str]) -> str:
+    return strings_at.get(f"{address:#x}", f"{address:x}")
+
+
+def _converted(found: "re.Match[str]", arguments: Iterator[Expression], kernel: _Kernel) -> Callable[[Fields], str]:
+    function, strings_at = kernel
     stars = [next(arguments, _nothing) for part in (found["width"], found["precision"]) if part == "*"]
     argument, kind = next(arguments, _nothing), found["kind"]
-    if found["special"]:
-        raise PrintFormatError(found[0])
+    special = (found["special"] or "")[: _used(found["special"])]
+    if special[:1] in ("S", "s", "F", "f"):
+        return lambda fields: function(_number(argument(fields)) & _MASK, special[0] in "SF")
+    if special:
+        if not isinstance(argument, _Field):
+            raise PrintFormatError(found[0])
+        most = stars[0] if stars else lambda fields: int(found["width"] or -1)
+        return lambda fields: pointed_text(
+            special, argument.part(fields), _number(most(fields)), fields.get(ORDER, "little")
+        )
     bits = (
         64 if found["length"] in ("l", "ll", "L", "z", "j", "t") else {"h": 16, "hh": 8}.get(found["length"] or "", 32)
     )
     number = {"i": "d", "u": "d", "p": "x"}.get(kind, kind)
     spec = f"%{found['flags']}{found['width'] or ''}{'.' + found['precision'] if found['precision'] else ''}{number}"
 
+    def alternate(sizes: tuple[int, ...], shown: int) -> str:
+        """0 has no prefix in C, and octal numbers have one digit."""
+        plain: str = (spec if shown and kind != "o" else spec.replace("#", "")) % (*sizes, shown)
+        return "0" + plain if shown and kind == "o" else plain
+
     def text(fields: Fields) -> str:
         value = argument(fields)
         sizes = tuple(_number(star(fields)) for star in stars)
         if kind == "s":
-            shown: Any = value if isinstance(value, str) else f"{_number(value):#x}"
+            shown: Any = value if isinstance(value, str) else _pointed(_number(value), strings_at)
         elif kind == "c":
             shown = chr(_number(value) & 0xFF)
         else:
             shown = _sized(_number(value), 64 if kind == "p" else bits, signed=kind in "di")
         if kind == "p":
-            return f"{shown:#x}"
+            return f"{shown:#x}" if shown else "(nil)"
+        if kind in "xXo" and "#" in found["flags"]:
+            return alternate(sizes, shown)
         result: str = spec % (*sizes, shown)
         return result
 

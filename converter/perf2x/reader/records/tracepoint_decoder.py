@@ -9,7 +9,7 @@ Documentation/trace/events.rst (the format files)::
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Literal
 
 from perf2x.base.abi.layouts import ByteOrder
 from perf2x.reader.header.section_reader import SectionError, SectionReader
@@ -18,6 +18,8 @@ MAGIC = b"\x17\x08\x44tracing"
 _FIELD = re.compile(
     r"field:(?P<declaration>[^;]+);\s*offset:(?P<offset>\d{1,9});\s*size:(?P<size>\d{1,9});(?:\s*signed:(?P<signed>\d);)?"
 )
+ENDIAN: dict[str, Literal["little", "big"]] = {"<": "little", ">": "big"}
+_PLACED = ("__data_loc", "__rel_loc")
 _ARRAY = re.compile(r"\[(\d{1,4})\]$")
 _DECLARATION = re.compile(r"(?P<type>.*?)(?P<name>\w+)(?P<array>\[[^\]]*\])?$")
 
@@ -42,7 +44,18 @@ def parse_tracing_data(data: bytes, order: ByteOrder) -> dict[str, Any]:
     for _ in range(section.count(8)):
         section.take(section.u64())
     formats = {str(found["id"]): found for found in _system_formats(section)}
-    return {"version": version, "long_size": long_size, "page_size": page_size, "formats": formats}
+    found = {"version": version, "long_size": long_size, "page_size": page_size, "formats": formats}
+    return {**found, "strings": dict(_kernel_strings(section))}
+
+
+def _kernel_strings(section: SectionReader) -> Iterator[tuple[str, str]]:
+    """Texts of the kernel that samples point to, by address: lines ``0xffffffff8281a2a4 : "Start context switch"``."""
+    raw = b""
+    for _ in ("kallsyms", "printk"):
+        raw = section.take(min(section.u32(), section.left)) if section.left >= 4 else b""  # simpleperf has neither
+    for line in raw.decode("utf-8", "surrogateescape").splitlines():
+        address, _, text = line.partition(" : ")
+        yield address, text.strip().removeprefix('"').removesuffix('"').removesuffix("\\n")
 
 
 def _system_formats(section: SectionReader) -> Iterator[dict[str, Any]]:
@@ -60,9 +73,9 @@ def parse_format(text: str) -> dict[str, Any]:
     number = re.search(r"^ID: (\d{1,9})$", text, re.MULTILINE)
     if not name or not number:
         raise SectionError("a format without name or ID")
-    shown = re.search(r"^print fmt: (.*)", text, re.MULTILINE)
+    shown = re.search(r"^print fmt: (.*)", text, re.MULTILINE | re.DOTALL)
     fields = [_parse_field(match) for match in _FIELD.finditer(text)]
-    return {"name": name[1], "id": int(number[1]), "fields": fields, "print": shown[1] if shown else ""}
+    return {"name": name[1], "id": int(number[1]), "fields": fields, "print": shown[1].rstrip() if shown else ""}
 
 
 def _parse_field(match: re.Match[str]) -> dict[str, Any]:
@@ -87,13 +100,20 @@ def decode_fields(fields: list[Mapping[str, Any]], raw: bytes, order: ByteOrder)
     return {name: value for name, value in whole.items() if value is not None}
 
 
-def _field_value(field: Mapping[str, Any], raw: bytes, order: ByteOrder) -> Any:
+def field_bytes(field: Mapping[str, Any], raw: bytes, order: ByteOrder) -> bytes:
+    """Return a field's bytes, or those that it tells the place of."""
     kind, start, size = field["type"], field["offset"], field["size"]
     part = raw[start : start + size]
-    if kind.startswith(("__data_loc", "__rel_loc")):
-        location = int.from_bytes(part, _ENDIAN[order])
-        at = (location & 0xFFFF) + (start + size if kind.startswith("__rel_loc") else 0)
-        part = raw[at : at + (location >> 16)]
+    if not kind.startswith(_PLACED):
+        return part
+    location = int.from_bytes(part, ENDIAN[order])
+    at = (location & 0xFFFF) + (start + size if kind.startswith("__rel_loc") else 0)
+    return raw[at : at + (location >> 16)]
+
+
+def _field_value(field: Mapping[str, Any], raw: bytes, order: ByteOrder) -> Any:
+    kind, size, part = field["type"], field["size"], field_bytes(field, raw, order)
+    if kind.startswith(_PLACED):
         return _nul_terminated(part) if "char" in kind else part.hex()
     if "char" in kind and "[" in kind:
         return _nul_terminated(part)
@@ -101,13 +121,10 @@ def _field_value(field: Mapping[str, Any], raw: bytes, order: ByteOrder) -> Any:
     if counted and (count := int(counted[1])) and size % count == 0 and size // count in (2, 4, 8):
         width = size // count
         parts = [part[at : at + width] for at in range(0, size, width)]
-        return [int.from_bytes(each, _ENDIAN[order], signed=field["signed"]) for each in parts]
+        return [int.from_bytes(each, ENDIAN[order], signed=field["signed"]) for each in parts]
     if size in (1, 2, 4, 8):
-        return int.from_bytes(part, _ENDIAN[order], signed=field["signed"])
+        return int.from_bytes(part, ENDIAN[order], signed=field["signed"])
     return part.hex()
-
-
-_ENDIAN: dict[str, Any] = {"<": "little", ">": "big"}
 
 
 def _nul_terminated(raw: bytes) -> str:

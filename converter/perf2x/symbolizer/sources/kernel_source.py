@@ -70,6 +70,17 @@ class KernelSource:
         table = self._table
         return (None, table) if isinstance(table, str) else (table.kallsyms.text, "")
 
+    def function_at(self, address: int) -> tuple[str, int]:
+        """Name and first byte of the function at a recorded address; "" and 0 for none."""
+        table = self._table
+        if isinstance(table, str):
+            return "", 0
+        wanted = np.array([address], np.uint64) + np.uint64(table.slide)
+        row = int(table.index.find(wanted)[0])
+        if row < 0:
+            return "", 0
+        return table.kallsyms.name(row), (int(table.kallsyms.start[row]) - table.slide) % 2**64
+
     def extents(self, address: U64) -> tuple[U64, U64]:
         """(n,) first byte, and one past the last, of the functions at recorded addresses; both 0 for none."""
         table = self._table
