@@ -85,8 +85,6 @@ CASES: dict[str, tuple[Case, ...]] = {
     "rename": (Case(("--rename", "vfs_=fs_")),),
     "max_stack": (Case(("--max-stack", "1")),),
     "frames": (Case(("--frames", "user")), Case(("--frames", "kernel"))),
-    "no_kernel": (Case(("--frames", "user")),),
-    "no_user": (Case(("--frames", "kernel")),),
     "no_idle": (Case(("--no-idle",)),),
     "where": (Case(("--where", "pid > 100"), on="dataset"),),
     "allow_empty": (Case(("--allow-empty",), on="empty", says=True),),
@@ -147,12 +145,11 @@ CASES: dict[str, tuple[Case, ...]] = {
         ("--no-symbols",), on="perf_map", base=("--perf-map-dir", str(CORPUS / "perf_map"))
     )}),),
     "max_unpacked": (Case(("--max-unpacked", "1K"), on="packed", says=True),),
-    "fail_if": (Case(("--fail-if", "lost=0"), says=True),),
-    "fail_if_unresolved": (Case(("--fail-if", "unresolved=0"), says=True),),
-    "fail_if_lost": (Case(("--fail-if-lost", "0"), says=True, instead={
-        FORMAT: Case(("--fail-if", "lost=0")),
-    }),),
-    "fail_if_missing_user": (Case(("--fail-if", "missing-user=0"), on="missing", says=True),),
+    "fail_if": (
+        Case(("--fail-if", "lost=0"), says=True, instead={FORMAT: Case(("--fail-if", "lost=0"))}),
+        Case(("--fail-if", "unresolved=0"), says=True),
+        Case(("--fail-if", "missing-user=0"), on="missing", says=True),
+    ),
     "strict": (Case(("--strict",), says=True),),
     "stats": (Case(("--stats", "json"), says=True),),
     "profile_stages": (Case(("--profile-stages",), says=True),),

@@ -106,7 +106,6 @@ def test_wall_clock_times_choose_as_recorded_times_do() -> None:
         (("--tid", "15982", "--comm", "faults"), "no thread called 'faults'; the file has: compute"),
         (("--pid", "x"), "--pid 'x': expected numbers"),
         (("--root", "cgroup"), "the recording does not say the cgroup"),
-        (("--no-user", "--frames", "user"), "leave nothing"),
     ],
 )
 def test_what_is_not_there_is_a_usage_error_that_says_what_there_is(words: tuple[str, ...], sentence: str) -> None:
@@ -169,7 +168,7 @@ def test_frames_of_the_user_and_of_the_kernel_share_the_stack_between_them() -> 
     with_names = (recording("calls"), "--symfs", CORPUS / "common/symfs", "--kallsyms", CORPUS / "calls/kallsyms.xz")
     whole = folded(*with_names, "--kernel-suffix", symbols=True)
     user = folded(*with_names, "--kernel-suffix", "--frames", "user", symbols=True)
-    kernel = folded(*with_names, "--kernel-suffix", "--no-user", symbols=True)
+    kernel = folded(*with_names, "--kernel-suffix", "--frames", "kernel", symbols=True)
 
     def expected(keep_kernel: bool) -> dict[str, int]:
         left: dict[str, int] = {}

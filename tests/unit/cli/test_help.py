@@ -142,7 +142,7 @@ def test_help_shows_few_options(command: str) -> None:
 def test_help_of_convert_is_short() -> None:
     short, whole = (perf2x("convert", word, env={"COLUMNS": "100"}).out for word in ("--help", "--help-all"))
     assert len(short.splitlines()) < 60 < len(whole.splitlines())
-    assert "--fail-if" not in short and "--fail-if" in whole and "--fail-if-lost" not in whole
+    assert "--fail-if" not in short and "--fail-if" in whole
 
 
 def test_the_list_of_commands_agrees_with_their_help() -> None:

@@ -128,7 +128,7 @@ def test_a_report_on_a_terminal_begins_with_the_verdict(tmp_path: Path, terminal
             assert "- the whole grew by +25.0 %" in said or limit == "total=90"
             assert "per unit of work: 1,000 before, 1,600 after, scaled to 1,000. Takes app-1.1 for app-1.0." in said
             assert ("share before" in said) == (columns >= 120)
-    assert perf2x(*words, "--fail-above", "total=10", "--fail-if-lost", "0").out.startswith("\x1b[1;31mperf2x: failed")
+    assert perf2x(*words, "--fail-above", "total=10", "--fail-if", "lost=0").out.startswith("\x1b[1;31mperf2x: failed")
 
 
 def test_styles_say_how_much() -> None:

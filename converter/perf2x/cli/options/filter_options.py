@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 from msgspec import Struct
 from typer import Option
 
-from perf2x.base.errors import OptionError, SettingError
+from perf2x.base.errors import SettingError
 from perf2x.cli.options import Rare
 
 if TYPE_CHECKING:
@@ -76,8 +76,6 @@ class FilterFlags(Struct, frozen=True):
     rename: Annotated[Texts, _of_frames("Replace what matches in names of functions.", "RE=NAME"), Rare] = None
     max_stack: Annotated[int | None, Option(metavar="N", min=0, help="Keep the N innermost frames."), Rare] = None
     frames: Annotated[Literal["user", "kernel"] | None, Option(help="Keep only user or kernel frames."), Rare] = None
-    no_kernel: Annotated[bool, Option(hidden=True), Rare] = False
-    no_user: Annotated[bool, Option(hidden=True), Rare] = False
     no_idle: Annotated[bool, Option(help="Leave the idle task (pid 0) out."), Rare] = False
     where: Annotated[
         str | None,
@@ -103,11 +101,7 @@ class FilterFlags(Struct, frozen=True):
         """The filters as a Choice; OptionError for a text that is not a number."""
         from perf2x.transforms.filters.choice import Choice
 
-        kinds = {self.frames, "user" if self.no_kernel else None, "kernel" if self.no_user else None} - {None}
-        if len(kinds) > 1:
-            raise OptionError("--frames user and --frames kernel together leave nothing")
-        given: dict[str, Any] = {name: getattr(self, name) for name in Choice.__struct_fields__}
-        given["frames"] = next(iter(kinds), None)
+        given = {name: getattr(self, name) for name in Choice.__struct_fields__}
         return Choice(**{name: _parsed(name, value) for name, value in given.items() if value is not None})
 
     def all_events(self) -> bool:

@@ -30,9 +30,6 @@ class GateFlags(Struct, frozen=True):
         ),
         Rare,
     ] = None
-    fail_if_unresolved: Annotated[str | None, Option(hidden=True), Rare] = None
-    fail_if_lost: Annotated[str | None, Option(hidden=True), Rare] = None
-    fail_if_missing_user: Annotated[str | None, Option(hidden=True), Rare] = None
     strict: Annotated[bool, Option(help="Fail if anything that was recorded is not in the output."), Rare] = False
     stats: Annotated[
         str | None,
@@ -42,9 +39,7 @@ class GateFlags(Struct, frozen=True):
 
     def limits(self) -> dict[str, float]:
         """Percentages by their name in LIMITS; OptionError for what is none."""
-        alone = ((name, getattr(self, f"fail_if_{name}")) for name in LIMITS)
-        texts = [*(self.fail_if or ()), *(f"{name}={share}" for name, share in alone if share is not None)]
-        return dict(map(_parse_limit, texts))
+        return dict(map(_parse_limit, self.fail_if or ()))
 
 
 def _parse_limit(text: str) -> tuple[str, float]:
