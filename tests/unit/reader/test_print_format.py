@@ -96,6 +96,7 @@ def test_pointers(form: str, expected: str) -> None:
         ('"%s", __print_symbolic(REC->zero, { FIRST, "first" }, { SECOND, "second" })', "0x0"),
         ('"%s", __print_symbolic(REC->ip, { })', "0x7f2a"),
         ('"%s", __print_flags(10, "|", { A_FLAG, "A" }, { 2, "B" })', "B|0x8"),
+        ('"%s", __print_symbolic(REC->zero, { (unsigned long)FIRST, "first" })', "0x0"),
         ('"%s", __print_flags(REC->zero, "|", { 1, "A" }, { 0, "none" })', ""),
     ],
 )  # fmt: skip
