@@ -9,8 +9,10 @@ from msgspec.structs import replace
 from perf2x.pipeline.load_options import LoadContext, LoadOptions
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from perf2x.model.profile.profile import Profile
-    from perf2x.model.recording.events import Recording, Want
+    from perf2x.model.recording.events import Event, Recording, Want
     from perf2x.model.recording.sideband import Sideband
     from perf2x.stitcher.call_graphs import UnwindReport
     from perf2x.stitcher.deferred.deferred_join import DeferredReport
@@ -40,7 +42,7 @@ def stitch_session(
 
     options, diagnostics, stages = context.options, context.diagnostics, context.stages
     stacks = options.stacks or completes_stacks(recording.session) or _has_deferred_chains(recording)
-    stitch_options = _stitch_options(options)
+    stitch_options = _stitch_options(options, recording.session.events)
     with stages.stage("history"):
         history = process_history(recording, stacks, context)
         stitcher = Stitcher(history, stitch_options)
@@ -75,7 +77,8 @@ def process_history(recording: Recording, stacks: bool, context: LoadContext) ->
     return build_process_history(recording.session, sideband, context.diagnostics, context.options.as_recorded)
 
 
-def _stitch_options(options: LoadOptions) -> StitchOptions:
+def _stitch_options(options: LoadOptions, events: Sequence[Event]) -> StitchOptions:
+    from perf2x.base.abi.uapi import SampleType
     from perf2x.stitcher.stitch import StitchOptions
 
     timeline = options.needs_times
@@ -89,6 +92,9 @@ def _stitch_options(options: LoadOptions) -> StitchOptions:
         by_data_src=options.by_data_src,
         deferred_missing=options.deferred_missing,
         merge_callchains=options.merge_callchains,
+        user_only=frozenset(
+            event.index for event in events if "exclude_kernel" in event.flags and event.sample_type & SampleType.IP
+        ),
     )
 
 

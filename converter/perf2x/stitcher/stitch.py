@@ -19,6 +19,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
+from perf2x.base.abi.uapi import CALLCHAIN_CONTEXT_MAX
 from perf2x.base.columnar.arrays import I32, I64, U8, Bools, begins_run, cumsum, flatnonzero, take
 from perf2x.base.columnar.lookup_cache import RecentLookups
 from perf2x.base.columnar.ragged import Ragged, end_to_end, offsets_of
@@ -102,6 +103,8 @@ class StitchOptions(Struct, frozen=True):
     """Keep thread and stack of each sample, in the order of the file, beside the sums."""
     merge_callchains: bool = True
     """False: join nothing; a root frame marks the samples whose user part is in a record of its own."""
+    user_only: frozenset[int] = frozenset()
+    """Events that exclude the kernel. Since Linux 7.3 their samples that were taken in it have the address 0."""
 
 
 class Stitcher:
@@ -133,6 +136,8 @@ class Stitcher:
         if has_cookie.any():
             chain = Ragged(offsets_of(lengths), end_to_end(chain.values, starts, lengths))
         chain = with_lone_addresses(chain, samples.ip, (lengths == 0) & (record < 0))
+        if self._options.user_only:
+            roots[self._hidden(samples, chain, (record < 0) & (roots == RootFrame.NONE))] = RootFrame.KERNEL_HIDDEN
         self._totals = self._totals.plus(totals_of(samples))
         kept: I64 | slice = slice(None)
         whole = samples
@@ -188,6 +193,15 @@ class Stitcher:
         if self._options.deferred_missing == "mark":
             roots[outcome >= JoinOutcome.MISSING] = RootFrame.USER_MISSING
         return roots
+
+    def _hidden(self, samples: Samples, chain: Ragged, alone: Bools) -> I64:
+        """Rows of events that exclude the kernel whose address is 0, and whose chain has markers only."""
+        rows = flatnonzero(alone & (samples.ip == np.uint64(0)))
+        rows = rows[np.isin(samples.event[rows], list(self._options.user_only))]
+        held = chain.take(rows)
+        addresses = cumsum(np.append(0, held.values < np.uint64(CALLCHAIN_CONTEXT_MAX)))[held.offsets]
+        found: I64 = rows[np.diff(addresses) == 0]
+        return found
 
     def _add_rows(self, samples: Samples, chain: Ragged, record: I64, roots: I64) -> tuple[I32, I32]:
         """Intern threads and stacks of samples, which are returned, and sum up or keep their rows."""

@@ -212,3 +212,27 @@ def test_packed_stack_inputs_differ_in_any_bit() -> None:
     none = np.zeros(len(modes), np.int64)
     by_mode = StackInputs(None, modes.astype(np.uint8), none, none, none, none, roots).columns()  # type: ignore[arg-type]
     assert [len(set(column.tolist())) for column in by_mode] == [80, 1, 1]
+
+
+def test_an_event_of_user_code_that_was_sampled_in_the_kernel_says_so(tmp_path: Path) -> None:
+    """Linux 7.3 gives such samples the address 0; other events, and samples with an address, are as they were."""
+    flags = Event().flags | {"exclude_kernel"}
+    kinds = k.IDENTIFIER | Event().sample_type
+    user_only = replace(Event(), name="cpu-clock:u", flags=flags, sample_type=kinds, ids=(1,))
+    both = replace(Event(), sample_type=kinds, ids=(2,))
+    wanted: list[tuple[Sample, list[str | int]]] = [
+        (Sample(chain=()), ["[kernel address hidden]"]),
+        (Sample(chain=(k.CONTEXT_USER,)), ["[kernel address hidden]"]),
+        (Sample(chain=(k.CONTEXT_USER, 0x1000)), [0x1000]),
+        (Sample(chain=(k.CONTEXT_USER,), ip=0x1000), []),
+        (Sample(chain=(), event=1), []),
+    ]
+    records = [
+        replace(sample, time=11 + row, mode=1, ip=sample.ip if row == 3 else 0)
+        for row, (sample, _) in enumerate(wanted)
+    ]
+    mapped = Mmap(pid=records[0].pid, tid=records[0].tid, addr=0x1000, len=0x1000, filename="/bin/app")
+    path = tmp_path / "perf.data"
+    path.write_bytes(write_file(Session(events=(user_only, both)), [mapped, *records]))
+    profile = load(str(path), LoadOptions(timeline=True)).profile
+    assert frames_of(profile) == [frames for _, frames in wanted]

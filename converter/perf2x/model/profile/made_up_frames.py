@@ -51,6 +51,7 @@ class RootFrame(IntEnum):
     TOO_DEEP = 7
     CALLER_UNKNOWN = 8
     USER_DEFERRED = 9
+    KERNEL_HIDDEN = 10
 
 
 ROOT_FRAME_NAMES = {
@@ -63,6 +64,7 @@ ROOT_FRAME_NAMES = {
     RootFrame.TOO_DEEP: "[stack too deep]",
     RootFrame.CALLER_UNKNOWN: "[unknown caller]",
     RootFrame.USER_DEFERRED: "[user stack deferred]",
+    RootFrame.KERNEL_HIDDEN: "[kernel address hidden]",
 }
 
 
