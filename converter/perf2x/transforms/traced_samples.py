@@ -75,14 +75,18 @@ def _rows_of(batch: Samples, time: U64, raw: Ragged, rows: I64) -> _Traced:
 
 
 def _recorded_rows(profile: Profile, rows: I64, traced: _Traced) -> I64:
-    """(rows,) the recorded sample of each row, −1 for none: the n-th of a thread and a time is the n-th there, too."""
+    """(rows,) the recorded sample of each row, −1 for none: the n-th of a thread and a time is the n-th there, too.
+
+    Where a filter left out some of those of one thread and time, nothing tells which: the others get none either.
+    """
     tid = np.append(profile.threads.tid.astype(np.int64)[profile.samples.thread[rows]], traced.tid)
     group = group_rows([tid, np.append(profile.samples.times[rows], traced.time)])[1]
     is_recorded = arange(len(tid)) >= len(rows)
     pair = group_rows([group, _occurrence(group, is_recorded)])[1]
     recorded = np.full(int(pair.max(initial=-1)) + 1, -1, np.int64)
     recorded[pair[is_recorded]] = arange(len(traced))
-    return recorded[pair[~is_recorded]]
+    here, there = (bincount(group[held], int(group.max(initial=-1)) + 1) for held in (~is_recorded, is_recorded))
+    return np.where((here == there)[group[: len(rows)]], recorded[pair[~is_recorded]], -1)
 
 
 def _occurrence(group: I64, is_recorded: Bools) -> I64:

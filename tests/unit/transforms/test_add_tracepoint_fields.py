@@ -8,13 +8,15 @@ import pytest
 
 from perf2x.base.columnar.ragged import Ragged, offsets_of
 from perf2x.model.profile.profile import Profile
+from perf2x.model.profile.stack_tree import keep_samples
 from perf2x.model.profile.tracepoint_fields import TracepointFields
 from perf2x.pipeline.load import load
 from perf2x.pipeline.load_options import LoadOptions
+from perf2x.reader import open_recording
 from perf2x.reader.records.tracepoint_decoder import decode_fields, parse_format
 from perf2x.transforms.filters.choice import Choice
 from perf2x.transforms.merge_profiles import merge_profiles
-from perf2x.transforms.traced_samples import decode_columns
+from perf2x.transforms.traced_samples import decode_columns, with_fields
 from tests.forge import Event, Features, Sample, Session, write_file
 from tests.forge import kernel as k
 from tests.forge.features import TRACING_DATA
@@ -123,3 +125,13 @@ def test_merged_recordings_keep_the_fields_of_each(tmp_path: Path) -> None:
     merged = merge_profiles([profile, profile])
     merged.check()
     assert files_of(merged) == sorted(2 * files_of(profile))
+
+
+def test_no_sample_gets_the_fields_of_another_that_a_filter_left_out(tmp_path: Path) -> None:
+    profile = loaded(tmp_path)
+    names = [shown(profile.fields[0], row)["file"] for row in profile.samples.fields.tolist() if row >= 0]
+    assert names == ["d", "a", "b", "c", "e"]
+    twins = [row for row, field in enumerate(profile.samples.fields.tolist()) if field in (0, 1)]
+    kept = keep_samples(profile, np.delete(np.arange(len(profile.samples)), twins[0]))
+    found = with_fields(kept, open_recording(str(tmp_path / "traced.data"))).samples.fields.tolist()
+    assert found == [*profile.samples.fields.tolist()[: twins[0]], -1, *profile.samples.fields.tolist()[twins[1] + 1 :]]
