@@ -42,7 +42,7 @@ def stitch_session(
 
     options, diagnostics, stages = context.options, context.diagnostics, context.stages
     stacks = options.stacks or completes_stacks(recording.session) or _has_deferred_chains(recording)
-    stitch_options = _stitch_options(options, recording.session.events)
+    stitch_options = _stitch_options(options, recording.session.events if stacks else ())
     with stages.stage("history"):
         history = process_history(recording, stacks, context)
         stitcher = Stitcher(history, stitch_options)
