@@ -119,9 +119,9 @@ def _arrays(values: Sequence[Value]) -> Ragged:
     """(n,) rows of the field that holds several texts."""
     lists = [value if isinstance(value, tuple) else () for value in values]
     entries = octet_rows([printable(text).encode() for texts in lists for text in texts])
-    items = side_by_side([message_field(AnyValue.STRING_VALUE, entries)])
+    items = message_field(AnyValue.STRING_VALUE, entries)
     offsets = offsets_of(np.array([len(texts) for texts in lists], np.int64))
-    arrays = side_by_side([nested_field(ArrayValue.VALUES, items, offsets)])
+    arrays = nested_field(ArrayValue.VALUES, items, offsets)
     held = np.array([isinstance(value, tuple) for value in values], np.bool_)
     return nested_field(AnyValue.ARRAY_VALUE, arrays.take(flatnonzero(held)), offsets_of(held.astype(np.int64)))
 

@@ -1,25 +1,12 @@
-"""Messages of columns: what `perf2x.emitters.encoding.protobuf` lacks.
+"""Single messages, beside those of columns in `perf2x.emitters.encoding.protobuf`.
 
 Source of truth: the protobuf encoding guide (protobuf.dev/programming-guides/encoding).
 """
 
-from collections.abc import Mapping
-
 import numpy as np
 
-from perf2x.base.columnar.arrays import AnyArray
-from perf2x.base.columnar.ragged import Ragged, side_by_side
-from perf2x.emitters.encoding.protobuf import LENGTH, number_field, packed_field, varint
+from perf2x.emitters.encoding.protobuf import LENGTH, number_field, varint
 from perf2x.emitters.otlp.otlp_schema import Pieces
-
-
-def encoded_rows(fields: Mapping[int, AnyArray | Ragged]) -> Ragged:
-    """(n,) messages whose fields, in this order, are a varint (a column) or packed varints (a table)."""
-    rows = (
-        packed_field(field, values) if isinstance(values, Ragged) else number_field(field, values)
-        for field, values in fields.items()
-    )
-    return side_by_side(list(rows))
 
 
 def entry(field: int, pieces: Pieces) -> list[bytes]:

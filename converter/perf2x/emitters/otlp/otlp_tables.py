@@ -16,9 +16,8 @@ from perf2x.base.abi.uapi import CpuMode
 from perf2x.base.columnar.arrays import I64, AnyArray, arange, row_slices
 from perf2x.base.columnar.ragged import Ragged, row_batches, side_by_side
 from perf2x.base.columnar.unique import unique
-from perf2x.emitters.encoding.protobuf import nested_field, number_field, packed_field, top_level
+from perf2x.emitters.encoding.protobuf import nested_field, number_field, number_fields, packed_field, top_level
 from perf2x.emitters.otlp.attributes import Dictionary, number_rows
-from perf2x.emitters.otlp.otlp_encoding import encoded_rows
 from perf2x.emitters.otlp.otlp_schema import Function, Line, Location, Mapping, Pieces, ProfilesDictionary, Stack
 from perf2x.emitters.pprof.pprof_tables import LocationLines, StringTable, lines_as_recorded, lines_with_placeholders
 from perf2x.model.compiled_names import read_compiled_name
@@ -82,15 +81,16 @@ class StackTables:
             held = getattr(mappings, flag)[rows].astype(np.int64)
             columns.append(add(f"pprof.mapping.{flag}", (None, True), held))
         attributes = number_rows(columns, len(rows))
-        return encoded_rows(
+        numbers = number_fields(
             {
                 Mapping.MEMORY_START: _behind_zero(mappings.start[rows]),
                 Mapping.MEMORY_LIMIT: _behind_zero(mappings.limit[rows]),
                 Mapping.FILE_OFFSET: _behind_zero(mappings.offset[rows]),
                 Mapping.FILENAME_STRINDEX: _behind_zero(name),
-                Mapping.ATTRIBUTE_INDICES: Ragged(np.append(0, attributes.offsets), attributes.values),
-            },
+            }
         )
+        held = Ragged(np.append(0, attributes.offsets), attributes.values)
+        return side_by_side([numbers, packed_field(Mapping.ATTRIBUTE_INDICES, held)])
 
     def _encoded_locations(self, dictionary: Dictionary) -> Iterator[Ragged]:
         """Yield locations, some ten thousand at a time: there may be nearly as many as words in the recording."""
@@ -100,7 +100,7 @@ class StackTables:
         for part in row_slices(len(used), _LOCATIONS_AT_ONCE):
             rows = used[part]
             offsets = self._line.offsets[part.start : part.stop + 1]
-            lines = self._encoded_lines(dictionary, self._line.values[offsets[0] : offsets[-1]])
+            lines = self._encoded_lines(self._line.values[offsets[0] : offsets[-1]])
             yield side_by_side(
                 [
                     number_field(Location.MAPPING_INDEX, self._mappings.entry[locations.mapping[rows]]),
@@ -110,8 +110,8 @@ class StackTables:
                 ]
             )
 
-    def _encoded_lines(self, dictionary: Dictionary, lines: I64) -> Ragged:
-        return encoded_rows(
+    def _encoded_lines(self, lines: I64) -> Ragged:
+        return number_fields(
             {
                 Line.FUNCTION_INDEX: self._functions.entry[self._lines.function[lines]],
                 Line.LINE: np.maximum(self._lines.number[lines], 0),
@@ -129,7 +129,7 @@ class StackTables:
         add, texts = dictionary.texts.add_rows, self._strings.texts
         fields = {field: _behind_zero(add(texts, column[rows])) for field, column in columns.items()}
         start = np.append(np.maximum(functions.start_line, 0), none)[rows]
-        return encoded_rows({**fields, Function.START_LINE: _behind_zero(start)})
+        return number_fields({**fields, Function.START_LINE: _behind_zero(start)})
 
     def _encoded_stacks(self) -> Iterator[Ragged]:
         """Yield stacks, innermost location first, some ten thousand frames at a time."""
@@ -140,7 +140,7 @@ class StackTables:
         for rows in row_batches(depth[self._leaves] + 1, _FRAMES_AT_ONCE):
             path = paths(parent, depth, self._leaves[rows])
             entries = Ragged(path.offsets, self._locations.entry[stacks.location[path.values]])
-            yield encoded_rows({Stack.LOCATION_INDICES: entries})
+            yield packed_field(Stack.LOCATION_INDICES, entries)
 
 
 def _used_locations(profile: Profile, leaves: I64) -> I64:
