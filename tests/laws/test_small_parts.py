@@ -1,4 +1,4 @@
-"""How much is done at once shows in no output: every format, in pieces of a few rows."""
+"""Every format, in pieces of a few rows: outputs do not depend on the size of the pieces."""
 
 from typing import Any
 

@@ -150,7 +150,7 @@ def _sample_by_sample(perf: list[Sample], ours: list[Sample], judge: "_Judge", f
 
 
 class _Judge:
-    """What two samples differ in, and which rules know it."""
+    """Differences of two samples, and the rules that know them."""
 
     def __init__(self, names: dict[int, set[str]], recorded: Recorded) -> None:
         self._names = names

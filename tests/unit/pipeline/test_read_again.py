@@ -1,4 +1,4 @@
-"""What a second reading of samples finds belongs to the samples of the first, by their position in the file."""
+"""A second reading of samples is paired with the first by positions in the file."""
 
 from pathlib import Path
 

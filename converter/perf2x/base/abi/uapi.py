@@ -80,7 +80,6 @@ class BranchSampleType(IntEnum):
     USER = 1 << 0
     KERNEL = 1 << 1
     HV = 1 << 2
-    ANY = 1 << 3
     CALL_STACK = 1 << 11
     HW_INDEX = 1 << 17
     COUNTERS = 1 << 19

@@ -53,7 +53,7 @@ class RecordedFiles:
         return bool(self._host) and bool(running_host_name()) and not self._is_here
 
     def key(self, name: str) -> Hashable:
-        """What answers of `refusal` depend on."""
+        """Return all that answers of `refusal` depend on."""
         return self.made_elsewhere, self._inodes.get(name), self._written if self.made_here else 0
 
     def refusal(self, name: str, path: Path) -> str:

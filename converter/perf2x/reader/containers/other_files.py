@@ -25,7 +25,7 @@ FIRST = 1 << 12
 
 
 def named_file(head: bytes) -> str:
-    """What an input is that begins so, to stand behind "it is"; "" if that is not known."""
+    """Return the kind of an input that begins so, to stand behind "it is"; "" if it is not known."""
     start = head[:FIRST]
     return next((name for pattern, name in _NAMES if pattern.match(start)), "")
 

@@ -193,7 +193,7 @@ class _Records(Struct):
     data: bytes
     order: str
     end: int = 0
-    """Where the last complete record ends."""
+    """End of the last complete record."""
     damaged: int = 0
     """Stretches of bytes that are no records, or records with others in their middle."""
 

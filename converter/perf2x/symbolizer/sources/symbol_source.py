@@ -100,7 +100,7 @@ class Context(Struct, frozen=True):
     namespaces: Namespaces | None = None
     """The recording's namespace records (``perf record --namespaces``)."""
     recorded: RecordedFiles = field(default_factory=RecordedFiles)
-    """Which files of this machine are the recorded ones."""
+    """Tells which files of this machine are the recorded ones."""
 
     def find(self, name: str, build_id: bytes, pid: int = -1) -> ObjectFiles:
         """Find every file of a recorded object, as `Finder.find` does."""

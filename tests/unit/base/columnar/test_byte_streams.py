@@ -1,4 +1,4 @@
-"""What is reached in a stream of bytes, and numbers in it, are those of a loop."""
+"""Places that are reached in a stream of bytes, and numbers in it, against a loop."""
 
 import numpy as np
 from hypothesis import given

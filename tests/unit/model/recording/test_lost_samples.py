@@ -30,13 +30,13 @@ def written(path: Path, records: Sequence[Record], read_format: int = LOST_BIT, 
 
 
 CHUNKS = (Lost(id=1, lost=4, stamp=STAMP), Lost(id=1, lost=5, stamp=Stamp(pid=7, tid=7, time=70, cpu=0, id=2)))
-"""What the kernel says as soon as there is room: the event is the next that was written."""
+"""The kernel's record as soon as there is room: the event is the next that was written."""
 FINAL = (LostSamples(lost=6, stamp=Stamp(id=1)), LostSamples(lost=4, stamp=Stamp(id=2)))
-"""What perf writes at its end, without a time."""
+"""perf's record at its end, without a time."""
 MIXED_UP = LostSamples(lost=2, stamp=STAMP)
-"""What the kernel writes for a hardware buffer."""
+"""The kernel's record for a hardware buffer."""
 FILTERED = LostSamples(lost=90, misc=k.MISC_15, stamp=Stamp(id=1))
-"""What the user's BPF filter dropped."""
+"""Samples that the user's BPF filter dropped."""
 
 
 @pytest.mark.parametrize(

@@ -85,7 +85,7 @@ def test_another_version_of_ours_looks_again(tmp_path, read, monkeypatch) -> Non
 
 
 def forged(folder: Path) -> Path:
-    """The same object with the same build id, size and times, whose debug info names another file."""
+    """An object with the same build id, size and times, whose debug info names another file."""
     folder.mkdir()
     for name in ("split.so", "split.so.debug"):
         shutil.copy2(DATA / name, folder)
