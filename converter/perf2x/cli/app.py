@@ -49,6 +49,10 @@ COMMANDS = {
 """Names of commands and their lines in ``perf2x --help``; `function_of` finds their functions."""
 
 
+_HELP_NAMES = {"help_option_names": ["--help", "-h"]}
+"""Context settings of every command: one keeps the option of its first context, whoever made that."""
+
+
 class LazyGroup(PlainHelp, TyperGroup):
     """Commands that are imported when they are used: making the parameters of all costs more than a conversion."""
 
@@ -112,7 +116,7 @@ def command(name: str) -> TyperCommand:
     function = function_of(name)
     alone = typer.Typer(add_completion=False, rich_markup_mode=None)
     text = paragraphs(inspect.getdoc(function) or "")
-    alone.command(name, cls=HelpfulCommand, help=text)(function)
+    alone.command(name, cls=HelpfulCommand, help=text, context_settings=_HELP_NAMES)(function)
     made: Any = typer.main.get_command(alone)
     made.rare = rare_options(function)
     take_plain_values(made.params, function)
@@ -124,7 +128,7 @@ app = typer.Typer(
     cls=LazyGroup,
     help="Convert Linux perf.data recordings to pprof, Chrome trace JSON, collapsed stacks and more.",
     epilog="perf2x COMMAND --help shows the common options of a command, --help-all all of them.",
-    context_settings={"help_option_names": ["--help", "-h"], "max_content_width": 100},
+    context_settings={**_HELP_NAMES, "max_content_width": 100},
     rich_markup_mode=None,
     pretty_exceptions_enable=False,  # a bug report needs the whole traceback as text
 )

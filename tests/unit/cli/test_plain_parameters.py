@@ -15,7 +15,7 @@ def made(name: str, parameter: str) -> tuple[Any, Any]:
     """A parameter of a command, and a context for it."""
     whole: Any = command(name)
     (found,) = (one for one in whole.params if one.name == parameter)
-    return found, whole.context_class(whole, info_name=name, help_option_names=["--help", "-h"])
+    return found, whole.context_class(whole, info_name=name)
 
 
 @pytest.mark.parametrize(
