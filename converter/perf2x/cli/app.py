@@ -49,8 +49,7 @@ COMMANDS = {
 """Names of commands and their lines in ``perf2x --help``; `function_of` finds their functions."""
 
 
-_HELP_NAMES = {"help_option_names": ["--help", "-h"]}
-"""Context settings of every command: one keeps the option of its first context, whoever made that."""
+_HELP_NAMES = ["--help", "-h"]
 
 
 class LazyGroup(PlainHelp, TyperGroup):
@@ -116,9 +115,9 @@ def command(name: str) -> TyperCommand:
     function = function_of(name)
     alone = typer.Typer(add_completion=False, rich_markup_mode=None)
     text = paragraphs(inspect.getdoc(function) or "")
-    alone.command(name, cls=HelpfulCommand, help=text, context_settings=_HELP_NAMES)(function)
+    alone.command(name, cls=HelpfulCommand, help=text)(function)
     made: Any = typer.main.get_command(alone)
-    made.rare = rare_options(function)
+    made.rare, made.help_names = rare_options(function), _HELP_NAMES
     take_plain_values(made.params, function)
     return made  # type: ignore[no-any-return]
 
@@ -128,7 +127,7 @@ app = typer.Typer(
     cls=LazyGroup,
     help="Convert Linux perf.data recordings to pprof, Chrome trace JSON, collapsed stacks and more.",
     epilog="perf2x COMMAND --help shows the common options of a command, --help-all all of them.",
-    context_settings={**_HELP_NAMES, "max_content_width": 100},
+    context_settings={"help_option_names": _HELP_NAMES, "max_content_width": 100},
     rich_markup_mode=None,
     pretty_exceptions_enable=False,  # a bug report needs the whole traceback as text
 )

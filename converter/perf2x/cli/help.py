@@ -149,6 +149,12 @@ class HelpfulCommand(PlainHelp, TyperCommand):
     """A command whose ``--help`` leaves out its rare options."""
 
     rare: frozenset[str | None] = frozenset()
+    help_names: list[str] = ["--help"]  # noqa: RUF012 - replaced, never changed
+    """A command keeps the help option of its first context, so whoever made that must not name it."""
+
+    def get_help_option_names(self, ctx: Any) -> list[str]:
+        """Return the names of the help option."""
+        return self.help_names
 
     def get_params(self, ctx: Any) -> Any:
         """Return the command's parameters, with that of help."""
