@@ -51,8 +51,6 @@ class TableOptions(TypedDict, total=False):
     """Grouping of the samples of that part."""
     itrace: str
     """Samples to make of Arm SPE trace, by perf's letters; empty: all."""
-    where: str
-    """Condition of SQL on the recordings and samples of datasets; empty: none."""
     off_cpu: Literal["", "apart", "beside", "merged"]
     """Way to show the time that threads waited; empty: not at all."""
     anonymize: str

@@ -5,7 +5,6 @@
     python -m tests.bench --small         # a forged file alone, in ten seconds
     python -m tests.bench --largest 10    # forges 10 million samples as well
     python -m tests.bench FILE...         # files of your own
-    python -m tests.bench fleet           # 1,000 and 4,000 recordings into a dataset: tests/bench/fleet.py
     python -m tests.bench growth FOLDER   # a dataset of varied recordings as it grows: tests/bench/growth.py
     python -m tests.bench peers           # perf, samply and perf2x as a table of Markdown: tests/bench/peers.py
     python -m tests.bench FILE --copies 1 15 75    # a file's records so many times, later and of other processes
@@ -28,7 +27,7 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 
-from tests.bench import fleet, growth, peers
+from tests.bench import growth, peers
 from tests.bench.inputs import Input, copied, forged, recorded, small
 from tests.bench.measure import Cost, in_turn, run
 from tests.bench.results import load_results, moved, save_results
@@ -51,9 +50,6 @@ Results = dict[str, dict[str, float]]
 
 
 def main() -> None:
-    if sys.argv[1:2] == ["fleet"]:
-        fleet.main(sys.argv[2:])
-        return
     if sys.argv[1:2] == ["growth"]:
         growth.main(sys.argv[2:])
         return

@@ -84,7 +84,7 @@ def _warm_up(whole: list[Seed]) -> None:
     with suppress(ImportError):
         import deltalake  # noqa: F401
     pairs = [(seed, words) for seed in whole[:1] for words in commands_of(seed)]
-    pairs = [(seed, words) for seed, words in pairs if words != INGEST and "parquet" not in words]
+    pairs = [(seed, words) for seed, words in pairs if words != INGEST]
     pairs += [(seed, commands_of(seed)[0]) for seed in {seed.kind: seed for seed in whole}.values()]
     environment = dict(os.environ)
     with tempfile.TemporaryDirectory() as name, Path(os.devnull).open("w") as nowhere:

@@ -12,7 +12,7 @@ from tests.support.recordings import CORPUS
 
 OUTPUT = "out"
 FORMATS = ("pprof", "chrome", "collapsed", "html", "svg", "speedscope", "firefox", "perfetto", "otlp",
-           "bolt", "autofdo", "gcov", "callgrind", "parquet")  # fmt: skip
+           "bolt", "autofdo", "gcov", "callgrind")  # fmt: skip
 ONE_INPUT = (
     ("convert", "--to", "chrome", "--per-cpu", "--counters", "-o", "{dir}/out/x"),
     ("convert", "--to", "pprof", "--label", "pid,tid,comm,thread,cpu,mode,time", "-o", "{dir}/out/x"),

@@ -23,21 +23,19 @@ SQL = (
     "SELECT function, sum(self) FROM by_function GROUP BY ALL ORDER BY 2 DESC",
     "FROM recordings",
     "SELECT sum(count), max(value) FROM samples",
-    "FROM places JOIN mappings USING (recording, object_id)",
-    "FROM stacks LIMIT 50",
+    "FROM places JOIN mappings USING (recording, mapping)",
+    "FROM by_stack LIMIT 50",
     "FROM frames LIMIT 50",
 )
 COMMANDS = (
     *(("fleet query", sql, "--json") for sql in SQL),
     ("fleet symbolize",),
-    ("fleet check",),
-    ("fleet repair",),
     ("top",),
     ("top", "--json"),
     ("report",),
     ("info", "--json"),
     ("diff", "--json"),
-    *(("convert", "--to", name, "-o", "{dir}/out/x") for name in ("pprof", "collapsed", "html", "chrome", "parquet")),
+    *(("convert", "--to", name, "-o", "{dir}/out/x") for name in ("pprof", "collapsed", "html", "chrome")),
 )
 
 
@@ -53,7 +51,7 @@ def files() -> dict[str, bytes]:
         for recording in ("calls", "shapes"):
             path = CORPUS / recording / "perf.data"
             symbols = ("--symfs", str(CORPUS / "common" / "symfs"))
-            _run("convert", path, "--to", "parquet", "-o", folder, *symbols)
+            _run("fleet", "ingest", path, "-o", folder, *symbols)
         _run("fleet", "symbolize", folder, "--symfs", CORPUS / "common" / "symfs")
         for path in sorted(path for path in folder.rglob("*") if path.is_file()):
             found[path.relative_to(name).as_posix()] = path.read_bytes()
@@ -65,13 +63,15 @@ def _run(*words: object) -> None:
     subprocess.run([sys.executable, "-m", "perf2x", *map(str, words), "-q"], check=True, cwd=ROOT)
 
 
-def plain(data: bytes) -> bytes:
-    """Return the same table uncompressed, without checksums and statistics."""
+def plain(data: bytes, table: str) -> bytes:
+    """Return the same rows uncompressed, without checksums and statistics."""
     from pyarrow import BufferReader, parquet
 
+    from perf2x.storage.dataset.dataset_schema import schema_of
+
     out = io.BytesIO()
-    table = parquet.read_table(BufferReader(data))
-    parquet.write_table(table, out, compression="none", write_page_checksum=False, write_statistics=False)
+    rows = parquet.read_table(BufferReader(data)).cast(schema_of(table))
+    parquet.write_table(rows, out, compression="none", write_page_checksum=False, write_statistics=False)
     return out.getvalue()
 
 

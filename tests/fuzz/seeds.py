@@ -222,4 +222,4 @@ def _datasets() -> Iterator[Seed]:
             yield Seed("log of a dataset", table, data, BINARY, path, beside=beside, words=())
             continue
         yield Seed("dataset", table, data, datasets.PARQUET, path, beside=beside, words=())
-        yield Seed("plain dataset", table, datasets.plain(data), datasets.PARQUET, path, beside=beside, words=())
+        yield Seed("plain dataset", table, datasets.plain(data, table), datasets.PARQUET, path, beside=beside, words=())

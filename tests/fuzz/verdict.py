@@ -155,16 +155,6 @@ def _callgrind(data: bytes) -> None:
     read_callgrind(data)
 
 
-def _parquet(data: bytes) -> None:
-    import pyarrow
-    from pyarrow import parquet
-
-    try:
-        parquet.read_table(pyarrow.BufferReader(data))
-    except pyarrow.ArrowException as error:
-        raise ValueError(str(error)) from None
-
-
 def _tar(data: bytes) -> None:
     with tarfile.open(fileobj=BytesIO(data)) as tar:
         tar.getmembers()
@@ -185,7 +175,7 @@ def _html(data: bytes) -> None:
 
 _READERS: dict[str, Callable[[bytes], object]] = {
     "pprof": _pprof, "collapsed": _collapsed, "chrome": _json, "firefox": _json, "speedscope": _json,
-    "bolt": _lines(_BOLT), "autofdo": _lines(_AUTOFDO), "gcov": _gcov, "callgrind": _callgrind, "parquet": _parquet,
+    "bolt": _lines(_BOLT), "autofdo": _lines(_AUTOFDO), "gcov": _gcov, "callgrind": _callgrind,
     "perfetto": _perfetto, "otlp": _otlp,
     "svg": ElementTree.fromstring, "html": _html, "bundle": _tar, "view": _html,
 }  # fmt: skip

@@ -129,14 +129,11 @@ def command(words: list[str]) -> int:
 
 def _ingest_one(recording: str, folder: str) -> int:
     """Add a recording to a dataset; a row with its error is the answer to a bad one."""
-    from perf2x.fleet.ingest import FAILED, Job
-    from perf2x.pipeline.load_options import LoadOptions
     from perf2x.symbolizer.symbol_options import SymbolOptions
-    from tests.support.fleets import ingest_one
+    from tests.support.datasets import add_recordings
 
-    job = Job(folder, LoadOptions(by_cgroup=True, symbols=SymbolOptions()), {}, (), "run")
-    outcome = ingest_one(recording, job)
-    if outcome.state != FAILED:
+    totals = add_recordings(Path(folder), [Path(recording)], symbols=SymbolOptions())
+    if not totals.failed:
         return 0
-    print(outcome.error, file=sys.stderr)
+    print(*totals.errors, file=sys.stderr)
     return REFUSED

@@ -35,19 +35,19 @@ FORMATS = (
     "firefox",
     "otlp",
     "perfetto",
-    "parquet",
+    "dataset",
 )
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no wait4")
 @pytest.mark.parametrize(
-    ("name", "kernel"), [*((name, False) for name in FORMATS), ("collapsed", True), ("pprof", True), ("parquet", True)]
+    ("name", "kernel"), [*((name, False) for name in FORMATS), ("collapsed", True), ("pprof", True), ("dataset", True)]
 )
 def test_memory_follows_the_bytes(name: str, kernel: bool, tmp_path: Path) -> None:
-    if name == "parquet":
+    if name == "dataset":
         pytest.importorskip("pyarrow")
-    floor = FLOOR + ARROW if name == "parquet" else FLOOR
+    floor = FLOOR + ARROW if name == "dataset" else FLOOR
     paths = [tmp_path / f"{count}.data" for count in (FEW, MANY)]
     for count, path in zip((FEW, MANY), paths, strict=True):
         write_addresses(path, count, kernel=kernel)
@@ -67,7 +67,8 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"""
 
 
 def peak_of(path: Path, name: str) -> int:
-    words = (sys.executable, "-m", "perf2x", "convert", path, "--to", name, "-o", path.with_suffix(".out"), "-q")
+    to = ("fleet", "ingest", path) if name == "dataset" else ("convert", path, "--to", name)
+    words = (sys.executable, "-m", "perf2x", *to, "-o", path.with_suffix(".out"), "-q")
     measured = (sys.executable, "-c", _MEASURE, *words)
     return int(subprocess.run(list(map(str, measured)), capture_output=True, check=True).stdout) * 1024
 

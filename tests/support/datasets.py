@@ -1,65 +1,115 @@
-"""Datasets in the tests' own process: recordings go in, rows come out."""
+"""Datasets in the tests' own process: recordings go in, rows come out; and what profiles say, as plain values."""
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from perf2x.fleet.executors import Here
+from perf2x.fleet.ingest import Job, Totals, ingest
+from perf2x.fleet.symbolize_dataset import commit_symbols
 from perf2x.model.diagnostics import Diagnostics
-from perf2x.pipeline.datasets.ingest_recording import ingest, ingest_session
+from perf2x.model.profile.profile import Profile
+from perf2x.pipeline.datasets.ingest_recording import ingest_session
 from perf2x.pipeline.load_options import LoadContext, LoadOptions
 from perf2x.pipeline.open_sessions import Input, find_sessions
 from perf2x.pipeline.stage_timer import Stages
-from perf2x.storage.dataset.dataset_folder import storage_at
-from perf2x.storage.dataset.names.object_profile import write_symbols
-from perf2x.storage.dataset.table_log import commit, read_log
+from perf2x.storage.dataset.content_ids import recording_id
+from perf2x.storage.dataset.dataset_schema import KEY
+from perf2x.storage.dataset.delta_tables import DeltaTables
 from perf2x.storage.dataset.write.recording_to_store import FunctionRow, PlaceKeys, PlaceNames, StoredRecording
 from perf2x.storage.dataset.write.table_rows import MODES, object_symbols
-from perf2x.storage.dataset.write.write_recording import write_table
 from perf2x.symbolizer.symbol_options import SymbolOptions
 
 
-def context_for(symbols: SymbolOptions | None = None) -> LoadContext:
-    return LoadContext(LoadOptions(by_cgroup=True, symbols=symbols), Diagnostics(), None, Stages())
-
-
-def add_recording(
+def add_recordings(
     folder: Path,
-    recording: Path,
-    tags: dict[str, str] | None = None,
+    recordings: Sequence[Path],
+    tags: Mapping[str, str] | None = None,
     partition: Sequence[str] = (),
     *,
     symbols: SymbolOptions | None = None,
     timeline: bool = False,
-) -> None:
-    options = LoadOptions(by_cgroup=True, timeline=timeline, symbols=symbols, tags=(tags or {},))
-    ingest([str(recording)], options, folder, partition)
+    crew: Executor | None = None,
+    **job: Any,
+) -> Totals:
+    options = LoadOptions(by_cgroup=True, timeline=timeline, symbols=symbols)
+    named = Job(str(folder), options, tags or {}, str(id(object())), partition=tuple(partition), **job)
+    return ingest(crew or Here(), 1, [str(path) for path in recordings], named, lambda totals: None)
 
 
 def stored(recording: Path, symbols: SymbolOptions | None = None) -> StoredRecording:
-    context = context_for(symbols)
+    context = LoadContext(LoadOptions(by_cgroup=True, symbols=symbols), Diagnostics(), None, Stages())
     (session,) = find_sessions([Input(str(recording), str(recording), {})], context)
-    return ingest_session(session, context).stored
+    return ingest_session(session, context, recording_id([recording])).stored
 
 
 def rows(folder: Path, table: str) -> list[dict[str, Any]]:
-    """Rows of a table's files, as its log has them."""
-    from pyarrow import parquet
+    """Rows of a table, whoever wrote them."""
+    return DeltaTables(str(folder)).require(table).to_pyarrow_table().to_pylist()
 
-    files = [folder / table / name for name in sorted(read_log(folder / table).files)]
-    return [row for file in files for row in parquet.ParquetFile(file).read().to_pylist()]
+
+def counted_rows(folder: Path, table: str) -> list[dict[str, Any]]:
+    """Rows of a table whose recording and attempt are in the table of recordings."""
+    known = {(one["recording"], one["attempt"]) for one in rows(folder, "recordings")}
+    return [one for one in rows(folder, table) if (one["recording"], one["attempt"]) in known]
+
+
+def content(profile: Profile) -> Counter[Any]:
+    """Values and counts of a profile by all that people see of its samples: names and lines, code by its mapping."""
+    found: Counter[Any] = Counter()
+    places = [_place(profile, row) for row in range(len(profile.locations))]
+    text, samples, threads = profile.strings, profile.samples, profile.threads
+    for row in range(len(samples)):
+        event, thread, frames = profile.events[samples.event[row]], samples.thread[row], []
+        stack = samples.stack[row]
+        while stack >= 0:
+            frames.append(places[profile.stacks.location[stack]])
+            stack = profile.stacks.parent[stack]
+        tags = {**profile.labels, **(profile.tag_sets[samples.tags[row]] if samples.tags is not None else {})}
+        more = tuple(None if column is None else int(column[row]) for column in (samples.time, samples.cpu))
+        cgroup = None if samples.cgroup is None else text[samples.cgroup[row]]
+        key = (
+            event.name, event.unit, text[threads.comm[thread]], text[threads.process[thread]],
+            int(threads.pid[thread]), int(threads.tid[thread]), cgroup, *more, tuple(sorted(tags.items())),
+            tuple(frames),
+        )  # fmt: skip
+        found[key, "value"] += int(samples.value[row])
+        found[key, "count"] += int(samples.count[row])
+    return found
+
+
+def _place(profile: Profile, row: int) -> tuple[Any, ...]:
+    locations, text, mappings = profile.locations, profile.strings, profile.mappings
+    mapping, functions = int(locations.mapping[row]), profile.functions
+    held: tuple[Any, ...] = ()
+    address = int(locations.address[row])
+    if mapping >= 0:
+        held = text[mappings.filename[mapping]], text[mappings.build_id[mapping]], bool(mappings.is_kernel[mapping])
+        address -= int(mappings.start[mapping])
+    lines = range(int(locations.line_offsets[row]), int(locations.line_offsets[row + 1]))
+    names = tuple(
+        (
+            text[functions.name[locations.line_function[line]]],
+            text[functions.filename[locations.line_function[line]]],
+            int(locations.line_number[line]),
+        )
+        for line in lines
+    )  # fmt: skip
+    return address, int(locations.mode[row]), held, names
 
 
 def name_places(
-    folder: Path, places: Sequence[dict[str, Any]], functions: Sequence[FunctionRow], line: int = 9
+    folder: Path, places: Sequence[Mapping[str, Any]], functions: Sequence[FunctionRow], line: int = 9
 ) -> None:
     """Name places as ``fleet symbolize`` does: code belongs to ``functions[0]``, those behind are inlined."""
-    storage = storage_at(folder)
+    tables, numbers = DeltaTables(str(folder)), {text: mode for mode, text in MODES.items()}
     for ident in sorted({row["object_id"] for row in places}):
-        mine = {tuple(row[name] for name in KEY): row for row in places if row["object_id"] == ident}
-        numbers = {text: mode for mode, text in MODES.items()}
-        offset, mode, is_return, variant = zip(*mine, strict=True)
+        mine = {tuple(row[name] for name in KEY[1:]) for row in places if row["object_id"] == ident}
+        offset, mode, is_return, variant = zip(*sorted(mine), strict=True)
         keys = PlaceKeys(
             np.array(offset, np.int64).view(np.uint64), np.array([numbers[one] for one in mode], np.uint8),
             np.array(is_return, np.bool_), np.array(variant, np.int32),
@@ -74,18 +124,4 @@ def name_places(
             line=np.full(len(mine) * count, line, np.int32),
             functions=functions,
         )
-        new, old = write_symbols(storage, object_symbols(ident, keys, names, ""))
-        commit(storage.root, "symbols", (), new, old)
-
-
-KEY = ("file_offset", "mode", "is_return", "variant")
-
-
-def replace_file(folder: Path, table: str, edit: Callable[[Any], Any]) -> Path:
-    """Write the only file of a table anew, with other rows, where its log has it."""
-    from pyarrow import parquet
-
-    (name,) = read_log(folder / table).files
-    path = folder / table / name
-    write_table(path, table, edit(parquet.ParquetFile(path).read()))
-    return path
+        commit_symbols(tables, [object_symbols(ident, keys, names, "")])

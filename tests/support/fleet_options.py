@@ -13,8 +13,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from perf2x.cli.app import command
+from perf2x.storage.dataset.dataset_schema import TABLES
 from tests.support.command import perf2x
-from tests.support.fleets import files_of
+from tests.support.datasets import rows
 from tests.support.option_pairs import Case, Place
 from tests.support.recordings import CORPUS, ROOT
 
@@ -26,9 +27,9 @@ CASES: dict[str, dict[str, Case]] = {
         "start_time": Case(("--start-time", "file"), on="unfinished"),
         "partition": Case(("--partition", "service")),
         "timeline": Case(("--timeline",)),
+        "replace": Case(("--replace",)),
         "scheduler": Case(("--scheduler", "nowhere")),
         "workers": Case(("--workers", "1")),
-        "no_dashboard": Case(("--no-dashboard",)),
         "leave_unfinished": Case(("--leave-unfinished", "365d"), on="unfinished"),
         "fail_above_errors": Case(("--fail-above-errors", "0"), base=("listed.txt",)),
         "symfs": Case(("--symfs", str(CORPUS / "common/symfs")), on="unwind", nameless=True),
@@ -39,15 +40,9 @@ CASES: dict[str, dict[str, Case]] = {
         "max_unpacked": Case(("--max-unpacked", "1K"), on="packed"),
         "quiet": Case(("--quiet",)),
     },
-    "watch": {
-        "settled": Case(("--settled", "365d")),
-        "every": Case(("--every", "1h")),
-        "batch": Case(("--batch", "1")),
-    },
     "symbolize": {
         "scheduler": Case(("--scheduler", "nowhere")),
         "workers": Case(("--workers", "1")),
-        "no_dashboard": Case(("--no-dashboard",)),
         "symfs": Case(("--symfs", "symfs")),
         "kallsyms": Case(("--kallsyms", str(CORPUS / "common/kallsyms.xz")), on="unwind"),
         "vmlinux": Case(("--vmlinux", "vmlinux"), on="unwind"),
@@ -70,68 +65,28 @@ CASES: dict[str, dict[str, Case]] = {
         "quiet": Case(("--quiet",), base=("--limit", "1")),
     },
 }
-CASES["watch"] |= {
-    name: case
-    for name, case in CASES["ingest"].items()
-    if not {name} & {"lists", "leave_unfinished", "fail_above_errors"}
-}
-CASES["diff"] = {
-    "event": Case(("--event", "nothing")),
-    "least": Case(("--least", "50")),
-    "confidence": Case(("--confidence", "50")),
-    **CASES["query"],
-}
-CASES["view"] = {
-    "port": Case(("--port", "0")),
-    "output": Case(("-o", "page.html")),
-    "part": Case(("--part", "version=1")),
-    "compare": Case(("--compare", "version=1"), base=("--part", "version=0")),
-    "function": Case(("--function", "other")),
-    **{name: CASES["query"][name] for name in ("memory_limit", "temp_directory", "max_unpacked")},
-    "quiet": Case(("--quiet",)),
-}
-CASES["tag"] = {
-    "recordings": Case(("--recording", "none.data")),
-    "quiet": Case(("--quiet",)),
-}
-CASES["add-symbols"] = {
-    "max_unpacked": Case(("--max-unpacked", "1K")),
-    "quiet": Case(("--quiet",)),
-}
 CASES |= {
-    "compact": {"older_than": Case(("--older-than", "1d")), "quiet": Case(("--quiet",))},
-    "gc": {
+    "maintain": {
         "older_than": Case(("--older-than", "1w")),
         "dry_run": Case(("--dry-run",)),
         "quiet": Case(("--quiet",)),
     },
     "rm": {"dry_run": Case(("--dry-run",)), "quiet": Case(("--quiet",))},
-    "check": {"quiet": Case(("--quiet",))},
-    "repair": {"quiet": Case(("--quiet",))},
 }
-NO_CASE = {"tags", "objects", "inputs", "dataset", "sql", "output", "help_all", "places", "once", "before", "after"}
+NO_CASE = {"objects", "inputs", "dataset", "sql", "output", "help_all", "recordings"}
 """What is read and written."""
 QUERY = "SELECT *, repeat('x', 300) AS long FROM samples"
-_ASKED = {
-    "query": (QUERY,), "tag": ("service=web",), "add-symbols": (str(CORPUS / "common/symfs"),),
-    "gc": ("--older-than", "1d"),
-}  # fmt: skip
+_ASKED = {"query": (QUERY,)}
 HARMLESS = {
+    ("ingest", "--replace"): "of recordings that are there: tests/unit/fleet/test_writers.py",
+    ("ingest", "--partition"): "rows are the same: tests/unit/storage/dataset/test_equality.py",
+    ("maintain", "--older-than"): "of recordings of some age: tests/unit/fleet/test_upkeep.py",
     ("ingest", "--workers"): "the dataset is the same, however many processes make it",
-    ("ingest", "--no-dashboard"): "only clusters have one: tests/unit/fleet/test_cluster.py",
     ("ingest", "--debug-dir"): "another place of objects, as --symfs: tests/unit/binaries/find",
     ("ingest", "--buildid-dir"): "another place of objects, as --symfs: tests/unit/binaries/find",
-    ("watch", "--every"): "how often, not what: tests/unit/fleet/test_finished_files.py",
-    ("watch", "--batch"): "the dataset is the same, however many are added at once",
-    **{("watch", word): "as of ingest" for word in ("--workers", "--no-dashboard", "--debug-dir", "--buildid-dir")},
-    ("diff", "--wide"): "the names of these functions are short: as of query",
     ("symbolize", "--workers"): "names are the same, however many processes look them up",
-    ("symbolize", "--no-dashboard"): "only clusters have one: tests/unit/fleet/test_cluster.py",
     ("symbolize", "--debuginfod"): "another place of objects, as --debug-dir: tests/unit/binaries/find",
     ("symbolize", "--vmlinux"): "of a kernel whose build id it has: tests/unit/fleet/test_symbolize_dataset.py",
-    ("compact", "--older-than"): "of timelines, which the dataset has not: tests/unit/fleet/test_upkeep.py",
-    ("gc", "--older-than"): "of recordings of some age: tests/unit/fleet/test_upkeep.py",
-    ("add-symbols", "--max-unpacked"): "of debug files that are compressed: tests/unit/base/files",
     ("symbolize", "--max-unpacked"): "of debug files that are compressed: tests/unit/base/files",
 }
 """Options that change nothing here, with the reason."""
@@ -147,26 +102,19 @@ def prepare(place: Place) -> None:
     (place.folder / "listed.txt").write_text("no-such.data\n")
 
 
-def run(place: Place, name: str, case: Case, words: tuple[str, ...]) -> tuple[int, str, dict[str, bytes]]:
+def run(place: Place, name: str, case: Case, words: tuple[str, ...]) -> tuple[int, str, dict[str, object]]:
     """Exit code, what is said, and the bytes of the dataset and of what was written beside it."""
     source, *names = ("unfinished.data",) if case.on == "unfinished" else getattr(place, case.on)
     with TemporaryDirectory(dir=place.folder) as out:
         data = Path(out) / "data"
-        if name == "watch":
-            words = ("--once", "--settled", "0s", *(() if case.nameless else names[:2]), *words)
-            ran = perf2x("fleet", name, source, "-o", data, *words)
-        elif name == "diff":
-            ran = perf2x("fleet", name, _of_two_days(place), "day=1", "day=2", *case.base, *words)
-        elif name == "view":
-            ran = perf2x("fleet", name, _of_two_days(place), "-o", "answer", *case.base, *words)
-        elif name == "ingest":
+        if name == "ingest":
             base = ("--list", *case.base) if case.base else ()
             ran = perf2x("fleet", name, source, "-o", data, *base, *(() if case.nameless else names[:2]), *words)
         else:
             _made(place, source, data)
             asked = (source,) if name == "rm" else _ASKED.get(name, ())
             ran = perf2x("fleet", name, data, *asked, *case.base, *words)
-        found = files_of(data)
+        found = _rows_of(data)
         answer = place.folder / "answer"
         if answer.exists():
             found["answer"] = answer.read_bytes()
@@ -174,21 +122,21 @@ def run(place: Place, name: str, case: Case, words: tuple[str, ...]) -> tuple[in
     return ran.code, (ran.out + ran.said).replace(out, "out"), found
 
 
-def _of_two_days(place: Place) -> Path:
-    """A dataset of two days with two recordings each, whose functions differ."""
-    data = place.folder / "two-days"
-    if not data.exists():
-        for number, name in enumerate(("calls", "zstd", "forker", "family")):
-            words = ("-t", "parquet", "-o", data, "-q", "--tag", f"day={1 + number % 2}", "--tag", f"version={number}")
-            assert perf2x("convert", CORPUS / name / "perf.data", *words).code == 0
-    return data
+def _rows_of(data: Path) -> dict[str, object]:
+    """Rows of all tables but for what is new in each run."""
+    if not (data / "recordings").exists():
+        return {}
+    return {
+        table: sorted(repr({key: value for key, value in row.items() if key != "attempt"}) for row in rows(data, table))
+        for table in TABLES
+    }
 
 
 def _made(place: Place, source: str, data: Path) -> None:
     """A dataset without names, made once."""
     kept = place.folder / f"kept-{Path(source).parent.name}-{Path(source).name}"
     if not kept.exists():
-        assert perf2x("convert", source, "-t", "parquet", "-o", kept, "--no-symbols", "-q").code == 0
+        assert perf2x("fleet", "ingest", source, "-o", kept, "--leave-unfinished", "0s", "-q").code == 0
     shutil.copytree(kept, data)
 
 
@@ -207,7 +155,7 @@ def parameters(name: str) -> set[str]:
     """Options of a command that must have a case."""
     options = (one for one in command(f"fleet {name}").params if one.param_type_name == "option")
     found = {str(option.name) for option in options} - NO_CASE - {"help"}
-    return found | ({"output"} if name in ("query", "diff", "view") else set())
+    return found | ({"output"} if name in ("query",) else set())
 
 
 def pairs(place: Place, name: str) -> Iterator[tuple[str, str]]:

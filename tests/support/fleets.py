@@ -1,12 +1,8 @@
-"""Recordings of a fleet, and datasets as bytes."""
+"""Recordings of a fleet."""
 
 from dataclasses import replace
 from pathlib import Path
 
-from perf2x.fleet import ingest
-from perf2x.fleet.ingest import Job, Outcome
-from perf2x.storage.dataset.dataset_schema import TABLES
-from perf2x.storage.dataset.table_log import read_log
 from tests import forge
 from tests.forge import kernel as k
 from tests.support.extremes import EVENT, SAMPLE, STAMP
@@ -31,19 +27,3 @@ def write_fleet(place: Path, count: int) -> list[Path]:
     for number, path in enumerate(paths):
         path.write_bytes(b"no recording" + bytes([number]) if number % 7 == 3 else recording_of(number))
     return paths
-
-
-def files_of(folder: Path) -> dict[str, bytes]:
-    """Every file of a dataset, as the logs of its tables have them."""
-    return {
-        f"{table}/{name}": (folder / table / name).read_bytes()
-        for table in TABLES
-        for name in sorted(read_log(folder / table).files)
-    }
-
-
-def ingest_one(source: str, job: Job) -> Outcome:
-    """Add one recording, or the row that says why it cannot be read, as the command does."""
-    outcome = ingest.ingest_one(source, job)
-    ingest.commit_outcomes([outcome], job)
-    return outcome

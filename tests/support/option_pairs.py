@@ -19,7 +19,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from perf2x.plugins.registry import EMITTERS, available, load_emitter
-from perf2x.storage.dataset.parquet_options import FORMAT
 from tests.forge import Branch, Comm, Event, LostSamples, Mmap2, Record, Sample, Session, Stamp, write_file
 from tests.forge import kernel as k
 from tests.forge.features import Features
@@ -30,7 +29,7 @@ from tests.support.rich_recording import MS
 from tests.support.tiny_elf import TinySection, TinySymbol, symbol_sections, tiny_elf
 from tests.support.traced_program import FOLDER, NAMES, OFFSET, SIZE, START, samples, spe_recording, taken
 
-FORMATS = (*available(EMITTERS), FORMAT)
+FORMATS = (*available(EMITTERS),)
 CODE = tuple(name for name in available(EMITTERS) if load_emitter(name)().needs.code is not None)
 LISTED = ROOT / "tests" / "unit" / "analysis" / "annotate" / "data"
 
@@ -86,7 +85,6 @@ CASES: dict[str, tuple[Case, ...]] = {
     "max_stack": (Case(("--max-stack", "1")),),
     "frames": (Case(("--frames", "user")), Case(("--frames", "kernel"))),
     "no_idle": (Case(("--no-idle",)),),
-    "where": (Case(("--where", "pid > 100"), on="dataset"),),
     "allow_empty": (Case(("--allow-empty",), on="empty", says=True),),
     "root": (Case(("--root", "thread")),),
     "merge_threads": (Case(("--merge-threads",)),),
@@ -124,7 +122,6 @@ CASES: dict[str, tuple[Case, ...]] = {
     "merge_callchains": (Case(("--no-merge-callchains",), on="deferred"),),
     "jobs": (Case(("--jobs", "2")),),
     "symfs": (Case(("--symfs", "symfs"), nameless=True, instead={
-        FORMAT: Case(("--symfs", str(CORPUS / "common/symfs")), on="unwind", nameless=True),
         **dict.fromkeys(CODE, Case(("--symfs", "code"), nameless=True)),
     }),),
     "kallsyms": (Case(("--kallsyms", "kallsyms"), nameless=True),),
@@ -141,12 +138,10 @@ CASES: dict[str, tuple[Case, ...]] = {
     )),),
     "names": (Case(("--names", "full")),),
     "inline": (Case(("--no-inline",), on="listed"),),
-    "no_symbols": (Case(("--no-symbols",), instead={FORMAT: Case(
-        ("--no-symbols",), on="perf_map", base=("--perf-map-dir", str(CORPUS / "perf_map"))
-    )}),),
+    "no_symbols": (Case(("--no-symbols",)),),
     "max_unpacked": (Case(("--max-unpacked", "1K"), on="packed", says=True),),
     "fail_if": (
-        Case(("--fail-if", "lost=0"), says=True, instead={FORMAT: Case(("--fail-if", "lost=0"))}),
+        Case(("--fail-if", "lost=0"), says=True),
         Case(("--fail-if", "unresolved=0"), says=True),
         Case(("--fail-if", "missing-user=0"), on="missing", says=True),
     ),
@@ -168,18 +163,10 @@ REFUSED = (
     "cannot take|has no option|needs code to show|leaves out|is not in this recording|chooses recordings and samples of"
     "|is a dataset|has sums"
 )
-_STORED = ("--kallsyms", "--vmlinux", "--debug-dir", "--buildid-dir", "--allow-build-id-mismatch")
 HARMLESS: tuple[tuple[tuple[str, ...], tuple[str, ...], str], ...] = (
     (FORMATS, ("--jobs",), "results are the same, however many processes make them"),
     (FORMATS, ("--debuginfod",), "another place of objects, as --debug-dir: tests/unit/binaries/find"),
-    ((FORMAT,), _STORED, "names are bound when the dataset is read"),
     (("firefox",), ("--counters",), "they are on unless --set counters=no"),
-    ((FORMAT,), ("--event",), "all events is what it keeps"),
-    (
-        (FORMAT,),
-        ("--allow-empty", "--verbose"),
-        "a recording without samples is a row, as what it lost is",
-    ),
     (CODE, ("--kallsyms", "--vmlinux", "--perf-map-dir"), "they count the code of a program's file"),
     (CODE, ("--no-idle",), "the idle task runs no code of programs"),
     (("bolt",), ("--no-symbols",), "it has addresses alone"),
@@ -240,7 +227,7 @@ class Place:
 
     @cached_property
     def deferred(self) -> tuple[str, ...]:
-        here = ROOT / "examples/deferred"
+        here, _ = ROOT / "examples/deferred", self.rich  # whose folder has the sources of names
         return (str(here / "perf.data"), "--symfs", str(here / "symfs"), "--kallsyms", str(here / "kallsyms.xz"))
 
     @cached_property
@@ -261,12 +248,12 @@ class Place:
 
     @cached_property
     def dataset(self) -> tuple[str, ...]:
-        assert perf2x("convert", *self.rich, "-t", FORMAT, "-o", "dataset", "--set", "timeline=yes").code == 0
+        assert perf2x("fleet", "ingest", self.rich[0], "-o", "dataset", "--timeline").code == 0
         return ("dataset", *self.rich[1:])
 
     @cached_property
     def empty(self) -> tuple[str, ...]:
-        (self.folder / "empty.data").write_bytes(write_file(Session(), []))
+        (self.folder / "empty.data").write_bytes(write_file(Session((Event(),)), [Comm(pid=1, tid=1, comm="idle")]))
         return ("empty.data",)
 
     @cached_property

@@ -5,15 +5,14 @@
 
 import sys
 
-from perf2x.storage.dataset.parquet_options import FORMAT
 from tests.support.command import perf2x
 from tests.support.option_pairs import CODE, FORMATS, HARMLESS, Place, pairs, print_table
 
-NONE = (*CODE, "perf-script", FORMAT)
+NONE = (*CODE, "perf-script")
 """Formats that take no dataset."""
 TIMED = ("chrome", "firefox", "perfetto")
 SUMS = tuple(name for name in FORMATS if name not in (*NONE, *TIMED))
-_NAMED = "code that only its recording can name is named when it is added: tests/unit/fleet/test_ingest_one.py"
+_NAMED = "code that only its recording can name is named when it is added: tests/unit/storage/dataset/test_equality.py"
 
 
 class SumsPlace(Place):
@@ -28,7 +27,7 @@ class SumsPlace(Place):
             return (source, *names)
         folder = self.folder / f"sums-{on}"
         if not folder.exists():
-            assert perf2x("convert", source, *names, "-t", FORMAT, "-o", folder, "-q").code == 0
+            assert perf2x("fleet", "ingest", source, *names, "-o", folder, "-q").code == 0
         return (folder.name, *names)
 
 

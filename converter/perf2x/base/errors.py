@@ -34,17 +34,6 @@ class FormatError(Perf2xError):
     """The input cannot be read as a recording; the text says where, what was expected and what was found."""
 
 
-class NotReadError(FormatError):
-    """A file is not read, and may be whole: its store does not answer, or it is of another version."""
-
-
-class DamagedFileError(FormatError):
-    """A file of a dataset is missing, or not as it was written."""
-
-    def __str__(self) -> str:
-        return f"{super().__str__()}; perf2x fleet check finds all damage of a dataset"
-
-
 class OptionError(Perf2xError):
     """The options contradict each other or the recording (a usage error: exit code 2)."""
 

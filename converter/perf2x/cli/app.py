@@ -31,18 +31,10 @@ COMMANDS = {
     "bundle": "Pack a recording with the objects it needs, to convert it on any machine.",
     "web": "Write a web page that converts recordings in the browser; nothing is uploaded.",
     "fleet ingest": "Add many recordings to a dataset, on all cores or on a Dask cluster.",
-    "fleet watch": "Add recordings to a dataset as they appear, until stopped.",
     "fleet symbolize": "Look up symbols for all addresses in a dataset, on all cores or on a Dask cluster.",
-    "fleet add-symbols": "Name the addresses of a dataset that are in given objects, by build id.",
     "fleet query": "Run SQL on a dataset with DuckDB.",
-    "fleet diff": "Show which functions changed between two parts of a fleet.",
-    "fleet view": "Look at parts of a fleet in the browser.",
-    "fleet tag": "Change tags of recordings that are in a dataset.",
-    "fleet compact": "Merge small files of a dataset, and sum its old timelines.",
-    "fleet gc": "Remove old recordings from a dataset, and what only they need.",
-    "fleet rm": "Remove recordings from a dataset by id, source or tags.",
-    "fleet check": "Find damage in a dataset.",
-    "fleet repair": "Leave out of a dataset what is damaged, and say what is lost.",
+    "fleet rm": "Remove recordings from a dataset by name or tags.",
+    "fleet maintain": "Keep a dataset in order: merge small files, remove old recordings.",
     "mcp": "Answer questions about recordings, by the Model Context Protocol on standard input and output.",
     "formats": "List the output formats, plugins included.",
 }
@@ -103,7 +95,7 @@ def _refuse(ctx: Any, args: list[str]) -> NoReturn:
 
 
 def function_of(name: str) -> Any:
-    """Import a command's function: ``info`` of commands/info.py, ``fleet_gc`` of commands/fleet/fleet_gc.py."""
+    """Import a command's function: ``info`` of commands/info.py, ``fleet_rm`` of commands/fleet/fleet_rm.py."""
     *family, _ = name.split()
     own = name.replace(" ", "_").replace("-", "_")
     return getattr(import_module(".".join(("perf2x.cli.commands", *family, own))), own)

@@ -60,7 +60,7 @@ def progress_line(totals: Progress, seconds: float, things: str = "recordings") 
     """Number done, rate and estimate: ``120 of 1,000 recordings, 12.0/s, 73 s left, 2 errors``."""
     rate = totals.done / seconds if seconds > 0 else 0.0
     parts = [f"{totals.done:,} of {totals.of:,} {things}", f"{rate:.1f}/s"]
-    if rate:
+    if rate and 10 * totals.done >= totals.of:
         parts.append(f"{(totals.of - totals.done) / rate:.0f} s left")
     if totals.failed:
         parts.append(plural(totals.failed, "error"))

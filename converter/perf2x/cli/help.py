@@ -68,47 +68,22 @@ EXAMPLES = {
     "web": ("perf2x web page/", "perf2x web page/ --pyodide pyodide/"),
     "fleet ingest": (
         "perf2x fleet ingest recordings/*.data -o profiles/",
-        "perf2x fleet ingest 's3://bucket/*.data' -o profiles/ --tag service=web --partition service,date",
+        "perf2x fleet ingest 's3://bucket/*.data' -o profiles/ --tag service=web --partition service",
         "perf2x fleet ingest --list names.txt -o profiles/ --scheduler tls://scheduler:8786",
-    ),
-    "fleet watch": (
-        "perf2x fleet watch /var/lib/perf -o profiles/ --tag-from '{service}/*.data'",
-        "perf2x fleet watch s3://bucket/recordings -o s3://bucket/profiles --once",
     ),
     "fleet symbolize": (
         "perf2x fleet symbolize profiles/",
+        "perf2x fleet symbolize profiles/ build/bin/myserver build/lib/",
         "perf2x fleet symbolize profiles/ --debug-dir debug/ --debuginfod https://debuginfod.debian.net",
-    ),
-    "fleet add-symbols": (
-        "perf2x fleet add-symbols profiles/ build/bin/myserver build/lib/",
-        "perf2x fleet add-symbols s3://bucket/profiles build/myserver.debug",
     ),
     "fleet query": (
         'perf2x fleet query profiles/ "SELECT function, sum(self) FROM by_function GROUP BY ALL ORDER BY 2 DESC"',
         "perf2x fleet query profiles/ 'FROM recordings' -o recordings.csv",
     ),
-    "fleet diff": (
-        "perf2x fleet diff profiles/ date=2026-11-22 date=2026-11-23",
-        "perf2x fleet diff 'profiles/?service=web' version=1 version=2 --format markdown",
-    ),
-    "fleet view": (
-        "perf2x fleet view profiles/",
-        "perf2x fleet view profiles/ -o web.html --part service=web,version=2 --compare version=1",
-    ),
-    "fleet tag": (
-        "perf2x fleet tag 'profiles/?service=web' team=shop",
-        "perf2x fleet tag profiles/ version=2 team= --recording web1.data",
-    ),
-    "fleet compact": ("perf2x fleet compact profiles/", "perf2x fleet compact profiles/ --older-than 7d"),
-    "fleet gc": ("perf2x fleet gc profiles/ --older-than 30d", "perf2x fleet gc profiles/ --older-than 30d --dry-run"),
+    "fleet maintain": ("perf2x fleet maintain profiles/", "perf2x fleet maintain profiles/ --older-than 30d"),
     "fleet rm": (
         "perf2x fleet rm profiles/ recordings/web-1.data --dry-run",
         "perf2x fleet rm 'profiles/?service=web&date=2026-11-22'",
-    ),
-    "fleet check": ("perf2x fleet check profiles/", "perf2x fleet check s3://bucket/profiles"),
-    "fleet repair": (
-        "perf2x fleet repair profiles/",
-        "perf2x fleet repair profiles/ > lost.txt && perf2x fleet ingest --list lost.txt -o profiles/",
     ),
     "mcp": ("perf2x mcp recordings/", "perf2x mcp recordings/ build/ --source-dir src"),
     "formats": ("perf2x formats", "perf2x formats -v"),

@@ -96,5 +96,5 @@ def _regular(path: Path) -> Path:
     """The path, unless reading it could wait for ever."""
     mode = path.stat().st_mode
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
-        raise FormatError(f"{path}: not a file; pipes and devices are read one by one, by a conversion to parquet")
+        raise FormatError(f"{path}: not a file; pipes and devices cannot be read twice")
     return path

@@ -17,10 +17,10 @@ import numpy as np
 from msgspec import Struct
 
 from perf2x.base.errors import OptionError
-from perf2x.storage.dataset.dataset_address import DatasetAddress, parse_address
-from perf2x.storage.dataset.dataset_folder import fetched
+from perf2x.storage.dataset.dataset_address import parse_address
 from perf2x.storage.dataset.dataset_schema import arrow
-from perf2x.storage.dataset.sql.duckdb_engine import Limits, duckdb, engine, told_apart
+from perf2x.storage.dataset.read.dataset_part import DatasetPart
+from perf2x.storage.dataset.sql.duckdb_engine import Limits, address_space, duckdb, engine, told_apart
 
 if TYPE_CHECKING:
     import pyarrow
@@ -65,30 +65,24 @@ def _rows_of(batch: "pyarrow.RecordBatch") -> Iterator[Row]:
 
 @contextlib.contextmanager
 def answered(dataset: str | Path, sql: str, limits: Limits | None = None) -> Iterator[Answer]:
-    """Run SQL on a dataset, a folder or an address, and give its answer.
+    """Run SQL on a dataset, or the part of it that tags behind a question mark choose, and give its answer.
 
-    Tags behind a question mark choose recordings. FormatError when the dataset is none or damaged, OptionError for SQL
-    that is wrong or does not only read.
+    FormatError when the dataset is none or damaged, OptionError for SQL that is wrong or does not only read.
     """
-    with fetched([str(dataset)]) as (name,):
-        address = parse_address(name)
-        with _asked(address, sql, limits) as answer:
-            yield answer
-
-
-@contextlib.contextmanager
-def _asked(address: DatasetAddress, sql: str, limits: Limits | None) -> Iterator[Answer]:
-    folder = address.folder
-    with engine(folder, sql, limits, address.tags) as connection:
+    address_space(str(dataset))  # threads of deltalake wait for ever where there is too little
+    part = DatasetPart(parse_address(str(dataset)))
+    if part.is_empty:
+        part.require()
+    with engine(part, sql, limits) as connection:
         check_reads(connection, sql)
         rows = connection.sql(sql).to_arrow_reader(_ROWS)
-        batches = _batches(folder, rows)
+        batches = _batches(part.tables.root, rows)
         first = list(islice(batches, 1))
         yield Answer(rows.schema, chain(first, batches))
 
 
-def _batches(folder: Path, rows: Any) -> "Iterator[pyarrow.RecordBatch]":
-    with told_apart(folder):
+def _batches(root: str, rows: Any) -> "Iterator[pyarrow.RecordBatch]":
+    with told_apart(root):
         yield from rows
 
 

@@ -3,7 +3,7 @@
 import csv
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from pathlib import Path, PurePath
@@ -26,6 +26,12 @@ _IDS = {
     "container": re.compile(r"(?<![0-9a-f])([0-9a-f]{64})(?![0-9a-f])"),
     "pod": re.compile(r"pod([0-9a-f]{8}(?:[-_][0-9a-f]{4}){3}[-_][0-9a-f]{12})"),
 }
+_TWO = r"\d\d"
+_TIMES = {
+    "Y": r"\d{4}", "y": _TWO, "m": _TWO, "d": _TWO, "H": _TWO, "I": _TWO, "M": _TWO, "S": _TWO, "j": r"\d{3}",
+    "f": r"\d{1,6}", "z": r"Z|[+-]\d\d:?\d\d", "b": r"[^\W\d_]+", "B": r"[^\W\d_]+", "p": "[AaPp][Mm]",
+}  # fmt: skip
+"""Fields of strptime."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -71,22 +77,38 @@ def tags_of_groups(paths: Iterable[str]) -> Tags:
 def start_by_name(source: str, pattern: str) -> int | None:
     """Return the time that a recording's file name tells, in nanoseconds since the epoch; None where it tells none.
 
-    ``pattern`` is of strptime, in UTC unless it has a zone.
+    ``pattern`` has fields as strptime's, in UTC unless it has a zone; ``{name}`` and ``*`` stand for what is no time.
     """
+    expression, fields = _time_pattern(pattern)
+    found = expression.fullmatch(PurePath(source).name)
+    if found is None:
+        return None
     try:
-        found = datetime.strptime(PurePath(source).name, pattern)
+        moment = datetime.strptime(" ".join(found.groups()), " ".join(fields))
     except ValueError:
         return None
-    since = (found if found.tzinfo else found.replace(tzinfo=UTC)) - _EPOCH
+    since = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - _EPOCH
     return max(since // timedelta(microseconds=1), 0) * 1000 or None
 
 
-def check_name_pattern(pattern: str) -> None:
-    """SettingError for a pattern of names that tells no time."""
-    example = f"{datetime.now(UTC):{pattern}}"
-    if "%" not in pattern or start_by_name(example, pattern) is None:
+@lru_cache
+def _time_pattern(pattern: str) -> "tuple[re.Pattern[str], list[str]]":
+    """An expression for file names whose groups are fields of a time, and those fields."""
+    parts = re.split(r"(%.|\{\w+\}|\*)", pattern)
+    fields = [part for part in parts if part[:1] == "%" and part[1:] in _TIMES]
+    words = (
+        f"({_TIMES[part[1:]]})" if part in fields else ".*?" if part == "*" or part[:1] == "{" else re.escape(part)
+        for part in parts
+    )  # fmt: skip
+    return re.compile("".join(words)), fields
+
+
+def check_name_pattern(pattern: str, sources: Sequence[str]) -> None:
+    """SettingError for a pattern that tells no time of any of the names of recordings."""
+    if not any(start_by_name(source, pattern) for source in sources):
+        example = f": {PurePath(sources[0]).name} tells no time by it" if sources else ""
         raise SettingError(
-            "", "start_time", f" {pattern}: write file, or a file name with a time, as perf-%Y-%m-%dT%H%M.data"
+            "", "start_time", f" {pattern}{example}; write file, or names with a time, as '*-%Y%m%d-%H%M%S.data'"
         )
 
 

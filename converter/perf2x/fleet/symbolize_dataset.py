@@ -1,35 +1,40 @@
-"""Names of a whole dataset: hands out a task per object; rows stay with the workers that write them.
-
-One task of symbolizing: the places of one object, wherever a worker runs. Returns a few words alone.
-"""
+"""Names of a whole dataset: a task for each object, whose rows the command commits, those of many together."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from concurrent.futures import Executor
+from itertools import islice
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from msgspec import Struct, field
 
 from perf2x.base.columnar.arrays import flatnonzero, sum_of
 from perf2x.base.columnar.ragged import ranges
-from perf2x.fleet.batches import batches
-from perf2x.fleet.local_processes import Failed, Run
+from perf2x.fleet.executors import done
 from perf2x.model.printable_text import base_name
-from perf2x.storage.dataset.dataset_folder import storage_at
-from perf2x.storage.dataset.names.object_profile import object_profile, object_session, write_symbols
+from perf2x.storage.dataset.dataset_schema import KEY, arrow
+from perf2x.storage.dataset.delta_tables import DeltaTables, deltalake
+from perf2x.storage.dataset.names.object_profile import object_profile, object_session
 from perf2x.storage.dataset.names.unnamed_places import CodeObject
-from perf2x.storage.dataset.table_log import DataFile, commit
 from perf2x.storage.dataset.write.recording_to_store import PlaceNames
 from perf2x.storage.dataset.write.table_rows import object_symbols
 from perf2x.symbolizer.symbol_options import SymbolOptions
 
 if TYPE_CHECKING:
+    import pyarrow
+
     from perf2x.symbolizer.object_resolver import ResolveResult
+
+_ROWS = 100_000
+"""Rows of a commit, about."""
+_AHEAD = 512
+"""Objects that are handed out together: their places are read meanwhile."""
 
 
 class NamingJob(Struct, frozen=True):
     """Facts that all tasks of one run share."""
 
-    folder: str
+    root: str
     symbols: SymbolOptions
     max_unpacked: int | None = None
 
@@ -44,17 +49,12 @@ class Named(Struct, frozen=True):
     named: int
     reason: str
     """The reason why places have none; "" if all have one."""
-    written: tuple[DataFile, ...] = ()
-    """The file of the object's names, which waits for its commit."""
-    old: tuple[DataFile, ...] = ()
-    """Those that it replaces."""
+    rows: Any
+    """Rows of the table of symbols."""
 
 
 def symbolize_one(code: CodeObject, job: NamingJob) -> Named:
-    """Name the places of an object, and write what is found, or why nothing is; whoever asked commits the file.
-
-    OutputError when it cannot be written.
-    """
+    """Name the places of an object, and make rows of what is found, or why nothing is; whoever asked commits them."""
     from perf2x.base.files.unpack_limit import limit_unpacking
     from perf2x.model.diagnostics import Diagnostics
     from perf2x.plugins.registry import load_symbol_sources
@@ -72,8 +72,7 @@ def symbolize_one(code: CodeObject, job: NamingJob) -> Named:
     named, places = sum_of(found.count > 0), len(code.places.offset)
     reason = "" if named == places else found.reason or "no symbol"
     rows = object_symbols(code.id, code.places, _place_names(found), reason)
-    new, old = write_symbols(storage_at(job.folder), rows)
-    return Named(base_name(mapped.key.name), places, named, reason, tuple(new), tuple(old))
+    return Named(base_name(mapped.key.name), places, named, reason, rows)
 
 
 def _place_names(found: "ResolveResult") -> PlaceNames:
@@ -100,37 +99,48 @@ class NamingTotals(Struct):
     failed: int = 0
     places: int = 0
     named: int = 0
-    unnamed: list[Named] = field(default_factory=list)
-    """Objects of which places stay without names."""
-
-    def add(self, one: Named) -> None:
-        """Count one more."""
-        self.done += 1
-        self.places += one.places
-        self.named += one.named
-        if one.reason:
-            self.unnamed.append(one)
+    unnamed: list[tuple[str, int, str]] = field(default_factory=list)
+    """Objects of which places stay without names: base name, number of places, reason."""
 
 
 def symbolize(
-    run: Run, objects: Iterator[CodeObject], job: NamingJob, report: Callable[[NamingTotals], None], count: int
+    crew: Executor, objects: Iterator[CodeObject], job: NamingJob, report: Callable[[NamingTotals], None], count: int
 ) -> NamingTotals:
     """Name the places of ``count`` objects; ``report`` is called after each.
 
     OutputError when the dataset cannot be written, Perf2xError when the workers are gone.
     """
-    totals = NamingTotals(count)
-
-    def add(ends: Sequence[Named]) -> None:
-        new, old = ([file for one in ends for file in getattr(one, name)] for name in ("written", "old"))
-        commit(storage_at(job.folder).root, "symbols", (), new, old)
-
-    with batches(add) as finished:
-        for code, end in run(symbolize_one, objects, job):
-            if isinstance(end, Failed):
-                totals.failed += 1
-                end = Named(base_name(str(code.mappings[-1]["file"])), len(code.places.offset), 0, end.reason)
-            finished(end)
-            totals.add(end)
-            report(totals)
+    totals, tables, waiting = NamingTotals(count), DeltaTables(job.root), list[Any]()
+    try:
+        while some := list(islice(objects, _AHEAD)):
+            for _, one in done(crew, symbolize_one, some, job):
+                totals.done += 1
+                totals.places += one.places
+                totals.named += one.named
+                if one.reason:
+                    totals.unnamed.append((one.name, one.places - one.named, one.reason))
+                waiting.append(one.rows)
+                if sum(map(len, waiting)) >= _ROWS:
+                    commit_symbols(tables, waiting)
+                    waiting.clear()
+                report(totals)
+    finally:
+        commit_symbols(tables, waiting)
     return totals
+
+
+def commit_symbols(tables: DeltaTables, rows: "Sequence[pyarrow.Table]") -> None:
+    """Add names of places to a dataset; names that it has stay, reasons why there are none do not."""
+    if rows:
+        whole = arrow().concat_tables(rows).combine_chunks().sort_by([(name, "ascending") for name in KEY])
+        tables.change("symbols", lambda found: _merge(found, whole))
+
+
+def _merge(found: Any, rows: "pyarrow.Table") -> None:
+    same = " AND ".join(f"t.{name} = s.{name}" for name in KEY)
+    properties = deltalake().WriterProperties(compression="ZSTD")
+    merger = found.merge(
+        rows, same, source_alias="s", target_alias="t", writer_properties=properties,
+        commit_properties=deltalake().CommitProperties(max_commit_retries=0),
+    )  # fmt: skip
+    merger.when_matched_update_all("t.reason <> ''").when_not_matched_insert_all().execute()

@@ -35,7 +35,7 @@ GROUPS = {
     FRAMES: (*_filters(FRAMES),),
     STACKS: (
         *_filters(STACKS), "choice.parallelism", "grouping.root", "grouping.merge_threads", "grouping.fold_recursion",
-        "where", "off_cpu", "latency", "value", "data_objects", "per_event",
+        "off_cpu", "latency", "value", "data_objects", "per_event",
     ),
     NAMES: ("anonymize", "symbols.names", "fail_if_unresolved"),
     INLINE: ("symbols.inline",),

@@ -5,9 +5,7 @@ A stage's modules are imported when it is reached, so that ``perf2x --help`` nee
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +13,6 @@ from msgspec.structs import replace
 
 from perf2x.analysis.recording_advice import ChainReport, advice, chain_report
 from perf2x.base.errors import FormatError, OptionError
-from perf2x.base.files.remote import is_address
 from perf2x.model.diagnostics import Diagnostics, comment
 from perf2x.pipeline.datasets.stored_sessions import split_stored
 from perf2x.pipeline.load_options import LoadContext, LoadOptions, Progress
@@ -54,8 +51,7 @@ def load(
     tags: Sequence[Mapping[str, str]] = options.tags or [{}] * len(names)
     with (
         limit_unpacking(options.max_unpacked),
-        local_names(names) as local,
-        open_bundles(local, options.symbols) as (files, symbols),
+        open_bundles(names, options.symbols) as (files, symbols),
     ):
         original = original_of(files, options)
         context = LoadContext(replace(options, symbols=symbols), Diagnostics(), progress, stages or Stages())
@@ -126,9 +122,9 @@ def _require_samples(samples: int, parts: Sequence[SessionPart], context: LoadCo
 
 
 def _require_one_recording(sessions: Sequence[SessionInput]) -> None:
-    from perf2x.pipeline.datasets.stored_recording import StoredRecording
+    from perf2x.pipeline.datasets.stored_part import StoredPart
 
-    if len(sessions) != 1 or isinstance(sessions[0].open(), StoredRecording):
+    if len(sessions) != 1 or isinstance(sessions[0].open(), StoredPart):
         raise OptionError("samples are written as they were recorded: give one recording at a time, and no dataset")
 
 
@@ -176,7 +172,7 @@ def _load_session(session: SessionInput, context: LoadContext) -> Loaded:
         diagnostics=context.diagnostics,
         waits=waits,
         chains=chains,
-        sources=(recording.session.source,),
+        sources=getattr(recording, "sources", (recording.session.source,)),
         record_counts=recording.sideband.record_counts,
     )
 
@@ -295,15 +291,6 @@ def _with_remarks(loaded: Loaded) -> Loaded:
     said = advice(loaded.chains, profile, loaded.symbols, is_text=is_text)
     meta = replace(profile.meta, comments=comments, advice=said)
     return replace(loaded, profile=replace(profile, meta=meta))
-
-
-def local_names(names: Sequence[str]) -> AbstractContextManager[list[str]]:
-    """Give names of this machine's files for the inputs: datasets of object stores are copied for as long as that."""
-    if not any(map(is_address, names)):
-        return contextlib.nullcontext(list(names))
-    from perf2x.storage.dataset.dataset_folder import fetched
-
-    return fetched(names)
 
 
 def original_of(paths: Sequence[str], options: LoadOptions) -> bytes:

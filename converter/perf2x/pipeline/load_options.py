@@ -62,8 +62,6 @@ class LoadOptions(Struct, frozen=True):
     """Grouping of the samples of that part."""
     itrace: str = ""
     """Samples to make of Arm SPE trace, by perf's letters; empty: all."""
-    where: str = ""
-    """Condition of SQL on columns of a dataset's tables of recordings and samples; empty: none."""
     off_cpu: str = ""
     """Way to show the time that threads waited: apart, beside or merged; empty: not at all."""
     value: str = ""

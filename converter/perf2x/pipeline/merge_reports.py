@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
+from perf2x.model.profile.profile import Profile
 from perf2x.model.value_limits import check_total
 from perf2x.pipeline.load_result import Loaded, event_counts
 from perf2x.symbolizer.symbol_report import ObjectReport, SymbolReport, sorted_report
@@ -30,7 +31,7 @@ class ResultFold:
     def add(self, part: Loaded) -> None:
         """Take the next result. Raises FormatError when the values together do not fit into 64 bits."""
         self._value = check_total("these recordings together", part.profile.samples.value, self._value)
-        self._profiles.add(with_tags(part.profile, next(self._own)))
+        self._profiles.add(_labelled(part.profile, next(self._own)))
         self._first = part if self._first is None else _add_reports(self._first, part)
 
     def finish(self) -> Loaded:
@@ -39,6 +40,13 @@ class ResultFold:
             raise ValueError("nothing was added")
         profile = replace(self._profiles.finish(), labels=self._common)
         return replace(self._first, profile=profile, events=event_counts(profile))
+
+
+def _labelled(profile: Profile, tags: Mapping[str, str]) -> Profile:
+    """The profile with tags of its session, and those that it has of its own."""
+    if profile.samples.tags is None:
+        return with_tags(profile, tags)
+    return replace(profile, tag_sets=tuple({**tags, **own} for own in profile.tag_sets))
 
 
 def _add_reports(old: Loaded, new: Loaded) -> Loaded:

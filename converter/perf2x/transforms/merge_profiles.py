@@ -53,7 +53,7 @@ def merge_profiles(profiles: Sequence[Profile], tags: Sequence[Tags] | None = No
     samples = replace(samples, tags=tag_rows)
     whole = Profile(
         strings=strings.table(), events=events, threads=threads, mappings=mappings, functions=functions,
-        locations=locations, stacks=stacks, samples=samples, meta=_merged_meta(profiles),
+        locations=locations, stacks=stacks, samples=samples, meta=merged_meta([profile.meta for profile in profiles]),
         default_event=min(_default_events(profiles, event_of), default=0),
         labels=_common_labels(profiles), tag_sets=tag_sets, own_roots=any(profile.own_roots for profile in profiles),
         fields=tuple(entry for profile in profiles for entry in profile.fields),
@@ -227,9 +227,8 @@ def _in_time_order(profile: Profile) -> Profile:
     return replace(profile, samples=take_rows_of(samples, order))
 
 
-def _merged_meta(profiles: Sequence[Profile]) -> Meta:
-    """The earliest start and, as in google/pprof's merge.go, the sum of durations; texts where all agree."""
-    metas = [profile.meta for profile in profiles]
+def merged_meta(metas: Sequence[Meta]) -> Meta:
+    """Return the earliest start and, as in google/pprof's merge.go, the sum of durations; texts where all agree."""
     agreed: dict[str, Any] = {
         name: values.pop() if len(values := {getattr(meta, name) for meta in metas}) == 1 else ""
         for name in ("hostname", "os_release", "arch", "perf_version")

@@ -170,7 +170,7 @@ def test_stacks_that_were_not_unwound_on_the_phone(tmp_path: Path) -> None:
 
 def test_a_dataset_keeps_the_names(recording: Path, tmp_path: Path) -> None:
     pytest.importorskip("pyarrow")
-    assert perf2x("convert", recording, "--to", "parquet", "-o", tmp_path / "profiles").code == 0
+    assert perf2x("fleet", "ingest", recording, "-o", tmp_path / "profiles").code == 0
     assert stacks(tmp_path / "profiles") == stacks(recording)
 
 
@@ -180,7 +180,7 @@ def test_files_may_tell_a_dataset_more(tmp_path: Path) -> None:
     path, data = write_library(tmp_path / "root"), tmp_path / "perf.data"
     files = [replace(FILES[2], symbols=FILES[2].symbols[1:])]
     data.write_bytes(write_file(phone_recording.session(phone.FILE2, files), phone_recording.records()))
-    assert perf2x("convert", data, "--to", "parquet", "-o", tmp_path / "profiles").code == 0
+    assert perf2x("fleet", "ingest", data, "-o", tmp_path / "profiles").code == 0
     (before,), (after,) = (
         [one for one in stacks(tmp_path / "profiles", *words) if "caller" in one] for words in ((), ("--symfs", path))
     )

@@ -20,14 +20,14 @@ from tests.support import rich_recording
 from tests.support.command import perf2x
 from tests.support.rich_recording import SECRETS
 
-REFUSING = {"autofdo", "bolt", "gcov", "parquet", "perf-script"}
+REFUSING = {"autofdo", "bolt", "gcov", "perf-script"}
 HIDING = [name for name in available(EMITTERS) if NAMES in load_emitter(name)().needs.honours]
 ADDED = ("--root", "thread"), ("--root", "cgroup"), ("--off-cpu", "beside"), ("--names", "full")
 """Options that put names where they would not be."""
 
 
 def test_formats_that_cannot_hide_names_refuse() -> None:
-    assert {*available(EMITTERS), "parquet"} - {*HIDING} == REFUSING
+    assert {*available(EMITTERS)} - {*HIDING} == REFUSING
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +99,7 @@ def test_the_library_tells_none(recorded: tuple[str, ...], tmp_path: Path) -> No
     for name in HIDING:
         convert(source, tmp_path / name, to=name, symbols=symbols, anonymize="s3cret", grouping=Grouping(root="thread"))
         assert told((tmp_path / name).read_bytes()) == [], name
-    for name in REFUSING - {"parquet"}:
+    for name in REFUSING:
         with pytest.raises(OptionError, match=f"{name} cannot take anonymize: "):
             convert(source, tmp_path / name, to=name, symbols=symbols, anonymize="s3cret")
     profile = read(source, symbols=symbols, anonymize="s3cret", timeline=True).profile

@@ -135,10 +135,10 @@ def test_explain_says_what_the_command_prints(folder: Path, ask: Ask) -> None:
 @pytest.mark.slow
 def test_query_says_what_the_command_prints(folder: Path, ask: Ask, monkeypatch: Any) -> None:
     pytest.importorskip("duckdb")
-    from tests.support.datasets import add_recording
+    from tests.support.datasets import add_recordings
 
     monkeypatch.chdir(folder)
-    add_recording(folder / "profiles", folder / "calls.data", {})
+    add_recordings(folder / "profiles", [folder / "calls.data"])
     sql = "SELECT count(*) AS number, sum(count) FROM samples"
     said = without_size(ask("query", dataset="profiles", sql=sql))
     assert said.splitlines() == perf2x("fleet", "query", "profiles", sql).out.splitlines()

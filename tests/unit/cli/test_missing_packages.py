@@ -2,16 +2,14 @@
 
 Nothing is written then."""
 
-import os
 import sys
 from pathlib import Path
 
 import pytest
 
-from perf2x.storage.dataset import table_log
 from tests.support.command import perf2x, recording
 
-INGESTS = (("convert", "-t", "parquet"), ("fleet", "ingest", "--workers", "1"))
+INGESTS = (("fleet", "ingest", "--workers", "1"),)
 
 
 @pytest.mark.parametrize("words", INGESTS, ids=" ".join)
@@ -26,12 +24,4 @@ def test_a_missing_package_is_named(
     assert ran.code != 0
     assert f"{package}: pip install 'perf2x[fleet]'" in ran.err
     assert "Traceback" not in ran.err
-    assert not (tmp_path / "profiles").exists()
-
-
-def test_a_fork_of_a_process_that_wrote_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("deltalake", reason="deltalake is not installed (pip install 'perf2x[fleet]')")
-    monkeypatch.setattr(table_log, "_first_process", [os.getpid() + 1])
-    ran = perf2x("convert", "-t", "parquet", recording("calls"), "-o", tmp_path / "profiles")
-    assert (ran.code, "after a fork" in ran.err) == (1, True)
     assert not (tmp_path / "profiles").exists()

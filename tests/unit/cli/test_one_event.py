@@ -138,6 +138,6 @@ def test_datasets_keep_each_and_show_the_whole(tmp_path: Path) -> None:
     pytest.importorskip("deltalake")
     dataset = tmp_path / "profiles"
     path = recorded(tmp_path / "perf.data", HYBRID)
-    assert perf2x("convert", path, *QUICK, "--to", "parquet", "-o", dataset).code == 0
+    assert perf2x("fleet", "ingest", path, "-q", "-o", dataset).code == 0
     assert top(dataset) == ("cycles", 8, 130)
     assert top(dataset, "--event", "cpu_core/cycles/") == ("cpu_core/cycles/P/", 5, 100)

@@ -67,7 +67,6 @@ IN_THE_LIBRARY = {
     "symbols.names": {"symbols": SymbolOptions(names=NameStyle.FULL)},
     "tags": {"tags": ({"service": "web"},)},
     "value": {"value": "weight"},
-    "where": {"where": "pid > 1"},
     **{
         f"choice.{name}": {"choice": Choice(**{name: GIVEN[getattr(Choice(), name)]})}
         for name in FILTERS

@@ -82,7 +82,7 @@ def test_the_library_chooses_samples(spe: Path) -> None:
 
 def test_stored_samples_are_chosen_already(spe: Path) -> None:
     pytest.importorskip("pyarrow")
-    run(spe, "convert", "--no-symbols", "-t", "parquet", "-o", str(spe / "stored"))
+    assert perf2x("fleet", "ingest", spe / "perf.data", "-o", spe / "stored", "-q").code == 0
     ran = perf2x("top", spe / "stored", "--itrace", "M")
     assert ran.code == 2 and "--itrace applies when a recording is added" in ran.said
     assert perf2x("top", spe / "stored", "--event", "memory", "--no-symbols").code == 0

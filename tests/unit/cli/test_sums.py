@@ -14,7 +14,7 @@ pytest.importorskip("pyarrow")
 @pytest.fixture(scope="module")
 def sums(tmp_path_factory: pytest.TempPathFactory) -> str:
     folder = tmp_path_factory.mktemp("sums") / "sums"
-    assert perf2x("convert", recording("calls"), "-t", "parquet", "-o", folder, "-q").code == 0
+    assert perf2x("fleet", "ingest", recording("calls"), "-o", folder, "-q").code == 0
     return str(folder)
 
 
@@ -55,8 +55,8 @@ def test_commands_show_sums(words: tuple[str, ...], sums: str, tmp_path: Path, m
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--label", "time"), "has sums without times and CPUs; fleet ingest --timeline (parquet: timeline=yes) keeps"),
-        (("--label", "cpu"), "has sums without times and CPUs; fleet ingest --timeline (parquet: timeline=yes) keeps"),
+        (("--label", "time"), "has sums without times and CPUs; fleet ingest --timeline keeps"),
+        (("--label", "cpu"), "has sums without times and CPUs; fleet ingest --timeline keeps"),
         (("--root", "cpu"), "--root cpu: "),
         (("--time", "10%-20%"), "--time: "),
         (("--value", "weight"), "is a dataset, which does not keep what --value asks for"),
@@ -71,7 +71,7 @@ def test_what_sums_cannot_tell_is_refused(words: tuple[str, ...], said: str, sum
 def test_shares_of_a_timeline_can_be_chosen(tmp_path: Path) -> None:
     whole, half = tmp_path / "whole.folded", tmp_path / "half.folded"
     kept = tmp_path / "kept"
-    ran = perf2x("convert", recording("calls"), "-t", "parquet", "-o", kept, "--set", "timeline=yes", "-q")
+    ran = perf2x("fleet", "ingest", recording("calls"), "-o", kept, "--timeline", "-q")
     assert ran.code == 0
     for out, words in ((whole, ()), (half, ("--time", "0%-50%"))):
         assert perf2x("convert", kept, "-o", out, "-q", *words).code == 0

@@ -8,9 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from perf2x.pipeline.load import load
+from perf2x.pipeline.load_options import LoadOptions
 from perf2x.plugins.registry import EMITTERS, available, load_emitter
 from tests.forge.session import zstd
 from tests.support.command import perf2x, recording
+from tests.support.datasets import content
 from tests.support.otlp_profiles import read_profiles
 from tests.support.recordings import CORPUS
 
@@ -149,8 +152,9 @@ def test_inputs_are_summed(other: str, tmp_path: Path) -> None:
 def test_a_dataset_says_what_its_texts_say(kind: str, tmp_path: Path) -> None:
     pytest.importorskip("pyarrow")
     text, dataset = tmp_path / "text", tmp_path / "dataset"
-    assert perf2x("convert", text, "--to", "parquet", "-o", dataset, "-q").code == 0
-    for name in ("pprof", "collapsed", "svg"):
+    assert perf2x("fleet", "ingest", text, "-o", dataset, "-q").code == 0
+    assert content(load(str(dataset), LoadOptions()).profile) == content(load(str(text), LoadOptions()).profile)
+    for name in ("collapsed", "svg"):
         outs = [tmp_path / f"{name}-{number}" for number in range(2)]
         for source, out in zip((text, dataset), outs, strict=True):
             ran = perf2x("convert", source, "--to", name, "-o", out, "-q")
@@ -163,7 +167,7 @@ def test_texts_in_one_dataset_keep_their_own_names(tmp_path: Path) -> None:
     for name, function in (("a", "work"), ("b", "other")):
         (tmp_path / name).write_text(TEXTS["perf script"].replace("work", function))
     texts, words = [tmp_path / "a", tmp_path / "b"], ("--to", "collapsed", "-o", "-", "-q")
-    assert perf2x("convert", *texts, "--to", "parquet", "-o", tmp_path / "dataset", "-q").code == 0
+    assert perf2x("fleet", "ingest", *texts, "-o", tmp_path / "dataset", "-q").code == 0
     assert perf2x("convert", tmp_path / "dataset", *words).out == perf2x("convert", *texts, *words).out
 
 

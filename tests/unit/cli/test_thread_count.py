@@ -72,7 +72,7 @@ def test_recordings_of_the_same_threads_do_not_count_them_twice(tmp_path: Path) 
 def test_a_dataset_counts_renamed_threads_once(tmp_path: Path) -> None:
     pytest.importorskip("pyarrow")
     path = _written(tmp_path, RENAMED)
-    assert perf2x("convert", path, "--to", "parquet", "-o", tmp_path / "set").code == 0
+    assert perf2x("fleet", "ingest", path, "-o", tmp_path / "set").code == 0
     assert json.loads(perf2x("info", tmp_path / "set", "--json").out)["threads"] == 2
     assert _counted(perf2x("top", tmp_path / "set", "-v").err) == {2}
 

@@ -22,9 +22,8 @@ from tests.support.recordings import CORPUS
 FOLDER = Path(__file__).parent / "transcripts"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.txt"))
 COMMANDS = {"convert", "top", "annotate", "diff", "report", "view", "info", "explain", "script", "dump", "bundle",
-            "formats", "perf_to_profile", "fleet ingest", "fleet watch", "fleet symbolize", "fleet query",
-            "fleet diff", "fleet view", "fleet tag", "fleet add-symbols", "fleet compact", "fleet gc", "fleet rm",
-            "fleet check", "fleet repair", "mcp", "web"}  # fmt: skip
+            "formats", "perf_to_profile", "fleet ingest", "fleet symbolize", "fleet query",
+            "fleet rm", "fleet maintain", "mcp", "web"}  # fmt: skip
 
 
 def replayed(text: str, folder: Path) -> str:

@@ -89,7 +89,7 @@ def run(command: str) -> tuple[int, str]:
 def test_commands_run(page: str, command: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if "perf2x fleet" in command:
         pytest.importorskip("distributed")
-    if any(word in command for word in ("fleet query", "fleet symbolize", "--where")):
+    if any(word in command for word in ("fleet query", "fleet symbolize")):
         pytest.importorskip("duckdb")
     if "annotate" in command or page == "annotate.md":
         shutil.copy(LISTED / "inlines.data", "perf.data")
@@ -106,7 +106,7 @@ def test_commands_run(page: str, command: str, folder: Path, monkeypatch: pytest
         assert run("perf2x bundle perf.data -o run.tar.gz")[0] == 0
     if "profiles/" in command:
         pytest.importorskip("pyarrow")
-        adding = next(each for _, each in commands() if "--to parquet" in each)
+        adding = next(each for _, each in commands() if "fleet ingest" in each)
         makes_its_own = command == adding or "fleet ingest" in command
         assert makes_its_own or run(adding)[0] == 0
     code, said = run(command)

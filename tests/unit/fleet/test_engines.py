@@ -11,32 +11,21 @@ from typing import Any
 
 import pytest
 
-from perf2x.fleet.upkeep.compact_files import compact
-from perf2x.fleet.upkeep.remove_recordings import remove_chosen
-from perf2x.storage.dataset.dataset_folder import storage_at
+from tests.support.command import perf2x
 from tests.unit.fleet.test_fleet_statistics import made_fleet
 
 pytestmark = pytest.mark.slow
 deltalake = pytest.importorskip("deltalake")
 
-TABLES = ("recordings", "samples", "nodes", "places", "mappings", "symbols")
+TABLES = ("recordings", "samples", "stacks", "places", "mappings", "symbols")
 QUESTIONS = {
     "services": """SELECT r.service, COUNT(DISTINCT r.recording) AS recordings, COUNT(DISTINCT r.host) AS hosts,
         SUM(s.value) AS value FROM samples s JOIN recordings r ON s.recording = r.recording GROUP BY r.service""",
     "a day of a service": """SELECT s.comm, SUM(s.value) AS value FROM samples s
         JOIN recordings r ON s.recording = r.recording
         WHERE s.service = 'web' AND s.date = '2026-11-22' GROUP BY s.comm""",
-    "objects": """SELECT p.file, SUM(s.value) AS value FROM samples s
-        JOIN recordings r ON s.recording = r.recording
-        JOIN nodes n ON s.recording = n.recording AND s.stack = n.node
-        JOIN places p ON n.recording = p.recording AND n.place = p.place GROUP BY p.file""",
-    "functions": """SELECT y.function, r.service, r.date, SUM(s.value) AS value FROM samples s
-        JOIN recordings r ON s.recording = r.recording
-        JOIN nodes n ON s.recording = n.recording AND s.stack = n.node
-        JOIN places p ON n.recording = p.recording AND n.place = p.place
-        JOIN symbols y ON p.object_id = y.object_id AND p.file_offset = y.file_offset AND p.mode = y.mode
-            AND p.is_return = y.is_return AND p.variant = y.variant
-        WHERE y.depth = 0 GROUP BY y.function, r.service, r.date""",
+    "objects": """SELECT p.file, COUNT(*) AS places FROM places p JOIN recordings r
+        ON p.recording = r.recording AND p.attempt = r.attempt GROUP BY p.file""",
     "hosts": """SELECT host, COUNT(*) AS recordings, SUM(samples) AS samples, SUM(lost) AS lost, MIN(start_ns) AS first
         FROM recordings WHERE error IS NULL AND unfinished = false GROUP BY host""",
     "builds": """SELECT m.build_id, COUNT(DISTINCT m.recording) AS recordings FROM mappings m
@@ -119,9 +108,8 @@ def ordered(answers: dict[str, Rows]) -> dict[str, list[str]]:
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A dataset with a removed recording and a compaction, whose old files are there still."""
     folder = made_fleet(tmp_path_factory.mktemp("engines"), partition=("service",))
-    remove_chosen(storage_at(folder), [str(folder.parent / "web1-0.data")], {})
-    compact(storage_at(folder))
-    assert len(list((folder / "samples").rglob("*.parquet"))) > len(files_of(folder, "samples"))
+    assert perf2x("fleet", "rm", str(folder), "web1-20261121.data").code == 0
+    assert perf2x("fleet", "maintain", str(folder)).code == 0
     return folder
 
 

@@ -1,7 +1,6 @@
 """``perf2x fleet query``: answers in every format, SQL that only reads, and one sentence for what is wrong."""
 
 import json
-import shutil
 import signal
 import subprocess
 import sys
@@ -11,13 +10,12 @@ import pytest
 
 from perf2x.base.errors import OptionError
 from perf2x.fleet.query import check_reads
-from perf2x.fleet.upkeep.compact_files import compact
-from perf2x.storage.dataset.dataset_folder import storage_at
+from perf2x.storage.dataset.dataset_address import parse_address
+from perf2x.storage.dataset.read.dataset_part import DatasetPart
 from perf2x.storage.dataset.sql.duckdb_engine import Limits, engine, told_apart
-from perf2x.storage.dataset.table_log import read_log
 from tests.support.command import perf2x
-from tests.support.datasets import add_recording
-from tests.support.fleets import files_of, recording_of
+from tests.support.datasets import add_recordings
+from tests.support.fleets import recording_of
 
 pytest.importorskip("duckdb")
 parquet = pytest.importorskip("pyarrow.parquet")
@@ -33,7 +31,7 @@ KINDS = (
 def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("query")
     (folder / "a.data").write_bytes(recording_of(1))
-    add_recording(folder / "profiles", folder / "a.data", {"service": "web"})
+    add_recordings(folder / "profiles", [folder / "a.data"], {"service": "web"})
     return folder / "profiles"
 
 
@@ -115,8 +113,8 @@ BEYOND = (
 
 
 def test_sql_that_reads_is_run_and_other_is_not(dataset: Path) -> None:
-    before = files_of(dataset)
-    with engine(dataset) as connection:
+    before = sorted(dataset.rglob("*"))
+    with engine(DatasetPart(parse_address(str(dataset)))) as connection:
         for sql in READS:
             check_reads(connection, sql)
             connection.sql(sql)
@@ -126,9 +124,9 @@ def test_sql_that_reads_is_run_and_other_is_not(dataset: Path) -> None:
                 check_reads(connection, sql.format(dataset))
         for sql in BEYOND:
             check_reads(connection, sql)
-            with pytest.raises(OptionError, match="SQL: "), told_apart(dataset):
+            with pytest.raises(OptionError, match="SQL: "), told_apart(str(dataset)):
                 connection.sql(sql.format(dataset)).fetchall()
-    assert files_of(dataset) == before
+    assert sorted(dataset.rglob("*")) == before
     ran = perf2x("fleet", "query", dataset, "SET threads = 1")
     assert (ran.code, ran.err) == (2, "perf2x: only queries are run: SET is not\n")
 
@@ -154,19 +152,6 @@ def test_errors_of_sql_are_one_sentence(dataset: Path, sql: str, sentence: str) 
     assert ran.code == 2
     assert ran.err.startswith(f"perf2x: {sentence}")
     assert ran.err.count("\n") == 1
-
-
-def test_no_dataset_and_damage(dataset: Path, tmp_path: Path) -> None:
-    ran = perf2x("fleet", "query", tmp_path, "SELECT 1")
-    assert (ran.code, ran.err) == (
-        1, f"perf2x: {tmp_path}: not a dataset: it has no table of recordings (docs/parquet.md)\n",
-    )  # fmt: skip
-    copy = Path(shutil.copytree(dataset, tmp_path / "copy"))
-    broken = copy / "samples" / max(read_log(copy / "samples").files)
-    broken.write_bytes(b"PAR1" + bytes(100))
-    ran = perf2x("fleet", "query", copy, "FROM samples")
-    assert ran.code == 1
-    assert ran.err.startswith(f"perf2x: {broken}: damaged")
 
 
 def test_without_duckdb(dataset: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -225,28 +210,13 @@ def test_a_limit_of_memory_is_one_sentence(dataset: Path, megabytes: int) -> Non
     assert (ran.returncode, ran.stdout, ran.stderr) == (1, "", said)
 
 
-def test_a_query_while_files_are_put_together(dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    copy = Path(shutil.copytree(dataset, tmp_path / "profiles"))
-    (tmp_path / "b.data").write_bytes(recording_of(2))
-    add_recording(copy, tmp_path / "b.data", {"service": "web"})
-    sql = "SELECT sum(count) AS n FROM samples"
-    right = perf2x("fleet", "query", copy, sql).out
-
-    def check(connection: object, sql: str) -> None:
-        compact(storage_at(copy))
-        check_reads(connection, sql)
-
-    monkeypatch.setattr("perf2x.fleet.query.check_reads", check)
-    assert perf2x("fleet", "query", copy, sql).out == right
-
-
 def test_memory_and_temporary_files_have_limits(dataset: Path, tmp_path: Path) -> None:
     sql = "SELECT a.range, b.range FROM range(3000) a, range(1000) b ORDER BY hash(a.range, b.range)"
     words = ("fleet", "query", dataset, sql, "--memory-limit", "20M", "--temp-directory", tmp_path, "-n", "1")
     ran = perf2x(*words)
     assert ran.code == 0 or "not enough memory" in ran.err
     assert list(tmp_path.iterdir()) == []
-    with engine(dataset, "", Limits(20_000_000, tmp_path)) as connection:
+    with engine(DatasetPart(parse_address(str(dataset))), "", Limits(20_000_000, tmp_path)) as connection:
         asked = "SELECT current_setting('memory_limit'), current_setting('temp_directory')"
         ((memory, folder),) = connection.execute(asked).fetchall()
         assert (memory, Path(folder).parent) == ("19.0 MiB", tmp_path)

@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from perf2x.base.errors import FormatError, OptionError
@@ -87,7 +88,7 @@ def test_dates_of_names() -> None:
     assert start_by_name("/x/perf.data", "perf-%Y.data") is start_by_name("1969", "%Y") is None
     for wrong in ("perf.data", "%Q", "%"):
         with pytest.raises(OptionError, match="start_time"):
-            check_name_pattern(wrong)
+            check_name_pattern(wrong, ["/a/perf-20261122.data"])
 
 
 def test_ingest_labels_each_recording(tmp_path: Path) -> None:
@@ -96,7 +97,7 @@ def test_ingest_labels_each_recording(tmp_path: Path) -> None:
         (tmp_path / "in" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "in" / name).write_bytes(recording_of(number))
     words = ("--tag", "service=none", "--tag-from", "in/{service}/{version}/*.data", "--workers", "1")
-    dated = ("--start-time", "?-%Y%m%d.data".replace("?", "a"))
+    dated = ("--start-time", "a-%Y%m%d.data")
     ran = perf2x("fleet", "ingest", str(tmp_path / "in/**/*.data"), "-o", tmp_path / "ds", *words, *dated)
     assert "the time of day is not known of 2 recordings: perf record -k mono records it, --start-time" in ran.said
     assert "tags are missing of 1 recording (--tag-from)" in ran.said
@@ -118,3 +119,27 @@ def test_dates_of_files(tmp_path: Path) -> None:
     assert (ran.code, "time of day" in ran.said) == (0, False)
     (row,) = rows(tmp_path / "ds", "recordings")
     assert row["start_ns"] == 1795392000 * 10**9 - row["duration_ns"] and row["duration_ns"] == 39
+
+
+@pytest.mark.parametrize(
+    "name, pattern, moment",
+    [
+        ("web1-20261122-101500.data", "{host}-%Y%m%d-%H%M%S.data", "2026-11-22T10:15:00"),
+        ("web-1-20261122-101500.data", "*-%Y%m%d-%H%M%S.data", "2026-11-22T10:15:00"),
+        ("perf.data.20261122101500123456", "perf.data.%Y%m%d%H%M%S%f", "2026-11-22T10:15:00.123456"),
+        ("a+b(1) 2026-11-22T10.data", "a+b({n}) %Y-%m-%dT%H.data", "2026-11-22T10:00:00"),
+        ("x-20261122.data.old", "*-%Y%m%d.data", None),
+        ("x-20261322.data", "*-%Y%m%d.data", None),
+    ],
+)
+def test_patterns_skip_what_is_no_time(name: str, pattern: str, moment: str | None) -> None:
+    found = start_by_name(f"/some/where/{name}", pattern)
+    expected = None if moment is None else int(np.datetime64(moment, "ns").astype(int))
+    assert found == expected
+
+
+def test_a_pattern_of_no_name_stops_before_anything_is_written(tmp_path: Path) -> None:
+    (tmp_path / "a.data").write_bytes(recording_of(1))
+    ran = perf2x("fleet", "ingest", tmp_path / "a.data", "-o", tmp_path / "ds", "--start-time", "*-%Y.data")
+    assert (ran.code, (tmp_path / "ds").exists()) == (2, False)
+    assert "--start-time *-%Y.data: a.data tells no time by it" in ran.err

@@ -1,396 +1,172 @@
-"""Compaction and removal leave what readers get, whenever they are killed; rows that nothing needs go."""
+"""Datasets that perf2x and other tools keep, and damaged or hostile ones."""
 
-import os
+import json
+import random
 import shutil
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
-from itertools import count, islice
-from operator import itemgetter
+import time
+from collections.abc import Callable
 from pathlib import Path
-from time import time_ns
-from typing import Any, BinaryIO
+from typing import Any
 
 import pytest
 
-from perf2x.base.errors import FormatError, OptionError, OutputError
-from perf2x.cli.options.upkeep_options import parse_before
-from perf2x.fleet.ingest import Job
-from perf2x.fleet.upkeep import compact_files, remove_recordings
-from perf2x.fleet.upkeep.compact_files import compact
-from perf2x.fleet.upkeep.remove_recordings import collect
+from perf2x.base.errors import FormatError, OptionError
+from perf2x.fleet.upkeep import maintain
 from perf2x.pipeline.load import load
 from perf2x.pipeline.load_options import LoadOptions
-from perf2x.storage.dataset import parquet_files, table_log
-from perf2x.storage.dataset.content_ids import recording_id
-from perf2x.storage.dataset.dataset_folder import LocalFolder, storage_at
-from perf2x.storage.dataset.dataset_schema import LOG, PARTITIONED, TABLES
-from perf2x.storage.dataset.file_names import is_merged
-from perf2x.storage.dataset.read import read_dataset as reading
-from perf2x.storage.dataset.table_log import DataFile, commit
-from perf2x.storage.dataset.write.write_recording import write_table
-from perf2x.symbolizer.symbol_options import SymbolOptions
-from tests.support import outputs
-from tests.support.datasets import rows
-from tests.support.fleets import files_of, ingest_one, recording_of
-from tests.support.recordings import CORPUS
+from perf2x.storage.dataset.dataset_schema import TABLES
+from perf2x.storage.dataset.delta_tables import DeltaTables
+from tests.support.command import perf2x
+from tests.support.datasets import add_recordings, content, counted_rows, rows
+from tests.support.fleets import write_fleet
 
-pa = pytest.importorskip("pyarrow")
-parquet = pytest.importorskip("pyarrow.parquet")
-
-HERE = SymbolOptions(buildid_dir=Path("/nonexistent"), perf_map_dir=Path("/nonexistent"))
-NAMES = ("events", "perf_map", "user_only", "forker")  # kernel code and its twins, names of its own, neither
+deltalake = pytest.importorskip("deltalake")
+SQL = "SELECT host, function, sum(self), sum(total) FROM by_function GROUP BY ALL ORDER BY ALL"
 DAY = 24 * 3600 * 10**9
 
 
-def add(data: Path, name: str, *, timeline: bool = False) -> None:
-    path = CORPUS / name / "perf.data"
-    options = LoadOptions(by_cgroup=True, timeline=timeline, symbols=SymbolOptions(perf_map_dir=path.parent))
-    tags = {} if name == "forker" else {"service": "web"}
-    job = Job(str(data), options, tags, ("service",), os.urandom(4).hex())
-    assert ingest_one(str(path), job).state == "added"
-
-
-def add_bad(path: Path, data: Path) -> None:
-    assert ingest_one(str(path), Job(str(data), LoadOptions(), {}, (), os.urandom(4).hex())).error
-
-
-def pprof(data: Path, *labels: str) -> bytes:
-    options = LoadOptions(by_cgroup=True, timeline="time" in labels, symbols=HERE)
-    return outputs.emitted(load([str(data)], options).profile, "pprof", label=labels, compress=False)
-
-
-def distinct(data: Path, table: str) -> set[str]:
-    return {repr(sorted(row.items())) for row in rows(data, table)}
-
-
 @pytest.fixture(scope="module")
-def separate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A file for each recording and table; one recording is a timeline, one could not be read."""
-    data = tmp_path_factory.mktemp("fleet") / "profiles"
-    for name in NAMES:
-        add(data, name, timeline=name == "events")
-    (data.parent / "bad").write_bytes(b"none")
-    add_bad(data.parent / "bad", data)
-    return data
+def recordings(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    return write_fleet(tmp_path_factory.mktemp("fleet") / "recordings", 9)
 
 
 @pytest.fixture
-def data(separate: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(separate, tmp_path / "profiles"))
+def data(recordings: list[Path], tmp_path: Path) -> Path:
+    """A dataset that was written in three runs, on two days."""
+    folder = tmp_path / "profiles"
+    for first, day in ((0, "21"), (3, "21"), (6, "22")):
+        for path in recordings[first : first + 3]:
+            named = path.with_name(f"{path.stem}-202611{day}.data")
+            shutil.copy(path, named)
+            add_recordings(folder, [named], {"service": "web"}, ["service"], start_time="*-%Y%m%d.data")
+    return folder
 
 
-def test_a_compact_dataset_converts_to_the_same_bytes(separate: Path, data: Path) -> None:
-    before = pprof(data, "pid", "comm"), pprof(data, "comm")
-    shared = {table: distinct(data, table) for table in TABLES}
-    done = compact(storage_at(data))
-    after = files_of(data)
-    assert done.before > done.after == len(after)
-    assert (pprof(data, "pid", "comm"), pprof(data, "comm")) == before
-    assert {table: distinct(data, table) for table in shared} == shared
-    compact(storage_at(data))
-    assert files_of(data) == after
-    for name in NAMES:
-        path = CORPUS / name / "perf.data"
-        assert ingest_one(str(path), Job(str(data), LoadOptions(), {}, (), "later")).state == "known"
-    add_bad(separate.parent / "bad", data)  # is tried again
-    compact(storage_at(data))
-    add_bad(separate.parent / "bad", data)
+def said(data: Path) -> tuple[Any, ...]:
+    asked = perf2x("fleet", "query", str(data), SQL, "--format", "csv")
+    assert asked.code == 0, asked.err
+    return content(load([str(data)], LoadOptions()).profile), asked.out
 
 
-@pytest.mark.parametrize("moment", ["recordings", "samples", "nodes", "lines"])
-def test_readers_go_on_while_files_are_put_together(data: Path, moment: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Compaction runs whole right in front of the first read of a table; what was listed is gone then."""
-    before, read, todo = pprof(data, "comm"), parquet_files.read_table, [moment]
-
-    def read_table(path: Path, table: str, *rest: Any, **named: Any) -> Any:
-        if [table] == todo:
-            todo.clear()
-            compact(storage_at(data))
-        return read(path, table, *rest, **named)
-
-    monkeypatch.setattr(reading, "read_table", read_table)
-    monkeypatch.setattr(parquet_files, "read_table", read_table)
-    assert pprof(data, "comm") == before
-    assert todo == []
+def by_deltalake(data: Path) -> None:
+    for table in TABLES:
+        found = deltalake.DeltaTable(str(data / table))
+        found.optimize.compact()
+        found.vacuum(0, dry_run=False, enforce_retention_duration=False)
+        found.create_checkpoint()
 
 
-def test_a_recording_that_is_removed_while_it_is_read_is_read(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Files stay for a day: whoever has begun goes on."""
-    before, chosen, todo = pprof(data, "comm"), reading.Dataset.rows_of, [1]
-
-    def rows_of(self: reading.Dataset, recording: reading.RecordingRow) -> Any:
-        if todo and todo.pop():
-            collect(storage_at(data), time_ns() + DAY, time_ns())
-        return chosen(self, recording)
-
-    monkeypatch.setattr(reading.Dataset, "rows_of", rows_of)
-    assert pprof(data, "comm") == before
-    with pytest.raises(FormatError, match="no recording is in this dataset"):
-        pprof(data, "comm")
+def by_z_order(data: Path) -> None:
+    for table in TABLES[1:]:
+        deltalake.DeltaTable(str(data / table)).optimize.z_order(["recording"])
 
 
-@pytest.mark.slow
-def test_order_and_earlier_runs_make_no_difference(separate: Path, data: Path, tmp_path: Path) -> None:
-    """Names of merged files tell what was merged, and which of them has a recording; their rows are the same."""
-    compact(storage_at(data))
-    other = tmp_path / "other"
-    for name in reversed(NAMES):
-        add(other, name, timeline=name == "events")
-        compact(storage_at(other))
-    for table in PARTITIONED[:-1]:
-        ours, theirs = (sorted(rows(one, table), key=itemgetter("recording")) for one in (data, other))
-        assert ours == theirs
+def by_perf2x(data: Path) -> None:
+    assert perf2x("fleet", "maintain", str(data)).code == 0
 
 
-@pytest.mark.slow
-def test_files_grow_to_a_size(data: Path) -> None:
-    before = pprof(data, "comm")
-    sizes = [file.size for file in web_samples(data)]
-    compact(storage_at(data), target=max(2 * max(sizes) + 2, sum(sizes) - 1))
-    assert len(web_samples(data)) == 2
-    assert pprof(data, "comm") == before
-    files = files_of(data)
-    compact(storage_at(data), target=1)  # everything is large enough
-    assert files_of(data) == files
+@pytest.mark.parametrize("keep", [by_deltalake, by_z_order, by_perf2x])
+def test_whoever_keeps_the_tables_rows_stay(data: Path, keep: Callable[[Path], None], recordings: list[Path]) -> None:
+    before, files = said(data), len(deltalake.DeltaTable(str(data / "samples")).file_uris())
+    keep(data)
+    assert said(data) == before
+    assert len(deltalake.DeltaTable(str(data / "samples")).file_uris()) == 2 < files
+    add_recordings(data, recordings[:1], {"service": "db"})  # known, so nothing changes
+    assert said(data) == before
 
 
-@pytest.mark.parametrize("least", [2, 100])
-def test_a_long_commit_has_a_checkpoint_behind_it(data: Path, least: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = pprof(data, "comm")
-    monkeypatch.setattr(table_log, "_LONG", least)
-    compact(storage_at(data))
-    version = storage_at(data).log("nodes").version
-    found = [path.name for path in (data / "nodes" / LOG).glob("*.checkpoint.parquet")]
-    assert found == ([f"{version:020}.checkpoint.parquet"] if least == 2 else [])
-    assert pprof(data, "comm") == before
+def test_recordings_go_by_name_tag_and_age(data: Path) -> None:
+    named = "000-20261121.data"
+    tried = perf2x("fleet", "rm", str(data), named, "--dry-run")
+    assert (tried.code, len(tried.err.splitlines())) == (0, 2)
+    assert perf2x("fleet", "rm", str(data), "missing.data").code == 2
+    assert perf2x("fleet", "rm", str(data)).code == 2
+    assert perf2x("fleet", "rm", str(data), named).code == 0
+    assert named not in {Path(row["source"]).name for row in rows(data, "recordings")}
+    assert rows(data, "samples") == counted_rows(data, "samples")
+    assert perf2x("fleet", "rm", f"{data}?date=2026-11-21").code == 0
+    assert {row["date"] for row in rows(data, "samples")} == {"2026-11-22"}
+    start = rows(data, "recordings")[0]["start_ns"]
+    assert maintain(str(data), start + 1, start, dry_run=True).recordings == 3
+    maintain(str(data), start + 1, start)
+    assert not any(rows(data, table) for table in ("samples", "stacks", "places"))
+    assert [row["error"] is None for row in rows(data, "recordings")] == [False]  # which says no day, and is new
 
 
-def test_what_was_put_together_waits_for_as_much_that_is_new(tmp_path: Path) -> None:
-    data, numbers, merged = tmp_path / "profiles", count(), list[tuple[int, ...]]()
-    for new in (4, 2, 1, 1):
-        for number in islice(numbers, new):
-            (tmp_path / f"{number}").write_bytes(recording_of(number, 6))
-            ingest_one(str(tmp_path / f"{number}"), Job(str(data), LoadOptions(), {}, (), f"{new}{number}"))
-        compact(storage_at(data))
-        counts = [len({row["recording"] for row in rows_of_file(data, file)}) for file in merged_nodes(data)]
-        merged.append(tuple(sorted(counts)))
-    assert merged == [(4,), (2, 4), (2, 4), (8,)]
-    assert {len(storage_at(data).log(table).files) for table in PARTITIONED} == {0, 1}
+def test_what_killed_writers_left_goes_after_a_day(
+    data: Path, recordings: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from perf2x.fleet import ingest
+
+    whole = len(rows(data, "places"))
+    with monkeypatch.context() as patch:
+        patch.setattr(ingest, "commit_recordings", lambda *_, **__: None)
+        add_recordings(data, recordings[:3], replace=True)
+    left, now = len(rows(data, "places")), time.time_ns()
+    maintain(str(data), None, now)
+    assert len(rows(data, "places")) == left > whole
+    maintain(str(data), None, now + 2 * DAY)
+    assert len(rows(data, "places")) == whole
 
 
-def merged_nodes(data: Path) -> list[DataFile]:
-    return [file for name, file in storage_at(data).log("nodes").files.items() if is_merged(name)]
-
-
-def rows_of_file(data: Path, file: DataFile) -> list[dict[str, Any]]:
-    return parquet.ParquetFile(data / "nodes" / file.name).read().to_pylist()
-
-
-def web_samples(data: Path) -> list[DataFile]:
-    return [file for file in storage_at(data).log("samples").files.values() if file.parts["service"] == "web"]
-
-
-@pytest.mark.slow
-def test_old_timelines_become_the_sums_that_would_have_been_added(data: Path, tmp_path: Path) -> None:
-    before = pprof(data, "comm")
-    assert compact(storage_at(data), 0).summed == 0
-    done = compact(storage_at(data), parse_before("0h", time_ns() + DAY))
-    assert done.summed == 1
-    assert pprof(data, "comm") == before
-    assert not any(row["is_timeline"] for row in rows(data, "recordings"))
-    assert all(row["time_ns"] is row["cpu"] is None for row in rows(data, "samples"))
-    with pytest.raises(OptionError, match="the dataset has sums"):
-        pprof(data, "time")
-    for name in NAMES:
-        add(tmp_path / "sums", name)
-    assert distinct(data, "samples") == distinct(tmp_path / "sums", "samples")
-
-
-@pytest.mark.slow
-def test_doubles_go(data: Path) -> None:
-    """As if an ingest had begun in front of a compaction and ended behind it."""
-    before = pprof(data, "comm")
-    logs = {table: storage_at(data).log(table) for table in PARTITIONED}
-    compact(storage_at(data))
-    for table, log in logs.items():
-        commit(str(data), table, log.partition, [file for file in log.files.values() if file.parts["service"]])
-    assert counted(data) > recorded(data)
-    assert pprof(data, "comm") == before
-    compact(storage_at(data))
-    assert pprof(data, "comm") == before
-    assert len(rows(data, "recordings")) == len(distinct_recordings(data))
-    assert counted(data) == recorded(data)
-
-
-def counted(data: Path) -> int:
-    return sum(row["count"] for row in rows(data, "samples"))
-
-
-def recorded(data: Path) -> int:
-    return sum(row["samples"] for row in distinct_recordings(data))
-
-
-def distinct_recordings(data: Path) -> list[dict[str, Any]]:
-    return list({row["recording"]: row for row in rows(data, "recordings")}.values())
-
-
-class Killed(BaseException):
-    """A process ends here."""
-
-
-class Mortal(LocalFolder):
-    """A folder whose process is killed when it writes one of its files."""
-
-    def __init__(self, root: Path, step: Callable[[], None]) -> None:
-        super().__init__(root)
-        self.step = step
-
-    def new_file(self, name: str) -> AbstractContextManager[BinaryIO]:
-        self.step()
-        return super().new_file(name)
-
-
-def kills(data: Path, tmp_path: Path, run: Any, stride: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Yield a copy of the dataset after a kill at each, or each second, third … file or commit of a run."""
-    left = [0]
-
-    def step() -> None:
-        left[0] -= 1
-        if left[0] < 0:
-            raise Killed
-
-    def mortal_commit(root: str, table: str, partition: Any, adds: Any, removes: Any = (), **named: Any) -> None:
-        if adds or removes:
-            step()
-        commit(root, table, partition, adds, removes, **named)
-
-    for module in (compact_files, remove_recordings):
-        monkeypatch.setattr(module, "commit", mortal_commit)
-    for number in count(0, stride):
-        copy = tmp_path / f"killed{number}"
-        shutil.copytree(data, copy)
-        left[0] = number
+def test_flipped_bytes_are_refused_or_change_nothing(data: Path) -> None:
+    """Of files that perf2x wrote: the table of recordings is deltalake's, which writes no checksums."""
+    expected, chosen = said(data), random.Random(3)
+    files = [path for table in TABLES[1:-1] for path in sorted((data / table).rglob("*.parquet"))]
+    refused = 0
+    for _ in range(40):
+        file = chosen.choice(files)
+        raw = bytearray(file.read_bytes())
+        raw[chosen.randrange(len(raw))] ^= 1 << chosen.randrange(8)
+        whole = file.read_bytes()
+        file.write_bytes(raw)
         try:
-            run(Mortal(copy, step))
-        except Killed:
-            left[0] = 10**9
-            yield copy
-            shutil.rmtree(copy)
-        else:
-            assert number > 5
-            return
+            assert content(load([str(data)], LoadOptions()).profile) == expected[0]
+        except FormatError:
+            refused += 1
+        asked = perf2x("fleet", "query", str(data), SQL, "--format", "csv")
+        assert asked.code in (0, 1) and (asked.code or asked.out == expected[1]) and "Traceback" not in asked.err
+        file.write_bytes(whole)
+    assert refused > 20
 
 
-@pytest.fixture(scope="module")
-def two(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two forged recordings, of which the first is old."""
-    data = tmp_path_factory.mktemp("two") / "profiles"
-    for number in (1, 2):
-        path = data.parent / f"{number}.data"
-        path.write_bytes(recording_of(number, 6))
-        assert ingest_one(str(path), Job(str(data), LoadOptions(by_cgroup=True), {}, (), "1")).state == "added"
-    rewrite_starts(data, {recording_id([data.parent / "1.data"]).hex()})
-    return data
+def edit_log(data: Path, table: str, change: Callable[[dict[str, Any]], None]) -> None:
+    log = max((data / table / "_delta_log").glob("*.json"))
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    for line in lines:
+        if "add" in line:
+            change(line["add"])
+    log.write_text("".join(json.dumps(line) + "\n" for line in lines))
 
 
-@pytest.mark.parametrize("stride", [5, pytest.param(1, marks=pytest.mark.slow)])
-def test_compaction_may_be_killed_at_any_step(
-    two: Path, tmp_path: Path, stride: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    whole = pprof(two, "pid")
-    shutil.copytree(two, tmp_path / "whole")
-    compact(storage_at(tmp_path / "whole"))
-    wanted = files_of(tmp_path / "whole")
-    for killed in kills(two, tmp_path, compact, stride, monkeypatch):
-        assert pprof(killed, "pid") == whole
-        compact(storage_at(killed))
-        assert files_of(killed) == wanted
+@pytest.mark.parametrize("path", ["../../secret.parquet", "/etc/passwd", "file:///etc/passwd", "x/../../../secret"])
+@pytest.mark.parametrize("table", ["recordings", "samples"])
+def test_no_file_outside_of_a_table_is_read(data: Path, path: str, table: str) -> None:
+    file = max((data / "samples").rglob("*.parquet"))
+    shutil.copy(file, data.parent / "secret.parquet")
+    shutil.copy(file, data.parent / "secret")
+    edit_log(data, table, lambda add: add.update(path=path))
+    for words in (("top", str(data)), ("fleet", "query", str(data), "SELECT count(*) FROM samples")):
+        tried = perf2x(*words)
+        assert tried.code == 1 and "Traceback" not in tried.err
 
 
-def removal(storage: Any) -> None:
-    collect(storage, DAY, time_ns())
+def test_files_that_unpack_to_too_much_are_refused(data: Path) -> None:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    file = max((data / "samples").rglob("*.parquet"))
+    table = parquet.ParquetFile(file).read()
+    long = table.set_column(table.column_names.index("comm"), "comm", pa.array(["x" * 2**20] * len(table)))
+    parquet.write_table(pa.concat_tables([long] * 400), file, compression="zstd")
+    tried = perf2x("top", str(data))
+    assert tried.code == 1 and "--max-unpacked" in tried.err
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("stride", [1])
-def test_removal_may_be_killed_at_any_step(
-    two: Path, tmp_path: Path, stride: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    data = Path(shutil.copytree(two, tmp_path / "both"))
-    compact(storage_at(data))
-    shutil.copytree(data, tmp_path / "whole")
-    removal(storage_at(tmp_path / "whole"))
-    both, one = pprof(data, "pid"), pprof(tmp_path / "whole", "pid")
-    assert one != both
-    for killed in kills(data, tmp_path, removal, stride, monkeypatch):
-        assert pprof(killed, "pid") in (one, both)
-        removal(storage_at(killed))
-        assert pprof(killed, "pid") == one
-
-
-@pytest.mark.parametrize("is_compact", [True, pytest.param(False, marks=pytest.mark.slow)])
-def test_what_only_old_recordings_need_is_removed(separate: Path, data: Path, tmp_path: Path, is_compact: bool) -> None:
-    old = ("user_only", "perf_map")
-    kept = [name for name in NAMES if name not in old]
-    for name in kept:
-        add(tmp_path / "kept", name, timeline=name == "events")
-    add_bad(separate.parent / "bad", tmp_path / "kept")
-    if is_compact:
-        compact(storage_at(data))
-    rewrite_starts(data, {recording_id([CORPUS / name / "perf.data"]).hex() for name in old})
-    assert collect(storage_at(data), DAY, time_ns(), dry_run=True).recordings == 2
-    assert distinct(data, "nodes") > distinct(tmp_path / "kept", "nodes")
-    removed = collect(storage_at(data), DAY, time_ns())
-    assert (removed.recordings, removed.of) == (2, 5)
-    for table in PARTITIONED[:-1]:
-        assert distinct(data, table) == distinct(tmp_path / "kept", table)
-    assert pprof(data, "comm") == pprof(tmp_path / "kept", "comm")
-    assert collect(storage_at(data), DAY, time_ns()).recordings == 0
-
-
-def rewrite_starts(data: Path, old: set[str]) -> None:
-    """Set the start of recordings to 1970."""
-    for name in storage_at(data).log("recordings").files:
-        path = data / "recordings" / name
-        table = parquet.ParquetFile(path).read()
-        at = table.schema.get_field_index("start_ns")
-        was_old = [row in old for row in table["recording"].to_pylist()]
-        was = zip(was_old, table["start_ns"].to_pylist(), strict=True)
-        starts = pa.array([1 if one else start for one, start in was], pa.int64())
-        write_table(path, "recordings", table.set_column(at, table.schema.field(at), starts))
-
-
-def test_files_of_unfinished_recordings_stay_for_a_day(two: Path, tmp_path: Path) -> None:
-    data = Path(shutil.copytree(two, tmp_path / "profiles"))
-    log = storage_at(data).log("recordings")
-    gone = min(log.files)
-    commit(str(data), "recordings", log.partition, (), [log.files[gone]])
-    compact(storage_at(data))
-    assert gone in storage_at(data).log("nodes").files
-    assert collect(storage_at(data), 0, time_ns()).unfinished == 0
-    assert collect(storage_at(data), 0, time_ns() + 2 * DAY).unfinished == 3
-    assert gone not in storage_at(data).log("nodes").files
-
-
-def test_two_compactions_at_one_time_double_nothing(two: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    data = Path(shutil.copytree(two, tmp_path / "profiles"))
-    before, merge = pprof(data, "pid"), compact_files.merge_files
-
-    def merge_files(*arguments: Any) -> Any:
-        monkeypatch.undo()
-        compact(storage_at(data))
-        return merge(*arguments)
-
-    monkeypatch.setattr(compact_files, "merge_files", merge_files)
-    with pytest.raises(OutputError, match="another command changed it meanwhile"):
-        compact(storage_at(data))
-    assert pprof(data, "pid") == before
-    assert sum(row["count"] for row in rows(data, "samples")) == 12
-
-
-def test_ages() -> None:
-    hour = 3600 * 10**9
-    assert [parse_before(age, 500 * hour) // hour for age in ("2h", "3d", "1w")] == [498, 428, 332]
-    for age in ("", "3", "3m", "-1d", "d"):
-        with pytest.raises(OptionError, match="not an age"):
-            parse_before(age, 0)
+def test_folders_that_are_no_datasets_say_so(data: Path, tmp_path: Path) -> None:
+    (tmp_path / "other" / "recordings").mkdir(parents=True)
+    assert "not a dataset" in perf2x("top", str(tmp_path / "other")).err
+    deltalake.DeltaTable(str(data / "samples")).alter.set_table_description("perf2x dataset, version 3: samples")
+    assert "this perf2x reads perf2x dataset, version 4: samples" in perf2x("top", str(data)).err
+    with pytest.raises(OptionError):
+        DeltaTables(str(tmp_path / "more")).make(["host"])

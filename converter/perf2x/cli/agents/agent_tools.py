@@ -127,8 +127,8 @@ class AgentTools:
         return _answer(explain_report([known], {}).lines(_SCREEN))
 
     def query(self, dataset: str, sql: str, limit: int = 50) -> str:
-        """Run SQL (DuckDB, read-only) on a dataset of perf2x fleet. Tables: recordings, samples, nodes, places, lines,
-        mappings; views: functions, frames, stacks, by_function."""
+        """Run SQL (DuckDB, read-only) on a dataset of perf2x fleet. Tables: recordings, samples, stacks, places,
+        mappings, symbols; views: by_function, by_stack, functions, frames."""
         from perf2x.cli.render.query_result import first_rows, text_lines
         from perf2x.fleet.query import answered
 

@@ -63,11 +63,6 @@ def convert(
     sources = recordings(inputs)
     name = written.format()
     wanted = partial(load_options, chosen, grouping, listing, stacks, symbols, unpacking)
-    if name == "parquet":
-        from perf2x.cli.dataset_output import write_dataset
-
-        write_dataset(sources, wanted, written, formatting, gates, quiet=quiet, timed=profile_stages)
-        return
     if written.is_default() and not quiet:
         print_message(f"no --to: writing {name} (perf2x formats lists the others)")
     more: dict[str, object] = {"event": "all"} if chosen.all_events() else {}

@@ -10,9 +10,8 @@ from perf2x.cli.options.input_options import Verbose
 def formats(verbose: Verbose = False) -> None:
     """List the output formats, plugins included, with file suffix and one line of help; -v: their options, too."""
     from perf2x.plugins.registry import EMITTERS, available, emitter_options, is_built_in
-    from perf2x.storage.dataset.parquet_options import FORMAT, Parquet
 
-    kinds: dict[str, Any] = {FORMAT: Parquet} | {name: point.load() for name, point in available(EMITTERS).items()}
+    kinds: dict[str, Any] = {name: point.load() for name, point in available(EMITTERS).items()}
     rows = []
     for name, emitter in sorted(kinds.items()):
         point = available(EMITTERS).get(name)

@@ -77,14 +77,6 @@ class FilterFlags(Struct, frozen=True):
     max_stack: Annotated[int | None, Option(metavar="N", min=0, help="Keep the N innermost frames."), Rare] = None
     frames: Annotated[Literal["user", "kernel"] | None, Option(help="Keep only user or kernel frames."), Rare] = None
     no_idle: Annotated[bool, Option(help="Leave the idle task (pid 0) out."), Rare] = False
-    where: Annotated[
-        str | None,
-        Option(
-            metavar="SQL",
-            help="For datasets: a condition on recordings and samples, \"tags['service'] = 'web' AND pid > 1\".",
-        ),
-        Rare,
-    ] = None
     allow_empty: Annotated[bool, Option(help="Continue when there are no samples."), Rare] = False
 
     def part(self) -> dict[str, Any]:
@@ -93,7 +85,6 @@ class FilterFlags(Struct, frozen=True):
             "events": () if self.all_events() else tuple(self.events or ()),
             "choice": self.choice(),
             "itrace": self.itrace or "",
-            "where": self.where or "",
             "allow_empty": self.allow_empty,
         }
 

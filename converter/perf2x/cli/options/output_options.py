@@ -17,7 +17,7 @@ def installed_formats(incomplete: str) -> list[str]:
     """Complete the name of an output format, plugins included."""
     from perf2x.plugins.registry import EMITTERS, available
 
-    return [name for name in sorted([*available(EMITTERS), "parquet"]) if name.startswith(incomplete)]
+    return [name for name in sorted(available(EMITTERS)) if name.startswith(incomplete)]
 
 
 class OutputFlags(Struct, frozen=True):

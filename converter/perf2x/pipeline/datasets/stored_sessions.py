@@ -1,21 +1,24 @@
-"""Datasets among the inputs: each of their recordings is a session of its own."""
+"""Datasets among the inputs: recordings that agree in their events and their kernel are a session, read at once."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from perf2x.base.errors import OptionError, SettingError
+from perf2x.base.errors import FormatError, OptionError
 from perf2x.model.diagnostics import Severity
 from perf2x.pipeline.for_output import refuse_given
 from perf2x.pipeline.load_options import LoadContext, LoadOptions
 from perf2x.pipeline.open_sessions import Input, SessionInput, SessionPart
 
 if TYPE_CHECKING:
-    from perf2x.pipeline.datasets.stored_recording import StoredRecording
+    from perf2x.pipeline.datasets.stored_part import StoredFacts, StoredPart
+    from perf2x.storage.dataset.read.dataset_part import Row
 
 _RECORDS = ("off_cpu", "latency", "choice.parallelism", "value", "data_objects")
 _AT_INGEST = ("itrace", "deferred_missing", "merge_callchains", "call_graphs.stitch_lbr")
+_TOGETHER = 2000
+"""Recordings of a session, at most: memory grows with their stacks."""
 
 
 def split_stored(inputs: Sequence[Input], context: LoadContext) -> tuple[list[SessionInput], list[Input]]:
@@ -28,15 +31,15 @@ def split_stored(inputs: Sequence[Input], context: LoadContext) -> tuple[list[Se
     stored, others, known = [], [], dict[str, str]()
     for one in inputs:
         if not is_dataset(one.path):
-            if context.options.where:
-                raise SettingError(f"{one.name} is not a dataset; ", "where", " chooses samples of datasets")
             others.append(one)
             continue
         _refuse_untold(one, context.options)
-        for ident, session in _sessions_of(one, context):
-            if ident in known:
-                raise OptionError(f"{one.name} and {known[ident]} have a recording in common: {session.files[0]}")
-            known[ident] = one.name
+        for rows, session in _sessions_of(one, context):
+            for row in rows:
+                if row.ident in known:
+                    twice = row.values["source"]
+                    raise OptionError(f"{one.name} and {known[row.ident]} have a recording in common: {twice}")
+            known |= {row.ident: one.name for row in rows}
             stored.append(session)
     return stored, others
 
@@ -49,25 +52,47 @@ def _refuse_untold(one: Input, options: LoadOptions) -> None:
         raise OptionError(f"{one.name} is a dataset, which keeps stacks, not the branches that code is counted by")
 
 
-def _sessions_of(one: Input, context: LoadContext) -> list[tuple[str, SessionInput]]:
-    from perf2x.pipeline.datasets.stored_recording import StoredRecording
+def _sessions_of(one: Input, context: LoadContext) -> Iterator[tuple[Sequence[Row], SessionInput]]:
+    from perf2x.pipeline.datasets.stored_part import StoredPart, parse_facts
     from perf2x.storage.dataset.dataset_address import parse_address
-    from perf2x.storage.dataset.read.read_dataset import Dataset
+    from perf2x.storage.dataset.read.dataset_part import DatasetPart
 
-    dataset = Dataset(parse_address(one.path), context.options.where)
+    part = DatasetPart(parse_address(one.path))
+    part.require()
+    failed = [row for row in part.rows if row.values["error"] is not None]
     context.diagnostics.add(
         "recordings_failed",
         Severity.LOSS,
         "recordings could not be read when they were added; the table of recordings says why.",
-        count=len(dataset.failed),
-        where=next((str(row.row["source"]) for row in dataset.failed), ""),
+        count=len(failed),
+        where=next((str(row.values["source"]) for row in failed), ""),
     )
-    recordings = [StoredRecording(dataset, row, context.diagnostics) for row in dataset.recordings]
-    return [(recording.ident, _session(one, recording, context)) for recording in recordings]
+    if len(failed) == len(part.rows):
+        raise FormatError(f"{one.name}: no recording of it could be read: {failed[0].values['error']}")
+    groups: dict[object, list[tuple[Row, StoredFacts]]] = {}
+    for row in part.rows:
+        if row.values["error"] is None:
+            facts = parse_facts(row.values["facts"], part.tables.root)
+            groups.setdefault(_alike(row, facts), []).append((row, facts))
+    for many in groups.values():
+        for first in range(0, len(many), _TOGETHER):
+            some = many[first : first + _TOGETHER]
+            recording = StoredPart(part, [row for row, _ in some], [facts for _, facts in some], context.diagnostics)
+            yield recording.rows, _session(one, recording, context)
 
 
-def _session(one: Input, recording: StoredRecording, context: LoadContext) -> SessionInput:
+def _alike(row: Row, facts: StoredFacts) -> object:
+    """Facts that are the same in all recordings of a session; kernel code outside of all mappings is of one boot."""
+    values = row.values
+    names = ("arch", "kernel", "kernel_build_id", "is_timeline", "default_event")
+    own = row.ident if facts.kernel_looked_up else ""
+    return (*(values[name] for name in names), repr(values["events"]), facts.samples_say, facts.clock_id, own)
+
+
+def _session(one: Input, recording: StoredPart, context: LoadContext) -> SessionInput:
+    from perf2x.pipeline.merge_reports import common_tags
+
     recording.check(context.options)
-    named = Input(one.path, one.name, recording.tags | dict(one.tags))
-    part = SessionPart(named, recording.source, recording.sample_count, recording.has_events, recording)
-    return SessionInput((part,), context)
+    named = Input(one.path, one.name, common_tags([row.tags for row in recording.rows]) | dict(one.tags))
+    found = SessionPart(named, recording.source, recording.sample_count, recording.has_events, recording)
+    return SessionInput((found,), context)

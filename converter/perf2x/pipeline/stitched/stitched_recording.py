@@ -33,10 +33,6 @@ class StitchedRecording:
         """The profile of all samples; OptionError for options that ask what nobody knows."""
         raise NotImplementedError
 
-    def lacks_samples(self, profile: Profile) -> bool:
-        """Whether the whole profile has not all recorded samples."""
-        return False
-
     def completed(self, profile: Profile, options: LoadOptions) -> Profile:
         """The profile with the columns that a load has; samples without times are summed."""
         samples = profile.samples
@@ -62,7 +58,7 @@ class StitchedRecording:
             rows = [part.position for part in selection.batches(iter([batch]))]
             selection.check()
             kept = np.concatenate([np.zeros(0, np.int64), *rows])
-            if len(kept) < len(batch) or self.lacks_samples(profile):
+            if len(kept) < len(batch):
                 profile = compact(keep_samples(profile, kept))
             return self.completed(profile, context.options), *self.reports
 

@@ -1,13 +1,13 @@
-"""Columns of numpy as Arrow arrays."""
+"""Columns of numpy as Arrow arrays, and back."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import AnyArray
+from perf2x.base.columnar.arrays import I64, AnyArray
 from perf2x.base.columnar.unique import unique_known
-from perf2x.model.printable_text import printable
+from perf2x.model.printable_text import as_recorded, printable
 from perf2x.storage.dataset.dataset_schema import arrow, schema_of
 
 if TYPE_CHECKING:
@@ -21,12 +21,19 @@ def same_text(text: str, count: int) -> Any:
     return pa.DictionaryArray.from_arrays(numbers, pa.array([text], pa.string())).cast(pa.string())
 
 
-def texts(known: Sequence[str], rows: AnyArray) -> Any:
+def text_column(known: Sequence[str], rows: AnyArray) -> Any:
     """A column of texts: ``known[rows[i]]``, null for the row −1; undecodable bytes are written as ``\\xNN``."""
     pa = arrow()
     used, place = unique_known(rows.astype(np.int64))
     words = pa.array([printable(known[row]) for row in used.tolist()], pa.string())
     return words.take(pa.array(place.astype(np.int32), mask=place < 0))
+
+
+def list_column(offsets: I64, values: Any, kind: Any, is_null: AnyArray | None = None) -> Any:
+    """A column of lists, ``values[offsets[i] : offsets[i + 1]]``; null where ``is_null``."""
+    pa = arrow()
+    mask = None if is_null is None else pa.array(is_null)
+    return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), values, mask=mask).cast(kind)
 
 
 def nulls(table: str, column: str, count: int) -> Any:
@@ -40,3 +47,39 @@ def table_of(name: str, columns: Mapping[str, Any]) -> "pyarrow.Table":
     arrays = [pa.array(columns[field.name], field.type) if isinstance(columns[field.name], np.ndarray | list)
               else columns[field.name] for field in schema]  # fmt: skip
     return pa.table(arrays, schema=schema)
+
+
+def numbers(table: "pyarrow.Table", name: str, missing: int = 0) -> AnyArray:
+    """A column of numbers or truth values; ``missing`` stands for null."""
+    column = flat(table, name)
+    if column.null_count:
+        column = column.fill_null(missing)
+    result: AnyArray = column.to_numpy(zero_copy_only=False)
+    return result
+
+
+def is_known(table: "pyarrow.Table", name: str) -> AnyArray:
+    """(n,) whether a column has a value."""
+    result: AnyArray = flat(table, name).is_valid().to_numpy(zero_copy_only=False)
+    return result
+
+
+def texts(table: "pyarrow.Table", name: str) -> tuple[AnyArray, list[str]]:
+    """(n,) code of each text, −1 for null, and the distinct texts, as they were recorded."""
+    return coded(flat(table, name))
+
+
+def coded(column: Any) -> tuple[AnyArray, list[str]]:
+    """``texts`` of one array."""
+    words = column if arrow().types.is_dictionary(column.type) else column.dictionary_encode()
+    indices = words.indices.fill_null(-1) if words.null_count else words.indices  # for a scalar it imports pandas
+    codes: AnyArray = indices.to_numpy(zero_copy_only=False)
+    return codes.astype(np.int64), [as_recorded(text) for text in words.dictionary.to_pylist()]
+
+
+def flat(table: "pyarrow.Table", name: str) -> Any:
+    """A column as one array."""
+    column = table[name]
+    if arrow().types.is_dictionary(column.type) and column.num_chunks > 1:
+        column = column.unify_dictionaries()
+    return column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)

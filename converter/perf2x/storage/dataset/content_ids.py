@@ -4,11 +4,9 @@ An id is BLAKE2b of 128 bits (RFC 7693, ``hashlib``), of a recording's bytes or 
 from anywhere: a hash without cryptographic strength would let a file choose ids of others.
 """
 
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Iterable
 from hashlib import blake2b
 from pathlib import Path
-from threading import Thread
 
 WIDTH = 16
 """Bytes of an id."""
@@ -32,28 +30,6 @@ def recording_id(files: Iterable[Path]) -> bytes:
     """
     digests = sorted(_file_digest(one) for path in files for one in _files_of(path))
     return text_id("recording", *digests)
-
-
-def recording_id_meanwhile(files: Iterable[Path]) -> Callable[[], bytes]:
-    """Begin to compute `recording_id` in a thread, and return a function that waits for it; it raises OSError, too.
-
-    hashlib releases the interpreter lock, and a gigabyte takes more than a second.
-    """
-    files, found = list(files), list[bytes]()
-
-    def there() -> None:
-        with suppress(OSError, MemoryError):  # whoever waits meets it again
-            found.append(recording_id(files))
-
-    def wait() -> bytes:
-        if thread.ident is not None:
-            thread.join()
-        return found[0] if found else recording_id(files)
-
-    thread = Thread(target=there, daemon=True)
-    with suppress(RuntimeError):  # no thread can start, as in a browser
-        thread.start()
-    return wait
 
 
 def _files_of(path: Path) -> list[Path]:

@@ -83,9 +83,9 @@ def test_all_kinds_of_packets_are_on_the_clock(tmp_path: Path) -> None:
 
 def test_a_dataset_keeps_the_clock(tmp_path: Path) -> None:
     pytest.importorskip("pyarrow")
-    from tests.support.datasets import add_recording
+    from tests.support.datasets import add_recordings
 
-    add_recording(tmp_path / "dataset", recorded(tmp_path / "boot", 7), timeline=True)
+    add_recordings(tmp_path / "dataset", [recorded(tmp_path / "boot", 7)], timeline=True)
     assert trace_of(tmp_path / "dataset").clock == BOOTTIME
 
 

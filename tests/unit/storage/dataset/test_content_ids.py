@@ -1,11 +1,10 @@
 """Ids of recordings and objects are hashes of their contents."""
 
 from pathlib import Path
-from threading import Thread
 
 import pytest
 
-from perf2x.storage.dataset.content_ids import recording_id, recording_id_meanwhile, text_id
+from perf2x.storage.dataset.content_ids import recording_id, text_id
 
 
 def test_ids_do_not_depend_on_the_machine() -> None:
@@ -26,24 +25,6 @@ def test_a_recording_is_known_by_its_bytes(tmp_path: Path) -> None:
     assert recording_id([one]) == recording_id([same]) == recording_id([tmp_path / "folder"])
     assert recording_id([one]) != recording_id([other])
     assert recording_id([one, other]) == recording_id([other, one])
-
-
-def test_an_id_can_be_computed_meanwhile(tmp_path: Path) -> None:
-    one = tmp_path / "one"
-    one.write_bytes(b"12" * (5 << 20))
-    assert recording_id_meanwhile([one])() == recording_id([one])
-    with pytest.raises(FileNotFoundError):
-        recording_id_meanwhile([tmp_path / "none"])()
-
-
-def test_an_id_needs_no_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(_: Thread) -> None:
-        raise RuntimeError("can't start new thread")
-
-    one = tmp_path / "one"
-    one.write_bytes(b"12")
-    monkeypatch.setattr(Thread, "start", refuse)
-    assert recording_id_meanwhile([one])() == recording_id([one])
 
 
 @pytest.mark.skipif(not Path("/proc/version").exists(), reason="no files whose size is not known before they are read")

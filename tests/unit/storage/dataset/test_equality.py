@@ -1,44 +1,43 @@
-"""A dataset of recordings converts to the same bytes as the recordings themselves, however it was put together."""
+"""A dataset of recordings says the same as the recordings themselves, however it was put together."""
 
 import shutil
+from collections import Counter
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from perf2x.fleet.query import answered
 from perf2x.pipeline.load import load
 from perf2x.pipeline.load_options import LoadOptions
-from perf2x.plugins.registry import load_emitter
 from perf2x.symbolizer.symbol_options import SymbolOptions
 from perf2x.transforms.filters.choice import Choice
 from tests import forge
 from tests.forge.histories import EVENT, histories
-from tests.support import outputs
-from tests.support.datasets import add_recording
+from tests.support.datasets import add_recordings, content
 from tests.support.examples import examples
 from tests.support.recordings import CORPUS, ROOT
 
 pytest.importorskip("pyarrow")
 
-LABELS = ("pid", "tid", "comm", "process", "mode", "event", "cgroup")
 KERNEL_ID = bytes(range(20))
 HERE = SymbolOptions(buildid_dir=Path("/nonexistent"), perf_map_dir=Path("/nonexistent"))
 Tags = dict[str, str]
 
 
-def pprof(
+def said(
     inputs: list[Path], tags: list[Tags] | None = None, *, symbols: SymbolOptions | None = None,
-    choice: Choice | None = None, labels: tuple[str, ...] = LABELS,
-) -> bytes:  # fmt: skip
-    emitter = load_emitter("pprof")(label=labels, compress=False)
+    choice: Choice | None = None, labels: tuple[str, ...] = (), timeline: bool = False,
+) -> Counter[Any]:  # fmt: skip
     options = LoadOptions(
-        by_cgroup="cgroup" in labels, by_cpu="cpu" in labels, timeline=emitter.needs.timeline, tags=tuple(tags or ()),
-        symbols=symbols, choice=choice or Choice(),
+        by_cgroup=True, by_cpu="cpu" in labels, timeline=timeline, tags=tuple(tags or ()), symbols=symbols,
+        choice=choice or Choice(),
     )  # fmt: skip
-    return outputs.emitted(load([str(path) for path in inputs], options).profile, "pprof", label=labels, compress=False)
+    return content(load([str(path) for path in inputs], options).profile)
 
 
 @st.composite
@@ -73,15 +72,15 @@ def test_datasets_equal_their_recordings(folder: Path, fleet: list[tuple[bytes, 
         files.append(here / f"{number}.data")
         files[-1].write_bytes(raw)
     tags = [each for _, each in fleet]
-    expected = pprof(files, tags)
+    expected = said(files, tags)
     order = list(range(len(files)))
     random.shuffle(order)
     partition = random.choice([[], ["service"], ["version", "date"]])
     for row in order:
-        for _ in range(random.choice([1, 2])):  # one that was interrupted comes again
-            add_recording(here / "profiles", files[row], tags[row], partition)
-    assert pprof([here / "profiles"]) == expected
-    assert pprof([files[row] for row in order], [tags[row] for row in order]) == expected
+        for _ in range(random.choice([1, 2])):  # the same command again
+            add_recordings(here / "profiles", [files[row]], tags[row], partition)
+    assert said([here / "profiles"]) == expected
+    assert said([files[row] for row in order], [tags[row] for row in order]) == expected
     shutil.rmtree(here)
 
 
@@ -94,7 +93,7 @@ def datasets(tmp_path_factory: pytest.TempPathFactory) -> dict[Path, Path]:
     made = {}
     for case in CASES:
         made[case] = tmp_path_factory.mktemp("one") / "profiles"
-        add_recording(made[case], case, symbols=symbols_of(case), timeline=case.parent.name == "events")
+        add_recordings(made[case], [case], symbols=symbols_of(case), timeline=case.parent.name == "events")
     return made
 
 
@@ -104,19 +103,21 @@ def symbols_of(case: Path) -> SymbolOptions:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.parent.name)
 def test_names_are_those_of_the_recording(case: Path, datasets: dict[Path, Path]) -> None:
-    assert pprof([datasets[case]], symbols=symbols_of(case)) == pprof([case], symbols=symbols_of(case))
+    assert said([datasets[case]], symbols=symbols_of(case)) == said([case], symbols=symbols_of(case))
 
 
 def test_names_that_only_the_recording_machine_knew_are_kept(datasets: dict[Path, Path]) -> None:
     case = CORPUS / "perf_map" / "perf.data"
     there, gone = symbols_of(case), SymbolOptions(symfs=case.parent / "symfs", buildid_dir=HERE.buildid_dir)
-    assert pprof([datasets[case]], symbols=gone) == pprof([case], symbols=there) != pprof([case], symbols=gone)
+    assert said([datasets[case]], symbols=gone) == said([case], symbols=there) != said([case], symbols=gone)
 
 
 def test_timelines_keep_times_and_cpus(datasets: dict[Path, Path]) -> None:
     case = CORPUS / "events" / "perf.data"
-    for labels in (("time", "tid"), ("tid",)):
-        assert pprof([datasets[case]], labels=labels) == pprof([case], labels=labels)
+    for timeline in (True, False):
+        assert said([datasets[case]], labels=("cpu",), timeline=timeline) == said(
+            [case], labels=("cpu",), timeline=timeline
+        )
 
 
 def test_filters_leave_the_same(datasets: dict[Path, Path]) -> None:
@@ -124,12 +125,20 @@ def test_filters_leave_the_same(datasets: dict[Path, Path]) -> None:
     profile = load([str(case)], LoadOptions()).profile
     comm = profile.strings[int(profile.threads.comm[0])]
     for choice in (Choice(tids=(int(profile.threads.tid[0]),)), Choice(comms=(comm,)), Choice(frames="user")):
-        assert pprof([datasets[case]], choice=choice, symbols=HERE) == pprof([case], choice=choice, symbols=HERE)
+        assert said([datasets[case]], choice=choice, symbols=HERE) == said([case], choice=choice, symbols=HERE)
 
 
 def test_tags_choose_recordings(tmp_path: Path) -> None:
     one, other = CORPUS / "forker" / "perf.data", ROOT / "examples" / "deferred" / "perf.data"
-    add_recording(tmp_path / "profiles", one, {"version": "1"}, ["version"])
-    add_recording(tmp_path / "profiles", other, {"version": "2 b"})  # folders are named as before
-    assert pprof([tmp_path / "profiles?version=1"]) == pprof([one], [{"version": "1"}])
-    assert pprof([tmp_path / "profiles?version=2+b"]) == pprof([other], [{"version": "2 b"}])
+    add_recordings(tmp_path / "profiles", [one], {"version": "1"}, ["version"])
+    add_recordings(tmp_path / "profiles", [other], {"version": "2 b"})  # folders are named as before
+    assert said([tmp_path / "profiles?version=1"]) == said([one], [{"version": "1"}])
+    assert said([tmp_path / "profiles?version=2+b"]) == said([other], [{"version": "2 b"}])
+
+
+def test_queries_find_files_of_tags_with_any_characters(tmp_path: Path) -> None:
+    tags = {"version": "2 b/ä%=?'\""}
+    add_recordings(tmp_path / "profiles", [CORPUS / "forker" / "perf.data"], tags, ["version"])
+    for table in ("samples", "recordings"):
+        with answered(tmp_path / "profiles", f"SELECT DISTINCT version FROM {table}") as answer:
+            assert list(answer.rows()) == [(tags["version"],)]

@@ -8,14 +8,11 @@ from perf2x.base.errors import OptionError
 from perf2x.base.files.operating_system import available_cores
 from perf2x.cli.fleet_progress import FleetProgress
 from perf2x.cli.option_groups import Only, load_options, with_groups
+from perf2x.cli.options.dataset_options import LabelFlags, Output, WorkerFlags, parse_age, summarize
 from perf2x.cli.options.gate_options import parse_percentage
-from perf2x.cli.options.ingest_options import LabelFlags, Output, summarize
 from perf2x.cli.options.input_options import Quiet, UnpackFlags
 from perf2x.cli.options.name_options import SymbolFlags
-from perf2x.cli.options.upkeep_options import parse_age
-from perf2x.cli.options.worker_options import WorkerFlags
 from perf2x.cli.quality_gates import exit_for_failed_gates
-from perf2x.model.number_format import plural
 
 Recordings = Annotated[
     list[str] | None,
@@ -37,6 +34,9 @@ FailAbove = Annotated[
         "--fail-above-errors", metavar="PCT", help="Fail if more than PCT % of the recordings cannot be read."
     ),
 ]
+
+_ALONE = 8
+"""Recordings for which a worker is not started: its start would take longer."""
 
 
 @with_groups
@@ -65,14 +65,14 @@ def fleet_ingest(
     typed = "100" if fail_above_errors is None else fail_above_errors
     allowed = parse_percentage(f"--fail-above-errors {typed}", typed)
     leave_ns = parse_age("--leave-unfinished", leave_unfinished, "90s, 5m or 12h")
-    job = labels.job(output, load_options(symbols, unpacking), leave_ns)
     sources = expanded(inputs or (), lists or ())
     if not sources:
         raise OptionError("name recordings, or files that list them (--list)")
+    job = labels.job(output, load_options(symbols, unpacking), leave_ns, sources)
     progress = FleetProgress(quiet)
-    count = min(crew.workers or available_cores(), len(sources))
-    with crew.begin(count, plural(len(sources), "recording"), quiet=quiet) as run:
-        totals = ingest(run, sources, job, progress)
+    count = min(crew.workers or available_cores(), -(-len(sources) // _ALONE))
+    with crew.begin(count) as workers:
+        totals = ingest(workers, count, sources, job, progress)
     progress.close()
     if not quiet:
         summarize(output, totals)

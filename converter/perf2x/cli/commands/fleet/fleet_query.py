@@ -9,8 +9,8 @@ from perf2x.base.errors import OptionError
 from perf2x.cli.messages import print_message
 from perf2x.cli.option_groups import with_groups
 from perf2x.cli.options.answer_options import AnswerFlags, QueryLimits
+from perf2x.cli.options.dataset_options import Dataset
 from perf2x.cli.options.input_options import Quiet, UnpackFlags
-from perf2x.cli.options.upkeep_options import Folder
 
 Sql = Annotated[str, typer.Argument(metavar="SQL", help="An SQL statement for DuckDB; - reads it from standard input.")]
 
@@ -20,7 +20,7 @@ _MOST = 1 << 20
 
 @with_groups
 def fleet_query(
-    dataset: Folder,
+    dataset: Dataset,
     sql: Sql,
     *,
     form: AnswerFlags,
@@ -30,8 +30,8 @@ def fleet_query(
 ) -> None:
     """Run SQL on a dataset with DuckDB.
 
-    Its tables are recordings, samples, nodes, places, lines and mappings; views are functions, frames, stacks and
-    by_function. Nothing else can be read, and nothing written.
+    Its tables are recordings, samples, stacks, places, mappings and symbols; views are by_function, by_stack,
+    functions and frames. Nothing else can be read, and nothing written.
     """
     from perf2x.base.files.unpack_limit import limit_unpacking
     from perf2x.fleet.query import answered

@@ -1,26 +1,29 @@
 """``perf2x fleet symbolize``: names for the places of a dataset."""
 
-from collections.abc import Collection
+import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from perf2x.base.errors import OptionError
+import typer
+
+from perf2x.base.errors import FormatError, ObjectError, OptionError
 from perf2x.base.files.operating_system import available_cores
 from perf2x.base.files.remote import is_address
 from perf2x.cli.fleet_progress import FleetProgress
 from perf2x.cli.messages import print_message
 from perf2x.cli.option_groups import Without, with_groups
+from perf2x.cli.options.dataset_options import Folder, WorkerFlags
 from perf2x.cli.options.input_options import Quiet, UnpackFlags
 from perf2x.cli.options.name_options import SymbolFlags
-from perf2x.cli.options.upkeep_options import Folder
-from perf2x.cli.options.worker_options import WorkerFlags
 from perf2x.model.number_format import plural
 
 if TYPE_CHECKING:
-    from perf2x.fleet.symbolize_dataset import NamingJob, NamingTotals
-    from perf2x.storage.dataset.names.unnamed_places import Unnamed
-    from perf2x.symbolizer.symbol_options import SymbolOptions
+    from perf2x.fleet.symbolize_dataset import NamingTotals
 
+Objects = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[OBJECT]...", help="Look only in these ELF files, debug files, or folders of them."),
+]
 _SHOWN = 10
 _HERE = 50_000
 """Places that are named in this process, unless workers are asked for: their start would take longer."""
@@ -29,6 +32,7 @@ _HERE = 50_000
 @with_groups
 def fleet_symbolize(
     dataset: Folder,
+    objects: Objects = None,
     *,
     crew: WorkerFlags,
     symbols: Annotated[SymbolFlags, Without("perf_map_dir", "allow_mismatch", "names", "inline", "no_symbols")],
@@ -37,52 +41,41 @@ def fleet_symbolize(
 ) -> None:
     """Look up symbols for all addresses in a dataset, on all cores or on a Dask cluster.
 
-    Only what has no name yet is looked up, so that later runs with more debug files fill in what is missing. What
-    could be named only where it was recorded (just-in-time compiled code) was named when it was added.
+    Only what has no name yet is looked up, so that later runs with more debug files fill in what is missing. OBJECT:
+    names come from these files alone, by build id. What could be named only where it was recorded (just-in-time
+    compiled code) was named when it was added.
     """
-    name_places(dataset, symbols.sources(), crew, unpacking, quiet)
-
-
-def name_places(
-    dataset: str,
-    symbols: "SymbolOptions",
-    crew: WorkerFlags,
-    unpacking: UnpackFlags,
-    quiet: bool,
-    builds: Collection[str] | None = None,
-) -> None:
-    """Name what has no name, of all build ids or of some, and say what became of it."""
-    from perf2x.fleet.symbolize_dataset import NamingJob
-    from perf2x.storage.dataset.dataset_folder import fetched_folder
-    from perf2x.storage.dataset.names.unnamed_places import ASKED, unnamed_objects
+    from perf2x.binaries.find.given_objects import given_objects
+    from perf2x.fleet.symbolize_dataset import NamingJob, symbolize
+    from perf2x.storage.dataset.dataset_address import DatasetAddress
+    from perf2x.storage.dataset.names.unnamed_places import unnamed_objects
+    from perf2x.storage.dataset.read.dataset_part import DatasetPart
     from perf2x.storage.dataset.sql.duckdb_engine import engine
+    from perf2x.symbolizer.symbol_options import SymbolOptions
 
-    job = NamingJob(dataset if is_address(dataset) else str(Path(dataset).absolute()), symbols, unpacking.most())
-    with fetched_folder(dataset) as folder, engine(folder, ASKED) as connection:
-        unnamed = unnamed_objects(connection, builds)
-        if symbols.kallsyms and unnamed.kernels > 1:  # it is used unchecked
+    totals, options, builds = None, symbols.sources(), None
+    part = DatasetPart(DatasetAddress(dataset, {}))
+    with contextlib.ExitStack() as stack:
+        if objects:
+            try:
+                builds, cache = stack.enter_context(given_objects(objects))
+            except ObjectError as error:
+                raise FormatError(*error.args) from None
+            options = SymbolOptions(symfs=cache / "none", buildid_dir=cache)  # nothing lies at recorded paths there
+        unnamed = unnamed_objects(stack.enter_context(engine(part)), builds)
+        if options.kallsyms and unnamed.kernels > 1:  # it is used unchecked
             raise OptionError(
                 f"--kallsyms is of one kernel, and {unnamed.kernels:,} lack names: use build-id stores (--buildid-dir)"
             )
-        totals = _name(unnamed, job, crew, quiet) if unnamed.objects else None
+        if unnamed.objects:
+            root = dataset if is_address(dataset) else str(Path(dataset).absolute())
+            job, progress = NamingJob(root, options, unpacking.most()), FleetProgress(quiet, "objects")
+            count = crew.workers or (available_cores() if unnamed.places > _HERE else 1)
+            workers = stack.enter_context(crew.begin(min(count, unnamed.objects)))
+            totals = symbolize(workers, unnamed.each, job, progress, unnamed.objects)
+            progress.close()
     if not quiet:
-        _summarize(dataset, totals, "" if builds is None else " of these objects")
-
-
-def _name(
-    unnamed: "Unnamed",
-    job: "NamingJob",
-    crew: WorkerFlags,
-    quiet: bool,
-) -> "NamingTotals":
-    from perf2x.fleet.symbolize_dataset import symbolize
-
-    count, progress = unnamed.objects, FleetProgress(quiet, "objects")
-    wanted = crew.workers or (available_cores() if unnamed.places > _HERE else 0)
-    with crew.begin(min(wanted, count), plural(count, "object"), quiet=quiet) as run:
-        totals = symbolize(run, unnamed.each, job, progress, count)
-    progress.close()
-    return totals
+        _summarize(dataset, totals, " of these objects" if objects else "")
 
 
 def _summarize(dataset: str, totals: "NamingTotals | None", of: str) -> None:
@@ -92,8 +85,8 @@ def _summarize(dataset: str, totals: "NamingTotals | None", of: str) -> None:
     print_message(
         f"{dataset}: {totals.named:,} of {totals.places:,} places got names, in {plural(totals.of, 'object')}"
     )
-    unnamed = sorted(totals.unnamed, key=lambda one: (one.named - one.places, one.name))
-    for one in unnamed[:_SHOWN]:
-        print_message(f"no names: {plural(one.places - one.named, 'place')} of {one.name}: {one.reason}")
+    unnamed = sorted(totals.unnamed, key=lambda one: (-one[1], one[0]))
+    for name, places, reason in unnamed[:_SHOWN]:
+        print_message(f"no names: {plural(places, 'place')} of {name}: {reason}")
     if len(unnamed) > _SHOWN:
         print_message(f"no names: places of {len(unnamed) - _SHOWN:,} more objects")

@@ -1,32 +1,16 @@
-"""One object as a profile of its places, which is what names are looked up for.
-
-Files of names of one object, which grow as more of its places get names.
-"""
-
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+"""One object as a profile of its places, which is what names are looked up for."""
 
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import begins_run, flatnonzero, repeat
 from perf2x.base.columnar.interner import StringInterner
 from perf2x.model.printable_text import as_recorded
 from perf2x.model.profile.profile import Locations, Mappings, Profile
 from perf2x.model.recording.build_ids import KERNEL
 from perf2x.model.recording.events import Session
-from perf2x.storage.dataset.content_ids import text_id
-from perf2x.storage.dataset.dataset_folder import Storage
-from perf2x.storage.dataset.dataset_schema import SUFFIX, arrow
 from perf2x.storage.dataset.names.unnamed_places import CodeObject
-from perf2x.storage.dataset.parquet_files import numbers, read_stored, texts
-from perf2x.storage.dataset.table_log import DataFile
 from perf2x.storage.dataset.write.profile_places import code_objects
 from perf2x.storage.dataset.write.recording_to_store import empty_profile
-from perf2x.storage.dataset.write.write_recording import write_file
-
-if TYPE_CHECKING:
-    import pyarrow
 
 
 def object_profile(code: CodeObject) -> Profile:
@@ -84,40 +68,3 @@ def _mappings(code: CodeObject, strings: StringInterner) -> Mappings:
         is_kernel=np.array([row["is_kernel"] for row in rows], np.bool_),
         has_functions=no, has_filenames=no, has_line_numbers=no, has_inline_frames=no,
     )  # fmt: skip
-
-
-def write_symbols(storage: Storage, rows: "pyarrow.Table") -> tuple[list[DataFile], list[DataFile]]:
-    """Write a file with the names that the dataset has of an object and with these, which are taken where both are.
-
-    Returns the new file, and those that it replaces, for a commit. FormatError when one of those is damaged,
-    OutputError when the new one cannot be written.
-    """
-    ident: str = rows["object_id"][0].as_py()
-    prefix = f"object-{ident}-"
-    old = [file for name, file in storage.log("symbols").files.items() if name.startswith(prefix)]
-    known = [read_stored(storage, f"symbols/{file.name}", "symbols") for file in old]
-    rows = distinct_symbols([rows, *known])
-    digest = text_id(*(repr(rows[name].to_pylist()) for name in rows.column_names)).hex()
-    new = write_file(storage, "symbols", f"{prefix}{digest}{SUFFIX}", [rows], {})
-    return [new], [file for file in old if file.name != new.name]
-
-
-def distinct_symbols(parts: Sequence["pyarrow.Table"]) -> "pyarrow.Table":
-    """Put names of places together, sorted: of each place those of the first part that has any, else a reason."""
-    tables = [
-        part.append_column("part", arrow().array(np.full(len(part), number, np.int32)))
-        for number, part in enumerate(parts)
-    ]
-    rows = arrow().concat_tables(tables).combine_chunks()
-    rows = rows.sort_by([(name, "ascending") for name in (*_KEY, "reason", "part", "depth")])
-    columns = [texts(rows, name)[0].astype(np.int64) for name in ("object_id", "mode")]
-    columns += [numbers(rows, name).astype(np.int64) for name in ("file_offset", "is_return", "variant")]
-    begins = flatnonzero(begins_run(*columns))
-    part = numbers(rows, "part")
-    kept = part == repeat(part[begins], np.diff(np.append(begins, len(part))))
-    has_reason = np.array([*texts(rows, "reason")[1], ""], np.bool_)[texts(rows, "reason")[0]]
-    kept &= has_reason == repeat(has_reason[begins], np.diff(np.append(begins, len(part))))
-    return rows.filter(arrow().array(kept)).drop_columns(["part"])
-
-
-_KEY = ("object_id", "file_offset", "mode", "is_return", "variant")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from msgspec import Struct
 
-from perf2x.storage.dataset.parquet_files import numbers
+from perf2x.storage.dataset.arrow_columns import numbers
 from perf2x.storage.dataset.sql.duckdb_engine import arrow_table
 from perf2x.storage.dataset.write.recording_to_store import PlaceKeys
 from perf2x.storage.dataset.write.table_rows import modes_of
@@ -20,8 +20,8 @@ _FACTS = ("arch", "kernel", "kernel_build_id", "host")
 _TODO = """
 CREATE TEMP TABLE todo AS
 SELECT object_id, file_offset, mode, is_return, variant
-FROM (SELECT * FROM places ANTI JOIN lines USING (recording, place) WHERE NOT is_local AND file <> '') AS nameless
-ANTI JOIN (SELECT * FROM symbols WHERE reason = '') AS named USING (object_id, file_offset, mode, is_return, variant)
+FROM (FROM places WHERE lines IS NULL AND NOT is_local AND file <> '') AS nameless
+ANTI JOIN symbols USING (object_id, file_offset, mode, is_return, variant)
 GROUP BY ALL
 """
 _OWNERS = """
@@ -40,8 +40,6 @@ _KERNELS = """
 SELECT count(DISTINCT object_id) FROM mappings SEMI JOIN owners USING (object_id)
 WHERE is_kernel AND starts_with(file, '[kernel.kallsyms]')
 """
-ASKED = "places lines symbols mappings"
-"""SQL that the engine has to be ready for."""
 
 
 class CodeObject(Struct, frozen=True):
@@ -72,7 +70,7 @@ def unnamed_objects(connection: Any, builds: Collection[str] | None = None) -> U
     """Find the objects of a dataset that have places without names, of all build ids or of those in ``builds``.
 
     Places that mean nothing outside their recording are not among them: nobody can name those later. The connection is
-    that of ``engine``, with ``ASKED``.
+    that of ``engine``.
     """
     connection.execute(_TODO)
     ids = None if builds is None else [one.rstrip("0") for one in builds]  # recorded ones may be padded

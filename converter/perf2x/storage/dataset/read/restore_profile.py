@@ -1,81 +1,220 @@
-"""Rows of a dataset → the profile of a recording as it was stitched, table by table and in the stitcher's order.
+"""Rows of a dataset → one profile of some recordings, as they were stitched; names are bound later, by place.
 
-Names are not among it: what is known of them is looked up by place (``known_lines.py``) when the profile is named.
-
-Checks what columns' types do not say: values of a recording's row, and ids of its objects.
+Recordings are put together in columns: equal code of equal objects is one location, wherever each host had it.
 """
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import Struct
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I32, I64, U64, AnyArray, arange, argsort
-from perf2x.base.columnar.interner import StringInterner
+from perf2x.base.columnar.arrays import I32, I64, AnyArray, Bools, arange, cumsum, searchsorted
+from perf2x.base.columnar.interner import StringInterner, prefix_tree
+from perf2x.base.columnar.ragged import Ragged
 from perf2x.base.columnar.unique import group_rows
 from perf2x.base.errors import FormatError
 from perf2x.model.printable_text import as_recorded
+from perf2x.model.profile.made_up_frames import ROOT_FRAME_NAMES, RootFrame, root_functions
 from perf2x.model.profile.profile import (
+    Functions,
+    Locations,
     Mappings,
     Meta,
     Profile,
     ProfileEvent,
     ProfileSamples,
+    Stacks,
     Threads,
 )
-from perf2x.storage.dataset.parquet_files import is_known, numbers, texts
-from perf2x.storage.dataset.read.restore_stacks import (
-    RecordingRows,
-    build_stacks,
-    nodes_of,
-    restore_locations,
-    used_nodes,
-)
+from perf2x.model.profile.stack_tree import sum_samples
+from perf2x.storage.dataset.arrow_columns import flat, is_known, numbers, texts
+from perf2x.storage.dataset.read.dataset_part import DatasetPart, Row, Rows, check_build_ids, in_order
+from perf2x.storage.dataset.write.profile_places import made_up_object
+from perf2x.storage.dataset.write.table_rows import modes_of
 
 if TYPE_CHECKING:
     import pyarrow
 
+_KINDS = {made_up_object(name).hex(): kind for kind, name in ROOT_FRAME_NAMES.items()}
 
-def restore_profile(rows: RecordingRows, meta: Meta, *, with_cgroups: bool = True) -> Profile:
-    """Make the profile of a recording; FormatError when its rows do not fit together.
 
-    Samples that only their control groups tell apart are not summed without them.
-    """
-    strings = StringInterner()
-    threads, thread = _threads(rows.samples, strings)
-    mappings = _mappings(rows, strings)
-    nodes = nodes_of(rows)
-    leaf = _leaves(rows)
-    used = used_nodes(nodes, leaf)
-    locations, functions, location = restore_locations(rows, nodes.place[used], mappings, strings)
-    number = np.full(len(nodes.parent) + 1, -1, np.int64)
-    number[used] = arange(len(used))
-    stacks, place = build_stacks(number[nodes.parent[used]], location)
-    stack = np.append(place, -1)[number[leaf]]
-    samples = _samples(rows.samples, thread, stack, strings if with_cgroups else None)
+class _Numbered(Struct, frozen=True):
+    """Rows of recordings by their number in each: row ``start[recording] + number``."""
+
+    start: I64
+    """(recordings + 1,)"""
+    value: I64
+
+    def of(self, recording: I64, number: I64, what: str, source: str) -> I64:
+        """(n,) the values; −1 for the number −1. FormatError for numbers that a recording does not have."""
+        if len(number) and ((number < -1) | (self.start[recording] + number >= self.start[recording + 1])).any():
+            raise FormatError(f"{source}: damaged: a {what} is missing")
+        return np.where(number < 0, -1, np.append(self.value, -1)[self.start[recording] + number])
+
+
+class HeldObjects(Struct, frozen=True):
+    """Objects of a restored profile's mappings."""
+
+    ids: Sequence[str]
+    """(mappings,)"""
+    base: I64
+    """(mappings,) address of the object's offset 0, modulo 2⁶⁴."""
+    variant: I64
+    looked_up: Bools
+    """(mappings,) names were looked up when a recording was added."""
+
+
+class Restored(Struct, frozen=True):
+    """A profile, and what is known of its places."""
+
+    profile: Profile
+    objects: HeldObjects
+    places: "pyarrow.Table"
+
+
+def restore_profile(part: DatasetPart, rows: Sequence[Row], meta: Meta, *, with_cgroups: bool = True) -> Restored:
+    """Make the profile of recordings that have the same events; FormatError when rows do not fit together."""
+    source, strings = part.tables.root, StringInterner()
+    mappings, objects, mapping_of = _mappings(part.of("mappings", rows), len(rows), strings, source)
+    places, place_number = in_order(part.of("places", rows), "place", source)
+    locations, functions, location_of = _locations(places, place_number, mapping_of, objects, strings, source)
+    stacks, leaf_of = _stacks(part.of("stacks", rows), place_number, location_of, len(rows), source)
+    samples = part.of("samples", rows)
+    threads, thread = _threads(samples.table, strings)
+    missing = {number for number, row in enumerate(rows) if row.values["samples"]} - set(samples.number.tolist())
+    if missing and not part.files("samples", rows)[1]:
+        raise FormatError(f"{source}: damaged: samples of {rows[min(missing)].ident} are missing")
+    leaf = numbers(samples.table, "stack", -1).astype(np.int64)
+    tag_sets, tags = _tags(rows, samples.number)
     profile = Profile(
-        strings=(), events=restore_events(rows.row), threads=threads, mappings=mappings, functions=functions,
-        locations=locations, stacks=stacks, samples=samples, meta=meta,
-        default_event=int(rows.row["default_event"]),
+        strings=(), events=restore_events(rows[0]), threads=threads, mappings=mappings, functions=functions,
+        locations=locations, stacks=stacks, meta=meta, tag_sets=tag_sets,
+        samples=ProfileSamples(
+            event=numbers(samples.table, "event_number"),
+            thread=thread.astype(np.int32),
+            stack=leaf_of(samples.number, leaf),
+            value=numbers(samples.table, "value"),
+            count=numbers(samples.table, "count"),
+            time=_optional(samples.table, "time_ns", np.uint64),
+            cpu=_optional(samples.table, "cpu", np.int32),
+            cgroup=_cgroups(samples.table, strings) if with_cgroups else None,
+            tags=tags,
+        ),
+        default_event=int(rows[0].values["default_event"]),
     )  # fmt: skip
-    return _checked(replace(profile, strings=strings.table()), rows.source)
-
-
-def _leaves(rows: RecordingRows) -> I64:
-    """(samples,) the node of each stack, −1 for none."""
-    leaf = numbers(rows.samples, "stack", -1).astype(np.int64)
-    if (leaf < -1).any() or (leaf >= len(rows.nodes)).any():
-        raise FormatError(f"{rows.source}: damaged: a stack is missing")
-    return leaf
-
-
-def _checked(profile: Profile, source: str) -> Profile:
+    profile = replace(profile, strings=strings.table())
     try:
         profile.check()
     except ValueError as error:
         raise FormatError(f"{source}: damaged: {error}") from None
-    return profile
+    return Restored(sum_samples(profile), objects, places)
+
+
+def _tags(rows: Sequence[Row], number: I64) -> tuple[tuple[dict[str, str], ...], I32 | None]:
+    """Distinct sets of tags, without those that all recordings share, and (samples,) the set of each; none for one."""
+    sets = [tuple(sorted(row.tags.items())) for row in rows]
+    common = set(sets[0]).intersection(*sets)
+    own = [tuple(pair for pair in one if pair not in common) for one in sets]
+    known = sorted(set(own))
+    if not any(known):
+        return (), None
+    place = {one: at for at, one in enumerate(known)}
+    return tuple(dict(one) for one in known), np.array([place[one] for one in own], np.int32)[number]
+
+
+def _mappings(rows: Rows, count: int, strings: StringInterner, source: str) -> tuple[Mappings, HeldObjects, _Numbered]:
+    """Mappings that differ by more than their address, their objects, and the row of each recording's."""
+    table, number = in_order(rows, "mapping", source)
+    words = {name: _signed(table, name) for name in ("base", "start", "limit", "file_offset")}
+    codes = {name: texts(table, name) for name in ("object_id", "file", "build_id")}
+    check_build_ids(codes["build_id"][1], source)
+    flags = {name: numbers(table, name).astype(np.int64) for name in ("variant", "is_local", "is_kernel", "pid")}
+    size = words["limit"] - words["start"]
+    own = np.where((flags["is_local"] > 0) | (count == 1), number, -1)
+    apart = (np.where(own >= 0, column, 0) for column in (words["start"], flags["pid"]))
+    keys = [
+        *(codes[name][0] for name in codes), flags["variant"], flags["is_kernel"], size, words["file_offset"],
+        words["start"] - words["base"], own, *apart,
+    ]  # fmt: skip
+    first, group = group_rows(keys)
+    unsigned = {name: words[name][first].view(np.uint64) for name in words}
+    filename, build_id = (strings.add_all(codes[name][1][row] for row in codes[name][0][first].tolist())
+                          for name in ("file", "build_id"))  # fmt: skip
+    no, looked_up = np.zeros(len(first), np.bool_), np.zeros(len(first), np.bool_)
+    looked_up[group[numbers(table, "looked_up").astype(np.bool_)]] = True
+    mappings = Mappings(
+        start=unsigned["start"], limit=unsigned["limit"], offset=unsigned["file_offset"], filename=filename,
+        build_id=build_id, pid=flags["pid"][first].astype(np.int32),
+        is_kernel=flags["is_kernel"][first].astype(np.bool_), has_functions=no, has_filenames=no,
+        has_line_numbers=no, has_inline_frames=no,
+    )  # fmt: skip
+    ids = [codes["object_id"][1][row] for row in codes["object_id"][0][first].tolist()]
+    held = HeldObjects(ids, words["base"][first], flags["variant"][first], looked_up)
+    starts = searchsorted(number, arange(count + 1))
+    return mappings, held, _Numbered(starts, group)
+
+
+def _signed(table: "pyarrow.Table", name: str) -> I64:
+    return numbers(table, name).astype(np.int64)
+
+
+def _locations(
+    places: "pyarrow.Table",
+    number: I64,
+    mapping_of: _Numbered,
+    objects: HeldObjects,
+    strings: StringInterner,
+    source: str,
+) -> tuple[Locations, Functions, I64]:
+    """Distinct locations, sorted as the stitcher has them, functions of frames that stand for no code, and
+    (places,) the location of each."""
+    code, known = texts(places, "object_id")
+    root = np.array([*(_KINDS.get(one, RootFrame.NONE) for one in known), 0], np.int64)[code]
+    mapping = mapping_of.of(number, numbers(places, "mapping", -1).astype(np.int64), "mapping", source)
+    offset = _signed(places, "file_offset")
+    base = np.append(objects.base, 0)[mapping]
+    address = np.where(root > 0, 0, offset + base).view(np.uint64)
+    lookup = address - numbers(places, "is_return").astype(np.uint64)
+    mode = modes_of(places)
+    order, rank = group_rows([mapping, address, lookup, mode.astype(np.int64), root])
+    functions, line_function = root_functions(root[order], strings)
+    locations = Locations(
+        address=address[order],
+        lookup=lookup[order],
+        mapping=mapping[order].astype(np.int32),
+        mode=mode[order],
+        synthetic=root[order] > 0,
+        line_offsets=np.concatenate([[0], cumsum(root[order] > 0)]).astype(np.int64),
+        line_function=line_function,
+        line_number=np.zeros(len(line_function), np.int32),
+    )
+    return locations, functions, rank
+
+
+def _stacks(
+    rows: Rows, place_number: I64, location_of: I64, count: int, source: str
+) -> tuple[Stacks, Callable[[I64, I64], I32]]:
+    """The tree of all stacks, and a function from recordings and numbers of stacks to rows of it."""
+    table, number = in_order(rows, "stack", source)
+    lists = flat(table, "places")
+    if lists.null_count or lists.flatten().null_count:
+        raise FormatError(f"{source}: damaged: a stack is missing")
+    offsets = lists.offsets.to_numpy().astype(np.int64)
+    values = lists.values.to_numpy(zero_copy_only=False)[offsets[0] : offsets[-1]].astype(np.int64)
+    rows_of = Ragged(offsets - offsets[0], values)
+    places = _Numbered(searchsorted(place_number, arange(count + 1)), location_of)
+    if (values < 0).any():
+        raise FormatError(f"{source}: damaged: a place is missing")
+    location = places.of(np.repeat(number, rows_of.lengths), values, "place", source)
+    parent, item, leaf = prefix_tree(Ragged(rows_of.offsets, location))
+    leaves = _Numbered(searchsorted(number, arange(count + 1)), leaf.astype(np.int64))
+
+    def leaf_of(recording: I64, stack: I64) -> I32:
+        return leaves.of(recording, stack, "stack", source).astype(np.int32)
+
+    return Stacks(parent, item), leaf_of
 
 
 def _threads(samples: "pyarrow.Table", strings: StringInterner) -> tuple[Threads, I64]:
@@ -101,44 +240,12 @@ def _ranked(table: "pyarrow.Table", name: str) -> tuple[I64, list[str]]:
     return np.array([*(place[text] for text in known), -1], np.int64)[code], ordered
 
 
-def _mappings(rows: RecordingRows, strings: StringInterner) -> Mappings:
-    order = argsort(numbers(rows.mappings, "mapping"))
-    table = rows.mappings.take(order)
-    names = {name: texts(table, name) for name in ("file", "build_id")}
-    check_build_ids(names["build_id"][1], rows.source)
-    filename, build_id = (strings.add_all(known[row] for row in code.tolist()) for code, known in names.values())
-    no = np.zeros(len(order), np.bool_)
-    return Mappings(
-        start=_unsigned(table, "start"), limit=_unsigned(table, "limit"), offset=_unsigned(table, "file_offset"),
-        filename=filename, build_id=build_id, pid=numbers(table, "pid"), is_kernel=numbers(table, "is_kernel"),
-        has_functions=no, has_filenames=no, has_line_numbers=no, has_inline_frames=no,
-    )  # fmt: skip
-
-
-def _unsigned(table: "pyarrow.Table", name: str) -> U64:
-    return numbers(table, name).astype(np.int64).view(np.uint64)
-
-
-def restore_events(row: dict[str, Any]) -> tuple[ProfileEvent, ...]:
+def restore_events(row: Row) -> tuple[ProfileEvent, ...]:
     """All events of a recording, in recorded order."""
-    return tuple(ProfileEvent(**(event | {"name": as_recorded(event["name"])})) for event in row["events"])
+    return tuple(ProfileEvent(**(event | {"name": as_recorded(event["name"])})) for event in row.values["events"])
 
 
-def _samples(table: "pyarrow.Table", thread: I64, stack: AnyArray, strings: StringInterner | None) -> ProfileSamples:
-    """Samples in the order of their rows, which is the stitcher's; with control groups where there are ``strings``."""
-    return ProfileSamples(
-        event=numbers(table, "event_number"),
-        thread=thread.astype(np.int32),
-        stack=stack.astype(np.int32),
-        value=numbers(table, "value"),
-        count=numbers(table, "count"),
-        time=_optional(table, "time_ns", np.uint64),
-        cpu=_optional(table, "cpu", np.int32),
-        cgroup=None if strings is None else _cgroups(table, strings),
-    )
-
-
-def _optional(table: "pyarrow.Table", name: str, dtype: type) -> Any:
+def _optional(table: "pyarrow.Table", name: str, dtype: type) -> AnyArray | None:
     return numbers(table, name).astype(dtype) if is_known(table, name).any() else None
 
 
@@ -148,32 +255,13 @@ def _cgroups(table: "pyarrow.Table", strings: StringInterner) -> I32 | None:
     return strings.add_all(known)[code] if len(known) else None
 
 
-def restore_meta(row: dict[str, Any], comments: tuple[str, ...] = (), clock_id: int = -1) -> Meta:
+def restore_meta(row: Row, comments: tuple[str, ...] = (), clock_id: int = -1) -> Meta:
     """Facts of a recording's row."""
-    text = {name: as_recorded(row[name]) for name in ("source", "host", "kernel", "arch", "perf_version")}
+    values = row.values
+    text = {name: as_recorded(values[name]) for name in ("source", "host", "kernel", "arch", "perf_version")}
     return Meta(
-        source=text["source"], start_ns=row["clock_start_ns"], duration_ns=row["duration_ns"],
-        wall_start_ns=row["start_ns"] or 0, hostname=text["host"], os_release=text["kernel"], arch=text["arch"],
-        perf_version=text["perf_version"], cpus=row["cpus"],
-        command_line=tuple(as_recorded(word) for word in row["cmdline"]), comments=comments, clock_id=clock_id,
+        source=text["source"], start_ns=values["clock_start_ns"], duration_ns=values["duration_ns"],
+        wall_start_ns=values["start_ns"] or 0, hostname=text["host"], os_release=text["kernel"], arch=text["arch"],
+        perf_version=text["perf_version"], cpus=values["cpus"],
+        command_line=tuple(as_recorded(word) for word in values["cmdline"]), comments=comments, clock_id=clock_id,
     )  # fmt: skip
-
-
-def check_row(row: dict[str, Any], source: str) -> None:
-    """FormatError for values that no recording has."""
-    for name in ("samples", "lost", "duration_ns", "clock_start_ns", "cpus", "missing_bytes"):
-        if (row[name] or 0) < 0:
-            raise FormatError(f"{source}: damaged: {name} is {row[name]}")
-    events = max(1, len(row["events"]))
-    if not 0 <= row["default_event"] < events:
-        raise FormatError(f"{source}: damaged: default_event is {row['default_event']} of {events} events")
-    check_build_ids([row["kernel_build_id"], row["recording"], row["session"] or ""], source)
-
-
-def check_build_ids(texts: Iterable[str], source: str) -> None:
-    """FormatError for a build id that is not hexadecimal."""
-    for text in texts:
-        try:
-            bytes.fromhex(text)
-        except ValueError:
-            raise FormatError(f"{source}: damaged: not a build id: {text[:64]!r}") from None

@@ -1,7 +1,7 @@
-"""DuckDB on a dataset: a database in memory whose tables are the dataset's files.
+"""DuckDB on a dataset: a database in memory whose tables are rows that pyarrow reads.
 
-It reads nothing but the dataset and writes no file but its own temporary ones: files of others, addresses, extensions
-and settings are out of reach of the SQL that runs in it.
+It opens no file but its own temporary ones: files, addresses, extensions and settings are out of reach of the SQL that
+runs in it.
 
 Signals while DuckDB works end its query at once, and what their handlers raise is not lost.
 """
@@ -15,26 +15,22 @@ import re
 import signal
 import socket
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
-from posixpath import dirname
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from perf2x.base.errors import DamagedFileError, OptionError, Perf2xError
+from perf2x.base.errors import FormatError, OptionError, Perf2xError
 from perf2x.base.files.operating_system import address_space_left
 from perf2x.base.files.temporary import private_directory
 from perf2x.base.files.unpack_limit import free_space, parse_size
 from perf2x.base.student import student
-from perf2x.storage.dataset.dataset_schema import PARTITIONED, TABLES, arrow
-from perf2x.storage.dataset.listed_files import Listing
-from perf2x.storage.dataset.parquet_files import check_file
-from perf2x.storage.dataset.sql.asked_rows import Condition, asked_rows, select
-from perf2x.storage.dataset.sql.function_costs import define_costs
-from perf2x.storage.dataset.sql.table_views import added_statements, as_pattern, quoted, table_view, view_statements
+from perf2x.storage.dataset.dataset_schema import OF_RECORDINGS, TABLES, arrow, schema_of
+from perf2x.storage.dataset.read.dataset_part import DatasetPart
+from perf2x.storage.dataset.sql.table_views import statements
 
 if TYPE_CHECKING:
     import pyarrow
@@ -44,19 +40,6 @@ MEMORY = 4 << 30
 _ERROR = " Error: "
 _LEAST = 768 << 20
 """Bytes of address space that libraries take, and DuckDB before it has read a row; most of it is never used."""
-_STACKS = r"frames|stacks|by_function|\bnames\b|stack_|query"
-_NAMED = {
-    table: re.compile(rf"{words}|query|parquet|{_STACKS}", re.IGNORECASE)
-    for table, words in {
-        "nodes": "nodes", "places": r"places|\bfunctions\b", "lines": r"lines|\bfunctions\b",
-        "symbols": r"symbols|\bfunctions\b", "mappings": "mappings", "samples": "sample", "recordings": "",
-    }.items()
-}  # fmt: skip
-"""How SQL names what is made of a table; ``query``, too: that runs what is put together."""
-_SYMBOLS = re.compile("symbols|query|parquet", re.IGNORECASE)
-"""SQL that shows names of objects, whether or not a recording has them."""
-_OBJECTS = "SELECT DISTINCT object_id FROM places"
-_COSTS = re.compile("by_function|query", re.IGNORECASE)
 _STUDENT = re.compile("student", re.IGNORECASE)
 _NO_MORE = ("enable_external_access = false", "lock_configuration = true")
 
@@ -81,41 +64,31 @@ class Limits(Struct, frozen=True):
 
 
 @contextlib.contextmanager
-def engine(
-    folder: Path,
-    asked: str = "",
-    limits: Limits | None = None,
-    tags: Mapping[str, str] | None = None,
-    files: Listing | None = None,
-) -> Iterator[Any]:
-    """Give a connection with the tables and views of the dataset in ``folder``, ready for the SQL that will be asked.
+def engine(part: DatasetPart, asked: str = "", limits: Limits | None = None) -> Iterator[Any]:
+    """Give a connection with the tables and views of a part of a dataset, ready for the SQL that will be asked.
 
-    ``tags``: recordings have these. Of ``files``, those of the dataset, those are left out that cannot have rows that
-    are asked for. FormatError when it is no dataset or damaged, OptionError for what DuckDB says about SQL and without
-    DuckDB.
+    FormatError when it is damaged, OptionError for what DuckDB says about SQL and without DuckDB.
     """
-    address_space = _address_space(folder)
-    files, limits = files or Listing(folder, tags), limits or Limits()
-    module = duckdb()
+    root = part.tables.root
+    room_left = address_space(root)
+    limits, module = limits or Limits(), duckdb()
     settings = {
         "autoinstall_known_extensions": "false", "autoload_known_extensions": "false",
         "allow_community_extensions": "false", "allow_persistent_secrets": "false",
         "python_enable_replacements": "false",
     }  # fmt: skip
-    with private_directory(limits.temporary) as temporary, told_apart(folder):
+    with private_directory(limits.temporary) as temporary, told_apart(root):
         room = max(free_space(str(temporary)), 0)
         settings |= {"temp_directory": str(temporary), "max_temp_directory_size": f"{room}B"}
-        if address_space is not None:  # each thread takes some
+        if room_left is not None:  # each thread takes some
             settings["threads"] = "1"
         connection = module.connect(":memory:", config=settings)
         with contextlib.closing(connection), ended_by_signals(connection):
             memory = _memory(connection, limits)
-            memory = memory if address_space is None else min(memory, address_space)
+            memory = memory if room_left is None else min(memory, room_left)
             connection.execute(f"SET memory_limit = '{memory}B'")
-            _define(connection, files, asked, tags or {})
+            _define(connection, part, asked)
             connection.execute("SET TimeZone = 'UTC'")
-            readable = (quoted(f"{name}/") for name in (files.folder, as_pattern(files.folder)))
-            connection.execute(f"SET allowed_directories = [{', '.join(readable)}]")
             for setting in _NO_MORE:
                 connection.execute(f"SET {setting}")
             yield connection
@@ -127,15 +100,15 @@ def arrow_table(found: Any) -> "pyarrow.Table":
     return table.combine_chunks()
 
 
-def _address_space(folder: Path) -> int | None:
-    """Bytes that DuckDB may take where address space is limited (ulimit -v); None: it is not.
+def address_space(root: str) -> int | None:
+    """Return the bytes that DuckDB may take where address space is limited (ulimit -v); None: it is not.
 
     DuckDB, Arrow and the C library end the process where an allocation fails. Perf2xError when there is too little to
     begin.
     """
     left = address_space_left()
     if left is not None and left < _LEAST:
-        raise Perf2xError(f"{folder}: not enough memory for a query (ulimit -v)")
+        raise Perf2xError(f"{root}: not enough memory for a query (ulimit -v)")
     return None if left is None else (left - _LEAST) // 2 + (64 << 20)
 
 
@@ -146,30 +119,29 @@ def _memory(connection: Any, limits: Limits) -> int:
 
 
 @contextlib.contextmanager
-def told_apart(folder: Path) -> Iterator[None]:
-    """Turn an error of DuckDB into one sentence: DamagedFileError for the dataset's files, OptionError for the SQL."""
+def told_apart(root: str) -> Iterator[None]:
+    """Turn an error of DuckDB into one sentence: FormatError for the dataset's files, OptionError for the SQL."""
     module = duckdb()
     try:
         yield
     except module.InterruptException:  # by a signal, which is told of behind the query
         raise
     except module.OutOfMemoryException:
-        raise _shortage(folder) from None
+        raise _shortage(root) from None
     except module.PermissionException as error:
         raise OptionError(f"SQL: {_sentence(error)}; a query can read only its dataset") from None
     except UnicodeDecodeError:  # DuckDB quotes the text in its error
-        raise DamagedFileError(f"{folder}: damaged: a text is not UTF-8") from None
+        raise FormatError(f"{root}: damaged: a text is not UTF-8") from None
     except module.Error as error:
         if os.strerror(errno.ENOSPC) in str(error):
-            raise _shortage(folder) from None
-        of_file = str(folder.absolute()) in str(error) or "Parquet file" in str(error)
-        if of_file or _ERROR not in str(error):  # what Parquet's reader says has no kind
-            raise DamagedFileError(f"{folder}: damaged: {_sentence(error)}") from None
+            raise _shortage(root) from None
+        if _ERROR not in str(error) or "registered as 'stored_" in str(error):  # what readers of files say
+            raise FormatError(f"{root}: damaged: {_sentence(error)}") from None
         raise OptionError(f"SQL: {_sentence(error)}") from None
 
 
-def _shortage(folder: Path) -> Perf2xError:
-    return Perf2xError(f"{folder}: not enough memory for this query, or not enough room for its temporary files")
+def _shortage(root: str) -> Perf2xError:
+    return Perf2xError(f"{root}: not enough memory for this query, or not enough room for its temporary files")
 
 
 def _sentence(error: Exception) -> str:
@@ -178,59 +150,22 @@ def _sentence(error: Exception) -> str:
     return " ".join((text.partition(_ERROR)[2] or text).split())
 
 
-def _define(connection: Any, files: Listing, sql: str, tags: Mapping[str, str]) -> None:
-    """Make tables and views of those files that can have what SQL asks for; they are here and checked by then."""
-    asked = asked_rows(connection, sql, files.partition)
-    _choose_folders(connection, files, asked.conditions)
-    files.check("recordings")
-    _check_first(files, "recordings")
-    for statement in added_statements(files, tags):
+def _define(connection: Any, part: DatasetPart, sql: str) -> None:
+    """Make tables and views of those files that can have rows of the part's recordings."""
+    schema = schema_of("recordings")
+    rows = arrow().Table.from_pylist([dict(row.values) for row in part.rows], schema)
+    connection.register("stored_recordings", rows)
+    for table in TABLES[:-1]:
+        if table in OF_RECORDINGS:
+            found, files = part.files(table, part.rows)
+            connection.register(f"stored_{table}", part.tables.scan(table, found, files))
+        else:
+            connection.register(f"stored_{table}", part.tables.scan(table, part.tables.require(table)))
+    tags = sorted({key for row in part.rows for key in row.tags})
+    for statement in statements(part.columns, tags):
         connection.execute(statement)
-    is_part = _choose_recordings(connection, files, asked.conditions) or bool(tags)
-    for table in reversed(TABLES):  # symbols last: the objects are known by then
-        if _NAMED[table].search(asked.names):
-            if table == "symbols" and is_part and not _SYMBOLS.search(asked.names):
-                files.keep_objects(one for (one,) in connection.execute(_OBJECTS).fetchall())
-            files.check(table)
-        _check_first(files, table)
-        connection.execute(table_view(files, table))
-    for statement in view_statements(files):
-        connection.execute(statement)
-    if _COSTS.search(asked.names):
-        define_costs(connection, files.folder)
     if _STUDENT.search(sql):
         connection.create_function("student", student, ["DOUBLE", "BIGINT", "BIGINT"], "DOUBLE")
-
-
-def _choose_folders(connection: Any, files: Listing, conditions: Sequence[Condition]) -> None:
-    """Leave out files in folders whose names alone say that they have no row that is asked for."""
-    known = [one for one in conditions if one.columns <= {*files.partition}]
-    folders = {dirname(name): file.parts for table in PARTITIONED for name, file in files.files[table].items()}
-    if known and folders:
-        columns = {key: arrow().array([one.get(key) for one in folders.values()], arrow().string())
-                   for key in files.partition}  # fmt: skip
-        connection.register("folders", arrow().table(columns | {"below": list(folders)}))
-        with contextlib.suppress(duckdb().Error):  # whoever runs the statement says so
-            found = connection.execute(select(connection, "below", "folders", known)).fetchall()
-            files.keep_folders({folder for (folder,) in found})
-        connection.unregister("folders")
-
-
-def _choose_recordings(connection: Any, files: Listing, conditions: Sequence[Condition]) -> bool:
-    """Make the table of recordings whose rows are read; returns whether conditions choose some."""
-    module, made = duckdb(), "CREATE TEMP TABLE wanted AS "
-    try:
-        connection.execute(made + select(connection, "recording, below, error", "added", conditions))
-    except module.Error:  # whoever runs the statement says so
-        conditions = ()
-        connection.execute(made + select(connection, "recording, below, error", "added", conditions))
-    files.keep_recordings(connection.execute("SELECT recording, trim(below, '/') FROM wanted").fetchall())
-    return bool(conditions)
-
-
-def _check_first(files: Listing, table: str) -> None:
-    for first in files.here(table)[:1]:
-        check_file(files.folder / table / first, table)
 
 
 @contextlib.contextmanager

@@ -1,113 +1,137 @@
 """SQL of the tables and views that a query sees (docs/fleet.md describes them).
 
-Rows of a recording that was not added whole are left out: a kill between two commits leaves such. Costs of functions
-are counted outside of SQL (``function_costs.py``), a tree at a time.
+Rows of other attempts to add a recording than the one in the table of recordings are left out: kills leave such.
 """
 
-import re
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Iterable, Iterator
 
 from perf2x.model.profile.made_up_frames import ROOT_FRAME_NAMES
-from perf2x.storage.dataset.dataset_schema import COLUMNS, DATE, PARTITIONED
-from perf2x.storage.dataset.listed_files import Listing
-
-_TYPES = {
-    "text": "VARCHAR", "bool": "BOOLEAN", "i32": "INTEGER", "i64": "BIGINT", "texts": "VARCHAR[]",
-    "tags": "MAP(VARCHAR, VARCHAR)",
-    "events": "STRUCT(name VARCHAR, unit VARCHAR, period BIGINT, frequency BIGINT, is_wait BOOLEAN, leader INTEGER)[]",
-}  # fmt: skip
-
-_ADDED = """
-CREATE TEMP TABLE added AS SELECT * FROM (
-    SELECT * FROM {files} {tagged} QUALIFY row_number() OVER (PARTITION BY recording ORDER BY filename) = 1
-) QUALIFY NOT unfinished OR 1 = row_number() OVER (
-    PARTITION BY coalesce(session, recording) ORDER BY unfinished, samples DESC, recording DESC
-)
-"""
-"""Each recording once, and in its last state (``listed_files.py``)."""
-
-_WANTED = "SEMI JOIN wanted USING (recording, below)"
-_SAMPLE_ROWS = "CREATE VIEW sample_rows AS SELECT {columns}, file_row_number FROM {rows}"
-"""Samples with their place in their file."""
+from perf2x.storage.dataset.dataset_schema import COLUMNS, DATE, KEY, OF_RECORDINGS
 
 _MACROS = """
 CREATE MACRO base_name(file) AS CASE WHEN file LIKE '[%]%' THEN file[:strpos(file, ']')]
-    ELSE regexp_extract(rtrim(file, '/'), '[^/]*$') END;
+    ELSE coalesce(string_split(rtrim(file, '/'), '/')[-1], '') END;
 CREATE MACRO bracketed(name) AS CASE WHEN name LIKE '[%' THEN name WHEN name = '' THEN '[unknown]'
     ELSE '[' || name || ']' END;
 """
-
-_NAMES = "depth, function, system_name, file, line, start_line, is_exact, has_inlines"
-_FUNCTIONS = """
-CREATE VIEW names AS
-SELECT recording, place, {names} FROM lines
-UNION ALL
-SELECT recording, place, {names} FROM (FROM places ANTI JOIN lines USING (recording, place)) AS unnamed
-    JOIN (SELECT * EXCLUDE (file), file AS source FROM symbols WHERE reason = '') AS symbols
-    USING (object_id, file_offset, mode, is_return, variant);
+_PLACES = """
 CREATE VIEW functions AS
-SELECT recording, place, coalesce(depth, 0) AS depth,
-    coalesce(nullif(function, ''), bracketed(base_name(places.file))) AS function,
-    CASE WHEN places.file IN ({made_up}) THEN '' ELSE base_name(places.file) END AS object,
-    coalesce(system_name, '') AS system_name, coalesce(names.file, '') AS file, coalesce(line, 0) AS line,
-    coalesce(start_line, 0) AS start_line, build_id, places.file AS path, file_offset, mode,
-    coalesce(function, '') <> '' AS is_named
-FROM places LEFT JOIN names USING (recording, place);
-"""
-
-_STACKS = """
-CREATE VIEW frames AS
-WITH RECURSIVE up AS (
-    SELECT recording, stack, stack AS node, 0 AS above FROM samples WHERE stack IS NOT NULL GROUP BY ALL
-    UNION ALL
-    SELECT up.recording, up.stack, parent, above + 1 FROM up JOIN nodes USING (recording, node)
-    WHERE parent IS NOT NULL AND parent < node
+WITH objects AS (
+    SELECT path, CASE WHEN path IN ({made_up}) THEN '' ELSE base_name(path) END AS object,
+        bracketed(base_name(path)) AS unnamed FROM (SELECT DISTINCT file AS path FROM places)
+), lines AS (
+    SELECT recording, place, build_id, path, file_offset, mode, unnest(lines) AS line,
+        generate_subscripts(lines, 1) - 1 AS depth
+    FROM (
+        SELECT places.* EXCLUDE (lines, file), places.file AS path,
+            CASE WHEN len(coalesce(places.lines, symbols.lines)) > 0 THEN coalesce(places.lines, symbols.lines)
+            ELSE [NULL] END AS lines
+        FROM places LEFT JOIN symbols USING ({key})
+    )
 )
-SELECT recording, stack, (max(above) OVER (PARTITION BY recording, stack) - above)::INTEGER AS position, place, depth,
-    above = 0 AND depth = 0 AS is_leaf, function, object, file, line
-FROM up JOIN nodes USING (recording, node) JOIN functions USING (recording, place);
-CREATE VIEW stacks AS
-SELECT recording, stack, list(function ORDER BY position, depth DESC) AS functions,
-    list(object ORDER BY position, depth DESC) AS objects
-FROM frames GROUP BY recording, stack;
+SELECT recording, place, depth::INTEGER AS depth, coalesce(line['function'], unnamed) AS function, object,
+    coalesce(line.system_name, '') AS system_name, coalesce(line.file, '') AS file, coalesce(line.line, 0) AS line,
+    coalesce(line.start_line, 0) AS start_line, build_id, path, file_offset, mode, line IS NOT NULL AS is_named
+FROM lines JOIN objects USING (path)
 """
-"""Callers have lower numbers than those they call, so the way up ends in a damaged dataset, too."""
+_FRAMES = """
+CREATE VIEW frames AS
+SELECT recording, stack, position, place, depth, position = last AND depth = 0 AS is_leaf, function, object, build_id,
+    file, line
+FROM (
+    SELECT recording, stack, unnest(places) AS place, generate_subscripts(places, 1) - 1 AS position,
+        len(places) - 1 AS last FROM stacks
+) AS lists JOIN functions USING (recording, place)
+"""
+_WEIGHTS = """
+CREATE VIEW weights AS
+SELECT recording,
+    CASE WHEN start_ns > 0 THEN coalesce(86400e9 / nullif(sum(duration_ns) OVER days, 0), 1) ELSE 1 END AS weight
+FROM recordings WINDOW days AS (PARTITION BY host, tags::VARCHAR, start_ns // 86400000000000)
+"""
+"""A weight is a day by the seconds of it that were recorded, for the recordings of a host that have equal tags."""
+_RATES = """
+CREATE VIEW rates AS
+SELECT recording, one.name AS event, max(one.frequency) AS frequency
+FROM (SELECT recording, unnest(events) AS one FROM recordings) GROUP BY ALL
+"""
+_SECONDS = """CASE unit WHEN 'nanoseconds' THEN {value} / 1e9 ELSE {count} / nullif(frequency, 0) END"""
+_BY_FUNCTION = """
+CREATE VIEW by_function AS
+WITH called AS MATERIALIZED (SELECT recording, place, depth, function, object, build_id FROM functions),
+names AS MATERIALIZED (
+    SELECT *, row_number() OVER ()::INTEGER AS name FROM (SELECT DISTINCT function, object, build_id FROM called)
+), numbers AS MATERIALIZED (
+    SELECT recording, row_number() OVER ()::INTEGER AS number FROM recordings
+), named AS MATERIALIZED (
+    SELECT number, place, depth, name FROM called JOIN names USING (function, object, build_id)
+        JOIN numbers USING (recording)
+),
+costs AS MATERIALIZED (
+    SELECT number, event, unit, stack, sum(value)::BIGINT AS value, sum(count)::BIGINT AS count
+    FROM samples JOIN numbers USING (recording) WHERE stack IS NOT NULL GROUP BY ALL
+), lists AS (
+    SELECT number, stack, unnest(places) AS place, generate_subscripts(places, 1) = len(places) AS is_last
+    FROM stacks JOIN numbers USING (recording)
+), once AS (
+    SELECT number, stack, name, bool_or(is_last AND depth = 0) AS is_self
+    FROM lists JOIN named USING (number, place) GROUP BY ALL
+), summed AS (
+    SELECT number, event, unit, name, coalesce(sum(value) FILTER (is_self), 0)::BIGINT AS self,
+        sum(value)::BIGINT AS total, coalesce(sum(count) FILTER (is_self), 0)::BIGINT AS self_samples,
+        sum(count)::BIGINT AS total_samples
+    FROM once JOIN costs USING (number, stack) GROUP BY ALL
+)
+SELECT recording, event, unit, function, object, build_id, self, total, self_samples, total_samples,
+    {seconds} AS cpu_seconds, weight, {labels}
+FROM summed JOIN names USING (name) JOIN numbers USING (number) JOIN recordings USING (recording)
+    JOIN weights USING (recording)
+    LEFT JOIN rates USING (recording, event)
+"""
+_BY_STACK = """
+CREATE VIEW by_stack AS
+WITH named AS (
+    SELECT recording, stack, list(function ORDER BY position, depth DESC) AS functions,
+        list(object ORDER BY position, depth DESC) AS objects FROM frames GROUP BY ALL
+), costs AS (
+    SELECT recording, event, unit, comm, stack, sum(value)::BIGINT AS value, sum(count)::BIGINT AS count
+    FROM samples GROUP BY ALL
+)
+SELECT recording, event, unit, comm, coalesce(functions, []) AS functions, coalesce(objects, []) AS objects, value,
+    count, {seconds} AS cpu_seconds, weight, {labels}
+FROM costs LEFT JOIN named USING (recording, stack) JOIN recordings USING (recording) JOIN weights USING (recording)
+    LEFT JOIN rates USING (recording, event)
+"""
+_TAKEN = frozenset(("recording", "event", "unit", "function", "object", "build_id", "self", "total", "self_samples",
+    "total_samples", "cpu_seconds", "weight", "functions", "objects", "value", "count", "comm"))  # fmt: skip
+"""Columns of views, which tags of these names do not replace."""
 
 
-def added_statements(files: Listing, tags: Mapping[str, str]) -> Iterator[str]:
-    """Yield the statements of DuckDB that read the recordings of a dataset, but for those without one of the ``tags``.
+def statements(partition: Iterable[str], tags: Iterable[str]) -> Iterator[str]:
+    """Yield the statements that define tables and views on ``stored_…``, which are rows of files.
 
-    Rows of other tables are shown if their recordings are in the table ``wanted``, too, which is to be made of them.
+    ``stored_recordings`` has those that count; ``tags`` are those that they have.
     """
+    parts = [key for key in partition if key != DATE]
+    keys = [key for key in dict.fromkeys([*parts, *tags]) if key not in {*COLUMNS["recordings"], DATE}]
+    columns = [f"tags[{quoted(key)}] AS {name(key)}" for key in keys]
+    day = "strftime(make_timestamp_ns(start_ns), '%Y-%m-%d') AS date"
+    own = ", ".join(map(name, COLUMNS["recordings"]))
     yield _MACROS
-    tagged = " AND ".join(_has_tag(key, value) for key, value in tags.items())
-    yield _ADDED.format(files=files_sql(files, "recordings"), tagged=f"WHERE {tagged}" if tagged else "")
-
-
-def view_statements(files: Listing) -> Iterator[str]:
-    """Yield the statements that define views of functions and stacks, behind the tables (``table_view``)."""
-    rows = f"{files_sql(files, 'samples')} {_WANTED}"
-    yield _SAMPLE_ROWS.format(columns=_columns(files, "samples"), rows=rows)
+    yield f"CREATE VIEW recordings AS SELECT {', '.join([own, day, *columns])} FROM stored_recordings"
+    for table in OF_RECORDINGS[:-1]:
+        shown = ", ".join(map(name, [*COLUMNS[table], *partition]))
+        yield (
+            f"CREATE VIEW {table} AS SELECT {shown} FROM stored_{table} "
+            "SEMI JOIN stored_recordings USING (recording, attempt)"
+        )
+    yield "CREATE VIEW symbols AS FROM stored_symbols WHERE len(lines) > 0"
     made_up = ", ".join(map(quoted, ROOT_FRAME_NAMES.values()))
-    ours = _NAMES.replace("file,", "source AS file,")
-    yield _FUNCTIONS.replace("place, {names} FROM (", f"place, {ours} FROM (").format(names=_NAMES, made_up=made_up)
-    yield _STACKS
-
-
-def _has_tag(key: str, value: str) -> str:
-    day = "strftime(make_timestamp_ns(start_ns), '%Y-%m-%d')" if key == DATE else "NULL"
-    return f"coalesce(tags[{quoted(key)}], {day}, '') = {quoted(value)}"
-
-
-def table_view(files: Listing, table: str) -> str:
-    """Return the statement that defines a table."""
-    columns, rows = _columns(files, table), files_sql(files, table)
-    if table == "recordings":
-        rows = "added"
-    elif table in PARTITIONED:
-        rows += f" {_WANTED}"
-    return f"CREATE VIEW {table} AS SELECT {columns} FROM {rows}"
+    yield _PLACES.format(made_up=made_up, key=", ".join(KEY))
+    yield from (_FRAMES, _WEIGHTS, _RATES)
+    labels = ", ".join(["host", "recordings.date", *(name(key) for key in keys if key not in _TAKEN)])
+    yield _BY_FUNCTION.format(seconds=_SECONDS.format(value="self", count="self_samples"), labels=labels)
+    yield _BY_STACK.format(seconds=_SECONDS.format(value="value", count="count"), labels=labels)
 
 
 def quoted(text: str) -> str:
@@ -115,37 +139,6 @@ def quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def as_pattern(path: Path | str) -> str:
-    """A path as a pattern that matches it alone."""
-    return re.sub(r"([\[*?])", r"[\1]", str(path))
-
-
-def _name(column: str) -> str:
+def name(column: str) -> str:
     """A name of SQL, which may be one of its words."""
     return '"' + column.replace('"', '""') + '"'
-
-
-def _own_parts(files: Listing, table: str) -> list[str]:
-    """Columns that name folders, but for those that the table has itself."""
-    return [key for key in files.partition or (DATE,) if key not in COLUMNS[table]] if table in PARTITIONED else []
-
-
-def _columns(files: Listing, table: str) -> str:
-    return ", ".join(map(_name, [*COLUMNS[table], *_own_parts(files, table)]))
-
-
-def files_sql(files: Listing, table: str) -> str:
-    """All rows of a table's files, with what its folders say, and the folder ``below``."""
-    folder, names = files.folder / table, files.here(table)
-    parts = _own_parts(files, table)
-    columns = [f"NULL::{_TYPES[kind.rstrip('?')]} AS {_name(column)}" for column, kind in COLUMNS[table].items()]
-    columns += [f"NULL::VARCHAR AS {_name(key)}" for key in parts]
-    if not names:
-        return f"(SELECT {', '.join(columns)}, 0 AS file_row_number, '' AS filename, '' AS below WHERE false)"
-    paths = ", ".join(quoted(f"{as_pattern(folder)}/{as_pattern(one)}") for one in names)
-    types = ", ".join(f"{quoted(key)}: VARCHAR" for key in parts)
-    hive = f"true, hive_types = {{{types}}}" if parts else "false"
-    read = f"read_parquet([{paths}], filename = true, hive_partitioning = {hive}, file_row_number = true)"
-    below = f"regexp_replace(filename[{len(str(folder)) + 1}:], '[^/]*$', '')"
-    shown = ", ".join(map(_name, [*COLUMNS[table], *parts]))
-    return f"(SELECT {shown}, file_row_number, filename, {below} AS below FROM {read})"

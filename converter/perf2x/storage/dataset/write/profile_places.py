@@ -159,13 +159,13 @@ def profile_places(profile: Profile, recording: bytes) -> ProfilePlaces:
     second time as an exact address, so that whoever names places names both.
     """
     locations, objects = profile.locations, code_objects(profile.mappings, profile.strings, recording)
-    location, is_return = _with_twins(locations)
+    location, is_return = with_twins(locations)
     object_ids, row = _objects_of(profile, objects, recording)
     return ProfilePlaces(location, is_return, locations, row, object_ids, objects)
 
 
-def _with_twins(locations: Locations) -> tuple[I32, Bools]:
-    """(places,) the location of each place, and whether it is a return address."""
+def with_twins(locations: Locations) -> tuple[I32, Bools]:
+    """Return (places,) the location of each place, and whether it is a return address."""
     returns = locations.lookup != locations.address
     twins = flatnonzero((locations.mode == CpuMode.KERNEL) & returns & ~locations.synthetic)
     location = np.append(np.arange(len(locations), dtype=np.int32), twins.astype(np.int32))

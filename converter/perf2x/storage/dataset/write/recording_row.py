@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _EVENT = ("name", "unit", "period", "frequency", "is_wait", "leader")
 
 
-def recording_table(stored: StoredRecording) -> "pyarrow.Table":
+def recording_table(stored: StoredRecording, attempt: str) -> "pyarrow.Table":
     """Make the table of one row; unknown numbers are null, unknown texts empty.
 
     FormatError for numbers that the columns have no room for.
@@ -36,6 +36,7 @@ def recording_table(stored: StoredRecording) -> "pyarrow.Table":
         "deferred_missing": stored.deferred_missing,
         "tags": [(printable(key), printable(value)) for key, value in sorted(stored.tags.items())],
         "recording": stored.recording.hex(),
+        "attempt": attempt,
         "session": stored.session.hex() if stored.session else None,
         "unfinished": stored.unfinished,
         "missing_bytes": stored.missing_bytes,

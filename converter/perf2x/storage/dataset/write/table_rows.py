@@ -1,19 +1,19 @@
 """Rows that a recording adds to the tables of a dataset."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from perf2x.base.abi.uapi import CpuMode
-from perf2x.base.columnar.arrays import I32, I64, U8, AnyArray, arange, flatnonzero, repeat, row_slices
-from perf2x.base.columnar.ragged import Ragged, offsets_of, row_numbers
-from perf2x.base.columnar.unique import group_rows
+from perf2x.base.columnar.arrays import I32, I64, U8, AnyArray, arange, cumsum, flatnonzero, searchsorted, sum_of
+from perf2x.base.columnar.ragged import Ragged, offsets_of
+from perf2x.base.errors import FormatError
 from perf2x.model.profile.profile import Profile
-from perf2x.storage.dataset import arrow_columns
-from perf2x.storage.dataset.arrow_columns import table_of
-from perf2x.storage.dataset.dataset_schema import arrow
-from perf2x.storage.dataset.parquet_files import texts as coded_texts
+from perf2x.model.profile.stack_tree import depths, location_rows, used_stacks
+from perf2x.storage.dataset.arrow_columns import list_column, nulls, same_text, table_of, text_column
+from perf2x.storage.dataset.arrow_columns import texts as coded_texts
+from perf2x.storage.dataset.dataset_schema import LINE, arrow, schema_of
 from perf2x.storage.dataset.write.profile_places import ProfilePlaces, made_up_name, profile_places
 from perf2x.storage.dataset.write.recording_row import recording_table
 from perf2x.storage.dataset.write.recording_to_store import PlaceKeys, PlaceNames, StoredRecording, no_names
@@ -30,8 +30,8 @@ MODES = {
     CpuMode.GUEST_USER: "guest user",
 }
 """Texts of the column ``mode``, also pprof's."""
-ROWS_OF_GROUP = 1 << 17
-"""Rows that are written together."""
+_AT_ONCE, _MOST = 1 << 22, 1 << 28
+"""Frames of stacks that are written together, and of a recording: equal callers of many stacks are written for each."""
 
 
 def modes_of(places: "pyarrow.Table") -> U8:
@@ -42,63 +42,68 @@ def modes_of(places: "pyarrow.Table") -> U8:
 
 
 def recording_tables(
-    stored: StoredRecording, names: PlaceNames | None = None
-) -> "Iterator[tuple[str, int, Iterable[pyarrow.Table]]]":
-    """Yield each table of one recording: name, number of rows, and its rows in parts, each a group of rows.
+    stored: StoredRecording, attempt: str, names: PlaceNames | None = None
+) -> "Iterator[tuple[str, pyarrow.Table]]":
+    """Yield rows of one recording, some at a time, each with its table; ``names`` are of the recording's own places.
 
-    Read a table before the next one; ``names`` are of the recording's own places.
+    FormatError for stacks that are too deep and too many.
     """
-    profile = stored.profile
-    places = profile_places(profile, stored.recording)
-    yield "nodes", len(profile.stacks), _nodes(stored)
-    yield "places", len(places.location), _places(stored, places)
-    object_ids = places.objects.ids
-    del places
-    for table, rows in (
-        ("lines", own_lines(stored.recording, names or no_names())),
-        ("mappings", _mappings(stored, object_ids)),
-        ("samples", _samples(stored)),
-        ("recordings", recording_table(stored)),
-    ):
-        yield table, len(rows), [rows]
+    places, of = profile_places(stored.profile, stored.recording), (stored.recording.hex(), attempt)
+    leaves, stack = used_stacks(stored.profile)
+    for rows in _stacks(stored.profile, leaves[leaves >= 0], of, stored.profile.meta.source):
+        yield "stacks", rows
+    yield "places", _places(stored.profile, places, names or no_names(), of)
+    yield "mappings", _mappings(stored, places, of)
+    number = stack - (1 if len(leaves) and leaves[0] < 0 else 0)
+    yield "samples", _samples(stored.profile, number, of)
+    yield "recordings", recording_table(stored, attempt)
 
 
-def _nodes(stored: StoredRecording) -> "Iterator[pyarrow.Table]":
-    stacks = stored.profile.stacks
-    for rows in row_slices(len(stacks), ROWS_OF_GROUP):
-        parent = stacks.parent[rows]
-        yield table_of(
-            "nodes",
-            {
-                "recording": arrow_columns.same_text(stored.recording.hex(), len(parent)),
-                "node": np.arange(rows.start, rows.start + len(parent), dtype=np.int32),
-                "parent": arrow().array(parent, mask=parent < 0),
-                "place": stacks.location[rows],
-            },
-        )
+def _of(of: tuple[str, str], count: int) -> dict[str, Any]:
+    """Columns of the recording's id and of the attempt to add it."""
+    return dict(zip(("recording", "attempt"), (same_text(one, count) for one in of), strict=True))
 
 
-def _places(stored: StoredRecording, places: ProfilePlaces) -> "Iterator[pyarrow.Table]":
+def _stacks(profile: Profile, leaves: I64, of: tuple[str, str], source: str) -> "Iterator[pyarrow.Table]":
+    length = depths(profile.stacks.parent)[leaves] + 1
+    if sum_of(length) > _MOST:
+        raise FormatError(f"{source}: its stacks have {sum_of(length):,} frames, too many for a dataset")
+    ends, first = cumsum(length), 0
+    while first < len(leaves):
+        done = int(ends[first - 1]) if first else 0
+        last = max(int(searchsorted(ends, done + _AT_ONCE, "right")), first + 1)
+        rows = location_rows(profile, leaves[first:last])
+        yield table_of("stacks", {
+            **_of(of, last - first),
+            "stack": np.arange(first, last, dtype=np.int32),
+            "places": list_column(rows.offsets, arrow().array(rows.values.astype(np.int32)), _kind("stacks", "places")),
+        })  # fmt: skip
+        first = last
+
+
+def _kind(table: str, column: str) -> Any:
+    return schema_of(table).field(column).type
+
+
+def _places(profile: Profile, places: ProfilePlaces, names: PlaceNames, of: tuple[str, str]) -> "pyarrow.Table":
     """Places; those without a mapping have the name of what they stand for, or none."""
-    locations = stored.profile.locations
-    build_ids, files, kind = _texts_of(stored.profile)
-    for rows in row_slices(len(places.location), ROWS_OF_GROUP):
-        location = places.location[rows]
-        yield table_of(
-            "places",
-            {
-                "recording": arrow_columns.same_text(stored.recording.hex(), len(location)),
-                "place": np.arange(rows.start, rows.start + len(location), dtype=np.int32),
-                "object_id": arrow_columns.texts(places.object_ids, places.object(rows)),
-                "build_id": arrow_columns.texts(build_ids, kind[location]),
-                "file": arrow_columns.texts(files, kind[location]),
-                "file_offset": places.offset(rows).view(np.int64),
-                "mode": arrow_columns.texts(list(MODES.values()), locations.mode[location]),
-                "is_return": places.is_return[rows],
-                "variant": places.variant(rows),
-                "is_local": places.is_local(rows),
-            },
-        )
+    locations, location, everything = profile.locations, places.location, slice(None)
+    build_ids, files, kind = _texts_of(profile)
+    mapping = locations.mapping[location]
+    return table_of("places", {
+        **_of(of, len(location)),
+        "place": np.arange(len(location), dtype=np.int32),
+        "mapping": arrow().array(mapping, mask=mapping < 0),
+        "object_id": text_column(places.object_ids, places.object(everything)),
+        "build_id": text_column(build_ids, kind[location]),
+        "file": text_column(files, kind[location]),
+        "file_offset": places.offset(everything).view(np.int64),
+        "mode": text_column(list(MODES.values()), locations.mode[location]),
+        "is_return": places.is_return,
+        "variant": places.variant(everything),
+        "is_local": places.is_local(everything),
+        **_name_columns("places", names, len(location)),
+    })  # fmt: skip
 
 
 def _texts_of(profile: Profile) -> tuple[list[str], list[str], I32]:
@@ -114,111 +119,81 @@ def _texts_of(profile: Profile) -> tuple[list[str], list[str], I32]:
     return [*build_ids, *("" for _ in names)], [*files, *names], kind
 
 
-def own_lines(recording: bytes, names: PlaceNames) -> "pyarrow.Table":
-    """Names of a recording's own places, sorted by place."""
-    owner, columns = _named_rows(names)
-    own = {"recording": arrow_columns.same_text(recording.hex(), len(owner)), "place": names.place[owner]}
-    return table_of("lines", own | columns)
-
-
 def object_symbols(object_id: str, places: PlaceKeys, names: PlaceNames, reason: str) -> "pyarrow.Table":
-    """Names of places of an object; a place without any has a row that says the reason."""
-    owner, columns = _named_rows(names)
-    place = names.place[owner]
-    unnamed = np.delete(arange(len(places.offset)), names.place)
-    count = len(unnamed)
-    zeros, nothing = np.zeros(count, np.int32), np.full(count, -1, np.int64)
-    without: dict[str, Any] = dict.fromkeys(("depth", "line", "start_line"), zeros)
-    without |= {name: arrow_columns.same_text("", count) for name in ("function", "system_name", "file")}
-    without |= dict.fromkeys(("is_exact", "has_inlines"), nothing > 0)
-    return arrow().concat_tables(
-        table_of("symbols", {**_key_columns(object_id, places, rows), "reason": why, **told})
-        for rows, why, told in (
-            (place, arrow_columns.same_text("", len(place)), columns),
-            (unnamed, arrow_columns.same_text(reason, count), without),
-        )
-    )
+    """Names of places of an object; a place without any says the reason."""
+    count = len(places.offset)
+    is_named = np.zeros(count, np.bool_)
+    is_named[names.place] = names.count > 0
+    return table_of("symbols", {
+        "object_id": same_text(object_id, count),
+        "file_offset": places.offset.view(np.int64),
+        "mode": text_column(list(MODES.values()), places.mode),
+        "is_return": places.is_return,
+        "variant": places.variant.astype(np.int32),
+        **_name_columns("symbols", names, count),
+        "reason": text_column([reason, ""], is_named.astype(np.int64)),
+    })  # fmt: skip
 
 
-def _key_columns(object_id: str, places: PlaceKeys, rows: AnyArray) -> dict[str, Any]:
-    return {
-        "object_id": arrow_columns.same_text(object_id, len(rows)),
-        "file_offset": places.offset[rows].view(np.int64),
-        "mode": arrow_columns.texts(list(MODES.values()), places.mode[rows]),
-        "is_return": places.is_return[rows],
-        "variant": places.variant[rows].astype(np.int32),
-    }
+def _name_columns(table: str, names: PlaceNames, count: int) -> dict[str, Any]:
+    """Lines and flags of places 0 to ``count``; those without names have no list where columns may be null."""
+    row = np.full(count, -1, np.int64)
+    row[names.place] = arange(len(names.place))
+    has = row >= 0
+    lines = Ragged(offsets_of(names.count), arange(len(names.line))).take(row[has])
+    length = np.zeros(count, np.int64)
+    length[has] = lines.lengths
+    function, known = names.function[lines.values], list(zip(*names.functions, strict=True)) or [(), (), (), ()]
+    start_line = np.array(known[3], np.int32)
+    kind = _kind(table, "lines")
+    columns = [text_column([str(text) for text in known[field]], function) for field in range(3)]
+    columns += [arrow().array(names.line[lines.values].astype(np.int32)), arrow().array(start_line[function])]
+    values = arrow().StructArray.from_arrays(columns, list(LINE))
+    nullable = schema_of(table).field("lines").nullable
+    flags = {name: np.append(getattr(names, name), False)[row] for name in ("is_exact", "has_inlines")}
+    return {"lines": list_column(offsets_of(length), values, kind, ~has if nullable else None), **flags}
 
 
-def _named_rows(names: PlaceNames) -> tuple[I64, dict[str, Any]]:
-    """(rows,) the place of each row, by its place in ``names``, and the columns that lines and symbols share."""
-    order = group_rows([names.place])[0] if len(names.place) else np.zeros(0, np.int64)
-    rows = Ragged(offsets_of(names.count), arange(len(names.line)))
-    taken = rows.take(order)
-    owner, row = order[row_numbers(taken.lengths)], taken.values
-    depth = arange(len(row)) - repeat(taken.offsets[:-1], taken.lengths)
-    functions = list(zip(*names.functions, strict=True)) or [(), (), (), ()]
-    function = names.function[row]
-    start_line = np.array(functions[3], np.int32)
-    return owner, {
-        "depth": depth.astype(np.int32),
-        "function": arrow_columns.texts([str(text) for text in functions[0]], function),
-        "system_name": arrow_columns.texts([str(text) for text in functions[1]], function),
-        "file": arrow_columns.texts([str(text) for text in functions[2]], function),
-        "line": names.line[row].astype(np.int32),
-        "start_line": start_line[function],
-        "is_exact": names.is_exact[owner],
-        "has_inlines": names.has_inlines[owner],
-    }
+def _mappings(stored: StoredRecording, places: ProfilePlaces, of: tuple[str, str]) -> "pyarrow.Table":
+    mappings, strings, objects = stored.profile.mappings, stored.profile.strings, places.objects
+    return table_of("mappings", {
+        **_of(of, len(mappings)),
+        "mapping": np.arange(len(mappings), dtype=np.int32),
+        "object_id": [one.hex() for one in objects.ids],
+        "base": objects.base.view(np.int64),
+        "variant": objects.variant.astype(np.int32),
+        "is_local": objects.is_local,
+        "start": mappings.start.view(np.int64),
+        "limit": mappings.limit.view(np.int64),
+        "file_offset": mappings.offset.view(np.int64),
+        "file": text_column(strings, mappings.filename),
+        "build_id": text_column(strings, mappings.build_id),
+        "pid": mappings.pid,
+        "is_kernel": mappings.is_kernel,
+        "looked_up": stored.looked_up_mappings(),
+    })  # fmt: skip
 
 
-def _mappings(stored: StoredRecording, object_ids: Sequence[bytes]) -> "pyarrow.Table":
-    mappings, strings = stored.profile.mappings, stored.profile.strings
-    count = len(mappings)
-    return table_of(
-        "mappings",
-        {
-            "recording": arrow_columns.same_text(stored.recording.hex(), count),
-            "mapping": np.arange(count, dtype=np.int32),
-            "object_id": [one.hex() for one in object_ids],
-            "start": mappings.start.view(np.int64),
-            "limit": mappings.limit.view(np.int64),
-            "file_offset": mappings.offset.view(np.int64),
-            "file": arrow_columns.texts(strings, mappings.filename),
-            "build_id": arrow_columns.texts(strings, mappings.build_id),
-            "pid": mappings.pid,
-            "is_kernel": mappings.is_kernel,
-            "looked_up": stored.looked_up_mappings(),
-        },
-    )
-
-
-def _samples(stored: StoredRecording) -> "pyarrow.Table":
-    profile, samples = stored.profile, stored.profile.samples
-    threads, strings, count = profile.threads, profile.strings, len(samples)
+def _samples(profile: Profile, stack: AnyArray, of: tuple[str, str]) -> "pyarrow.Table":
+    samples, threads, strings = profile.samples, profile.threads, profile.strings
+    count = len(samples)
 
     def optional(name: str, column: AnyArray | None, dtype: type) -> Any:
-        return arrow_columns.nulls("samples", name, count) if column is None else column.astype(dtype)
+        return nulls("samples", name, count) if column is None else column.astype(dtype)
 
-    cgroup = samples.cgroup
-    return table_of(
-        "samples",
-        {
-            "recording": arrow_columns.same_text(stored.recording.hex(), count),
-            "event": arrow_columns.texts([event.name for event in profile.events], samples.event),
-            "unit": arrow_columns.texts([event.unit for event in profile.events], samples.event),
-            "event_number": samples.event.astype(np.int32),
-            "comm": arrow_columns.texts(strings, threads.comm[samples.thread]),
-            "process": arrow_columns.texts(strings, threads.process[samples.thread]),
-            "pid": threads.pid[samples.thread],
-            "tid": threads.tid[samples.thread],
-            "cgroup": arrow_columns.nulls("samples", "cgroup", count)
-            if cgroup is None
-            else arrow_columns.texts(strings, cgroup),
-            "stack": arrow().array(samples.stack, mask=samples.stack < 0),
-            "value": samples.value,
-            "count": samples.count,
-            "time_ns": optional("time_ns", samples.time, np.int64),
-            "cpu": optional("cpu", samples.cpu, np.int32),
-        },
-    )
+    return table_of("samples", {
+        **_of(of, count),
+        "event": text_column([event.name for event in profile.events], samples.event),
+        "unit": text_column([event.unit for event in profile.events], samples.event),
+        "event_number": samples.event.astype(np.int32),
+        "comm": text_column(strings, threads.comm[samples.thread]),
+        "process": text_column(strings, threads.process[samples.thread]),
+        "pid": threads.pid[samples.thread],
+        "tid": threads.tid[samples.thread],
+        "cgroup": nulls("samples", "cgroup", count) if samples.cgroup is None else text_column(strings, samples.cgroup),
+        "stack": arrow().array(stack.astype(np.int32), mask=stack < 0),
+        "value": samples.value,
+        "count": samples.count,
+        "time_ns": optional("time_ns", samples.time, np.int64),
+        "cpu": optional("cpu", samples.cpu, np.int32),
+    })  # fmt: skip

@@ -1,11 +1,12 @@
-"""A recording out of a dataset, in the place of one that is read: its samples were stitched when it was added.
+"""Recordings out of a dataset, in the place of one that is read: their samples were stitched when they were added.
 
 Facts of a stored recording that only perf2x reads again: JSON in a column of the table of recordings.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -13,29 +14,26 @@ from msgspec import DecodeError, Struct, field, json
 from msgspec.structs import replace
 
 from perf2x.base.abi.uapi import SampleType
-from perf2x.base.columnar.arrays import sum_of
 from perf2x.base.errors import FormatError, OptionError, SettingError
 from perf2x.model.diagnostics import Count, Diagnostics
+from perf2x.model.printable_text import as_recorded
 from perf2x.model.profile.profile import Meta, Profile
 from perf2x.model.recording.build_ids import KERNEL
 from perf2x.model.recording.events import ALL, Event, Samples, Session, Shard, Want
 from perf2x.model.recording.sideband import Sideband
 from perf2x.pipeline.for_output import refuse_given
 from perf2x.pipeline.load_options import LoadOptions
+from perf2x.pipeline.merge_reports import sum_reports
 from perf2x.pipeline.stitched.stitched_recording import StitchedRecording
 from perf2x.stitcher.call_graphs import UnwindReport
 from perf2x.stitcher.deferred.deferred_join import DeferredReport
 
 if TYPE_CHECKING:
-    from perf2x.stitcher.call_graphs import UnwindReport
-    from perf2x.stitcher.deferred.deferred_join import DeferredReport
-    from perf2x.storage.dataset.read.read_dataset import Dataset, RecordingRow
-    from perf2x.storage.dataset.read.restore_stacks import RecordingRows
+    from perf2x.storage.dataset.read.dataset_part import DatasetPart, Row
     from perf2x.symbolizer.known.place_names import LocationNames
     from perf2x.symbolizer.symbol_options import SymbolOptions
 
-WITH_TIMES = "fleet ingest --timeline (parquet: timeline=yes)"
-
+WITH_TIMES = "fleet ingest --timeline"
 
 _TIMES = ("choice.times", "choice.wall_times", "choice.cpus")
 
@@ -71,17 +69,20 @@ def parse_facts(text: str, source: str) -> StoredFacts:
         raise FormatError(f"{source}: damaged: its column facts cannot be read ({error})") from None
 
 
-class StoredRecording(StitchedRecording):
-    """A recording of a dataset; ``tables.events.Recording`` with facts, and without records or single samples."""
+class StoredPart(StitchedRecording):
+    """Recordings of a dataset; ``model.recording.events.Recording`` with facts, without records or single samples."""
 
-    def __init__(self, dataset: Dataset, row: RecordingRow, diagnostics: Diagnostics) -> None:
-        self._dataset, self._row = dataset, row
+    def __init__(
+        self, part: DatasetPart, rows: Sequence[Row], facts: Sequence[StoredFacts], diagnostics: Diagnostics
+    ) -> None:
+        """``rows`` are of recordings that agree in their events and their kernel."""
+        self._part, self.rows, self._facts = part, rows, facts
+        self._first = rows[0].values
         self.diagnostics = diagnostics
-        self.facts: StoredFacts = parse_facts(row.row["facts"], row.source)
 
     def check(self, options: LoadOptions) -> None:
-        """OptionError for what asks for times or CPUs, which a recording of sums has not, unless sums do."""
-        if self._row.row["is_timeline"] or self._row.row["error"] is not None:
+        """OptionError for what asks for times or CPUs, which sums have not."""
+        if self._first["is_timeline"]:
             return
         words = f"{self.source}: the dataset has sums without times and CPUs; {WITH_TIMES} keeps them"
         refuse_given(options, _TIMES, "", f": {words}")
@@ -90,31 +91,24 @@ class StoredRecording(StitchedRecording):
             raise SettingError("", "root", f" cpu: {words}") if by_cpu else OptionError(words)
 
     @property
-    def ident(self) -> str:
-        """The recording's id."""
-        found: str = self._row.row["recording"]
-        return found
-
-    @property
-    def tags(self) -> dict[str, str]:
-        """The recording's own labels."""
-        return self._row.tags
-
-    @property
     def source(self) -> str:
-        """Name of the input that it was made of."""
-        return self._meta.source
+        """Name of the input that the first one was made of."""
+        return as_recorded(self._first["source"])
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Names of all."""
+        return tuple(as_recorded(row.values["source"]) for row in self.rows)
 
     @property
     def has_events(self) -> bool:
-        """Whether the recording names any event."""
-        return bool(self._row.row["events"])
+        """Whether the recordings name any event."""
+        return bool(self._first["events"])
 
     @cached_property
     def session(self) -> Session:
-        """Facts of the recording, as far as a dataset has them."""
-        meta = self._meta
-        kernel = self._row.row["kernel_build_id"]
+        """Facts of the recordings, as far as a dataset has them and they agree."""
+        meta, kernel = self._meta, self._first["kernel_build_id"]
         return Session(
             source=meta.source,
             byte_order="<",
@@ -132,11 +126,11 @@ class StoredRecording(StitchedRecording):
         )
 
     def _events(self) -> Iterator[Event]:
-        bits = {"cpu": SampleType.CPU, "cgroup": SampleType.CGROUP}
         from perf2x.storage.dataset.read.restore_profile import restore_events
 
-        told = sum(bits[name] for name in self.facts.samples_say if name in bits)
-        for index, event in enumerate(restore_events(self._row.row)):
+        bits = {"cpu": SampleType.CPU, "cgroup": SampleType.CGROUP}
+        told = sum(bits[name] for name in self._facts[0].samples_say if name in bits)
+        for index, event in enumerate(restore_events(self.rows[0])):
             yield Event(
                 index=index, name=event.name, type=-1, config=0, sample_period=event.period or event.frequency,
                 sample_type=told, read_format=0, flags=frozenset(["freq"] if event.frequency else []), unit=event.unit,
@@ -147,52 +141,51 @@ class StoredRecording(StitchedRecording):
         """No records but their counts."""
         from perf2x.reader.sideband_decoder import build_sideband
 
-        return build_sideband({}, dict(self.facts.record_counts), 0)
+        counts = Counter[str]()
+        for facts in self._facts:
+            counts.update(facts.record_counts)
+        return build_sideband({}, dict(counts), 0)
 
     @property
     def sample_count(self) -> int:
         """Samples as they were recorded."""
-        return int(self._row.row["samples"])
+        return sum(int(row.values["samples"]) for row in self.rows)
 
     @property
     def beginning(self) -> bytes | None:
-        """Digest of the recording's first records, as it was added."""
-        found: str | None = self._row.row["session"]
-        return bytes.fromhex(found) if found else None
+        """None: several recordings have no first records."""
+        return None
 
     def samples(self, want: Want, shard: Shard = ALL) -> Iterator[Samples]:
         """Refuse: single samples are not kept."""
-        raise OptionError(f"{self.session.source}: a dataset does not keep samples as they were recorded")
-
-    @property
-    def _rows(self) -> RecordingRows:
-        return self._dataset.rows_of(self._row)
+        raise OptionError(f"{self.source}: a dataset does not keep samples as they were recorded")
 
     @cached_property
     def _meta(self) -> Meta:
         from perf2x.storage.dataset.read.restore_profile import restore_meta
+        from perf2x.transforms.merge_profiles import merged_meta
 
-        return restore_meta(self._row.row, tuple(self.facts.comments), self.facts.clock_id)
+        both = zip(self.rows, self._facts, strict=True)
+        return merged_meta([restore_meta(row, tuple(facts.comments), facts.clock_id) for row, facts in both])
 
     def whole(self, options: LoadOptions) -> Profile:
         """The profile of all samples, with its counts."""
-        self.diagnostics.absorb(self.facts.counts)
         from perf2x.storage.dataset.read.restore_profile import restore_profile
 
-        return restore_profile(self._rows, self._meta, with_cgroups=options.keeps_cgroup)
+        for facts in self._facts:
+            self.diagnostics.absorb(facts.counts)
+        self._restored = restore_profile(self._part, self.rows, self._meta, with_cgroups=options.keeps_cgroup)
+        return self._restored.profile
 
     @property
     def reports(self) -> tuple[DeferredReport, UnwindReport]:
-        """Reports from when it was added."""
-        return self.facts.deferred, self.facts.unwound
-
-    def lacks_samples(self, profile: Profile) -> bool:
-        """Whether the dataset's condition has left some of the recording's samples out."""
-        return self._dataset.chooses_samples and sum_of(profile.samples.count) < self.sample_count
+        """Reports from when they were added."""
+        return sum_reports([one.deferred for one in self._facts]), sum_reports([one.unwound for one in self._facts])
 
     def names(self, profile: Profile, symbols: SymbolOptions) -> LocationNames:
         """The names that the dataset has of a profile's locations."""
         from perf2x.storage.dataset.names.known_lines import known_names
 
-        found = known_names(profile, self._rows, self._dataset.symbols, symbols.names, inline=symbols.inline)
-        return replace(found, kernel_looked_up=self.facts.kernel_looked_up)
+        ident = self.rows[0].ident
+        found = known_names(profile, self._restored, self._part, ident, symbols.names, inline=symbols.inline)
+        return replace(found, kernel_looked_up=self._facts[0].kernel_looked_up)

@@ -1,12 +1,18 @@
-"""Options of commands that add recordings to a dataset."""
+"""Parameters of commands on datasets."""
 
+import contextlib
 import os
+import re
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Executor
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import typer
 from msgspec import Struct
 from typer import Option
 
+from perf2x.base.errors import OptionError
 from perf2x.base.files.remote import is_address
 from perf2x.cli.messages import print_message
 from perf2x.cli.options.output_options import parse_tags
@@ -16,7 +22,45 @@ if TYPE_CHECKING:
     from perf2x.fleet.ingest import Job, Totals
     from perf2x.pipeline.load_options import LoadOptions
 
+Folder = Annotated[str, typer.Argument(metavar="DATASET", help="A folder, or an address (s3://…).")]
+Dataset = Annotated[
+    str, typer.Argument(metavar="DATASET", help="A folder, or an address (s3://…); ?KEY=VALUE chooses by tag or date.")
+]
 Output = Annotated[str, Option("--output", "-o", metavar="DIR", help="The dataset; created if missing.")]
+DryRun = Annotated[bool, Option("--dry-run", "-n", help="Only say which recordings would be removed.")]
+_AGE = re.compile(r"(\d{1,6})([smhdw])")
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 24 * 3600, "w": 7 * 24 * 3600}
+
+
+def parse_age(option: str, age: str, examples: str) -> int:
+    """Parse an age, a number of the units that ``examples`` has, to nanoseconds; OptionError."""
+    found = _AGE.fullmatch(age)
+    if found is None or f"0{found[2]}" not in re.sub(r"\d+", "0", examples):
+        raise OptionError(f"{option}: {age!r} is not an age; write {examples}")
+    return int(found[1]) * _SECONDS[found[2]] * 10**9
+
+
+class WorkerFlags(Struct, frozen=True):
+    """Processes of this machine, or a cluster."""
+
+    scheduler: Annotated[
+        str | None, Option(metavar="tls://…", help="Use a Dask cluster instead of processes on this machine.")
+    ] = None
+    workers: Annotated[
+        int, Option(metavar="N", min=0, help="Number of processes on this machine.", show_default="one per core")
+    ] = 0
+
+    @contextlib.contextmanager
+    def begin(self, count: int) -> Iterator[Executor]:
+        """Give an executor of at most ``count`` processes; says who may hear a cluster."""
+        from perf2x.fleet.executors import executor, is_open
+
+        if self.scheduler is not None and is_open(self.scheduler):
+            print_message(
+                f"{self.scheduler}: not encrypted; whoever reaches it can run code there (docs/fleet.md: Workers)"
+            )
+        with executor(self.scheduler, count) as crew:
+            yield crew
 
 
 class LabelFlags(Struct, frozen=True):
@@ -39,35 +83,38 @@ class LabelFlags(Struct, frozen=True):
         Option(
             metavar="file|NAME",
             help="When recordings without a date began: by the date of the file, or its name "
-            "('perf-%Y%m%d-%H%M.data').",
+            "('{host}-%Y%m%d-%H%M.data').",
         ),
     ] = ""
-    partition: Annotated[str, Option(metavar="KEY,…", help="Tags that name folders; date is the day of the start.")] = (
-        ""
-    )
+    partition: Annotated[
+        str, Option(metavar="KEY,…", help="Tags that tables are partitioned by, before the day of the start.")
+    ] = ""
     timeline: Annotated[bool, Option(help="Keep a row for each sample, with time and CPU.")] = False
+    replace: Annotated[bool, Option(help="Add recordings again that the dataset has, with these tags and dates.")] = (
+        False
+    )
 
-    def job(self, output: str, options: "LoadOptions", leave_ns: int) -> "Job":
+    def job(self, output: str, options: "LoadOptions", leave_ns: int, sources: Sequence[str]) -> "Job":
         """Return the facts that all tasks of a run share; OptionError for labels that cannot be found."""
+        from msgspec.structs import replace
+
         from perf2x.fleet.ingest import Job
         from perf2x.fleet.recording_labels import check_name_pattern, tags_of_variables
-        from perf2x.pipeline.for_output import for_output
-        from perf2x.storage.dataset.parquet_options import FORMAT, Parquet
 
-        chosen = Parquet(self.timeline, tuple(key.strip() for key in self.partition.split(",") if key.strip()))
         (tags,) = parse_tags(self.tag, 1) if self.tag else [{}]
         asked = tuple(self.tag_from or ())
         if self.start_time not in ("", "file"):
-            check_name_pattern(self.start_time)
+            check_name_pattern(self.start_time, sources)
         return Job(
             output if is_address(output) else str(Path(output).absolute()),
-            for_output(options, FORMAT, chosen.needs),
+            replace(options, timeline=self.timeline, by_cgroup=True),
             {**tags, **tags_of_variables(asked)},
-            chosen.partition,
             os.urandom(8).hex(),
             asked,
             self.start_time,
             leave_ns,
+            self.replace,
+            tuple(key.strip() for key in self.partition.split(",") if key.strip()),
         )
 
 
@@ -89,7 +136,7 @@ def summarize(output: str, totals: "Totals") -> None:
     if totals.untagged:
         print_message(f"tags are missing of {untagged} (--tag-from)")
     if totals.retagged:
-        print_message(f"not changed: {retagged} with other tags; perf2x fleet tag {output} KEY=VALUE changes them")
+        print_message(f"not changed: {retagged} with other tags; --replace adds them again")
     for error in totals.errors:
         print_message(f"not read: {error}")
     if totals.failed > len(totals.errors):

@@ -1,0 +1,41 @@
+"""``perf2x fleet maintain``: small files are merged, old recordings and what kills left go."""
+
+from time import time_ns
+from typing import Annotated
+
+import typer
+
+from perf2x.cli.messages import print_message
+from perf2x.cli.option_groups import with_groups
+from perf2x.cli.options.dataset_options import DryRun, Folder, parse_age
+from perf2x.cli.options.input_options import Quiet
+from perf2x.model.number_format import plural
+
+OlderThan = Annotated[
+    str | None,
+    typer.Option("--older-than", metavar="AGE", help="Remove recordings that started longer ago: 12h, 30d, 8w."),
+]
+
+
+@with_groups
+def fleet_maintain(
+    dataset: Folder, *, older_than: OlderThan = None, dry_run: DryRun = False, quiet: Quiet = False
+) -> None:
+    """Keep a dataset in order: merge small files, remove old recordings and what killed commands left.
+
+    This is OPTIMIZE, DELETE and VACUUM of Delta Lake. Files that are no longer part of the dataset go after a day. The
+    command may be killed at any moment, and run while recordings are added.
+    """
+    from perf2x.fleet.upkeep import maintain
+
+    now = time_ns()
+    # whoever writes 3m may mean months
+    before = None if older_than is None else now - parse_age("--older-than", older_than, "12h, 30d or 8w")
+    done = maintain(dataset, before, now, dry_run=dry_run)
+    if quiet:
+        return
+    if before is not None:
+        verb = "would be removed" if dry_run else "removed"
+        print_message(f"{dataset}: {done.recordings:,} of {plural(done.of, 'recording')} {verb}")
+    if not dry_run:
+        print_message(f"{dataset}: {done.before:,} files became {done.after:,}, {done.vacuumed:,} old ones removed")

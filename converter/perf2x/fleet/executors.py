@@ -1,0 +1,118 @@
+"""Who does the tasks of a fleet: this process, processes of this machine, or a cluster of Dask that is there already.
+
+Each is an executor as ``concurrent.futures`` has them.
+"""
+
+import contextlib
+import logging
+import multiprocessing
+import os
+import signal
+import socket
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import CancelledError, Executor, Future, ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from importlib import import_module
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+from perf2x.base.errors import OptionError, Perf2xError
+
+Item = TypeVar("Item")
+End = TypeVar("End")
+_SETTINGS = {"distributed.comm.timeouts.connect": "10s", "distributed.comm.timeouts.tcp": "30s"}
+_SAFE = frozenset(("tls", "wss"))
+_AGAIN = "what was added is kept; run the same command again to continue"
+
+
+class Here(Executor):
+    """Does each task at once, in this process."""
+
+    def submit(self, task: Callable[..., End], /, *values: Any, **named: Any) -> "Future[End]":
+        """Return a future that is done; what the task raised is raised."""
+        future: Future[End] = Future()
+        future.set_result(task(*values, **named))
+        return future
+
+
+@contextlib.contextmanager
+def executor(scheduler: str | None, count: int) -> Iterator[Executor]:
+    """Give the workers of a scheduler, or ``count`` processes of this machine; for one this process works itself.
+
+    Perf2xError when the scheduler does not answer, OptionError when it needs Dask, which is missing.
+    """
+    if scheduler is not None:
+        with _connected(scheduler) as client:
+            yield client.get_executor()
+    elif count > 1:
+        context = multiprocessing.get_context("spawn")  # a process that used deltalake cannot be forked
+        pool = ProcessPoolExecutor(count, context, _begin_process)
+        try:
+            yield pool
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+        pool.shutdown()
+    else:
+        yield Here()
+
+
+def done(crew: Executor, task: Callable[..., End], items: Iterable[Item], job: object) -> Iterator[tuple[Item, End]]:
+    """Do a task for each item, and yield them as they end; Perf2xError when workers are gone."""
+    running = {crew.submit(task, item, job): item for item in items}
+    try:
+        for future in as_completed(running):
+            yield running.pop(future), future.result()
+    except BrokenProcessPool:
+        raise Perf2xError(f"a worker was killed, or had not enough memory; {_AGAIN}") from None
+    except CancelledError:
+        raise Perf2xError(f"the scheduler is gone; {_AGAIN}") from None
+    except Exception as error:
+        if type(error).__module__.startswith("distributed"):
+            raise Perf2xError(f"{' '.join(str(error).split())}; {_AGAIN}") from None
+        raise
+
+
+def _begin_process() -> None:
+    """Leave Ctrl-C to the command, and end with it, however it ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+def is_open(scheduler: str) -> bool:
+    """Whether others may hear and tell what this process and a scheduler on another host say to each other."""
+    parts = urlsplit(scheduler if "://" in scheduler else f"tcp://{scheduler}")
+    host = parts.hostname or ""
+    is_here = host in ("localhost", "::1", socket.gethostname()) or host.startswith("127.")
+    return parts.scheme not in _SAFE and not is_here
+
+
+@contextlib.contextmanager
+def _connected(scheduler: str) -> Iterator[Any]:
+    """Give a client; certificates and keys are those of Dask's own settings."""
+    try:
+        distributed, dask = import_module("distributed"), import_module("dask")
+    except ImportError:
+        raise OptionError("clusters need Dask: pip install 'perf2x[fleet]'") from None
+    with dask.config.set(_SETTINGS), contextlib.ExitStack() as stack:
+        _silence()
+        try:
+            client = stack.enter_context(distributed.Client(scheduler, timeout=10))
+        except (OSError, ValueError, TypeError, RuntimeError) as error:
+            raise Perf2xError(f"{scheduler}: {error}") from None
+        yield client
+
+
+def _silence() -> None:
+    """Keep Dask's log off standard error: its errors come back as exceptions, and some loggers have own levels."""
+    for name in list(logging.root.manager.loggerDict):
+        if name == "distributed" or name.startswith("distributed."):
+            logging.getLogger(name).setLevel(logging.CRITICAL)

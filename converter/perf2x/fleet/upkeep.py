@@ -1,0 +1,128 @@
+"""Removal of recordings, and upkeep of the tables: deltalake does both; perf2x says which rows.
+
+Rows of the table of recordings go first: what is left of a recording without one counts nowhere.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+from pathlib import Path, PurePath
+from typing import Any
+
+from msgspec import Struct
+
+from perf2x.base.errors import OptionError
+from perf2x.storage.dataset.arrow_columns import coded, flat
+from perf2x.storage.dataset.dataset_address import DatasetAddress
+from perf2x.storage.dataset.dataset_schema import OF_RECORDINGS, TABLES
+from perf2x.storage.dataset.delta_tables import DeltaTables, deltalake, written_ns
+from perf2x.storage.dataset.read.dataset_part import DatasetPart, Row
+from perf2x.storage.dataset.sql.table_views import quoted
+
+DAY = 24 * 3600 * 10**9
+_KEPT_HOURS = 24
+"""Files that a table no longer has stay for readers that began earlier."""
+
+
+class Maintained(Struct):
+    """Numbers that a run reports."""
+
+    recordings: int = 0
+    """Removed, or to be removed."""
+    of: int = 0
+    before: int = 0
+    """Data files."""
+    after: int = 0
+    vacuumed: int = 0
+
+
+def chosen(part: DatasetPart, names: Sequence[str]) -> list[Row]:
+    """The recordings of a part with these names, as ``ingest`` takes them: path, file name or id; all for none.
+
+    OptionError for a name that none has.
+    """
+    known: dict[str, list[Row]] = {}
+    for row in part.rows:
+        source = str(row.values["source"])
+        for name in {row.ident, source, PurePath(source).name}:
+            known.setdefault(name, []).append(row)
+    found: dict[str, Row] = {}
+    for name in names:
+        rows = known.get(name) or known.get(str(Path(name).absolute()))
+        if rows is None:
+            raise OptionError(f"{part.tables.root}: no recording {name} is there")
+        found |= {row.ident: row for row in rows}
+    return list(found.values()) if names else part.rows
+
+
+def remove(tables: DeltaTables, rows: Collection[Row]) -> None:
+    """Remove recordings; OutputError when the dataset cannot be written."""
+    attempts = {(row.ident, str(row.values["attempt"])) for row in rows}
+    for table in reversed(OF_RECORDINGS):
+        _delete(tables, table, attempts)
+
+
+def _delete(tables: DeltaTables, table: str, attempts: Iterable[tuple[str, str]]) -> None:
+    """Delete the rows of some attempts to add recordings."""
+    idents: dict[str, list[str]] = {}
+    for ident, attempt in sorted(attempts):
+        idents.setdefault(attempt, []).append(ident)
+    if idents:
+        any_of = (
+            f"(attempt = {quoted(attempt)} AND recording IN ({', '.join(map(quoted, some))}))"
+            for attempt, some in idents.items()
+        )
+        predicate = " OR ".join(any_of)
+        tables.change(table, lambda found: found.delete(predicate, commit_properties=_once()))
+
+
+def _once() -> Any:
+    return deltalake().CommitProperties(max_commit_retries=0)
+
+
+def maintain(root: str, before_ns: int | None, now_ns: int, *, dry_run: bool = False) -> Maintained:
+    """Remove recordings that began before a time, None: none, and rows that belong to none; merge small files.
+
+    A recording that does not say when it began is as old as its rows. OutputError when the dataset cannot be written.
+    """
+    part = DatasetPart(DatasetAddress(root, {}))
+    tables, report = part.tables, Maintained(of=len(part.rows))
+    if before_ns is not None:
+        old = [row for row in part.rows if _began(row) < before_ns]
+        report.recordings = len(old)
+        if not dry_run:
+            remove(tables, old)
+    if dry_run:
+        return report
+    _remove_orphans(tables, now_ns - DAY)
+    for table in TABLES:
+        report.before += len(tables.files(tables.require(table)))
+        tables.change(table, lambda found: found.optimize.compact(
+            writer_properties=deltalake().WriterProperties(compression="ZSTD"), commit_properties=_once(),
+            max_concurrent_tasks=1,
+        ))  # fmt: skip
+        found = tables.require(table)
+        report.after += len(tables.files(found))
+        report.vacuumed += len(found.vacuum(_KEPT_HOURS, dry_run=False, enforce_retention_duration=False, full=True))
+        found.create_checkpoint()
+        found.cleanup_metadata()
+    return report
+
+
+def _began(row: Row) -> int:
+    return int(row.values["start_ns"] or written_ns(row.values["attempt"]))
+
+
+def _remove_orphans(tables: DeltaTables, before_ns: int) -> None:
+    """Delete rows of attempts that ended before a time without a row in the table of recordings, or were replaced."""
+    counted = set(_attempts(tables, "recordings"))
+    for table in OF_RECORDINGS[:-1]:
+        lost = {pair for pair in _attempts(tables, table) if pair not in counted and written_ns(pair[1]) < before_ns}
+        _delete(tables, table, lost)
+
+
+def _attempts(tables: DeltaTables, table: str) -> Iterable[tuple[str, str]]:
+    """Pairs of recording and attempt that a table has rows of."""
+    found = tables.require(table)
+    for piece in tables.read(table, found, tables.files(found), ("recording", "attempt")):
+        (one, idents), (other, attempts) = (coded(flat(piece, name)) for name in ("recording", "attempt"))
+        for code in set((one * len(attempts) + other).tolist()):
+            yield idents[code // len(attempts)], attempts[code % len(attempts)]

@@ -1,1 +1,0 @@
-"""Upkeep of datasets: files put together, old timelines summed, old recordings removed."""

@@ -1,0 +1,340 @@
+"""The Delta tables of a dataset: deltalake keeps their logs; their files are written and read by pyarrow.
+
+pyarrow writes checksums of pages (CRC-32) and verifies them, which deltalake's own writer and DuckDB do not.
+
+A dataset may be hostile: deltalake refuses files outside of a table; what files say of themselves is bounded before
+they are read.
+"""
+
+import contextlib
+import os
+import re
+import secrets
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import unquote
+
+from msgspec import Struct, json
+
+from perf2x.base.errors import FormatError, OptionError, OutputError, SettingError
+from perf2x.base.files.remote import is_address
+from perf2x.base.files.unpack_limit import memory_limit, too_large
+from perf2x.storage.dataset.dataset_schema import (
+    COLUMNS,
+    DATE,
+    KEY,
+    OF_RECORDINGS,
+    TABLES,
+    arrow,
+    description,
+    schema_of,
+)
+
+if TYPE_CHECKING:
+    import pyarrow
+
+Parts = tuple[str | None, ...]
+"""Values of the columns that tables are partitioned by, None for none."""
+Made = TypeVar("Made")
+_TRIES = 200
+"""Commits of one table that other writers may make in between."""
+_SETTINGS = {"delta.checkpointInterval": "20", "delta.logRetentionDuration": "interval 1 days"}
+ROWS_OF_GROUP = 1 << 17
+
+
+def deltalake() -> ModuleType:
+    """Import deltalake; OptionError says how to install it."""
+    arrow()
+    try:
+        return import_module("deltalake")
+    except ModuleNotFoundError:
+        raise OptionError("datasets need deltalake: pip install 'perf2x[fleet]'") from None
+
+
+def new_attempt() -> str:
+    """A word for what one task writes, which no other has; later ones sort behind."""
+    return f"{time.time_ns():016x}{secrets.token_hex(8)}"
+
+
+def written_ns(attempt: str) -> int:
+    """When an attempt was made, in nanoseconds since the epoch; 0 for none of ours."""
+    return int(attempt[:16], 16) if re.fullmatch("[0-9a-f]{32}", attempt) else 0
+
+
+class DataFile(Struct, frozen=True):
+    """A file that a table has."""
+
+    path: str
+    size: int
+    parts: Mapping[str, str | None]
+    first: str | None
+    """Least recording of its rows; None where nobody says."""
+    last: str | None
+
+    def may_hold(self, parts: Collection[Parts], idents: Collection[str]) -> bool:
+        """Whether rows of some recordings, in some partitions, may be in it."""
+        return tuple(self.parts.values()) in parts and (
+            self.first is None or self.last is None or (min(idents) <= self.last and max(idents) >= self.first)
+        )
+
+
+class DeltaTables:
+    """The tables below a folder or an address."""
+
+    def __init__(self, root: str) -> None:
+        self.root = root.rstrip("/") if is_address(root) else str(Path(root))
+        self.options = _storage_options(root)
+
+    def place(self, table: str) -> str:
+        """Address of a table."""
+        return f"{self.root}/{table}"
+
+    def open(self, table: str) -> Any:
+        """The table as it is now, None where there is none; FormatError for one of another version."""
+        module, place = deltalake(), self.place(table)
+        if not is_address(place) and not Path(place, "_delta_log").is_dir():
+            return None
+        with _told(place):
+            try:
+                found = module.DeltaTable(place, storage_options=self.options)
+            except module.exceptions.TableNotFoundError:
+                return None
+            said = found.metadata().description
+            if said != description(table):
+                raise FormatError(f"{place}: {said or 'not part of a dataset'}; this perf2x reads {description(table)}")
+            if found.protocol().min_reader_version > 1:
+                raise FormatError(f"{place}: it has features of Delta that perf2x does not read (deletion vectors?)")
+        return found
+
+    def require(self, table: str) -> Any:
+        """The table as it is now; FormatError where there is none."""
+        found = self.open(table)
+        if found is None:
+            raise FormatError(f"{self.root}: not a dataset: it has no table of {table} (docs/parquet.md)")
+        return found
+
+    def make(self, asked: Sequence[str]) -> tuple[str, ...]:
+        """Make what tables are missing, partitioned by these tags and the day; returns what they are partitioned by.
+
+        SettingError where an existing dataset is partitioned by others. OutputError when it cannot be written.
+        """
+        module, wanted = deltalake(), (*(key for key in asked if key != DATE), DATE)
+        taken = [key for key in wanted[:-1] if any(key in COLUMNS[table] for table in OF_RECORDINGS)]
+        if taken:
+            raise SettingError("", "partition", f" {taken[0]}: tables have a column of this name")
+        for table in reversed(TABLES):
+            found = self.open(table)
+            if found is None:
+                columns = list(wanted) if table in OF_RECORDINGS else []
+                with _told(self.place(table), OutputError):
+                    if not is_address(self.root):
+                        Path(self.place(table)).mkdir(parents=True, exist_ok=True)
+                    module.DeltaTable.create(
+                        self.place(table), schema_of(table, tuple(columns)), "ignore", columns, name=table,
+                        description=description(table), storage_options=self.options,
+                        configuration={**_SETTINGS, "delta.dataSkippingStatsColumns": KEY[0] if not columns
+                                       else "recording"},
+                    )  # fmt: skip
+            if table == "recordings":
+                own = partition_of(self.require(table))
+                if asked and own != wanted:
+                    raise SettingError(
+                        f"{self.root}: partitioned by {', '.join(own)}; ", "partition", f" asks for {', '.join(wanted)}"
+                    )
+                wanted = own
+        return wanted
+
+    def files(self, found: Any) -> list[DataFile]:
+        """Files of an open table, in the order of their names."""
+        columns = partition_of(found)
+        with _told(found.table_uri):
+            pa = arrow()
+            actions = pa.RecordBatchReader.from_stream(found.get_add_actions(flatten=True))  # pa.table imports pandas
+            rows = actions.read_all().to_pylist()
+        files = [
+            DataFile(
+                unquote(row["path"]), row["size_bytes"], {key: row.get(f"partition.{key}") for key in columns},
+                row.get("min.recording"), row.get("max.recording"),
+            )
+            for row in rows
+        ]  # fmt: skip
+        return sorted(files, key=lambda file: file.path)
+
+    def read(self, table: str, found: Any, files: Sequence[DataFile], columns: Sequence[str] = ()) -> "Iterator[Any]":
+        """Yield the rows of files, texts as numbers of distinct ones, without columns of partitions.
+
+        FormatError for a file that is damaged or takes more memory than one of its size may.
+        """
+        pa, parquet = arrow(), import_module("pyarrow.parquet")
+        store, schema = self.filesystem(table, found), schema_of(table)
+        names = [name for name in schema.names if not columns or name in columns]
+        for file in files:
+            with _told(f"{self.place(table)}/{file.path}"), store.open_input_file(file.path) as source:
+                metadata = parquet.read_metadata(source)
+                check_size(f"{self.place(table)}/{file.path}", metadata, file.size)
+                kinds = [metadata.schema.column(number) for number in range(len(metadata.schema))]
+                coded = [number for number, kind in enumerate(kinds) if kind.physical_type == "BYTE_ARRAY"]
+                opened = parquet.ParquetFile(
+                    source, metadata=metadata, page_checksum_verification=True, read_dictionary=coded
+                )
+                rows = opened.read(columns=names, use_threads=False)
+                missing = [name for name in names if name not in rows.column_names]
+                holes = [name for name in names if not missing and not schema.field(name).nullable
+                         and rows[name].null_count]  # fmt: skip
+                if missing or holes:
+                    raise pa.ArrowInvalid(f"values are missing in {', '.join(missing or holes)}")
+                _check_texts(f"{self.place(table)}/{file.path}", rows, file.size)
+                yield in_shape(rows.select(names), table)
+
+    def scan(self, table: str, found: Any, files: Sequence[DataFile] | None = None) -> Any:
+        """The rows of files, of all for None, as a dataset of pyarrow's, which reads what a query asks for."""
+        module = import_module("pyarrow.dataset")
+        with _told(self.place(table)):
+            store = self.filesystem(table, found)
+            schema = schema_of(table, partition_of(found))
+            texts = [field.name for field in schema if field.name in COLUMNS[table] and field.type == arrow().string()]
+            form = module.ParquetFileFormat(
+                read_options=module.ParquetReadOptions(dictionary_columns=texts),
+                default_fragment_scan_options=module.ParquetFragmentScanOptions(
+                    page_checksum_verification=True, pre_buffer=False
+                ),
+            )
+            coded = arrow().dictionary(arrow().int32(), arrow().string())
+            shown = arrow().schema([field.with_type(coded) if field.name in texts else field for field in schema])
+            whole = found.to_pyarrow_dataset(schema=schema)
+            wanted = None if files is None else {file.path for file in files}
+            fragments = []
+            for one in whole.get_fragments():
+                if wanted is None or one.path in wanted:
+                    piece = form.make_fragment(one.path, store, one.partition_expression)
+                    check_size(one.path, piece.metadata, store.get_file_info(one.path).size)
+                    fragments.append(piece)
+            return module.FileSystemDataset(fragments, shown, form, store)
+
+    def filesystem(self, table: str, found: Any = None) -> Any:
+        """The files of a table, none outside of it."""
+        handler = import_module("deltalake.fs").DeltaStorageHandler
+        return import_module("pyarrow.fs").PyFileSystem(handler(self.place(table), self.options))
+
+    def append(self, table: str, rows: "Mapping[Parts, pyarrow.Table]", attempt: str) -> None:
+        """Add rows to a table, a file for each partition, in one commit; OutputError when that fails."""
+        module, parquet = deltalake(), import_module("pyarrow.parquet")
+        found = self.require(table)
+        columns, store, actions = partition_of(found), self.filesystem(table), []
+        add = import_module("deltalake.transaction").AddAction
+        with _told(self.place(table), OutputError):
+            for parts, each in rows.items():
+                path = "/".join([*map(_folder, columns, parts), f"{attempt}-{secrets.token_hex(4)}.parquet"])
+                with store.open_output_stream(path) as out:
+                    parquet.write_table(
+                        each, out, compression="zstd", write_page_checksum=True, row_group_size=ROWS_OF_GROUP
+                    )
+                    size = out.tell()
+                actions.append(add(path, size, dict(zip(columns, parts, strict=True)), time.time_ns() // 10**6, True,
+                                   _stats(each)))  # fmt: skip
+            properties = module.CommitProperties(max_commit_retries=_TRIES)
+            found.create_write_transaction(
+                actions, "append", found.schema(), list(columns), commit_properties=properties
+            )
+
+    def change(self, table: str, act: Callable[[Any], Made]) -> Made:
+        """Do what reads and changes a table, again while others change it meanwhile; OutputError when that fails."""
+        conflict = deltalake().exceptions.CommitFailedError
+        for number in range(_TRIES):
+            with _told(self.place(table), OutputError), contextlib.suppress(conflict):
+                return act(self.require(table))
+            time.sleep(min(0.01 * (number + 1), 0.5))
+        raise OutputError(f"cannot write {self.place(table)}: other commands change it all the time")
+
+
+def partition_of(found: Any) -> tuple[str, ...]:
+    """Columns that an open table is partitioned by."""
+    return tuple(found.metadata().partition_columns)
+
+
+def check_size(path: str, metadata: Any, size: int) -> None:
+    """FormatError when the rows of a file would take more memory than those of a file of its size may."""
+    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+    limit = memory_limit(size)
+    bytes_of_rows = sum(group.total_byte_size for group in groups) + metadata.num_rows
+    if bytes_of_rows > limit or any(group.total_byte_size < 0 for group in groups):
+        raise FormatError(*too_large(f"{path}: ", size, limit))
+
+
+def _check_texts(path: str, rows: "pyarrow.Table", size: int) -> None:
+    """FormatError when texts that few bytes repeat would take more memory than a file of its size may."""
+    limit = memory_limit(size)
+    if sum(_text_bytes(chunk) for column in rows.columns for chunk in column.chunks) > limit:
+        raise FormatError(*too_large(f"{path}: ", size, limit))
+
+
+def _text_bytes(column: Any) -> int:
+    """Bytes of the texts in an array, which has but the number of each; ArrowInvalid for one that is not UTF-8."""
+    from pyarrow import compute
+
+    types = arrow().types
+    if types.is_dictionary(column.type):
+        column.dictionary.validate(full=True)
+        return compute.sum(compute.binary_length(column.dictionary).take(column.indices)).as_py() or 0
+    if types.is_map(column.type):
+        return _text_bytes(column.keys) + _text_bytes(column.items)
+    if types.is_list(column.type) or types.is_large_list(column.type):
+        return _text_bytes(column.flatten())
+    return sum(map(_text_bytes, column.flatten())) if types.is_struct(column.type) else 0
+
+
+def in_shape(rows: "pyarrow.Table", table: str) -> "pyarrow.Table":
+    """Return columns with the types of the schema, whoever wrote them; texts as numbers of distinct ones."""
+    pa, names, schema = arrow(), rows.column_names, schema_of(table)
+    kinds = {name: schema.field(name).type for name in names}
+    coded = pa.dictionary(pa.int32(), pa.string())
+    wanted = {name: coded if kind == pa.string() else kind for name, kind in kinds.items()}
+    columns = [rows[name] if rows[name].type == kind else rows[name].cast(kind) for name, kind in wanted.items()]
+    return pa.table(columns, names=names)
+
+
+def _folder(column: str, value: str | None) -> str:
+    """A folder for people: the log has the value itself."""
+    return re.sub(r"[^\w.=-]", "_", f"{column}={value or '__HIVE_DEFAULT_PARTITION__'}"[:100], flags=re.ASCII)
+
+
+def _stats(rows: "pyarrow.Table") -> str:
+    from pyarrow import compute
+
+    key = rows.column_names[0]
+    ends = compute.min_max(rows[key]).as_py()
+    return json.encode(
+        {"numRecords": len(rows), "minValues": {key: ends["min"]}, "maxValues": {key: ends["max"]},
+         "nullCount": {key: 0}}
+    ).decode()  # fmt: skip
+
+
+def _storage_options(root: str) -> dict[str, str] | None:
+    """Settings of a store that its client does not take from the environment as they are; None for a folder."""
+    if not is_address(root):
+        return None
+    endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL", "")
+    return {"AWS_ALLOW_HTTP": "true"} if endpoint.startswith("http://") else {}
+
+
+@contextlib.contextmanager
+def _told(place: str, kind: type[OutputError] | type[FormatError] = FormatError) -> Iterator[None]:
+    """Turn errors of deltalake and pyarrow into one sentence; conflicts of commits are let through."""
+    module, pa = deltalake(), arrow()
+    try:
+        yield
+    except module.exceptions.CommitFailedError:
+        raise
+    except pa.ArrowMemoryError as error:
+        raise MemoryError(str(error)) from None
+    except (module.exceptions.DeltaError, pa.ArrowException, OSError, ValueError, KeyError, TypeError) as error:
+        text = " ".join(str(error).split())[:500] or type(error).__name__
+        raise kind(f"cannot write {place}: {text}" if kind is OutputError else f"{place}: damaged: {text}") from None
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":  # of Rust, in deltalake; no Exception
+            raise
+        raise kind(f"{place}: damaged: {str(error)[:500]}") from None

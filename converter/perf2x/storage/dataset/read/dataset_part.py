@@ -1,0 +1,184 @@
+"""A part of a dataset: those recordings that have some tags, and their rows in the other tables."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from msgspec import Struct
+
+from perf2x.base.columnar.arrays import I64, AnyArray, flatnonzero, lexsort
+from perf2x.base.errors import FormatError
+from perf2x.model.printable_text import as_recorded
+from perf2x.storage.dataset.arrow_columns import coded, flat, numbers
+from perf2x.storage.dataset.dataset_address import DatasetAddress
+from perf2x.storage.dataset.dataset_schema import DATE, arrow, schema_of
+from perf2x.storage.dataset.delta_tables import DataFile, DeltaTables, Parts, in_shape, partition_of
+from perf2x.storage.dataset.write.write_recordings import date_of
+
+if TYPE_CHECKING:
+    import pyarrow
+
+
+class Row(Struct, frozen=True):
+    """One row of the table of recordings."""
+
+    values: Mapping[str, Any]
+    parts: Parts
+    tags: Mapping[str, str]
+
+    @property
+    def ident(self) -> str:
+        """Id of the recording."""
+        found: str = self.values["recording"]
+        return found
+
+    @property
+    def order(self) -> tuple[int, int, str]:
+        """Sorts recordings by time."""
+        return self.values["start_ns"] or 0, self.values["clock_start_ns"], self.ident
+
+
+class Rows(Struct, frozen=True):
+    """Rows of some recordings in one table."""
+
+    table: "pyarrow.Table"
+    number: I64
+    """(rows,) place of the recording of each among those that were asked for."""
+
+
+class DatasetPart:
+    """The recordings of a dataset that have the tags of an address; ``date`` is the day of the start."""
+
+    def __init__(self, address: DatasetAddress) -> None:
+        """FormatError when it is no dataset, or its table of recordings is damaged."""
+        self.tables, self.tags = DeltaTables(address.root), address.tags
+        table = self.tables.require("recordings")
+        columns = partition_of(table)
+        every = self.tables.files(table)
+        files = [file for file in every if all(file.parts[key] == address.tags[key] for key in columns
+                                               if key in address.tags)]  # fmt: skip
+        found: list[Row] = []
+        for file, rows in zip(files, self.tables.read("recordings", table, files), strict=True):
+            for values in rows.to_pylist():
+                check_row(values, f"{self.tables.place('recordings')}/{file.path}")
+                tags = {as_recorded(key): as_recorded(value) for key, value in values["tags"] or ()}
+                found.append(Row(values, tuple(file.parts.values()), tags))
+        self.is_empty = not every
+        self.count = len(found)
+        """Recordings that were looked at."""
+        self.columns = columns
+        self.rows = sorted((row for row in found if has_tags(row, address.tags)), key=lambda row: row.order)
+        """In order of time."""
+        self._open: dict[str, tuple[Any, list[DataFile]]] = {}
+
+    def require(self) -> None:
+        """FormatError where there is no recording."""
+        if self.is_empty:
+            raise FormatError(f"{self.tables.root}: no recordings yet")
+        if not self.rows:
+            which = ", ".join(f"{key}={value}" for key, value in self.tags.items())
+            raise FormatError(f"{self.tables.root}: no recording with {which} is in this dataset")
+
+    def files(self, table: str, rows: Sequence[Row]) -> tuple[Any, list[DataFile]]:
+        """An open table, and its files in which rows of some recordings may be."""
+        if table not in self._open:
+            found = self.tables.require(table)
+            self._open[table] = found, self.tables.files(found)
+        found, files = self._open[table]
+        parts, idents = {row.parts for row in rows}, [row.ident for row in rows]
+        return found, [file for file in files if idents and file.may_hold(parts, idents)]
+
+    def of(self, table: str, rows: Sequence[Row], columns: Sequence[str] = ()) -> Rows:
+        """Rows of some recordings in a table; FormatError when it is damaged."""
+        found, files = self.files(table, rows)
+        place = {(row.ident, row.values["attempt"]): number for number, row in enumerate(rows)}
+        pieces, at = [], []
+        for piece in self.tables.read(table, found, files, columns):
+            number = _numbers_of(piece, place)
+            kept = flatnonzero(number >= 0)
+            if len(kept):
+                pieces.append(piece if len(kept) == len(number) else piece.take(kept))
+                at.append(number[kept])
+        return Rows(_joined(pieces, table), np.concatenate([np.zeros(0, np.int64), *at]))
+
+    def symbols(self, objects: Collection[str]) -> "pyarrow.Table":
+        """Names of places of some objects."""
+        table, wanted = self.tables.require("symbols"), arrow().array(sorted(objects), arrow().string())
+        from pyarrow import compute
+
+        pieces = []
+        for piece in self.tables.read("symbols", table, self.tables.files(table)):
+            idents = flat(piece, "object_id")
+            chosen = compute.is_in(idents.dictionary, value_set=wanted).to_numpy(zero_copy_only=False)
+            kept = flatnonzero(np.append(chosen, False)[coded(idents)[0]])
+            pieces.append(piece if len(kept) == len(piece) else piece.take(kept))
+        return _joined(pieces, "symbols")
+
+
+def _joined(pieces: "Sequence[pyarrow.Table]", table: str) -> "pyarrow.Table":
+    whole = arrow().concat_tables(pieces) if pieces else in_shape(schema_of(table).empty_table(), table)
+    found: pyarrow.Table = whole.unify_dictionaries().combine_chunks()
+    return found
+
+
+def _numbers_of(rows: "pyarrow.Table", place: Mapping[tuple[str, str], int]) -> I64:
+    """(rows,) the number of each row's recording, −1 for rows of others, or of other attempts to add it."""
+    (one, idents), (other, attempts) = (coded(flat(rows, name)) for name in ("recording", "attempt"))
+    known = np.full((len(idents) + 1, len(attempts) + 1), -1, np.int64)
+    at = ({text: number for number, text in enumerate(texts)} for texts in (idents, attempts))
+    of_ident, of_attempt = at
+    for (ident, attempt), number in place.items():
+        if ident in of_ident and attempt in of_attempt:
+            known[of_ident[ident], of_attempt[attempt]] = number
+    found: I64 = known[one, other]
+    return found
+
+
+def in_order(rows: Rows, key: str, source: str) -> "tuple[pyarrow.Table, I64]":
+    """Rows by recording and their number in it, and (rows,) the recording of each.
+
+    FormatError unless numbers of each recording are 0, 1, ….
+    """
+    value = numbers(rows.table, key).astype(np.int64)
+    order = lexsort((value, rows.number))
+    number, value = rows.number[order], value[order]
+    if (value != rank_in_run(number)).any():
+        raise FormatError(f"{source}: damaged: {key} numbers are missing or twice")
+    is_sorted = bool((np.diff(order) == 1).all())
+    return rows.table if is_sorted else rows.table.take(order), number
+
+
+def rank_in_run(number: AnyArray) -> I64:
+    """(n,) how many rows before each have the same number; equal ones stand together."""
+    begins = np.ones(len(number), np.bool_)
+    begins[1:] = number[1:] != number[:-1]
+    first = flatnonzero(begins)
+    found: I64 = np.arange(len(number), dtype=np.int64)
+    found -= np.repeat(first, np.diff(np.append(first, len(number))))
+    return found
+
+
+def has_tags(row: Row, wanted: Mapping[str, str]) -> bool:
+    """Whether a recording has these tags; ``date`` is the day of its start."""
+    tags = {DATE: date_of(row.values["start_ns"]), **row.tags}
+    return all(tags.get(key, "") == value for key, value in wanted.items())
+
+
+def check_row(values: Mapping[str, Any], source: str) -> None:
+    """FormatError for values that no recording has."""
+    for name in ("samples", "lost", "duration_ns", "clock_start_ns", "cpus", "missing_bytes", "start_ns"):
+        if (values[name] or 0) < 0:
+            raise FormatError(f"{source}: damaged: {name} is {values[name]}")
+    events = max(1, len(values["events"]))
+    if not 0 <= values["default_event"] < events:
+        raise FormatError(f"{source}: damaged: default_event is {values['default_event']} of {events} events")
+    check_build_ids([values["kernel_build_id"], values["recording"], values["session"] or ""], source)
+
+
+def check_build_ids(texts: Iterable[str], source: str) -> None:
+    """FormatError for a build id that is not hexadecimal."""
+    for text in texts:
+        try:
+            bytes.fromhex(text)
+        except ValueError:
+            raise FormatError(f"{source}: damaged: not a build id: {text[:64]!r}") from None

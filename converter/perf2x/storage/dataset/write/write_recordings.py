@@ -1,0 +1,146 @@
+"""Recordings → a dataset: rows of many are written together; nobody sees them until the table of recordings has theirs.
+
+``attempt`` tells the rows of one writer from those of others, killed ones included: rows count whose recording and
+attempt are in the table of recordings.
+"""
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from perf2x.storage.dataset.dataset_schema import DATE, OF_RECORDINGS, arrow
+from perf2x.storage.dataset.delta_tables import DeltaTables, Parts, deltalake, new_attempt
+from perf2x.storage.dataset.write.recording_to_store import PlaceNames, StoredRecording
+from perf2x.storage.dataset.write.table_rows import recording_tables
+
+if TYPE_CHECKING:
+    import pyarrow
+
+TOGETHER = 64
+"""Recordings that are written together."""
+_BYTES = 1 << 28
+_SAME = """t.recording = s.recording OR (t.source = s.source AND t.error IS NOT NULL)
+OR (t.session = s.session AND (t.unfinished OR s.unfinished))"""
+_LATER = "t.error IS NOT NULL OR (t.unfinished AND (NOT s.unfinished OR s.samples > t.samples))"
+"""Rows of one recording: by content, by name after an error, by its first records while it is unfinished."""
+
+
+class RowsOfRecordings:
+    """Rows of recordings that are written together."""
+
+    def __init__(self, tables: DeltaTables, partition: tuple[str, ...]) -> None:
+        self._tables, self._partition = tables, partition
+        self._attempt = new_attempt()
+        self._rows: dict[str, dict[Parts, list[Any]]] = {table: {} for table in OF_RECORDINGS}
+        self._size = 0
+
+    def add(self, stored: StoredRecording, names: PlaceNames | None = None) -> None:
+        """Take one more; FormatError for one that tables cannot hold, and none of its rows is taken."""
+        made = list(recording_tables(stored, self._attempt, names))
+        parts = partition_values(stored, self._partition)
+        for table, rows in made:
+            if len(rows):
+                self._rows[table].setdefault(parts, []).append(rows)
+                self._size += rows.nbytes
+        if self._size > _BYTES:
+            self._write()
+
+    def finish(self) -> "pyarrow.Table | None":
+        """Write what is left, and return the rows of the table of recordings, which the caller commits."""
+        self._write()
+        found = [
+            _with_parts(rows, self._partition, parts) for parts, many in self._rows["recordings"].items()
+            for rows in many
+        ]  # fmt: skip
+        return arrow().concat_tables(found) if found else None
+
+    def _write(self) -> None:
+        for table in OF_RECORDINGS[:-1]:
+            taken, self._rows[table] = self._rows[table], {}
+            if taken:
+                whole = {parts: arrow().concat_tables(many).combine_chunks() for parts, many in taken.items()}
+                self._tables.append(table, whole, self._attempt)
+        self._size = 0
+
+
+def _with_parts(rows: "pyarrow.Table", partition: tuple[str, ...], parts: Parts) -> "pyarrow.Table":
+    for key, value in zip(partition, parts, strict=True):
+        rows = rows.append_column(key, arrow().array([value] * len(rows), arrow().string()))
+    return rows
+
+
+def partition_values(stored: StoredRecording, partition: Sequence[str]) -> Parts:
+    """Values of a recording in the columns that tables are partitioned by; None where it has none."""
+    date = date_of(stored.profile.meta.wall_start_ns)
+    return tuple(stored.tags.get(key) or (date if key == DATE else "") or None for key in partition)
+
+
+def date_of(start_ns: int | None) -> str:
+    """Day of a start in UTC, "" where it is unknown."""
+    return datetime.fromtimestamp(start_ns // 10**9, UTC).strftime("%Y-%m-%d") if start_ns else ""
+
+
+def commit_recordings(tables: DeltaTables, rows: "Sequence[pyarrow.Table]", *, replace: bool = False) -> None:
+    """Make recordings part of a dataset by their rows in the table of recordings.
+
+    What is there stays, unless it is an error, or an earlier state; ``replace``: also then. OutputError when it cannot
+    be written.
+    """
+    for some in _rounds(rows):
+        tables.change("recordings", partial(_merge, some, replace))
+
+
+class _Row(Struct, frozen=True):
+    rank: tuple[bool, int, str]
+    session: str | None
+    is_unfinished: bool
+    at: int
+
+
+def _rounds(rows: "Sequence[pyarrow.Table]") -> "Iterator[pyarrow.Table]":
+    """Yield rows in parts in which no session, and no recording, is twice: a row may have one match alone."""
+    if not rows:
+        return
+    whole = arrow().concat_tables(rows).combine_chunks()
+    names = whole.select(["recording", "session", "unfinished", "samples"]).to_pylist()
+    states = [
+        _Row((not one["unfinished"], one["samples"], one["recording"]), one["session"] or one["recording"],
+             one["unfinished"], at) for at, one in enumerate(names)
+    ]  # fmt: skip
+    waiting = sorted(states, key=lambda one: one.rank, reverse=True)
+    while waiting:
+        taken: dict[str | None, int] = {}
+        idents: set[str] = set()
+        later = []
+        for one in waiting:
+            if one.session in taken or one.rank[2] in idents:
+                later.append(one)
+            else:
+                taken[one.session] = one.at
+                idents.add(one.rank[2])
+        yield whole.take(sorted(taken.values()))
+        waiting = later
+
+
+def _merge(rows: "pyarrow.Table", replace: bool, found: Any) -> None:
+    properties = deltalake().WriterProperties(compression="ZSTD")
+    merger = found.merge(
+        rows, _SAME, source_alias="s", target_alias="t", writer_properties=properties,
+        commit_properties=deltalake().CommitProperties(max_commit_retries=0),
+    )  # fmt: skip
+    later = f"t.recording = s.recording OR {_LATER}" if replace else _LATER
+    merger.when_matched_update_all(later).when_not_matched_insert_all().execute()
+
+
+def write_recording(
+    root: str, stored: StoredRecording, names: PlaceNames | None = None, partition: Sequence[str] = ()
+) -> None:
+    """Add one recording to the dataset at ``root``, which is made where it is missing."""
+    tables = DeltaTables(root)
+    rows = RowsOfRecordings(tables, tables.make(partition))
+    rows.add(stored, names)
+    made = rows.finish()
+    commit_recordings(tables, [made] if made is not None else [])
