@@ -12,6 +12,7 @@ from tests.oracle.fresh.known import ONES, Recorded, frame_rule, name_rule, stac
 from tests.oracle.fresh.recording import Commands
 from tests.support.command import perf2x
 from tests.support.recordings import CORPUS
+from tests.support.tiny_elf import TinySection, tiny_elf
 
 DATA = CORPUS / "calls" / "perf.data"
 NAMED = "7f0000001010 work+0x10 (/bin/busy)"
@@ -102,6 +103,26 @@ def test_differences_of_sums_are_found() -> None:
 )
 def test_rules_of_frames_are_narrow(perf: str, ours: str, caller: bool, rule: str | None) -> None:
     assert frame_rule(perf, ours, caller, Recorded(DATA), False) == rule
+
+
+@pytest.mark.parametrize(
+    ("sections", "is_known"),
+    [
+        ([".gopclntab"], True),
+        ([".data.rel.ro.gopclntab"], True),
+        ([".gopclntab", ".symtab"], False),
+        ([".text"], False),
+        (None, False),
+    ],
+)
+def test_names_that_only_gos_own_table_has(sections: list[str] | None, is_known: bool, tmp_path: Path) -> None:
+    program, recorded = tmp_path / "program", Recorded(DATA)
+    program.write_bytes(b"text" if sections is None else tiny_elf([TinySection(name, b"\0" * 8) for name in sections]))
+    ours = f"401010 main.work+0x10 ({program})"
+    assert (frame_rule(f"401010 [unknown] ({program})", ours, True, recorded, False) is not None) is is_known
+    assert (frame_rule(f"1010 [unknown] ({program})", ours, True, recorded, False) is not None) is is_known
+    for other in (f"401011 [unknown] ({program})", f"401010 [unknown] ({program}x)", f"401010 f+0x1 ({program})"):
+        assert frame_rule(other, ours, True, recorded, False) is None
 
 
 def test_rules_of_names_and_stacks_are_narrow() -> None:

@@ -6,9 +6,12 @@ Rules that depend on what the kernel recorded ask the slow decoder of ``tests/re
 import re
 import struct
 from collections.abc import Collection, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from types import SimpleNamespace
+
+from elftools.common.exceptions import ELFError
+from elftools.elf.elffile import ELFFile
 
 from tests.forge import kernel as k
 from tests.reference.decode import Recording, read
@@ -72,6 +75,8 @@ def frame_rule(perf: str, ours: str, caller: bool, recorded: Recorded, of_the_de
     address, other = int(left["address"], 16), int(right["address"], 16)
     if right["symbol"] == "[unknown]" and right["dso"] in {"[kernel.kallsyms]", "[vdso]"} and recorded.is_unfinished:
         return "kernels of unfinished recordings"
+    if _is_of_stripped_go(left, right, other - address):
+        return "Go's own table of functions"
     if address != other or (left["symbol"] == "[unknown]" and right["symbol"].endswith("plt")):
         return _old_rule(left, right, other - address, caller)
     if caller and left["offset"] == "+0x0" and left["dso"] == right["dso"]:
@@ -83,6 +88,23 @@ def frame_rule(perf: str, ours: str, caller: bool, recorded: Recorded, of_the_de
             return "kernel addresses after the last symbol"
         return "the kernel's mapping comes after the samples" if recorded.kernel_is_mapped_late else None
     return "perf forgets what a process had mapped at its end" if of_the_dead and left["dso"] == "[unknown]" else None
+
+
+def _is_of_stripped_go(left: re.Match[str], right: re.Match[str], moved: int) -> bool:
+    """Whether perf has no name in a Go program without symbols; 6.1 prints the address as an offset in the file."""
+    is_one_place = left["dso"] == right["dso"] and moved >= 0 and not moved & PAGE
+    return is_one_place and left["symbol"] == "[unknown]" != right["symbol"] and is_stripped_go(right["dso"])
+
+
+@cache
+def is_stripped_go(path: str) -> bool:
+    """Whether the file at a path has a table of Go's functions and no symbols."""
+    try:
+        with Path(path).open("rb") as file:
+            names = {section.name for section in ELFFile(file).iter_sections()}
+    except (OSError, ELFError):
+        return False
+    return ".symtab" not in names and not names.isdisjoint({".gopclntab", ".data.rel.ro.gopclntab"})
 
 
 def _old_rule(left: re.Match[str], right: re.Match[str], moved: int, caller: bool) -> str | None:
