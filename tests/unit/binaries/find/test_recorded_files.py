@@ -90,6 +90,7 @@ def test_one_of_several_files_of_a_name(machine: Path, tmp_path: Path) -> None:
     for inodes in ((own, own + 1), (own - 1, own), (own - 1, own, own + 1)):
         assert "parse" not in names(write(tmp_path / "a.data", *inodes))
     assert "parse" in names(write(tmp_path / "a.data", own, 0, own))
+    assert "parse" in names(write(tmp_path / "a.data", own | 5 << 48)), "with the number of overlayfs's layer"
 
 
 def test_a_file_that_was_written_to_in_place(machine: Path, tmp_path: Path) -> None:
@@ -131,12 +132,39 @@ def test_debug_files_by_name_alone(machine: Path, tmp_path: Path) -> None:
     assert ";d " in names(recording, "--debug-dir", machine / "usr/lib/debug")
 
 
+def test_where_it_was_made_if_mappings_do_not_say(machine: Path, tmp_path: Path) -> None:
+    for inodes, host, here in (((5,), HERE, True), ((), HERE, False), ((5,), "there", False), ((5,), None, False)):
+        recording = open_recording(str(write(tmp_path / "a.data", *inodes, host=host)))
+        assert RecordedFiles(recording.session, recording.sideband.mmaps).made_here is here
+        assert not RecordedFiles(recording.session).made_here
+    (machine / "proc/sys/kernel/hostname").unlink()
+    recording = open_recording(str(write(tmp_path / "a.data", 5, host=None)))
+    assert not RecordedFiles(recording.session, recording.sideband.mmaps).made_here, "two machines without a name"
+
+
 def test_several_recordings_that_name_one_path(machine: Path, tmp_path: Path) -> None:
     inode = put(machine, NAME, PROGRAM).stat().st_ino
     for order in ((inode, inode + 1), (inode + 1, inode)):
         first, second = (write(tmp_path / f"{at}.data", each) for at, each in enumerate(order))
+        os.utime(second, ns=(first.stat().st_mtime_ns,) * 2)
         found = perf2x("convert", first, second, "--to", "collapsed", "-o", "-", "-q", "--value", "samples").out
         assert "parse 8" in found and "[app] 8" in found
+
+
+@pytest.mark.parametrize(
+    "recordings", [(("there", False), (None, True)), ((None, True), ("there", False)), ((HERE, True), (HERE, False))]
+)
+def test_one_finder_judges_each_recording(
+    recordings: tuple[tuple[str | None, bool], ...], machine: Path, tmp_path: Path
+) -> None:
+    """Of one path, by where and when each was made."""
+    status, finder = put(machine, NAME, PROGRAM).stat(), Finder(SearchPaths(system_debug_dir=None, proc=None))
+    for (host, known), age in zip(recordings, (0, 9 * SECOND), strict=True):
+        path = write(tmp_path / "a.data", status.st_ino, host=host)
+        os.utime(path, ns=(status.st_ctime_ns + SECOND - age,) * 2)
+        recording = open_recording(str(path))
+        recorded = RecordedFiles(recording.session, recording.sideband.mmaps)
+        assert bool(finder.find(NAME, b"", recorded=recorded).files) is known
 
 
 def gate(*words: object) -> Ran:
