@@ -106,6 +106,10 @@ def test_a_file_that_was_written_to_in_place(machine: Path, tmp_path: Path) -> N
         os.utime(recording, ns=(written, written))
         os.utime(program, ns=(changed, changed))
         assert ("parse" in names(recording)) is known, (written - now, changed - now)
+    opened = open_recording(str(recording))
+    recording.unlink()
+    files = RecordedFiles(opened.session, opened.sideband.mmaps)
+    assert not files.refusal(NAME, program), "nobody knows when it was written"
 
 
 def test_recordings_of_other_machines(machine: Path, tmp_path: Path) -> None:
@@ -146,7 +150,8 @@ def test_several_recordings_that_name_one_path(machine: Path, tmp_path: Path) ->
     inode = put(machine, NAME, PROGRAM).stat().st_ino
     for order in ((inode, inode + 1), (inode + 1, inode)):
         first, second = (write(tmp_path / f"{at}.data", each) for at, each in enumerate(order))
-        os.utime(second, ns=(first.stat().st_mtime_ns,) * 2)
+        written = first.stat().st_mtime_ns
+        os.utime(second, ns=(written, written))
         found = perf2x("convert", first, second, "--to", "collapsed", "-o", "-", "-q", "--value", "samples").out
         assert "parse 8" in found and "[app] 8" in found
 
@@ -161,7 +166,8 @@ def test_one_finder_judges_each_recording(
     status, finder = put(machine, NAME, PROGRAM).stat(), Finder(SearchPaths(system_debug_dir=None, proc=None))
     for (host, known), age in zip(recordings, (0, 9 * SECOND), strict=True):
         path = write(tmp_path / "a.data", status.st_ino, host=host)
-        os.utime(path, ns=(status.st_ctime_ns + SECOND - age,) * 2)
+        written = status.st_ctime_ns + SECOND - age
+        os.utime(path, ns=(written, written))
         recording = open_recording(str(path))
         recorded = RecordedFiles(recording.session, recording.sideband.mmaps)
         assert bool(finder.find(NAME, b"", recorded=recorded).files) is known
