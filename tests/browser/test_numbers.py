@@ -228,7 +228,7 @@ def test_chips_copy_the_options_that_do_the_same(views_seen: list[View]) -> None
 def modes(view: View) -> None:
     """The kernel's share is that of ``report``; those of other kinds are the rest."""
     ran = perf2x("report", *words_of(view), "--format", "json", "-q")
-    kernel, whole = json.loads(ran.out)["measured"]["kernel"], view.numbers.value
+    kernel, whole = json.loads(ran.out)["kernel"], view.numbers.value
     shares = dict(text.split("  ") for text in view.said["legends"]["mode"])
     if "unresolved" not in shares:
         view.check("mode", shares.get("kernel", "0 %"), percent(kernel, whole))

@@ -1,6 +1,7 @@
 """The hottest functions, objects or threads, as ``perf2x top`` and the library's ``top`` show them."""
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 
 from perf2x.analysis.event_columns import EventColumn, cell_text, event_columns, with_rows_of
 from perf2x.analysis.result_table import ResultTable
@@ -19,12 +20,22 @@ class TopTable(ResultTable):
         """Other events and ratios."""
         self.whole = with_rows_of(totals(profile, None, by, value), self.beside)
         """The event, its unit, its number of samples and their sum, and all rows, unsorted."""
-        self.rows: list[Total] = sort_rows(self.whole.rows, sort)[: limit or None]
         self.by = by
-        self.sort = sort
+        self.limit = limit or None
+        self._sort_by(sort)
         if value == "latency":
             self.beside = [EventColumn("period", (), tables=(totals(profile, None, by),))]
         self._duration_ns = profile.meta.duration_ns
+
+    def sorted_by(self, sort: str) -> "TopTable":
+        """A table of the same profile with the costliest rows of the other column."""
+        found = copy(self)
+        found._sort_by(sort)
+        return found
+
+    def _sort_by(self, sort: str) -> None:
+        self.sort = sort
+        self.rows: list[Total] = sort_rows(self.whole.rows, sort)[: self.limit]
 
     @property
     def measured(self) -> str:

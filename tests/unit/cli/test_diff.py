@@ -149,7 +149,7 @@ def test_renamed_objects_are_compared_and_named(renamed_pair: tuple[Path, Path],
     markdown = perf2x("diff", *renamed_pair, *QUICK, "--format", "markdown").out
     assert "; takes `libz.so.1.3` for `libz.so.1.2`" in markdown
     report = perf2x("report", renamed_pair[1], "--before", renamed_pair[0], "--no-symbols").out
-    assert "Takes `libz.so.1.3` for `libz.so.1.2`." in report
+    assert "- `takes libz.so.1.3 for libz.so.1.2 (--map OLD=NEW chooses)`" in report
     page = tmp_path / "diff.html"
     assert perf2x("diff", *renamed_pair, *QUICK, "-o", page).code == 0
     assert note.removeprefix("perf2x: ").strip() in page_data(page.read_text())["facts"]

@@ -149,7 +149,7 @@ def test_query_says_what_the_command_prints(folder: Path, ask: Ask, monkeypatch:
 
 def test_callers_are_those_of_the_report(folder: Path, ask: Ask) -> None:
     ran = perf2x("report", folder / "calls.data", "--symfs", DATA, "--format", "json", "-q")
-    for row in json.loads(ran.out)["by_total"][:2]:
+    for row in json.loads(ran.out)["by_total"]["rows"][:2]:
         said = without_size(ask("callers", recording="calls.data", function=row["name"])).splitlines()
         mine = said[said.index(next(line for line in said if line.startswith(f"{row['name']} ({row['object']}):"))) :]
         assert f"total {row['total'] / 1e6:.2f} ms" in mine[0]

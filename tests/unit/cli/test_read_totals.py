@@ -33,8 +33,8 @@ def test_totals_of_threads_that_ended(file: Path) -> None:
     assert [event.get("counted") for event in json.loads(ran.out)["events"]] == [2**63 + 530, 4, None]
     assert f"{2**63 + 530:,} counted\n" in perf2x("info", file).out
     ran = perf2x("report", file, "--format", "json", "-q")
-    assert [event.get("counted") for event in json.loads(ran.out)["recorded"]["events"]] == [2**63 + 530, 4, None]
-    assert perf2x("report", file, "-q").out.count(" counted\n") == 2
+    assert [event.get("counted") for event in json.loads(ran.out)["events"]][:2] == [2**63 + 530, 4]
+    assert perf2x("report", file, "-q").out.count(" counted`\n") == 2
 
 
 def test_several_recordings_have_no_such_totals(file: Path) -> None:

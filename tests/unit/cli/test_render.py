@@ -153,7 +153,7 @@ def test_markdown_is_bounded() -> None:
     text = "\n".join(markdown_document("x", [Section("", [name_column("function", ["名" * 40] * rows)])]))
     assert MOST - 1000 < len(text.encode()) <= MOST
     kept = text.count("\n| `")
-    assert text.endswith(f"… and {rows - kept:,} more rows, left out to stay below 60,000 bytes.")
+    assert text.endswith(f"… and {rows - kept:,} more lines, left out to stay below 60,000 bytes.")
 
 
 def test_csv_can_be_read_back() -> None:

@@ -53,7 +53,7 @@ def test_every_place_says_the_same(case: str, tmp_path: Path) -> None:
     path = _written(tmp_path, records)
     assert json.loads(perf2x("info", path, "--json").out)["threads"] == threads
     assert f"threads: {threads}\n" in perf2x("info", path).out
-    assert json.loads(perf2x("report", path, "--format", "json").out)["recorded"]["threads"] == threads
+    assert json.loads(perf2x("report", path, "--format", "json").out)["recorded_threads"] == threads
     assert _counted(perf2x("top", path, "-v").err) == {threads}
     for name in ("html", "svg", "pprof", "collapsed", "perfetto"):
         ran = perf2x("convert", path, "--to", name, "-o", tmp_path / name)

@@ -1,15 +1,16 @@
 """Questions about recordings, and answers as text: the lines of the commands, of a bounded size."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from perf2x.analysis.annotate.listing_options import ListingOptions
-from perf2x.analysis.report.report_tables import Caller
+from perf2x.analysis.report_tables import Caller
 from perf2x.api import diff, top
 from perf2x.base.errors import OptionError
 from perf2x.cli.agents.below_folders import BelowFolders
+from perf2x.cli.render.fit_text import first_lines
 from perf2x.cli.render.screen import WITHOUT_TERMINAL, Screen
 from perf2x.cli.render.text_table import name_column, number_column, table_lines
 from perf2x.model.number_format import format_amount, format_percent, plural
@@ -45,15 +46,15 @@ class AgentTools:
         """Summarize a perf.data recording: what was recorded, hottest functions with callers, paths, threads, quality,
         what to look at next. Start here. ``before`` names an earlier recording: also say what changed."""
         from perf2x.cli.diff.diff_gate import GateVerdict
-        from perf2x.cli.report.fit_bytes import report_text
-        from perf2x.cli.report.report_difference import difference_facts
+        from perf2x.cli.report.report_facts import changes_of
+        from perf2x.cli.report.report_page import report_text
         from perf2x.pipeline.recording_pair import PairOptions, pair_of
 
-        loaded, difference = self._loaded(recording), None
+        loaded, changes = self._loaded(recording), None
         if before:
             pair = pair_of((before, recording), (self._loaded(before), loaded), "period", PairOptions())
-            loaded, difference = pair.after, partial(difference_facts, pair, GateVerdict([]), _CONFIDENCE)
-        return _answer(report_text(loaded, (recording,), "period", "markdown", 10, MOST, difference).splitlines())
+            loaded, changes = pair.after, changes_of(pair, GateVerdict([]), _CONFIDENCE, 10)
+        return _answer(report_text(loaded, (recording,), "period", "markdown", 10, MOST, changes).splitlines())
 
     def top(self, recording: str, by: By = "function", sort: Sort = "self", limit: int = 20) -> str:
         """List the hottest functions, objects or threads of a perf.data recording: cost by itself (self), and with all
@@ -67,7 +68,7 @@ class AgentTools:
     def callers(self, recording: str, function: str, limit: int = 20) -> str:
         """List who calls a function of a perf.data recording, and which share of its total cost each caller has.
         ``function`` is a name as ``top`` shows it, or a glob."""
-        from perf2x.analysis.report.report_tables import callers_by_name
+        from perf2x.analysis.report_tables import callers_by_name
 
         profile = self._loaded(recording).profile
         found = callers_by_name(profile, function)
@@ -171,15 +172,5 @@ def _rows(limit: int) -> int:
 
 def _answer(lines: Iterable[str]) -> str:
     """The lines that have room in an answer, the number of others, and the answer's size."""
-    shown: list[str] = []
-    left, more = MOST, 0
-    for line in lines:
-        left -= len(line.encode()) + 1
-        if left < 0:
-            more += 1
-        else:
-            shown.append(line)
-    if more:
-        shown.append(f"… {more:,} more lines, left out to stay below {MOST:,} bytes")
-    text = "\n".join(shown)
+    text = "\n".join(first_lines(lines, MOST))
     return f"{text}\n(about {-(-len(text.encode()) // _BYTES_OF_TOKEN):,} tokens)"

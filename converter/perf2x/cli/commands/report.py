@@ -1,6 +1,5 @@
 """``perf2x report``: what a recording says, of a bounded size, for a job summary or a program that reads."""
 
-from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 from perf2x.base.errors import OptionError
@@ -55,10 +54,11 @@ def report(
     from perf2x.cli.render.report_formats import print_report_text
     from perf2x.cli.render.screen import is_terminal, standard_output
     from perf2x.cli.render.summary import verbose_lines
-    from perf2x.cli.report.fit_bytes import check_size, report_text
-    from perf2x.cli.report.report_difference import difference_facts
+    from perf2x.cli.report.report_facts import LEAST, changes_of
+    from perf2x.cli.report.report_page import report_text
 
-    check_size(shown.max_bytes)
+    if shown.max_bytes < LEAST:
+        raise OptionError(f"--max-bytes {shown.max_bytes}: not every report fits fewer than {LEAST:,} bytes")
     sources, gate = recordings(inputs), DiffGate.of(compared)
     options = load_options(chosen, grouping, stacks, symbols, unpacking, counts=True, beside=bool(shown.columns))
     check_gates(gates, options.symbols is not None)
@@ -66,13 +66,13 @@ def report(
         loaded, pair = _loaded(sources, shown, compared, matched, options, progress)
     growth = gate.verdict("function", pair.compared) if pair is not None else None
     whole = pair.compared("function") if pair is not None else None
+    changes = changes_of(pair, growth, gate.confidence, shown.limit) if pair is not None and growth else None
     quality = [*failed_gates(gates, loaded), *(untold_changes(pair, compared.fail_above) if pair is not None else ())]
     limited = compared.fail_above or gates != GateFlags()
     verdict = Verdict.of(compared.fail_above or (), quality, growth, whole) if limited else None
-    difference = partial(difference_facts, pair, growth, gate.confidence) if pair is not None and growth else None
     shape = shown.format or (standard_output() if is_terminal() else "markdown")
     size = (shown.limit, shown.max_bytes)
-    print_report_text(report_text(loaded, sources, shown.value, shape, *size, difference, verdict, shown.columns or ()))
+    print_report_text(report_text(loaded, sources, shown.value, shape, *size, changes, verdict, shown.columns or ()))
     for line in verbose_lines(loaded) if verbose and not quiet else ():
         print_message(line)
     warn_of_idle_limits(growth.unmatched if growth else ())

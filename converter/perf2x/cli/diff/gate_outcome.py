@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from perf2x.analysis.diff.changes import Comparison
     from perf2x.cli.diff.diff_gate import GateVerdict
     from perf2x.cli.render.screen import Screen
-    from perf2x.cli.report.report_facts import Limits
 
 _SIGN = re.compile(r"&#(43|61);(?=\d)")
 """A sign before a number, which is no markup; people read this Markdown in logs, too."""
@@ -49,31 +48,20 @@ class Verdict(Struct, frozen=True):
             text += f"; the whole changed by {change}"
         return cls("passed", [text], notes)
 
-    def facts(self, size: "Limits | None" = None) -> dict[str, Any]:
-        """For JSON; within the bounds of a report."""
-        facts: dict[str, Any] = {"outcome": self.outcome}
-        for key, sentences in (("reasons", self.reasons), ("notes", self.notes)):
-            shown = sentences[: max(size.rows, 1)] if size else sentences
-            more = [f"and {len(sentences) - len(shown)} more"] if len(sentences) > len(shown) else []
-            facts[key] = [*(size.sentence(text, 4) if size else text for text in shown), *more]
-        return facts
+    def lines(self, screen: "Screen") -> Iterator[str]:
+        """Lines for people at a terminal, the word in the first."""
+        style = {"passed": "bold green", "failed": "bold red"}.get(self.outcome, "bold yellow")
+        yield screen.paint(f"perf2x: {self.outcome}", style)
+        for sentence in (*self.reasons, *self.notes):
+            yield from screen.sentence(f"- {plain(sentence)}", indent="  ")
+        yield ""
 
+    def markdown(self) -> Iterator[str]:
+        """Lines of Markdown, the word alone in the first; scripts read it there."""
+        from perf2x.cli.render.markdown_table import prose
 
-def verdict_lines(facts: dict[str, Any], screen: "Screen") -> Iterator[str]:
-    """Lines for people at a terminal, the word in the first."""
-    style = {"passed": "bold green", "failed": "bold red"}.get(facts["outcome"], "bold yellow")
-    yield screen.paint(f"perf2x: {facts['outcome']}", style)
-    for sentence in (*facts["reasons"], *facts["notes"]):
-        yield from screen.sentence(f"- {plain(sentence)}", indent="  ")
-    yield ""
-
-
-def verdict_markdown(facts: dict[str, Any]) -> Iterator[str]:
-    """Lines of Markdown, the word alone in the first; scripts read it there."""
-    from perf2x.cli.render.markdown_table import prose
-
-    yield f"### perf2x: {facts['outcome']}"
-    yield ""
-    for sentence in (*facts["reasons"], *facts["notes"]):
-        yield "- " + _SIGN.sub(lambda found: chr(int(found[1])), prose(sentence))
-    yield ""
+        yield f"### perf2x: {self.outcome}"
+        yield ""
+        for sentence in (*self.reasons, *self.notes):
+            yield "- " + _SIGN.sub(lambda found: chr(int(found[1])), prose(sentence))
+        yield ""

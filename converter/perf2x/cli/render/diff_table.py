@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from msgspec import to_builtins
 from msgspec.structs import replace
 
 from perf2x.analysis.diff.changed_rows import change_text, rounded
@@ -36,20 +37,18 @@ def diff_report(table: "DiffTable", confidence: float, verdict: "Verdict | None"
             yield f"takes {', '.join(f'{code(new)} for {code(old)}' for old, new in table.renamed_objects)}"
 
     def facts() -> dict[str, Any]:
-        return _change_facts(table, confidence) | ({"verdict": verdict.facts()} if verdict else {})
+        return change_facts(table, confidence) | ({"verdict": to_builtins(verdict)} if verdict else {})
 
     def markdown() -> Iterator[str]:
         if verdict:
-            from perf2x.cli.diff.gate_outcome import verdict_markdown
-
-            yield from verdict_markdown(verdict.facts())
+            yield from verdict.markdown()
         yield from report.markdown()
 
-    report = table_report(table, title, lambda: _change_layouts(table), facts, notes)
+    report = table_report(table, title, lambda: change_layouts(table), facts, notes)
     return replace(report, markdown=markdown)
 
 
-def _change_layouts(table: "DiffTable") -> list[Layout]:
+def change_layouts(table: "DiffTable") -> list[Layout]:
     """Layouts from wide to narrow: all; without the column not sorted by; without objects; changes only."""
     was, rows = table.whole, table.rows
     own_changes, total_changes = (
@@ -85,7 +84,8 @@ def _amounts(table: "DiffTable", head: str, field: str) -> Column:
     return number_column(head, [format_amount(getattr(row, field), whole.unit, whole.whole) for row in table.rows])
 
 
-def _change_facts(table: "DiffTable", confidence: float) -> dict[str, Any]:
+def change_facts(table: "DiffTable", confidence: float) -> dict[str, Any]:
+    """The table for JSON."""
     return {
         "event": table.whole.event,
         "unit": table.whole.unit,

@@ -4,13 +4,15 @@ East Asian characters take two cells, combining marks none; rich knows the width
 """
 
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 ELLIPSIS = "…"
 _LEAST = 8
 """Cells that a column of names always gets."""
 _MARKS = 4
 """Characters for each cell at most: a name may pile up combining marks without getting wider."""
+_RESERVED = 200
+"""Bytes for the line that counts others."""
 
 
 def cell_width(text: str) -> int:
@@ -57,6 +59,19 @@ def share_width(wanted: Sequence[int], room: int) -> list[int]:
         given[column] = min(wanted[column], max(share, _LEAST))
         room -= given[column]
     return given
+
+
+def first_lines(lines: Iterable[str], most: int) -> Iterator[str]:
+    """The lines that have room in ``most`` bytes of UTF-8, 200 at least, and a line with the number of others."""
+    left, lost = most - _RESERVED, 0
+    for line in lines:
+        left -= len(line.encode()) + 1
+        if left < 0:
+            lost += bool(line)
+        else:
+            yield line
+    if lost:
+        yield from ("", f"… and {lost:,} more lines, left out to stay below {most:,} bytes.")
 
 
 def _beginning(text: str, room: int) -> str:

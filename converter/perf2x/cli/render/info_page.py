@@ -1,6 +1,6 @@
 """The report of ``perf2x info`` in every format."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from msgspec import to_builtins
@@ -61,22 +61,28 @@ def _info_lines(loaded: "Loaded", known: dict[str, Any], reasons: "Sequence[Unna
     for label, text in _session(loaded, known):
         yield f"{label}: {text}"
     yield f"samples: {known['samples']:,}"
-    for event in known["events"]:
-        number = f"{event['readings']:,} readings" if "readings" in event else f"{event['samples']:,} samples"
-        is_read = "readings" in event or not loaded.recording.session.counts
-        counted = f", {event['counted']:,} counted" if "counted" in event else ""
-        number += f", {event['value']:,} {event['unit']}{counted}"
-        yield f"  {event['name']}: {number if is_read else 'not counted'}"
+    yield from (f"  {line}" for line in event_lines(loaded, known["events"]))
     yield f"threads: {known['threads']:,}"
     yield f"duration: {known['duration_ns'] / 1e9:.6f} s"
     yield "records:"
     for name, number in known["records"].items():
         yield f"  {name}: {number:,}"
-    yield from _quality(loaded)
+    yield from quality_lines(loaded, _MOST_OBJECTS)
+    yield from _hints(loaded)
     for one in reasons:
         yield f"without names: {one.name}, {plural(one.frames, 'frame')}"
         yield from (f"  {label}: {text}" for label, text in _reason(one))
     yield from _rest(loaded, reasons)
+
+
+def event_lines(loaded: "Loaded", events: Iterable[dict[str, Any]]) -> Iterator[str]:
+    """A line for each of the events of ``info_facts``: samples, or readings, and their sum."""
+    for event in events:
+        number = f"{event['readings']:,} readings" if event.get("readings") else f"{event['samples']:,} samples"
+        is_read = event.get("readings") or not loaded.recording.session.counts
+        counted = f", {event['counted']:,} counted" if "counted" in event else ""
+        number += f", {event['value']:,} {event['unit']}{counted}"
+        yield f"{event['name']}: {number if is_read else 'not counted'}"
 
 
 def _info_sections(loaded: "Loaded", known: dict[str, Any], reasons: "Sequence[UnnamedObject]") -> "Iterator[Section]":
@@ -102,7 +108,7 @@ def _info_sections(loaded: "Loaded", known: dict[str, Any], reasons: "Sequence[U
         "",
         [text_column("record", list(records)), number_column("number", [f"{count:,}" for count in records.values()])],
     )
-    for line in _quality(loaded):
+    for line in (*quality_lines(loaded, _MOST_OBJECTS), *_hints(loaded)):
         yield Section(code(line, _SENTENCE), [])
     for one in reasons:
         pairs = list(_reason(one))
@@ -146,15 +152,19 @@ def _session(loaded: "Loaded", known: dict[str, Any]) -> Iterator[tuple[str, str
         yield label, text
 
 
-def _quality(loaded: "Loaded") -> Iterator[str]:
-    """Sentences on deferred user stacks and user stack dumps, names, losses, oddities, and how to record better."""
+def quality_lines(loaded: "Loaded", objects: int) -> Iterator[str]:
+    """Sentences on deferred user stacks and user stack dumps, names of frames in so many objects, losses, oddities."""
     deferred = deferred_line(loaded.deferred)
     if deferred:
         yield f"deferred: {deferred}"
     unwound = unwound_line(loaded.unwound)
     if unwound:
         yield f"unwound: {unwound}"
-    yield from symbol_lines(loaded, _MOST_OBJECTS)
+    yield from symbol_lines(loaded, objects)
     for count in loaded.diagnostics.counts.values():
         yield f"{count.severity}: {count.words}; {count.advice}"
-    yield from (f"hint: {one.words()}" for one in loaded.advice)
+
+
+def _hints(loaded: "Loaded") -> Iterator[str]:
+    """Sentences on how to record better."""
+    return (f"hint: {one.words()}" for one in loaded.advice)

@@ -5,11 +5,11 @@ words of the user's own. Names stand in code spans, where neither mentions nor l
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
-from perf2x.cli.render.fit_text import shorten
+from perf2x.cli.render.fit_text import first_lines, shorten
 from perf2x.cli.render.text_table import Layout
 from perf2x.model.printable_text import plain
 
@@ -17,8 +17,6 @@ MOST = 60_000
 """Bytes of UTF-8 in a document."""
 NAME_WIDTH = 80
 """Cells of a name."""
-_RESERVED = 200
-"""Bytes for the line that counts omitted rows."""
 _HEADING = 2
 """Lines of a table before its rows."""
 _MARKUP = re.compile(r""":(?=\S)|[!"#$&*+/<=>?@\[\\\]^_`{|}~]|\.(?=[^\W\d])""")
@@ -32,20 +30,12 @@ class Section(Struct, frozen=True):
     layout: Layout
 
 
-def markdown_document(heading: str, sections: Sequence[Section], most: int = MOST) -> Iterator[str]:
-    """Lines: the heading, the sections; rows beyond ``most`` bytes are left out, and counted in a line of their own.
+def markdown_document(heading: str, sections: Iterable[Section], most: int = MOST) -> Iterator[str]:
+    """Lines: the heading, the sections; lines beyond ``most`` bytes are left out, and counted in a line of their own.
 
     ``heading`` and the sections' texts are Markdown; recorded names in them went through ``code``.
     """
-    left, lost = most - _RESERVED, 0
-    for line, is_row in _document_lines(heading, sections):
-        left -= len(line.encode()) + 1
-        if left < 0:
-            lost += is_row
-        else:
-            yield line
-    if lost:
-        yield from ("", f"… and {lost:,} more rows, left out to stay below {most:,} bytes.")
+    return first_lines(_document_lines(heading, sections), most)
 
 
 def code(name: str, room: int = NAME_WIDTH) -> str:
@@ -75,15 +65,12 @@ def name_list(names: Sequence[str]) -> str:
     return code(names[0]) + more
 
 
-def _document_lines(heading: str, sections: Sequence[Section]) -> Iterator[tuple[str, bool]]:
-    yield f"### {heading}", False
+def _document_lines(heading: str, sections: Iterable[Section]) -> Iterator[str]:
+    yield f"### {heading}"
     for section in sections:
-        if section.text:
-            yield from (("", False), (section.text, False))
+        yield from ("", *section.text.split("\n")) if section.text else ()
         lines = table_rows(section.layout)
-        if len(lines) > _HEADING:
-            yield "", False
-            yield from ((line, number >= _HEADING) for number, line in enumerate(lines))
+        yield from ("", *lines) if len(lines) > _HEADING else ()
 
 
 def table_rows(layout: Layout) -> list[str]:

@@ -12,6 +12,7 @@ from perf2x.model.printable_text import short
 
 if TYPE_CHECKING:
     from perf2x.analysis.result_table import ResultTable
+    from perf2x.cli.render.markdown_table import Section
 
 _EVENT = 60
 """Characters of an event's name in a heading."""
@@ -38,24 +39,33 @@ def table_report(
 ) -> Report:
     """A report that is one table of an event, with ``title`` and ``notes`` in Markdown."""
 
-    def lines(screen: Screen) -> Iterator[str]:
-        yield from screen.sentence(f"{short(table.whole.event, _EVENT)}: {table.measured}", "bold")
-        yield from table_lines(layouts(), screen) if len(table) or not table.nothing else [table.nothing]
-
     def markdown() -> Iterator[str]:
-        from perf2x.cli.render.markdown_table import Section, code, escape_tildes, markdown_document
+        from perf2x.cli.render.markdown_table import markdown_document
 
-        text = f"{code(table.whole.event, _EVENT)}: {escape_tildes(table.measured)}"
-        said = [*([] if len(table) or not table.nothing else [table.nothing]), *notes()]
-        layout = [column if column.head else column.called("share") for column in without_pictures(layouts())[0]]
-        return markdown_document(title(), [Section("; ".join([text, *said]), layout)])
+        return markdown_document(title(), [section(table, layouts(), notes())])
 
     def rows() -> Iterator[Sequence[object]]:
         yield "event", "unit", *table.columns
         for row in zip(*table.columns.values(), strict=True):
             yield table.whole.event, table.whole.unit, *row
 
-    return Report(lines, facts, markdown, rows)
+    return Report(lambda screen: lines(table, layouts(), screen), facts, markdown, rows)
+
+
+def lines(table: "ResultTable", layouts: Sequence[Layout], screen: Screen) -> Iterator[str]:
+    """The table of an event for people."""
+    yield from screen.sentence(f"{short(table.whole.event, _EVENT)}: {table.measured}", "bold")
+    yield from table_lines(layouts, screen) if len(table) or not table.nothing else [table.nothing]
+
+
+def section(table: "ResultTable", layouts: Sequence[Layout], notes: Iterable[str] = ()) -> "Section":
+    """The table of an event in Markdown; ``notes`` are Markdown, too."""
+    from perf2x.cli.render.markdown_table import Section, code, escape_tildes
+
+    text = f"{code(table.whole.event, _EVENT)}: {escape_tildes(table.measured)}"
+    said = [*([] if len(table) or not table.nothing else [table.nothing]), *notes]
+    layout = [column if column.head else column.called("share") for column in without_pictures(layouts)[0]]
+    return Section("; ".join([text, *said]), layout)
 
 
 def print_report(report: Report, shape: str, *, wide: bool = False) -> None:

@@ -42,7 +42,7 @@ def summary(
     verbose: bool,
 ) -> Iterator[str]:
     """Lines for standard error: contents, deferred stacks, losses, names, and the files written (``where``)."""
-    yield _contents_line(loaded)
+    yield contents_line(loaded)
     completed = "; ".join(_completed_parts(loaded))
     if completed:
         yield completed
@@ -66,7 +66,7 @@ def advice_lines(loaded: "Loaded", needs: Needs = _TABLE) -> Iterator[str]:
 
 def verbose_lines(loaded: "Loaded") -> Iterator[str]:
     """Lines of --verbose about a recording, for commands that print tables."""
-    yield _contents_line(loaded)
+    yield contents_line(loaded)
     yield from _completed_parts(loaded)
     yield from warning_lines(loaded, 1000)
     yield from advice_lines(loaded)
@@ -94,7 +94,8 @@ def warning_lines(loaded: "Loaded", most: int = 1) -> Iterator[str]:
         yield from symbol_lines(loaded, most)
 
 
-def _contents_line(loaded: "Loaded") -> str:
+def contents_line(loaded: "Loaded") -> str:
+    """Samples and events, threads, and the time between the first and the last sample."""
     counted = [event for event in loaded.events if event.rows]
     events = ", ".join(f"{short(event.name)} {event.rows:,}" for event in counted[:4])
     more = f" and {len(counted) - 4} more" if len(counted) > 4 else ""

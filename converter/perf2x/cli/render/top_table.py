@@ -30,7 +30,7 @@ def top_report(table: "TopTable", sources: Sequence[str]) -> Report:
 
         return f"perf2x top: {name_list(sources)}"
 
-    return table_report(table, title, lambda: _total_layouts(table), lambda: _total_facts(table))
+    return table_report(table, title, lambda: total_layouts(table), lambda: total_facts(table))
 
 
 def remarks(table: "TopTable", loaded: "Loaded", *, verbose: bool = False) -> Iterator[str]:
@@ -44,7 +44,7 @@ def remarks(table: "TopTable", loaded: "Loaded", *, verbose: bool = False) -> It
     yield from verbose_lines(loaded) if verbose else quality_lines(loaded)
 
 
-def _total_layouts(table: "TopTable") -> list[Layout]:
+def total_layouts(table: "TopTable") -> list[Layout]:
     """Layouts from wide to narrow: all; without the amounts not sorted by; without objects; shares only.
 
     Before them those with bars: of all, without the other amounts, without any.
@@ -72,7 +72,8 @@ def _total_layouts(table: "TopTable") -> list[Layout]:
     return [*drawn, *([*columns, *thing, name] for columns in numbers[:2]), [*narrow, *beside, name], [*shares, name]]
 
 
-def _total_facts(table: "TopTable") -> dict[str, Any]:
+def total_facts(table: "TopTable") -> dict[str, Any]:
+    """The table for JSON."""
     found, columns = table.whole, table.columns
     return {
         "event": found.event,

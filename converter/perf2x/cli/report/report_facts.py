@@ -1,203 +1,135 @@
-"""Facts of ``perf2x report`` as plain JSON values of a bounded size; docs/report.md has the schema.
+"""Facts of ``perf2x report`` as plain JSON values: those of ``--stats json``, ``top`` and ``diff``, and callers.
 
-Markdown is made from these facts alone (cli/report/report_page.py), so that both formats say the same.
+docs/report.md has the schema.
 """
 
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct
-from msgspec.structs import replace
+from msgspec import Struct, to_builtins
 
 from perf2x import __version__
-from perf2x.analysis.event_columns import wholes
-from perf2x.cli.quality_gates import quality_percentages
 from perf2x.cli.render.fit_text import shorten
-from perf2x.cli.render.stats_json import unwound_facts
-from perf2x.cli.render.summary import deferred_line, unwound_line
-from perf2x.model.diagnostics import ENDS_EARLY, Severity
+from perf2x.cli.render.stats_json import stats_of
+from perf2x.cli.render.top_table import total_facts
 from perf2x.model.printable_text import plain
 from perf2x.model.profile.profile import count_threads
 
 if TYPE_CHECKING:
-    from perf2x.analysis.report.report_tables import Caller, HotPath, ReportTables
-    from perf2x.analysis.totals import Total
+    from perf2x.analysis.diff.changed_rows import DiffTable
+    from perf2x.analysis.report_tables import ReportTables
+    from perf2x.analysis.top_rows import TopTable
+    from perf2x.cli.diff.diff_gate import GateVerdict
+    from perf2x.cli.diff.gate_outcome import Verdict
     from perf2x.pipeline.load_result import Loaded
+    from perf2x.pipeline.recording_pair import RecordingPair
 
 SCHEMA = 1
-_ENDS = 2_000
-"""Characters at either end of a text that are looked at: enough for 480 cells."""
+LEAST = 8_000
+"""Bytes that the facts of any recording fit."""
+_OF_STATS = ("samples", "percent", "deferred", "unwound", "symbols", "diagnostics")
+_OF_META = ("hostname", "os_release", "arch", "perf_version", "wall_start_ns")
+_SIZES = ((400, 24), (120, 12), (60, 6), (30, 3), (12, 1), (12, 0))
+"""Cells of a text, and entries of a list of texts, to try."""
 
 
-class Limits(Struct, frozen=True):
-    """Sizes of the parts of a report."""
+class Changes(Struct, frozen=True):
+    """What changed since another recording."""
 
-    rows: int
-    """Rows of each table."""
-    callers: int
-    frames: int
-    """Functions of a path."""
-    width: int
-    """Cells of a name."""
+    table: "DiffTable"
+    facts: dict[str, Any]
 
-    def name(self, text: str) -> str:
-        """Escape a recorded name and shorten it in the middle."""
-        return self.sentence(text, 1)
 
-    def sentence(self, text: str, times: int) -> str:
-        """Escape a text that may quote names, and shorten it to so many times a name's cells."""
-        if len(text) > 2 * _ENDS:
-            text = text[:_ENDS] + text[-_ENDS:]  # of which shorten takes less, however many marks
-        return shorten(plain(text), times * self.width)
+def changes_of(pair: "RecordingPair", growth: "GateVerdict", confidence: float, rows: int) -> Changes:
+    """Return the functions that changed most by themselves.
+
+    Intervals of what ``growth`` judged are its own, the others have that ``confidence``.
+    """
+    from perf2x.analysis.diff.changed_rows import Shown, has_moved
+    from perf2x.analysis.diff.changes import excludes_zero
+    from perf2x.cli.diff.diff_gate import WHOLE
+    from perf2x.cli.render.diff_table import change_facts
+
+    compared = pair.compared("function")
+    changes = [*growth.with_intervals(compared.changes(confidence), "function", "self")]
+    table = pair.table(Shown("function", "self", rows), changes)
+    moved = [row for row in changes if has_moved(row, compared.before.whole)]
+    limits = growth.intervals.get(WHOLE) or compared.whole_interval(confidence, 1)
+    facts = {
+        "recording": pair.sources[0],
+        "normalized": compared.normalize,
+        "significant": excludes_zero(limits),
+        "moved": len(moved),
+        "moved_significantly": sum(row.significant("self") for row in moved),
+    }
+    return Changes(table, facts | change_facts(table, confidence))
 
 
 def report_facts(
-    loaded: "Loaded",
-    tables: "ReportTables",
-    sources: Sequence[str],
-    difference: dict[str, Any] | None,
-    size: Limits,
-    verdict: dict[str, Any] | None = None,
+    loaded: "Loaded", tables: "ReportTables", sources: Sequence[str], changes: Changes | None, verdict: "Verdict | None"
 ) -> dict[str, Any]:
-    """All facts but what to look at next, which follows from them; ``advice`` is for those sentences alone."""
-    found = tables.whole
-    advice = [replace(one, names=tuple(map(size.name, one.names))) for one in loaded.advice if not one.for_dates]
-    has_paths = all(one.about != "no_stacks" for one in advice)
+    """All facts but what to look at next, which follows from them."""
+    stats, meta = stats_of(loaded, {}, {}, []), loaded.profile.meta
+    held = enumerate(zip(loaded.events, stats["events"], strict=True))
+    events = [known | loaded.counted(row) for row, (event, known) in held if event.rows]
+    has_paths = all(one.about != "no_stacks" for one in loaded.advice)
     return {
         "schema": SCHEMA,
         "perf2x": __version__,
-        "recordings": {"count": len(sources), "names": [size.name(name) for name in sources[: max(size.rows, 1)]]},
-        "recorded": _recorded_facts(loaded, size),
-        "quality": _quality_facts(loaded, size),
-        "measured": {
-            "event": size.name(found.event),
-            "unit": found.unit,
-            "samples": found.samples,
-            "value": found.whole,
-            "kernel": tables.kernel,
-            "idle": tables.idle,
-            "functions": len(found.rows),
-            **({"columns": wholes(tables.beside)} if tables.beside else {}),
-        },
-        "by_self": _functions(tables.by_self, tables, size, "self"),
-        "by_total": _functions(tables.by_total, tables, size, "total"),
-        "objects": _rows(tables.objects[: size.rows], size),
-        "threads": _rows(tables.threads[: size.rows], size),
-        "paths": [_path_facts(path, size) for path in tables.paths[: size.rows] if has_paths],
-        "difference": difference,
-        "verdict": verdict,
-        "advice": advice,
-    }
-
-
-def _recorded_facts(loaded: "Loaded", size: Limits) -> dict[str, Any]:
-    meta, threads = loaded.profile.meta, loaded.profile.threads
-    events = enumerate(zip(loaded.events, loaded.profile.events, strict=False))
-    counted = [(row, *pair) for row, pair in events if pair[0].rows]
-    return {
-        "command": size.name(" ".join(meta.command_line)),
-        "host": size.name(meta.hostname),
-        "kernel": size.name(meta.os_release),
-        "arch": size.name(meta.arch),
-        "cpus": meta.cpus,
-        "perf": size.name(meta.perf_version),
-        "start_ns": meta.wall_start_ns,
+        "recordings": list(sources),
+        "session": {key: getattr(meta, key) for key in _OF_META},
+        "command_line": list(meta.command_line),
         "duration_ns": meta.duration_ns,
-        "processes": len(set(threads.pid.tolist())),
-        "threads": count_threads(threads),
-        "events": [
-            {
-                "name": size.name(count.name),
-                "unit": count.unit,
-                "samples": count.samples,
-                "value": count.value,
-                "frequency": event.frequency,
-                "period": event.period,
-                **({"readings": count.readings} if count.readings else {}),
-                **loaded.counted(row),
-            }
-            for row, count, event in counted[: max(size.rows, 1)]
-        ],
-        "events_left_out": max(len(counted) - max(size.rows, 1), 0),
+        "events": events,
+        **{key: stats[key] for key in _OF_STATS},
+        "recorded_threads": count_threads(loaded.profile.threads),
+        "kernel": tables.kernel,
+        "idle": tables.idle,
+        "functions": len(tables.by_self.whole.rows),
+        "by_self": _with_callers(tables.by_self, tables),
+        "by_total": _with_callers(tables.by_total, tables),
+        "objects": total_facts(tables.objects),
+        "threads": total_facts(tables.threads),
+        "paths": [to_builtins(path) for path in tables.paths] if has_paths else [],
+        "verdict": to_builtins(verdict),
+        "difference": changes.facts if changes else None,
     }
 
 
-def _quality_facts(loaded: "Loaded", size: Limits) -> dict[str, Any]:
-    order = {Severity.LOSS: 0, Severity.GUESS: 1, Severity.INFO: 2}
-    counts = sorted(
-        loaded.diagnostics.counts.values(),
-        key=lambda count: (order[count.severity], count.name not in ENDS_EARLY, -count.count),
-    )
-    shown = counts[: max(size.rows, 1)]
-    report, unwound = loaded.symbols, unwound_facts(loaded)
-    lacking = report.lacking() if report is not None else []
-    return {
-        "samples_recorded": loaded.recorded_samples,
-        "samples_kept": loaded.samples,
-        "percent": {name: round(share, 4) for name, share in quality_percentages(loaded).items()},
-        "frames": report.total if report is not None else 0,
-        "frames_named": report.named if report is not None else 0,
-        "deferred": deferred_line(loaded.deferred),
-        "copied_stacks": {"all": unwound["samples"], "whole": unwound["ends"].get("complete", 0)},
-        "unwound": unwound_line(loaded.unwound),
-        "findings": [
-            {
-                "name": count.name,
-                "severity": str(count.severity),
-                "count": count.count,
-                "text": size.name(count.words),
-                "advice": size.sentence(count.advice, 4),
-            }
-            for count in shown
-        ],
-        "findings_left_out": len(counts) - len(shown),
-        "unnamed_objects": [
-            {
-                "name": size.name(row.name),
-                "frames": row.unnamed,
-                "build_id": size.name(row.build_id),
-                "reason": size.sentence(row.reason, 2),
-            }
-            for row in lacking[: size.rows]
-        ],
-        "unnamed_objects_left_out": max(len(lacking) - size.rows, 0),
-    }
+def _with_callers(table: "TopTable", tables: "ReportTables") -> dict[str, Any]:
+    facts = total_facts(table)
+    for row, key in zip(facts["rows"], table.keys, strict=True):
+        row["callers"] = to_builtins(tables.callers.get(key, []))
+    return facts
 
 
-def _rows(rows: Iterable["Total"], size: Limits) -> list[dict[str, Any]]:
-    return [
-        {"name": size.name(row.name), "object": size.name(row.object), "self": row.own, "total": row.total}
-        for row in rows
-    ]
+def json_text(facts: dict[str, Any], rows: int, most: int) -> str:
+    """Return the facts as JSON of at most ``most`` bytes, LEAST at least: lists and texts become shorter to fit."""
+    text = ""
+    for step, (width, texts) in enumerate(_SIZES):
+        text = json.dumps(_bounded(facts, width, rows >> step, texts), indent=1) + "\n"
+        if len(text.encode()) <= most:
+            break
+    return text
 
 
-def _functions(rows: Sequence["Total"], tables: "ReportTables", size: Limits, sort: str) -> list[dict[str, Any]]:
-    held = rows[: size.rows]
-    named = {one.name: one.cells([(row.name, row.object) for row in held], sort) for one in tables.beside}
-    beside = [
-        {"columns": {name: cells[at] for name, cells in named.items()}} if named else {} for at in range(len(held))
-    ]
-    callers = [_caller_facts(tables.callers.get((row.name, row.object), []), size) for row in held]
-    return [facts | more | cells for facts, more, cells in zip(_rows(held, size), callers, beside, strict=True)]
-
-
-def _caller_facts(callers: Sequence["Caller"], size: Limits) -> dict[str, Any]:
-    named = [
-        {"name": size.name(row.name), "object": size.name(row.object), "value": row.value}
-        for row in callers[: size.callers]
-    ]
-    return {"callers": named, "callers_left_out": max(len(callers) - size.callers, 0)}
-
-
-def _path_facts(path: "HotPath", size: Limits) -> dict[str, Any]:
-    """Keep the outermost functions, a third of those shown, and the innermost ones."""
-    names = [size.name(name) for name, _ in path.names]
-    left_out = max(len(names) - size.frames, 0)
-    head = len(names) if not left_out else size.frames // 3
-    return {
-        "self": path.own,
-        "total": path.total,
-        "outer": names[:head],
-        "left_out": left_out,
-        "inner": names[head + left_out :],
-    }
+def _bounded(value: Any, width: int, rows: int, texts: int) -> Any:
+    """The value with shorter texts and lists, of which texts keep both ends; the number ``_left_out`` is beside."""
+    if isinstance(value, str):
+        return shorten(plain(value[: 4 * width] + value[4 * width :][-4 * width :]), width)
+    if isinstance(value, list):
+        return [_bounded(one, width, rows, texts) for one in value]
+    if not isinstance(value, dict):
+        return value
+    found: dict[str, Any] = {}
+    for key, one in value.items():
+        held = one
+        if isinstance(one, list) and one and isinstance(one[0], dict | str):
+            most = texts if isinstance(one[0], str) else rows
+            tail = most // 2 if isinstance(one[0], str) else 0
+            if len(one) > most:
+                held = [*one[: most - tail], *one[len(one) - tail :]]
+                found[f"{key}_left_out"] = len(one) - most
+        found[key] = _bounded(held, width, rows, texts)
+    return found

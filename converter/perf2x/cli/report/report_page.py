@@ -1,251 +1,152 @@
-"""The page of ``perf2x report``, made from its facts: Markdown that no recorded name can break, or for a terminal."""
+"""The page of ``perf2x report``: lines of ``info``, tables of ``top`` and ``diff``, in Markdown or for a terminal."""
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from perf2x.analysis.diff.changed_rows import compared_note
 from perf2x.analysis.event_columns import cell_text
-from perf2x.cli.diff.gate_outcome import verdict_lines, verdict_markdown
-from perf2x.cli.render.markdown_table import code, escape_tildes, prose, table_rows
-from perf2x.cli.render.screen import Screen, change_style, heat
-from perf2x.cli.render.text_table import (
-    HEAD,
-    Column,
-    Layout,
-    bar_column,
-    name_column,
-    number_column,
-    table_lines,
-    text_column,
-    without_pictures,
-)
+from perf2x.analysis.report_tables import ReportTables, report_tables
+from perf2x.analysis.result_table import ResultTable
+from perf2x.cli.render.diff_table import change_layouts
+from perf2x.cli.render.fit_text import first_lines
+from perf2x.cli.render.info_page import event_lines, quality_lines
+from perf2x.cli.render.markdown_table import Section, code, markdown_document, name_list
+from perf2x.cli.render.report_formats import lines, section
+from perf2x.cli.render.screen import Screen
+from perf2x.cli.render.summary import contents_line
+from perf2x.cli.render.text_table import Layout, name_column
+from perf2x.cli.render.top_table import total_layouts
+from perf2x.cli.report.next_steps import next_steps
+from perf2x.cli.report.report_facts import json_text, report_facts
 from perf2x.model.advice import Advice
-from perf2x.model.number_format import format_amount, format_change, format_percent, plural
+from perf2x.model.number_format import format_percent
 from perf2x.model.printable_text import short
 
-Facts = dict[str, Any]
+if TYPE_CHECKING:
+    from perf2x.analysis.top_rows import TopTable
+    from perf2x.cli.diff.gate_outcome import Verdict
+    from perf2x.cli.report.report_facts import Changes
+    from perf2x.pipeline.load_result import Loaded
+
+_SENTENCE, _NAME = 1000, 40
+"""Characters of a sentence, and of a caller."""
+_CALLERS = 3
 
 
-class Words(Struct, frozen=True):
-    """Ways to write names, and sentences that may quote them."""
+def report_text(
+    loaded: "Loaded",
+    sources: Sequence[str],
+    value: str,
+    shape: str | Screen,
+    rows: int,
+    most: int,
+    changes: "Changes | None" = None,
+    verdict: "Verdict | None" = None,
+    columns: Sequence[str] = (),
+) -> str:
+    """Return the report about a recording as ``markdown``, ``json`` or for a screen, at most ``most`` bytes of it.
 
-    name: Callable[[str], str]
-    prose: Callable[[str], str]
-
-
-MARKDOWN = Words(code, prose)
-TEXT = Words(lambda name: name or "–", str)
+    Its tables have so many ``rows``; ``columns`` are other events and ratios.
+    """
+    tables = report_tables(loaded.profile, value, rows, columns)
+    facts = report_facts(loaded, tables, sources, changes, verdict)
+    steps = [*next_steps(facts, [one for one in loaded.advice if not one.for_dates])]
+    if shape == "json":
+        return json_text(facts | {"next": [{"about": one.about, "text": one.words()} for one in steps]}, rows, most)
+    parts = _parts(loaded, tables, facts, steps, changes)
+    if isinstance(shape, Screen):
+        page = _terminal(parts, sources, verdict, shape)
+    else:
+        ahead = verdict.markdown() if verdict else ()
+        page = chain(ahead, markdown_document(f"perf2x report: {name_list(sources)}", _sections(parts), most))
+    return "".join(f"{line}\n" for line in first_lines(page, most))
 
 
 class Part(Struct, frozen=True):
-    """Part of a page: lines, a table, a sentence of ours."""
+    """Part of a page: sentences, or a table and its layouts, from wide to narrow."""
 
     title: str
-    lines: Sequence[str]
+    said: Sequence[str | Advice] = ()
+    table: ResultTable | None = None
     layouts: Sequence[Layout] = ()
-    """From wide to narrow."""
-    note: str = ""
 
 
-def markdown_page(facts: Facts, steps: Sequence[Advice]) -> Iterator[str]:
-    """Lines of the report in Markdown."""
-    yield from verdict_markdown(facts["verdict"]) if facts["verdict"] else ()
-    yield f"### perf2x report: {_recordings(facts, MARKDOWN)}"
-    for part in _parts(facts, steps, MARKDOWN):
-        yield from ("", f"#### {part.title}") if part.title else ()
-        yield from ("", *part.lines) if part.lines else ()
-        yield from ("", *table_rows(without_pictures(part.layouts)[0])) if part.layouts else ()
-        yield from ("", escape_tildes(part.note)) if part.note else ()
+def _parts(
+    loaded: "Loaded", tables: ReportTables, facts: dict[str, Any], steps: Sequence[Advice], changes: "Changes | None"
+) -> Iterator[Part]:
+    """Parts of the page; ``facts`` are those of JSON."""
+    rows = tables.objects.limit or 0
+    session = facts["session"]
+    machine = ", ".join(session[key] for key in ("hostname", "os_release", "arch") if session[key])
+    command = " ".join(facts["command_line"])
+    events = facts["events"]
+    more = [f"… and {len(events) - rows:,} more events"] if len(events) > rows else []
+    ratios = [f"{one.name}: {cell_text(one.whole, None)}" for one in tables.by_self.beside if one.is_ratio]
+    known = [f"{label}: {text}" for label, text in (("recorded with", command), ("on", machine)) if text]
+    yield Part("", [contents_line(loaded), *known, *event_lines(loaded, events[:rows]), *more, *ratios])
+    if steps:
+        yield Part("Look at next", steps)
+    if changes:
+        notes = [*changes.table.notes, *([changes.table.unmoved_note] if changes.table.unmoved else ())]
+        yield Part("What changed", notes, changes.table, change_layouts(changes.table))
+    if tables.by_self.rows:
+        yield from _tables(tables, facts["paths"])
+    quality = [*quality_lines(loaded, rows)]
+    if quality:
+        yield Part("Quality", quality)
 
 
-def terminal_page(facts: Facts, steps: Sequence[Advice], screen: Screen) -> Iterator[str]:
-    """Lines of the report for people at a terminal."""
-    yield from verdict_lines(facts["verdict"], screen) if facts["verdict"] else ()
-    yield from screen.sentence(f"perf2x report: {_recordings(facts, TEXT)}", "bold")
-    for part in _parts(facts, steps, TEXT):
-        yield from ("", screen.paint(part.title, "bold underline")) if part.title else ()
-        for line in part.lines:
-            yield from screen.sentence(line, indent="  ")
-        yield from table_lines(part.layouts, screen) if part.layouts else ()
-        yield from screen.sentence(part.note) if part.note else ()
+def _tables(tables: ReportTables, paths: Sequence[dict[str, Any]]) -> Iterator[Part]:
+    yield _functions("Hottest functions by themselves", tables.by_self, tables)
+    yield _functions("Hottest functions with all that they call", tables.by_total, tables)
+    if paths:
+        yield Part("Hottest paths", [*_paths(paths, tables.by_self.whole.whole)])
+    yield Part("Objects", (), tables.objects, total_layouts(tables.objects))
+    yield Part("Threads", (), tables.threads, total_layouts(tables.threads))
 
 
-def _recordings(facts: Facts, words: Words) -> str:
-    found = facts["recordings"]
-    return words.name(found["names"][0]) + (f" and {found['count'] - 1} more" if found["count"] > 1 else "")
+def _functions(title: str, table: "TopTable", tables: ReportTables) -> Part:
+    """Functions, and their callers with shares of the function's total."""
+    called = name_column("called by", [_callers(tables, row.name, row.object, row.total) for row in table.rows])
+    layouts = total_layouts(table)
+    return Part(title, (), table, [*([*layout, called] for layout in layouts), *layouts])
 
 
-def _parts(facts: Facts, steps: Sequence[Advice], words: Words) -> Iterator[Part]:
-    """Parts that say something."""
-    parts = (
-        Part("", list(_recorded(facts, words))),
-        Part("Look at next", [f"- {step.with_names(words.name)}" for step in steps]),
-        _difference(facts, words),
-        Part("Hottest functions by themselves", (), _functions(facts, "by_self", words)),
-        Part("Hottest functions with all that they call", (), _functions(facts, "by_total", words)),
-        Part("Hottest paths", list(_paths(facts, words))),
-        Part("Objects", (), _shares(facts, "objects")),
-        Part("Threads", (), _shares(facts, "threads")),
-        Part("Quality", list(_quality(facts, words))),
-    )
-    return (part for part in parts if part.lines or part.layouts)
+def _callers(tables: ReportTables, name: str, thing: str, total: int) -> str:
+    rows = tables.callers.get((name, thing), [])
+    named = [f"{short(row.name, _NAME) or 'no caller'} {format_percent(row.value, total)}" for row in rows[:_CALLERS]]
+    return ", ".join([*named, *([f"{len(rows) - _CALLERS:,} more"] if len(rows) > _CALLERS else [])])
 
 
-def _recorded(facts: Facts, words: Words) -> Iterator[str]:
-    found, measured = facts["recorded"], facts["measured"]
-    machine = [words.name(found[key]) for key in ("host", "kernel", "arch") if found[key]]
-    machine += [plural(found["cpus"], "CPU")] if found["cpus"] else []
-    time = f" in {found['duration_ns'] / 1e9:.3f} s" if found["duration_ns"] else ""
-    processes = f"{found['processes']:,} process" + ("" if found["processes"] == 1 else "es")
-    yield f"- {plural(found['threads'], 'thread')} of {processes}{time}"
-    if found["command"]:
-        yield f"- recorded with {words.name(found['command'])}"
-    if machine:
-        yield f"- on {', '.join(machine)}"
-    for event in found["events"]:
-        rate = f"{event['frequency']:,} Hz" if event["frequency"] else f"every {event['period']:,}"
-        sampled = f"{plural(event['samples'], 'sample')}, ", f", {rate}"
-        before, behind = ("", " counted") if "readings" in event else sampled
-        if "counted" in event:
-            behind += f", {format_amount(event['counted'], event['unit'])} counted"
-        yield f"- {words.name(event['name'])}: {before}{format_amount(event['value'], event['unit'])}{behind}"
-    if found["events_left_out"]:
-        yield f"- and {plural(found['events_left_out'], 'event')} more"
-    for name, cell in measured.get("columns", {}).items():
-        if not isinstance(cell, int):
-            yield f"- {words.name(name)}: {cell_text(cell, cell)}"
-    if measured["functions"]:
-        amount = format_amount(measured["value"], measured["unit"])
-        yield f"- below: {words.name(measured['event'])}, {amount} in {plural(measured['functions'], 'function')}"
+def _paths(paths: Iterable[dict[str, Any]], whole: int) -> Iterator[str]:
+    for path in paths:
+        own = f", the last by itself {format_percent(path['own'], whole)}" if path["own"] else ""
+        yield f"{format_percent(path['total'], whole)}{own}: {' → '.join(path['functions'])}"
 
 
-def _functions(facts: Facts, table: str, words: Words) -> list[Layout]:
-    """Shares of the whole; callers with shares of the function's total."""
-    rows = facts[table]
-    bar, *costs = _costs(rows, facts["measured"]["value"], table.removeprefix("by_"))
-    name = name_column("function", [row["name"] for row in rows])
-    thing = name_column("object", [row["object"] for row in rows], "dim")
-    callers = text_column("called by", [_callers(row, words) for row in rows])
-    costs += _beside(facts, rows)
-    everything = [*costs, name, thing, callers]
-    return [[bar, *everything], [bar, *costs, name, callers], everything, [*costs, name, callers]] if rows else []
+def _sections(parts: Iterable[Part]) -> Iterator[Section]:
+    for part in parts:
+        if part.title:
+            yield Section(f"#### {part.title}", ())
+        if part.table is not None:
+            yield section(part.table, part.layouts)
+        yield Section("\n".join(f"- {_sentence(line, code)}" for line in part.said), ())
 
 
-def _beside(facts: Facts, rows: Sequence[Facts]) -> list[Column]:
-    """Columns of other events and ratios."""
-    wholes = facts["measured"].get("columns", {})
-    cells = {name: [cell_text(row["columns"][name], whole) for row in rows] for name, whole in wholes.items()}
-    return [number_column(short(name, HEAD), texts) for name, texts in cells.items()]
+def _terminal(
+    parts: Iterable[Part], sources: Sequence[str], verdict: "Verdict | None", screen: Screen
+) -> Iterator[str]:
+    yield from verdict.lines(screen) if verdict else ()
+    yield from screen.sentence(f"perf2x report: {short(sources[0])}", "bold")
+    for part in parts:
+        if part.title:
+            yield from ("", screen.paint(part.title, "bold underline"))
+        for line in part.said:
+            yield from screen.sentence(f"- {_sentence(line, short)}", indent="  ")
+        yield from lines(part.table, part.layouts, screen) if part.table is not None else ()
 
 
-def _costs(rows: Sequence[Facts], whole: int, drawn: str) -> list[Column]:
-    """A bar, and shares of the whole."""
-    return [
-        bar_column([row[drawn] for row in rows]),
-        *(
-            number_column(
-                key,
-                [format_percent(row[key], whole) for row in rows],
-                [heat(row[key], whole) for row in rows] if key == drawn else "",
-            )
-            for key in ("self", "total")
-        ),
-    ]
-
-
-def _callers(row: Facts, words: Words) -> str:
-    total = row["total"]
-    named = [
-        f"{words.name(one['name']) if one['name'] else 'no caller'} {format_percent(one['value'], total)}"
-        for one in row["callers"]
-    ]
-    more = [f"{row['callers_left_out']:,} more"] if row["callers_left_out"] else []
-    return ", ".join([*named, *more])
-
-
-def _paths(facts: Facts, words: Words) -> Iterator[str]:
-    whole = facts["measured"]["value"]
-    for number, path in enumerate(facts["paths"], 1):
-        left_out = [f"… {path['left_out']:,} more …"] if path["left_out"] else []
-        names = [*map(words.name, path["outer"]), *left_out, *map(words.name, path["inner"])]
-        own = f", the last by itself {format_percent(path['self'], whole)}" if path["self"] else ""
-        yield f"{number}. {format_percent(path['total'], whole)}{own}: {' → '.join(names)}"
-
-
-def _shares(facts: Facts, table: str) -> list[Layout]:
-    rows = facts[table]
-    name = name_column(table.removesuffix("s"), [row["name"] for row in rows])
-    bar, *costs = _costs(rows, facts["measured"]["value"], "self")
-    return [[bar, *costs, name], [*costs, name]] if rows else []
-
-
-def _difference(facts: Facts, words: Words) -> Part:
-    found, unit, title = facts["difference"], facts["measured"]["unit"], "What changed"
-    if found is None:
-        return Part(title, ())
-    before, after = found["value"]
-    amounts = f"{format_amount(before, unit)} before, {format_amount(after, unit)} after"
-    doubt = "" if found["significant"] or found["normalized"] else ", may be noise"
-    note = compared_note(found["work"], found["normalized"])
-    since = f"Since {words.name(found['before'])}: {amounts} ({format_change(after - before, before)}{doubt}){note}."
-    lines = [since, *_renamed(found, words)]
-    if found["rows"]:
-        wholes = (before, before if found["normalized"] else after)
-        note = "~ marks changes that sampling noise may explain."
-        return Part(title, lines, _changes(found["rows"], wholes, unit), note)
-    nothing = f"{plural(found['moved'], 'function')} changed." if found["moved"] else "No function changed."
-    return Part(title, [*lines, nothing])
-
-
-def _renamed(found: Facts, words: Words) -> Iterator[str]:
-    pairs = [f"{words.name(new)} for {words.name(old)}" for old, new in found["renamed_objects"]]
-    more = [f"{found['renamed_objects_left_out']:,} more"] if found["renamed_objects_left_out"] else []
-    if pairs or more:
-        yield f"Takes {', '.join([*pairs, *more])}."
-
-
-def _changes(rows: Sequence[Facts], wholes: tuple[int, int], unit: str) -> list[Layout]:
-    """Layouts from wide to narrow: all; without shares; changes only."""
-    whole = wholes[0]
-    before, after = ([format_amount(row["self"][at], unit, whole) for row in rows] for at in (0, 1))
-    shares = [[format_percent(row["self"][at], wholes[at]) for row in rows] for at in (0, 1)]
-    own, total = (
-        (
-            [("" if row[real] else "~") + format_change(row[key][1] - row[key][0], whole) for row in rows],
-            [change_style(row[key][1] - row[key][0], row[real]) for row in rows],
-        )
-        for key, real in (("self", "significant"), ("total", "total_significant"))
-    )
-    amounts = [number_column("self before", before), number_column("after", after)]
-    changes = [number_column("change", *own), number_column("total", *total)]
-    name = name_column("function", [row["name"] for row in rows])
-    thing = name_column("object", [row["object"] for row in rows], "dim")
-    parts = [number_column("share before", shares[0]), number_column("after", shares[1])]
-    return [[*amounts, *changes, *parts, name, thing], [*amounts, *changes, name, thing], [*changes, name]]
-
-
-def _quality(facts: Facts, words: Words) -> Iterator[str]:
-    found = facts["quality"]
-    kept, recorded = found["samples_kept"], found["samples_recorded"]
-    if recorded:
-        yield (
-            f"- {kept:,} of {recorded:,} samples used" if kept != recorded else f"- {plural(kept, 'sample')}, all used"
-        )
-    if found["frames"]:
-        share = format_percent(found["frames_named"], found["frames"])
-        yield f"- {share} of {plural(found['frames'], 'frame')} have names"
-    for row in found["unnamed_objects"]:
-        reason = f": {words.prose(row['reason'])}" if row["reason"] else ""
-        yield f"  - {words.name(row['name'])}: {row['frames']:,} without{reason}"
-    if found["unnamed_objects_left_out"]:
-        yield f"  - and {plural(found['unnamed_objects_left_out'], 'object')} more"
-    for line in (found["deferred"], found["unwound"]):
-        if line:
-            yield f"- {words.prose(line)}"
-    for row in found["findings"]:
-        advice = f"; {words.prose(row['advice'])}" if row["advice"] else ""
-        yield f"- {row['severity']}: {words.prose(row['text'])}{advice}"
-    if found["findings_left_out"]:
-        yield f"- and {plural(found['findings_left_out'], 'finding')} more"
+def _sentence(line: str | Advice, quoted: Callable[..., str]) -> str:
+    return line.with_names(quoted) if isinstance(line, Advice) else quoted(line, _SENTENCE)

@@ -4,7 +4,7 @@ import numpy as np
 from msgspec import Struct
 
 from perf2x.base.columnar.arrays import I64, arange, cumsum, flatnonzero, lexsort, searchsorted, sum_of
-from perf2x.model.profile.frame_tree import FrameTree, add_to_parents, expand, merge_stacks
+from perf2x.model.profile.frame_tree import FrameTree, expand, weighed_tree
 from perf2x.model.profile.profile import Profile
 from perf2x.model.profile.shown_frames import LocationFrames
 
@@ -27,7 +27,10 @@ class Boxes(Struct, frozen=True):
 
 def boxes_of(profile: Profile, frames: LocationFrames, event: int, least: float, most: int) -> Boxes:
     """Return the boxes of an event that are at least ``least`` of the whole wide, at most the widest ``most``."""
-    tree, total = _weighed_tree(profile, frames, event)
+    samples, stacks = profile.samples, expand(profile.stacks, frames.of_location)
+    held = flatnonzero(samples.event == event)
+    # merged by name, object and mode
+    tree, _, total = weighed_tree(stacks, arange(len(frames)), samples.stack[held], samples.value[held])
     start = _positions(tree, total, _name_ranks(frames))
     whole = sum_of(total[:1])
     wide = flatnonzero((total >= least * whole) & (total > 0))
@@ -36,20 +39,6 @@ def boxes_of(profile: Profile, frames: LocationFrames, event: int, least: float,
     rows = wide[widest]
     rows = rows[lexsort((start[rows], tree.depth[rows]))]
     return Boxes(tree.depth[rows], tree.key[rows], start[rows], total[rows], len(wide) - len(rows))
-
-
-def _weighed_tree(profile: Profile, frames: LocationFrames, event: int) -> tuple[FrameTree, I64]:
-    """Frames merged by name, object and mode, and the weight of every row with all below it."""
-    samples = profile.samples
-    rows = flatnonzero(samples.event == event)
-    stack = samples.stack[rows].astype(np.int64)
-    tree, node = merge_stacks(
-        expand(profile.stacks, frames.of_location), arange(len(frames)), np.zeros(len(rows), np.int64), stack
-    )
-    total = np.zeros(len(tree), np.int64)
-    np.add.at(total, node, samples.value[rows])
-    add_to_parents(total, tree.parent, tree.depth)
-    return tree, total
 
 
 def _name_ranks(frames: LocationFrames) -> I64:

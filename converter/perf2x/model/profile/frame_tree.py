@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from perf2x.base.columnar.arrays import (
     I64,
+    AnyArray,
     Bools,
     ColumnTable,
     arange,
@@ -102,6 +103,19 @@ def merge_stacks(rows: FrameRows, key_of_frame: I64, group: I64, stack: I64) -> 
     of_groups = _of_one_group if groups == 1 else _of_groups
     tree, node = of_groups(rows, key_of_frame, group, stack)
     return tree, node[place]
+
+
+def weighed_tree(rows: FrameRows, key_of_frame: I64, stack: AnyArray, weight: I64) -> tuple[FrameTree, I64, I64]:
+    """Merge stacks as ``merge_stacks``, in one group.
+
+    Also return the weight of each row by itself, and with all below it; ``weight`` is one number for each ``stack``.
+    """
+    tree, node = merge_stacks(rows, key_of_frame, np.zeros(len(stack), np.int64), stack.astype(np.int64))
+    own = np.zeros(len(tree), np.int64)
+    np.add.at(own, node, weight)
+    total = own.copy()
+    add_to_parents(total, tree.parent, tree.depth)
+    return tree, own, total
 
 
 def _of_one_group(rows: FrameRows, key_of_frame: I64, group: I64, stack: I64) -> tuple[FrameTree, I64]:

@@ -82,7 +82,7 @@ def test_each_loss_counts_once_everywhere(records, read_format, samples, others,
     assert told["lost"] == {"samples": sum(samples.values()), "records": sum(others.values())}
     assert told["percent"]["lost"] == pytest.approx(share, abs=1e-4)
     report = json.loads(perf2x("report", path, "--format", "json").out)
-    assert report["quality"]["percent"]["lost"] == pytest.approx(share, abs=1e-4)
+    assert report["percent"]["lost"] == pytest.approx(share, abs=1e-4)
     losses = read(path, timeline=True).profile.losses
     assert losses is not None and int(losses.lost.sum()) == lost
 
