@@ -52,8 +52,8 @@ def test_functions_are_those_of_top(facts: dict[str, Any]) -> None:
 
 
 def test_tables_of_the_page_are_those_of_top_and_diff(page: str, grown: tuple[Path, Path]) -> None:
-    for sort in ("self", "total"):
-        top = perf2x("top", *CALLS, "--format", "markdown", "-n", 10, "--sort", sort).out.splitlines()
+    for words in ((), ("--sort", "total"), ("--by", "object"), ("--by", "thread")):
+        top = perf2x("top", *CALLS, "--format", "markdown", "-n", 10, *words).out.splitlines()
         assert [line for line in top if line.startswith(("| ", "`"))][3:]
         for line in top[2:]:
             assert f"\n{line.removesuffix(' |')}" in page, line
