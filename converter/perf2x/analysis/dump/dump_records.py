@@ -1,19 +1,22 @@
-"""Prints the record stream as ``perf script -D`` does: record by record in file order, in constant memory.
+"""Prints the record stream, record by record in file order, in constant memory.
 
-Unlike perf, it looks nothing up (thread names, objects): all output comes from the record itself.
+Samples and deferred chains are worded as ``perf script -D`` does, other records by the names of their fields. Nothing
+is looked up (thread names, objects): all output comes from the record itself.
 """
 
+import struct
 from collections.abc import Iterable, Iterator
 from itertools import islice
+from typing import Any
 
 import numpy as np
 from msgspec import Struct, field
 
-from perf2x.analysis.dump.decoded_records import record_text
-from perf2x.analysis.dump.field_text import event_line, header_line, record_fields, sample_fields
-from perf2x.analysis.dump.plain_records import FIXED_FIELDS, plain_record_text
-from perf2x.analysis.dump.sample_text import sample_lines
-from perf2x.base.abi.uapi import RecordType, SampleType
+from perf2x.analysis.dump.field_text import event_line, fields_text
+from perf2x.analysis.dump.record_fields import decoded_fields, struct_fields, with_words
+from perf2x.analysis.dump.sample_text import chain_lines, sample_lines
+from perf2x.base.abi.perffile import UserRecordType
+from perf2x.base.abi.uapi import MISC_CPUMODE_MASK, RecordType, SampleType
 from perf2x.base.columnar.arrays import I64, Bools, flatnonzero
 from perf2x.base.columnar.unique import rows_by, unique
 from perf2x.base.did_you_mean import did_you_mean
@@ -21,9 +24,12 @@ from perf2x.base.errors import OptionError
 from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.recording.events import Event, Want
 from perf2x.reader.block import Block
+from perf2x.reader.event_table import trailer_length
 from perf2x.reader.first_walk import FirstWalk
+from perf2x.reader.header.section_reader import SectionError, SectionReader
 from perf2x.reader.open_input import open_input
-from perf2x.reader.records.decoders import DECODERS, decode_records
+from perf2x.reader.records.decoders import DECODERS, read_trailer
+from perf2x.reader.records.field_cursor import FieldCursor
 from perf2x.reader.records.record_types import RECORD_NAMES, SESSION_RECORDS
 from perf2x.reader.records.sample_decoder import decode_samples, sample_layout
 from perf2x.reader.session_builder import SessionBuilder
@@ -48,7 +54,7 @@ class DumpOptions(Struct, frozen=True):
     limit: int | None = None
     """Stop after so many records, however many lines they take; None for all."""
     verbose: bool = False
-    """Show each record's fields, its chain and everything else in it, in lines of their own."""
+    """Show each record's header, and what does not fit in a line of a sample or chain."""
     branch_filter: tuple[str, ...] = ()
     """Words of the branches to show (``parse_branch_filter``); empty for all."""
 
@@ -120,7 +126,8 @@ def _block_lines(block: Block, session: SessionBuilder, options: DumpOptions, or
         first = f"{_cpu_and_time(found, combined)}{place}: PERF_RECORD_{name}{found.text}"
         raw = _raw_lines(block, row) if options.raw else ()
         if options.verbose:
-            yield (*raw, first, header_line(kind, int(block.misc[row]), size), *found.more)
+            header = f"... header: type: {kind}, misc: {int(block.misc[row]):#x}, size: {size}"
+            yield (*raw, first, header, *found.more)
         else:
             yield (*raw, first + found.brief)
 
@@ -166,29 +173,47 @@ def _record_texts(
         rows = flatnonzero((types == kind) & chosen)
         if kind == RecordType.SAMPLE:
             texts |= _sample_texts(block, session, rows, branch_filter)
-        elif kind in DECODERS and kind not in FIXED_FIELDS:
-            texts |= _sideband_texts(block, session, rows, kind)
         else:
-            texts |= {row: _RecordText(plain_record_text(kind, block.payload(row), session)) for row in rows.tolist()}
+            for owner, of_owner in rows_by(session.events.of_others(block.only(rows))):
+                event = session.events.event(owner) if kind < UserRecordType.HEADER_ATTR else None
+                texts |= _other_texts(block, session, rows[of_owner], kind, event)
     return texts
 
 
-def _sideband_texts(block: Block, session: SessionBuilder, rows: I64, kind: int) -> dict[int, _RecordText]:
-    """Text of records of one type that become a table, by row."""
+def _other_texts(
+    block: Block, session: SessionBuilder, rows: I64, kind: int, event: Event | None
+) -> dict[int, _RecordText]:
+    """Text of whole records of one type and event, by row."""
+    part, length = block.only(rows), trailer_length(event) if event else 0
+    stamp = event.sample_type if event and length else 0
+    at = FieldCursor(part, length)
+    trailer = read_trailer(at, event)
+    columns: dict[str, Any] = {"pid": trailer.pid, "tid": trailer.tid} if stamp & SampleType.TID else {}
+    columns |= DECODERS[kind].decode(at, part.misc) if kind in DECODERS else {}
     texts: dict[int, _RecordText] = {}
-    owners, misc = session.events.of_others(block.only(rows)), block.misc
-    for owner, of_owner in rows_by(owners):
-        chosen = rows[of_owner]
-        columns, bad = decode_records(block.only(chosen), kind, session.events.event(owner))
-        for at, row in enumerate(chosen.tolist()):
-            if not bad[at]:
-                text, more = record_text(kind, columns, at, int(misc[row]))
-                more = [*record_fields(columns, at), *more]
-                brief = f" chain: {columns['chain'].lengths[at]}" if "chain" in columns else ""
-                texts[row] = _RecordText(
-                    text.rstrip(" "), int(columns["time"][at]), int(columns["cpu"][at]), more, brief
-                )
+    for index in flatnonzero(~at.bad).tolist():
+        row, time, cpu = int(rows[index]), int(trailer.time[index]), int(trailer.cpu[index]) if event else 0
+        fields = decoded_fields(columns, index)
+        if kind not in DECODERS:
+            try:
+                fields |= struct_fields(kind, SectionReader(block.payload(row), session.order))
+            except (SectionError, struct.error):
+                continue
+        shown = _RecordText(f" {fields_text(with_words(kind, fields))}".rstrip(" "), time, cpu)
+        if kind == RecordType.CALLCHAIN_DEFERRED:
+            fields |= {"time": time} if stamp & SampleType.TIME else {}
+            fields |= {"cpu": cpu} if stamp & SampleType.CPU else {}
+            _word_as_perf(shown, fields, int(part.misc[index]), columns["chain"].row(index).tolist())
+        texts[row] = shown
     return texts
+
+
+def _word_as_perf(shown: _RecordText, fields: dict[str, Any], misc: int, chain: list[int]) -> None:
+    """Change the text of a deferred chain to perf's."""
+    who = f"{fields.get('pid', -1)}/{fields.get('tid', -1)}"
+    shown.text = f"(IP, {misc & MISC_CPUMODE_MASK:#x}): {who}: {int(fields['cookie']):#x}"
+    shown.brief = f" chain: {len(chain)}"
+    shown.more = [f"... fields: {fields_text(fields)}", *chain_lines(chain)]
 
 
 def _sample_texts(
@@ -211,7 +236,7 @@ def _sample_texts(
             time = 0 if batch.time is None else int(batch.time[at])
             cpu = -1 if batch.cpu is None else int(batch.cpu[at])
             brief = f" chain: {batch.chain.lengths[at]} event: {event.name}"
-            texts[row] = _RecordText(text, time, cpu, [*sample_fields(batch, at, event), *more], brief)
+            texts[row] = _RecordText(text, time, cpu, more, brief)
     return texts
 
 

@@ -1,68 +1,36 @@
-"""Formats the fields of a record by name for ``perf2x dump -v``, mostly in the kernel's order.
+"""Formats the fields of a record by name, and events as ``perf evlist -v`` does."""
 
-Formats events as ``perf evlist -v`` does.
-"""
-
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from enum import IntEnum
 from typing import Any
 
-import numpy as np
-
 from perf2x.base.abi.uapi import ATTR_FLAGS, EventType, ReadFormat, SampleType
-from perf2x.base.columnar.ragged import Ragged
-from perf2x.model.recording.events import Event, Samples
+from perf2x.model.recording.events import Event
 
-_HEX = frozenset({"ip", "addr", "start", "length", "pgoff", "cookie"})
-_SAMPLE = (
-    (SampleType.IP, "ip"), (SampleType.TID, "pid"), (SampleType.TID, "tid"), (SampleType.TIME, "time"),
-    (SampleType.ADDR, "addr"), (SampleType.ID | SampleType.IDENTIFIER, "id"), (SampleType.STREAM_ID, "stream_id"),
-    (SampleType.CPU, "cpu"), (SampleType.PERIOD, "period"),
-)  # fmt: skip
-_LAST = ("time", "cpu")
-_DERIVED = frozenset({"position", "file", "cpumode", "samples_only", "lifted"})
+_HEX = frozenset({"ip", "addr", "start", "length", "pgoff", "cookie", "offset", "size", "data_src", "phys_addr",
+                  "data_page_size", "code_page_size", "transaction", "cgroup"})  # fmt: skip
+_DERIVED = frozenset({"position", "file", "cpumode", "samples_only", "lifted", "_"})
 """Columns that the decoders derive from the header or from other fields."""
-_FILE = frozenset({"major", "minor", "inode", "inode_generation"})
-"""Columns that share a union with the build id."""
-_ABSENT = {"time": 0, "cpu": -1, "prot": -1, "flags": -1}
+_ABSENT = {"prot": -1, "flags": -1, "build_id": b""}
 """Values of columns for records without the field."""
 
 
-def header_line(kind: int, misc: int, size: int) -> str:
-    """Format struct perf_event_header as a line."""
-    return f"... header: type: {kind}, misc: {misc:#x}, size: {size}"
-
-
-def record_fields(columns: Mapping[str, Any], row: int) -> list[str]:
-    """Format the fields of a side-band record as a line, time and CPU of its sample_id trailer last; [] without any."""
-    skipped = {*_DERIVED, *_LAST, *(_FILE if "build_id" in columns and columns["build_id"][row] else ())}
-    names = [name for name in columns if name not in skipped]
-    pairs = [(name, columns[name]) for name in (*names, *_LAST) if not isinstance(columns[name], Ragged)]
-    return _fields_line((name, column[row]) for name, column in pairs)
-
-
-def sample_fields(batch: Samples, row: int, event: Event) -> list[str]:
-    """Format the single-word fields of a sample as a line; longer fields have lines of their own."""
-    names = [name for bits, name in _SAMPLE if event.sample_type & bits]
-    columns = {name: batch.extra[name] if name in batch.extra else getattr(batch, name, None) for name in names}
-    return _fields_line((name, column[row]) for name, column in columns.items() if column is not None)
-
-
-def _fields_line(pairs: Iterable[tuple[str, Any]]) -> list[str]:
-    shown = [f"{name}: {_field_text(name, value)}" for name, value in pairs if not _is_absent(name, value)]
-    return [f"... fields: {', '.join(shown)}"] if shown else []
-
-
-def _is_absent(name: str, value: Any) -> bool:
-    return bool(value == b"" if isinstance(value, bytes) else name in _ABSENT and int(value) == _ABSENT[name])
+def fields_text(fields: Mapping[str, Any]) -> str:
+    """Format fields by name; ``own_time`` and ``owner_id`` are only called so beside those of the trailer."""
+    shown = (
+        (name.removeprefix("own_").removeprefix("owner_"), value)
+        for name, value in fields.items()
+        if name not in _DERIVED and (name not in _ABSENT or value != _ABSENT[name])
+    )
+    return ", ".join(f"{name}: {_field_text(name, value)}" for name, value in dict(shown).items())
 
 
 def _field_text(name: str, value: Any) -> str:
+    if isinstance(value, str | float):
+        return str(value)
     if isinstance(value, bytes):
         return value.hex()
-    if isinstance(value, str):
-        return value
-    return f"{int(value):#x}" if name in _HEX and value else str(int(np.asarray(value)))
+    return f"{int(value):#x}" if name in _HEX and value else str(int(value))
 
 
 def event_line(event: Event) -> str:

@@ -1,9 +1,14 @@
-"""Formats samples behind PERF_RECORD_SAMPLE, worded as dump_sample in tools/perf/util/session.c."""
+"""Formats samples and their chains, worded as dump_sample in tools/perf/util/session.c.
+
+Fields of one word are in a line of their own, by name.
+"""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from perf2x.analysis.dump.decoded_records import chain_lines
+import numpy as np
+
+from perf2x.analysis.dump.field_text import fields_text
 from perf2x.base.abi.register_numbers import NAMES
 from perf2x.base.abi.uapi import MISC_CPUMODE_MASK, CallchainContext, EventType, ReadFormat, SampleType
 from perf2x.base.columnar.arrays import flatnonzero
@@ -20,6 +25,13 @@ from perf2x.model.recording.events import Event, ReadValues, Samples
 from perf2x.reader.records.tracepoint_decoder import decode_fields
 from perf2x.reader.session_builder import SessionBuilder
 
+_FIELDS = (
+    (SampleType.IP, "ip"), (SampleType.TID, "pid"), (SampleType.TID, "tid"), (SampleType.TIME, "time"),
+    (SampleType.ADDR, "addr"), (SampleType.CPU, "cpu"), (SampleType.PERIOD, "period"),
+    (SampleType.WEIGHT | SampleType.WEIGHT_STRUCT, "weight"), (SampleType.DATA_SRC, "data_src"),
+)  # fmt: skip
+"""Fields that are columns of a batch in front of the extra ones."""
+_CONTEXTS = {int(context): context.name for context in CallchainContext}
 _ABI = {0: "none", 1: "32-bit", 2: "64-bit"}
 _FLAGS = ((0, "M"), (1, "P"), (3, "A"), (2, "T"))
 """Bits of Branches.flags with a letter of their own: mispredicted, predicted, abort, in a transaction."""
@@ -32,13 +44,34 @@ def sample_lines(
     addr = 0 if batch.addr is None else int(batch.addr[row])
     who = f"{batch.pid[row]}/{batch.tid[row]}: {int(batch.ip[row]):#x}"
     yield f"(IP, {misc & MISC_CPUMODE_MASK:#x}): {who} period: {batch.period[row]} addr: {f'{addr:#x}' if addr else 0}"
+    yield f"... fields: {fields_text(_fields(batch, row, event))}"
     if event.sample_type & SampleType.CALLCHAIN:
         yield from _callchain_lines(batch.chain.row(row).tolist(), event)
     yield from _branch_lines(batch, row, branch_filter)
     yield from _register_lines(batch, row, event, session)
-    yield from _single_word_lines(batch, row, event)
+    if "read" in batch.extra:
+        yield from _counter_lines(batch.extra["read"], row, event.read_format)
     yield from _variable_length_lines(batch, row, event, session)
     yield f" ... event: {event.name}"
+
+
+def _fields(batch: Samples, row: int, event: Event) -> dict[str, Any]:
+    """Return the fields of one word that the sample has."""
+    names = [name for bits, name in _FIELDS if event.sample_type & bits]
+    columns = {**batch.extra, **{name: getattr(batch, name) for name in Samples.__struct_fields__}}
+    columns = {name: columns[name] for name in (*names, *batch.extra)}
+    return {
+        name: column[row] for name, column in columns.items() if isinstance(column, np.ndarray) and column.ndim == 1
+    }
+
+
+def chain_lines(chain: list[int]) -> list[str]:
+    """Format ``... FP chain: nr:3`` and the entries, markers with their names, as callchain__printf does."""
+    lines = [f"... FP chain: nr:{len(chain)}"]
+    for number, entry in enumerate(chain):
+        marker = f" (PERF_CONTEXT_{_CONTEXTS[entry]})" if entry in _CONTEXTS else ""
+        lines.append(f"..... {number:2}: {entry:016x}{marker}")
+    return lines
 
 
 def _callchain_lines(chain: list[int], event: Event) -> Iterator[str]:
@@ -89,19 +122,6 @@ def _register_set_lines(kind: str, mask: int, abi: int, regs: list[int], arch: s
     bits = [bit for bit in range(64) if mask >> bit & 1]
     for bit, value in zip(bits, regs, strict=True):
         yield f".... {names[bit] if bit < len(names) else f'r{bit}':<5} 0x{value:016x}"
-
-
-def _single_word_lines(batch: Samples, row: int, event: Event) -> Iterator[str]:
-    if batch.weight is not None:
-        more = "".join(f",{batch.extra[name][row]}" for name in ("ins_lat", "weight3") if name in batch.extra)
-        yield f"... weight: {batch.weight[row]}{more}"
-    if batch.data_src is not None:
-        yield f" . data_src: {int(batch.data_src[row]):#x}"
-    for name in ("phys_addr", "data_page_size", "code_page_size", "transaction", "cgroup"):
-        if name in batch.extra:
-            yield f" .. {name}: {int(batch.extra[name][row]):#x}"
-    if "read" in batch.extra:
-        yield from _counter_lines(batch.extra["read"], row, event.read_format)
 
 
 def _counter_lines(values: ReadValues, row: int, read_format: int) -> Iterator[str]:

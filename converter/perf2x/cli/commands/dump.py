@@ -25,7 +25,7 @@ Time = Annotated[
 Limit = Annotated[int | None, typer.Option("--limit", "-n", min=0, metavar="N", help="Stop after this many records.")]
 Raw = Annotated[bool, typer.Option("--raw", "-x", help="Show the bytes of each record too.")]
 Verbose = Annotated[
-    bool, typer.Option("--verbose", "-v", help="Show each record's fields, callchain and other contents.")
+    bool, typer.Option("--verbose", "-v", help="Show headers, and fields, callchains and other contents of samples.")
 ]
 Branches = Annotated[
     str | None,
@@ -62,8 +62,8 @@ def dump(
 ) -> None:
     """Show the records of a recording in file order, one per line, without symbols.
 
-    -v shows fields, chains, registers and branches, worded as perf script -D words them. What is damaged or missing is
-    counted on standard error at the end.
+    Samples and deferred chains are worded as perf script -D words them, other records by the names of their fields.
+    What is damaged or missing is counted on standard error at the end.
     """
     from perf2x.analysis.dump.dump_records import DumpOptions, DumpTotals, dump_lines
     from perf2x.model.recording.branch_words import parse_branch_filter

@@ -71,10 +71,10 @@ def test_deferred_chains_are_shown_with_their_cookies(tmp_path: Path) -> None:
 def test_filters_choose_records(tmp_path: Path) -> None:
     comms = [forge.Comm(pid=1, tid=1, comm=str(time), stamp=Stamp(time=time)) for time in (0, 10, 20, 30)]
     path = _path(tmp_path, *comms, forge.Sample(time=15), forge.FinishedRound())
-    names = [line.rsplit(": ", 1)[1] for line in _lines(path, types=frozenset({"COMM"}), events=False)]
-    assert names == ["0:1/1", "10:1/1", "20:1/1", "30:1/1"]
+    names = [re.findall("comm: (.*), ", line)[0] for line in _lines(path, types=frozenset({"COMM"}), events=False)]
+    assert names == ["0", "10", "20", "30"]
     timed = [line for line in _lines(path, start_ns=10, stop_ns=30, events=False) if "PERF_RECORD" in line]
-    assert len(timed) == 3 and "COMM: 10" in timed[0] and "COMM: 20" in timed[1] and "SAMPLE" in timed[2]
+    assert len(timed) == 3 and "comm: 10," in timed[0] and "comm: 20," in timed[1] and "SAMPLE" in timed[2]
     with pytest.raises(OptionError, match="no record type 'NONSENSE'"):
         _lines(path, types=frozenset({"NONSENSE"}))
 
@@ -102,14 +102,37 @@ def test_every_record_type_is_formatted(tmp_path: Path) -> None:
     assert not [line for line in whole if "damaged" in line]
 
 
-def test_what_a_trace_lacks_is_said_by_letters(tmp_path: Path) -> None:
-    """Worded as perf 7.2 does."""
+def test_what_a_trace_lacks_is_said_by_name(tmp_path: Path) -> None:
     records = [forge.Aux(offset=at, aux_size=64, flags=flags) for at, flags in ((0, 0), (4096, 5), (8192, 15))]
     lines = [line.partition("RECORD_")[2] for line in _lines(_path(tmp_path, *records), events=False)]
     assert lines == [
-        "AUX offset: 0 size: 0x40 flags: 0 []",
-        "AUX offset: 0x1000 size: 0x40 flags: 0x5 [TP]",
-        "AUX offset: 0x2000 size: 0x40 flags: 0xf [TOPC]",
+        "AUX pid: 0, tid: 0, offset: 0, size: 0x40, flags: 0",
+        "AUX pid: 0, tid: 0, offset: 0x1000, size: 0x40, flags: TRUNCATED|PARTIAL",
+        "AUX pid: 0, tid: 0, offset: 0x2000, size: 0x40, flags: TRUNCATED|PARTIAL|COLLISION|0x2",
+    ]
+
+
+def test_structs_are_shown_field_by_field(tmp_path: Path) -> None:
+    """Records without a decoder, as the structs of perf's event.h have them."""
+    records = (
+        forge.ItraceStart(pid=5, tid=6, stamp=STAMP), forge.IdIndex(entries=((1, 2, 3, 4), (5, 6, 7, (1 << 64) - 1))),
+        forge.ThreadMap(threads=((-1, "a b"), (9, "c"))), forge.BuildId(filename="/x", build_id=b"\1" * 20),
+        forge.EventUpdate(kind=1, id=0, value=0.5), forge.TimeConv(shift=1, mult=2, zero=3), forge.FinishedInit(),
+        forge.Namespaces(pid=1, tid=2, links=((4, 255),) * 8), forge.Raw(type=84, body=b"12345678"),
+    )  # fmt: skip
+    lines = _lines(_path(tmp_path, *records), events=False)
+    assert lines[0].startswith("3 2500000000 0x")
+    assert [line.partition("RECORD_")[2] for line in lines] == [
+        "ITRACE_START pid: 5, tid: 6",
+        "ID_INDEX nr: 2, id/idx/cpu/tid: 1/2/3/4, 5/6/7/-1",
+        "THREAD_MAP nr: 2, pid/comm: -1/a b, 9/c",
+        f"BUILD_ID pid: -1, build_id: {'01' * 20}, filename: /x",
+        "EVENT_UPDATE type: SCALE, id: 0, value: 0.5",
+        "TIME_CONV time_shift: 1, time_mult: 2, time_zero: 3",
+        "FINISHED_INIT",
+        "NAMESPACES pid: 1, tid: 2, net_ns: 4/0xff, uts_ns: 4/0xff, ipc_ns: 4/0xff, pid_ns: 4/0xff, user_ns: 4/0xff, "
+        "mnt_ns: 4/0xff, cgroup_ns: 4/0xff, ns_7: 4/0xff",
+        "BPF_METADATA data: 8 bytes",
     ]
 
 
@@ -145,7 +168,7 @@ def test_the_command_prints_the_dump(tmp_path: Path) -> None:
     )
     shown = CliRunner().invoke(app, ["dump", path, "--type", "comm", "--time", "2.5,", "--no-events"])
     assert shown.exit_code == 0 and shown.stdout.count("\n") == 1
-    assert r"a\x1b[31m\nb:1/1" in shown.stdout
+    assert r"comm: a\x1b[31m\nb, " in shown.stdout
     wrong = CliRunner().invoke(app, ["dump", path, "--time", "soon"])
     assert wrong.exit_code == 2 and "expected START,STOP" in wrong.stderr
 
@@ -162,7 +185,7 @@ def test_the_limit_counts_records(tmp_path: Path) -> None:
             ][:limit]
             assert lines[0].startswith("# cpu-clock")
     only = _lines(path, limit=1, types=frozenset({"COMM"}), start_ns=13, events=False)
-    assert len(only) == 1 and ": c2:1/1" in only[0]
+    assert len(only) == 1 and "comm: c2, " in only[0]
 
 
 def test_a_record_is_one_line_unless_the_dump_is_verbose(tmp_path: Path) -> None:
@@ -176,13 +199,31 @@ def test_a_record_is_one_line_unless_the_dump_is_verbose(tmp_path: Path) -> None
     assert whole[-1] == "... header: type: 68, misc: 0x0, size: 8"
 
 
-def test_verbose_dumps_show_fields_by_name(tmp_path: Path) -> None:
+def test_counts_that_do_not_fit_are_damage(tmp_path: Path) -> None:
+    for body in (struct.pack("<QQQQQ", 2, 1, 1, 1, 1), struct.pack("<Q", 1 << 60)):
+        (line,) = _lines(_path(tmp_path, forge.Raw(type=69, body=body)), events=False)
+        assert line.endswith("PERF_RECORD_ID_INDEX: cut short or damaged")
+
+
+def test_verbose_samples_show_every_word_of_theirs(tmp_path: Path) -> None:
+    """In one line: what costs, where the data was, and the transaction."""
+    event = forge.Event(sample_type=k.IP | k.ID | k.ADDR | k.WEIGHT_STRUCT | k.DATA_SRC | k.TRANSACTION | k.PHYS_ADDR)
+    sample = forge.Sample(ip=5, addr=6, weight=7 | 8 << 32 | 9 << 48, data_src=16, transaction=17, phys_addr=18)
+    path = tmp_path / "perf.data"
+    path.write_bytes(forge.write_file(forge.Session(events=(event,)), [sample]))
+    (line,) = [line for line in dump_lines(str(path), DumpOptions(verbose=True)) if line.startswith("... fields: ")]
+    words = "ins_lat: 8, weight3: 9, transaction: 0x11, phys_addr: 0x12"
+    assert re.sub(r"id: \d+, ", "", line) == f"... fields: ip: 0x5, addr: 0x6, weight: 7, data_src: 0x10, {words}"
+    assert "id: " in line
+
+
+def test_records_show_their_fields_by_name(tmp_path: Path) -> None:
     mapped = forge.Mmap2(pid=1, tid=2, addr=0x4000, len=0x1000, pgoff=0, filename="/bin/a\x1b", stamp=STAMP)
-    fields = _lines(_path(tmp_path, mapped, forge.Lost()), events=False, verbose=True)
-    assert fields[2].startswith("... fields: pid: 1, tid: 2, start: 0x4000, length: 0x1000, pgoff: 0, prot: ")
-    assert fields[2].endswith("filename: /bin/a\x1b, is_data: 0, time: 2500000000, cpu: 3")
-    assert "inode: " in fields[2] and "build_id" not in fields[2]
-    assert fields[5] == "... fields: pid: 0, tid: 0, owner_id: 0, lost: 1, cpu: 0"
+    lines = [line.partition("RECORD_")[2] for line in _lines(_path(tmp_path, mapped, forge.Lost()), events=False)]
+    assert lines[0].startswith("MMAP2 pid: 1, tid: 2, start: 0x4000, length: 0x1000, pgoff: 0, prot: ")
+    assert lines[0].endswith("filename: /bin/a\x1b, is_data: 0")
+    assert "inode: " in lines[0] and "build_id" not in lines[0]
+    assert lines[1] == "LOST pid: 0, tid: 0, id: 0, lost: 1"
 
 
 @pytest.mark.shared
@@ -201,15 +242,54 @@ def test_the_dump_agrees_with_perf(reference: Path) -> None:
     assert ours == theirs
 
 
+_TASK = r"\((?P<pid>.+):(?P<tid>.+)\):\((?P<ppid>.+):(?P<ptid>.+)\)"
+_MAPPING = r" (?P<pid>\S+)/(?P<tid>\d+): \[(?P<start>\w+)\((?P<length>\w+)\) @ (?P<pgoff>\w+)"
+_PERF = {
+    "MMAP": rf"{_MAPPING}\]: . (?P<filename>.*)",
+    "MMAP2": rf"{_MAPPING} (<(?P<build_id>\w+)>|(?P<major>\w+):(?P<minor>\w+) (?P<inode>\d+) (?P<inode_generation>\d+))"
+    r"\]: (?P<prot>...)(?P<flags>.) (?P<filename>.*)",
+    "COMM": r"(?P<is_exec> exec)?: (?P<comm>.*):(?P<pid>.+)/(?P<tid>.+)",
+    "FORK": _TASK,
+    "EXIT": _TASK,
+    "SWITCH": r" (?P<is_out>OUT|IN) *(?P<preempted>preempt)?.*",
+    "CGROUP": r" cgroup: (?P<id>\d+) (?P<path>.*)",
+}
+"""Texts of perf's records that we print field by field."""
+
+
 def _comparable(line: str) -> str:
-    """Return a record's line without its position in the file, or the remark on a sample.
+    """Return a record's line without its position in the file and with fields as perf has them, or the remark.
 
     Chains are not compared: perf leaves out those of deferred records that belong to an event without callchains.
     """
     if line.startswith("...... (deferred)"):
         return line.rstrip()
-    match = re.match(r"([-\d ]*)0(?:x[0-9a-f]+)? (\[0x[0-9a-f]+\]: PERF_RECORD_(\w+).*)", line)
-    return f"{match[1]}{match[2]}".rstrip().replace("4294967295 ", "-1 ") if match and match[3] in COMPARED else ""
+    match = re.match(r"([-\d ]*)0(?:x[0-9a-f]+)? (\[0x[0-9a-f]+\]: PERF_RECORD_)(\w+)(.*)", line)
+    if not match or match[3] not in COMPARED:
+        return ""
+    begin = f"{match[1]}{match[2]}{match[3]}".replace("4294967295 ", "-1 ")
+    if match[3] not in _PERF:
+        return f"{begin}{match[4].rstrip()}"
+    theirs = re.fullmatch(_PERF[match[3]], match[4].rstrip())
+    ours = dict(re.findall(r"(\w+): (.*?)(?:, (?=\w+: )|$)", match[4]))
+    fields = (
+        theirs.groupdict() if theirs else {name: ours.get(name) for name in re.findall(r"\?P<(\w+)>", _PERF[match[3]])}
+    )
+    return f"{begin} {sorted((name, _value(name, text, bool(theirs))) for name, text in fields.items())}"
+
+
+def _value(name: str, text: str | None, is_perf: bool) -> str:
+    """Return a field's text as a number where it is one."""
+    if name in ("is_exec", "preempted", "is_out") and is_perf:
+        return str(int(text not in (None, "IN")))
+    if name == "prot" and is_perf:
+        return str(sum(bit for bit, letter in ((1, "r"), (2, "w"), (4, "x")) if letter in (text or "")))
+    if name == "flags":
+        return str(text == "s" if is_perf else bool(int(text or 0) & 1))
+    if name in ("major", "minor") and is_perf and text:
+        return str(int(text, 16))
+    is_text = text is None or name in ("comm", "filename", "path", "build_id")
+    return str(text) if is_text else str(int(text or "0", 0))
 
 
 def test_damage_is_counted_at_the_end_though_samples_were_read(tmp_path: Path) -> None:

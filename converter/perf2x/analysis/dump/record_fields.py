@@ -1,0 +1,99 @@
+"""Words the fields of records that are no samples by their names, as the decoders and structs below call them.
+
+Source of truth for the structs: tools/lib/perf/include/perf/event.h and include/uapi/linux/perf_event.h.
+"""
+
+import struct
+from collections.abc import Mapping
+from enum import IntEnum
+from typing import Any
+
+from perf2x.analysis.dump.field_text import attribute_pairs, bit_names
+from perf2x.base.abi.perffile import EventUpdate, Feature, UserRecordType
+from perf2x.base.abi.uapi import AuxFlag, RecordType
+from perf2x.base.columnar.ragged import Ragged
+from perf2x.reader.header.event_attributes import parse_attr
+from perf2x.reader.header.section_reader import SectionReader, text
+
+_STRUCTS: dict[int, str] = {
+    RecordType.ITRACE_START: "pid:i tid:i",
+    RecordType.BPF_EVENT: "type:H flags:H id:I",
+    RecordType.TEXT_POKE: "addr:Q old_len:H new_len:H",
+    RecordType.AUX_OUTPUT_HW_ID: "hw_id:Q",
+    UserRecordType.HEADER_EVENT_TYPE: "id:Q name:text",
+    UserRecordType.HEADER_TRACING_DATA: "size:I",
+    UserRecordType.HEADER_BUILD_ID: "pid:i build_id:20s _:I filename:text",
+    UserRecordType.FINISHED_ROUND: "",
+    UserRecordType.FINISHED_INIT: "",
+    UserRecordType.ID_INDEX: "nr:Q id/idx/cpu/tid:QQqq*",
+    UserRecordType.AUXTRACE_INFO: "type:I",
+    UserRecordType.AUXTRACE: "size:Q offset:Q reference:Q idx:I tid:i cpu:i",
+    UserRecordType.AUXTRACE_ERROR: "type:I code:I cpu:i pid:i tid:i fmt:I ip:Q",
+    UserRecordType.THREAD_MAP: "nr:Q pid/comm:q16s*",
+    UserRecordType.CPU_MAP: "type:H data:rest",
+    UserRecordType.STAT_CONFIG: "nr:Q tag/value:QQ*",
+    UserRecordType.EVENT_UPDATE: "type:Q id:Q value:change",
+    UserRecordType.TIME_CONV: "time_shift:Q time_mult:Q time_zero:Q",
+    UserRecordType.HEADER_FEATURE: "feature:Q data:rest",
+    UserRecordType.SCHEDSTAT_CPU: "timestamp:Q cpu:I version:H",
+    UserRecordType.SCHEDSTAT_DOMAIN: "timestamp:Q cpu:I version:H domain:H",
+}
+"""Fields of record types without a decoder, each with its struct code.
+
+``text`` ends at a NUL, ``change`` is read by the field ``type``, ``rest`` is only measured, and ``*`` repeats several
+codes ``nr`` times.
+"""
+_NAMES: dict[int, tuple[str, type[IntEnum]]] = {
+    UserRecordType.HEADER_FEATURE: ("feature", Feature),
+    UserRecordType.EVENT_UPDATE: ("type", EventUpdate),
+}
+"""Field of a record type that one of several names is for."""
+_FILE = frozenset({"major", "minor", "inode", "inode_generation"})
+"""Columns that share a union with the build id."""
+_NAMESPACES = ("net", "uts", "ipc", "pid", "user", "mnt", "cgroup")
+
+
+def decoded_fields(columns: Mapping[str, Any], row: int) -> dict[str, Any]:
+    """Return the fields of one row of decoded columns; pairs of words of NAMESPACES by their namespace."""
+    fields = {name: column[row] for name, column in columns.items() if not isinstance(column, Ragged)}
+    if fields.get("build_id"):
+        fields = {name: value for name, value in fields.items() if name not in _FILE}
+    links = columns["links"].row(row).tolist() if "links" in columns else []
+    for at, (device, inode) in enumerate(zip(links[::2], links[1::2], strict=True)):
+        fields[f"{_NAMESPACES[at]}_ns" if at < len(_NAMESPACES) else f"ns_{at}"] = f"{device}/{inode:#x}"
+    return fields
+
+
+def struct_fields(kind: int, section: SectionReader) -> dict[str, Any]:
+    """Return the fields of a record without a decoder; SectionError and struct.error where it is cut short."""
+    if kind == UserRecordType.HEADER_ATTR:
+        return dict(attribute_pairs(parse_attr(section.data, section.order, 0)))
+    fields: dict[str, Any] = {}
+    for name, code in (field.split(":") for field in _STRUCTS.get(kind, "data:rest").split()):
+        if code == "text":
+            fields[name] = text(section.take(section.left))
+        elif code == "change" and fields["type"] == EventUpdate.SCALE:
+            fields[name] = section.numbers("d")[0]
+        elif code == "change" and fields["type"] != EventUpdate.CPUS:
+            fields[name] = text(section.take(section.left))
+        elif code in ("change", "rest"):
+            fields[name] = f"{section.left} bytes"
+        elif code.endswith("*"):
+            count = section.fitting(fields["nr"], struct.calcsize(section.order + code[:-1]))
+            fields[name] = ", ".join("/".join(map(_entry_text, section.numbers(code[:-1]))) for _ in range(count))
+        else:
+            fields[name] = section.numbers(code)[0]
+    return fields
+
+
+def _entry_text(value: Any) -> str:
+    return text(value) if isinstance(value, bytes) else str(value)
+
+
+def with_words(kind: int, fields: dict[str, Any]) -> dict[str, Any]:
+    """Replace numbers for which the kernel or perf has names."""
+    if kind == RecordType.AUX:
+        fields["flags"] = bit_names(int(fields["flags"]), AuxFlag)
+    name, family = _NAMES.get(kind, ("", Feature))
+    known = {int(member): member.name for member in family}
+    return fields | {name: known[fields[name]]} if fields.get(name) in known else fields
