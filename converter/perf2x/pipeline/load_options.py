@@ -68,7 +68,6 @@ class LoadOptions(Struct, frozen=True):
     """Value of samples other than their period, ``weight`` or ``mispredicts``; empty: the period."""
     data_objects: bool = False
     """Whether samples stand at the data that they accessed, without a stack, not at their instruction."""
-    """Tracepoints whose distance in time is the value, ``BEGIN:END``, or ``locks``, ``block``, ``irq``; empty: none."""
     latency: str = ""
     """``value``: values are divided by the number of threads that ran at that moment; ``beside``: those are in
     Profile.samples.latency; empty: neither."""
@@ -122,6 +121,11 @@ class LoadOptions(Struct, frozen=True):
     def keeps_cgroup(self) -> bool:
         """Whether samples of different control groups stay apart."""
         return self.by_cgroup or self.grouping.root == "cgroup"
+
+    @property
+    def keeps_fields(self) -> bool:
+        """Whether samples carry the fields of their tracepoint, which name programs and files."""
+        return self.timeline and self.tracepoint_fields and not self.anonymize
 
 
 Progress = Callable[[str, int, int], None]

@@ -21,7 +21,7 @@ def with_times_used(
 ) -> tuple[Profile, WaitReport | None]:
     """The profile with what was asked for, and figures about its waits; times go unless they are wanted, too."""
     options = context.options
-    profile = _with_fields(_with_switches(profile, recording, context), recording, context)
+    profile = _with_fields(_with_switches(profile, recording, context), recording)
     profile, waits = _with_off_cpu(profile, recording, selection, context)
     if options.latency or options.choice.parallelism:
         from perf2x.transforms.scheduling.latency import Latency, with_latency
@@ -49,10 +49,9 @@ def _with_switches(profile: Profile, recording: Recording, context: LoadContext)
     return with_traced_switches(profile, recording)
 
 
-def _with_fields(profile: Profile, recording: Recording, context: LoadContext) -> Profile:
-    """The timeline with the fields of its tracepoints, if wanted; they name programs and files."""
-    options = context.options
-    if not options.timeline or not options.tracepoint_fields or options.anonymize:
+def _with_fields(profile: Profile, recording: Recording) -> Profile:
+    """The timeline with the fields of its tracepoints, if wanted."""
+    if profile.samples.position is None:  # not wanted
         return profile
     from perf2x.transforms.traced_samples import with_fields
 

@@ -78,18 +78,22 @@ def process_history(recording: Recording, stacks: bool, context: LoadContext) ->
 
 
 def _stitch_options(options: LoadOptions, events: Sequence[Event]) -> StitchOptions:
-    from perf2x.base.abi.uapi import SampleType
+    from perf2x.base.abi.uapi import EventType, SampleType
     from perf2x.stitcher.stitch import StitchOptions
 
     timeline = options.needs_times
+    extra = {
+        "cpu": options.keeps_cpu and not timeline,  # every row of a timeline has its CPU
+        "cgroup": options.keeps_cgroup,
+        "data_src": options.by_data_src,
+        "position": options.keeps_fields and any(event.type == EventType.TRACEPOINT for event in events),
+    }
     return StitchOptions(
         timeline=timeline,
         per_process=options.as_recorded,
         as_recorded=options.as_recorded,
         by_thread=options.keeps_threads,
-        by_cpu=options.keeps_cpu and not timeline,  # every row of a timeline has its CPU
-        by_cgroup=options.keeps_cgroup,
-        by_data_src=options.by_data_src,
+        extra=tuple(name for name, wanted in extra.items() if wanted),
         deferred_missing=options.deferred_missing,
         merge_callchains=options.merge_callchains,
         user_only=frozenset(

@@ -177,6 +177,7 @@ def _timeline_samples(rows: TimedRows, thread_rank: I32, leaf: I32, cgroups: _Cg
         cpu=rows.cpu,
         cgroup=None if rows.cgroup is None else cgroups(rows.cgroup[order]).astype(np.int32),
         data_src=None if rows.data_src is None else rows.data_src[order],
+        position=None if rows.position is None else rows.position[order],
     )
 
 

@@ -15,12 +15,14 @@ Threads and epochs of samples: one lookup for both, as both change only with the
               pid 7  tid 8  rank 4        asked again: something was mapped or named in between
 """
 
+from collections.abc import Callable, Mapping
+
 import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
 from perf2x.base.abi.uapi import CALLCHAIN_CONTEXT_MAX
-from perf2x.base.columnar.arrays import I32, I64, U8, Bools, begins_run, cumsum, flatnonzero, take
+from perf2x.base.columnar.arrays import I32, I64, U8, U64, Bools, begins_run, cumsum, flatnonzero, take
 from perf2x.base.columnar.lookup_cache import RecentLookups
 from perf2x.base.columnar.ragged import Ragged, end_to_end, offsets_of
 from perf2x.model.profile.made_up_frames import RootFrame
@@ -91,9 +93,9 @@ class StitchOptions(Struct, frozen=True):
     """Keep one row per sample, in time order."""
     by_thread: bool = True
     """False: sum samples of threads that have one name; all threads are listed, those without a name stay apart."""
-    by_cpu: bool = False
-    by_cgroup: bool = False
-    by_data_src: bool = False
+    extra: tuple[str, ...] = ()
+    """Columns that tell samples apart besides event, thread and stack: ``cpu``, ``cgroup``, ``data_src``, and
+    ``position`` of a timeline."""
     per_process: bool = False
     """Keep code at the addresses where each process had it, as in a history built with ``per_process``; else code of
     the same file has one address."""
@@ -117,9 +119,9 @@ class Stitcher:
         self._keys = FrameKeys(history.spaces, history.mappings, history.layout, options.per_process)
         self._builder = StackRowBuilder(self._keys, history.sideband.deferred.chain, history.has_call_addresses)
         self._cache = RawStackCache()
-        self._interner = StackInterner(options.by_cpu, options.by_cgroup, options.by_data_src)
+        self._interner = StackInterner(() if options.timeline else options.extra)
         self._threads = ThreadEpochs(history, self._interner, by_thread=options.by_thread)
-        self._timeline = TimedSamples(options.by_cgroup, options.by_data_src)
+        self._timeline = TimedSamples(options.extra if options.timeline else ())
         self.recorded = RecordedSpools() if options.as_recorded else None
         """Thread and stack of each sample."""
         self._totals = SampleTotals()
@@ -209,11 +211,13 @@ class Stitcher:
         pid, tid = samples.pid.astype(np.int64), samples.tid.astype(np.int64)
         thread, epoch = self._threads.of(pid, tid, rank)
         stack = self._stacks(samples, chain, record, roots, rank, epoch)
-        rows = self._sample_rows(samples, thread, stack)
+        event, value = samples.event.astype(np.int32), samples.period.astype(np.int64)
+        extra = {name: _COLUMNS[name](samples) for name in self._options.extra}
         if self._options.timeline:
-            self._timeline.add(_timed_rows(samples, rows))
+            time = samples.position.astype(np.uint64) if samples.time is None else samples.time
+            self._timeline.add(TimedRows(event, thread, stack, samples.cpus.astype(np.int32), value, time, **extra))
         else:
-            self._interner.add(rows)
+            self._interner.add(SampleRows(event, thread, stack, value, np.ones(len(samples), np.int64), **extra))
         return thread, stack
 
     def _stacks(self, samples: Samples, chain: Ragged, record: I64, roots: I64, rank: I64, epoch: I64) -> I32:
@@ -238,24 +242,17 @@ class Stitcher:
         stacks = self._interner.intern_stacks(self._builder.rows(inputs.take(new))) if len(new) else None
         return self._cache.stacks(number, stacks)
 
-    def _sample_rows(self, samples: Samples, thread: I32, stack: I32) -> SampleRows:
-        options, count = self._options, len(samples)
-        cpu = cgroup = source = None
-        if options.by_cpu:
-            cpu = samples.cpus.astype(np.int64)
-        if options.by_cgroup:
-            cgroup = np.full(count, -1, np.int64) if samples.cgroup is None else samples.cgroup.view(np.int64)
-        if options.by_data_src:
-            source = np.zeros(count, np.int64) if samples.data_src is None else samples.data_src.view(np.int64)
-        value = samples.period.astype(np.int64)
-        event, one = samples.event.astype(np.int32), np.ones(count, np.int64)
-        return SampleRows(event, thread, stack, value, one, cpu, cgroup, source)
+
+_COLUMNS: Mapping[str, Callable[[Samples], I64]] = {
+    "cpu": lambda samples: samples.cpus.astype(np.int64),
+    "cgroup": lambda samples: _bits(samples.cgroup, len(samples), -1),
+    "data_src": lambda samples: _bits(samples.data_src, len(samples), 0),
+    "position": lambda samples: samples.position,
+}
 
 
-def _timed_rows(samples: Samples, rows: SampleRows) -> TimedRows:
-    time = samples.position.astype(np.uint64) if samples.time is None else samples.time
-    cpu = samples.cpus.astype(np.int32)
-    return TimedRows(rows.event, rows.thread, rows.stack, cpu, rows.value, time, rows.cgroup, rows.data_src)
+def _bits(words: U64 | None, count: int, missing: int) -> I64:
+    return np.full(count, missing, np.int64) if words is None else words.view(np.int64)
 
 
 def _take_valid(values: I32 | I64, index: I64, valid: Bools) -> I64:

@@ -5,7 +5,9 @@ each control group (``-G a,b``, ``--for-each-cgroup``) under one name: no part o
 that are none of these count the same twice: the largest is shown.
 """
 
+import re
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
 
 import numpy as np
 from msgspec.structs import replace
@@ -17,12 +19,14 @@ from perf2x.model.profile.stack_tree import sum_samples
 from perf2x.model.recording.recorded_names import event_name
 from perf2x.transforms.filters.choice import names_event
 
-_CGROUP_OPTIONS = ("-G", "--cgroup", "--for-each-cgroup")
+_CGROUP_OPTION = re.compile(r"-[abdginqsvBNPRTW]*G|--(for-each-)?cgroup(=|$)")
+"""Its short form may stand behind others that take no value, and its value behind it: ``-agGa,b``."""
 
 
 def has_cgroups(command_line: Sequence[str]) -> bool:
     """Whether perf record was given control groups to open its events in."""
-    return any(word == option or word.startswith(f"{option}=") for word in command_line for option in _CGROUP_OPTIONS)
+    own = takewhile(lambda word: word != "--", command_line)
+    return any(_CGROUP_OPTION.match(word) for word in own)
 
 
 def with_joined_events(

@@ -1,7 +1,7 @@
 """Samples of tracepoints as recorded, with their raw bytes: read in a pass of their own, since few need them.
 
-They are joined with samples of a profile by event, thread and time. Source of truth: the format files of the recording
-(reader/records/tracepoint_decoder.py).
+They are joined with samples of a profile by their positions in the recording. Source of truth: the format files that
+were recorded (reader/records/tracepoint_decoder.py).
 
 Their fields are added to a timeline as columns: ``prev_comm``, ``next_pid`` … of each sample.
 """
@@ -15,29 +15,25 @@ from msgspec.structs import replace
 from perf2x.base.abi.uapi import EventType
 from perf2x.base.columnar.arrays import (
     I64,
-    U64,
     AnyArray,
-    Bools,
     ColumnTable,
     arange,
     argsort,
-    bincount,
-    cumsum,
     flatnonzero,
+    searchsorted,
 )
 from perf2x.base.columnar.interner import RaggedInterner
 from perf2x.base.columnar.ragged import Ragged, join_tables
 from perf2x.base.columnar.unique import group_rows
 from perf2x.model.profile.profile import Profile
 from perf2x.model.profile.tracepoint_fields import FieldColumn, TracepointFields
-from perf2x.model.recording.events import Recording, Samples, Want
+from perf2x.model.recording.events import Recording, Want
 
 
 class _Traced(ColumnTable):
-    """Samples of one event, in file order."""
+    """Samples of one event."""
 
-    tid: I64
-    time: U64
+    position: I64
     raw: Ragged
 
 
@@ -58,45 +54,16 @@ def _tracepoint_formats(recording: Recording) -> dict[int, list[Mapping[str, Any
 
 
 def _traced_samples(recording: Recording, events: set[int]) -> dict[int, _Traced]:
-    """Read the samples of these events that have raw bytes and a time; events without any are left out."""
+    """Read the samples of these events that have raw bytes; events without any are left out."""
     parts: dict[int, list[_Traced]] = {}
     for batch in recording.samples(Want.RAW | Want.AGAIN):
-        if batch.raw is None or batch.time is None:
+        if batch.raw is None:
             continue
         for event in events:
             rows = flatnonzero((batch.event == event) & (batch.raw.lengths > 0))
             if len(rows):
-                parts.setdefault(event, []).append(_rows_of(batch, batch.time, batch.raw, rows))
+                parts.setdefault(event, []).append(_Traced(batch.position[rows], batch.raw.take(rows)))
     return {event: join_tables(held) for event, held in sorted(parts.items())}
-
-
-def _rows_of(batch: Samples, time: U64, raw: Ragged, rows: I64) -> _Traced:
-    return _Traced(tid=batch.tid[rows].astype(np.int64), time=time[rows], raw=raw.take(rows))
-
-
-def _recorded_rows(profile: Profile, rows: I64, traced: _Traced) -> I64:
-    """(rows,) the recorded sample of each row, −1 for none: the n-th of a thread and a time is the n-th there, too.
-
-    Where a filter left out some of those of one thread and time, nothing tells which: the others get none either.
-    """
-    tid = np.append(profile.threads.tid.astype(np.int64)[profile.samples.thread[rows]], traced.tid)
-    group = group_rows([tid, np.append(profile.samples.times[rows], traced.time)])[1]
-    is_recorded = arange(len(tid)) >= len(rows)
-    pair = group_rows([group, _occurrence(group, is_recorded)])[1]
-    recorded = np.full(int(pair.max(initial=-1)) + 1, -1, np.int64)
-    recorded[pair[is_recorded]] = arange(len(traced))
-    here, there = (bincount(group[held], int(group.max(initial=-1)) + 1) for held in (~is_recorded, is_recorded))
-    return np.where((here == there)[group[: len(rows)]], recorded[pair[~is_recorded]], -1)
-
-
-def _occurrence(group: I64, is_recorded: Bools) -> I64:
-    """(n,) how many rows of its group and kind stand before each row."""
-    first, kind = group_rows([group, is_recorded.astype(np.int64)])
-    order = argsort(kind)
-    start = cumsum(bincount(kind, len(first))) - bincount(kind, len(first))
-    place = np.empty(len(group), np.int64)
-    place[order] = arange(len(group)) - start[kind[order]]
-    return place
 
 
 def _octets_at(raw: Ragged, start: I64, size: int) -> AnyArray:
@@ -121,20 +88,19 @@ _NUMBER_SIZES = (1, 2, 4, 8)
 
 
 def with_fields(profile: Profile, recording: Recording) -> Profile:
-    """Return the timeline with the fields of all tracepoints whose format was recorded."""
-    formats = _tracepoint_formats(recording)
-    if profile.samples.time is None or not formats:
+    """Return the timeline with the fields of all tracepoints whose format was recorded; positions go."""
+    samples, formats = profile.samples, _tracepoint_formats(recording)
+    if samples.position is None:
         return profile
-    fields = np.full(len(profile.samples), -1, np.int32)
-    tables: list[TracepointFields] = []
-    base = 0
+    fields, tables, base = np.full(len(samples), -1, np.int32), list[TracepointFields](), 0
     for event, traced in _traced_samples(recording, set(formats)).items():
-        rows = flatnonzero(profile.samples.event == event)
-        found = _recorded_rows(profile, rows, traced)
-        fields[rows] = np.where(found >= 0, base + found, -1)
+        order = argsort(traced.position)
+        row = order[np.minimum(searchsorted(traced.position[order], samples.position), len(traced) - 1)]
+        fields = np.where(traced.position[row] == samples.position, base + row, fields).astype(np.int32)
         tables.append(decode_columns(formats[event], traced.raw, recording.session.byte_order))
         base += len(traced)
-    return replace(profile, samples=replace(profile.samples, fields=fields), fields=tuple(tables))
+    samples = replace(samples, position=None, fields=fields if formats else None)
+    return replace(profile, samples=samples, fields=tuple(tables))
 
 
 def decode_columns(fields: list[Mapping[str, Any]], raw: Ragged, order: str) -> TracepointFields:

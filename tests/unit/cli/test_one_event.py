@@ -80,7 +80,12 @@ CGROUPS = "perf", "record", "-e", "cpu-clock,cpu-clock,cpu-clock", "-G", "a,b,c"
     [
         (CGROUPS, "", (14, 310)),
         (("perf", "record", "--for-each-cgroup", "a,b,c"), "cpu-clock", (14, 310)),
+        (("perf", "record", "-agGa,b,c", "-e", "cpu-clock"), "", (14, 310)),
+        (("perf", "record", "--cgroup=a,b,c"), "", (14, 310)),
         (("perf", "record"), "", (9, 180)),
+        (("perf", "record", "-ae", "cpu-clock", "-GROUP", "--", "tar", "-G", "x"), "", (14, 310)),
+        (("perf", "record", "-e", "cpu-clock", "--", "tar", "-G", "x"), "", (9, 180)),
+        (("perf", "record", "-cG", "-e", "cpu-clock"), "", (9, 180)),
         (CGROUPS, "cpu-clock#1", (1, 10)),
         (CGROUPS, "cpu-clock#2", (9, 180)),
         (("perf", "record"), "cpu-clock#3", (4, 120)),

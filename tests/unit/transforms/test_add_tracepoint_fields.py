@@ -12,12 +12,11 @@ from perf2x.model.profile.stack_tree import keep_samples
 from perf2x.model.profile.tracepoint_fields import TracepointFields
 from perf2x.pipeline.load import load
 from perf2x.pipeline.load_options import LoadOptions
-from perf2x.reader import open_recording
 from perf2x.reader.records.tracepoint_decoder import decode_fields, parse_format
 from perf2x.transforms.filters.choice import Choice
 from perf2x.transforms.merge_profiles import merge_profiles
-from perf2x.transforms.traced_samples import decode_columns, with_fields
-from tests.forge import Event, Features, Sample, Session, write_file
+from perf2x.transforms.traced_samples import decode_columns
+from tests.forge import Event, Features, Mmap2, Sample, Session, Stamp, write_file
 from tests.forge import kernel as k
 from tests.forge.features import TRACING_DATA
 from tests.unit.transforms.scheduling.test_off_cpu import RAW, tracing_data
@@ -127,11 +126,33 @@ def test_merged_recordings_keep_the_fields_of_each(tmp_path: Path) -> None:
     assert files_of(merged) == sorted(2 * files_of(profile))
 
 
-def test_no_sample_gets_the_fields_of_another_that_a_filter_left_out(tmp_path: Path) -> None:
-    profile = loaded(tmp_path)
-    names = [shown(profile.fields[0], row)["file"] for row in profile.samples.fields.tolist() if row >= 0]
-    assert names == ["d", "a", "b", "c", "e"]
-    twins = [row for row, field in enumerate(profile.samples.fields.tolist()) if field in (0, 1)]
-    kept = keep_samples(profile, np.delete(np.arange(len(profile.samples)), twins[0]))
-    found = with_fields(kept, open_recording(str(tmp_path / "traced.data"))).samples.fields.tolist()
-    assert found == [*profile.samples.fields.tolist()[: twins[0]], -1, *profile.samples.fields.tolist()[twins[1] + 1 :]]
+def test_twins_of_a_thread_and_a_time_keep_their_own_fields(tmp_path: Path) -> None:
+    """A timeline orders them by their stacks, and a filter may leave one out."""
+    kind = RAW | k.IDENTIFIER | k.CALLCHAIN
+    event = Event(name="sys:everything", type=2, config=316, period=1, ids=(1,), sample_type=kind)
+    code = Mmap2(pid=7, tid=7, addr=0, len=0x4000, filename="/bin/x", stamp=Stamp(time=1))
+    records = [
+        code,
+        *(
+            Sample(id=1, pid=7, tid=7, time=50, chain=(0xFFFFFFFFFFFFFE00, ip), raw=record("<", b"x", 7, name, 1))
+            for ip, name in ((0x3000, b"c\0"), (0x1000, b"a\0"), (0x2000, b"b\0"))
+        ),
+    ]
+    path = tmp_path / "twins.data"
+    features = Features(extra={TRACING_DATA: tracing_data("<", FORMAT)})
+    path.write_bytes(write_file(Session(events=(event,), features=features), records))
+    options = LoadOptions(timeline=True, tracepoint_fields=True)
+    profile = load(str(path), options).profile
+    assert profile.samples.position is None
+    assert names_by_address(profile) == {0x1000: "a", 0x2000: "b", 0x3000: "c"}
+    (leaf,) = np.flatnonzero(profile.locations.address[profile.stacks.location] == 0x1000).tolist()
+    kept = keep_samples(profile, profile.samples.stack != leaf)
+    assert names_by_address(kept) == {0x2000: "b", 0x3000: "c"}
+
+
+def names_by_address(profile: Profile) -> dict[int, object]:
+    """The file name in the fields of each sample by the sample's innermost address."""
+    samples, (table,) = profile.samples, profile.fields
+    assert samples.fields is not None
+    address = profile.locations.address[profile.stacks.location[samples.stack]].tolist()
+    return {at: shown(table, row)["file"] for at, row in zip(address, samples.fields.tolist(), strict=True)}

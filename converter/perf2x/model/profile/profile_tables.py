@@ -147,6 +147,8 @@ class ProfileSamples(SampleTable):
     aggregated profiles and without ``--off-cpu``."""
     fields: I32 | None = None
     """Row in all of Profile.fields, one behind the other; −1: none. None unless fields of tracepoints were wanted."""
+    position: I64 | None = None
+    """Where each sample's record is in the recording, by which fields are found; None once they are there."""
 
 
 class ThreadSwitches(Struct, frozen=True):

@@ -1,7 +1,9 @@
-"""Sums of samples that are alike: equal event, thread and stack (and cpu, cgroup and data source where requested).
+"""Sums of samples that are alike: equal event, thread and stack, and whatever other columns are asked for.
 
 Samples of a timeline: one row each, in columns that grow batch by batch.
 """
+
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -32,12 +34,12 @@ class SampleRows(ColumnTable):
 class SampleSums:
     """Collects rows and now and then sums up those that are alike."""
 
-    def __init__(self, by_cpu: bool = False, by_cgroup: bool = False, by_data_src: bool = False) -> None:
-        asked = (("cpu", by_cpu), ("cgroup", by_cgroup), ("data_src", by_data_src))
-        self._extra = [name for name, wanted in asked if wanted]
+    def __init__(self, extra: Sequence[str] = ()) -> None:
+        """``extra`` names those of the columns ``cpu``, ``cgroup`` and ``data_src`` that tell samples apart."""
+        self._extra = extra
         self._keys = GrowableColumns(np.int32, 3)
-        self._values = GrowableColumns(np.int64, 2 + len(self._extra))
-        """Sum of values, number of samples; cpu, cgroup, data_src."""
+        self._values = GrowableColumns(np.int64, 2 + len(extra))
+        """Sum of values, number of samples; the extra ones."""
         self._settled = 0
 
     def add(self, rows: SampleRows) -> None:
@@ -84,19 +86,22 @@ class TimedRows(ColumnTable):
     """The period."""
     time: U64
     """Nanoseconds; the position in the file where samples carry no time."""
-    cgroup: I64 | None
+    cgroup: I64 | None = None
     """The id's bits; None where it is not asked for."""
     data_src: I64 | None = None
     """The word's bits, likewise."""
+    position: I64 | None = None
+    """Where the record is in the recording, likewise."""
 
 
 class TimedSamples:
     """Collects the samples of a timeline; there is not room for millions of them twice."""
 
-    def __init__(self, by_cgroup: bool = False, by_data_src: bool = False) -> None:
-        self._extra = [name for name, wanted in (("cgroup", by_cgroup), ("data_src", by_data_src)) if wanted]
+    def __init__(self, extra: Sequence[str] = ()) -> None:
+        """``extra`` names those of the columns ``cgroup``, ``data_src`` and ``position`` that are wanted."""
+        self._extra = extra
         self._small = GrowableColumns(np.int32, 4)
-        self._large = GrowableColumns(np.int64, 2 + len(self._extra))
+        self._large = GrowableColumns(np.int64, 2 + len(extra))
 
     def add(self, rows: TimedRows) -> None:
         """Append rows."""
@@ -108,6 +113,4 @@ class TimedSamples:
         event, thread, stack, cpu = self._small.columns()
         value, time, *extra = self._large.columns()
         named = dict(zip(self._extra, extra, strict=True))
-        return TimedRows(
-            event, thread, stack, cpu, value, time.view(np.uint64), named.get("cgroup"), named.get("data_src")
-        )
+        return TimedRows(event, thread, stack, cpu, value, time.view(np.uint64), **named)

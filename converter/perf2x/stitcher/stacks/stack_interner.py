@@ -1,5 +1,6 @@
 """Numbers for distinct threads and stacks, and the sums of samples; all that is kept of samples."""
 
+from collections.abc import Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -47,7 +48,8 @@ class Renumbering(Struct, frozen=True):
 class StackInterner:
     """Numbers threads and stacks from 0, each distinct one once, and sums up samples."""
 
-    def __init__(self, by_cpu: bool = False, by_cgroup: bool = False, by_data_src: bool = False) -> None:
+    def __init__(self, extra: Sequence[str] = ()) -> None:
+        """``extra`` as of SampleSums."""
         self._stacks = RaggedInterner(np.uint64)
         self._threads = RowInterner(4)
         """pid, tid, index of the name, start."""
@@ -55,7 +57,7 @@ class StackInterner:
         self._namesake = GrowableColumns(np.int32)
         """The first thread of each one's name."""
         self._first_of_name: dict[int, int] = {}
-        self._sums = SampleSums(by_cpu, by_cgroup, by_data_src)
+        self._sums = SampleSums(extra)
 
     def intern_stacks(self, keys: Ragged) -> I32:
         """(n,) the number of each row of frame keys."""

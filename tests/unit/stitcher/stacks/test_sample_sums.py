@@ -33,7 +33,7 @@ def test_sums_agree_with_a_dictionary(
     monkeypatch: pytest.MonkeyPatch, batches: list[list[tuple[int, ...]]], with_places: bool, pending: int
 ) -> None:
     monkeypatch.setattr(sums, "_MIN_PENDING", pending)
-    table, value, count = SampleSums(with_places, with_places), Counter(), Counter()
+    table, value, count = SampleSums(("cpu", "cgroup") if with_places else ()), Counter(), Counter()
     for rows in batches:
         table.add(sample_rows(rows, with_places))
         for row in rows:

@@ -16,7 +16,7 @@ def timed(rows: list[tuple[int, ...]], by_cgroup: bool) -> TimedRows:
 
 @given(BATCHES, st.booleans())
 def test_rows_stay_in_order(batches: list[list[tuple[int, ...]]], by_cgroup: bool) -> None:
-    table = TimedSamples(by_cgroup)
+    table = TimedSamples(("cgroup",) * by_cgroup)
     for batch in batches:
         table.add(timed(batch, by_cgroup))
     rows = table.rows()
