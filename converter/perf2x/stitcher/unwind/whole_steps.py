@@ -152,22 +152,24 @@ def _end_reasons(view: SampleView, columns: RuleColumns, rule: I32, cfa: U64, so
     return end
 
 
-def step_by_frame_pointer(view: SampleView) -> U8:
+def step_by_frame_pointer(view: SampleView, between: int = 0) -> U8:
     """Unwind by the frame pointer, where compilers save the caller's frame pointer and the return address.
 
     Source of truth: elfutils, backends/x86_64_unwind.c and aarch64_unwind.c. Samples that cannot
     continue stay unchanged. Returns (n,) ends; a return address may lie in no mapping, and is none then.
-    A return address of 0 is an end only behind a call: in hand-written code the register holds what it likes.
+    A return address of 0 is an end only behind a call: in hand-written code the register holds what it likes. There
+    are ``between`` words between it and the caller's frame pointer.
     """
     frames, rows, word = view.frames, view.rows, np.uint64(view.architecture.word)
     pointer, known = view.register(view.architecture.frame_pointer)
     stack, _ = view.register(view.architecture.stack_pointer)
     caller, _ = view.load(pointer, 0)
-    address, read = view.load(pointer + word, 0)
+    place = pointer + word * np.uint64(1 + between)
+    address, read = view.load(place, 0)
     address = address & np.uint64(view.architecture.address_mask)
     plausible = known & (pointer >= stack) & (pointer & (word - np.uint64(1)) == 0)
     end = np.full(len(rows), UNFINISHED, np.uint8)
-    end[plausible & ~read & view.memory.is_beyond(rows, pointer + word)] = End.TRUNCATED
+    end[plausible & ~read & view.memory.is_beyond(rows, place)] = End.TRUNCATED
     lost = (end == UNFINISHED) & ~(plausible & read)
     end[lost] = np.where(view.memory.count[rows[lost]] == 0, End.OTHER_STACK, End.NO_UNWIND_INFO)
     called = ~frames.is_exact[rows]
@@ -175,5 +177,5 @@ def step_by_frame_pointer(view: SampleView) -> U8:
     end[(end == UNFINISHED) & (address == 0)] = End.NO_UNWIND_INFO
     end[plausible & read & (address == 0) & called] = End.COMPLETE
     going = flatnonzero(end == UNFINISHED)
-    view.part(going).cross(caller[going], pointer[going] + word + word, address[going])
+    view.part(going).cross(caller[going], place[going] + word, address[going])
     return end

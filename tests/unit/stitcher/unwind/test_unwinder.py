@@ -129,6 +129,17 @@ def test_code_that_leads_to_no_call_is_left_by_frame_pointer(wrong) -> None:
     assert right.chain.row(0).tolist()[1:2] == [caller]
 
 
+@pytest.mark.parametrize("word", [2**64 - 1, 7, 0])
+def test_a_word_between_the_frame_pointer_and_the_return_address(word) -> None:
+    """OpenJDK's method_entry_barrier pushes a cookie, which is no address, before it saves the frame pointer."""
+    caller = LOAD_BIAS + TEXT + SIZE + SITE
+    frames = [Frame(TEXT + SIZE, SIZE, def_cfa(7, 8) + offset(16, -8))]
+    result = by_hand(frames, [7, 0, word, caller, 0, 0, 0], frame_pointer=1)
+    assert result.chain.row(0).tolist()[1:] == [caller]
+    other = by_hand(frames, [7, 0, word, LOAD_BIAS + TEXT + 5, 0, 0, 0], frame_pointer=1)
+    assert other.chain.lengths.tolist() == [1] and other.end.tolist() == [End.NO_UNWIND_INFO]
+
+
 def test_an_address_of_the_function_itself_is_no_caller() -> None:
     """OCaml's caml_c_call has changed to the stack of C, below which its rule does not look."""
     frames = [Frame(TEXT, SIZE, def_cfa(6, 16) + offset(16, -0x800))]
