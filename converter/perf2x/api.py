@@ -179,9 +179,11 @@ def write(
             "this format shows samples over time and the profile has no times; read it with timeline=True"
         )
     if profile.samples.time is not None and not emitter.needs.timeline:
+        from perf2x.model.plugin_options import WAITS
         from perf2x.model.profile.stack_tree import without_times
 
-        profile = without_times(profile, keep_cpu="cpu" in emitter.needs.columns)
+        tells_waits = WAITS not in emitter.needs.honours  # so that it can leave them out
+        profile = without_times(profile, keep_cpu="cpu" in emitter.needs.columns, keep_wait=tells_waits)
     write_file(emitter, profile, target, ())
 
 

@@ -12,9 +12,9 @@ from msgspec import Struct
 from perf2x.base.errors import SettingError
 from perf2x.model.profile.code_counts import CodeRequest
 
-SAMPLES, FRAMES, STACKS, NAMES, INLINE = "samples", "frames", "stacks", "names", "inline"
+SAMPLES, FRAMES, STACKS, WAITS, NAMES, INLINE = "samples", "frames", "stacks", "waits", "names", "inline"
 TAGS, START_TIME, LISTINGS = "tags", "start_time", "listings"
-FINISHED = frozenset({SAMPLES, FRAMES, STACKS, NAMES, INLINE})
+FINISHED = frozenset({SAMPLES, FRAMES, STACKS, WAITS, NAMES, INLINE})
 """What a format honours that shows a finished profile."""
 HONOURABLE = FINISHED | {TAGS, START_TIME, LISTINGS}
 """Groups of options that a format may honour."""
@@ -47,8 +47,8 @@ class Needs(Struct, frozen=True):
     honours: frozenset[str] = FINISHED
     """Groups of options that show in the output; pipeline/for_output.py has their options, and refuses others.
 
-    ``samples`` (as stitched), ``frames`` (filters of stacks), ``stacks``, ``names`` and ``inline`` (of a finished
-    profile), ``tags``, ``start_time``, ``listings`` (source lines and instructions).
+    ``samples`` (as stitched), ``frames`` (filters of stacks), ``stacks``, ``waits`` (off-CPU time), ``names`` and
+    ``inline`` (of a finished profile), ``tags``, ``start_time``, ``listings`` (source lines and instructions).
     """
     why: str = ""
     """Why it honours no more, for the error: the end of a sentence about the option."""

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from perf2x.analysis.annotate.listing_options import ListingOptions
 from perf2x.base.errors import SettingError
-from perf2x.model.plugin_options import FRAMES, INLINE, LISTINGS, NAMES, SAMPLES, STACKS, START_TIME, TAGS, Needs
+from perf2x.model.plugin_options import FRAMES, INLINE, LISTINGS, NAMES, SAMPLES, STACKS, START_TIME, TAGS, WAITS, Needs
 from perf2x.model.profile.code_counts import COUNTS_CODE
 from perf2x.pipeline.load_options import LoadOptions
 from perf2x.stitcher.call_graphs import CallGraphOptions
@@ -35,8 +35,9 @@ GROUPS = {
     FRAMES: (*_filters(FRAMES),),
     STACKS: (
         *_filters(STACKS), "choice.parallelism", "grouping.root", "grouping.merge_threads", "grouping.fold_recursion",
-        "off_cpu", "latency", "value", "data_objects", "per_event",
+        "latency", "value", "data_objects", "per_event",
     ),
+    WAITS: ("off_cpu",),
     NAMES: ("anonymize", "symbols.names", "fail_if_unresolved"),
     INLINE: ("symbols.inline",),
     TAGS: ("tags",),

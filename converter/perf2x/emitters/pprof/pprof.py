@@ -40,7 +40,7 @@ from perf2x.emitters.pprof.pprof_tables import (
 )
 from perf2x.emitters.pprof.sample_labels import LABELS, MEMORY_LABELS, LabelBytes, labels_of
 from perf2x.emitters.pprof.sample_types import ValueKind, heaviest, in_style, summed_values, value_kinds
-from perf2x.model.plugin_options import FINISHED, START_TIME, TAGS, Needs, check_choices, option
+from perf2x.model.plugin_options import FINISHED, START_TIME, TAGS, WAITS, Needs, check_choices, option
 from perf2x.model.profile.profile import Profile, plain_names, shown_event
 from perf2x.model.profile.stack_tree import depths, paths
 
@@ -85,12 +85,14 @@ class Pprof:
         memory = {"data_src"} if MEMORY_LABELS.keys() & labels else set()
         # Speedscope shows the last line of each location: the function that others are inlined in
         speedscope = "for speedscope.app: --to speedscope" if self.inline == "lines" else "or drop it on speedscope.app"
+        is_for_go = self.reader == "go-pgo"
         return Needs(
             timeline="time" in labels,
             times="time" in labels,
             columns=labels & {"cpu", "cgroup"} | memory,
             threads=bool({"pid", "tid", "process", "thread"} & labels),
-            honours=FINISHED | {TAGS, START_TIME},
+            honours=(FINISHED | {TAGS, START_TIME}) - ({WAITS} if is_for_go else set()),
+            why="go build -pgo counts calls of code that ran" if is_for_go else "",
             binary=True,
             viewer="open it: go tool pprof -http=: {0}; " + speedscope,
         )

@@ -4,16 +4,20 @@ import gzip
 import io
 from collections import Counter
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
 from msgspec.structs import replace
 
+from perf2x import write
 from perf2x.base.abi.uapi import CpuMode
 from perf2x.emitters.pprof import profile_pb2
 from perf2x.emitters.pprof.pprof import Pprof
 from perf2x.model.profile.profile import Meta, Profile, Wait
 from perf2x.plugins.contracts import ProfileBuilder
+from tests.support.command import perf2x
+from tests.support.recordings import ROOT
 
 Frame = tuple[str, int]
 """Function and line."""
@@ -89,6 +93,21 @@ def test_types_are_those_that_go_looks_for_and_nothing_tells_of_the_machine() ->
 
 def test_waits_are_not_counted() -> None:
     assert sum(sample.value[1] for sample in written(recorded(timeline=True), reader="go-pgo").sample) == 50
+
+
+def test_waits_of_a_timeline_are_not_counted_either_where_it_is_summed_for_the_file(tmp_path: Path) -> None:
+    write(recorded(timeline=True), tmp_path / "default.pgo", to=Pprof(reader="go-pgo"))
+    parsed = profile_pb2.Profile.FromString(gzip.decompress((tmp_path / "default.pgo").read_bytes()))
+    assert sum(sample.value[1] for sample in parsed.sample) == 50
+
+
+@pytest.mark.parametrize("how", ["apart", "beside", "merged"])
+def test_waiting_time_is_refused(how: str) -> None:
+    """Merged with the clock it would be counted as calls of code that ran."""
+    words = "--to", "pprof", "--off-cpu", how, "--for", "go-pgo", "-o", "-"
+    ran = perf2x("convert", ROOT / "tests/laws/schedules/switches.data", *words)
+    assert (ran.code, ran.out) == (2, "")
+    assert "pprof cannot take --off-cpu: go build -pgo counts calls of code that ran" in ran.said
 
 
 @pytest.mark.parametrize(("keep", "said"), [(True, 0), (False, 1)])
