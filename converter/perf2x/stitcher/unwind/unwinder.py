@@ -262,14 +262,13 @@ class _BatchUnwinder(Struct):
         end[ruled] = self._to_calls(view.part(ruled), step_by_rules(view.part(ruled), self.code.table, rule[ruled]))
         end[(end == End.COMPLETE) & exact] = End.NO_UNWIND_INFO
         others = flatnonzero((end == End.NO_UNWIND_INFO) & ~self.code.is_vdso(mapping))
-        for between in (0, 1):
-            view.put_back(before, others)
-            part = view.part(others)
-            end[others] = self._to_calls(part, step_by_frame_pointer(part, between))
-            end[others[(end[others] == End.COMPLETE) & ((rule[others] != NO_RULE) | (between > 0))]] = (
-                End.NO_UNWIND_INFO
-            )
-            others = others[end[others] == End.NO_UNWIND_INFO]
+        view.put_back(before, others)
+        end[others] = self._to_calls(view.part(others), step_by_frame_pointer(view.part(others)))
+        end[others[(end[others] == End.COMPLETE) & (rule[others] != NO_RULE)]] = End.NO_UNWIND_INFO
+        others = others[end[others] == End.NO_UNWIND_INFO]
+        view.put_back(before, others)
+        further = self._to_calls(view.part(others), step_by_frame_pointer(view.part(others), between=1))
+        end[others[further == UNFINISHED]] = UNFINISHED
         goes_on = end == UNFINISHED
         counted = flatnonzero(goes_on | (end == End.NO_UNWIND_INFO))
         self.guesses.add(view.rows[counted], self.code.is_jit(mapping[counted]), goes_on[counted])
