@@ -1,11 +1,9 @@
-"""``perf2x explain`` and ``perf2x info --symbols -v``: formats, exit codes, and what a conversion does not pay for."""
+"""``perf2x explain`` and ``perf2x info --symbols -v``: formats and exit codes."""
 
 import csv
 import io
 import json
 import lzma
-import subprocess
-import sys
 from importlib import import_module
 from pathlib import Path
 
@@ -31,7 +29,7 @@ def test_others_are_shown_when_one_is_no_object() -> None:
 def test_all_formats_agree() -> None:
     facts = json.loads(perf2x("explain", CALLS, "--symfs", SYMFS, "--format", "json").out)
     names = facts["objects"][0]["answers"]["names"]
-    assert names == {"good": True, "text": ".symtab names 12 functions, 97.9 % of .text"}
+    assert names == {"good": True, "text": f".symtab in {CALLS}"}
     for shape in ("table", "markdown"):
         ran = perf2x("explain", CALLS, "--symfs", SYMFS, "--format", shape)
         assert ran.code == 0 and names["text"] in ran.out
@@ -50,7 +48,8 @@ def test_info_explains_each_object_when_asked() -> None:
     assert verbose["symbols"].pop("not_explained") == 0
     assert verbose == plain
     lacking = [one for one in plain["symbols"]["objects"] if one["unnamed"]]
-    assert [(one["name"], one["frames"]) for one in explained] == [(one["name"], one["unnamed"]) for one in lacking]
+    told = [(one["name"], one["frames"], one["why"]) for one in explained]
+    assert told == [(one["name"], one["unnamed"], one["reason"]) for one in lacking]
     shown = perf2x("info", recording("calls"), "--symbols", "--symfs", SYMFS, "-v", "--format", "markdown").out
     assert "--kallsyms FILE" in shown and "| try |" in shown
 
@@ -84,21 +83,3 @@ def test_compressed_sections_stay_below_the_bound(tmp_path: Path) -> None:
 
 def test_without_symbols_there_is_nothing_to_explain() -> None:
     assert perf2x("info", recording("calls"), "-v").out == perf2x("info", recording("calls")).out
-
-
-def test_only_debug_info_loads_pyelftools() -> None:
-    code = (
-        "import sys; from perf2x.cli import main\n"
-        "try: main()\nexcept SystemExit as end: assert not end.code\n"
-        "print('elftools' in sys.modules)"
-    )
-
-    def loads(*words: object) -> str:
-        ran = subprocess.run(
-            [sys.executable, "-c", code, *map(str, words)], capture_output=True, text=True, check=True
-        )  # fmt: skip
-        return ran.stdout.splitlines()[-1]
-
-    split = CORPUS.parent / "unit" / "symbolizer" / "data" / "debug_info" / "gnu5.so"
-    assert loads("info", recording("calls"), "--symbols", "-v", "--symfs", SYMFS) == "False"
-    assert loads("explain", split, "--symfs", SYMFS) == "True"

@@ -1,33 +1,68 @@
-"""Explains one ELF file: opens it, looks for what belongs to it, measures the tables.
+"""Explains one ELF file: will a profile have function names, source lines and whole stacks, and what would help?
 
 Some parts of an object are in other files: debug link, supplementary (dwz) file, split units.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
-from msgspec.structs import replace
+from msgspec import Struct
 
-from perf2x.analysis.explain import object_verdicts
-from perf2x.analysis.explain.call_frames import frame_tables
-from perf2x.analysis.explain.code_coverage import GO_TABLE, code_of, name_tables
 from perf2x.analysis.explain.debian_packages import debug_package
-from perf2x.analysis.explain.debug_info import DebugInfo, SplitUnit, debug_info
-from perf2x.analysis.explain.findings import (
-    DebugLink,
-    Explanation,
-    SearchResult,
-    SplitDebugInfo,
-    Supplementary,
-    Verdict,
-)
-from perf2x.analysis.explain.object_verdicts import advice
+from perf2x.analysis.explain.remedies import Advice, SearchResult, for_debug_file, search_results
 from perf2x.base.errors import ObjectError
 from perf2x.base.files.sysroot import is_file
-from perf2x.binaries.elf.debug_link import debug_link, mini_debug_info
-from perf2x.binaries.elf.elf_file import ElfObject, ElfSection, open_object
-from perf2x.binaries.find.object_finder import Finder, ObjectFiles
+from perf2x.binaries.cfi.function_rules import debug_frame_index, eh_frame_index
+from perf2x.binaries.dwarf.compilation_units import DebugFile
+from perf2x.binaries.dwarf.debug_sections import DebugSections
+from perf2x.binaries.elf.debug_link import mini_debug_info
+from perf2x.binaries.elf.elf_file import ElfObject, open_elf, open_object
+from perf2x.binaries.elf.relocate_module import relocate_debug_info
+from perf2x.binaries.elf.symtab import STT_FUNC, function_symbols
+from perf2x.binaries.find.object_finder import Finder, ObjectFiles, has_code
 from perf2x.binaries.find.split_debug import has_supplementary, package_file, split_paths, supplementary_file
+from perf2x.binaries.go.go_table import has_go_table
+from perf2x.model.number_format import plural
+from perf2x.symbolizer.sources.elf_source import STRIPPED
+
+_TELLING = (
+    ".symtab", ".dynsym", ".gnu_debugdata", ".gopclntab", ".debug_info", ".zdebug_info", ".debug_line", ".eh_frame",
+    ".debug_frame", ".zdebug_frame", ".sframe", ".gnu_debuglink", ".gnu_debugaltlink",
+)  # fmt: skip
+"""Sections with names, lines and unwinding information, and those that lead to other files."""
+_MINI = ", .gnu_debugdata"
+MAX_UNITS = 100
+"""Units whose ``.dwo`` files are searched for."""
+
+
+class Verdict(Struct, frozen=True):
+    """The answer to one question about an object: good or not, and a sentence."""
+
+    good: bool
+    text: str
+
+
+class FileSections(Struct, frozen=True):
+    """Sections of a file that tell something."""
+
+    file: str
+    sections: tuple[str, ...]
+
+
+class Explanation(Struct, frozen=True):
+    """One object; the names of the fields are those of the JSON output."""
+
+    path: str
+    build_id: str
+    answers: dict[str, Verdict]
+    """``names``, ``lines``, ``stacks``."""
+    advice: tuple[Advice, ...]
+    files: tuple[FileSections, ...]
+    """The file itself, and those that belong to it."""
+    looked_at: tuple[SearchResult, ...]
+    troubles: tuple[str, ...]
+    """Files and sections that could not be used, and why."""
 
 
 def explain_file(path: str, finder: Finder) -> Explanation:
@@ -36,106 +71,23 @@ def explain_file(path: str, finder: Finder) -> Explanation:
     if place.exists() and not place.is_file():
         raise ObjectError(f"{path}: not a regular file")
     file = open_object(place)
-    recorded = recorded_name(finder, place)
-    return explain_object(file, path, recorded, finder.find(recorded, file.build_id), finder)
-
-
-def explain_object(file: ElfObject, path: str, recorded: str, found: ObjectFiles, finder: Finder) -> Explanation:
-    """Explain an open file; ``found`` are the files found under its recorded name."""
-    files, troubles = _belonging(file, found)
-    try:
-        dwz, dwz_file = supplementary_of(finder, files)
-    except ObjectError as error:
-        dwz, dwz_file = Supplementary("", ""), None
-        troubles.append(str(error))
-    infos = [info for info in (debug_info(one, dwz_file) for one in files) if info is not None]
-    known = replace(
-        _measure(file, path, files),
-        debug_info=tuple(infos),
-        debug_link=link_of(file),
-        supplementary=dwz,
-        split=next(filter(None, (split_of(finder, found, recorded, file, info.split) for info in infos)), None),
-        looked_at=tuple(SearchResult(*searched) for searched in found.searched),
-        troubles=tuple(dict.fromkeys(troubles)),
-    )
-    known = replace(known, answers=_verdicts(known, infos))
-    return replace(known, advice=tuple(advice(known, _package(finder, recorded, known))))
-
-
-def _belonging(file: ElfObject, found: ObjectFiles) -> tuple[list[ElfObject], list[str]]:
-    """Return the file, its debug files and its mini debug info, without copies; and the reasons for refused files."""
-    troubles = list(found.refused)
-    distinct = {_identity(file): file}
-    for one in found.files:
-        if not one.name.endswith(object_verdicts.MINI):
-            distinct.setdefault(_identity(one), one)
-    try:
-        mini = mini_debug_info(file)
-    except ObjectError as error:
-        mini = None
-        troubles.append(str(error))
-    return [*distinct.values(), *([mini] if mini is not None else [])], troubles
-
-
-def _identity(file: ElfObject) -> tuple[bytes, int, tuple[ElfSection, ...]]:
-    return file.build_id, file.size, file.sections
-
-
-def _measure(file: ElfObject, path: str, files: Iterable[ElfObject]) -> Explanation:
-    code = code_of(file)
+    recorded = _recorded_name(finder, place)
+    found = finder.find(recorded, file.build_id)
+    known = _Known(path, file, recorded, finder, found)
+    answers = {"names": known.names(), "lines": known.lines(), "stacks": known.stacks()}
+    lacking = [what for what in ("names", "lines") if not answers[what].good]
     return Explanation(
         path=path,
-        size=file.size,
-        type=file.type.removeprefix("ET_"),
-        machine=_machine(file.machine),
-        bits=64 if file.is_64 else 32,
-        byte_order="little" if file.byte_order == "<" else "big",
         build_id=file.build_id.hex(),
-        code=code.what,
-        code_size=code.size,
-        name_tables=tuple(table for one in files for table in name_tables(one, code)),
-        frame_tables=tuple(table for one in files for table in frame_tables(one, code)),
+        answers=answers,
+        advice=tuple(known.advice(" and ".join(lacking), answers["stacks"].good)),
+        files=tuple(known.sections()),
+        looked_at=search_results(found),
+        troubles=tuple(dict.fromkeys(known.troubles)),
     )
 
 
-def _machine(name: str) -> str:
-    """Return a machine's name, ``X86_64``; pyelftools knows many more than perf2x.base.abi."""
-    if not name.isdigit():
-        return name.removeprefix("EM_")
-    from elftools.elf.enums import ENUM_E_MACHINE
-
-    found = (one for one, number in ENUM_E_MACHINE.items() if number == int(name))
-    return next(found, name).removeprefix("EM_")
-
-
-def _verdicts(known: Explanation, infos: list[DebugInfo]) -> dict[str, Verdict]:
-    has_go = any(table.name == GO_TABLE and table.functions for table in known.name_tables)
-    return {
-        "names": object_verdicts.function_names(known.name_tables, known.code),
-        "lines": object_verdicts.source_lines(infos, known.split, known.supplementary, has_go),
-        "stacks": _stack_verdict(known, infos, has_go),
-    }
-
-
-def _stack_verdict(known: Explanation, infos: list[DebugInfo], has_go: bool) -> Verdict:
-    if has_go:
-        return Verdict(True, "Go keeps frame pointers")
-    if known.type == "REL":
-        return Verdict(True, "not measured: the file is not linked")
-    if object_verdicts.keeps_frame_pointers(infos):
-        return Verdict(True, "compiled with frame pointers")
-    return object_verdicts.stack_unwinding(known.frame_tables, known.code)
-
-
-def _package(finder: Finder, recorded: str, known: Explanation) -> str:
-    return "" if known.answers["names"].good and known.answers["lines"].good else debug_package(finder, recorded)
-
-
-MAX_DWO_FILES = 100
-"""``.dwo`` files that are searched for."""
-
-
-def recorded_name(finder: Finder, path: Path) -> str:
+def _recorded_name(finder: Finder, path: Path) -> str:
     """Return the file's name in a recording: the path without links, below the root of the recorded machine."""
     whole, symfs = path.resolve(), finder.search_paths.symfs
     if symfs is not None and whole.is_relative_to(symfs.resolve()):
@@ -143,34 +95,134 @@ def recorded_name(finder: Finder, path: Path) -> str:
     return str(whole)
 
 
-def link_of(file: ElfObject) -> DebugLink | None:
-    """Return the debug link of a file."""
-    found = debug_link(file)
-    return None if found is None else DebugLink(found[0], f"{found[1]:08x}")
+class _Known:
+    """One object, the files that belong to it, and what is missing of them."""
 
+    def __init__(self, path: str, file: ElfObject, recorded: str, finder: Finder, found: ObjectFiles) -> None:
+        self._path, self._file, self._recorded, self._finder, self._found = path, file, recorded, finder, found
+        self.troubles = list(found.refused)
+        distinct = {(one.build_id, one.size, one.sections): one for one in self._own_files()}
+        self.files = list(distinct.values())
+        self._all = ObjectFiles(self.files)
+        self._is_go = has_go_table(file)
+        self._lacks_dwo = False
 
-def supplementary_of(finder: Finder, files: list[ElfObject]) -> tuple[Supplementary | None, ElfObject | None]:
-    """Return the first link to a dwz file in ``files``, and that file; ObjectError when the link is broken."""
-    linked = next(filter(has_supplementary, files), None)
-    if linked is None:
-        return None, None
-    found = supplementary_file(finder, linked)
-    section = linked.section(".gnu_debugaltlink")
-    name = linked.data(section).partition(b"\0")[0].decode(errors="surrogateescape") if section is not None else ""
-    return Supplementary(name, found.name if found is not None else ""), found
+    def _own_files(self) -> Iterator[ElfObject]:
+        """Yield the file itself, which stands for its copies, its debug files and its mini debug info."""
+        yield self._file
+        yield from (one for one in self._found.files if not one.name.endswith(_MINI))
+        try:
+            mini = mini_debug_info(self._file)
+        except ObjectError as error:
+            self.troubles.append(str(error))
+        else:
+            yield from [mini] if mini is not None else []
 
+    def _name(self, file: ElfObject) -> str:
+        """Return a file's name; that of the object itself as it was typed."""
+        return self._path if file is self._file else file.name
 
-def split_of(
-    finder: Finder, found: ObjectFiles, recorded: str, file: ElfObject, units: tuple[SplitUnit, ...]
-) -> SplitDebugInfo | None:
-    """Return the files with the entries of split units; None without such units."""
-    if not units:
-        return None
-    try:
-        package = package_file(finder, found, recorded)
-    except ObjectError:
-        package = None
-    wanted = units[:MAX_DWO_FILES]
-    lacking = [unit for unit in wanted if not any(map(is_file, split_paths(finder, file, unit.folder, unit.name)))]
-    missing = lacking[0].name if lacking else ""
-    return SplitDebugInfo(len(units), package.name if package else "", len(wanted) - len(lacking), len(wanted), missing)
+    def sections(self) -> Iterator[FileSections]:
+        """Yield the sections that tell something, by file."""
+        for one in self.files:
+            yield FileSections(self._name(one), tuple(name for name in _TELLING if one.section(name) is not None))
+
+    def names(self) -> Verdict:
+        """Judge whether functions have names."""
+        for one in self.files:
+            try:
+                if function_symbols(one, ".symtab") is not None:
+                    return Verdict(True, f".symtab in {self._name(one)}")
+            except ObjectError as error:
+                self.troubles.append(str(error))
+        return Verdict(True, f".gopclntab in {self._path}") if self._is_go else Verdict(False, STRIPPED)
+
+    def lines(self) -> Verdict:
+        """Judge whether there are source lines and inlined functions."""
+        file = self._all.dwarf
+        if file is None and self._is_go:
+            return Verdict(True, "lines from Go's own table, no debug info")
+        if file is None:
+            return Verdict(False, "no debug info: neither lines nor inlined functions")
+        try:
+            version, missing = self._version_and_missing(file)
+        except ObjectError as error:
+            return Verdict(False, f"debug info cannot be read whole: {error}")
+        if missing:
+            return Verdict(False, f"DWARF {version} in {self._name(file)}, but {missing}")
+        return Verdict(True, f"DWARF {version} in {self._name(file)}")
+
+    def _version_and_missing(self, file: ElfObject) -> tuple[int, str]:
+        """Return the version of the first unit, and a part of the debug info that is missing, "" for none."""
+        linked = open_elf(relocate_debug_info(file), file.name) if file.type == "ET_REL" else file
+        other = supplementary_file(self._finder, file) if has_supplementary(file) else None
+        units = DebugFile(DebugSections(linked), DebugFile(DebugSections(other)) if other is not None else None).units
+        if not units:
+            raise ObjectError(f"{file.name}: no unit of DWARF 2 to 5")
+        version = units[0].encoding.version
+        link = file.section(".gnu_debugaltlink")
+        if link is not None and other is None:
+            name = file.data(link).partition(b"\0")[0].decode(errors="surrogateescape")
+            return version, f"the dwz file {name} is missing"
+        split = [(unit.comp_dir, unit.dwo_name) for unit in islice(units, MAX_UNITS)]
+        absent = [name for folder, name in split if name and not self._has_dwo(file, folder, name)]
+        self._lacks_dwo = bool(absent) and not self._has_package()
+        return version, f"{plural(len(absent), '.dwo file')} not found, such as {absent[0]}" if self._lacks_dwo else ""
+
+    def _has_dwo(self, file: ElfObject, folder: str, name: str) -> bool:
+        return any(map(is_file, split_paths(self._finder, file, folder, name)))
+
+    def _has_package(self) -> bool:
+        try:
+            return package_file(self._finder, self._all, self._recorded) is not None
+        except ObjectError as error:
+            self.troubles.append(str(error))
+            return False
+
+    def stacks(self) -> Verdict:
+        """Judge whether stacks can be unwound with call frame information."""
+        if self._is_go:
+            return Verdict(True, "Go keeps frame pointers")
+        if self._file.type == "ET_REL":
+            return Verdict(True, "not known: the file is not linked")
+        described = len(set().union(*map(self._described, self.files)))
+        functions = max((self._function_count(one) for one in self.files), default=0)
+        if not described:
+            return Verdict(False, "no call frame information: stacks through it need frame pointers")
+        if 2 * described < functions:
+            only = f"only {described:,} of {functions:,} functions have call frame information"
+            return Verdict(False, f"{only}: stacks through the others need frame pointers")
+        return Verdict(True, "call frame information: stacks can be unwound without frame pointers")
+
+    def _described(self, file: ElfObject) -> set[int]:
+        """Return the starts of functions with call frame information."""
+        try:
+            frames = [eh_frame_index(file)] if has_code(file) else []
+            return {
+                at for index in (*frames, debug_frame_index(file)) if index is not None for at in index.start.tolist()
+            }
+        except ObjectError as error:
+            self.troubles.append(str(error))
+            return set()
+
+    def _function_count(self, file: ElfObject) -> int:
+        try:
+            rows = function_symbols(file, ".symtab")
+        except ObjectError:
+            return 0
+        return 0 if rows is None else len(set(rows.start[rows.type == STT_FUNC].tolist()))
+
+    def advice(self, lacking: str, unwinds: bool) -> Iterator[Advice]:
+        """Yield advice, the simplest first; none when nothing is missing."""
+        if self._lacks_dwo:
+            yield Advice("keep the .dwo files where they were compiled, or pack them as PROGRAM.dwp",
+                         f"dwp -e {self._path}")  # fmt: skip
+        elif lacking:
+            package = debug_package(self._finder, self._recorded)
+            yield from for_debug_file(lacking, package, self._file.build_id.hex(), self._found)
+            if not self._file.build_id and self._file.type != "ET_REL":
+                yield Advice("so that debug files can be found by build id, link with", "-Wl,--build-id")
+            if not package:
+                yield Advice("if you built it, compile with debug info and do not strip it", "-g")
+        if not unwinds and has_code(self._file):
+            yield Advice("for whole stacks, compile with frame pointers", "-fno-omit-frame-pointer")

@@ -4,14 +4,12 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from perf2x.analysis.explain import object_verdicts
-from perf2x.analysis.explain.code_coverage import code_of, name_tables
 from perf2x.analysis.explain.debian_packages import debug_package
-from perf2x.analysis.explain.findings import Advice, SearchResult
-from perf2x.analysis.explain.object_verdicts import debuginfod_command
+from perf2x.analysis.explain.remedies import Advice, SearchResult, for_debug_file, search_results
 from perf2x.binaries.find.object_finder import OTHER_BUILD, Finder, ObjectFiles
 from perf2x.model.recording.build_ids import is_vdso
 from perf2x.model.recording.recorded_names import is_object, without_deleted
+from perf2x.symbolizer.sources.elf_source import STRIPPED
 
 DATA_NAMES = ("//anon", "[heap]")
 """Memory that holds no code; of a compiler's, the report says whose it is."""
@@ -30,23 +28,17 @@ class UnnamedObject(Struct, frozen=True):
     advice: tuple[Advice, ...]
 
 
-def explain_unnamed(name: str, build_id: str, frames: int, said: str, finder: Finder) -> UnnamedObject:
-    """Explain why an object has no names, searching for its files again; ``said`` is the symbolizer's reason."""
-    path = without_deleted(name)
+def explain_unnamed(name: str, build_id: str, frames: int, why: str, finder: Finder) -> UnnamedObject:
+    """Say where an object's names may come from, searching for its files again; ``why`` is the symbolizer's reason."""
     if not is_object(name, bool(build_id)):
-        return UnnamedObject(name, build_id, frames, said, (), tuple(_for_no_file(name)))
+        return UnnamedObject(name, build_id, frames, why, (), tuple(_for_no_file(name)))
     found = finder.find(name, bytes.fromhex(build_id))
-    looked_at = tuple(SearchResult(*searched) for searched in found.searched)
+    advice: Iterator[Advice] = iter(())
     if not found.files:
-        return UnnamedObject(name, build_id, frames, said, looked_at, tuple(_for_missing(found, build_id)))
-    code = code_of(found.files[0])
-    answer = object_verdicts.function_names(
-        [table for file in found.files for table in name_tables(file, code)], code.what
-    )
-    if answer.good:
-        return UnnamedObject(name, build_id, frames, f"{said}: {answer.text}", looked_at, ())
-    package = debug_package(finder, path)
-    return UnnamedObject(name, build_id, frames, answer.text, looked_at, tuple(_for_stripped(package, build_id)))
+        advice = _for_missing(found, build_id)
+    elif why == STRIPPED:
+        advice = for_debug_file("names", debug_package(finder, without_deleted(name)), build_id, found)
+    return UnnamedObject(name, build_id, frames, why, search_results(found), tuple(advice))
 
 
 def _for_no_file(name: str) -> Iterator[Advice]:
@@ -68,11 +60,4 @@ def _for_missing(found: ObjectFiles, build_id: str) -> Iterator[Advice]:
     replaced = any(searched.outcome == OTHER_BUILD for searched in found.searched)
     why = "the file here is of another version; " if replaced else ""
     yield Advice(f"{why}say where files of the recorded machine are", "--symfs DIR")
-    yield from _for_stripped("", build_id)
-
-
-def _for_stripped(package: str, build_id: str) -> Iterator[Advice]:
-    if package:
-        yield Advice("install the debug symbols of exactly this version", f"apt install {package}")
-    if build_id:
-        yield Advice("ask a server, as perf2x does with --debuginfod URL", debuginfod_command(build_id))
+    yield from for_debug_file("names", "", build_id, found)

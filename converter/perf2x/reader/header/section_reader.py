@@ -18,7 +18,7 @@ class SectionReader:
 
     def __init__(self, data: bytes, order: ByteOrder) -> None:
         self.data = data
-        self.order = order
+        self.order: ByteOrder = order
         self.at = 0
 
     @property
