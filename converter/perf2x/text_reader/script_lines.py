@@ -44,8 +44,8 @@ _BRANCH = re.compile(rb"^[^\n]* branches(?::\w+)?:.* => +[0-9a-f]+ ", re.MULTILI
 _BEGINNING = 1 << 12
 _TRACED = re.compile(rb"\t(tracing data:|\t\w+ : )")
 """Fields of a tracepoint, as simpleperf prints them below a stack."""
-_NUMBER = re.compile(rb" *\d{1,20} +(?:[0-9a-f]{6,16} \S.* \(.*\))?")
-"""A thread or a period, alone or with a flat sample's frame; behind an address nothing follows, or a name."""
+_NUMBER = re.compile(rb" *(?:\d{1,10} +)?\d{1,20} +(?:[0-9a-f]{6,16} \S.* \(.*\))?")
+"""A thread, a period or both, alone or with a flat sample's frame; behind an address nothing follows, or a name."""
 _OWN_PLACE = re.compile(rb".* ((?= {0,15}[0-9a-f]{1,16}(?: |$))[ 0-9a-f]{15}[0-9a-f](?: .*|$))")
 """The last address that perf aligns on the line that begins a sample is the sample's own; others are of data."""
 _BEHIND = re.compile(
@@ -63,6 +63,18 @@ _BEGIN = re.compile(
     rb"(?:(?<=:)|(?=$)|(?<=[ \t])(?=[0-9a-f]{4,16} \S.*\)$))(.*)$|^.*$",  # text, or a frame behind no event
     re.MULTILINE,
 )
+
+
+def _column(width: int) -> bytes:
+    """Pattern of a decimal number with the blanks that fill its column."""
+    return b"|".join(b" {%d}\\d{%d} " % (width - digits, digits) for digits in range(1, width)) + b"|\\d{%d}" % width
+
+
+_PERIOD_ALONE = re.compile(
+    rb"(.{0,200}?/(?=\d)[\d ]{7} |.{0,200}?\S |)"  # perf fills a thread behind its process with blanks
+    rb"(?:(?=%b) {0,9}(\d{1,18})(?= *$| +[0-9a-f]{1,16} )|(?=%b))(.*)" % (_column(10), _column(16))
+)
+"""A period without an event behind it, or an address: nothing but their columns tell them from a thread."""
 _SYMBOL_AND_OBJECT = re.compile(r"(.*?)\+0x[0-9a-f]+ \((.*)\)")
 _OBJECT = re.compile(r"(?:^| )\((?=[/\[]|[A-Za-z]:[\\/])")
 """Begins an object's path, which may have brackets in it, as names may."""
@@ -106,10 +118,13 @@ class PerfScript(TextReader):
         lengths = bincount((cumsum(opens) - 1)[is_frame], len(rows))
         told = flatnonzero(kind[rows] == BEGIN)
         found = _BEGIN.findall(b"\n".join([lines[row] for row in rows[told].tolist()])) if len(told) else []
+        if not all(one[7] for one in found):
+            begins = [lines[row] for row in rows[told].tolist()]
+            found = [one if one[7] else _with_period(one, line) for one, line in zip(found, begins, strict=True)]
         columns = tuple(zip(*found, strict=True)) or ((),) * 9
         says = np.fromiter((bool(one[4] or one[7]) for one in found), np.bool_, len(found))
-        has_thread = np.fromiter((bool(one[2]) for one in found), np.bool_, len(found))
-        self._has_begins |= bool((says | has_thread & (lengths[told] > 0)).any())
+        has_number = np.fromiter((bool(one[2] or one[6]) for one in found), np.bool_, len(found))
+        self._has_begins |= bool((says | has_number & (lengths[told] > 0)).any())
         if self._has_begins:
             stray = kind[rows] >= 0
             self.not_read += sum_of(lengths[stray])
@@ -160,6 +175,14 @@ def _integers(texts: Sequence[bytes], missing: int) -> I64:
     if b"" in texts:
         texts = [text or b"%d" % missing for text in texts]
     return np.fromiter(map(int, texts), np.int64, len(texts))
+
+
+def _with_period(fields: tuple[bytes, ...], line: bytes) -> tuple[bytes, ...]:
+    """The fields of a line without an event; what is a thread by its column alone may be its period."""
+    if not (found := _PERIOD_ALONE.fullmatch(line)):
+        return fields
+    (front,) = _BEGIN.findall(found[1])[:1]
+    return (*front[:6], found[2] or b"", b"", found[3])
 
 
 def _own_place(rest: bytes) -> bytes:

@@ -183,8 +183,44 @@ def test_what_is_no_text_of_samples() -> None:
         assert text_kind(data) is None
 
 
-FLAT = "app  4242 [000]   100.000001:         50 page-faults: "
 OWN = "    564bfb121154 touch+0x1b (/srv/app)"
+PERIOD = "   1001001 "
+
+
+@pytest.mark.parametrize(
+    ("front", "thread"),
+    [
+        ("", ("", -1, -1, -1, NO_TIME)),
+        ("prog ", ("prog", -1, -1, -1, NO_TIME)),
+        ("            prog ", ("prog", -1, -1, -1, NO_TIME)),
+        ("28857 ", ("", -1, 28857, -1, NO_TIME)),
+        ("  28857 ", ("", -1, 28857, -1, NO_TIME)),
+        ("28857/28858 ", ("", 28857, 28858, -1, NO_TIME)),
+        ("  28857/28858   ", ("", 28857, 28858, -1, NO_TIME)),
+        ("prog   28857/28858   ", ("prog", 28857, 28858, -1, NO_TIME)),
+        ("prog 28857 [001] ", ("prog", -1, 28857, 1, NO_TIME)),
+        ("prog 28857  6.000250: ", ("prog", -1, 28857, -1, 6_000_250_000)),
+    ],
+)
+@pytest.mark.parametrize("period", [PERIOD, "         1 ", "123456789012 "], ids=["padded", "one", "wide"])
+@pytest.mark.parametrize("is_flat", [False, True], ids=["stacks", "flat"])
+def test_a_period_without_an_event_is_no_thread(
+    front: str, thread: tuple[object, ...], period: str, is_flat: bool
+) -> None:
+    """As perf 6.1 and 7.2 print it: threads in a column of five or seven, periods in one of ten."""
+    line = f"{front}{period}{OWN if is_flat else ''}"
+    frames = "" if is_flat else FRAMES
+    assert told(f"{line}\n{frames}" * 2) == (*thread, "", int(period))
+    assert {len(stack) for stack in stacks(f"{line}\n{frames}" * 2)} == {1 if is_flat else 2}
+
+
+def test_an_address_behind_a_thread_is_no_period() -> None:
+    """``perf script -F comm,tid,addr,ip,sym,dso``: data addresses fill a column of sixteen."""
+    assert told(f"prog 28857 {0:16} {OWN}\n" * 2)[1:3] == (-1, 28857)
+    assert told(f"prog 28857 {0:16} {OWN}\n" * 2)[6] == 1
+
+
+FLAT = "app  4242 [000]   100.000001:         50 page-faults: "
 
 
 @pytest.mark.parametrize(
