@@ -8,7 +8,9 @@ from typer.testing import CliRunner
 
 from perf2x.cli.app import app
 from perf2x.cli.commands import perf_to_profile
+from perf2x.cli.options.format_options import FormatFlags
 from perf2x.emitters.pprof import profile_pb2
+from perf2x.plugins.registry import EMITTERS, available, emitter_options, load_emitter
 
 CORPUS = Path(__file__).parents[2] / "corpus"
 EVENTS = CORPUS / "events/perf.data"
@@ -68,8 +70,31 @@ def test_flags_that_the_format_does_not_have_are_usage_errors(tmp_path) -> None:
 
 
 def test_formats_lists_options() -> None:
-    assert "--set max_samples=" in run("formats", "-v")
+    listed = run("formats", "-v")
+    assert "    --max-samples  " in listed and "    --inline-style  " in listed and "    --set placeholders=" in listed
     assert "--set" not in run("formats")
+
+
+@pytest.mark.parametrize(("name", "field", "option"), [
+    ("pprof", "inline", "--inline-style"), ("pprof", "reader", "--for"), ("html", "columns", "--column"),
+    ("chrome", "per-cpu", "--per-cpu"), ("chrome", "counters", "--counters"), ("otlp", "label", "--label"),
+    ("collapsed", "value", "--value"), ("collapsed", "event", "--event"), ("svg", "event", "--event"),
+    ("speedscope", "event", "--event"), ("bolt", "object", "--object"),
+])  # fmt: skip
+def test_what_has_an_option_is_not_set_otherwise(tmp_path, name, field, option) -> None:
+    ran = CliRunner().invoke(app, ["convert", str(CALLS), "-t", name, "-o", f"{tmp_path}/x", "--set", f"{field}=x"])
+    assert (ran.exit_code, ran.output) == (2, f"perf2x: --set {field.replace('-', '_')}=…: the option is {option}\n")
+
+
+def test_every_field_is_set_in_one_way() -> None:
+    """Fields called as a parameter have it, but for those that are on, and ``event`` where others show, too."""
+    parameters = {flag.removeprefix("pprof_"): flag for flag in FormatFlags.__struct_fields__}
+    for name in available(EMITTERS):
+        kind = load_emitter(name)
+        own, fields = FormatFlags.own(name, kind), {entry.name: entry.default for entry in emitter_options(kind)}
+        assert {field for field in fields if field in parameters and fields[field] is not True} == set(own) - {"event"}
+    assert "counters" not in FormatFlags.own("firefox", load_emitter("firefox"))
+    assert "event" not in FormatFlags.own("chrome", load_emitter("chrome"))
 
 
 class TestPerfToProfile:

@@ -1,4 +1,4 @@
-"""Options of output formats with an option of their own; ``--set NAME=VALUE`` sets any, those of plugins included.
+"""Options of output formats with an option of their own; ``--set NAME=VALUE`` sets the others, those of plugins, too.
 
 The chosen format refuses options that it lacks (``perf2x formats -v`` lists them).
 """
@@ -21,6 +21,8 @@ Format = TypeVar("Format")
 
 _WITH_OWN = ("pprof",)
 """Formats with options of their own, whose parameters begin with the format's name."""
+_ONE_EVENT = ("collapsed", "speedscope", "svg")
+"""Formats that show nothing of other events, so that ``--event`` chooses theirs."""
 
 
 class FormatFlags(Struct, frozen=True):
@@ -119,13 +121,27 @@ class FormatFlags(Struct, frozen=True):
             found[own if owner in _WITH_OWN else flag] = flag
         return found
 
+    @classmethod
+    def own(cls, name: str, kind: type) -> dict[str, str]:
+        """Fields of a format that are parameters, by field; without those that are on, which only ``--set`` stops."""
+        from perf2x.plugins.registry import emitter_options
+
+        begin = f"{name}_"
+        parameters = {flag.removeprefix(begin): flag for flag in cls.__struct_fields__}
+        shared = {"event": "events"} if name in _ONE_EVENT else {}
+        has = {entry.name for entry in emitter_options(kind) if entry.default is not True}
+        return {field: flag for field, flag in (parameters | shared).items() if field in has}
+
     def build(self, kind: type[Format], name: str, said: Mapping[str, Any], more: Mapping[str, Any]) -> Format:
         """Make the format ``name``, a dataclass, with what was given, with ``--set``, and of itself (``more``).
 
-        SettingError for options that it lacks and values that it does not take.
+        SettingError for options that it lacks, ``--set`` in place of an option, and values that it does not take.
         """
         from perf2x.plugins.registry import build_options
 
+        for field, parameter in self.own(name, kind).items():
+            if field in said:
+                raise SettingError(f"--set {field}=…: the option is ", parameter)
         flags = self.fields(name)
         given = {field: getattr(self, flag) for field, flag in flags.items()}
         flags |= {"event": "--event all"}
