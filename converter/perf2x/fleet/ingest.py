@@ -137,10 +137,10 @@ def _there(root: str, run: str) -> dict[str, _There]:
     tables = DeltaTables(root)
     table = tables.require("recordings")
     columns = ("recording", "tags", "error", "session", "unfinished", "samples")
-    pieces = tables.read("recordings", table, tables.files(table), columns)
+    held = tables.read("recordings", table, tables.files(table), columns)
     return {
         one["recording"]: _There(dict(one["tags"]), one["session"], one["unfinished"], one["samples"])
-        for piece in pieces for one in piece.to_pylist() if one["error"] is None
+        for one in held.to_pylist() if one["error"] is None
     }  # fmt: skip
 
 

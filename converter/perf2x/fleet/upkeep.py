@@ -9,6 +9,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from perf2x.base.columnar.unique import unique
 from perf2x.base.errors import OptionError
 from perf2x.storage.dataset.arrow_columns import coded, flat
 from perf2x.storage.dataset.dataset_address import DatasetAddress
@@ -122,7 +123,8 @@ def _remove_orphans(tables: DeltaTables, before_ns: int) -> None:
 def _attempts(tables: DeltaTables, table: str) -> Iterable[tuple[str, str]]:
     """Pairs of recording and attempt that a table has rows of."""
     found = tables.require(table)
-    for piece in tables.read(table, found, tables.files(found), ("recording", "attempt")):
-        (one, idents), (other, attempts) = (coded(flat(piece, name)) for name in ("recording", "attempt"))
-        for code in set((one * len(attempts) + other).tolist()):
-            yield idents[code // len(attempts)], attempts[code % len(attempts)]
+    names = ("recording", "attempt")
+    held = tables.read(table, found, tables.files(found), names)
+    (one, idents), (other, attempts) = (coded(flat(held, name)) for name in names)
+    for code in unique(one * len(attempts) + other).tolist():
+        yield idents[code // len(attempts)], attempts[code % len(attempts)]

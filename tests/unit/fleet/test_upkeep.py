@@ -130,6 +130,18 @@ def test_flipped_bytes_are_refused_or_change_nothing(data: Path) -> None:
     assert refused > 20
 
 
+@pytest.mark.parametrize("table", ["samples", "stacks", "places", "recordings"])
+def test_a_file_without_a_column_is_refused(data: Path, table: str) -> None:
+    """Readers take what is not there for null, and leave out rows for it."""
+    from pyarrow import parquet
+
+    file = max((data / table).rglob("*.parquet"))
+    parquet.write_table(parquet.ParquetFile(file).read().drop_columns(["recording"]), file)
+    for words in (("top", str(data)), ("fleet", "query", str(data), f"SELECT count(*) FROM {table}")):
+        ran = perf2x(*words)
+        assert ran.code == 1 and "has no recording" in ran.said, words
+
+
 def edit_log(data: Path, table: str, change: Callable[[dict[str, Any]], None]) -> None:
     log = max((data / table / "_delta_log").glob("*.json"))
     lines = [json.loads(line) for line in log.read_text().splitlines()]

@@ -12,7 +12,9 @@ import re
 import secrets
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import reduce
 from importlib import import_module
+from operator import and_
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -164,34 +166,26 @@ class DeltaTables:
         ]  # fmt: skip
         return sorted(files, key=lambda file: file.path)
 
-    def read(self, table: str, found: Any, files: Sequence[DataFile], columns: Sequence[str] = ()) -> "Iterator[Any]":
-        """Yield the rows of files, texts as numbers of distinct ones, without columns of partitions.
+    def read(self, table: str, found: Any, files: Sequence[DataFile], columns: Sequence[str] = ()) -> "pyarrow.Table":
+        """Rows of files, texts as numbers of distinct ones; all columns, of partitions too, or these.
 
-        FormatError for a file that is damaged or takes more memory than one of its size may.
+        FormatError for files that are damaged or take more memory than those of their size may.
         """
-        pa, parquet = arrow(), import_module("pyarrow.parquet")
-        store, schema = self.filesystem(table, found), schema_of(table)
-        names = [name for name in schema.names if not columns or name in columns]
-        for file in files:
-            with _told(f"{self.place(table)}/{file.path}"), store.open_input_file(file.path) as source:
-                metadata = parquet.read_metadata(source)
-                check_size(f"{self.place(table)}/{file.path}", metadata, file.size)
-                kinds = [metadata.schema.column(number) for number in range(len(metadata.schema))]
-                coded = [number for number, kind in enumerate(kinds) if kind.physical_type == "BYTE_ARRAY"]
-                opened = parquet.ParquetFile(
-                    source, metadata=metadata, page_checksum_verification=True, read_dictionary=coded
-                )
-                rows = opened.read(columns=names, use_threads=False)
-                missing = [name for name in names if name not in rows.column_names]
-                holes = [name for name in names if not missing and not schema.field(name).nullable
-                         and rows[name].null_count]  # fmt: skip
-                if missing or holes:
-                    raise pa.ArrowInvalid(f"values are missing in {', '.join(missing or holes)}")
-                _check_texts(f"{self.place(table)}/{file.path}", rows, file.size)
-                yield in_shape(rows.select(names), table)
+        schema, place = schema_of(table, partition_of(found)), self.place(table)
+        with _told(place):
+            rows = self.scan(table, found, files).to_table(columns=list(columns or schema.names))
+            holes = [name for name in rows.column_names if not schema.field(name).nullable and rows[name].null_count]
+            if holes:
+                raise arrow().ArrowInvalid(f"values are missing in {', '.join(holes)}")
+            rows = rows.unify_dictionaries().combine_chunks()
+            _check_texts(place, rows, sum(file.size for file in files))
+            return in_shape(rows, schema)
 
-    def scan(self, table: str, found: Any, files: Sequence[DataFile] | None = None) -> Any:
-        """The rows of files, of all for None, as a dataset of pyarrow's, which reads what a query asks for."""
+    def scan(self, table: str, found: Any, files: Sequence[DataFile]) -> Any:
+        """The rows of files as a dataset of pyarrow's, which reads what a query asks for.
+
+        FormatError for files without a column of the table: pyarrow takes its values for null.
+        """
         module = import_module("pyarrow.dataset")
         with _told(self.place(table)):
             store = self.filesystem(table, found)
@@ -205,14 +199,15 @@ class DeltaTables:
             )
             coded = arrow().dictionary(arrow().int32(), arrow().string())
             shown = arrow().schema([field.with_type(coded) if field.name in texts else field for field in schema])
-            whole = found.to_pyarrow_dataset(schema=schema)
-            wanted = None if files is None else {file.path for file in files}
             fragments = []
-            for one in whole.get_fragments():
-                if wanted is None or one.path in wanted:
-                    piece = form.make_fragment(one.path, store, one.partition_expression)
-                    check_size(one.path, piece.metadata, store.get_file_info(one.path).size)
-                    fragments.append(piece)
+            for file in files:
+                parts = (module.field(key) == value if value is not None else module.field(key).is_null()
+                         for key, value in file.parts.items())  # fmt: skip
+                piece = form.make_fragment(file.path, store, reduce(and_, parts, module.scalar(True)))
+                check_size(f"{self.place(table)}/{file.path}", piece.metadata, file.size)
+                if missing := COLUMNS[table].keys() - set(piece.physical_schema.names):
+                    raise arrow().ArrowInvalid(f"{file.path} has no {', '.join(sorted(missing))}")
+                fragments.append(piece)
             return module.FileSystemDataset(fragments, shown, form, store)
 
     def filesystem(self, table: str, found: Any = None) -> Any:
@@ -230,9 +225,10 @@ class DeltaTables:
             for parts, each in rows.items():
                 path = "/".join([*map(_folder, columns, parts), f"{attempt}-{secrets.token_hex(4)}.parquet"])
                 with store.open_output_stream(path) as out:
-                    parquet.write_table(
-                        each, out, compression="zstd", write_page_checksum=True, row_group_size=ROWS_OF_GROUP
-                    )
+                    parquet.write_table(  # statistics have no checksum, and readers skip rows by them; the log has some
+                        each, out, compression="zstd", write_page_checksum=True, row_group_size=ROWS_OF_GROUP,
+                        write_statistics=False,
+                    )  # fmt: skip
                     size = out.tell()
                 actions.append(add(path, size, dict(zip(columns, parts, strict=True)), time.time_ns() // 10**6, True,
                                    _stats(each)))  # fmt: skip
@@ -287,9 +283,9 @@ def _text_bytes(column: Any) -> int:
     return sum(map(_text_bytes, column.flatten())) if types.is_struct(column.type) else 0
 
 
-def in_shape(rows: "pyarrow.Table", table: str) -> "pyarrow.Table":
+def in_shape(rows: "pyarrow.Table", schema: "pyarrow.Schema") -> "pyarrow.Table":
     """Return columns with the types of the schema, whoever wrote them; texts as numbers of distinct ones."""
-    pa, names, schema = arrow(), rows.column_names, schema_of(table)
+    pa, names = arrow(), rows.column_names
     kinds = {name: schema.field(name).type for name in names}
     coded = pa.dictionary(pa.int32(), pa.string())
     wanted = {name: coded if kind == pa.string() else kind for name, kind in kinds.items()}

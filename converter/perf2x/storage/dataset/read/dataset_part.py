@@ -1,6 +1,7 @@
 """A part of a dataset: those recordings that have some tags, and their rows in the other tables."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,8 +12,8 @@ from perf2x.base.errors import FormatError
 from perf2x.model.printable_text import as_recorded
 from perf2x.storage.dataset.arrow_columns import coded, flat, numbers
 from perf2x.storage.dataset.dataset_address import DatasetAddress
-from perf2x.storage.dataset.dataset_schema import DATE, arrow, schema_of
-from perf2x.storage.dataset.delta_tables import DataFile, DeltaTables, Parts, in_shape, partition_of
+from perf2x.storage.dataset.dataset_schema import COLUMNS, DATE, arrow
+from perf2x.storage.dataset.delta_tables import DataFile, DeltaTables, Parts, partition_of
 from perf2x.storage.dataset.write.write_recordings import date_of
 
 if TYPE_CHECKING:
@@ -58,11 +59,10 @@ class DatasetPart:
         files = [file for file in every if all(file.parts[key] == address.tags[key] for key in columns
                                                if key in address.tags)]  # fmt: skip
         found: list[Row] = []
-        for file, rows in zip(files, self.tables.read("recordings", table, files), strict=True):
-            for values in rows.to_pylist():
-                check_row(values, f"{self.tables.place('recordings')}/{file.path}")
-                tags = {as_recorded(key): as_recorded(value) for key, value in values["tags"] or ()}
-                found.append(Row(values, tuple(file.parts.values()), tags))
+        for values in self.tables.read("recordings", table, files).to_pylist():
+            check_row(values, self.tables.place("recordings"))
+            tags = {as_recorded(key): as_recorded(value) for key, value in values["tags"] or ()}
+            found.append(Row(values, tuple(values[key] for key in columns), tags))
         self.is_empty = not every
         self.count = len(found)
         """Recordings that were looked at."""
@@ -92,33 +92,23 @@ class DatasetPart:
         """Rows of some recordings in a table; FormatError when it is damaged."""
         found, files = self.files(table, rows)
         place = {(row.ident, row.values["attempt"]): number for number, row in enumerate(rows)}
-        pieces, at = [], []
-        for piece in self.tables.read(table, found, files, columns):
-            number = _numbers_of(piece, place)
-            kept = flatnonzero(number >= 0)
-            if len(kept):
-                pieces.append(piece if len(kept) == len(number) else piece.take(kept))
-                at.append(number[kept])
-        return Rows(_joined(pieces, table), np.concatenate([np.zeros(0, np.int64), *at]))
+        held = self.tables.read(table, found, files, columns or tuple(COLUMNS[table]))
+        number = _numbers_of(held, place)
+        kept = flatnonzero(number >= 0)
+        return Rows(held, number) if len(kept) == len(number) else Rows(held.take(kept), number[kept])
+
+    @cached_property
+    def _symbols(self) -> "pyarrow.Table":
+        found = self.tables.require("symbols")
+        return self.tables.read("symbols", found, self.tables.files(found))
 
     def symbols(self, objects: Collection[str]) -> "pyarrow.Table":
         """Names of places of some objects."""
-        table, wanted = self.tables.require("symbols"), arrow().array(sorted(objects), arrow().string())
         from pyarrow import compute
 
-        pieces = []
-        for piece in self.tables.read("symbols", table, self.tables.files(table)):
-            idents = flat(piece, "object_id")
-            chosen = compute.is_in(idents.dictionary, value_set=wanted).to_numpy(zero_copy_only=False)
-            kept = flatnonzero(np.append(chosen, False)[coded(idents)[0]])
-            pieces.append(piece if len(kept) == len(piece) else piece.take(kept))
-        return _joined(pieces, "symbols")
-
-
-def _joined(pieces: "Sequence[pyarrow.Table]", table: str) -> "pyarrow.Table":
-    whole = arrow().concat_tables(pieces) if pieces else in_shape(schema_of(table).empty_table(), table)
-    found: pyarrow.Table = whole.unify_dictionaries().combine_chunks()
-    return found
+        idents, wanted = flat(self._symbols, "object_id"), arrow().array(sorted(objects), arrow().string())
+        chosen = compute.is_in(idents.dictionary, value_set=wanted).to_numpy(zero_copy_only=False)
+        return self._symbols.take(flatnonzero(np.append(chosen, False)[coded(idents)[0]]))
 
 
 def _numbers_of(rows: "pyarrow.Table", place: Mapping[tuple[str, str], int]) -> I64:

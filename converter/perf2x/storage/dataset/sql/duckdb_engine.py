@@ -160,7 +160,8 @@ def _define(connection: Any, part: DatasetPart, sql: str) -> None:
             found, files = part.files(table, part.rows)
             connection.register(f"stored_{table}", part.tables.scan(table, found, files))
         else:
-            connection.register(f"stored_{table}", part.tables.scan(table, part.tables.require(table)))
+            found = part.tables.require(table)
+            connection.register(f"stored_{table}", part.tables.scan(table, found, part.tables.files(found)))
     tags = sorted({key for row in part.rows for key in row.tags})
     for statement in statements(part.columns, tags):
         connection.execute(statement)
