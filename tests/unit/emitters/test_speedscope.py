@@ -1,6 +1,8 @@
 import io
 import json
 
+from msgspec.structs import replace
+
 from perf2x.emitters.speedscope import Speedscope
 from perf2x.model.profile.profile import Profile
 from perf2x.plugins.contracts import EmitterContract
@@ -59,6 +61,17 @@ def test_busiest_thread_first_default_event_first(builder) -> None:
     assert names == ["busy (9): cpu-clock", "my prog (7/8): cpu-clock", "my prog (7/8): page-faults"]
     chosen = written(builder.build(timeline=True), event="page-faults")["profiles"]
     assert [(one["name"], one["unit"]) for one in chosen] == [("my prog (7/8)", "none")]
+
+
+def test_events_that_are_not_the_default_follow_in_their_order(builder) -> None:
+    """The default one is not the first here; the heaviest is not ahead of the others."""
+    others = [builder.event(name, "count", period=1) for name in ("page-faults", "cycles", "faults")]
+    main = builder.function("main")
+    for time, event in enumerate((*reversed(others), 0)):
+        builder.sample([main], event=event, time=time, value=time + 1)
+    profile = replace(builder.build(timeline=True), default_event=others[1])
+    names = [one["name"].partition(": ")[2] for one in written(profile)["profiles"]]
+    assert names == ["cycles", "cpu-clock", "page-faults", "faults"]
 
 
 def test_many_samples_span_pieces(builder) -> None:

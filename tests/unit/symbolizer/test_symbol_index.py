@@ -136,6 +136,13 @@ def test_inner_symbol_wins_over_the_outer_one() -> None:
     assert find(symbols, 5, 15, 50, 100) == ["outer", "inner", "outer", None]
 
 
+def test_the_end_of_an_inner_symbol_belongs_to_the_one_around_it() -> None:
+    """An end is the first byte behind, at every depth."""
+    nested = [(0, 100, "a"), (10, 90, "b"), (20, 80, "c"), (30, 40, "d")]
+    symbols = [Symbol(start, end, FUNC, GLOBAL, name) for start, end, name in nested]
+    assert find(symbols, 39, 40, 79, 80, 89, 90, 99, 100) == ["d", "c", "c", "b", "b", "a", "a", None]
+
+
 def test_a_label_inside_a_function_is_not_a_function() -> None:
     symbols = [
         Symbol(0, 100, FUNC, GLOBAL, "stub"), Symbol(50, 50, NOTYPE, LOCAL, "label"),

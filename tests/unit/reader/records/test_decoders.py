@@ -99,6 +99,7 @@ def test_losses_belong_to_events(tmp_path: Path, order: str) -> None:
     assert losts.event.tolist() == [1, 1, 0] and losts.lost.tolist() == [2**33, 5, 0]
     assert losts.samples_only.tolist() == [False, True, True]
     assert throttles.event.tolist() == [0, 1] and throttles.lifted.tolist() == [False, True]
+    assert throttles.time.tolist() == [900, 900]
     assert recording.diagnostics["throttled"] == 1
 
 
@@ -139,7 +140,9 @@ def test_records_without_a_time_take_that_of_the_samples_before_them(tmp_path: P
     maps = [forge.Mmap(pid=1, tid=1, addr=addr, len=1, stamp=STAMP) for addr in (1, 2, 3)]
     records = [maps[0], forge.Sample(time=50), forge.Sample(time=40), maps[1], forge.Sample(time=60), maps[2]]
     if not flags:
-        records.append(forge.Fork(pid=1, ppid=1, tid=2, ptid=1, time=70))
+        records += [forge.Fork(pid=1, ppid=1, tid=2, ptid=1, time=70), forge.Throttle(time=80)]
+        records.append(forge.Throttle(time=90, lifted=True))
     sideband = reopened(tmp_path, forge.Session(events=(event,)), records).sideband
     assert sideband.mmaps.time.tolist() == ([900] * 3 if flags else [0, 50, 60])
-    assert flags or sideband.forks.time.tolist() == [70]
+    if not flags:  # these tell it themselves
+        assert sideband.forks.time.tolist() == [70] and sideband.throttles.time.tolist() == [80, 90]
