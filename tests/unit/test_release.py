@@ -151,7 +151,7 @@ def test_what_is_published_was_tested() -> None:
 
 
 def test_scripts_that_workflows_call_exist() -> None:
-    called = {word for path in WORKFLOWS for word in re.findall(r"bash (\S+)", path.read_text())}
+    called = {word for path in WORKFLOWS for word in re.findall(r"bash (\S+/\S+)", path.read_text())}
     assert called == {".ci/run", ".ci/long", "packaging/build"}
     assert all((ROOT / name).is_file() for name in called)
 

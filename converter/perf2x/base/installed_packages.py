@@ -1,7 +1,7 @@
 """Names and entry points of installed packages, from the folders in which they are stated.
 
-``importlib.metadata`` knows the same, but takes 20 ms to import, and 10 more for each question among 150 packages. It
-is asked where packages lie in archives, or where some finder of its own knows them.
+``importlib.metadata`` knows the same, but costs a conversion 17 ms among 20 packages and 27 among 150. It is asked
+where packages lie in archives, or where some finder of its own knows them.
 """
 
 import re
