@@ -243,7 +243,7 @@ class _SectionWalk:
         except ValueError as error:
             self._findings.note(
                 "compressed_records_broken",
-                "Records inside could not be unpacked; some perf versions (6.16) wrote broken ones: record without -z.",
+                "Records inside could not be unpacked, such as perf 6.16 wrote: record without -z.",
                 where=f"{self._section.name}, byte {self._section.start + start:#x}: {error}",
             )  # fmt: skip
             return
@@ -325,7 +325,10 @@ class _SectionWalk:
                 count=left, where=f"{self._section.name}, byte {self._section.start + self.at:#x}",
             )  # fmt: skip
         if self._unpacker.leftover:
-            advice = "The compressed data ends inside a record."
+            advice = (
+                "The compressed data ends inside a record. perf (6.1, 7.2) does not write the end of what does not"
+                " compress if its buffers are above 64 KiB: record with -m 16, or without -z."
+            )
             self._findings.note("compressed_bytes_after_last_record", advice, count=self._unpacker.leftover)
 
 
