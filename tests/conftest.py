@@ -8,10 +8,10 @@ from hypothesis import HealthCheck, Phase, settings
 
 os.environ["_TYPER_FORCE_DISABLE_TERMINAL"] = "1"  # typer colours what it writes to a file when GITHUB_ACTIONS is set
 
-pytest.register_assert_rewrite("tests.support", "tests.laws", "perf2x.plugins.contracts")
+pytest.register_assert_rewrite("tests.support", "tests.laws", "perf2x.testing")
 
 from perf2x.base.columnar.hashing import use_weights  # noqa: E402
-from perf2x.plugins.contracts import ProfileBuilder  # noqa: E402 - assertions in these explain themselves, too
+from perf2x.testing import ProfileBuilder  # noqa: E402 - assertions in these explain themselves, too
 from tests.support.collisions import other_weights  # noqa: E402
 from tests.support.examples import FEW  # noqa: E402
 from tests.support.isolation import isolated  # noqa: E402

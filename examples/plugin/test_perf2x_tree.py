@@ -8,7 +8,7 @@ import re
 from perf2x_tree import TreeCsv, TreeJson
 
 from perf2x.plugins import Profile
-from perf2x.plugins.contracts import EmitterContract, ProfileBuilder
+from perf2x.testing import EmitterContract, ProfileBuilder
 
 
 class TestTreeCsv(EmitterContract):

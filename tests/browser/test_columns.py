@@ -14,7 +14,7 @@ from perf2x.analysis.top_rows import TopTable
 from perf2x.model.profile.listings import FunctionListing, LineCost, Listings, SourceListing
 from perf2x.model.profile.profile import Profile
 from perf2x.model.profile.stack_tree import keep_samples
-from perf2x.plugins.contracts import ProfileBuilder
+from perf2x.testing import ProfileBuilder
 from tests.browser.commands_numbers import percent
 from tests.browser.opened import opened
 from tests.browser.test_viewers import write

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from perf2x.model.profile.profile import Profile
-from perf2x.plugins.contracts import ProfileBuilder
+from perf2x.testing import ProfileBuilder
 from tests.browser.opened import opened
 from tests.browser.test_viewers import MS, waiting, write
 

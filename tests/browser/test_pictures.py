@@ -13,7 +13,7 @@ import pytest
 
 from perf2x.emitters.flame.svg import Svg
 from perf2x.model.profile.profile import Profile
-from perf2x.plugins.contracts import ODD_NAMES, ProfileBuilder
+from perf2x.testing import ODD_NAMES, ProfileBuilder
 
 pytestmark = pytest.mark.browser
 

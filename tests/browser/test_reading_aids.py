@@ -6,7 +6,7 @@ import pytest
 
 from perf2x.emitters.flame.diff_page import DifferencePage
 from perf2x.model.profile.profile import Profile
-from perf2x.plugins.contracts import ProfileBuilder
+from perf2x.testing import ProfileBuilder
 from tests.browser.opened import opened
 from tests.browser.test_viewers import MS, changed, demo, write
 

@@ -5,7 +5,7 @@ import json
 
 from perf2x.emitters.chrome.chrome import Chrome
 from perf2x.model.profile.profile import Profile
-from perf2x.plugins.contracts import ProfileBuilder
+from perf2x.testing import ProfileBuilder
 
 MS = 1_000_000
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from perf2x.base.abi.uapi import CpuMode
 from perf2x.model.profile.profile import Profile
 from perf2x.model.recording.events import Session
-from perf2x.plugins.contracts import ProfileBuilder
+from perf2x.testing import ProfileBuilder
 
 MappingRow = tuple[int, int, int, str, str, int]
 """Start, limit, file offset, file name, build id in hexadecimal, process."""

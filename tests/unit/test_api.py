@@ -12,7 +12,7 @@ import pytest
 from msgspec.structs import replace
 
 import perf2x
-from perf2x.plugins.contracts import ProfileBuilder
+from perf2x.testing import ProfileBuilder
 from tests.support.command import recording
 from tests.support.recordings import ROOT
 

@@ -1,4 +1,4 @@
-"""Plugins: output formats and symbol sources. Whoever writes one imports from here, and tests from ``.contracts``.
+"""Plugins: output formats and symbol sources. Their authors import from here, and tests from ``perf2x.testing``.
 
 An output format needs ``Needs``, ``option``, ``Profile`` and its tables; a symbol source ``SymbolSource``, what it is
 asked (``Context``, ``Dso``) and what it answers (``Symbols``, ``Function``). Both raise subclasses of ``Perf2xError``.

@@ -11,7 +11,7 @@ from perf2x.analysis.totals import totals
 from perf2x.base.abi.uapi import CpuMode
 from perf2x.base.errors import OptionError
 from perf2x.model.profile.profile import Profile
-from perf2x.plugins.contracts import ProfileBuilder
+from perf2x.testing import ProfileBuilder
 
 Stacks = list[tuple[tuple[str, ...], int]]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from perf2x.emitters.flame.diff_page import DifferencePage
-from perf2x.plugins.contracts import ProfileBuilder
+from perf2x.testing import ProfileBuilder
 from tests.support.command import folded, perf2x, recording
 from tests.unit.cli.diff_inputs import QUICK, labelled, page_of, read_pprof
 

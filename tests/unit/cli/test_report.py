@@ -17,7 +17,7 @@ from perf2x.cli.report.report_page import report_text
 from perf2x.model.profile.profile import Meta
 from perf2x.pipeline.load import load
 from perf2x.pipeline.load_options import LoadOptions
-from perf2x.plugins.contracts import ProfileBuilder
+from perf2x.testing import ProfileBuilder
 from tests.support.command import perf2x, recording
 from tests.support.recordings import CORPUS
 from tests.unit.cli.diff_inputs import QUICK, forged

@@ -18,7 +18,7 @@ from perf2x.model.profile.code_counts import (
     CodeRequest,
 )
 from perf2x.model.profile.profile import Profile
-from perf2x.plugins.contracts import EmitterContract, ProfileBuilder
+from perf2x.testing import EmitterContract, ProfileBuilder
 
 X, NONE = int(EXTERNAL), int(NOT_RECORDED)
 ROWS = [

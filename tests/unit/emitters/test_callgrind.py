@@ -19,7 +19,7 @@ from perf2x.emitters import callgrind
 from perf2x.emitters.callgrind import Callgrind
 from perf2x.model.printable_text import base_name
 from perf2x.model.profile.profile import Profile
-from perf2x.plugins.contracts import EmitterContract, ProfileBuilder
+from perf2x.testing import EmitterContract, ProfileBuilder
 from tests.support.callgrind_file import CallgrindFile, read_callgrind
 from tests.support.command import perf2x
 from tests.support.recordings import CORPUS

@@ -10,7 +10,7 @@ from perf2x.base.errors import OptionError
 from perf2x.emitters import collapsed
 from perf2x.emitters.collapsed import Collapsed
 from perf2x.model.profile.profile import Profile
-from perf2x.plugins.contracts import EmitterContract, ProfileBuilder
+from perf2x.testing import EmitterContract, ProfileBuilder
 
 
 def folded(profile: Profile, **options: object) -> list[str]:

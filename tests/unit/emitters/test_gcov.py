@@ -18,7 +18,7 @@ from perf2x.model.profile.code_counts import (
     merged_code,
 )
 from perf2x.model.profile.profile import Profile
-from perf2x.plugins.contracts import EmitterContract, ProfileBuilder
+from perf2x.testing import EmitterContract, ProfileBuilder
 from tests.support.gcov_files import GcovFile, read_gcov
 from tests.unit.emitters.test_autofdo import counted, functions, profile
 

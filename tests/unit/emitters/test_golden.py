@@ -11,8 +11,8 @@ import pytest
 
 from perf2x.base.abi.uapi import CpuMode
 from perf2x.model.profile.profile import Meta, Profile
-from perf2x.plugins.contracts import ProfileBuilder
 from perf2x.plugins.registry import build_emitter
+from perf2x.testing import ProfileBuilder
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 FILES = {

@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from perf2x.emitters.speedscope import Speedscope
 from perf2x.model.profile.profile import Profile
-from perf2x.plugins.contracts import EmitterContract
+from perf2x.testing import EmitterContract
 
 
 def written(profile: Profile, **options: object) -> dict:

@@ -14,7 +14,7 @@ PLUGIN = Path(__file__).parents[3] / "examples/plugin"
 USE = """
 import io
 from perf2x.plugins.registry import EMITTERS, available, build_emitter
-from perf2x.plugins.contracts import ProfileBuilder
+from perf2x.testing import ProfileBuilder
 assert {"tree-csv", "tree-json", "pprof"} <= set(available(EMITTERS))
 builder = ProfileBuilder()
 builder.event(); builder.thread()

@@ -22,7 +22,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from perf2x.emitters.pprof import profile_pb2
-from perf2x.plugins.contracts import ProfileBuilder
+from perf2x.testing import ProfileBuilder
 from tests.support.otlp_profiles import read_profiles
 from tests.support.outputs import emitted
 from tests.support.recordings import ROOT

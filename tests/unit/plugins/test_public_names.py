@@ -15,4 +15,4 @@ def test_the_example_imports_from_nowhere_else() -> None:
     for path in (ROOT / "examples" / "plugin").glob("*.py"):
         imports = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ImportFrom)]
         ours = {node.module for node in imports if node.module and node.module.startswith("perf2x.")}
-        assert ours <= {"perf2x.plugins", "perf2x.plugins.contracts"}, path.name
+        assert ours <= {"perf2x.plugins", "perf2x.testing"}, path.name

@@ -9,10 +9,10 @@ import pytest
 from perf2x.model.profile.profile import ProfileEvent
 from perf2x.pipeline.load import load
 from perf2x.pipeline.load_options import LoadOptions
-from perf2x.plugins.contracts import ProfileBuilder
 from perf2x.reader import open_recording
 from perf2x.stitcher.profile_builder import profile_event
 from perf2x.stitcher.timeline_tables import thread_names
+from perf2x.testing import ProfileBuilder
 from tests.forge import CallchainDeferred, Comm, Event, Ksymbol, Mmap, Sample, Session, Stamp, write_file
 
 KERNEL, USER, LATER = 2**64 - 128, 2**64 - 512, 2**64 - 640

@@ -13,11 +13,11 @@ from perf2x.base.abi.uapi import CpuMode
 from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.profile.profile import Profile
 from perf2x.model.profile.stack_tree import equal_rows, location_rows, rewrite_stacks
-from perf2x.plugins.contracts import ProfileBuilder
 from perf2x.plugins.registry import load_symbol_sources
 from perf2x.symbolizer.interrupted_frames import are_kernel_returns, settle_interrupted, with_exact_twins
 from perf2x.symbolizer.symbol_options import SymbolOptions
 from perf2x.symbolizer.symbolize import symbolize
+from perf2x.testing import ProfileBuilder
 from tests.support.profile_builder import make_session, name_of
 
 KALLSYMS = b"""\

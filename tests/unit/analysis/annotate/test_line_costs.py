@@ -9,7 +9,7 @@ from perf2x.analysis.annotate.line_costs import entries_of, function_totals, lin
 from perf2x.analysis.annotate.make_listings import function_of_frame, measures_of
 from perf2x.model.profile.profile import Profile
 from perf2x.model.profile.shown_frames import location_frames
-from perf2x.plugins.contracts import ProfileBuilder
+from perf2x.testing import ProfileBuilder
 from tests.support.examples import examples
 
 NAMES = ("f", "g", "h")

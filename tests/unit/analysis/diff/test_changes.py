@@ -9,7 +9,7 @@ from perf2x.analysis.totals import totals
 from perf2x.base.errors import OptionError
 from perf2x.cli.diff.diff_gate import DiffGate, GateVerdict, parse_confidence, parse_limits
 from perf2x.model.profile.profile import Profile
-from perf2x.plugins.contracts import ProfileBuilder
+from perf2x.testing import ProfileBuilder
 
 
 def profile(counts: Mapping[str, int], weight: int = 1, other: int = 0) -> Profile:

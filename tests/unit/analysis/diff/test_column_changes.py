@@ -2,7 +2,7 @@
 
 from perf2x.analysis.diff.column_changes import ColumnChange
 from perf2x.analysis.event_columns import event_columns
-from perf2x.plugins.contracts import ProfileBuilder
+from perf2x.testing import ProfileBuilder
 
 
 def change(before: tuple[int, int], after: tuple[int, int], scale: float = 1.0) -> ColumnChange:

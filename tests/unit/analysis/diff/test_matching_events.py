@@ -6,7 +6,7 @@ import pytest
 
 from perf2x.analysis.diff.matching_events import renamed
 from perf2x.model.profile.profile import Profile
-from perf2x.plugins.contracts import ProfileBuilder
+from perf2x.testing import ProfileBuilder
 
 
 def made(samples: Mapping[str, int]) -> Profile:

@@ -8,7 +8,7 @@ from perf2x.analysis.diff.matching_objects import match_objects, parse_object_na
 from perf2x.analysis.totals import totals
 from perf2x.base.errors import OptionError, SettingError
 from perf2x.model.profile.profile import Profile
-from perf2x.plugins.contracts import ProfileBuilder
+from perf2x.testing import ProfileBuilder
 
 PARTS = {"parse": 5, "render": 3, "main": 1}
 

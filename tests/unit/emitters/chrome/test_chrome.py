@@ -16,7 +16,7 @@ from perf2x.emitters.chrome.chrome import Chrome
 from perf2x.emitters.chrome.chrome_drawing import Style, drawings_of
 from perf2x.emitters.timeline.shown_samples import in_ticks, shown_samples
 from perf2x.emitters.timeline.tracks import tracks_of
-from perf2x.plugins.contracts import EmitterContract, ProfileBuilder
+from perf2x.testing import EmitterContract, ProfileBuilder
 from tests.support.chrome_traces import MS, check_trace, slices, speedscope_import, stacks, trace
 
 

@@ -8,7 +8,7 @@ from perf2x.base.abi.uapi import CpuMode
 from perf2x.emitters.firefox.firefox import Firefox
 from perf2x.model.profile.profile import Meta, Profile, RunningThreads, Wait
 from perf2x.model.profile.tracepoint_fields import FieldColumn, TracepointFields
-from perf2x.plugins.contracts import EmitterContract, ProfileBuilder
+from perf2x.testing import EmitterContract, ProfileBuilder
 
 MS = 1_000_000
 SHARED = ("stackTable", "frameTable", "funcTable", "resourceTable", "nativeSymbols", "sources", "sourceLocationTable")

@@ -9,7 +9,7 @@ from perf2x.emitters.firefox.lanes import timeline_of
 from perf2x.emitters.firefox.sample_rows import SampleRows, moments_of
 from perf2x.emitters.timeline.shown_samples import origin_of, shown_samples
 from perf2x.model.profile.profile import Profile, Wait
-from perf2x.plugins.contracts import ProfileBuilder
+from perf2x.testing import ProfileBuilder
 
 
 def made(seed: int, with_switches: bool, with_waits: bool) -> Profile:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from perf2x.base.errors import SettingError
 from perf2x.emitters.flame.html import Html
 from perf2x.model.profile.profile import Meta, Profile, Wait
-from perf2x.plugins.contracts import EmitterContract
+from perf2x.testing import EmitterContract
 
 MS = 1_000_000
 

@@ -18,8 +18,8 @@ from perf2x.model.profile.listings import (
     Measure,
     SourceListing,
 )
-from perf2x.plugins.contracts import ProfileBuilder
 from perf2x.plugins.registry import build_emitter
+from perf2x.testing import ProfileBuilder
 
 EVIL = "</script><img src=x onerror=alert(1)>\x1b[2J\u202e\u2028{{DATA}}"
 

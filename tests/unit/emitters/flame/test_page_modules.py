@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from perf2x.emitters.flame import page_file
-from perf2x.plugins.contracts import ProfileBuilder
 from perf2x.plugins.registry import build_emitter
+from perf2x.testing import ProfileBuilder
 from tests.support.page_scripts import FOLDER
 
 SCRIPTS = sorted(entry.name for entry in FOLDER.iterdir() if entry.name.endswith(".js"))

@@ -9,7 +9,7 @@ from perf2x.base.errors import OptionError
 from perf2x.emitters.flame.svg import Svg
 from perf2x.emitters.flame.svg_text import LETTER, LONGEST, fitted, shown_name
 from perf2x.model.profile.profile import Profile
-from perf2x.plugins.contracts import EmitterContract
+from perf2x.testing import EmitterContract
 
 NS = "{http://www.w3.org/2000/svg}"
 

@@ -1,7 +1,7 @@
 """Frames of OpenTelemetry profiles: their types, and what stands for those without a name."""
 
 from perf2x.base.abi.uapi import CpuMode
-from perf2x.plugins.contracts import ProfileBuilder
+from perf2x.testing import ProfileBuilder
 from tests.support.otlp_profiles import written
 
 

@@ -16,7 +16,7 @@ from perf2x.base.errors import OptionError
 from perf2x.emitters.otlp.otlp import Otlp
 from perf2x.emitters.otlp.otlp_profiles import grouped
 from perf2x.model.profile.profile import Meta, Profile, Wait, plain_names
-from perf2x.plugins.contracts import EmitterContract, ProfileBuilder
+from perf2x.testing import EmitterContract, ProfileBuilder
 from tests.support import outputs
 from tests.support.otlp_profiles import Profile as Read
 from tests.support.otlp_profiles import Sample, Value, message_of, read_profiles, written

@@ -25,10 +25,10 @@ from perf2x.model.recording.sideband import Cgroups
 from perf2x.pipeline.for_output import for_output
 from perf2x.pipeline.load import load
 from perf2x.pipeline.load_options import LoadOptions
-from perf2x.plugins.contracts import EmitterContract, ProfileBuilder
 from perf2x.plugins.registry import emitter_options
 from perf2x.symbolizer.demangle.demangle import NameStyle
 from perf2x.symbolizer.symbol_options import SymbolOptions
+from perf2x.testing import EmitterContract, ProfileBuilder
 from tests.forge import Branch, Comm, Event, Mmap, Mmap2, Sample, Stamp, write_file
 from tests.forge import Session as Forged
 from tests.forge import kernel as k

@@ -9,7 +9,7 @@ from perf2x.emitters.perfetto.perfetto import Perfetto
 from perf2x.model.profile.profile import Meta
 from perf2x.pipeline.load import load
 from perf2x.pipeline.load_options import LoadOptions
-from perf2x.plugins.contracts import ProfileBuilder
+from perf2x.testing import ProfileBuilder
 from perf2x.transforms.merge_profiles import merge_profiles
 from tests.forge import Event, Features, Sample, Session, write_file
 from tests.support import rich_recording

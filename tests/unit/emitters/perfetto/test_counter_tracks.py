@@ -12,7 +12,7 @@ from perf2x.emitters.perfetto.perfetto import Perfetto
 from perf2x.emitters.perfetto.track_schema import EventType
 from perf2x.emitters.perfetto.tracks import counter_tracks
 from perf2x.model.profile.profile import Meta, Profile, RunningThreads
-from perf2x.plugins.contracts import ProfileBuilder
+from perf2x.testing import ProfileBuilder
 from tests.support.perfetto_trace import Slice, Trace, read_trace
 
 MS = 1_000_000

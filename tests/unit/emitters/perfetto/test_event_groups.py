@@ -11,8 +11,8 @@ from perf2x.emitters.perfetto.perfetto import Perfetto
 from perf2x.emitters.perfetto.samples.sample_sequences import streams_of
 from perf2x.model.profile.profile import Profile
 from perf2x.model.recording.events import Event
-from perf2x.plugins.contracts import ProfileBuilder
 from perf2x.stitcher.profile_builder import profile_events
+from perf2x.testing import ProfileBuilder
 from perf2x.transforms.filters.choice import keep_events
 from perf2x.transforms.merge_profiles import merge_profiles
 from tests.support import outputs

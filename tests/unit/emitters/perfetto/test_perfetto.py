@@ -8,7 +8,7 @@ from perf2x.emitters.perfetto.perfetto import Perfetto
 from perf2x.emitters.timeline.tracks import UNKNOWN_ID
 from perf2x.model.profile.profile import Profile
 from perf2x.model.profile.shown_frames import NO_STACK
-from perf2x.plugins.contracts import EmitterContract, ProfileBuilder
+from perf2x.testing import EmitterContract, ProfileBuilder
 from tests.support import outputs
 from tests.support.perfetto_trace import Sample, Trace, read_trace
 from tests.support.recordings import corpus_cases

@@ -11,7 +11,7 @@ from perf2x.emitters.perfetto.tracks.thread_states import states_of
 from perf2x.emitters.timeline.tracks import UNKNOWN_ID
 from perf2x.model.profile.profile import Profile
 from perf2x.model.profile.tracepoint_fields import FieldColumn, TracepointFields
-from perf2x.plugins.contracts import ProfileBuilder
+from perf2x.testing import ProfileBuilder
 from tests.support.perfetto_trace import Trace, read_trace
 
 RUNNABLE, RUNNING, SLEEPS = 2, 3, 4

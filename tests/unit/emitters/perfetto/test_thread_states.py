@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from perf2x.emitters.perfetto.perfetto import Perfetto
 from perf2x.model.profile.profile import Meta
-from perf2x.plugins.contracts import ProfileBuilder
+from perf2x.testing import ProfileBuilder
 from tests.support.perfetto_trace import Slice, read_trace
 
 END = 500

@@ -9,7 +9,7 @@ from perf2x.emitters.perfetto.perfetto import Perfetto
 from perf2x.model.profile.profile import Losses, Meta, Profile, Wait
 from perf2x.pipeline.load import load
 from perf2x.pipeline.load_options import LoadOptions
-from perf2x.plugins.contracts import ProfileBuilder
+from perf2x.testing import ProfileBuilder
 from tests.support.command import recording
 from tests.support.perfetto_trace import Trace, read_trace
 

@@ -15,7 +15,7 @@ from perf2x.base.abi.uapi import CpuMode
 from perf2x.emitters.pprof import profile_pb2
 from perf2x.emitters.pprof.pprof import Pprof
 from perf2x.model.profile.profile import Meta, Profile, Wait
-from perf2x.plugins.contracts import ProfileBuilder
+from perf2x.testing import ProfileBuilder
 from tests.support.command import perf2x
 from tests.support.recordings import ROOT
 

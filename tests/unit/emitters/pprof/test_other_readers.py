@@ -12,7 +12,7 @@ from perf2x.emitters.pprof import profile_pb2
 from perf2x.emitters.pprof.pprof import Pprof
 from perf2x.emitters.speedscope import Speedscope
 from perf2x.model.profile.profile import Profile
-from perf2x.plugins.contracts import ProfileBuilder
+from perf2x.testing import ProfileBuilder
 from tests.support.outputs import read_pprof
 
 MANGLED = "_ZN7pricing11price_levelISsdEEdRNS_4BookIT_T0_EE"

@@ -10,7 +10,7 @@ from perf2x.base.errors import OptionError
 from perf2x.emitters.pprof import profile_pb2
 from perf2x.emitters.pprof.pprof import Pprof
 from perf2x.model.profile.profile import Meta, Profile
-from perf2x.plugins.contracts import EmitterContract, ProfileBuilder
+from perf2x.testing import EmitterContract, ProfileBuilder
 
 
 def message(profile: Profile, **options: object) -> profile_pb2.Profile:

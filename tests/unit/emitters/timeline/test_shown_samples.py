@@ -17,7 +17,7 @@ from perf2x.emitters.timeline.shown_samples import (
 )
 from perf2x.emitters.timeline.tracks import cpu_tracks_of, tracks_of
 from perf2x.model.profile.profile import Profile, Wait
-from perf2x.plugins.contracts import ProfileBuilder
+from perf2x.testing import ProfileBuilder
 
 PERIOD = 10
 TIMES = st.lists(st.integers(100, 300), max_size=10)

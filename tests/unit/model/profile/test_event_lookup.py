@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from perf2x.base.errors import OptionError
 from perf2x.model.profile.profile import Profile, find_event, plain_names, sampled
-from perf2x.plugins.contracts import ProfileBuilder
+from perf2x.testing import ProfileBuilder
 
 
 def profile_of(*names: str) -> Profile:

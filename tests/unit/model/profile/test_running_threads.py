@@ -5,7 +5,7 @@ import pytest
 from msgspec.structs import replace
 
 from perf2x.model.profile.profile import Profile, RunningThreads
-from perf2x.plugins.contracts import ProfileBuilder
+from perf2x.testing import ProfileBuilder
 
 
 @pytest.fixture

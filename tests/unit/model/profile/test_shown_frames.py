@@ -16,7 +16,7 @@ from perf2x.emitters.pprof.pprof import Pprof
 from perf2x.emitters.speedscope import Speedscope
 from perf2x.model.profile.profile import Profile
 from perf2x.model.profile.shown_frames import full_names, location_frames
-from perf2x.plugins.contracts import ProfileBuilder
+from perf2x.testing import ProfileBuilder
 from perf2x.transforms.anonymize import anonymized
 from perf2x.transforms.merge_profiles import merge_profiles
 

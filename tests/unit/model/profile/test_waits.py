@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from perf2x.model.profile.profile import Profile, ProfileSamples, Wait, placed_waits, wait_ends
 from perf2x.model.profile.stack_tree import without_times
-from perf2x.plugins.contracts import ProfileBuilder
+from perf2x.testing import ProfileBuilder
 
 
 @pytest.fixture

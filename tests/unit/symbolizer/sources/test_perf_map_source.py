@@ -11,7 +11,6 @@ from perf2x.binaries.find.search_paths import SearchPaths
 from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.profile.profile import Profile
 from perf2x.model.recording.sideband import Sideband
-from perf2x.plugins.contracts import ProfileBuilder
 from perf2x.plugins.registry import load_symbol_sources
 from perf2x.reader import open_recording
 from perf2x.symbolizer.sources.jit_names import jit_function
@@ -25,6 +24,7 @@ from perf2x.symbolizer.sources.perf_map_source import (
 from perf2x.symbolizer.symbol_options import SymbolOptions
 from perf2x.symbolizer.symbol_report import SymbolReport
 from perf2x.symbolizer.symbolize import symbolize
+from perf2x.testing import ProfileBuilder
 from tests import forge
 from tests.forge.session import write_file
 from tests.support.profile_builder import lines_of, make_profile, make_session, name_of

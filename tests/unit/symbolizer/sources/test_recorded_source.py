@@ -7,12 +7,12 @@ from perf2x.binaries.elf.elf_file import open_elf
 from perf2x.binaries.find.object_finder import Finder, ObjectFiles
 from perf2x.binaries.find.search_paths import SearchPaths
 from perf2x.model.diagnostics import Diagnostics
-from perf2x.plugins.contracts import SymbolSourceContract
 from perf2x.reader.header.section_reader import SectionReader
 from perf2x.reader.header.symbol_sections import read_files
 from perf2x.symbolizer.sources.recorded_source import RecordedSource
 from perf2x.symbolizer.sources.symbol_source import Context, Dso, DsoKind, SymbolSource
 from perf2x.symbolizer.symbol_options import SymbolOptions
+from perf2x.testing import SymbolSourceContract
 from tests.forge.simpleperf import FILE2, file_section
 from tests.support.phone_recording import ANON as HEAP
 from tests.support.phone_recording import APK, DEX, FILES, IN_MEMORY, JIT, LIB, MEMORY, PID, VDEX

@@ -7,7 +7,6 @@ import pytest
 from perf2x.binaries.find.object_finder import Finder, ObjectFiles
 from perf2x.binaries.find.search_paths import SearchPaths
 from perf2x.model.diagnostics import Diagnostics
-from perf2x.plugins.contracts import SymbolSourceContract
 from perf2x.plugins.registry import load_symbol_sources
 from perf2x.symbolizer.sources.elf_source import ElfSource
 from perf2x.symbolizer.sources.go_source import GoSource
@@ -17,6 +16,7 @@ from perf2x.symbolizer.sources.module_source import ModuleSource, VmlinuxSource
 from perf2x.symbolizer.sources.perf_map_source import PerfMapSource
 from perf2x.symbolizer.sources.symbol_source import Context, Dso, DsoKind, SymbolSource
 from perf2x.symbolizer.symbol_options import SymbolOptions
+from perf2x.testing import SymbolSourceContract
 from tests.support.jitdump_writer import code_load, header
 from tests.support.profile_builder import make_session
 from tests.support.tiny_elf import TinySection, TinySymbol, symbol_sections, tiny_elf

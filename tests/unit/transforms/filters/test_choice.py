@@ -8,7 +8,7 @@ from perf2x.base.abi.uapi import CpuMode
 from perf2x.base.errors import OptionError
 from perf2x.model.profile.profile import Profile
 from perf2x.model.profile.stack_tree import location_rows
-from perf2x.plugins.contracts import ProfileBuilder
+from perf2x.testing import ProfileBuilder
 from perf2x.transforms.filters.choice import (
     innermost,
     keep_comms,

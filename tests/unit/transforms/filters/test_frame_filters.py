@@ -14,7 +14,7 @@ from perf2x.base.abi.uapi import CpuMode
 from perf2x.base.errors import OptionError
 from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.profile.profile import Profile
-from perf2x.plugins.contracts import ProfileBuilder
+from perf2x.testing import ProfileBuilder
 from perf2x.transforms.drop_unused import compact
 from perf2x.transforms.filters import frame_patterns
 from perf2x.transforms.filters.choice import FILTERS, Choice

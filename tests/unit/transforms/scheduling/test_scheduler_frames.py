@@ -2,7 +2,7 @@ import numpy as np
 
 from perf2x.base.abi.uapi import CpuMode
 from perf2x.model.profile.profile import Profile, Wait
-from perf2x.plugins.contracts import ProfileBuilder
+from perf2x.testing import ProfileBuilder
 from perf2x.transforms.scheduling.wait_stacks import without_scheduler_frames
 
 KERNEL = ("do_nanosleep", "schedule_timeout", "schedule", "__schedule", "finish_task_switch.isra.0")

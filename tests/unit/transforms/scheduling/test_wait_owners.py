@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from perf2x.base.columnar.texts import Texts
 from perf2x.model.profile.profile import Wait
 from perf2x.model.recording.sideband import Sideband
-from perf2x.plugins.contracts import ProfileBuilder
+from perf2x.testing import ProfileBuilder
 from perf2x.transforms.scheduling.schedule import Departures, has_ended
 from perf2x.transforms.scheduling.thread_times import ThreadTimes
 from perf2x.transforms.scheduling.wait_stacks import names_of_threads, owners_by_nearness

@@ -1,4 +1,4 @@
-"""Tests that every symbol source must pass, as a class to inherit from ``perf2x.plugins.contracts``."""
+"""Tests that every symbol source must pass, as a class to inherit from ``perf2x.testing``."""
 
 from collections.abc import Sequence
 from itertools import pairwise
