@@ -168,3 +168,24 @@ def test_two_dumps_of_one_name_are_not_taken_for_each_other(tmp_path: Path) -> N
     assert not finder.find("/tmp/jit-1.dump", b"").files
     provide_images([dumps[0], dumps[0]], make_session(arch="x86_64"), finder)
     assert finder.find("/tmp/jit-1.dump", b"").files
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_a_first_byte_that_was_stored_belongs_to_the_code_that_it_begins(tmp_path: Path, told: bool) -> None:
+    """Erlang's ``+JPperf dump``: pieces lie side by side, and continuations are their first bytes.
+
+    A recording of it: perf 7.2 and perf2x name 1,860 frames at first bytes alike, of ``normal_exit/0`` nearly all.
+    """
+    data = header()
+    for number, name in enumerate(("prologue", "normal_exit", "behind")):
+        data += (unwinding() if told else b"") + code_load(1, CODE + 16 * number, name, number)
+    (tmp_path / "jit-5.dump").write_bytes(data)
+    event = Event(
+        sample_type=k.IP | k.TID | k.TIME | k.CALLCHAIN, flags=frozenset({"sample_id_all", "use_clockid"}), clockid=1
+    )
+    chain = (k.CONTEXT_USER, CODE + 4, CODE + 16, CODE + 17, CODE + 32)
+    sample = Sample(pid=5, tid=5, time=100, ip=CODE + 4, chain=chain)
+    records = [announced(5, "/tmp/jit-5.dump"), sample]
+    (tmp_path / "perf.data").write_bytes(write_file(Session(events=(event,)), records))
+    options = LoadOptions(symbols=SymbolOptions(symfs=tmp_path, perf_map_dir=tmp_path))
+    assert stacks(load(str(tmp_path / "perf.data"), options)) == [["prologue", "normal_exit", "normal_exit", "behind"]]
