@@ -26,7 +26,7 @@ ONE_INPUT = (
     ("top", "--format", "markdown"),
     ("top", "--format", "csv", "--max-unpacked", "1M"),
     ("report",),
-    ("report", "--format", "json", "--max-bytes", "8000"),
+    ("report", "--format", "json"),
     ("annotate", "--source"),
     ("annotate", "--assembly", "--json"),
     ("convert", "--to", "html", "--source", "--assembly", "-o", "{dir}/out/x"),

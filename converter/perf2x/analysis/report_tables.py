@@ -9,22 +9,16 @@ from collections.abc import Iterable
 import numpy as np
 from msgspec import Struct
 
-from perf2x.analysis.annotate.listing_options import ListingOptions
-from perf2x.analysis.annotate.make_listings import choose_functions
 from perf2x.analysis.top_rows import TopTable
 from perf2x.analysis.totals import lines_of_frames, weights
 from perf2x.base.abi.uapi import CpuMode
 from perf2x.base.columnar.arrays import I64, flatnonzero, lexsort, sum_of
 from perf2x.base.columnar.unique import unique_inverse
-from perf2x.base.errors import OptionError
 from perf2x.model.profile.frame_tree import FrameTree, expand, weighed_tree
 from perf2x.model.profile.profile import Profile
 from perf2x.model.profile.shown_frames import location_frames
-from perf2x.model.profile.stack_tree import path_sums
+from perf2x.model.profile.stack_tree import path_sums, paths
 
-_LEAST_OF_PATH = 0.05
-_MOST = 63
-"""Functions whose callers can be asked for at once."""
 Key = tuple[str, str]
 """Function and base name of its object."""
 
@@ -82,70 +76,57 @@ def report_tables(profile: Profile, value: str, rows: int, columns: Iterable[str
     by_self = TopTable(profile, "function", "self", value, rows, [*columns])
     by_total = by_self.sorted_by("total")
     objects, threads = (TopTable(profile, kind, "self", value, rows) for kind in ("object", "thread"))
-    calls, samples = call_tree(profile, value), profile.samples
-    held = flatnonzero(samples.event == profile.default_event)
-    weight, stack = weights(profile, value)[held], samples.stack[held]
-    mode = np.append(profile.locations.mode[profile.stacks.location], CpuMode.USER)[stack]
-    kernel = sum_of(weight[mode == CpuMode.KERNEL])
-    idle = sum_of(weight[np.append(profile.threads.pid, -1)[samples.thread[held]] == 0])
+    calls, samples, cost = call_tree(profile, value), profile.samples, _costs(profile, value)
+    mode = np.append(profile.locations.mode[profile.stacks.location], CpuMode.USER)[samples.stack]
+    pid = np.append(profile.threads.pid, -1)[samples.thread]
+    kernel, idle = (sum_of(cost[chosen]) for chosen in (mode == CpuMode.KERNEL, pid == 0))
     callers = callers_of(calls, [*by_self.keys, *by_total.keys])
     return ReportTables(by_self, by_total, objects, threads, callers, hot_paths(calls, rows), kernel, idle)
 
 
 def call_tree(profile: Profile, value: str = "period") -> CallTree:
-    """Merge the stacks of the event to see first by function and object."""
+    """Merge the stacks by function and object, with the costs of the event to see first."""
     frames = location_frames(profile)
     names, line_of_frame = lines_of_frames(frames, "function")
-    held = flatnonzero(profile.samples.event == profile.default_event)
     stacks = expand(profile.stacks, frames.of_location)
-    weight = weights(profile, value)[held]
-    return CallTree(names, *weighed_tree(stacks, line_of_frame, profile.samples.stack[held], weight))
+    return CallTree(names, *weighed_tree(stacks, line_of_frame, profile.samples.stack, _costs(profile, value)))
 
 
-def hot_paths(calls: CallTree, most: int, least: float = _LEAST_OF_PATH) -> list[HotPath]:
-    """Return the costliest paths that end where nothing below takes ``least`` of the whole; no two share a sample.
+def _costs(profile: Profile, value: str) -> I64:
+    """(samples,) what each adds to the cost; 0 for samples of other events."""
+    return np.where(profile.samples.event == profile.default_event, weights(profile, value), 0)
 
-    At most ``most``, the costliest first; of equal ones the one further out, then by its place in the tree.
+
+def hot_paths(calls: CallTree, most: int, least: float = 0.05) -> list[HotPath]:
+    """Return the costliest paths of two functions or more; no two share a sample.
+
+    They end where nothing below takes ``least`` of the whole. At most ``most``, the costliest first; of equal ones the
+    one further out, then by its place in the tree.
     """
     tree, total = calls.tree, calls.total
-    is_hot = (total >= least * sum_of(calls.own)) & (total > 0) & (tree.parent >= 0)
+    is_hot = (total >= least * sum_of(calls.own)) & (total > 0) & (tree.depth > 1)
     goes_on = np.zeros(len(tree), np.bool_)
     goes_on[tree.parent[is_hot]] = True
     ends = flatnonzero(is_hot & ~goes_on)
     ends = ends[lexsort((ends, tree.depth[ends], -total[ends]))][:most]
-    return [HotPath(_functions(calls, row), int(calls.own[row]), int(total[row])) for row in ends.tolist()]
-
-
-def _functions(calls: CallTree, row: int) -> list[str]:
-    """Names from the outermost function to that of the row."""
-    found = []
-    while row > 0:
-        found.append(calls.names[int(calls.tree.key[row])][0])
-        row = int(calls.tree.parent[row])
-    return found[::-1]
+    chains = paths(tree.parent, tree.depth, ends, outermost_first=True).rows()
+    return [
+        HotPath([calls.names[key][0] for key in tree.key[chain[1:]].tolist()], own, cost)
+        for chain, own, cost in zip(chains, calls.own[ends].tolist(), total[ends].tolist(), strict=True)
+    ]
 
 
 def callers_of(calls: CallTree, functions: Iterable[Key]) -> dict[Key, list[Caller]]:
     """Return the callers of each function, the costliest first; their values add up to the function's total."""
-    number = {name: place for place, name in enumerate(calls.names)}
-    return {name: _callers(calls, number[name]) for name in dict.fromkeys(functions) if name in number}
-
-
-def _callers(calls: CallTree, function: int) -> list[Caller]:
-    is_it = calls.tree.key == function
-    outermost = flatnonzero(is_it & (path_sums(calls.tree.parent, is_it.astype(np.int64)) == 1) & (calls.total > 0))
-    caller, place = unique_inverse(calls.tree.key[calls.tree.parent[outermost]])
-    value = np.zeros(len(caller), np.int64)
-    np.add.at(value, place, calls.total[outermost])
-    names = [*calls.names, ("", "")]  # the last one is that of key −1
-    costs = zip(caller.tolist(), value.tolist(), strict=True)
-    rows = [Caller(names[by][0], names[by][1], cost) for by, cost in costs]
-    return sorted(rows, key=lambda row: (-row.value, row.name, row.object))
-
-
-def callers_by_name(profile: Profile, function: str) -> dict[Key, list[Caller]]:
-    """Return the callers of each function of that name or glob, by period; OptionError where there is none."""
-    found = choose_functions(profile, ListingOptions(function, value="period"))
-    if len(found) > _MOST:
-        raise OptionError(f"{function}: {len(found):,} functions have such names; callers of {_MOST} are shown at most")
-    return callers_of(call_tree(profile), found)
+    names, tree, found = [*calls.names, ("", "")], calls.tree, {}  # the last name is that of key −1
+    for name in dict.fromkeys(functions):
+        is_it = tree.key == names.index(name)
+        outermost = flatnonzero(is_it & (path_sums(tree.parent, is_it.astype(np.int64)) == 1) & (calls.total > 0))
+        caller, place = unique_inverse(tree.key[tree.parent[outermost]])
+        value = np.zeros(len(caller), np.int64)
+        np.add.at(value, place, calls.total[outermost])
+        rows = [
+            Caller(names[by][0], names[by][1], cost) for by, cost in zip(caller.tolist(), value.tolist(), strict=True)
+        ]
+        found[name] = sorted(rows, key=lambda row: (-row.value, row.name, row.object))
+    return found

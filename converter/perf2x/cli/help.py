@@ -46,7 +46,7 @@ EXAMPLES = {
     "report": (
         'perf2x report perf.data >> "$GITHUB_STEP_SUMMARY"',
         "perf2x report after.data --before before.data",
-        "perf2x report perf.data --format json --max-bytes 20000",
+        "perf2x report perf.data -n 5 --max-bytes 20000",
     ),
     "info": ("perf2x info perf.data", "perf2x info perf.data --symbols -v", "perf2x info perf.data --json"),
     "explain": (

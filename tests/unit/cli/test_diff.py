@@ -165,4 +165,4 @@ def test_given_names_decide_what_is_compared(renamed_pair: tuple[Path, Path]) ->
         ran = perf2x(*words, "--map", text)
         assert (ran.code, ran.out) == (2, "") and said in ran.said
     ran = perf2x("report", renamed_pair[0], "--map", "app=app")
-    assert ran.code == 2 and "--map names objects of --before" in ran.said
+    assert ran.code == 2 and "--map says how to compare" in ran.said

@@ -58,7 +58,8 @@ def test_everything_has_the_same_numbers(longer: tuple[Path, Path], tmp_path: Pa
     report = perf2x("report", longer[1], "--before", longer[0], *QUICK, *words, "--format", "json")
     told = json.loads(report.out)
     assert report.code == 3
-    assert told["difference"]["value"] == wanted and told["difference"]["work"] == [1000.0, 1600.0]
+    assert [told["difference"]["before"], told["difference"]["after"]] == wanted
+    assert told["difference"]["work"] == [1000.0, 1600.0]
     assert {row["name"]: row["self"] for row in told["difference"]["rows"]} == rows
     assert told["verdict"] == facts["verdict"]
     assert told["verdict"]["outcome"] == "failed"
@@ -143,7 +144,7 @@ def test_shares_do_not_mind_a_slower_machine(tmp_path: Path) -> None:
     ran = perf2x("diff", before, other, *QUICK, "--fail-above", "share:f=0")
     assert "--fail-above: no function 'f'" in ran.err
     report = perf2x("report", other, "--before", before, *FIRST).out
-    assert "| +75.0 % | +75.0 % | 25.0 % | 50.0 % | `[o1.so]` |" in report
+    assert "| 100.00 µs | 400.00 µs | +75.0 % | 100.00 µs | 400.00 µs | +75.0 % | `o1.so` | `[o1.so]` |" in report
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,10 @@ import pytest
 from msgspec.structs import replace
 
 from perf2x.cli.diff.gate_outcome import Verdict
+from perf2x.cli.options.report_options import ReportFlags
+from perf2x.cli.render.screen import Screen
 from perf2x.cli.report.next_steps import next_steps
-from perf2x.cli.report.report_facts import LEAST
-from perf2x.cli.report.report_page import report_text
+from perf2x.cli.report.report_page import recording_report
 from perf2x.model.profile.profile import Meta
 from perf2x.pipeline.load import load
 from perf2x.pipeline.load_options import LoadOptions
@@ -48,7 +49,7 @@ def test_functions_are_those_of_top(facts: dict[str, Any]) -> None:
     for table in ("object", "thread"):
         assert facts[f"{table}s"] == json.loads(perf2x("top", *CALLS, "--json", "-n", 10, "--by", table).out)
     for row in facts["by_self"]["rows"]:
-        assert "callers_left_out" in row or sum(caller["value"] for caller in row["callers"]) == row["total"]
+        assert sum(caller["value"] for caller in row["callers"]) == row["total"]
 
 
 def test_tables_of_the_page_are_those_of_top_and_diff(page: str, grown: tuple[Path, Path]) -> None:
@@ -83,16 +84,15 @@ def test_both_formats_say_the_same(facts: dict[str, Any], page: str) -> None:
     lines = page.partition("#### Hottest paths\n")[2].partition("####")[0].strip().splitlines()
     assert len(facts["paths"]) == len(lines) > 0
     for path, line in zip(facts["paths"], lines, strict=True):
-        assert " → ".join(path["functions"]) in line or "functions_left_out" in path
+        assert " → ".join(path["functions"])[:400] in line
 
 
 def test_paths_and_callers_are_those_of_the_collapsed_stacks(facts: dict[str, Any]) -> None:
     lines = perf2x("convert", *CALLS, "-t", "collapsed", "-o", "-").out.splitlines()
     stacks = [(line.rpartition(" ")[0].split(";")[1:], int(line.rpartition(" ")[2])) for line in lines]
     for path in facts["paths"]:
-        if "functions_left_out" not in path:
-            names = path["functions"]
-            assert sum(value for stack, value in stacks if stack[: len(names)] == names) == path["total"]
+        names = path["functions"]
+        assert sum(value for stack, value in stacks if stack[: len(names)] == names) == path["total"]
 
 
 def test_differences_are_those_of_diff(pair: tuple[Path, Path], grown: tuple[Path, Path]) -> None:
@@ -119,7 +119,7 @@ def test_the_schema_is_documented(facts: dict[str, Any], grown: tuple[Path, Path
     assert compared["difference"]["rows"]
     own = {key: facts[key] for key in ("by_self", "by_total", "objects", "threads", "paths", "next")}
     keys = {*facts, *keys_of(own), *({*compared["difference"]} - {*diff})}
-    assert [key for key in sorted(keys) if f"`{key}`" not in page and not key.endswith("_left_out")] == []
+    assert [key for key in sorted(keys) if f"`{key}`" not in page] == []
 
 
 def test_bad_inputs_are_one_sentence(pair: tuple[Path, Path]) -> None:
@@ -128,6 +128,9 @@ def test_bad_inputs_are_one_sentence(pair: tuple[Path, Path]) -> None:
     )
     assert "--before compares one recording" in perf2x("report", *pair, "--before", pair[0]).said
     assert perf2x("report", pair[0], "--max-bytes", "100").code == 2
+    assert "--max-bytes is for pages; JSON" in perf2x("report", pair[0], "--max-bytes", 9000, "--format", "json").said
+    assert "--map says how to compare" in perf2x("report", pair[0], "--map", "a=b").said
+    assert "--any-change says how to compare" in perf2x("report", pair[0], "--any-change").said
     assert perf2x("report", pair[0], "--limit", "31").code == 2
 
 
@@ -151,21 +154,32 @@ def crowds() -> list[Any]:
     return [crowded("x" * 100_000, 50), crowded((EVIL + "🔥é\udcff") * 300, 50), crowded("t", 10_000)]
 
 
-@pytest.mark.parametrize("shape", ["markdown", "json"])
-def test_the_size_is_bounded_whatever_the_names(crowds: list[Any], shape: str) -> None:
+@pytest.mark.parametrize("room", [None, 80])
+def test_the_size_is_bounded_whatever_the_names(crowds: list[Any], room: int | None) -> None:
+    """Of Markdown, and of lines on a terminal."""
     verdict = Verdict("failed", ["x" * 3_000] * 99, [])
-    for most in (LEAST, 20_000):
+    for most in (8_000, 20_000):
         for loaded in crowds:
-            text = report_text(loaded, ["x" * 99_999] * 99, "period", shape, 30, most, None, verdict)
-            assert 500 < len(text.encode()) <= most
-            assert "more lines, left out to stay below" in text if shape == "markdown" else json.loads(text)
-            assert shape == "json" or text.startswith("### perf2x: failed\n")
+            how = ReportFlags(limit=30, max_bytes=most)
+            report = recording_report(loaded, ["x" * 99_999] * 99, how, None, verdict)
+            lines = [*report.lines(Screen(room))] if room else [*report.markdown()]
+            assert 500 < len("\n".join(lines).encode()) < most
+            assert "more lines, left out to stay below" in lines[-1]
+            assert lines[0] == ("perf2x: failed" if room else "### perf2x: failed")
 
 
-def test_json_says_how_much_is_left_out(crowds: list[Any]) -> None:
-    facts = json.loads(report_text(crowds[2], ["x"] * 99, "period", "json", 10, 60_000))
-    assert (len(facts["recordings"]), facts["recordings_left_out"]) == (24, 75)
-    assert len(facts["by_self"]["rows"]) == 10
+def test_the_last_line_counts_what_is_left_out(crowds: list[Any]) -> None:
+    verdict = Verdict("failed", ["x" * 300] * 99, [])
+    whole = [*recording_report(crowds[2], ["x"], ReportFlags(max_bytes=10**7), None, verdict).markdown()]
+    *shown, blank, last = recording_report(crowds[2], ["x"], ReportFlags(max_bytes=9_000), None, verdict).markdown()
+    left = sum(map(bool, whole)) - sum(map(bool, shown))
+    assert (blank, last) == ("", f"… and {left:,} more lines, left out to stay below 9,000 bytes.")
+
+
+def test_json_is_not_shortened(crowds: list[Any]) -> None:
+    facts = json.loads(json.dumps(recording_report(crowds[0], ["x"] * 99, ReportFlags()).facts()))
+    assert facts["recordings"] == ["x"] * 99
+    assert len(facts["by_self"]["rows"]) == 10 and len(facts["by_self"]["rows"][0]["name"]) > 100_000
 
 
 def test_no_name_breaks_the_markdown(tmp_path: Path) -> None:
@@ -181,15 +195,14 @@ def test_no_name_breaks_the_markdown(tmp_path: Path) -> None:
         cells = count
 
 
-def test_long_paths_keep_both_ends() -> None:
+def test_long_paths_keep_both_ends_on_the_page() -> None:
     builder = ProfileBuilder()
     builder.event("cpu-clock", "nanoseconds")
     builder.sample([builder.function(f"f{level}") for level in range(400)], builder.thread("app", 7))
     loaded = replace(load(recording("calls"), LoadOptions(symbols=None)), profile=builder.build())
-    (path,) = json.loads(report_text(loaded, ["x"], "period", "json", 9, 60_000))["paths"]
-    assert path["functions"] == [f"f{level}" for level in (*range(12), *range(388, 400))]
-    assert path["functions_left_out"] == 376
-    page = report_text(loaded, ["x"], "period", "markdown", 9, 60_000).splitlines()
+    report = recording_report(loaded, ["x"], ReportFlags())
+    assert [path["functions"] for path in report.facts()["paths"]] == [[f"f{level}" for level in range(400)]]
+    page = report.markdown()
     (line,) = [line for line in page if "f7 →" in line]
     assert "f0 → f1" in line and "→ f399" in line and len(line) < 1100
 

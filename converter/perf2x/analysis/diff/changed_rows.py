@@ -42,14 +42,15 @@ class DiffTable(ResultTable):
         work: Work | None = None,
     ) -> None:
         found = sort_changes(changes, shown.sort)
-        moved = found if shown.all else [row for row in found if has_moved(row, comparison.before.whole)]
+        self.moved = found if shown.all else [row for row in found if has_moved(row, comparison.before.whole)]
+        """Rows that changed, beyond the limit, too."""
         self.comparison = comparison
         self.whole = comparison.before
         self.nothing = f"no {shown.by} changed"
-        self.rows: list[Change] = moved[: shown.limit or None]
+        self.rows: list[Change] = self.moved[: shown.limit or None]
         self.by = shown.by
         self.sort = shown.sort
-        self.unmoved = len(found) - len(moved)
+        self.unmoved = len(found) - len(self.moved)
         """Rows left out because they did not change."""
         self.sources = sources
         self.notes = notes

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 MOST = 20_000
 """Bytes of an answer, about 5,000 tokens."""
 MOST_ROWS = 200
+_MOST_FUNCTIONS = 63
+"""Functions whose callers can be asked for at once."""
 _BYTES_OF_TOKEN = 4
 _CONFIDENCE = 0.95
 _SCREEN = Screen(WITHOUT_TERMINAL)
@@ -46,15 +48,16 @@ class AgentTools:
         """Summarize a perf.data recording: what was recorded, hottest functions with callers, paths, threads, quality,
         what to look at next. Start here. ``before`` names an earlier recording: also say what changed."""
         from perf2x.cli.diff.diff_gate import GateVerdict
+        from perf2x.cli.options.report_options import ReportFlags
         from perf2x.cli.report.report_facts import changes_of
-        from perf2x.cli.report.report_page import report_text
+        from perf2x.cli.report.report_page import recording_report
         from perf2x.pipeline.recording_pair import PairOptions, pair_of
 
-        loaded, changes = self._loaded(recording), None
+        loaded, changes, how = self._loaded(recording), None, ReportFlags(max_bytes=MOST)
         if before:
             pair = pair_of((before, recording), (self._loaded(before), loaded), "period", PairOptions())
-            loaded, changes = pair.after, changes_of(pair, GateVerdict([]), _CONFIDENCE, 10)
-        return _answer(report_text(loaded, (recording,), "period", "markdown", 10, MOST, changes).splitlines())
+            loaded, changes = pair.after, changes_of(pair, GateVerdict([]), _CONFIDENCE, how.limit)
+        return _answer(recording_report(loaded, (recording,), how, changes).markdown())
 
     def top(self, recording: str, by: By = "function", sort: Sort = "self", limit: int = 20) -> str:
         """List the hottest functions, objects or threads of a perf.data recording: cost by itself (self), and with all
@@ -68,13 +71,16 @@ class AgentTools:
     def callers(self, recording: str, function: str, limit: int = 20) -> str:
         """List who calls a function of a perf.data recording, and which share of its total cost each caller has.
         ``function`` is a name as ``top`` shows it, or a glob."""
-        from perf2x.analysis.report_tables import callers_by_name
+        from perf2x.analysis.annotate.make_listings import choose_functions
+        from perf2x.analysis.report_tables import call_tree, callers_of
 
-        profile = self._loaded(recording).profile
-        found = callers_by_name(profile, function)
-        return _answer(
-            line for name, rows in found.items() for line in _caller_lines(profile, name, rows, _rows(limit))
-        )
+        profile, most = self._loaded(recording).profile, _rows(limit)
+        found = choose_functions(profile, ListingOptions(function, value="period"))
+        if len(found) > _MOST_FUNCTIONS:
+            words = f"{len(found):,} functions have such names; callers of {_MOST_FUNCTIONS} are shown at most"
+            raise OptionError(f"{function}: {words}")
+        callers = callers_of(call_tree(profile), found).items()
+        return _answer(line for name, rows in callers for line in _caller_lines(profile, name, rows, most))
 
     def annotate(self, recording: str, function: str, assembly: bool = False) -> str:
         """Show what each source line of a function costs, or each instruction (``assembly``). ``function`` is a name as

@@ -70,12 +70,12 @@ def diff(
         print_message(f"perf2x: {line}")
     verdict = gate.verdict(rows.by, pair.compared)
     warn_of_idle_limits(verdict.unmatched)
-    comparison, untold = pair.compared(rows.by), untold_changes(pair, compared.fail_above)
-    changes = verdict.with_intervals(comparison.changes(gate.confidence), rows.by, rows.sort)
-    table = pair.table(Shown(rows.by, rows.sort, rows.limit, rows.show_all), changes, rows.columns or ())
+    untold = untold_changes(pair, compared.fail_above)
+    shown = Shown(rows.by, rows.sort, rows.limit, rows.show_all)
+    table = verdict.table(pair, shown, gate.confidence, rows.columns or ())
     written = write_difference(file_format, file.output, pair) if file_format else ""
     if file.output != STDOUT:
-        outcome = Verdict.of(compared.fail_above, untold, verdict, comparison) if compared.fail_above else None
+        outcome = Verdict.of(compared.fail_above, untold, verdict, table.comparison) if compared.fail_above else None
         print_report(diff_report(table, gate.confidence, outcome), form.shape, wide=form.wide)
         if table.rows and table.unmoved and not quiet:
             print_message(f"{table.unmoved_note} (--all shows them)")

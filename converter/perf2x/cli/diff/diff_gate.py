@@ -22,9 +22,11 @@ from perf2x.model.number_format import format_change, format_percent
 from perf2x.transforms.filters.unmatched_filters import no_such
 
 if TYPE_CHECKING:
+    from perf2x.analysis.diff.changed_rows import DiffTable, Shown
     from perf2x.analysis.diff.changes import Change, Comparison
     from perf2x.analysis.diff.noise import Interval
     from perf2x.cli.options.diff_options import ComparisonFlags
+    from perf2x.pipeline.recording_pair import RecordingPair
 
 
 class GrowthLimit(Struct, frozen=True):
@@ -150,11 +152,18 @@ class GateVerdict(Struct, frozen=True):
     intervals: dict[tuple[str, str, str], "Interval"] = field(default_factory=dict)
     """Interval of every row (kind, name, object), and of WHOLE, that a limit was held against."""
 
-    def with_intervals(self, rows: Iterable["Change"], kind: str, sort: str) -> Iterator["Change"]:
-        """The rows, those that a limit was held against with its interval, so that table and gate agree."""
-        for row in rows:
-            interval = self.intervals.get((kind, row.name, row.object))
-            yield row if interval is None else row.with_interval(sort, interval)
+    def table(
+        self, pair: "RecordingPair", shown: "Shown", confidence: float, columns: Sequence[str] = ()
+    ) -> "DiffTable":
+        """The table of a pair, in which rows that a limit was held against have its interval: table and gate agree.
+
+        The others have an interval of that ``confidence``.
+        """
+        changes = []
+        for row in pair.compared(shown.by).changes(confidence):
+            interval = self.intervals.get((shown.by, row.name, row.object))
+            changes.append(row if interval is None else row.with_interval(shown.sort, interval))
+        return pair.table(shown, changes, columns)
 
 
 class _Growth(Struct, frozen=True):

@@ -48,6 +48,11 @@ class Verdict(Struct, frozen=True):
             text += f"; the whole changed by {change}"
         return cls("passed", [text], notes)
 
+    @property
+    def failures(self) -> list[str]:
+        """Reasons to end with exit code 3."""
+        return self.reasons if self.outcome in ("failed", "unreliable") else []
+
     def lines(self, screen: "Screen") -> Iterator[str]:
         """Lines for people at a terminal, the word in the first."""
         style = {"passed": "bold green", "failed": "bold red"}.get(self.outcome, "bold yellow")

@@ -123,8 +123,8 @@ class ComparisonFlags(Struct, frozen=True):
 
         return PairOptions(self.normalize, parse_work(self.per), self.per_value or "", object_names)
 
-    def refuse_without_before(self) -> None:
+    def refuse_without_before(self, matched: MatchFlags) -> None:
         """Raise SettingError for what says how to compare, where there is nothing to compare with."""
-        for setting in ("normalize", "per", "per_value", "any_change"):
-            if getattr(self, setting):
+        for setting in ("normalize", "per", "per_value", "any_change", "map"):
+            if getattr(self, setting, None) or getattr(matched, setting, None):
                 raise SettingError("", setting, " says how to compare: name the earlier recording with --before")

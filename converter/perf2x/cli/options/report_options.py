@@ -5,7 +5,9 @@ from typing import Annotated, ClassVar, Literal
 from msgspec import Struct
 from typer import Option
 
+from perf2x.base.errors import SettingError
 from perf2x.cli.options.table_options import Columns
+from perf2x.cli.render.screen import is_terminal
 
 
 class ReportFlags(Struct, frozen=True):
@@ -16,11 +18,20 @@ class ReportFlags(Struct, frozen=True):
     before: Annotated[str | None, Option(metavar="FILE", help="An earlier recording: also say what changed.")] = None
     format: Annotated[
         Literal["markdown", "json"] | None,
-        Option(help="Output format; all have the same content.", show_default="tables on a terminal, else markdown"),
+        Option(help="Output format; JSON is not shortened.", show_default="tables on a terminal, else markdown"),
     ] = None
     limit: Annotated[int, Option("--limit", "-n", metavar="N", min=1, max=30, help="Maximum rows in a table.")] = 10
     max_bytes: Annotated[
-        int, Option(metavar="N", min=1, help="Maximum size of the report; tables and names become shorter to fit.")
-    ] = 60_000
+        int | None,
+        Option(
+            metavar="N", min=8000, help="Maximum size of the page; lines beyond it are counted.", show_default="60000"
+        ),
+    ] = None
     value: Annotated[Literal["period", "samples"], Option(help="What to count.")] = "period"
     columns: Columns = None
+
+    def shape(self) -> str:
+        """Format to print; SettingError for what it does not have."""
+        if self.format == "json" and self.max_bytes:
+            raise SettingError("", "max_bytes", " is for pages; JSON is not shortened")
+        return self.format or ("table" if is_terminal() else "markdown")

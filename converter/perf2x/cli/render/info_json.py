@@ -33,7 +33,7 @@ def info_facts(loaded: "Loaded") -> dict[str, Any]:
         "start_ns": meta.start_ns,
         "wall_start_ns": meta.wall_start_ns,
         "diagnostics": [to_builtins(count) for count in loaded.diagnostics.counts.values()],
-        "advice": advice_facts(loaded),
+        "advice": advice_facts(loaded.advice),
         "session": {
             "source": session.source,
             "pipe": session.is_pipe,

@@ -141,15 +141,21 @@ def _reason(one: "UnnamedObject") -> Iterator[tuple[str, str]]:
 
 def _session(loaded: "Loaded", known: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """(label, text) of the header's facts."""
-    session = known["session"]
-    for label in ("source", "hostname", "arch", "os_release", "perf_version"):
+    if known["session"]["source"]:
+        yield "source", known["session"]["source"]
+    yield from session_facts(known["session"])
+    for line in section_lines(loaded.recording.session.features):
+        label, _, text = line.partition(": ")
+        yield label, text
+
+
+def session_facts(session: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """(label, text) of those that are known: where and how it was recorded."""
+    for label in ("hostname", "arch", "os_release", "perf_version"):
         if session[label]:
             yield label.replace("_", " "), session[label]
     if session["command_line"]:
         yield "command", " ".join(session["command_line"])
-    for line in section_lines(loaded.recording.session.features):
-        label, _, text = line.partition(": ")
-        yield label, text
 
 
 def quality_lines(loaded: "Loaded", objects: int) -> Iterator[str]:

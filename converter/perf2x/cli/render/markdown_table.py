@@ -6,6 +6,7 @@ words of the user's own. Names stand in code spans, where neither mentions nor l
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 
 from msgspec import Struct
 
@@ -30,12 +31,16 @@ class Section(Struct, frozen=True):
     layout: Layout
 
 
-def markdown_document(heading: str, sections: Iterable[Section], most: int = MOST) -> Iterator[str]:
-    """Lines: the heading, the sections; lines beyond ``most`` bytes are left out, and counted in a line of their own.
+def markdown_document(
+    heading: str, sections: Iterable[Section], most: int = MOST, ahead: Iterable[str] = ()
+) -> Iterator[str]:
+    """Lines: those ``ahead``, the heading, the sections.
+
+    Lines beyond ``most`` bytes are left out, and counted in a line of their own.
 
     ``heading`` and the sections' texts are Markdown; recorded names in them went through ``code``.
     """
-    return first_lines(_document_lines(heading, sections), most)
+    return first_lines(chain(ahead, _document_lines(heading, sections)), most)
 
 
 def code(name: str, room: int = NAME_WIDTH) -> str:

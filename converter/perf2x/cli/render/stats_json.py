@@ -1,6 +1,7 @@
 """``--stats json``: the quality of a conversion as data. docs/stats.md has the schema; later versions only add."""
 
 import json
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from msgspec import to_builtins
@@ -10,6 +11,7 @@ from perf2x.base.errors import OptionError
 from perf2x.base.files.atomic import open_output
 from perf2x.cli.messages import print_text
 from perf2x.cli.quality_gates import quality_percentages
+from perf2x.model.advice import Advice
 
 if TYPE_CHECKING:
     from perf2x.pipeline.load_result import Loaded
@@ -35,13 +37,19 @@ def write_stats(stats: str, facts: dict[str, Any]) -> None:
 
 def stats_of(loaded: "Loaded", output: dict[str, str], seconds: dict[str, float], gates: list[str]) -> dict[str, Any]:
     """All statistics as plain JSON values."""
+    rounded = {name: round(value, 3) for name, value in seconds.items()}
+    return quality_facts(loaded) | {"output": output, "seconds": rounded, "gates": gates}
+
+
+def quality_facts(loaded: "Loaded") -> dict[str, Any]:
+    """Statistics of a profile, as plain JSON values."""
     counts = loaded.diagnostics.counts.values()
     return {
         "schema": SCHEMA,
         "perf2x": __version__,
         "source": loaded.profile.meta.source,
         "samples": {"recorded": loaded.recorded_samples, "kept": loaded.samples},
-        "events": [to_builtins(event) for event in loaded.events],
+        "events": [to_builtins(event) | loaded.counted(row) for row, event in enumerate(loaded.events)],
         "lost": {"samples": loaded.diagnostics["lost_samples"], "records": loaded.diagnostics["lost_records"]},
         "percent": {name: round(share, 4) for name, share in quality_percentages(loaded).items()},
         "deferred": to_builtins(loaded.deferred),
@@ -49,16 +57,13 @@ def stats_of(loaded: "Loaded", output: dict[str, str], seconds: dict[str, float]
         "symbols": symbol_facts(loaded),
         "records": dict(sorted(loaded.record_counts.items())),
         "diagnostics": [to_builtins(count) for count in counts],
-        "advice": advice_facts(loaded),
-        "output": output,
-        "seconds": {name: round(value, 3) for name, value in seconds.items()},
-        "gates": gates,
+        "advice": advice_facts(loaded.advice),
     }
 
 
-def advice_facts(loaded: "Loaded") -> list[dict[str, str]]:
-    """Advice on recording: what each sentence is about, and the sentence."""
-    return [{"about": one.about, "text": one.words()} for one in loaded.advice]
+def advice_facts(advice: Iterable[Advice]) -> list[dict[str, str]]:
+    """What each sentence is about, and the sentence."""
+    return [{"about": one.about, "text": one.words()} for one in advice]
 
 
 def symbol_facts(loaded: "Loaded") -> dict[str, Any] | None:
