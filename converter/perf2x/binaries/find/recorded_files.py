@@ -117,4 +117,4 @@ def is_own(places: SearchPaths, recorded: str, file: ElfObject) -> bool:
         except OSError:
             return False
     in_debug = debug is not None and any(map(path.is_relative_to, places.on_disk(str(debug))))
-    return in_debug or path == at or path.parent in (at.parent, at.parent / ".debug")
+    return in_debug or path.parent in (at.parent, at.parent / ".debug")

@@ -3,10 +3,12 @@
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 from msgspec import Struct, field
 
 from perf2x.base.errors import ObjectError
 from perf2x.base.files.tarball import tarball_errors
+from perf2x.base.files.temporary import shown_name
 from perf2x.base.files.unpack_limit import memory_limit, too_large
 from perf2x.binaries.elf.elf_file import ElfObject
 from perf2x.binaries.find.object_finder import ObjectFiles
@@ -153,11 +155,15 @@ class _ContentsCollector:
 
     def _add_perf_map(self, mapped: MappedObject) -> None:
         address = self._profile.locations.lookup[mapped.locations]
-        path, _ = self._perf_maps.file(mapped.pid, address)
-        if path is None:
-            self.contents.left_out[f"//anon of process {mapped.pid}"] = f"no perf-{mapped.pid}.map (--perf-map-dir)"
+        path, table = self._perf_maps.file(mapped.pid, address)
+        if path is None or table is None:
+            reason = f"no perf-{mapped.pid}.map (--perf-map-dir)"
+        elif not np.any(table.find(np.sort(address)) >= 0):  # a link to any file of this machine, at worst
+            reason = f"{shown_name(path)} names none of its code"
         else:
             self._add_map(f"perf-{mapped.pid}.map", str(path), path)
+            return
+        self.contents.left_out[f"//anon of process {mapped.pid}"] = reason
 
     def _add_dump(self, mapped: MappedObject) -> None:
         dump = JitdumpFiles.of(self._context).open(mapped.key.name, mapped.pid)

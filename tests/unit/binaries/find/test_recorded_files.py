@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -91,6 +92,7 @@ def test_one_of_several_files_of_a_name(machine: Path, tmp_path: Path) -> None:
         assert "parse" not in names(write(tmp_path / "a.data", *inodes))
     assert "parse" in names(write(tmp_path / "a.data", own, 0, own))
     assert "parse" in names(write(tmp_path / "a.data", own | 5 << 48)), "with the number of overlayfs's layer"
+    assert "parse" in names(write(tmp_path / "a.data", 0)), "nobody knows its inode"
 
 
 def test_a_file_that_was_written_to_in_place(machine: Path, tmp_path: Path) -> None:
@@ -227,6 +229,25 @@ def test_jitdumps_at_the_recorded_path(host: str, inner: int, taken: bool, machi
     assert ("jitted" in names(tmp_path / "a.tar.gz")) is taken
 
 
+def test_bundles_hold_no_file_that_a_perf_map_only_leads_to(machine: Path, tmp_path: Path) -> None:
+    """A link of the map's name, made by anybody in /tmp; lines of the file that look like a map's are no proof."""
+    recording, packed = write(tmp_path / "a.data", 0, name="//anon"), tmp_path / "a.tar.gz"
+    key = put(machine, "/home/me/.ssh/id_rsa", b"-----BEGIN PRIVATE KEY-----\nadd 10 hex\n")
+    (machine / "tmp").mkdir()
+    (machine / "tmp/perf-7.map").symlink_to("/home/me/.ssh/id_rsa")
+
+    def members() -> list[str]:
+        assert perf2x("bundle", recording, "-o", packed, "-q").code == 0
+        with tarfile.open(packed) as tar:
+            found = tar.getnames()
+        packed.unlink()
+        return found
+
+    assert "maps/perf-7.map" not in members()
+    key.write_bytes(b"400000 1000 parse\n")
+    assert "maps/perf-7.map" in members()
+
+
 # Source files.
 
 DATA = ROOT / "tests" / "unit" / "analysis" / "annotate" / "data"
@@ -288,6 +309,11 @@ def test_objects_of_other_places_name_no_sources_of_this_machine(recorded: Path,
     assert shown(recorded, "--buildid-dir", home), "perf's own copy of the program"
     cached.write_bytes(program.read_bytes() + b"\0")
     assert not shown(recorded, "--buildid-dir", home), "anybody's file with the same build id"
+    status, other = program.stat(), program.read_bytes().replace(b"GCC: (", b"gcc: (")
+    assert other != program.read_bytes()
+    cached.write_bytes(other)
+    os.utime(cached, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert not shown(recorded, "--buildid-dir", home), "of one size and date, with other contents"
     cached.write_bytes(program.read_bytes())
     program.unlink()
     assert not shown(recorded, "--buildid-dir", home)
