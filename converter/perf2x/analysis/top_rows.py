@@ -35,7 +35,7 @@ class TopTable(ResultTable):
 
     def _sort_by(self, sort: str) -> None:
         self.sort = sort
-        self.rows: list[Total] = sort_rows(self.whole.rows, sort)[: self.limit]
+        self.rows: list[Total] = _sort_rows(self.whole.rows, sort)[: self.limit]
 
     @property
     def measured(self) -> str:
@@ -76,7 +76,7 @@ class TopTable(ResultTable):
         return {"self": [row.own for row in self.rows], "total": [row.total for row in self.rows]}
 
 
-def sort_rows(rows: Sequence[Total], sort: str) -> list[Total]:
+def _sort_rows(rows: Sequence[Total], sort: str) -> list[Total]:
     """The rows by cost, highest first, then by name."""
 
     def cost(row: Total) -> tuple[int, int, str, str]:

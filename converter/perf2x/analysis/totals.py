@@ -16,8 +16,8 @@ from perf2x.model.profile.profile import Profile, find_event
 from perf2x.model.profile.shown_frames import LocationFrames, location_frames
 from perf2x.model.profile.stack_tree import location_rows
 
-KINDS = ("function", "object", "thread", "data-object")
-VALUES = ("period", "samples", "latency", "weight", "mispredicts")
+_KINDS = ("function", "object", "thread", "data-object")
+_VALUES = ("period", "samples", "latency", "weight", "mispredicts")
 _LEAVES_AT_ONCE = 1 << 15
 
 
@@ -54,10 +54,10 @@ def totals(profile: Profile, event: str | int | None = None, by: str = "function
     ``event`` as in emitters, or its row: None is the profile's default. OptionError for a kind or value that there is
     not.
     """
-    if by not in KINDS:
-        raise SettingError("", "by", f" {by}: it must be one of {', '.join(KINDS)}")
-    if value not in VALUES:
-        raise SettingError("", "value", f" {value}: it must be one of {', '.join(VALUES)}")
+    if by not in _KINDS:
+        raise SettingError("", "by", f" {by}: it must be one of {', '.join(_KINDS)}")
+    if value not in _VALUES:
+        raise SettingError("", "value", f" {value}: it must be one of {', '.join(_VALUES)}")
     if not profile.events:
         return Totals("", "samples", 0, 0, ())
     chosen = event if isinstance(event, int) else find_event(profile, event)

@@ -16,7 +16,7 @@ from perf2x.base.errors import ObjectError, OptionError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-MISSING = "instructions need capstone: pip install 'perf2x[assembly]'"
+_MISSING = "instructions need capstone: pip install 'perf2x[assembly]'"
 _X86, _ARM, _RISCV = "x86", "arm64", "riscv"
 _ARCHITECTURES = {
     "EM_X86_64": (_X86, "CS_ARCH_X86", ("CS_MODE_64",)),
@@ -65,7 +65,7 @@ def _decoder(machine: str, syntax: str) -> "Callable[[bytes, int], Iterator[tupl
     try:
         import capstone
     except ImportError:
-        raise OptionError(MISSING) from None
+        raise OptionError(_MISSING) from None
     family, architecture, modes = _ARCHITECTURES[machine]
     engine: Any = capstone.Cs(getattr(capstone, architecture), sum(getattr(capstone, mode) for mode in modes))
     engine.skipdata = True

@@ -138,7 +138,7 @@ def _show_help(context: typer.Context, wanted: bool) -> None:
 
 
 @app.callback()
-def options_before_commands(
+def _options_before_commands(
     version: Annotated[
         bool, typer.Option("--version", is_eager=True, callback=_show_version, help="Show the version.")
     ] = False,

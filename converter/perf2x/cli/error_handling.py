@@ -17,9 +17,9 @@ CANNOT = 1
 USAGE = 2
 GATE = 3
 """Converted, but a quality gate failed (--fail-if-…, --fail-above, --strict)."""
-INTERRUPTED = 130
+_INTERRUPTED = 130
 """128 + SIGINT, as shells do."""
-TERMINATED = 143
+_TERMINATED = 143
 """128 + SIGTERM, as shells do."""
 
 _NO_MEMORY = "not enough memory; fewer processes (--jobs 1) or a part of the recording (--time, --pid) need less"
@@ -36,9 +36,9 @@ def report_errors() -> Iterator[None]:
     except Perf2xError as error:
         _exit(USAGE if isinstance(error, OptionError) else CANNOT, str(error))
     except KeyboardInterrupt:
-        _exit(INTERRUPTED, "interrupted; nothing was written")
-    except Terminated:
-        _exit(TERMINATED, "terminated; nothing was written")
+        _exit(_INTERRUPTED, "interrupted; nothing was written")
+    except _Terminated:
+        _exit(_TERMINATED, "terminated; nothing was written")
     except BrokenPipeError:
         _redirect_to_null(sys.stdout)  # our reader (head, less) has seen enough
         _exit(DONE)
@@ -53,7 +53,7 @@ def report_errors() -> Iterator[None]:
         _exit(CANNOT, _NO_MEMORY)
 
 
-class Terminated(BaseException):
+class _Terminated(BaseException):
     """SIGTERM or SIGHUP was received; unwinding the stack removes unfinished files."""
 
 
@@ -61,7 +61,7 @@ def exit_cleanly_on_signals() -> None:
     """Make SIGTERM and SIGHUP raise Terminated, unless they are ignored (nohup)."""
 
     def terminate(number: int, _: object) -> None:
-        raise Terminated(number)
+        raise _Terminated(number)
 
     for name in ("SIGTERM", "SIGHUP"):
         number = getattr(signal, name, None)

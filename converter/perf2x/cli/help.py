@@ -97,7 +97,7 @@ class PlainHelp:
         """Write the parameters below the headings of their groups, and the commands of a group of commands."""
         groups: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
         for parameter in self.get_params(ctx):
-            row = help_row(parameter, ctx)
+            row = _help_row(parameter, ctx)
             if row is not None:
                 heading = parameter.rich_help_panel or f"{parameter.param_type_name.capitalize()}s"
                 groups.setdefault(heading, []).append(row)
@@ -108,7 +108,7 @@ class PlainHelp:
                     formatter.write_dl(rows)
 
 
-def help_row(parameter: Any, context: Any) -> tuple[str, str] | None:
+def _help_row(parameter: Any, context: Any) -> tuple[str, str] | None:
     """Names and description of a parameter; None for a hidden one."""
     row = parameter.get_help_record(context)
     return row and (row[0], row[1].replace(r"\[", "["))  # which descriptions in completions of zsh and fish need

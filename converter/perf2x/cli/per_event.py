@@ -23,10 +23,10 @@ def per_event(profile: Profile, target: str, suffix: str) -> Iterator[tuple[str,
         name = re.sub(r"[^\w.+-]+", "_", plain_names(profile.events)[row]).strip("_") or f"event_{row}"
         name = name if name not in taken else f"{name}_{row}"
         taken.add(name)
-        yield _inserted(target, suffix, name), only_event(profile, row)
+        yield _inserted(target, suffix, name), _only_event(profile, row)
 
 
-def only_event(profile: Profile, row: int) -> Profile:
+def _only_event(profile: Profile, row: int) -> Profile:
     """The profile with the samples of one event only, which becomes the default event."""
     kept = flatnonzero(profile.samples.event == row)
     names = (field for field in profile.samples.__struct_fields__)

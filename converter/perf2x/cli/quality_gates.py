@@ -35,13 +35,13 @@ def failed_gates(gates: GateFlags, loaded: "Loaded") -> Iterator[str]:
     if missing and limits.get("lost", 100) < 100:
         yield f"{missing}: how many samples that cost is not known (--fail-if lost)"
     if limits.get("unresolved", 100) < 100:
-        yield from replaced_objects([loaded], "unresolved names", "--fail-if unresolved")
+        yield from _replaced_objects([loaded], "unresolved names", "--fail-if unresolved")
     losses = [count for count in loaded.diagnostics.counts.values() if count.severity is Severity.LOSS]
     for count in losses if gates.strict else ():
         yield f"{count.words} (--strict); {count.advice}"
 
 
-def replaced_objects(recordings: "Iterable[Loaded]", what: str, typed: str) -> Iterator[str]:
+def _replaced_objects(recordings: "Iterable[Loaded]", what: str, typed: str) -> Iterator[str]:
     """A sentence for each recording with programs that have no names because their files were changed since.
 
     No limit of ``what`` can be held against such a recording.
@@ -55,7 +55,7 @@ def replaced_objects(recordings: "Iterable[Loaded]", what: str, typed: str) -> I
 
 def untold_changes(pair: "RecordingPair", limits: Sequence[str] | None) -> list[str]:
     """Sentences on why limits of growth cannot be held against a pair of recordings."""
-    return [*replaced_objects((pair.before, pair.after), "changes", "--fail-above")] if limits else []
+    return [*_replaced_objects((pair.before, pair.after), "changes", "--fail-above")] if limits else []
 
 
 def quality_percentages(loaded: "Loaded") -> dict[str, float]:
@@ -72,7 +72,7 @@ def quality_percentages(loaded: "Loaded") -> dict[str, float]:
 def exit_for_failed_gates(sentences: list[str]) -> None:
     """Print the sentences in the form of the CI that runs this, and exit with code 3; do nothing without any."""
     for sentence in sentences:
-        print_failure(sentence)
+        _print_failure(sentence)
     if sentences:
         raise typer.Exit(GATE)
 
@@ -105,7 +105,7 @@ def _print_annotation(level: str, sentence: str) -> None:
     print_message(f"::{level} title=perf2x::{escaped}")
 
 
-def print_failure(sentence: str) -> None:
+def _print_failure(sentence: str) -> None:
     """Print one line on standard error, as an annotation in GitHub Actions, in red in GitLab."""
     if _is_github():
         _print_annotation("error", sentence)

@@ -36,7 +36,7 @@ class Count(Struct):
     @property
     def words(self) -> str:
         """Number and description in plain words: ``3 damaged records``."""
-        return in_words(self.name, self.count)
+        return _in_words(self.name, self.count)
 
 
 class Diagnostics(Struct):
@@ -178,10 +178,10 @@ def comment(name: str, count: int) -> str:
 def missing_ends(comments: Iterable[str]) -> list[str]:
     """Sentences about ends of recordings that are missing, from comments of a profile."""
     found = (match.groups() for text in comments if (match := _COMMENT.fullmatch(text)))
-    return [in_words(name, int(count)) for name, count in found if name in ENDS_EARLY]
+    return [_in_words(name, int(count)) for name, count in found if name in ENDS_EARLY]
 
 
-def in_words(name: str, count: int) -> str:
+def _in_words(name: str, count: int) -> str:
     """Describe ``count`` occurrences of a diagnostic; unknown names are split at their underscores."""
     one, several = _WORDS.get(name, (name.replace("_", " "),) * 2)
     return f"{count:,} {one if count == 1 else several}"

@@ -55,7 +55,7 @@ def bracketed(filename: str) -> str:
 
 NAME_LENGTH = 120
 """Characters that a message spends on one name."""
-WORD_LENGTH = 400
+_WORD_LENGTH = 400
 """Characters of a word in a message; paths that people type are shorter."""
 MESSAGE_LENGTH = 4000
 
@@ -83,6 +83,6 @@ def short(name: str, most: int = NAME_LENGTH) -> str:
 def message(line: str) -> str:
     """Escape a line and bound its length; words that nobody would type are shortened in the middle."""
     line = plain(line)
-    if len(line) > WORD_LENGTH:
-        line = " ".join(short(word, WORD_LENGTH) for word in line.split(" "))
+    if len(line) > _WORD_LENGTH:
+        line = " ".join(short(word, _WORD_LENGTH) for word in line.split(" "))
     return short(line, MESSAGE_LENGTH)

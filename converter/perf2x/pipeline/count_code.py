@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 _BUILD_ID = re.compile(r"[0-9a-f]{6,40}")
 
 
-class CountedObject(Struct, frozen=True):
+class _CountedObject(Struct, frozen=True):
     """A file that was mapped, as recorded."""
 
     filename: str
@@ -58,7 +58,7 @@ class CountedObject(Struct, frozen=True):
     """Rows of ``ProcessHistory.mmaps``."""
 
 
-def counted_object(history: ProcessHistory, profile: Profile, wanted: str) -> CountedObject:
+def _counted_object(history: ProcessHistory, profile: Profile, wanted: str) -> _CountedObject:
     """Find the object called ``wanted``: a path, its last part or (the beginning of) a build id; "": the hottest.
 
     OptionError when nothing or more than one object is meant.
@@ -71,7 +71,7 @@ def counted_object(history: ProcessHistory, profile: Profile, wanted: str) -> Co
         raise OptionError(no_such("object", wanted, [name for name, _ in keys]))
     if len(found) > 1:
         raise OptionError(f"{wanted!r} means several objects: {', '.join(map(_in_full, found))}")
-    return CountedObject(*found[0], np.array(mapped[found[0]], np.int64))
+    return _CountedObject(*found[0], np.array(mapped[found[0]], np.int64))
 
 
 def _mapped_files(history: ProcessHistory) -> dict[tuple[str, str], list[int]]:
@@ -116,7 +116,7 @@ def count_code(
     OptionError when there is no such object, or its file is not found.
     """
     history = build_process_history(recording.session, recording.sideband, Diagnostics())
-    counted = counted_object(history, profile, request.object)
+    counted = _counted_object(history, profile, request.object)
     found = _files_of(counted, recording, context)
     counter = CodeCounter(history, counted.rows, request)
     with context.stages.stage("count"):
@@ -149,7 +149,7 @@ def _with_lines(
         return count_lines(facts, found, counts, gcc)
 
 
-def _files_of(counted: CountedObject, recording: Recording, context: LoadContext) -> ObjectFiles:
+def _files_of(counted: _CountedObject, recording: Recording, context: LoadContext) -> ObjectFiles:
     """Find the object's files; OptionError without the one whose program headers tell where its code lies."""
     files = RecordedFiles(recording.session, recording.sideband.mmaps)
     found = context.finder.find(counted.filename, bytes.fromhex(counted.build_id), recorded=files)

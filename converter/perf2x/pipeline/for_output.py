@@ -60,8 +60,8 @@ def for_output(options: LoadOptions, name: str, needs: Needs, timeline: bool | N
     """
     if timeline is False and needs.times:
         raise SettingError(f"{name} cannot take ", "timeline", "=False: it shows samples over time")
-    for setting in given(options, _OF_LOAD):
-        refuse_unless_honoured(setting, name, needs)
+    for setting in _given(options, _OF_LOAD):
+        _refuse_unless_honoured(setting, name, needs)
     symbols = options.symbols
     if symbols is not None:
         full_names = symbols.keep_full_names or needs.full_names
@@ -90,10 +90,10 @@ def check_of_command(given: Container[str], name: str, needs: Needs) -> None:
     """Raise SettingError for the first of OF_COMMAND in ``given`` that the format ``name`` does not honour."""
     for setting in OF_COMMAND:
         if setting in given:
-            refuse_unless_honoured(setting, name, needs)
+            _refuse_unless_honoured(setting, name, needs)
 
 
-def refuse_unless_honoured(setting: str, name: str, needs: Needs) -> None:
+def _refuse_unless_honoured(setting: str, name: str, needs: Needs) -> None:
     """Raise SettingError when the format ``name`` does not honour a setting."""
     group = _GROUP_OF[setting.partition("=")[0]]
     if group not in needs.honours:
@@ -104,8 +104,8 @@ def check_together(options: LoadOptions) -> None:
     """Refuse what tells the names that ``anonymize`` hides or nothing looks up, and what counts of code leave out."""
     if options.code is not None:
         counts = Needs(honours=frozenset(), why=COUNTS_CODE)
-        for setting in given(options, _OF_LOAD):
-            refuse_unless_honoured(setting, "code", counts)
+        for setting in _given(options, _OF_LOAD):
+            _refuse_unless_honoured(setting, "code", counts)
         if options.code.lines and options.symbols is None:
             raise SettingError("functions are counted by the names that ", "symbols", " leaves out")
     if options.listings is not None and (options.anonymize or options.symbols is None):
@@ -119,11 +119,11 @@ def check_together(options: LoadOptions) -> None:
 
 def refuse_given(options: LoadOptions, settings: Iterable[str], before: str, after: str) -> None:
     """Raise SettingError, the setting between two texts, for the first of some settings that is given."""
-    for setting in given(options, settings):
+    for setting in _given(options, settings):
         raise SettingError(before, setting, after)
 
 
-def given(options: LoadOptions, settings: Iterable[str]) -> Iterator[str]:
+def _given(options: LoadOptions, settings: Iterable[str]) -> Iterator[str]:
     """Yield those of some settings that differ from their defaults."""
     for setting in settings:
         whole = setting.partition(".")[0]

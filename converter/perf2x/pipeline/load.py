@@ -53,7 +53,7 @@ def load(
         limit_unpacking(options.max_unpacked),
         open_bundles(names, options.symbols) as (files, symbols),
     ):
-        original = original_of(files, options)
+        original = _original_of(files, options)
         context = LoadContext(replace(options, symbols=symbols), Diagnostics(), progress, stages or Stages())
         with context.stages.stage("index"):
             inputs = [Input(*each) for each in zip(files, names, tags, strict=True)]
@@ -293,7 +293,7 @@ def _with_remarks(loaded: Loaded) -> Loaded:
     return replace(loaded, profile=replace(profile, meta=meta))
 
 
-def original_of(paths: Sequence[str], options: LoadOptions) -> bytes:
+def _original_of(paths: Sequence[str], options: LoadOptions) -> bytes:
     """Return the bytes of the one recording in ``paths``, unpacked; nothing unless they are wanted.
 
     OptionError for several inputs, for one that is no file and for one above the limit.

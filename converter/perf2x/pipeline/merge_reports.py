@@ -61,7 +61,7 @@ def _add_reports(old: Loaded, new: Loaded) -> Loaded:
         deferred=sum_reports([old.deferred, new.deferred]),
         unwound=sum_reports([old.unwound, new.unwound]),
         chains=sum_reports([old.chains, new.chains]),
-        symbols=merge_symbol_reports([old.symbols, new.symbols]),
+        symbols=_merge_symbol_reports([old.symbols, new.symbols]),
         waits=sum_reports(waits) if waits else None,
     )
 
@@ -81,7 +81,7 @@ def sum_reports(reports: Sequence[Report]) -> Report:
     return replace(reports[0], **merged)
 
 
-def merge_symbol_reports(reports: Sequence[SymbolReport | None]) -> SymbolReport | None:
+def _merge_symbol_reports(reports: Sequence[SymbolReport | None]) -> SymbolReport | None:
     """One row for each object, however many inputs it is in; None when no names were looked up."""
     rows: dict[tuple[str, str], ObjectReport] = {}
     known = [report for report in reports if report is not None]

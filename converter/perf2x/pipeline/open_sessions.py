@@ -124,9 +124,9 @@ def _open(one: Input, context: LoadContext) -> Recording:
     source = "" if one.path == one.name else one.name
     progress, mapped = context.progress_of("indexing"), None
     if not Path(one.path).is_dir():
-        mapped = map_input(one.path, context.diagnostics, is_text)
+        mapped = map_input(one.path, context.diagnostics, _is_text)
         head = mapped.data[:FIRST].tobytes()
-        if not head.startswith(MAGICS) and is_text(head):
+        if not head.startswith(MAGICS) and _is_text(head):
             from perf2x.pipeline.stitched.text_recording import TextRecording
 
             return TextRecording(mapped, source or input_name(one.path), context.diagnostics, progress)
@@ -140,7 +140,7 @@ def _open(one: Input, context: LoadContext) -> Recording:
     )
 
 
-def is_text(head: bytes) -> bool:
+def _is_text(head: bytes) -> bool:
     """Whether an input that begins so is a text with samples."""
     from perf2x.text_reader.read_text import text_kind
 

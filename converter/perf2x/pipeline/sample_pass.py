@@ -27,7 +27,7 @@ Progress = Callable[[int, int], None]
 """Called with the number of samples done and of all samples."""
 
 
-class PartialResult(Struct, frozen=True):
+class _PartialResult(Struct, frozen=True):
     """Result and counters of one worker process."""
 
     stitched: StitchResult
@@ -78,13 +78,13 @@ class SamplePass(Struct):
             self._process(pieces if ordered is None else Shard(number, processes), None if number else progress)
             taken.extend(pieces.taken)
 
-        def result() -> PartialResult:
+        def result() -> _PartialResult:
             with self.stages.stage("stitch"):
                 stitched = self.stitcher.result()
             counts = list(self.diagnostics.counts.values())
-            return PartialResult(stitched, self.call_graphs.counted(), self.selection.seen, counts, self.stages, taken)
+            return _PartialResult(stitched, self.call_graphs.counted(), self.selection.seen, counts, self.stages, taken)
 
-        def absorb(partial: PartialResult) -> None:
+        def absorb(partial: _PartialResult) -> None:
             with self.stages.stage("join"):
                 self.stitcher.absorb(partial.stitched)
                 self.call_graphs.absorb(partial.unwound)

@@ -27,7 +27,7 @@ from perf2x.pipeline.stage_timer import Stages
 
 Result = TypeVar("Result")
 
-SAMPLES_EACH = 2_000_000
+_SAMPLES_EACH = 2_000_000
 """Number of samples for each process: names and output, which the first one makes, are too much of fewer.
 
 User stack dumps are no reason for more: hardly two are alike, so that names and output grow with them.
@@ -56,7 +56,7 @@ def processes_for(samples: int, options: LoadOptions) -> int:
         return options.jobs
     if samples < _MANY or options.needs_times or options.as_recorded:
         return 1
-    count = min(available_cores(), samples // SAMPLES_EACH)
+    count = min(available_cores(), samples // _SAMPLES_EACH)
     return count if count >= _FEW or not options.keeps_threads else 1
 
 

@@ -97,7 +97,7 @@ class PerfRecording(Struct, frozen=True, eq=False):
     @property
     def beginning(self) -> bytes | None:
         """Digest that the finished recording and all earlier states of it share."""
-        return beginning_of(self.session.events, self._index.stream)
+        return _beginning_of(self.session.events, self._index.stream)
 
     def samples(self, want: Want, shard: Shard = ALL) -> Iterator[Samples]:
         """Yield the batches of a shard in file order."""
@@ -203,7 +203,7 @@ _WIDTH = 16
 _LAST = (int(RecordType.SAMPLE), int(UserRecordType.FINISHED_INIT))
 
 
-def beginning_of(events: Sequence[Event], stream: RecordStream) -> bytes | None:
+def _beginning_of(events: Sequence[Event], stream: RecordStream) -> bytes | None:
     """Digest of 16 bytes, None where there is no sample: the first one's time, thread and address tell sessions apart.
 
     Files of a directory grow side by side, so that only the first one counts, which perf ends by FINISHED_INIT.

@@ -150,9 +150,9 @@ class SessionBuilder(Struct):
             elif kind in (UserRecordType.AUXTRACE_INFO, UserRecordType.TIME_CONV):
                 self._add_trace(kind, section)
             elif kind == UserRecordType.THREAD_MAP:
-                self.thread_map = [(tid if -1 < tid < _MOST_TIDS else -1, comm) for tid, comm in thread_map(section)]
+                self.thread_map = [(tid if -1 < tid < _MOST_TIDS else -1, comm) for tid, comm in _thread_map(section)]
             elif kind == UserRecordType.STAT_CONFIG:
-                self.aggregation = dict(stat_config(section)).get(0, -1)
+                self.aggregation = dict(_stat_config(section)).get(0, -1)
             elif kind == SimpleperfRecordType.SIMPLEPERF_EVENT_ID:
                 for _ in range(section.fitting(section.u64(), 16)):
                     self.events.own(*section.numbers("QQ"))
@@ -259,14 +259,14 @@ class SessionBuilder(Struct):
 _MOST_TIDS = 1 << 31
 
 
-def thread_map(section: SectionReader) -> list[tuple[int, str]]:
+def _thread_map(section: SectionReader) -> list[tuple[int, str]]:
     """struct { u64 nr; struct { u64 pid; char comm[16]; } entries[nr]; }: signed ids of threads, and names."""
     return [
         (pid, text(comm)) for pid, comm in (section.numbers("q16s") for _ in range(section.fitting(section.u64(), 24)))
     ]
 
 
-def stat_config(section: SectionReader) -> list[tuple[int, int]]:
+def _stat_config(section: SectionReader) -> list[tuple[int, int]]:
     """struct { u64 nr; struct { u64 tag, val; } data[nr]; }."""
     return [section.numbers("QQ") for _ in range(section.fitting(section.u64(), 16))]
 

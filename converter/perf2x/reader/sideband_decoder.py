@@ -3,7 +3,7 @@
 Builds the side-band tables from decoded columns, block by block.
 """
 
-from typing import Any, TypeVar, get_origin
+from typing import Any, get_origin
 
 import numpy as np
 from msgspec import Struct, field
@@ -22,8 +22,6 @@ from perf2x.reader.file_clock import FileClock, has_trailer
 from perf2x.reader.records.clamp_values import clamp_columns, note_implausible
 from perf2x.reader.records.decoders import DECODERS, decode_records
 from perf2x.reader.records.record_types import RECORD_NAMES
-
-Table = TypeVar("Table")
 
 _SHARED = "chain"
 """Ragged column whose equal rows are stored once: a long system call repeats one user stack a thousand times."""

@@ -33,7 +33,7 @@ _NOT_TAKEN = np.uint64(1 << 33)
 _MANY_ROWS = 1 << 20
 
 
-class ObjectCode:
+class _ObjectCode:
     """File offsets of addresses in one object's mappings."""
 
     def __init__(self, history: ProcessHistory, rows: I64) -> None:
@@ -57,7 +57,7 @@ class CodeCounter:
     def __init__(self, history: ProcessHistory, rows: I64, request: CodeRequest) -> None:
         """``rows``: the object's rows of ``history.mmaps``."""
         self._history, self._request = history, request
-        self._code = ObjectCode(history, rows)
+        self._code = _ObjectCode(history, rows)
         self._branches, self._samples = [no_rows(BranchCounts)], [no_rows(AddressCounts)]
 
     def add(self, samples: Samples) -> None:
@@ -87,7 +87,7 @@ class CodeCounter:
         inside = (source != EXTERNAL) | (target != EXTERNAL)
         taken = branches.flags & _NOT_TAKEN == 0
         kept = flatnonzero(taken & (user if self._request.steps_over == "kernel" else inside))
-        following = next_branches(source[kept], target[kept], sample[kept])
+        following = _next_branches(source[kept], target[kept], sample[kept])
         told = inside[kept]
         rows = kept[told]
         missed = (branches.flags[rows] & _MISPREDICTED).astype(np.int64)
@@ -95,7 +95,7 @@ class CodeCounter:
         return sum_branches([counts])
 
 
-def next_branches(source: U64, target: U64, sample: I64) -> U64:
+def _next_branches(source: U64, target: U64, sample: I64) -> U64:
     """(n,) where the next branch left, of branches newest first; NOT_RECORDED for the newest of each ``sample``.
 
     Also where it left from or the branch led to lies outside the object.

@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
 DESCRIBED_CODE = "compilers describe theirs with python -X perf_jit, node --perf-prof --perf-prof-unwinding-info"
 """Advice on compiled code that no call frame information covers."""
-MAX_COPY = 65528
+_MAX_COPY = 65528
 """Largest SIZE of ``--call-graph dwarf,SIZE`` (get_stack_size in tools/perf/util/callchain.c)."""
-ROOTS = {
+_ROOTS = {
     End.TRUNCATED: RootFrame.STACK_TRUNCATED,
     End.NO_UNWIND_INFO: RootFrame.NO_UNWIND_INFO,
     End.BROKEN: RootFrame.STACK_CORRUPT,
@@ -75,7 +75,7 @@ class UnwindReport(Struct, frozen=True):
     @property
     def better_size(self) -> int:
         """The size to record with when copies were too short."""
-        return min(max(4 * self.asked, 32768), MAX_COPY)
+        return min(max(4 * self.asked, 32768), _MAX_COPY)
 
 
 class UnwindCounts(Struct, frozen=True):
@@ -198,7 +198,7 @@ class CallGraphs:
         self._guessed_in_jit += sum_of(chains.guessed_in_jit)
         self._cut_in_jit += sum_of(chains.cut_in_jit[use])
         roots = np.zeros(len(End), np.uint8)
-        roots[list(ROOTS)] = list(ROOTS.values())
+        roots[list(_ROOTS)] = list(_ROOTS.values())
         moved = chains.chain.values - ~chains.is_exact * self._call_addresses
         chains = replace(chains, chain=replace(chains.chain, values=moved)) if self._call_addresses else chains
         return with_user_part(samples.chain, chains, use), roots[chains.end]

@@ -15,7 +15,7 @@ from perf2x.stitcher.process_history import ProcessHistory
 from perf2x.stitcher.unwind.unwinder import Unwinder
 from perf2x.stitcher.unwind.unwound_chains import UserMappings
 
-DATA_NAMES = frozenset({"[stack]", "[heap]", "[vvar]", "[vvar_vclock]"})
+_DATA_NAMES = frozenset({"[stack]", "[heap]", "[vvar]", "[vvar_vclock]"})
 """Recorded as executable at exec, before their protection is settled (fs/exec.c setup_arg_pages)."""
 
 
@@ -26,7 +26,7 @@ def make_unwinder(session: Session, history: ProcessHistory, finder: Finder, arc
 
 def _user_mappings(history: ProcessHistory) -> UserMappings:
     mmaps = history.mmaps
-    is_code = may_hold_code(mmaps) & ~mmaps.filename.which(DATA_NAMES.__contains__)
+    is_code = may_hold_code(mmaps) & ~mmaps.filename.which(_DATA_NAMES.__contains__)
     build_ids = history.mappings.build_ids.changed(bytes.fromhex)
     is_jit = mmaps.filename.which(_is_jit) & build_ids.which(lambda build_id: not build_id)
     return UserMappings(mmaps.start, mmaps.pgoff, mmaps.filename, build_ids, is_code, is_jit)

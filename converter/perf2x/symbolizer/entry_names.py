@@ -21,10 +21,10 @@ from msgspec import Struct
 from perf2x.base.columnar.arrays import I64, U8, Bools, flatnonzero
 from perf2x.base.columnar.unique import unique_inverse
 
-PADDING = ("__pfx_", "__cfi_")
+_PADDING = ("__pfx_", "__cfi_")
 """Prefixes of symbols for the bytes in front of a kernel function (objtool --prefix; clang -fsanitize=kcfi)."""
 
-STARTS = frozenset({
+_STARTS = frozenset({
     "__restore_rt", "__restore", "__default_rt_sa_restorer", "__default_sa_restorer",  # C libraries
     "__kernel_rt_sigreturn", "__kernel_sigreturn",  # vDSO
     "runtime.sigreturn__sigaction", "runtime.sigreturn__sigaction.abi0", "runtime.sigreturn", "runtime.sigreturn.abi0",
@@ -156,13 +156,13 @@ def not_called(lookup: I64, exact: I64, names: Sequence[str]) -> Bools:
     texts = ["", *names]
     pairs, place = unique_inverse((lookup[rows] + 1) * len(texts) + exact[rows] + 1)
     called = ((texts[pair // len(texts)], texts[pair % len(texts)]) for pair in pairs.tolist())
-    left = [before != at and (before.startswith(PADDING) or at in STARTS) for before, at in called]
+    left = [before != at and (before.startswith(_PADDING) or at in _STARTS) for before, at in called]
     found[rows] = np.array(left, np.bool_)[place]
     return found
 
 
 def without_padding(name: str) -> str:
     """Return the name of the function that padding belongs to: the one behind it."""
-    if not name.startswith(PADDING):
+    if not name.startswith(_PADDING):
         return name
-    return next(name.removeprefix(prefix) for prefix in PADDING if name.startswith(prefix))
+    return next(name.removeprefix(prefix) for prefix in _PADDING if name.startswith(prefix))

@@ -16,7 +16,7 @@ from perf2x.model.recording.events import Session
 from perf2x.model.recording.recorded_names import is_object
 from perf2x.symbolizer.sources.symbol_source import Context, Dso, DsoKind
 
-KERNEL_PREFIXES = ("[kernel", "[guest.kernel")
+_KERNEL_PREFIXES = ("[kernel", "[guest.kernel")
 
 
 class ObjectKey(Struct, frozen=True):
@@ -44,10 +44,10 @@ class MappedObject(Struct, frozen=True):
     """The lowest address that it is mapped at, 0 if there is no mapping."""
 
 
-def kind_of(filename: str, is_kernel: bool, *, has_build_id: bool) -> DsoKind:
+def _kind_of(filename: str, is_kernel: bool, *, has_build_id: bool) -> DsoKind:
     """The kind of object that a mapping's recorded name stands for."""
     if is_kernel:
-        if filename.startswith(KERNEL_PREFIXES) or not filename:
+        if filename.startswith(_KERNEL_PREFIXES) or not filename:
             return DsoKind.KERNEL
         return DsoKind.MODULE if filename.startswith(("/", "[")) else DsoKind.SYMBOL
     if filename.startswith(("[vdso", "[vsyscall", "[uprobes")):
@@ -101,7 +101,7 @@ def object_key(profile: Profile, row: int, session: Session) -> ObjectKey:
     name = strings[int(mappings.filename[row])]
     carried = bytes.fromhex(strings[int(mappings.build_id[row])])
     build_id = carried or build_id_by_name(session, name)
-    kind = kind_of(name, bool(mappings.is_kernel[row]), has_build_id=bool(build_id))
+    kind = _kind_of(name, bool(mappings.is_kernel[row]), has_build_id=bool(build_id))
     if kind is DsoKind.ANONYMOUS:
         pid = int(mappings.pid[row])
         return ObjectKey(kind, name if pid < 0 or name in session.recorded_files else "", b"", pid)

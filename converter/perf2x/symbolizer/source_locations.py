@@ -8,7 +8,7 @@ from msgspec import Struct
 from perf2x.base.columnar.arrays import I64, Bools
 from perf2x.base.columnar.ragged import offsets_of, ranges
 
-CALL_OPERATOR = "operator()"
+_CALL_OPERATOR = "operator()"
 
 
 class DebugFunction(Struct, frozen=True):
@@ -32,7 +32,7 @@ class DebugFunction(Struct, frozen=True):
 
 def is_nameless_call_operator(name: str) -> bool:
     """Return whether a name in debug info is that of a call operator without a linkage name."""
-    return name == CALL_OPERATOR or name.startswith(f"{CALL_OPERATOR}<")
+    return name == _CALL_OPERATOR or name.startswith(f"{_CALL_OPERATOR}<")
 
 
 class SourceLocations(Struct, frozen=True):

@@ -17,9 +17,9 @@ from perf2x.base.columnar.unique import argsort_rows, unique_inverse
 from perf2x.binaries.elf.symtab import STB_GLOBAL, STB_WEAK, STT_NOTYPE
 
 PAGE = 4096
-MAX_NESTING = 1000
+_MAX_NESTING = 1000
 """Levels of symbols within symbols. Real tables have two; a hostile one must not take forever."""
-MAX_ROUNDS = 64
+_MAX_ROUNDS = 64
 """Rounds of pointer doubling, enough for every real table; fewer shortcuts only cost more steps."""
 
 
@@ -180,7 +180,7 @@ class _Nesting:
     def climb(self, last: I64, address: U64) -> I64:
         """(n,) nearest earlier group that reaches each address, −1 for none; groups by last symbol."""
         group = self._outer[searchsorted(self._last, last)]
-        for _ in range(MAX_NESTING - 1):
+        for _ in range(_MAX_NESTING - 1):
             missed = flatnonzero((group >= 0) & (address >= self._reach[group]))
             if not len(missed):
                 break
@@ -197,7 +197,7 @@ class _Nesting:
             outer    -1   0   1   0         pointers skip all groups that reach less far, twice as many each round
         """
         outer = arange(-1, len(self._reach) - 1)
-        for _ in range(MAX_ROUNDS):
+        for _ in range(_MAX_ROUNDS):
             short = flatnonzero((outer >= 0) & (self._reach[outer] <= self._reach))
             if not len(short):
                 break

@@ -117,7 +117,7 @@ class _Lines(dict[bytes, int]):
         return list(self._numbers)
 
 
-class StackTable:
+class _StackTable:
     """Distinct stacks of a text; ``parse`` makes a frame of a line, or a negative number of one that is none."""
 
     def __init__(self, parse: Callable[[bytes], TextFrame | int]) -> None:
@@ -201,7 +201,7 @@ _LINES = 200
 
 
 class TextReader:
-    """Reads the text of one kind, some whole samples at a time; ``parse`` is that of its StackTable."""
+    """Reads the text of one kind, some whole samples at a time; ``parse`` is that of its _StackTable."""
 
     kind: ClassVar[str]
     """Its name in ``info``."""
@@ -211,7 +211,7 @@ class TextReader:
     """Matches at a line that only samples of this kind begin with."""
 
     def __init__(self, parse: Callable[[bytes], TextFrame | int]) -> None:
-        self.stacks = StackTable(parse)
+        self.stacks = _StackTable(parse)
         self.comms, self.events = TextInterner[bytes](), TextInterner[bytes]()
         self.not_read = 0
         """Lines that are neither part of a sample nor a comment."""

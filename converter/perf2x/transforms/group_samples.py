@@ -23,17 +23,17 @@ def grouped(profile: Profile, grouping: Grouping) -> Profile:
     if grouping.root not in ("", *ROOTS):
         raise SettingError("", "root", f" {grouping.root}: it must be one of {', '.join(ROOTS)}")
     if grouping.fold_recursion:
-        profile = fold_recursion(profile)
+        profile = _fold_recursion(profile)
     if grouping.merge_threads:
-        profile = merge_threads(profile)
+        profile = _merge_threads(profile)
     if grouping.root not in ("", "none"):
-        profile = with_roots(profile, grouping.root)
+        profile = _with_roots(profile, grouping.root)
     threads = profile.threads
     nameless = len(threads) > 0 and not (threads.comm.any() or (threads.pid >= 0).any())
     return replace(profile, own_roots=grouping.root != "" or nameless)
 
 
-def fold_recursion(profile: Profile) -> Profile:
+def _fold_recursion(profile: Profile) -> Profile:
     """Frames of a function that calls itself become one, the innermost: a b b b c is a b c.
 
     Calls that come back by way of others (a b a b) stay. Locations without names are alike when they are the same.
@@ -50,7 +50,7 @@ def fold_recursion(profile: Profile) -> Profile:
     return rewrite_stacks(profile, folded)
 
 
-def merge_threads(profile: Profile) -> Profile:
+def _merge_threads(profile: Profile) -> Profile:
     """One thread per process, under the process's name and id; what was apart only by thread is summed."""
     threads = profile.threads
     columns = [threads.pid.astype(np.int64), threads.process.astype(np.int64)]
@@ -68,7 +68,7 @@ def merge_threads(profile: Profile) -> Profile:
     return compact(sum_samples(replace(profile, threads=merged, samples=samples, switches=None, parents=None)))
 
 
-def with_roots(profile: Profile, root: str) -> Profile:
+def _with_roots(profile: Profile, root: str) -> Profile:
     """A made-up outermost frame for every stack: comm, process (``name-PID``), thread (``comm-PID/TID``), cpu, cgroup.
 
     OptionError when samples do not know their CPU or cgroup.

@@ -22,27 +22,27 @@ from perf2x.model.recording.events import Event, Recording, Samples, Want
 from perf2x.model.recording.sample_batches import take_rows
 from perf2x.model.value_limits import MOST_PERIOD
 
-WEIGHT, MISPREDICTS, DATA = "weight", "mispredicts", "data"
-VALUES = (WEIGHT, MISPREDICTS)
+_WEIGHT, _MISPREDICTS, _DATA = "weight", "mispredicts", "data"
+_VALUES = (_WEIGHT, _MISPREDICTS)
 _MISPREDICTED = np.uint64(1)
 """Bit of struct perf_branch_entry's flags (include/uapi/linux/perf_event.h)."""
 _KERNEL_HALF = np.uint64(1 << 63)
 _FIELDS = {
-    WEIGHT: (
+    _WEIGHT: (
         SampleType.WEIGHT | SampleType.WEIGHT_STRUCT,
         Want.MEMORY,
         "weights",
         "perf record -W, perf mem record",
     ),
-    MISPREDICTS: (SampleType.BRANCH_STACK, Want.BRANCHES, "branches", "perf record -b"),
-    DATA: (SampleType.ADDR, Want.ADDR, "data addresses", "perf record -d, perf mem record"),
+    _MISPREDICTS: (SampleType.BRANCH_STACK, Want.BRANCHES, "branches", "perf record -b"),
+    _DATA: (SampleType.ADDR, Want.ADDR, "data addresses", "perf record -d, perf mem record"),
 }
 """Fields of samples that hold each kind, the columns to decode, the words for them, and how to record them."""
 
 
 def value_option(value: str | None) -> str:
     """``LoadOptions.value`` for a kind of numbers; those that all samples have need none."""
-    return value if value in VALUES else ""
+    return value if value in _VALUES else ""
 
 
 def value_options(by: str, value: str) -> dict[str, Any]:
@@ -58,21 +58,21 @@ class SampleValues:
         """OptionError when no event of the recording has what is wanted."""
         self.kind, events = kind, recording.session.events
         bits, self.want, words, how = _FIELDS[kind]
-        self._has = np.array([has_field(event, bits) for event in events], np.bool_)
+        self._has = np.array([_has_field(event, bits) for event in events], np.bool_)
         if len(events) and not self._has.any():
-            setting, given = ("data_objects", "") if kind == DATA else ("value", f" {kind}")
+            setting, given = ("data_objects", "") if kind == _DATA else ("value", f" {kind}")
             raise SettingError("", setting, f"{given}: the recording has no {words}; record with: {how}")
 
     def of(self, samples: Samples) -> Samples:
         """Return the samples of events that have the field, with what is wanted of it."""
         samples = take_rows(samples, flatnonzero(self._has[samples.event]))
-        if self.kind == WEIGHT:
+        if self.kind == _WEIGHT:
             return samples if samples.weight is None else replace(samples, period=_limited(samples.weight))
-        return _mispredicted(samples) if self.kind == MISPREDICTS else _accessed(samples)
+        return _mispredicted(samples) if self.kind == _MISPREDICTS else _accessed(samples)
 
     def named(self, profile: Profile) -> Profile:
         """Return the profile with names of events that tell what their values are."""
-        if self.kind == DATA:
+        if self.kind == _DATA:
             return profile
         events = tuple(
             replace(event, name=f"{self.kind}:{event.name}", unit="count", period=0, frequency=0) if has else event
@@ -81,7 +81,7 @@ class SampleValues:
         return replace(profile, events=events)
 
 
-def has_field(event: Event, bits: int) -> bool:
+def _has_field(event: Event, bits: int) -> bool:
     """Tell whether samples of an event have one of these fields."""
     return bool(event.sample_type & bits)
 
@@ -118,7 +118,7 @@ def sample_values(value: str, data_objects: bool, recording: Recording) -> tuple
 
     ``value`` is one of VALUES, or empty; ``data_objects``: samples stand at the data that they accessed.
     """
-    if value == MISPREDICTS and data_objects:
+    if value == _MISPREDICTS and data_objects:
         raise SettingError("", "data_objects", ": mispredicted branches access no data; choose another ", "value")
-    kinds = ((value,) if value else ()) + ((DATA,) if data_objects else ())
+    kinds = ((value,) if value else ()) + ((_DATA,) if data_objects else ())
     return tuple(SampleValues(kind, recording) for kind in kinds)

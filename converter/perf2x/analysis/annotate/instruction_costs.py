@@ -26,7 +26,7 @@ from perf2x.symbolizer.object_resolver import FunctionRow, ObjectResolver
 from perf2x.symbolizer.sources.symbol_source import Context, SymbolSource
 
 
-class Spot(Struct, frozen=True):
+class _Spot(Struct, frozen=True):
     """Function and line at an instruction, innermost first."""
 
     names: tuple[str, ...]
@@ -34,7 +34,7 @@ class Spot(Struct, frozen=True):
     line: int
 
 
-class Place(Struct, frozen=True):
+class _Place(Struct, frozen=True):
     """A linked function of one object."""
 
     code: ObjectCode
@@ -47,7 +47,7 @@ class Place(Struct, frozen=True):
     rows: I64
     """(locations,) the instruction that each lies in."""
     reason: str = ""
-    spots: Sequence[Spot] = ()
+    spots: Sequence[_Spot] = ()
     """One for each instruction."""
     notes: Sequence[str] = ()
     """Likewise: names of what an instruction leads or refers to."""
@@ -58,7 +58,7 @@ class Place(Struct, frozen=True):
         return next((spot.names[-1] for spot in self.spots if spot.names), "")
 
 
-def places_of(code: ObjectCode, wanted: I64, syntax: str) -> Iterator[Place]:
+def _places_of(code: ObjectCode, wanted: I64, syntax: str) -> Iterator[_Place]:
     """Yield the functions that hold any of the ``wanted`` locations (ascending) of an object."""
     start, end = code.extents(code.address)
     chosen = np.isin(code.mapped.locations, wanted)
@@ -71,7 +71,7 @@ def places_of(code: ObjectCode, wanted: I64, syntax: str) -> Iterator[Place]:
 
 def _place(
     code: ObjectCode, start: int, end: int, inside: "np.ndarray[tuple[int], np.dtype[np.bool_]]", syntax: str
-) -> Place:
+) -> _Place:
     locations, address = code.mapped.locations[inside], code.address[inside]
     try:
         if not end:
@@ -82,27 +82,27 @@ def _place(
         shown = (start + moved) % 2**64
         found = list(disassemble(machine, data, shown, syntax))
     except ObjectError as error:
-        return Place(code, start, (), address[:0], locations, np.zeros(len(locations), np.int64), str(error))
+        return _Place(code, start, (), address[:0], locations, np.zeros(len(locations), np.int64), str(error))
     begin = np.array([one.address for one in found], np.uint64) - np.uint64(moved)
     rows = searchsorted(begin, address, "right") - 1
-    return Place(code, shown, found, begin, locations, rows)
+    return _Place(code, shown, found, begin, locations, rows)
 
 
-def _noted(place: Place) -> Place:
+def _noted(place: _Place) -> _Place:
     code, found = place.code, place.instructions
     return replace(place, spots=_spots(code, place.begin), notes=_notes(code, found, place.start)) if found else place
 
 
-def _spots(code: ObjectCode, address: U64) -> list[Spot]:
+def _spots(code: ObjectCode, address: U64) -> list[_Spot]:
     frames, functions = code.functions_at(address)
     return [_spot(row.tolist(), functions) for row in frames.rows()]
 
 
-def _spot(frames: Sequence[tuple[int, int]], functions: Sequence[FunctionRow]) -> Spot:
+def _spot(frames: Sequence[tuple[int, int]], functions: Sequence[FunctionRow]) -> _Spot:
     """``frames`` are (function, line), innermost first."""
     if not frames:
-        return Spot((), "", 0)
-    return Spot(tuple(functions[function][0] for function, _ in frames), functions[frames[0][0]][2], frames[0][1])
+        return _Spot((), "", 0)
+    return _Spot(tuple(functions[function][0] for function, _ in frames), functions[frames[0][0]][2], frames[0][1])
 
 
 def _notes(code: ObjectCode, found: Sequence[Instruction], start: int) -> list[str]:
@@ -169,13 +169,13 @@ def with_instructions(
 
 def _places(
     profile: Profile, context: Context, sources: Sequence[type[SymbolSource]], wanted: I64, syntax: str
-) -> Iterator[Place]:
+) -> Iterator[_Place]:
     resolver = ObjectResolver(profile, context, [source(context) for source in sources])
     objects = mapped_objects(profile, context.session, np.ones(len(profile.locations), np.bool_))
     codes = (
         ObjectCode(profile, context, resolver, mapped) for mapped in objects if np.isin(mapped.locations, wanted).any()
     )
-    return (place for code in codes for place in places_of(code, wanted, syntax))
+    return (place for code in codes for place in _places_of(code, wanted, syntax))
 
 
 def instruction_addresses(profile: Profile, context: Context, sources: Sequence[type[SymbolSource]]) -> U64:
@@ -187,7 +187,7 @@ def instruction_addresses(profile: Profile, context: Context, sources: Sequence[
     return address
 
 
-def _costs(profile: Profile, places: Sequence[Place], first: I64, stacks: StackWeights) -> tuple[I64, I64]:
+def _costs(profile: Profile, places: Sequence[_Place], first: I64, stacks: StackWeights) -> tuple[I64, I64]:
     """Self and total of the instructions of all places, end to end: (instructions, measures) each."""
     count = int(first[-1])
     instruction = np.full(len(profile.locations), -1, np.int64)
@@ -201,7 +201,7 @@ def _costs(profile: Profile, places: Sequence[Place], first: I64, stacks: StackW
     return own, total_by_kind(profile, stacks, kinds, count)
 
 
-def _listing(place: Place, listing: FunctionListing, own: I64, total: I64) -> CodeListing:
+def _listing(place: _Place, listing: FunctionListing, own: I64, total: I64) -> CodeListing:
     """Instructions of ``place`` that are the function's; all of them where it is linked itself."""
     name = base_name(place.code.mapped.key.name)
     shown = [row for row, spot in enumerate(place.spots) if listing.name in spot.names]
@@ -212,7 +212,7 @@ def _listing(place: Place, listing: FunctionListing, own: I64, total: I64) -> Co
     return CodeListing(name, place.symbol, place.start, rows, place.reason)
 
 
-def _instruction(place: Place, row: int, name: str, row_of: dict[int, int], own: I64, total: I64) -> InstructionCost:
+def _instruction(place: _Place, row: int, name: str, row_of: dict[int, int], own: I64, total: I64) -> InstructionCost:
     one, spot = place.instructions[row], place.spots[row]
     inner = spot.names[0] if spot.names else ""
     target = row_of.get(one.target, -1) if one.target is not None else -1

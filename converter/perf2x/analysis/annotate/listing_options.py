@@ -4,7 +4,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-HOTTEST = 20
+_HOTTEST = 20
 """Functions that a page embeds by default."""
 
 
@@ -13,7 +13,7 @@ class ListingOptions(Struct, frozen=True):
 
     function: str = ""
     """Name or glob; empty: the ``hottest``."""
-    hottest: int = HOTTEST
+    hottest: int = _HOTTEST
     source: bool = True
     """Show costs of source lines."""
     assembly: bool = False

@@ -38,7 +38,7 @@ from perf2x.symbolizer.sources.symbol_source import Context, Dso, DsoKind
 MISSING = "no copy of the recorded kernel's code: record with perf record --kcore, or name its ELF file with --vmlinux"
 
 
-class KernelCode:
+class _KernelCode:
     """Code of the kernel, and of modules and programs that a copy of its memory holds; addresses as recorded."""
 
     def __init__(self, context: Context, dso: Dso) -> None:
@@ -162,8 +162,8 @@ def _up_to(address: U64, bounds: U64, numbers: U64) -> tuple[I64, U64]:
     return count, sums[count]
 
 
-IN_MEMORY = "its code was in memory only, and is in no file"
-LEFT_OUT = "it has zeros in place of code, as objects in a bundle of symbols alone have"
+_IN_MEMORY = "its code was in memory only, and is in no file"
+_LEFT_OUT = "it has zeros in place of code, as objects in a bundle of symbols alone have"
 _IN_FILES = (DsoKind.FILE, DsoKind.VDSO)
 
 
@@ -179,7 +179,7 @@ class ObjectCode:
         self._dso = dso_of(profile, mapped, self._found)
         self.address: U64 = addresses_of(profile, mapped, self._found)[::2]
         """(locations,) of ``mapped.locations``."""
-        self._kernel = None if mapped.key.kind in (*_IN_FILES, DsoKind.ANONYMOUS) else KernelCode(context, self._dso)
+        self._kernel = None if mapped.key.kind in (*_IN_FILES, DsoKind.ANONYMOUS) else _KernelCode(context, self._dso)
         self._dump = DumpedCode(context, self._dso) if JitdumpSource(context).covers(self._dso) else None
 
     @property
@@ -207,7 +207,7 @@ class ObjectCode:
         code = self._code()
         data = code_at(code, start, end - start)
         if data and not any(data):
-            raise ObjectError(f"{code.name}: {LEFT_OUT}")
+            raise ObjectError(f"{code.name}: {_LEFT_OUT}")
         return code.machine, data
 
     def displacement(self, start: int) -> int:
@@ -224,7 +224,7 @@ class ObjectCode:
 
     def _code(self) -> ElfObject:
         if self.mapped.key.kind is DsoKind.ANONYMOUS:
-            raise ObjectError(IN_MEMORY)
+            raise ObjectError(_IN_MEMORY)
         if self._found.code is not None:
             return self._found.code
         name = self.mapped.key.name

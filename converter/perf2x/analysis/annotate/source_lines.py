@@ -16,7 +16,7 @@ from perf2x.symbolizer.sources.jitdump_mappings import JitdumpFiles
 from perf2x.symbolizer.sources.module_source import VmlinuxSource
 from perf2x.symbolizer.sources.symbol_source import Context, DsoKind
 
-LONGEST = 1000
+_LONGEST = 1000
 """Characters of a line that are shown."""
 
 
@@ -42,7 +42,7 @@ class Sources:
         found = self._files.find(path, self._build_id(locations), max(wanted), is_own=is_own)
         near = {line for number in wanted for line in range(number - self._around, number + self._around + 1)}
         texts = {number: found.line(number) for number in sorted(near)}
-        return {number: text[:LONGEST] for number, text in texts.items() if text is not None}, found.reason
+        return {number: text[:_LONGEST] for number, text in texts.items() if text is not None}, found.reason
 
     def _are_own(self, locations: I64) -> bool:
         """Whether this machine's own objects name the file, in a recording that was made here.

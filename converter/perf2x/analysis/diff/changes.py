@@ -13,7 +13,7 @@ from perf2x.base.columnar.arrays import cumsum, flatnonzero
 from perf2x.model.profile.profile import Profile
 from perf2x.transforms.merge_profiles import merge_profiles
 
-BASE = {"pprof::base": "true"}
+_BASE = {"pprof::base": "true"}
 """Label by which pprof marks the samples of -diff_base (internal/driver/fetch.go in google/pprof)."""
 
 
@@ -140,7 +140,7 @@ def difference(before: Profile, after: Profile) -> Profile:
     """``after`` less ``before``: samples of ``before`` are negative and marked, so that pprof takes them as base."""
     samples = before.samples
     negative = replace(samples, value=-samples.value, count=-samples.count)
-    whole = merge_profiles([replace(before, samples=negative), after], [BASE, {}])
+    whole = merge_profiles([replace(before, samples=negative), after], [_BASE, {}])
     return replace(whole, meta=replace(whole.meta, duration_ns=after.meta.duration_ns))
 
 

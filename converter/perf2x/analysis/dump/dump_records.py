@@ -34,7 +34,7 @@ from perf2x.reader.records.record_types import RECORD_NAMES, SESSION_RECORDS
 from perf2x.reader.records.sample_decoder import decode_samples, sample_layout
 from perf2x.reader.session_builder import SessionBuilder
 
-RECORD_TYPES = {name: kind for kind, name in RECORD_NAMES.items()}
+_RECORD_TYPES = {name: kind for kind, name in RECORD_NAMES.items()}
 _RAW_WIDTH = 16
 
 
@@ -84,10 +84,10 @@ def dump_lines(
     path: str, options: DumpOptions, diagnostics: Diagnostics | None = None, totals: DumpTotals | None = None
 ) -> Iterator[str]:
     """Yield lines without line ends; ``path`` as for ``open_recording``. OptionError for an unknown type."""
-    unknown = sorted(options.types - RECORD_TYPES.keys())
+    unknown = sorted(options.types - _RECORD_TYPES.keys())
     if unknown:
-        meant = did_you_mean(unknown[0], RECORD_TYPES) or ";"
-        raise OptionError(f"no record type {unknown[0]!r}{meant} there are {', '.join(sorted(RECORD_TYPES))}")
+        meant = did_you_mean(unknown[0], _RECORD_TYPES) or ";"
+        raise OptionError(f"no record type {unknown[0]!r}{meant} there are {', '.join(sorted(_RECORD_TYPES))}")
     diagnostics = Diagnostics() if diagnostics is None else diagnostics
     opened = open_input(path, "", diagnostics)
     session = opened.builder
@@ -136,7 +136,7 @@ def _has_chosen_type(block: Block, options: DumpOptions) -> Bools:
     """(n,) records of the types that the options name."""
     if not options.types:
         return np.ones(len(block.types), np.bool_)
-    chosen: Bools = np.isin(block.types, [RECORD_TYPES[name] for name in options.types])
+    chosen: Bools = np.isin(block.types, [_RECORD_TYPES[name] for name in options.types])
     return chosen
 
 

@@ -8,14 +8,14 @@ from pathlib import Path
 from perf2x.base.files.sysroot import is_directory
 from perf2x.binaries.find.object_finder import Finder
 
-DATABASE = "/var/lib/dpkg/info"
-LISTS_AT_MOST = 20_000
+_DATABASE = "/var/lib/dpkg/info"
+_LISTS_AT_MOST = 20_000
 LARGEST_LIST = 1 << 25
 
 
 def debug_package(finder: Finder, recorded: str) -> str:
     """Return the package with debug symbols for a recorded path, "" when no installed package owns the file."""
-    owner = next(filter(None, (_owner(folder, recorded) for folder in finder.search_paths.on_disk(DATABASE))), "")
+    owner = next(filter(None, (_owner(folder, recorded) for folder in finder.search_paths.on_disk(_DATABASE))), "")
     if not owner or owner.endswith(("-dbg", "-dbgsym")):
         return owner
     return f"{owner}-dbg" if owner in ("libc6", "libc6-i386") else f"{owner}-dbgsym"
@@ -37,7 +37,7 @@ def _file_lists(folder: Path) -> tuple[tuple[Path, bytes], ...]:
 
 
 def _read_file_lists(folder: Path) -> Iterator[tuple[Path, bytes]]:
-    for path in islice(sorted(folder.glob("*.list")), LISTS_AT_MOST):
+    for path in islice(sorted(folder.glob("*.list")), _LISTS_AT_MOST):
         try:
             if path.stat().st_size <= LARGEST_LIST:
                 yield path, b"\n" + path.read_bytes() + b"\n"

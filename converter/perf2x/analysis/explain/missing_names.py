@@ -11,7 +11,7 @@ from perf2x.model.recording.build_ids import is_vdso
 from perf2x.model.recording.recorded_names import is_object, without_deleted
 from perf2x.symbolizer.sources.elf_source import STRIPPED
 
-DATA_NAMES = ("//anon", "[heap]")
+_DATA_NAMES = ("//anon", "[heap]")
 """Memory that holds no code; of a compiler's, the report says whose it is."""
 _KERNEL = ("[kernel", "[guest.kernel")
 
@@ -47,7 +47,7 @@ def _for_no_file(name: str) -> Iterator[Advice]:
     elif is_vdso(name):
         yield Advice("the kernel has it in memory; on the recorded machine, before it reboots", "perf2x bundle")
         yield Advice("say where files of the recorded machine are, /lib/modules/RELEASE/vdso among them", "--symfs DIR")
-    elif name in ("[unknown]", *DATA_NAMES):
+    elif name in ("[unknown]", *_DATA_NAMES):
         yield Advice("stacks are wrong in code without frame pointers; compile with", "-fno-omit-frame-pointer")
         yield Advice("or record user stack dumps", "perf record --call-graph dwarf")
     elif name.startswith("//anon"):

@@ -7,14 +7,14 @@ import numpy as np
 
 from perf2x.base.columnar.arrays import I64, U64, Bools, begins_run, cumsum, flatnonzero
 
-WORD = 8
+_WORD = 8
 _ONES = 0x0101010101010101
 
 
-def words_at(text: bytes, at: I64) -> U64:
+def _words_at(text: bytes, at: I64) -> U64:
     """(n,) the eight bytes at each place as one number, the first byte lowest; there must be eight."""
     # places are not aligned, which numpy allows for
-    every = np.ndarray((max(len(text) - WORD + 1, 0),), "<u8", text, strides=(1,))
+    every = np.ndarray((max(len(text) - _WORD + 1, 0),), "<u8", text, strides=(1,))
     return every[at].astype(np.uint64, copy=False)
 
 
@@ -23,12 +23,12 @@ def hex_numbers(text: bytes, at: I64, width: int) -> tuple[U64, Bools]:
 
     Behind the last one there must be four more bytes, as in ``ffff T a``.
     """
-    if width % WORD:
-        text = text + b"\0" * WORD
+    if width % _WORD:
+        text = text + b"\0" * _WORD
     value, valid = np.zeros(len(at), np.uint64), np.ones(len(at), np.bool_)
-    for first in range(0, width, WORD):
-        digits = min(width - first, WORD)
-        letters = words_at(text, at + first).byteswap()
+    for first in range(0, width, _WORD):
+        digits = min(width - first, _WORD)
+        letters = _words_at(text, at + first).byteswap()
         # the upper digits of addresses are mostly those of the row before
         is_new = begins_run(letters)
         digits_of, is_hex = _decoded(letters[is_new], digits)
@@ -40,7 +40,7 @@ def hex_numbers(text: bytes, at: I64, width: int) -> tuple[U64, Bools]:
 
 def _decoded(letters: U64, digits: int) -> tuple[U64, Bools]:
     """Numbers from their letters, the first one highest; of eight, so many count."""
-    unused = 8 * (WORD - digits)
+    unused = 8 * (_WORD - digits)
     if unused:  # zeros in front in place of what is behind
         letters = letters >> np.uint64(unused) | np.uint64(0x3030303030303030 << (64 - unused) & 2**64 - 1)
     value = (letters & _all(0x0F)) + np.uint64(9) * (letters >> np.uint64(6) & _all(1))
@@ -64,15 +64,15 @@ def _all(byte: int) -> np.uint64:
 
 def differs_from_previous(text: bytes, start: I64, end: I64) -> Bools:
     """(n,) True where the word from ``start`` to ``end`` differs from that of the row before."""
-    text = text + b"\0" * WORD
+    text = text + b"\0" * _WORD
     length = end - start
     is_new = begins_run(length)
     todo, at = flatnonzero(~is_new), 0
     while len(todo := todo[length[todo] > at]):
         # of the last word, as many bytes as belong to it
-        unused = (np.uint64(8) * np.maximum(WORD - (length[todo] - at), 0).astype(np.uint64)) & np.uint64(63)
-        differ = words_at(text, start[todo] + at) ^ words_at(text, start[todo - 1] + at)
+        unused = (np.uint64(8) * np.maximum(_WORD - (length[todo] - at), 0).astype(np.uint64)) & np.uint64(63)
+        differ = _words_at(text, start[todo] + at) ^ _words_at(text, start[todo - 1] + at)
         is_other = differ << unused != 0
         is_new[todo[is_other]] = True
-        todo, at = todo[~is_other], at + WORD
+        todo, at = todo[~is_other], at + _WORD
     return is_new

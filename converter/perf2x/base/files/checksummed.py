@@ -9,7 +9,7 @@ from zlib import crc32
 
 from perf2x.base.files.atomic import atomic_file
 
-MAGIC = b"p2x-crc\n"
+_MAGIC = b"p2x-crc\n"
 """Follows the contents; their CRC-32, a 64-bit little-endian number, follows it."""
 
 
@@ -27,7 +27,7 @@ def write_checksummed(path: Path, data: bytes) -> bool:
 
 def sealed(data: bytes) -> bytes:
     """Return ``data`` with its checksum."""
-    return data + MAGIC + crc32(data).to_bytes(8, "little")
+    return data + _MAGIC + crc32(data).to_bytes(8, "little")
 
 
 def read_checksummed(path: Path) -> bytes | None:

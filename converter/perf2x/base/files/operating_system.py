@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from multiprocessing.context import ForkContext, SpawnContext
+    from multiprocessing.context import ForkContext
 
 PROC_FILES = "/proc/self/fd"
 """Linux's directory of this process's open files, by number."""
@@ -71,13 +71,6 @@ def widen_pipe(descriptor: int) -> None:
         fcntl.fcntl(descriptor, fcntl.F_SETPIPE_SZ, 1 << 20)
 
 
-def spawn_context() -> SpawnContext:
-    """Return multiprocessing with processes that share nothing with this one, as every system has them."""
-    import multiprocessing
-
-    return multiprocessing.get_context("spawn")
-
-
 def address_space_left() -> int | None:
     """Bytes that this process may still map (ulimit -v); None where nothing limits it, or the system does not tell."""
     try:
@@ -115,23 +108,6 @@ def processor_time_limited(seconds: float, error: Exception) -> Iterator[None]:
         signal.signal(signal.SIGVTALRM, before or signal.SIG_DFL)
 
 
-@contextlib.contextmanager
-def interruptions_held() -> Iterator[None]:
-    """Keep Ctrl-C for the end of the block, and from all processes that begin in it (not on Windows)."""
-    hold = getattr(signal, "pthread_sigmask", None)
-    if hold is None:
-        yield
-        return
-    from multiprocessing.resource_tracker import ensure_running
-
-    ensure_running()  # else the first process would start it, and let Ctrl-C through behind it
-    before = hold(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        hold(signal.SIG_SETMASK, before)
-
-
 def has_file_locks() -> bool:
     """Whether the system has locks that end with their process, however it ends (flock(2))."""
     try:
@@ -146,17 +122,6 @@ def lock(file: IO[bytes] | int, *, wait: bool) -> None:
     import fcntl
 
     fcntl.flock(file, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
-
-
-@contextlib.contextmanager
-def locked_folder(folder: Path) -> Iterator[None]:
-    """Lock a folder for this process until the block ends; BlockingIOError when another holds it."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        lock(descriptor, wait=False)
-        yield
-    finally:
-        os.close(descriptor)
 
 
 def is_own(path: Path) -> bool:

@@ -14,7 +14,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-SYSROOT = "PERF2X_SYSROOT"
+_SYSROOT = "PERF2X_SYSROOT"
 """The variable."""
 DEBUG_DIR = "/usr/lib/debug"
 PERF_MAP_DIR = "/tmp"
@@ -35,7 +35,7 @@ VDSO_PATHS = tuple(f"/lib/modules/{{0}}/vdso/{name}.so" for name in ("vdso64", "
 
 def sysroot() -> Path | None:
     """Return the directory used as this machine's ``/``; None: the real one."""
-    text = os.environ.get(SYSROOT, "")
+    text = os.environ.get(_SYSROOT, "")
     return Path(text) if text else None
 
 
@@ -47,7 +47,7 @@ def host_path(path: str) -> Path:
     return resolve_in_root(root, path) or root / path.lstrip("/")
 
 
-MAX_LINKS = 40
+_MAX_LINKS = 40
 """The limit of Linux (include/linux/namei.h MAXSYMLINKS)."""
 
 
@@ -75,7 +75,7 @@ def resolve_in_root(root: Path, recorded: str) -> Path | None:
         except (OSError, ValueError):
             continue
         links += 1
-        if links > MAX_LINKS:
+        if links > _MAX_LINKS:
             return None
         done = [] if target.startswith("/") else done[:-1]
         todo.extend(_parts(target))

@@ -21,9 +21,9 @@ from perf2x.base.files.unpackers import unpacker, xz_error
 if TYPE_CHECKING:
     import tarfile
 
-MOST_AT_ONCE = 1 << 20
+_MOST_PER_READ = 1 << 20
 """Bytes of one header, and of one read of a member."""
-MOST_FOR_HEADERS = 4 << 20
+_MOST_FOR_HEADERS = 4 << 20
 """Bytes of all headers of one member; a sparse file may have many."""
 MOST_MEMBERS = 100_000
 
@@ -75,7 +75,7 @@ class Tarball:
             raise FormatError(f"{sizes}; ", *HIGHER)
         self._bounded.headers_done()
         stream = self._tar.extractfile(member)
-        while stream is not None and (chunk := stream.read(MOST_AT_ONCE)):
+        while stream is not None and (chunk := stream.read(_MOST_PER_READ)):
             yield chunk
 
 
@@ -101,11 +101,11 @@ class BoundedStream(io.RawIOBase):
     def __init__(self, stream: IO[bytes], packed: int, limit: int | None) -> None:
         super().__init__()
         self._stream, self._packed, self._limit = stream, packed, limit
-        self._headers: int | None = MOST_FOR_HEADERS
+        self._headers: int | None = _MOST_FOR_HEADERS
 
     def begin_headers(self) -> None:
         """Count reads from now on as headers of one member."""
-        self._headers = MOST_FOR_HEADERS
+        self._headers = _MOST_FOR_HEADERS
 
     def headers_done(self) -> None:
         """Stop counting: reads from now on are contents."""
@@ -120,13 +120,13 @@ class BoundedStream(io.RawIOBase):
         return True
 
     def read(self, size: int = -1, /) -> bytes:
-        """Read up to ``size`` bytes; ValueError for more than MOST_AT_ONCE."""
-        if not 0 <= size <= MOST_AT_ONCE:
+        """Read up to ``size`` bytes; ValueError for more than _MOST_PER_READ."""
+        if not 0 <= size <= _MOST_PER_READ:
             raise ValueError(f"a header of {format_size(size)}" if size >= 0 else "a read without an end")
         if self._headers is not None:
             self._headers -= size
             if self._headers < 0:
-                raise ValueError(f"headers of more than {format_size(MOST_FOR_HEADERS)} for one member")
+                raise ValueError(f"headers of more than {format_size(_MOST_FOR_HEADERS)} for one member")
         data = self._stream.read(size)
         self._check(self._stream.tell())
         return data

@@ -17,16 +17,16 @@ from perf2x.base.errors import FormatError, SettingError
 from perf2x.base.files.operating_system import path_of_open_file, temporary_file
 
 FLOOR = 256 << 20
-RATIO = 200
+_RATIO = 200
 MOST = 64 << 30
 MOST_IN_MEMORY = 8 << 30
 """For a section, a member of an archive, or a compressed object, which are held in memory."""
 FLOOR_IN_MEMORY = 64 << 20
 RECORDS = 500_000
 """Records that any input may hold, in addition to one per byte on disk."""
-RESERVE = 1 << 30
+_RESERVE = 1 << 30
 """Bytes of a disk that stay free; on a small disk, a twentieth of it."""
-STEP = 64 << 20
+_STEP = 64 << 20
 """Bytes to write before free space is measured again."""
 
 _max_unpacked: contextvars.ContextVar[int | None] = contextvars.ContextVar("max_unpacked", default=None)
@@ -57,13 +57,13 @@ def parse_size(text: str, setting: str = "max_unpacked") -> int:
 def unpacked_limit(packed: int) -> int:
     """Return how many bytes ``packed`` bytes of input may unpack to on disk or in a stream."""
     given = _max_unpacked.get()
-    return min(MOST, FLOOR + RATIO * packed) if given is None else given
+    return min(MOST, FLOOR + _RATIO * packed) if given is None else given
 
 
 def memory_limit(packed: int) -> int:
     """Return how many bytes ``packed`` bytes of an object may unpack to in memory."""
     given = _max_unpacked.get()
-    return min(MOST_IN_MEMORY, FLOOR_IN_MEMORY + RATIO * packed) if given is None else given
+    return min(MOST_IN_MEMORY, FLOOR_IN_MEMORY + _RATIO * packed) if given is None else given
 
 
 def stream_limit() -> int:
@@ -115,7 +115,7 @@ class FreeSpace:
             self._room = free_space(self._place()) - size
             if self._room < 0:
                 raise self.full()
-            self._room = min(self._room, STEP)
+            self._room = min(self._room, _STEP)
 
     def full(self) -> FormatError:
         """Return the error for a full disk."""
@@ -136,8 +136,8 @@ def free_space(folder: str) -> int:
     try:
         usage = shutil.disk_usage(folder)
     except OSError:
-        return STEP
-    return usage.free - min(RESERVE, usage.total // 20)
+        return _STEP
+    return usage.free - min(_RESERVE, usage.total // 20)
 
 
 @contextlib.contextmanager

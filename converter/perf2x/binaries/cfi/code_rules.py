@@ -21,7 +21,7 @@ from perf2x.binaries.cfi.unwind_rules import CFA_BY_EXPRESSION, RegisterRule, Ru
 from perf2x.binaries.cfi.x86_paths import FRAME, STACK, Ended, Place, Value, Way, ends_of_ways
 from perf2x.binaries.elf.x86_code import ANYWHERE, X86Code
 
-ENOUGH = 4
+_ENOUGH = 4
 """Ends of ways that have to agree."""
 _SAVED = {True: (3, FRAME, 12, 13, 14, 15), False: (3, FRAME, 6, 7)}
 """Registers that functions leave as they were, in code of 64 and of 32 bits."""
@@ -32,7 +32,7 @@ _TO_DWARF = {1: 2, 2: 1, 4: 7, 5: 6, 6: 4, 7: 5}
 def rule_by_code(code: X86Code, svma: int, table: RuleTable, *, is_exact: bool) -> Rule | None:
     """The rule at an instruction, or behind a call that has yet to return; None where the code does not tell."""
     within = code.function(svma if is_exact else svma - 1)
-    ends = list(islice(ends_of_ways(code, svma, within), ENOUGH))
+    ends = list(islice(ends_of_ways(code, svma, within), _ENOUGH))
     frames = {(ended.frame, ended.popped) for ended in ends}
     frame, popped = frames.pop() if len(frames) == 1 else (None, 0)
     if frame is not None:

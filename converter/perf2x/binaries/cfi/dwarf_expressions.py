@@ -15,7 +15,7 @@ from perf2x.base.columnar.arrays import I64, U64, AnyArray, Bools
 from perf2x.base.errors import ObjectError
 from perf2x.binaries.cfi.byte_cursor import MASK, CfiCursor
 
-MAX_OPERATIONS = 256
+_MAX_OPERATIONS = 256
 """Real expressions have a dozen; a hostile one would run for every sample at every depth."""
 
 
@@ -74,8 +74,8 @@ def parse_expression(block: bytes, address_size: int, byte_order: str) -> Expres
     steps = []
     while at.position < at.end:
         steps.append(_parse_operation(at.u8(), at))
-        if len(steps) > MAX_OPERATIONS:
-            raise ObjectError(f"call frame information: an expression of more than {MAX_OPERATIONS} steps")
+        if len(steps) > _MAX_OPERATIONS:
+            raise ObjectError(f"call frame information: an expression of more than {_MAX_OPERATIONS} steps")
     return tuple(steps)
 
 

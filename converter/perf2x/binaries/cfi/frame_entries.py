@@ -164,7 +164,7 @@ class FrameSection(Struct):
         return encoding
 
 
-TABLE_FORMATS = {
+_TABLE_FORMATS = {
     PointerBase.DATAREL | PointerFormat.SDATA4: "i4",
     PointerBase.DATAREL | PointerFormat.UDATA4: "u4",
     PointerBase.DATAREL | PointerFormat.SDATA8: "i8",
@@ -189,7 +189,7 @@ def index_from_header(section: FrameSection, header: bytes, address: int) -> Fra
     version, frame_format, count_format, table_format = at.u8(), at.u8(), at.u8(), at.u8()
     at.pointer(frame_format, address)
     count = at.pointer(count_format, address)
-    code = TABLE_FORMATS.get(table_format)
+    code = _TABLE_FORMATS.get(table_format)
     if version != 1 or not count or code is None:
         return None
     dtype = np.dtype(section.byte_order + code)

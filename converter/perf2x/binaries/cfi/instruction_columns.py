@@ -38,13 +38,13 @@ _LONGEST = 10
 _PADDING = np.zeros(_LONGEST + 2, np.uint8)
 _SIZES = {"B": 1, "H": 2, "I": 4, "Q": 8}
 _BYTE = arange(256)
-CODE = np.where(_BYTE & PACKED, _BYTE & PACKED, _BYTE)
+_CODE = np.where(_BYTE & PACKED, _BYTE & PACKED, _BYTE)
 """(256,) the instruction that begins with each byte; its low six bits may be an operand."""
-_FIXED_OF = by_code(lambda opcode: _SIZES.get(opcode.operands, 0))[CODE]
+_FIXED_OF = by_code(lambda opcode: _SIZES.get(opcode.operands, 0))[_CODE]
 """Bytes of an operand of fixed size."""
-_NUMBERS_OF = by_code(lambda opcode: opcode.operands.count("u") + opcode.operands.count("s"))[CODE]
+_NUMBERS_OF = by_code(lambda opcode: opcode.operands.count("u") + opcode.operands.count("s"))[_CODE]
 """Number of LEB128 operands."""
-_IS_USUAL = by_code(lambda opcode: not set(opcode.operands) & {"e", "p"})[CODE] != 0
+_IS_USUAL = by_code(lambda opcode: not set(opcode.operands) & {"e", "p"})[_CODE] != 0
 _IS_SIGNED = by_code(lambda opcode: opcode.operands.endswith("s")) != 0
 
 
@@ -90,7 +90,7 @@ def read_instructions(data: U8, bodies: Bodies) -> Instructions:
     strange = ~take(_IS_USUAL, byte) | (take(follows, at) > take(limit, at))
     is_usual = bincount(program[strange], len(nops)) == 0
     begin, middle, end = searchsorted(at, nops.T)
-    return Instructions(take(CODE, byte), first, last, program, begin, middle, end, is_usual)
+    return Instructions(take(_CODE, byte), first, last, program, begin, middle, end, is_usual)
 
 
 def _lay_end_to_end(data: U8, bodies: Bodies) -> tuple[U8, I64, I64]:

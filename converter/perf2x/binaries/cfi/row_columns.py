@@ -26,7 +26,7 @@ from perf2x.binaries.cfi.instruction_columns import Instructions
 from perf2x.binaries.cfi.opcodes import EFFECT, Effect, by_code
 from perf2x.binaries.cfi.unwind_rules import RegisterRule, Rule, RuleKind, RuleTable
 
-CFA_REGISTER, CFA_OFFSET = 0, 1
+_CFA_REGISTER, _CFA_OFFSET = 0, 1
 """The first two parts; one for each register that is set follows."""
 _SETS_CFA_REGISTER = (EFFECT == Effect.CFA) | (EFFECT == Effect.CFA_REGISTER)
 _SETS_CFA_OFFSET = (EFFECT == Effect.CFA) | (EFFECT == Effect.CFA_OFFSET)
@@ -35,7 +35,7 @@ _SETS_REGISTER = (EFFECT == Effect.SET) | (EFFECT == Effect.RESTORE)
 _STATES = (EFFECT == Effect.REMEMBER) | (EFFECT == Effect.RECALL)
 
 
-class States(Struct, frozen=True):
+class _States(Struct, frozen=True):
     """Setters of ``p`` parts at ``i`` instructions."""
 
     registers: I64
@@ -53,7 +53,7 @@ class States(Struct, frozen=True):
         return _followed(found, self.run, self.source[parts])
 
 
-def states(of: Instructions, register_count: int) -> tuple[States, Bools]:
+def _states(of: Instructions, register_count: int) -> tuple[_States, Bools]:
     """Find the setters of all parts, and (n,) whether each program is sound: only then its states mean something.
 
     A state that was never remembered cannot be restored, and a CFA can only be changed once it is defined.
@@ -66,14 +66,14 @@ def states(of: Instructions, register_count: int) -> tuple[States, Bools]:
     partner, is_unmatched = _remembered(of, begins)
     last = np.zeros((2 + len(registers), len(of.code)), np.int64)
     last[:, of.begin], last[:, begins] = of.begin, begins
-    for part, is_setter in ((CFA_REGISTER, _SETS_CFA_REGISTER), (CFA_OFFSET, _SETS_CFA_OFFSET)):
+    for part, is_setter in ((_CFA_REGISTER, _SETS_CFA_REGISTER), (_CFA_OFFSET, _SETS_CFA_OFFSET)):
         rows = flatnonzero(is_setter[of.code])
         last[part, rows] = rows
     last[2 + searchsorted(registers, set_register), sets] = sets
     np.maximum.accumulate(last, axis=1, out=last)
     run = np.full(len(of.code), -1, np.int64)
     run[begins] = arange(len(begins))
-    found = States(registers, last, run, _sources(last[:, partner], run))
+    found = _States(registers, last, run, _sources(last[:, partner], run))
     is_foreign = _SETS_CFA_REGISTER[of.code] & (of.first >= count)
     bad = np.concatenate([begins[is_unmatched], flatnonzero(is_foreign), _undefined_changes(of, found)])
     return found, bincount(of.program[bad], len(of.begin)) == 0
@@ -121,10 +121,10 @@ def _followed(setter: I64, run: I64, source: I64) -> I64:
     return followed.reshape(setter.shape)
 
 
-def _undefined_changes(of: Instructions, found: States) -> I64:
+def _undefined_changes(of: Instructions, found: _States) -> I64:
     """Instructions that change a CFA that nothing has defined; the one before each is of the same program."""
     changes = flatnonzero(_CHANGES_CFA[of.code])
-    (setter,) = found.at(changes - 1, slice(CFA_REGISTER, CFA_REGISTER + 1))
+    (setter,) = found.at(changes - 1, slice(_CFA_REGISTER, _CFA_REGISTER + 1))
     undefined: I64 = changes[setter == of.begin[of.program[changes]]]
     return undefined
 
@@ -160,18 +160,18 @@ class RowColumns(Struct, frozen=True):
 
 def row_columns(of: Instructions, functions: Aligned, table: RuleTable) -> tuple[RowColumns, I64]:
     """Make the rows of ``n`` programs; also returns those (of 0 … n − 1) that the rows are complete for."""
-    found, is_sound = states(of, table.register_count)
+    found, is_sound = _states(of, table.register_count)
     value = _values(of, functions)
     is_far = (value + _FARTHEST).view(np.uint64) >= np.uint64(2 * _FARTHEST)
     is_sound &= of.is_usual & (bincount(of.program[is_far], len(is_sound)) == 0)
     at, start = _row_ends(of, functions)
     setter = found.at(at)
     program = of.program[at]
-    whole = is_sound[program] & (setter[CFA_REGISTER] != of.begin[program])
+    whole = is_sound[program] & (setter[_CFA_REGISTER] != of.begin[program])
     which = flatnonzero(whole)
     at, program, setter = take(at, which), take(program, which), take(setter, which, axis=1)
     _give_back(of, found, setter, program)
-    columns = [take(of.first, setter[CFA_REGISTER]).view(np.int64), take(value, setter[CFA_OFFSET])]
+    columns = [take(of.first, setter[_CFA_REGISTER]).view(np.int64), take(value, setter[_CFA_OFFSET])]
     numbers = value << _KIND_BITS | _KIND[of.code]
     columns += [take(numbers, part) for part in setter[2:]]
     rule = _rule_numbers(functions, functions.cie[program], columns, found.registers, table)
@@ -201,7 +201,7 @@ def _row_ends(of: Instructions, functions: Aligned) -> tuple[I64, U64]:
     return at, before[at]
 
 
-def _give_back(of: Instructions, found: States, setter: I64, program: I64) -> None:
+def _give_back(of: Instructions, found: _States, setter: I64, program: I64) -> None:
     """Replace, in ``setter`` (p, r), instructions that restore the CIE's rule by those that set it there.
 
     In the CIE itself, they and what they stand for say ``SAME``.

@@ -14,7 +14,7 @@ from perf2x.binaries.cfi.frame_entries import Fde, FrameSection
 from perf2x.binaries.cfi.opcodes import OPCODES, PACKED, Effect, Opcode
 from perf2x.binaries.cfi.unwind_rules import CFA_BY_EXPRESSION, RegisterRule, Rule, RuleKind, RuleTable
 
-Registers = dict[int, RegisterRule]
+_Registers = dict[int, RegisterRule]
 _BY_NUMBER: dict[int, Opcode] = {int(code): opcode for code, opcode in OPCODES.items()}
 
 
@@ -25,18 +25,18 @@ class RuleRow(Struct):
     rule: int
 
 
-class CfiProgram(Struct):
+class _CfiProgram(Struct):
     """The state of one run; ``cfa`` is (register, offset) or (CFA_BY_EXPRESSION, number)."""
 
     table: RuleTable
     fde: Fde
     location: int
     cfa: tuple[int, int] | None = None
-    registers: Registers = field(default_factory=dict)
-    initial: Registers = field(default_factory=dict)
-    remembered: list[tuple[tuple[int, int] | None, Registers]] = field(default_factory=list)
+    registers: _Registers = field(default_factory=dict)
+    initial: _Registers = field(default_factory=dict)
+    remembered: list[tuple[tuple[int, int] | None, _Registers]] = field(default_factory=list)
     rows: list[RuleRow] = field(default_factory=list)
-    _sorted_from: Registers | None = None
+    _sorted_from: _Registers | None = None
     """The dictionary that ``_sorted`` was made from; a change of rules makes a new dictionary."""
     _sorted: tuple[tuple[int, RegisterRule], ...] = ()
 
@@ -148,7 +148,7 @@ def rule_rows(section: FrameSection, fde: Fde, table: RuleTable) -> list[RuleRow
     """
     if fde.cie.return_register >= table.register_count:
         raise ObjectError(f"call frame information: return address in register {fde.cie.return_register}")
-    program = CfiProgram(table, fde, fde.start)
+    program = _CfiProgram(table, fde, fde.start)
     program.run(_cursor(section, fde, fde.cie.instructions))
     program.initial = program.registers
     program.run(_cursor(section, fde, fde.instructions))

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from perf2x.binaries.elf.x86_code import X86Code
 from perf2x.binaries.elf.x86_instructions import FIXED, Instruction
 
-MOST_INSTRUCTIONS = 4096
+_MOST_INSTRUCTIONS = 4096
 """Instructions to look at for one address."""
 RESULT, STACK, FRAME = 0, 4, 5
 """The processor's numbers of registers."""
@@ -95,7 +95,7 @@ def ends_of_ways(code: X86Code, begin: int, within: tuple[int, int], until: int 
     seen: set[int] = set()
     while ways:
         at, way, extent = ways.pop()
-        while at not in seen and len(seen) < MOST_INSTRUCTIONS:
+        while at not in seen and len(seen) < _MOST_INSTRUCTIONS:
             seen.add(at)
             if at == until:
                 yield Ended(way, 0)

@@ -204,7 +204,7 @@ def describe(unit: Unit, entry: Attributes) -> tuple[str, int, Entry | None, Ent
         reference = entry.get(c.AT_ABSTRACT_ORIGIN) or entry.get(c.AT_SPECIFICATION)
         if reference is None or (linkage and line and file):
             break
-        found = resolve_reference(unit, *reference)
+        found = _resolve_reference(unit, *reference)
         if found is None:
             break
         unit, offset = origin = found
@@ -212,7 +212,7 @@ def describe(unit: Unit, entry: Attributes) -> tuple[str, int, Entry | None, Ent
     return linkage or plain, line, origin, file
 
 
-def resolve_reference(unit: Unit, form: int, value: int) -> tuple[Unit, int] | None:
+def _resolve_reference(unit: Unit, form: int, value: int) -> tuple[Unit, int] | None:
     """Return the unit and offset that a reference names; None when they are in a file that is missing."""
     if form in c.LOCAL_REFERENCES:
         offset = unit.start + value

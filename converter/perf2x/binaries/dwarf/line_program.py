@@ -30,7 +30,7 @@ from perf2x.base.errors import ObjectError
 
 PIECE = 1 << 20
 """Bytes of a program that are read together; more where one sequence is longer."""
-MAX_OPERANDS = 4
+_MAX_OPERANDS = 4
 """Operands of an instruction that DWARF does not define; a program could state 255."""
 _COPY, _ADVANCE, _LINE, _FILE, _COLUMN, _CONSTANT, _FIXED, _ISA = 1, 2, 3, 4, 5, 8, 9, 12
 _END, _ADDRESS, _DISCRIMINATOR = 1, 2, 4
@@ -102,7 +102,7 @@ class _Opcodes:
         self.operands = np.zeros(256, np.uint8)
         self.operands[[_ADVANCE, _LINE, _FILE, _COLUMN, _ISA]] = 1
         unknown = np.frombuffer(machine.operands[_ISA:], np.uint8)
-        if unknown.max(initial=0) > MAX_OPERANDS:
+        if unknown.max(initial=0) > _MAX_OPERANDS:
             raise ObjectError(f"debug info: a line table with {unknown.max()} operands of one opcode")
         self.operands[_ISA + 1 : _ISA + 1 + len(unknown)] = unknown
         self.operands[self.is_special] = 0

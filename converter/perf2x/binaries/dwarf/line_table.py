@@ -20,7 +20,7 @@ from perf2x.binaries.dwarf.line_program import LineRows, Machine, run_line_progr
 from perf2x.binaries.dwarf.read_budget import ReadBudget
 from perf2x.binaries.elf.symtab import string_at
 
-MAX_PROGRAM_SIZE = 1 << 25
+_MAX_PROGRAM_SIZE = 1 << 25
 """Bytes of one line program, each of which may produce a row."""
 _CONTENT_PATH, _CONTENT_DIRECTORY = 1, 2
 
@@ -134,7 +134,7 @@ class _LineProgramHeader:
             (length,) = struct.unpack_from(order + "Q", data, at)
             at, size = at + 8, 8
         self.end = min(at + length, len(data))
-        if self.end - at > MAX_PROGRAM_SIZE:
+        if self.end - at > _MAX_PROGRAM_SIZE:
             raise ObjectError(f"{unit.file.name}: a line table of {length} bytes")
         (version,) = struct.unpack_from(order + "H", data, at)
         if not 2 <= version <= 5:

@@ -12,7 +12,7 @@ from perf2x.base.errors import ObjectError
 from perf2x.binaries.dwarf.attribute_forms import UnitEncoding, uleb128
 from perf2x.binaries.dwarf.read_budget import ReadBudget
 
-MAX_RANGES = 1 << 16
+_MAX_RANGES = 1 << 16
 _END, _BASE_INDEX, _START_LENGTH_INDEX, _OFFSETS, _BASE, _START_LENGTH = 0, 1, 3, 4, 5, 7
 _OPERANDS = {1: "x", 2: "xx", 3: "xn", 4: "nn", 5: "a", 6: "aa", 7: "an"}
 """Operands of DW_RLE_*: x an index of an address, a an address, n a number."""
@@ -35,7 +35,7 @@ class RangeLists(Struct, frozen=True):
         size, base = self.encoding.address_size, self.base
         highest = (1 << 8 * size) - 1
         pair = Pair(f"{self.encoding.byte_order}2{'Q' if size == 8 else 'I'}")
-        for place in range(at, at + MAX_RANGES * 2 * size, 2 * size):
+        for place in range(at, at + _MAX_RANGES * 2 * size, 2 * size):
             if place < 0 or place + 2 * size > len(data):
                 raise ObjectError(f"{self.name}: its lists of ranges are cut off")
             start, end = pair.unpack_from(data, place)
@@ -50,7 +50,7 @@ class RangeLists(Struct, frozen=True):
     def rnglists(self, data: bytes, at: int) -> Iterator[tuple[int, int]]:
         """Yield ranges of ``.debug_rnglists``: entries of eight kinds (DW_RLE_*)."""
         base = self.base
-        for _ in range(MAX_RANGES):
+        for _ in range(_MAX_RANGES):
             begin, kind, at = at, self.encoding.integer(data, at, 1), at + 1
             if kind == _END:
                 return

@@ -5,8 +5,8 @@ Source of truth: the System V ABI, "Note Section"; include/linux/buildid.h and l
 
 import struct
 
-NT_GNU_BUILD_ID = 3
-LONGEST_BUILD_ID = 64
+_NT_GNU_BUILD_ID = 3
+_LONGEST_BUILD_ID = 64
 
 
 def gnu_build_id(notes: bytes, byte_order: str, alignment: int = 4) -> bytes:
@@ -25,7 +25,7 @@ def gnu_build_id(notes: bytes, byte_order: str, alignment: int = 4) -> bytes:
         if start + size > len(notes):
             return b""
         is_gnu = notes[at + 12 : at + 12 + name_size] == b"GNU\0"
-        if is_gnu and kind == NT_GNU_BUILD_ID and 0 < size <= LONGEST_BUILD_ID:
+        if is_gnu and kind == _NT_GNU_BUILD_ID and 0 < size <= _LONGEST_BUILD_ID:
             return notes[start : start + size]
         at = -(-(start + size) // align) * align
     return b""

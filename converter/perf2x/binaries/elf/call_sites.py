@@ -11,7 +11,7 @@ from perf2x.binaries.elf.code_blocks import CodeBlocks
 from perf2x.binaries.elf.elf_file import ElfObject
 
 MAX_ANSWERS = 1 << 16
-LONGEST_CALL = 7
+_LONGEST_CALL = 7
 """Bytes of the longest call without prefixes on x86."""
 _CALL_REL32, _GROUP_5 = 0xE8, 0xFF
 _INDIRECT_SIZES = (2, 3, 4, 6, 7)
@@ -46,9 +46,9 @@ class CallSites:
         return not any(before) or self._ends_with_call(before)
 
     def _bytes_before(self, svma: int) -> bytes:
-        """Up to LONGEST_CALL bytes in front of an address; b"" where the file has none."""
+        """Up to _LONGEST_CALL bytes in front of an address; b"" where the file has none."""
         load = self._blocks.elf.load_of(svma - 1)
-        start = svma if load is None else max(svma - LONGEST_CALL, load.address)
+        start = svma if load is None else max(svma - _LONGEST_CALL, load.address)
         found = self._blocks.read(start, svma)
         return found if len(found) == svma - start else b""
 

@@ -23,7 +23,7 @@ from perf2x.binaries.elf.elf_headers import PF_X, SHF_ALLOC, SHF_COMPRESSED, Elf
 __all__ = ["PF_X", "SHF_ALLOC", "SHF_COMPRESSED", "ElfObject", "ElfSection", "ElfSegment", "open_elf", "open_object"]
 from perf2x.binaries.elf.build_id_notes import gnu_build_id
 
-UNBUFFERED = 1 << 30
+_UNBUFFERED = 1 << 30
 
 
 class ElfObject:
@@ -113,7 +113,7 @@ class ElfObject:
             return self._source[offset : offset + size]
         try:
             # a buffer costs more than reading most sections; without one, a single read of 2 GiB would end early
-            with self._source.open("rb", buffering=0 if size < UNBUFFERED else -1) as stream:
+            with self._source.open("rb", buffering=0 if size < _UNBUFFERED else -1) as stream:
                 stream.seek(offset)
                 found = stream.read(size)
         except OSError as error:

@@ -13,8 +13,8 @@ from perf2x.base.errors import ObjectError
 from perf2x.binaries.elf.elf_file import ElfObject, ElfSection
 from perf2x.binaries.elf.symtab import Relocations, raw_symbols, relocations, string_at
 
-X86 = ("EM_386", "EM_X86_64")
-R_X86_64_IRELATIVE = 37
+_X86 = ("EM_386", "EM_X86_64")
+_R_X86_64_IRELATIVE = 37
 _SIZES = {
     "EM_ARM": (20, 12), "EM_AARCH64": (32, 16), "EM_LOONGARCH": (32, 16), "EM_RISCV": (32, 16),
     "EM_SPARC": (48, 12), "EM_SPARCV9": (128, 32),
@@ -65,7 +65,7 @@ class LinkageTable:
 
     def _slots(self) -> tuple[U64, int]:
         """Return (start, size) of the entries of ``.plt.got``: functions whose address is taken."""
-        self._got = self._elf.section(".plt.got") if self._elf.machine in X86 else None
+        self._got = self._elf.section(".plt.got") if self._elf.machine in _X86 else None
         if self._got is None:
             return np.zeros(0, np.uint64), 0
         self._code = self._elf.data(self._got)
@@ -75,7 +75,7 @@ class LinkageTable:
     def _calls_from(self, plt: ElfSection, header: int, step: int) -> list[tuple[U64, int]]:
         """Return (start, size) of the common header, if any, and of the entries with a relocation each."""
         elf = self._elf
-        second = elf.section(".plt.sec") if elf.machine in X86 else None
+        second = elf.section(".plt.sec") if elf.machine in _X86 else None
         self._section = elf.section(".rela.plt") or elf.section(".rel.plt")
         self._rows = relocations(elf, self._section) if self._section is not None else None
         count, start = len(self._rows or ()), plt.address + header
@@ -100,7 +100,7 @@ class LinkageTable:
         if table.type not in ("SHT_DYNSYM", "SHT_SYMTAB"):
             return None
         symbols, strings = raw_symbols(elf, table)
-        rows = take_rows_of(rows, argsort(rows.offset)) if elf.machine in X86 else rows
+        rows = take_rows_of(rows, argsort(rows.offset)) if elf.machine in _X86 else rows
         highest = int(rows.symbol.max(initial=0))
         if len(rows) and highest >= len(symbols):
             raise ObjectError(f"{elf.name}, {section.name}: a relocation names symbol {highest}")
@@ -114,7 +114,7 @@ class LinkageTable:
         offset = int(symbols["name"][rows.symbol[row]])
         name = string_at(strings, offset) if offset else ""
         if not name and self._elf.machine == "EM_X86_64" and rows.addend is not None:
-            return self._name_at(int(rows.addend[row])) if rows.kind[row] == R_X86_64_IRELATIVE else ""
+            return self._name_at(int(rows.addend[row])) if rows.kind[row] == _R_X86_64_IRELATIVE else ""
         return name
 
     def _slot_name(self, row: int) -> str:
@@ -137,7 +137,7 @@ def _address_range(start: int, count: int, step: int) -> U64:
 
 def _sizes(elf: ElfObject, plt: ElfSection) -> tuple[int, int]:
     """Return bytes of the header and of an entry (get_plt_sizes); entry 0 when unknown."""
-    if elf.machine in X86:
+    if elf.machine in _X86:
         step = plt.entry_size if plt.entry_size in (8, 16) else (8 if plt.alignment == 8 else 16)
         return step, step
     return _SIZES.get(elf.machine, (plt.entry_size, plt.entry_size))

@@ -15,7 +15,7 @@ from perf2x.base.errors import ObjectError
 from perf2x.binaries.elf.elf_file import SHF_ALLOC, ElfObject, ElfSection
 from perf2x.binaries.elf.symtab import SHN_LORESERVE, raw_symbols, relocations
 
-SHF_EXECINSTR = 0x4
+_SHF_EXECINSTR = 0x4
 MODULE_BASE = 1 << 16
 """Base address for modules; a multiple of all alignments, and not 0, which in debug info means "discarded"."""
 
@@ -40,7 +40,7 @@ def section_addresses(module: ElfObject, start: int = MODULE_BASE) -> dict[int, 
 
 def _laid_out(module: ElfObject, at: int, init: bool) -> Iterator[tuple[int, int]]:
     for index, section in enumerate(module.sections):
-        executable = section.flags & (SHF_ALLOC | SHF_EXECINSTR) == SHF_ALLOC | SHF_EXECINSTR
+        executable = section.flags & (SHF_ALLOC | _SHF_EXECINSTR) == SHF_ALLOC | _SHF_EXECINSTR
         if executable and section.name.startswith(".init") == init:
             step = section.alignment if 0 < section.alignment <= 1 << 16 else 1
             at = -(-at // step) * step

@@ -14,7 +14,7 @@ from perf2x.binaries.elf.elf_file import SHF_ALLOC, ElfObject, ElfSection
 
 STT_NOTYPE, STT_OBJECT, STT_FUNC, STT_GNU_IFUNC = 0, 1, 2, 10
 STB_LOCAL, STB_GLOBAL, STB_WEAK = 0, 1, 2
-STV_INTERNAL, STV_HIDDEN = 1, 2
+_STV_INTERNAL, _STV_HIDDEN = 1, 2
 SHN_LORESERVE, SHN_XINDEX = 0xFF00, 0xFFFF
 
 _FIELDS_64 = [("name", "u4"), ("info", "u1"), ("other", "u1"), ("section", "u2"), ("value", "u8"), ("size", "u8")]
@@ -143,7 +143,7 @@ def _by_info() -> U8:
 
 def _by_other() -> U8:
     """Return (256,) the kinds of symbol that each st_other allows: no hidden labels."""
-    hidden = np.isin(arange(256) & 3, (STV_INTERNAL, STV_HIDDEN))
+    hidden = np.isin(arange(256) & 3, (_STV_INTERNAL, _STV_HIDDEN))
     return np.where(hidden, _CODE_OR_DATA | _FUNCTION, _CODE_OR_DATA | _FUNCTION | _LABEL).astype(np.uint8)
 
 

@@ -11,7 +11,7 @@ from perf2x.binaries.elf.elf_file import ElfObject
 from perf2x.binaries.elf.symtab import STT_FUNC, function_symbols
 from perf2x.binaries.elf.x86_instructions import LONGEST, Instruction, decode
 
-MOST = 1 << 17
+_MOST = 1 << 17
 """Instructions that are kept."""
 ANYWHERE = 0, 2**64
 """Extent of a function that no symbol tells."""
@@ -29,7 +29,7 @@ class X86Code:
     def instruction(self, svma: int) -> Instruction | None:
         """Return the instruction at an address; None for what is none, or not in the file."""
         if svma not in self._instructions:
-            if len(self._instructions) >= MOST:
+            if len(self._instructions) >= _MOST:
                 self._instructions.clear()
             self._instructions[svma] = self._decoded(svma)
         return self._instructions[svma]

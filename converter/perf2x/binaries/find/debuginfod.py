@@ -21,10 +21,10 @@ from perf2x.base.files.unpack_limit import FreeSpace, download_limit, format_siz
 from perf2x.binaries.elf.elf_file import ElfObject, open_elf
 from perf2x.model.diagnostics import Diagnostics, Severity
 
-BLOCK = 1 << 16
-MISS_SECONDS = 600
+_BLOCK = 1 << 16
+_MISS_SECONDS = 600
 """Lifetime of a cached "no server had it" (debuginfod-find(1), cache_miss_s)."""
-SLOW_SECONDS = 90
+_SLOW_SECONDS = 90
 Progress = Callable[[str, int, int], None]
 """Called with (address, bytes received, bytes in all or 0)."""
 
@@ -59,7 +59,7 @@ class Debuginfod(Struct):
     cache: Path | None
     diagnostics: Diagnostics
     progress: Progress | None = None
-    timeout: int = field(default_factory=lambda: _number(os.environ, "DEBUGINFOD_TIMEOUT", SLOW_SECONDS))
+    timeout: int = field(default_factory=lambda: _number(os.environ, "DEBUGINFOD_TIMEOUT", _SLOW_SECONDS))
     """Seconds without data before a request is abandoned."""
     largest: int = field(default_factory=lambda: _number(os.environ, "DEBUGINFOD_MAXSIZE", sys.maxsize))
     """Bytes of one file; lowers the limit of base/files/unpack_limit.py but never raises it."""
@@ -150,7 +150,7 @@ class Debuginfod(Struct):
         end, done = time.monotonic() + self.longest, 0
         disk = FreeSpace(address, str(self.cache), "a download; DEBUGINFOD_CACHE_PATH names another place")
         most = min(self.largest, download_limit())
-        while block := answer.read(BLOCK):
+        while block := answer.read(_BLOCK):
             done += len(block)
             if done > most or size > most:
                 lever = "DEBUGINFOD_MAXSIZE" if most == self.largest else "--max-unpacked SIZE"
@@ -174,7 +174,7 @@ def _is_miss(path: Path) -> bool:
         found = path.stat()
     except OSError:
         return False
-    return found.st_size == 0 and time.time() - found.st_mtime < MISS_SECONDS
+    return found.st_size == 0 and time.time() - found.st_mtime < _MISS_SECONDS
 
 
 def _remember_miss(path: Path) -> None:

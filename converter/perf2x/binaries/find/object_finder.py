@@ -85,8 +85,8 @@ def has_code(file: ElfObject) -> bool:
     return any(s.type == "SHT_PROGBITS" and s.flags & 0x6 == 0x6 and s.size for s in file.sections)
 
 
-ANY_RECORDING = RecordedFiles()
-Refusal = Callable[[Path], str]
+_ANY_RECORDING = RecordedFiles()
+_Refusal = Callable[[Path], str]
 """Why a file at a recorded path is not taken; "" if it is."""
 Fetcher = Callable[[str, bytes], Iterator[ElfObject]]
 """Further files by (``executable`` or ``debuginfo``, build id): archives, a debuginfod client. Asked last, and only
@@ -94,7 +94,7 @@ for files that are still missing.
 """
 
 
-def no_files(name: str) -> Iterator[ElfObject]:
+def _no_files(name: str) -> Iterator[ElfObject]:
     """Return no file for any name: nothing is bundled."""
     return iter(())
 
@@ -106,7 +106,7 @@ class Finder:
         self,
         search_paths: SearchPaths,
         fetchers: tuple[Fetcher, ...] = (),
-        bundled: Callable[[str], Iterator[ElfObject]] = no_files,
+        bundled: Callable[[str], Iterator[ElfObject]] = _no_files,
     ) -> None:
         """``bundled`` has files by recorded name, for recordings without build ids; it is asked before this machine."""
         self.search_paths = search_paths
@@ -120,12 +120,12 @@ class Finder:
         """True when only files on this machine are searched: no archives, which are open files, and no servers."""
         return not self._fetchers
 
-    def find(self, name: str, build_id: bytes, pid: int = -1, recorded: RecordedFiles = ANY_RECORDING) -> ObjectFiles:
+    def find(self, name: str, build_id: bytes, pid: int = -1, recorded: RecordedFiles = _ANY_RECORDING) -> ObjectFiles:
         """Find every file of the object ``recorded`` as ``name`` with ``build_id`` (b"": none) in process ``pid``."""
         build_id = unpadded(build_id)
         if not build_id and name in self._provided:
             return self._provided[name]
-        recorded = ANY_RECORDING if build_id or self.search_paths.symfs is not None else recorded
+        recorded = _ANY_RECORDING if build_id or self.search_paths.symfs is not None else recorded
         key = (name, build_id, recorded.key(name))
         if key not in self._known:
             refusal, doubtful = partial(recorded.refusal, name), recorded.made_elsewhere
@@ -141,7 +141,7 @@ class Finder:
         for fetch in self._fetchers:
             yield from fetch(kind, build_id)
 
-    def _search(self, name: str, build_id: bytes, pid: int, refusal: Refusal, doubtful: bool) -> ObjectFiles:
+    def _search(self, name: str, build_id: bytes, pid: int, refusal: _Refusal, doubtful: bool) -> ObjectFiles:
         found = ObjectFiles(doubtful=doubtful)
         self._find_mapped_file(found, name, build_id, pid, refusal)
         build_id = build_id or (found.files[0].build_id if found.files else b"")
@@ -154,7 +154,7 @@ class Finder:
         self._fetch_missing(found, build_id)
         return found
 
-    def _find_mapped_file(self, found: ObjectFiles, name: str, build_id: bytes, pid: int, refusal: Refusal) -> None:
+    def _find_mapped_file(self, found: ObjectFiles, name: str, build_id: bytes, pid: int, refusal: _Refusal) -> None:
         """Find the file itself: bundled, in the build-id cache, in the process's root, at the recorded path."""
         if not build_id:
             self._keep_all(found, self._bundled(name), build_id)
@@ -164,7 +164,7 @@ class Finder:
             if _exists(found, path) and not self._refused(found, path, refusal) and self._take(found, path, build_id):
                 return
 
-    def _refused(self, found: ObjectFiles, path: Path, refusal: Refusal) -> bool:
+    def _refused(self, found: ObjectFiles, path: Path, refusal: _Refusal) -> bool:
         """Whether a file is refused because nothing shows that it is the recorded one; note it if so."""
         why = refusal(path)
         if not why or self.search_paths.allow_mismatch:

@@ -20,7 +20,7 @@ from perf2x.model.recording.build_ids import VDSO
 from perf2x.model.recording.events import Session
 
 IN_MEMORY = f"{VDSO} of this machine"
-READERS = ("/usr/lib/perf-core/perf-read-vdso32", "/usr/libexec/perf-core/perf-read-vdso32")
+_READERS = ("/usr/lib/perf-core/perf-read-vdso32", "/usr/libexec/perf-core/perf-read-vdso32")
 """perf's program that writes the vDSO of 32 bits out."""
 
 
@@ -102,7 +102,7 @@ def running_vdso32_image() -> bytes:
 def _read_vdso32() -> bytes:
     import subprocess  # rarely needed
 
-    program = next((path for path in READERS if Path(path).is_file()), "")
+    program = next((path for path in _READERS if Path(path).is_file()), "")
     try:
         return subprocess.run([program], capture_output=True, check=False, timeout=5).stdout if program else b""
     except (OSError, subprocess.SubprocessError):

@@ -17,9 +17,9 @@ from perf2x.binaries.find.search_paths import SearchPaths
 
 MOST = 4 << 20
 """Bytes of the largest source file that is read."""
-MOST_PARTS = 64
+_MOST_PARTS = 64
 """Parts of a path that are tried below a folder."""
-NO_FILES = ("/proc/", "/sys/", "/dev/")
+_NO_FILES = ("/proc/", "/sys/", "/dev/")
 """Folders whose files are made by the kernel."""
 
 NOT_OWN = (
@@ -76,8 +76,8 @@ class SourceFiles:
             return SourceText(reason="debug info names no file")
         reasons = []
         for path in self._candidates(recorded, build_id, is_own):
-            if is_file(path) and not os.path.realpath(path).startswith(NO_FILES):
-                found = read_source(path)
+            if is_file(path) and not os.path.realpath(path).startswith(_NO_FILES):
+                found = _read_source(path)
                 if not found.reason:
                     return found
                 reasons.append(found.reason)
@@ -97,11 +97,11 @@ class SourceFiles:
 
 def _below(folder: Path, recorded: str) -> Iterator[Path]:
     """Yield the path below a folder, then without its first part, and so on: trees lie elsewhere on each machine."""
-    parts = [part for part in recorded.split("/") if part not in ("", ".")][-MOST_PARTS:]
+    parts = [part for part in recorded.split("/") if part not in ("", ".")][-_MOST_PARTS:]
     yield from paths_in_root(folder, *("/".join(parts[first:]) for first in range(len(parts))))
 
 
-def read_source(path: Path) -> SourceText:
+def _read_source(path: Path) -> SourceText:
     """Read a file as lines of text; undecodable bytes become U+FFFD."""
     try:
         with path.open("rb") as file:

@@ -15,14 +15,14 @@ from perf2x.base.errors import ObjectError
 from perf2x.binaries.elf.elf_file import ElfObject
 from perf2x.binaries.go.go_values import pc_values, values_at
 
-GO_12, GO_116, GO_118, GO_120 = 0xFFFFFFFB, 0xFFFFFFFA, 0xFFFFFFF0, 0xFFFFFFF1
-LONGEST_NAME = 1 << 16
+_GO_12, _GO_116, _GO_118, _GO_120 = 0xFFFFFFFB, 0xFFFFFFFA, 0xFFFFFFF0, 0xFFFFFFF1
+_LONGEST_NAME = 1 << 16
 MAX_LINE = 2**31 - 1
-PCDATA_INLINE_INDEX, FUNCDATA_INLINE_TREE = 2, 3
+_PCDATA_INLINE_INDEX, _FUNCDATA_INLINE_TREE = 2, 3
 
 
 class GoFunction(Struct, frozen=True):
-    """One row; ``line_at`` and ``file_at`` are offsets of its line and file values from ``PclntabLayout.values``."""
+    """One row; ``line_at`` and ``file_at`` are offsets of its line and file values from ``_PclntabLayout.values``."""
 
     name: str
     entry: int
@@ -34,7 +34,7 @@ class GoFunction(Struct, frozen=True):
     """Index of the unit's first file in the table of files."""
 
 
-class PclntabLayout(Struct, frozen=True):
+class _PclntabLayout(Struct, frozen=True):
     """Offsets of a table's parts, in bytes from its start, and the sizes of its fields."""
 
     version: int
@@ -52,7 +52,7 @@ class PclntabLayout(Struct, frozen=True):
     @property
     def field(self) -> str:
         """dtype of one half of a pair: a word, since Go 1.18 an offset of 32 bits from the text's start."""
-        return self.order + ("u4" if self.version in (GO_118, GO_120) or self.word == 4 else "u8")
+        return self.order + ("u4" if self.version in (_GO_118, _GO_120) or self.word == 4 else "u8")
 
 
 class GoFunctions:
@@ -67,7 +67,7 @@ class GoFunctions:
             raise ObjectError(f"{name}: {layout.count} functions do not fit in {len(data)} bytes")
         pairs = np.frombuffer(data, field, 2 * layout.count + 1, layout.functions).astype(np.uint64)
         self._row = pairs[1::2]
-        self._entry: U64 = pairs[::2] + np.uint64(text if layout.version in (GO_118, GO_120) else 0)
+        self._entry: U64 = pairs[::2] + np.uint64(text if layout.version in (_GO_118, _GO_120) else 0)
         if len(self._entry) and (self._entry[1:] < self._entry[:-1]).any():
             raise ObjectError(f"{name}: its functions are not sorted")
 
@@ -82,15 +82,15 @@ class GoFunctions:
     def function(self, row: int) -> GoFunction | None:
         """Return one function; None where the table is damaged."""
         layout = self._layout
-        at = int(self._row[row]) + (0 if layout.version == GO_12 else layout.functions)
-        first = layout.word if layout.version in (GO_12, GO_116) else 4
+        at = int(self._row[row]) + (0 if layout.version == _GO_12 else layout.functions)
+        first = layout.word if layout.version in (_GO_12, _GO_116) else 4
         fields = np.dtype(layout.order + "u4")
         if at + first + 36 > len(self._data):
             return None
         name, _, _, _, file_at, line_at, _, unit, start = np.frombuffer(self._data, fields, 9, at + first).tolist()
         text = self._text(layout.names + name)
-        known = start if layout.version == GO_120 else 0
-        unit = unit if layout.version != GO_12 else 0
+        known = start if layout.version == _GO_120 else 0
+        unit = unit if layout.version != _GO_12 else 0
         return GoFunction(text, int(self._entry[row]), known, line_at, file_at, unit) if text else None
 
     def name_at(self, offset: int) -> str:
@@ -100,15 +100,15 @@ class GoFunctions:
     def inline_trees(self, rows: Sequence[int]) -> list[tuple[int, int]]:
         """Return (offset, number of calls) of the trees of functions that others were inlined into (go_table.py)."""
         layout, fields = self._layout, np.dtype(self._layout.order + "u4")
-        if layout.version != GO_120:
+        if layout.version != _GO_120:
             return []
         places = []
         for at in (int(self._row[row]) + layout.functions for row in rows):
             tables = int.from_bytes(self._data[at + 28 : at + 32], "little" if layout.order == "<" else "big")
             offsets = self._data[at + 43] if at + 43 < len(self._data) else 0
-            tree_at = at + 44 + 4 * (tables + FUNCDATA_INLINE_TREE)
-            if tables > PCDATA_INLINE_INDEX and offsets > FUNCDATA_INLINE_TREE and tree_at + 4 <= len(self._data):
-                index = np.frombuffer(self._data, fields, 1, at + 44 + 4 * PCDATA_INLINE_INDEX)
+            tree_at = at + 44 + 4 * (tables + _FUNCDATA_INLINE_TREE)
+            if tables > _PCDATA_INLINE_INDEX and offsets > _FUNCDATA_INLINE_TREE and tree_at + 4 <= len(self._data):
+                index = np.frombuffer(self._data, fields, 1, at + 44 + 4 * _PCDATA_INLINE_INDEX)
                 places.append((int(index[0]), int(np.frombuffer(self._data, fields, 1, tree_at)[0])))
         places = [(index, tree) for index, tree in places if index]
         tables_at = min(layout.values, len(self._data)) + np.array([index for index, _ in places], np.int64)
@@ -137,36 +137,36 @@ class GoFunctions:
         layout = self._layout
         if number < 0:
             return ""
-        at = layout.files if layout.version == GO_12 else layout.units
+        at = layout.files if layout.version == _GO_12 else layout.units
         at += 4 * (number + first_file)
         if at + 4 > len(self._data):
             return ""
         offset = int(np.frombuffer(self._data, layout.order + "u4", 1, at)[0])
-        return self._text(offset if layout.version == GO_12 else layout.files + offset)
+        return self._text(offset if layout.version == _GO_12 else layout.files + offset)
 
     def _text(self, at: int) -> str:
-        end = self._data.find(b"\0", at, at + LONGEST_NAME)
+        end = self._data.find(b"\0", at, at + _LONGEST_NAME)
         return self._data[at:end].decode(errors="surrogateescape") if end >= 0 else ""
 
 
-def _read_layout(data: bytes, name: str) -> PclntabLayout:
+def _read_layout(data: bytes, name: str) -> _PclntabLayout:
     order = byte_order(data)
     if not order:
         raise ObjectError(f"{name}: not a table of Go functions, it begins with {data[:8].hex()}")
     magic = int.from_bytes(data[:4], "little" if order == "<" else "big")
     quantum, word = data[6], data[7]
     words = np.frombuffer(data, order + f"u{word}", min(8, (len(data) - 8) // word), 8).tolist()
-    if magic == GO_12:
+    if magic == _GO_12:
         count = words[0]
         field_end = 8 + word + (2 * count + 1) * word
         if field_end + 4 > len(data):
             raise ObjectError(f"{name}: {count} functions do not fit in {len(data)} bytes")
         files = int(np.frombuffer(data, order + "u4", 1, field_end)[0])
-        return PclntabLayout(magic, order, word, quantum, count, 8 + word, 0, 0, files, 0)
+        return _PclntabLayout(magic, order, word, quantum, count, 8 + word, 0, 0, files, 0)
     if len(words) < 8:
         raise ObjectError(f"{name}: a table of Go functions that is cut off after {len(data)} bytes")
-    names, units, files, values, functions = words[2:7] if magic == GO_116 else words[3:8]
-    return PclntabLayout(magic, order, word, quantum, words[0], functions, names, units, files, values)
+    names, units, files, values, functions = words[2:7] if magic == _GO_116 else words[3:8]
+    return _PclntabLayout(magic, order, word, quantum, words[0], functions, names, units, files, values)
 
 
 def byte_order(data: bytes) -> str:
@@ -174,7 +174,7 @@ def byte_order(data: bytes) -> str:
     if len(data) < 16 or data[4:6] != b"\0\0" or data[6] not in (1, 2, 4) or data[7] not in (4, 8):
         return ""
     for order, name in (("<", "little"), (">", "big")):
-        if int.from_bytes(data[:4], name) in (GO_12, GO_116, GO_118, GO_120):  # type: ignore[arg-type]
+        if int.from_bytes(data[:4], name) in (_GO_12, _GO_116, _GO_118, _GO_120):  # type: ignore[arg-type]
             return order
     return ""
 

@@ -103,7 +103,7 @@ def _relocated(elf: ElfObject, address: int) -> int:
     return int(rows.addend[hit[0]]) if rows.addend is not None and len(hit) else 0
 
 
-CALL_SIZE = 16
+_CALL_SIZE = 16
 MAX_CALLS = 1 << 12
 """Inlined calls of one function that are looked at; large functions have some hundred."""
 _TREES = b"\0go:func.*\0"
@@ -123,8 +123,8 @@ def start_lines(table: GoFunctions, rows: Sequence[int], code: ElfObject, symbol
 def _inlined_calls(table: GoFunctions, rows: Sequence[int], trees: bytes) -> Iterator[bytes]:
     """The inlined calls of each function, as many as its code refers to."""
     for offset, count in table.inline_trees(rows):
-        tree = trees[offset : offset + CALL_SIZE * min(count, MAX_CALLS)]
-        yield tree[: len(tree) // CALL_SIZE * CALL_SIZE]
+        tree = trees[offset : offset + _CALL_SIZE * min(count, MAX_CALLS)]
+        yield tree[: len(tree) // _CALL_SIZE * _CALL_SIZE]
 
 
 def _trees(code: ElfObject, symbols: ElfObject) -> bytes:

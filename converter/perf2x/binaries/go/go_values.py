@@ -18,11 +18,11 @@ import numpy as np
 from perf2x.base.columnar.arrays import I64, U8, U64, Bools, arange, argsort, cumsum, flatnonzero, repeat, searchsorted
 from perf2x.base.columnar.ragged import Ragged, concatenate, offsets_of, ranges, row_batches, row_numbers
 
-LONGEST = 1 << 20
+_LONGEST = 1 << 20
 """Bytes of one function's table; generated code needs some ten thousand, and a hostile table must not take seconds."""
-FIRST_LOOK, AT_ONCE = 256, 1 << 20
+_FIRST_LOOK, _AT_ONCE = 256, 1 << 20
 """Bytes of a table in the first attempt, and of all tables that are decoded together."""
-FARTHEST = np.uint64(1 << 36)
+_FARTHEST = np.uint64(1 << 36)
 """No function is longer; larger offsets of a damaged table are clamped to this."""
 
 
@@ -33,7 +33,7 @@ def values_at(data: bytes, at: I64, quantum: int, table: I64, offset: U64) -> I6
     instruction.
     """
     ends, values = pc_values(data, at, quantum)
-    end = np.minimum(ends.values, FARTHEST)
+    end = np.minimum(ends.values, _FARTHEST)
     last = np.where(ends.lengths > 0, np.append(end, np.uint64(0))[ends.offsets[1:] - 1], np.uint64(0))
     # concatenate the tables; each one starts beyond any offset into the one before
     base = offsets_of(last.astype(np.int64) + 1)[:-1].astype(np.uint64)
@@ -51,12 +51,12 @@ def pc_values(data: bytes, at: I64, quantum: int) -> tuple[Ragged, I64]:
     The second has the value of each range, concatenated.
     """
     begin = np.clip(at, 0, len(data))
-    longest = np.minimum(LONGEST, len(data) - begin)
-    length, todo = np.minimum(FIRST_LOOK, longest), arange(len(at))
+    longest = np.minimum(_LONGEST, len(data) - begin)
+    length, todo = np.minimum(_FIRST_LOOK, longest), arange(len(at))
     known, parts = [todo[:0]], list[Ragged]()
     while len(todo):
         unfinished = []
-        for piece in row_batches(length[todo], AT_ONCE):
+        for piece in row_batches(length[todo], _AT_ONCE):
             some = todo[piece]
             pairs, is_whole = _delta_pairs(data, begin[some], length[some])
             is_whole |= length[some] == longest[some]

@@ -29,7 +29,7 @@ class Row(Struct, frozen=True):
     """Self of each measure; empty: none."""
 
 
-class Scale(Struct, frozen=True):
+class _Scale(Struct, frozen=True):
     """The unit of a listing's numbers, and what they are shares of."""
 
     unit: str
@@ -83,16 +83,16 @@ def _function_lines(
     thing = f" ({plain(one.object)})" if one.object else ""
     all_of_it = f"{format_amount(whole, measure.unit)} {plain(event)}"
     yield from screen.sentence(f"{plain(one.name)}{thing}: {', '.join(amounts)} of {all_of_it}", "bold")
-    scale = Scale(measure.unit, own, max(own, total), beside)
+    scale = _Scale(measure.unit, own, max(own, total), beside)
     for source in one.sources:
         yield ""
         yield from screen.sentence(_source_head(source), "bold")
-        yield from table(list(source_rows(source)), scale, screen, "line")
+        yield from _table(list(source_rows(source)), scale, screen, "line")
     for code in one.code:
         yield ""
         yield from screen.sentence(_code_head(code, one), "bold")
         shown = replace(scale, whole=sum(row.own[0] for row in code.rows))
-        yield from table(list(code_rows(code, one)), shown, screen, "address") if code.rows else ()
+        yield from _table(list(code_rows(code, one)), shown, screen, "address") if code.rows else ()
     if one.places > len(one.code):
         yield f"{one.places - len(one.code):,} more places with less cost are left out"
     yield ""
@@ -152,7 +152,7 @@ def _code_text(text: str) -> str:
     return plain(text.expandtabs(8))
 
 
-def table(rows: Sequence[Row], scale: Scale, screen: Screen, place: str) -> Iterator[str]:
+def _table(rows: Sequence[Row], scale: _Scale, screen: Screen, place: str) -> Iterator[str]:
     """Lines of a table whose last column is cut at its end where there is no room."""
     cells = list(zip(*map(scale.cells, rows), strict=True)) or [()] * 4
     hot = [heat(row.own or 0, scale.whole) for row in rows]

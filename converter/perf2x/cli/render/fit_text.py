@@ -6,7 +6,7 @@ East Asian characters take two cells, combining marks none; rich knows the width
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-ELLIPSIS = "…"
+_ELLIPSIS = "…"
 _LEAST = 8
 """Cells that a column of names always gets."""
 _MARKS = 4
@@ -17,7 +17,7 @@ _RESERVED = 200
 
 def cell_width(text: str) -> int:
     """The number of cells that a plain text takes."""
-    if text.replace(ELLIPSIS, "").replace("–", "").isascii():
+    if text.replace(_ELLIPSIS, "").replace("–", "").isascii():
         return len(text)
     from rich.cells import cell_len
 
@@ -31,14 +31,14 @@ def shorten(text: str, room: int) -> str:
     if room < 1:
         return ""
     tail = (room - 1) // 2
-    return _beginning(text, room - 1 - tail) + ELLIPSIS + _end(text, tail)
+    return _beginning(text, room - 1 - tail) + _ELLIPSIS + _end(text, tail)
 
 
 def cut(text: str, room: int) -> str:
     """The text in at most ``room`` cells: what does not fit goes from the end."""
     if len(text) <= _MARKS * room and cell_width(text) <= room:
         return text
-    return _beginning(text, room - 1) + ELLIPSIS if room > 0 else ""
+    return _beginning(text, room - 1) + _ELLIPSIS if room > 0 else ""
 
 
 def wrap_sentence(text: str, room: int | None, indent: str = "") -> list[str]:

@@ -16,7 +16,7 @@ from perf2x.model.printable_text import plain
 
 MOST = 60_000
 """Bytes of UTF-8 in a document."""
-NAME_WIDTH = 80
+_NAME_WIDTH = 80
 """Cells of a name."""
 _HEADING = 2
 """Lines of a table before its rows."""
@@ -43,7 +43,7 @@ def markdown_document(
     return first_lines(chain(ahead, _document_lines(heading, sections)), most)
 
 
-def code(name: str, room: int = NAME_WIDTH) -> str:
+def code(name: str, room: int = _NAME_WIDTH) -> str:
     """A name in a code span that also holds inside a table; a dash for none."""
     name = shorten(plain(name), room)
     if not name:
@@ -74,21 +74,21 @@ def _document_lines(heading: str, sections: Iterable[Section]) -> Iterator[str]:
     yield f"### {heading}"
     for section in sections:
         yield from ("", *section.text.split("\n")) if section.text else ()
-        lines = table_rows(section.layout)
+        lines = _table_rows(section.layout)
         yield from ("", *lines) if len(lines) > _HEADING else ()
 
 
-def table_rows(layout: Layout) -> list[str]:
+def _table_rows(layout: Layout) -> list[str]:
     """Lines of a table; there are two before the rows."""
     shown = [code if column.recorded else str if column.name else escape_tildes for column in layout]
     rows = zip(*(column.cells for column in layout), strict=True)
     return [
-        table_row([prose(column.head) for column in layout]),
-        table_row([":--" if column.name else "--:" for column in layout]),
-        *(table_row([show(cell) for show, cell in zip(shown, row, strict=True)]) for row in rows),
+        _table_row([prose(column.head) for column in layout]),
+        _table_row([":--" if column.name else "--:" for column in layout]),
+        *(_table_row([show(cell) for show, cell in zip(shown, row, strict=True)]) for row in rows),
     ]
 
 
-def table_row(cells: Sequence[str]) -> str:
+def _table_row(cells: Sequence[str]) -> str:
     """A row of a table; the cells are Markdown."""
     return f"| {' | '.join(cells)} |"

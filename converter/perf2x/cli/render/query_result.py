@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _AT_ONCE = 1000
 
 
-def write_csv(answer: "Answer", out: BinaryIO) -> None:
+def _write_csv(answer: "Answer", out: BinaryIO) -> None:
     """Write all rows, headings first; lists and mappings as JSON."""
     out.write(csv_text([answer.names]).encode())
     rows = answer.rows()
@@ -24,7 +24,7 @@ def write_csv(answer: "Answer", out: BinaryIO) -> None:
         out.write(csv_text([_texts(row) for row in part]).encode())
 
 
-def write_json(answer: "Answer", out: BinaryIO) -> None:
+def _write_json(answer: "Answer", out: BinaryIO) -> None:
     """Write an array of all rows, an object a line; of equal names the last one counts."""
     separator = "[\n"
     for row in answer.rows():
@@ -33,7 +33,7 @@ def write_json(answer: "Answer", out: BinaryIO) -> None:
     out.write(b"[]\n" if separator == "[\n" else b"\n]\n")
 
 
-def write_parquet(answer: "Answer", out: BinaryIO) -> None:
+def _write_parquet(answer: "Answer", out: BinaryIO) -> None:
     """Write all rows with the types that DuckDB gives them."""
     from pyarrow import parquet
 
@@ -43,9 +43,9 @@ def write_parquet(answer: "Answer", out: BinaryIO) -> None:
 
 
 WRITERS: dict[str, Callable[["Answer", BinaryIO], None]] = {
-    "csv": write_csv,
-    "json": write_json,
-    "parquet": write_parquet,
+    "csv": _write_csv,
+    "json": _write_json,
+    "parquet": _write_parquet,
 }
 """Of formats whose rows are written as they come."""
 

@@ -16,7 +16,7 @@ from perf2x.model.advice import Advice
 if TYPE_CHECKING:
     from perf2x.pipeline.load_result import Loaded
 
-SCHEMA = 1
+_SCHEMA = 1
 
 
 def check_stats(stats: str | None) -> None:
@@ -45,7 +45,7 @@ def quality_facts(loaded: "Loaded") -> dict[str, Any]:
     """Statistics of a profile, as plain JSON values."""
     counts = loaded.diagnostics.counts.values()
     return {
-        "schema": SCHEMA,
+        "schema": _SCHEMA,
         "perf2x": __version__,
         "source": loaded.profile.meta.source,
         "samples": {"recorded": loaded.recorded_samples, "kept": loaded.samples},

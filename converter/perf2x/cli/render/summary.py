@@ -48,7 +48,7 @@ def summary(
         yield completed
     yield from _troubles(loaded)
     yield from symbol_lines(loaded, _NAMED_OBJECTS)
-    yield from advice_lines(loaded, needs)
+    yield from _advice_lines(loaded, needs)
     hint = needs.viewer.format(where[0]) if where[0] != "standard output" else ""
     written = f"wrote {name} to {', '.join(where)}" + "".join(f"; {text}" for text in notes)
     yield written + (f" ({hint})" if hint else "")
@@ -56,7 +56,7 @@ def summary(
         yield from _detail_lines(loaded)
 
 
-def advice_lines(loaded: "Loaded", needs: Needs = _TABLE) -> Iterator[str]:
+def _advice_lines(loaded: "Loaded", needs: Needs = _TABLE) -> Iterator[str]:
     """Advice on recording, as far as it shows in an output of ``needs``."""
     is_dated, has_stacks = START_TIME in needs.honours, needs.code is None
     for one in loaded.advice:
@@ -69,7 +69,7 @@ def verbose_lines(loaded: "Loaded") -> Iterator[str]:
     yield contents_line(loaded)
     yield from _completed_parts(loaded)
     yield from warning_lines(loaded, 1000)
-    yield from advice_lines(loaded)
+    yield from _advice_lines(loaded)
     yield from _detail_lines(loaded)
 
 
@@ -83,7 +83,7 @@ def quality_lines(loaded: "Loaded") -> Iterator[str]:
     """Losses, the share of frames with names, and how to record better."""
     yield from _troubles(loaded)
     yield from symbol_lines(loaded, _NAMED_OBJECTS)
-    yield from advice_lines(loaded)
+    yield from _advice_lines(loaded)
 
 
 def warning_lines(loaded: "Loaded", most: int = 1) -> Iterator[str]:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from perf2x.pipeline.load_result import Loaded
     from perf2x.plugins.registry import Emitter
 
-MOST_ALONE = 20
+_MOST_ALONE = 20
 """Recordings that have a page of their own: each is read a second time."""
 _CHOICE = b'<select id="recording">'
 _TOGETHER = "All together"
@@ -51,9 +51,9 @@ def with_each_alone(
     A recording that cannot be shown alone, as when a filter leaves none of its samples, is not among the choices, and
     a message says why.
     """
-    if len(sources) > MOST_ALONE and not quiet:
-        print_message(f"{len(sources):,} recordings are shown together; of at most {MOST_ALONE} one can be chosen")
-    if not 1 < len(sources) <= MOST_ALONE:
+    if len(sources) > _MOST_ALONE and not quiet:
+        print_message(f"{len(sources):,} recordings are shown together; of at most {_MOST_ALONE} one can be chosen")
+    if not 1 < len(sources) <= _MOST_ALONE:
         return [together]
     pages = [Page(_TOGETHER, together.name, together.content)]
     for number, source in enumerate(sources, 1):

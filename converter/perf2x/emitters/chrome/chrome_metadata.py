@@ -32,12 +32,12 @@ def track_names(profile: Profile, tracks: Tracks, weight: I64, place: int) -> It
         yield _metadata("process_sort_index", ids, {"sort_index": at})
     for lane in range(len(tracks)):
         ids = (int(tracks.pid[lane]), int(tracks.tid[lane]))
-        yield _metadata("thread_name", ids, {"name": track_name(profile, tracks, lane)})
+        yield _metadata("thread_name", ids, {"name": _track_name(profile, tracks, lane)})
         if ids[0] == ids[1]:
             yield _metadata("thread_sort_index", ids, {"sort_index": -1})
 
 
-def track_name(profile: Profile, tracks: Tracks, lane: int) -> str:
+def _track_name(profile: Profile, tracks: Tracks, lane: int) -> str:
     """Return a lane's name: the thread's comm, ``swapper/3`` for an idle one, ``CPU 3`` for a processor's."""
     cpu = int(tracks.cpu[lane])
     if cpu >= 0:
@@ -48,7 +48,7 @@ def track_name(profile: Profile, tracks: Tracks, lane: int) -> str:
 def _process_name(profile: Profile, tracks: Tracks, lane: int) -> str:
     pid = int(tracks.pid[lane])
     if pid >= CPUS_ID:
-        return track_name(profile, tracks, lane)
+        return _track_name(profile, tracks, lane)
     if pid == 0:
         return "idle"
     return printable(profile.strings[profile.threads.process[tracks.thread[lane]]])

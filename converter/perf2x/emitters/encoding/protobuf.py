@@ -52,7 +52,7 @@ def varints(values: AnyArray) -> Ragged:
     return Ragged(offsets_of(size), cells.view(np.uint8).compress(held.reshape(-1)))
 
 
-def varint_cells(values: AnyArray, tag: bytes = b"") -> tuple[U8, I64]:
+def _varint_cells(values: AnyArray, tag: bytes = b"") -> tuple[U8, I64]:
     """Encode values as varints behind a tag in (n, width) bytes, of which the first of each row count; (n,) how many.
 
     Half as many columns are joined as with tags beside them.
@@ -167,7 +167,7 @@ def number_field(field: int, values: AnyArray, held: Bools | None = None) -> Rag
 
 def number_fields(columns: Mapping[int, AnyArray]) -> Ragged:
     """Messages of varint fields, in this order; a value 0 is left out."""
-    cells = [varint_cells(values, varint(field << 3 | VARINT)) for field, values in columns.items()]
+    cells = [_varint_cells(values, varint(field << 3 | VARINT)) for field, values in columns.items()]
     sizes = [np.where(values, size, 0) for values, (_, size) in zip(columns.values(), cells, strict=True)]
     return _held([octets for octets, _ in cells], sizes)
 
@@ -256,7 +256,7 @@ def _tagged(field: int, wire_type: int, rows: Ragged) -> Ragged:
 
 def _tagged_varints(field: int, wire_type: int, values: AnyArray) -> Ragged:
     """Every value as a varint behind the field's tag."""
-    octets, sizes = varint_cells(values, varint(field << 3 | wire_type))
+    octets, sizes = _varint_cells(values, varint(field << 3 | wire_type))
     return _held([octets], [sizes])
 
 

@@ -75,7 +75,7 @@ class Firefox:
         has_switches = self.markers and profile.switches is not None and len(profile.switches.time) > 0
         marked = sorted({*others, *events_with_fields(profile)}) if self.markers else []
         schemas = marker_schemas(profile, marked, has_switches)
-        return meta_object(profile, clock, category_list(profile.events)[0], schemas)
+        return _meta_object(profile, clock, category_list(profile.events)[0], schemas)
 
     def _kinds(self, profile: Profile) -> tuple[list[int], list[int]]:
         """Return the events that make the samples, the chosen one first, and the others that have samples.
@@ -117,14 +117,14 @@ def _write_list(out: BinaryIO, pieces: Iterable[bytes]) -> None:
         out.write((b",\n" if at else b"\n") + piece)
 
 
-VERSION = 65
+_VERSION = 65
 """Of the processed format: tables are shared (60), counters say how they look (63); the viewer upgrades to its own.
 
 Perfetto (56 and later) reads stacks of 60 to 65; 66 writes callers in another way.
 """
 
 
-def meta_object(
+def _meta_object(
     profile: Profile,
     event: ProfileEvent | None,
     categories: list[dict[str, object]],
@@ -134,7 +134,7 @@ def meta_object(
     meta = profile.meta
     return {
         "version": 33,
-        "preprocessedProfileVersion": VERSION,
+        "preprocessedProfileVersion": _VERSION,
         "product": heading(profile),
         "importedFrom": "perf2x",
         "interval": _interval(event),

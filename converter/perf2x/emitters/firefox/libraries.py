@@ -45,12 +45,12 @@ def _library(filename: str, build_id: str, arch: str) -> dict[str, object]:
         "path": path,
         "debugName": name,
         "debugPath": path,
-        "breakpadId": breakpad_id(build_id, arch),
+        "breakpadId": _breakpad_id(build_id, arch),
         "codeId": build_id or None,
     }
 
 
-def breakpad_id(build_id: str, arch: str) -> str:
+def _breakpad_id(build_id: str, arch: str) -> str:
     """Return the id that Breakpad gives an ELF file: a GUID of the first 16 bytes, and the age 0; zeros for none.
 
     Its first three fields, of 4, 2 and 2 bytes, are numbers of the machine's byte order.

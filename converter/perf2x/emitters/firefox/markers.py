@@ -36,7 +36,7 @@ _TAKEN = frozenset({"type", "cause", "stack", "category", "innerWindowID"})
 _FORMATS = {"integer": "integer", "text": "string"}
 
 
-def field_chunks(profile: Profile, rows: I64) -> AnyArray:
+def _field_chunks(profile: Profile, rows: I64) -> AnyArray:
     """(rows,) the fields of each of these samples as members of a JSON object, each with a comma in front."""
     chunks = chunk_array([b""] * len(rows))
     for entry, held, local in field_tables(profile, rows):
@@ -75,7 +75,7 @@ def events_with_fields(profile: Profile) -> list[int]:
     return [int(row) for row in unique(profile.samples.event[profile.samples.fields >= 0])]
 
 
-def field_formats(profile: Profile, kind: int) -> dict[str, str]:
+def _field_formats(profile: Profile, kind: int) -> dict[str, str]:
     """Return the fields of an event, with the viewer's format of each."""
     rows = flatnonzero(profile.samples.event == kind)
     return {
@@ -83,7 +83,7 @@ def field_formats(profile: Profile, kind: int) -> dict[str, str]:
     }
 
 
-SWITCH = "context switch"
+_SWITCH = "context switch"
 _INSTANT, _INTERVAL = 0, 1
 
 
@@ -114,7 +114,7 @@ def event_markers(
     event = samples.event[rows]
     start = timeline.times(rows)
     lasts = np.where(placed_waits(samples)[rows], samples.value[rows], 0)
-    data = _payloads(head[event], field_chunks(profile, rows), start, stack[rows])
+    data = _payloads(head[event], _field_chunks(profile, rows), start, stack[rows])
     return Markers(timeline.track[rows], start, start + lasts, name[event], category[event], data)
 
 
@@ -135,8 +135,8 @@ def switch_markers(spans: Spans, texts: TextTable) -> Markers:
     count = len(spans)
     if not count:
         return no_rows(Markers)
-    name, category = np.full(count, texts.row(SWITCH), np.int64), np.full(count, SCHEDULER, np.int64)
-    data = chunk_array([b'{"type":%b}' % json_bytes(SWITCH)] * count)
+    name, category = np.full(count, texts.row(_SWITCH), np.int64), np.full(count, SCHEDULER, np.int64)
+    data = chunk_array([b'{"type":%b}' % json_bytes(_SWITCH)] * count)
     return Markers(spans.track, spans.start, spans.end, name, category, data)
 
 
@@ -169,10 +169,10 @@ def marker_schemas(profile: Profile, kinds: list[int], has_switches: bool) -> li
     """Return a schema for each of these events, and one for context switches."""
     fields: dict[str, dict[str, str]] = {}
     for kind in kinds:
-        fields.setdefault(one_line(profile.events[kind].name), {}).update(field_formats(profile, kind))
+        fields.setdefault(one_line(profile.events[kind].name), {}).update(_field_formats(profile, kind))
     schemas = [_schema(name, formats, "") for name, formats in fields.items()]
     if has_switches:
-        schemas.append(_schema(SWITCH, {}, "The thread had no CPU, from the switch out to the next switch in."))
+        schemas.append(_schema(_SWITCH, {}, "The thread had no CPU, from the switch out to the next switch in."))
     return schemas
 
 

@@ -57,14 +57,14 @@ def category_list(events: Sequence[ProfileEvent]) -> tuple[list[dict[str, object
     return listed, np.array([row[group] for group in groups], np.int64)
 
 
-def frame_categories(profile: Profile, frames: LocationFrames) -> I64:
+def _frame_categories(profile: Profile, frames: LocationFrames) -> I64:
     """(frames,) the category of each frame, by the mode that its CPU was in: known of frames without names, too."""
     of_mode = np.zeros(256, np.int64)
     of_mode[[int(mode) for mode in _OF_MODE]] = list(_OF_MODE.values())
     return np.where(are_jit(profile, frames), JIT, of_mode[frames.mode])
 
 
-def wait_subcategories(wait: I64) -> I64:
+def _wait_subcategories(wait: I64) -> I64:
     """Return the subcategory of Off-CPU for each kind of wait."""
     return np.select([wait == Wait.BLOCKED, wait == Wait.PREEMPTED], [1, 2], 0)
 
@@ -137,10 +137,10 @@ def shared_tables(
     return {
         "stackTable": {
             "length": len(stacks.parent),
-            "prefix": with_nulls(stacks.parent),
+            "prefix": _with_nulls(stacks.parent),
             "frame": stacks.frame.tolist(),
         },
-        "frameTable": _frame_table(stacks, frames, func[stacks.origin], frame_categories(profile, frames)),
+        "frameTable": _frame_table(stacks, frames, func[stacks.origin], _frame_categories(profile, frames)),
         "funcTable": _func_table(names[first], resource[first], frames.function[first], source, profile),
         "resourceTable": resources,
         "nativeSymbols": {"length": 0, "libIndex": [], "address": [], "name": [], "functionSize": []},
@@ -157,7 +157,7 @@ def _frame_table(stacks: SharedStacks, frames: LocationFrames, func: I64, catego
         "address": [-1] * count,
         "inlineDepth": frames.inlined[stacks.origin].astype(np.int64).tolist(),
         "category": np.where(stacks.wait > 0, OFF_CPU, category[stacks.origin]).tolist(),
-        "subcategory": wait_subcategories(stacks.wait).tolist(),
+        "subcategory": _wait_subcategories(stacks.wait).tolist(),
         "func": func.tolist(),
         "nativeSymbol": none,
         "innerWindowID": none,
@@ -177,8 +177,8 @@ def _func_table(name: I64, resource: I64, function: I64, source: I64, profile: P
         "isJS": no,
         "relevantForJS": no,
         "resource": resource.tolist(),
-        "source": with_nulls(np.append(source, -1)[function]),
-        "lineNumber": with_nulls(np.where(line > 0, line, -1)),
+        "source": _with_nulls(np.append(source, -1)[function]),
+        "lineNumber": _with_nulls(np.where(line > 0, line, -1)),
         "columnNumber": none,
         "originalLocation": none,
     }
@@ -195,7 +195,7 @@ def _resources(frames: LocationFrames, libraries: Libraries, texts: TextTable) -
     count = len(first)
     return resource, {
         "length": count,
-        "lib": with_nulls(library[held][first]),
+        "lib": _with_nulls(library[held][first]),
         "name": names[held][first].tolist(),
         "host": [None] * count,
         "type": [1] * count,
@@ -221,6 +221,6 @@ def _sources(profile: Profile, texts: TextTable) -> tuple[I64, dict[str, object]
     }
 
 
-def with_nulls(values: I64) -> list[int | None]:
+def _with_nulls(values: I64) -> list[int | None]:
     """Row numbers as JSON has them: null for −1."""
     return [None if value < 0 else value for value in values.tolist()]

@@ -91,7 +91,7 @@ class Drawing(Struct, frozen=True):
         timeline = self.timeline
         pid, steps = timeline.tracks.pid, running_steps(self.profile, timeline.origin)
         if len(steps) and self.lanes:
-            yield running_counter(steps, int(pid[self.lanes[0].track]))
+            yield _running_counter(steps, int(pid[self.lanes[0].track]))
         main = {int(pid[lane.track]): number for number, lane in reversed(list(enumerate(self.lanes)))}
         yield from _event_counters(self.profile, rows, timeline, main)
 
@@ -155,7 +155,7 @@ def _event_counters(
         yield _counter(one.name, unit, one.event, one.pid, main[one.pid]) | {"samples": table}
 
 
-def running_counter(steps: Steps, pid: int) -> dict[str, object]:
+def _running_counter(steps: Steps, pid: int) -> dict[str, object]:
     """Return the counter of threads that ran at once, of all processes, below the first thread (of ``pid``).
 
     The viewer draws straight lines between changes: each change has a row of none in front of it.

@@ -9,7 +9,7 @@ from perf2x.model.profile.listings import CodeListing, Costs, FunctionListing, I
 
 MOST_ROWS = 2000
 """Instructions of one listing above which those far from any cost are left out."""
-AROUND = 20
+_AROUND = 20
 """Instructions that stay before and after one with a cost."""
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
@@ -67,7 +67,7 @@ def kept_rows(rows: Sequence[InstructionCost]) -> list[int]:
     near: set[int] = set()
     for at, row in enumerate(rows):
         if any(row.own) or any(row.total):
-            near.update(range(max(at - AROUND, 0), min(at + AROUND + 1, len(rows))))
+            near.update(range(max(at - _AROUND, 0), min(at + _AROUND + 1, len(rows))))
     return sorted(near)
 
 

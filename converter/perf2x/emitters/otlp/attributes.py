@@ -66,7 +66,7 @@ class Attributes:
     def encoded(self) -> Ragged:
         """Return the table, as messages."""
         keys = np.array([0, *(key for key, _, _ in self._numbers)], np.int64)
-        values = any_values([value for _, _, value in self._numbers])
+        values = _any_values([value for _, _, value in self._numbers])
         offsets = offsets_of((arange(len(keys)) > 0).astype(np.int64))
         return side_by_side(
             [
@@ -79,7 +79,7 @@ class Attributes:
 def key_values(attributes: Mapping[str, str]) -> Ragged:
     """Return the attributes of a resource, as messages, in the order of their keys."""
     items = sorted(attributes.items())
-    values = any_values([value for _, value in items])
+    values = _any_values([value for _, value in items])
     keys = octet_rows([printable(key).encode() for key, _ in items])
     return side_by_side(
         [message_field(KeyValue.KEY, keys), nested_field(KeyValue.VALUE, values, arange(len(items) + 1))]
@@ -99,7 +99,7 @@ def referring_key_values(attributes: Mapping[str, str], texts: Texts) -> Ragged:
     )
 
 
-def any_values(values: Sequence[Value]) -> Ragged:
+def _any_values(values: Sequence[Value]) -> Ragged:
     """Return values as messages; a text that is empty is an empty message."""
     texts = octet_rows([printable(value).encode() if isinstance(value, str) else b"" for value in values])
     truths = np.array([value is True for value in values], np.bool_)

@@ -37,7 +37,7 @@ from perf2x.emitters.pprof.sample_labels import LABELS, MODE_NAMES
 from perf2x.model.plugin_options import FINISHED, START_TIME, TAGS, Needs, check_choices, option
 from perf2x.model.profile.profile import Meta, Profile
 
-KEYS = {
+_KEYS = {
     "pid": "process.pid",
     "tid": "thread.id",
     "comm": "thread.name",
@@ -49,11 +49,11 @@ KEYS = {
 """Keys in OpenTelemetry's semantic conventions. ``process`` is the name of the process's first thread."""
 
 
-def attribute_columns(profile: Profile, wanted: tuple[str, ...], attributes: Attributes) -> list[I64]:
+def _attribute_columns(profile: Profile, wanted: tuple[str, ...], attributes: Attributes) -> list[I64]:
     """Return a column (samples,) of numbers of attributes for each wanted name; 0 where it is not known."""
     strings = StringTable(profile)
     columns = []
-    for name, key in KEYS.items():
+    for name, key in _KEYS.items():
         label = LABELS[name](profile, strings.add) if name in wanted else None
         if label is None:
             continue
@@ -79,7 +79,7 @@ class Otlp:
     suffix: ClassVar[str] = ".otlp.pb"
 
     label: tuple[str, ...] = option(
-        ("pid", "tid", "comm", "process"), "attributes of samples, separated by commas", tuple(KEYS)
+        ("pid", "tid", "comm", "process"), "attributes of samples, separated by commas", tuple(_KEYS)
     )
     value: str = option("period", "period, or samples (their number)", ("period", "samples"))
     timestamps: bool = option(False, "keep the time of every sample; no: sums")
@@ -130,7 +130,7 @@ class Otlp:
         resources: list[bytes] = []
         for number in unique(groups.resource).tolist():
             tags = profile.tag_sets[number] if profile.samples.tags is not None else {}
-            attributes = self._key_values(resource_attributes(profile, tags), dictionary)
+            attributes = self._key_values(_resource_attributes(profile, tags), dictionary)
             fields = self._resource(attributes, profiles.of_resource(number))
             resources += entry(ProfilesData.RESOURCE_PROFILES, fields)
         tables = StackTables(profile, leaves.rows, self.placeholders).encoded(dictionary)
@@ -140,7 +140,7 @@ class Otlp:
     def _groups(self, profile: Profile, dictionary: Dictionary, stack: I64) -> SampleGroups:
         samples = profile.samples
         resource = np.zeros(len(samples), np.int64) if samples.tags is None else samples.tags.astype(np.int64)
-        attributes = attribute_columns(profile, self.label, dictionary.attributes)
+        attributes = _attribute_columns(profile, self.label, dictionary.attributes)
         values = samples.count if self.value == "samples" else samples.value
         times = utc_times(profile) if self.timestamps else None
         return grouped((resource, samples.event.astype(np.int64), stack), attributes, values, times)
@@ -163,7 +163,7 @@ _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64", "i386": "x86", "i586": 
 """``host.arch`` of the semantic conventions; others keep the kernel's name."""
 
 
-def resource_attributes(profile: Profile, tags: Mapping[str, str]) -> dict[str, str]:
+def _resource_attributes(profile: Profile, tags: Mapping[str, str]) -> dict[str, str]:
     """Return facts of the recording and, over them, the labels of all inputs and of this one (``--tag``)."""
     return {**_facts(profile.meta), **profile.labels, **tags}
 

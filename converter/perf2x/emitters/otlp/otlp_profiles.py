@@ -67,7 +67,7 @@ def grouped(keys: tuple[I64, I64, I64], attributes: Sequence[I64], values: I64, 
     return SampleGroups(stack, tuple(rest), offsets, values[order], times[order], resource, event)
 
 
-def sample_rows(groups: SampleGroups, messages: slice) -> Iterator[Ragged]:
+def _sample_rows(groups: SampleGroups, messages: slice) -> Iterator[Ragged]:
     """Yield the given messages, some thousand at a time."""
     first = messages.start
     for part in row_slices(messages.stop - first, _SAMPLES_AT_ONCE):
@@ -89,8 +89,8 @@ def _encoded(groups: SampleGroups, part: slice) -> Ragged:
     return side_by_side(fields)
 
 
-COMMENT = "pprof.profile.comment"
-ORIGINAL_FORMAT = b"linux_perf"
+_COMMENT = "pprof.profile.comment"
+_ORIGINAL_FORMAT = b"linux_perf"
 """The specification's name of perf.data."""
 
 
@@ -174,7 +174,7 @@ class ProfileEncoder:
         self._types = types
         self._shown = shown_event(profile)
         comments = comment_lines(profile.meta)
-        self._attributes = [dictionary.attributes.add(COMMENT, comments)] if comments and len(groups.stack) else []
+        self._attributes = [dictionary.attributes.add(_COMMENT, comments)] if comments and len(groups.stack) else []
         self._original = profile.original if keep_original else b""
 
     def of_resource(self, resource: int) -> Pieces:
@@ -191,7 +191,7 @@ class ProfileEncoder:
 
     def _profile(self, kind: EventType, messages: slice) -> Pieces:
         start, duration = _interval(self._meta, self._groups, messages)
-        rows = sample_rows(self._groups, messages)
+        rows = _sample_rows(self._groups, messages)
         samples = [top_level(ProfileFields.SAMPLES, some) for some in rows]
         begun = fixed_field(ProfileFields.TIME_UNIX_NANO, np.array([start], np.uint64))
         period = self._value_type(ProfileFields.PERIOD_TYPE, kind.period_name, kind.period_unit)
@@ -212,7 +212,7 @@ class ProfileEncoder:
         original, self._original = self._original, b""
         if not original:
             return []
-        named = message_field(ProfileFields.ORIGINAL_PAYLOAD_FORMAT, octet_rows([ORIGINAL_FORMAT]))
+        named = message_field(ProfileFields.ORIGINAL_PAYLOAD_FORMAT, octet_rows([_ORIGINAL_FORMAT]))
         return [bytes(named.values), *entry(ProfileFields.ORIGINAL_PAYLOAD, [original])]
 
     def _value_type(self, field: int, name: str, unit: str) -> Pieces:

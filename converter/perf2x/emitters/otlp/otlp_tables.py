@@ -25,7 +25,7 @@ from perf2x.model.profile.profile import Profile
 from perf2x.model.profile.shown_frames import in_memory
 from perf2x.model.profile.stack_tree import depths, paths
 
-BUILD_ID, FRAME_TYPE = "process.executable.build_id.gnu", "profile.frame.type"
+_BUILD_ID, _FRAME_TYPE = "process.executable.build_id.gnu", "profile.frame.type"
 _FRAMES_AT_ONCE = 1 << 18
 _LOCATIONS_AT_ONCE = 1 << 16
 
@@ -76,7 +76,7 @@ class StackTables:
         name = dictionary.texts.add_rows(self._strings.texts, mappings.filename[rows])
         build_ids = [text or None for text in self._strings.texts]
         add = dictionary.attributes.add_column
-        columns = [add(BUILD_ID, build_ids, mappings.build_id[rows].astype(np.int64))]
+        columns = [add(_BUILD_ID, build_ids, mappings.build_id[rows].astype(np.int64))]
         for flag in ("has_functions", "has_filenames", "has_line_numbers", "has_inline_frames"):
             held = getattr(mappings, flag)[rows].astype(np.int64)
             columns.append(add(f"pprof.mapping.{flag}", (None, True), held))
@@ -96,7 +96,7 @@ class StackTables:
         """Yield locations, some ten thousand at a time: there may be nearly as many as words in the recording."""
         locations, used = self._profile.locations, self._locations.rows
         yield _entry_0()
-        kinds = dictionary.attributes.add_column(FRAME_TYPE, FRAME_TYPES, frame_types(self._profile)[used])
+        kinds = dictionary.attributes.add_column(_FRAME_TYPE, _FRAME_TYPES, _frame_types(self._profile)[used])
         for part in row_slices(len(used), _LOCATIONS_AT_ONCE):
             rows = used[part]
             offsets = self._line.offsets[part.start : part.stop + 1]
@@ -165,7 +165,7 @@ def _entry_0() -> Ragged:
     return Ragged(np.zeros(2, np.int64), np.zeros(0, np.uint8))
 
 
-FRAME_TYPES = (None, "native", "kernel", "go", "rust", "cpython", "v8js", "jvm", "dotnet", "php", "beam", "ruby")
+_FRAME_TYPES = (None, "native", "kernel", "go", "rust", "cpython", "v8js", "jvm", "dotnet", "php", "beam", "ruby")
 """Values by number; None where nothing is known."""
 _UNKNOWN, _NATIVE, _KERNEL, _GO, _RUST = range(5)
 
@@ -174,7 +174,7 @@ _OF_SOURCE = {"go": _GO, "rs": _RUST}
 _RUST_NAME = re.compile(r"_R[A-Za-z]|_ZN.*17h[0-9a-f]{16}E")
 
 
-def frame_types(profile: Profile) -> I64:
+def _frame_types(profile: Profile) -> I64:
     """(locations,) numbers of types; frames that perf2x made up have none.
 
     The outermost function of a location decides, since the others were inlined into it.
@@ -202,7 +202,7 @@ def _languages(profile: Profile, is_jit: bool) -> list[int]:
     strings, functions = profile.strings, profile.functions
     names = (strings[row] for row in functions.system_name.tolist())
     if is_jit:
-        return [FRAME_TYPES.index(read_compiled_name(name).language) for name in names]
+        return [_FRAME_TYPES.index(read_compiled_name(name).language) for name in names]
     sources = (strings[row] for row in functions.filename.tolist())
     return [_language(name, source) for name, source in zip(names, sources, strict=True)]
 

@@ -17,7 +17,7 @@ from perf2x.model.profile.profile import Profile
 from perf2x.model.profile.recorded_samples import NamedPlaces, SampleReader
 from perf2x.model.profile.stack_tree import depths, paths_of_length
 
-PLACE = frozenset({"ip", "sym", "symoff", "dso", "dsoff", "srcline"})
+_PLACE = frozenset({"ip", "sym", "symoff", "dso", "dsoff", "srcline"})
 """Fields that are said of each frame."""
 _UNKNOWN = b" [unknown]"
 _KERNELS = (b" ([kernel", b" ([guest.kernel")
@@ -76,7 +76,7 @@ class FrameLines:
 
     def _lines(self, fields: frozenset[str], *, unwound: bool) -> AnyArray:
         """(locations,) lines, each with a tab in front; nothing for frames that are made up."""
-        key = fields & PLACE, unwound
+        key = fields & _PLACE, unwound
         if key not in self._texts:
             locations = self._profile.locations
             called = unwound & (locations.mode == CpuMode.USER)

@@ -17,7 +17,7 @@ _CLOCKS: dict[int, BuiltinClock] = {
 }
 
 
-def clock_of(meta: Meta) -> BuiltinClock:
+def _clock_of(meta: Meta) -> BuiltinClock:
     """Return the clock that times are of; PERF for perf's own and for others that readers do not know.
 
     Times of day are not REALTIME where ``--start-time`` says that they are wrong.
@@ -29,7 +29,7 @@ def clock_of(meta: Meta) -> BuiltinClock:
 
 def clock_snapshot(meta: Meta) -> bytes:
     """Encode the time of the recording's start on its clock, which is the trace's, and the time of day if known."""
-    clock = clock_of(meta)
+    clock = _clock_of(meta)
     readings = {clock: meta.start_ns} | (
         {BuiltinClock.BUILTIN_CLOCK_REALTIME: meta.wall_start_ns} if meta.wall_start_ns else {}
     )
@@ -44,5 +44,5 @@ def clock_snapshot(meta: Meta) -> bytes:
 
 def sequence_start(meta: Meta, sequence: int = COMMON_SEQUENCE, defaults: bytes = b"") -> bytes:
     """Start a sequence anew: without interned data, with the recording's clock and other ``defaults``."""
-    clock = number(TracePacketDefaults.TIMESTAMP_CLOCK_ID, clock_of(meta))
+    clock = number(TracePacketDefaults.TIMESTAMP_CLOCK_ID, _clock_of(meta))
     return packet(message(TracePacket.TRACE_PACKET_DEFAULTS, clock + defaults), sequence, STARTS)

@@ -13,7 +13,7 @@ from perf2x.emitters.perfetto.trace_schema import (
 from perf2x.model.printable_text import one_line
 from perf2x.model.profile.profile import Profile, ProfileEvent, plain_names
 
-SOURCE = "linux.perf"
+_SOURCE = "linux.perf"
 """Readers fill perf's tables, and call the tracks so."""
 
 _UNITS = {
@@ -43,7 +43,7 @@ def stack_sample_defaults(events: Sequence[tuple[ProfileEvent, str]]) -> bytes:
     One counter for all CPUs: samples without a CPU would have no weight in one of each CPU's.
     """
     first, *followers = (_descriptor(event, name) for event, name in events)
-    counters = text(StackSampleDefaults.SOURCE, SOURCE) + message(StackSampleDefaults.PRIMARY_DESCRIPTOR, first)
+    counters = text(StackSampleDefaults.SOURCE, _SOURCE) + message(StackSampleDefaults.PRIMARY_DESCRIPTOR, first)
     counters += b"".join(message(StackSampleDefaults.FOLLOWER_DESCRIPTORS, follower) for follower in followers)
     return message(TracePacketDefaults.STACK_SAMPLE_DEFAULTS, counters)
 

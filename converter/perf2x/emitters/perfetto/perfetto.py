@@ -45,7 +45,7 @@ class Perfetto:
     def packets(self, profile: Profile) -> Iterator[bytes]:
         """Yield the trace, some thousand packets at a time."""
         yield clock_snapshot(profile.meta) + sequence_start(profile.meta)
-        yield system_info(profile.meta)
+        yield _system_info(profile.meta)
         yield process_tree(profile)
         yield from sample_packets(profile)
         yield from counter_packets(profile)
@@ -57,7 +57,7 @@ class Perfetto:
         yield from loss_packets(profile)
 
 
-def system_info(meta: Meta) -> bytes:
+def _system_info(meta: Meta) -> bytes:
     """Encode kernel and architecture; nothing where the file tells neither."""
     if not meta.os_release and not meta.arch:
         return b""

@@ -76,7 +76,7 @@ def folded(rows: FrameRows, key_of_frame: I64) -> FrameRows:
     bits = int(key.max(initial=0)).bit_length()
     parents, kept = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     before, count = -1, 0
-    for level in levels(rows.depth):
+    for level in _levels(rows.depth):
         parent = row[above[level]]
         first, place = group_pairs(parent - before, key[level], len(parents[-1]), bits)
         row[level] = place + count
@@ -123,7 +123,7 @@ def _of_one_group(rows: FrameRows, key_of_frame: I64, group: I64, stack: I64) ->
     leaf, depth = rows.innermost(stack), rows.depth
     is_used = np.zeros(len(depth), np.bool_)
     is_used[leaf[leaf >= 0]] = True
-    for level in levels(depth)[:0:-1]:
+    for level in _levels(depth)[:0:-1]:
         is_used[rows.parent[level][is_used[level]]] = True
     number = np.append(cumsum(is_used), 0)  # row 0 is the group's, and what is above the outermost
     parent, key = number[rows.parent[is_used]], key_of_frame[rows.frame[is_used]]
@@ -134,7 +134,7 @@ def _of_one_group(rows: FrameRows, key_of_frame: I64, group: I64, stack: I64) ->
 def _of_groups(rows: FrameRows, key_of_frame: I64, group: I64, stack: I64) -> tuple[FrameTree, I64]:
     """Merge distinct pairs of several groups."""
     groups = int(group.max()) + 1 if len(group) else 0
-    levels = closure(rows.parent, rows.depth, group, rows.innermost(stack))
+    levels = _closure(rows.parent, rows.depth, group, rows.innermost(stack))
     parents, keys, level_sizes = [np.full(groups, -1, np.int64)], [np.full(groups, -1, np.int64)], [groups]
     stride, width = max(len(rows.parent), 1), int(key_of_frame.max()) + 1 if len(key_of_frame) else 1
     pairs_above = nodes_above = np.zeros(0, np.int64)
@@ -156,7 +156,7 @@ def _of_groups(rows: FrameRows, key_of_frame: I64, group: I64, stack: I64) -> tu
     return tree, _look_up(node_of, group, stack, rows, stride)
 
 
-def closure(parent: I64, depth_of_row: I64, group: I64, row: I64) -> list[I64]:
+def _closure(parent: I64, depth_of_row: I64, group: I64, row: I64) -> list[I64]:
     """The given pairs and all above them, by depth: sorted unique group · rows + row, outermost level first.
 
     A row of −1 stands for no pair; ``depth_of_row`` is depths(parent).
@@ -190,11 +190,11 @@ def _look_up(node_of: list[tuple[I64, I64]], group: I64, stack: I64, rows: Frame
 
 def add_to_parents(values: I64, parent: I64, depth: I64) -> None:
     """Add to each row's value those of all rows below it; rows stand level by level."""
-    for level in levels(depth)[:0:-1]:
+    for level in _levels(depth)[:0:-1]:
         np.add.at(values, parent[level], values[level].copy())  # numpy copies all of two views of one array
 
 
-def levels(depth: I64) -> list[slice]:
+def _levels(depth: I64) -> list[slice]:
     """Return the rows of each depth, outermost first, of rows that stand level by level."""
     ends = cumsum(bincount(depth)).tolist() if len(depth) else []
     return [slice(begin, end) for begin, end in pairwise([0, *ends])]
@@ -219,7 +219,7 @@ def reading_order(rows: FrameRows, rank_of_inner: I64, rank_of_leaf: I64, is_lin
     first = np.maximum.accumulate(np.where(begins_run(above), arange(len(above)), 0))  # of the row's siblings
     base = before[first] + offsets_of(bincount(above[line], len(above)))[above]
     start = before[:-1] + cumsum(bincount(behind, len(above) + 1))[:-1] - base  # of the lines below each row
-    for level in levels(rows.depth)[1:]:
+    for level in _levels(rows.depth)[1:]:
         start[level] += start[rows.parent[level]]
     position = np.append(start, 0)[rows.parent]
     position[line] += before[behind] + arange(len(line)) - base[line]

@@ -33,12 +33,12 @@ class RecordedBatch(Struct, frozen=True):
     """The earliest time in later batches, or position where samples have no time; NEVER behind the last."""
 
 
-PAGE_FAULTS = (SoftwareConfig.PAGE_FAULTS, SoftwareConfig.PAGE_FAULTS_MIN, SoftwareConfig.PAGE_FAULTS_MAJ)
+_PAGE_FAULTS = (SoftwareConfig.PAGE_FAULTS, SoftwareConfig.PAGE_FAULTS_MIN, SoftwareConfig.PAGE_FAULTS_MAJ)
 
 
 def names_data(event: Event) -> bool:
     """Tell whether perf names the data address of an event's samples (sample_addr_correlates_sym in util/event.c)."""
-    return event.type == EventType.SOFTWARE and event.config in PAGE_FAULTS
+    return event.type == EventType.SOFTWARE and event.config in _PAGE_FAULTS
 
 
 class NamedPlaces(Struct, frozen=True):

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from perf2x.symbolizer.known.place_names import LocationNames
     from perf2x.symbolizer.symbol_options import SymbolOptions
 
-WITH_TIMES = "fleet ingest --timeline"
+_WITH_TIMES = "fleet ingest --timeline"
 
 _TIMES = ("choice.times", "choice.wall_times", "choice.cpus")
 
@@ -84,7 +84,7 @@ class StoredPart(StitchedRecording):
         """OptionError for what asks for times or CPUs, which sums have not."""
         if self._first["is_timeline"]:
             return
-        words = f"{self.source}: the dataset has sums without times and CPUs; {WITH_TIMES} keeps them"
+        words = f"{self.source}: the dataset has sums without times and CPUs; {_WITH_TIMES} keeps them"
         refuse_given(options, _TIMES, "", f": {words}")
         by_cpu = options.grouping.root == "cpu"
         if by_cpu or (not options.sums_do and (options.needs_times or options.keeps_cpu)):

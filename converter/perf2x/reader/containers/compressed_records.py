@@ -20,7 +20,7 @@ from perf2x.base.files import unpack_limit
 from perf2x.reader.containers.zstd_module import TooLargeError, ZstdStream
 from perf2x.reader.record_framing import FramedRecords, frame_records
 
-MOST_EACH = 64 << 20
+_MOST_EACH = 64 << 20
 """Most bytes that a compressed record, of at most 64 KiB, may unpack to; less where the ring buffers are smaller."""
 
 
@@ -34,7 +34,7 @@ class Unpacker:
     def __init__(self, limit: int, packed_total: int) -> None:
         self._stream = ZstdStream()
         self._tail = b""
-        self._limit = min(limit or MOST_EACH, MOST_EACH)
+        self._limit = min(limit or _MOST_EACH, _MOST_EACH)
         self._packed = packed_total
         self._most = self._room = unpack_limit.unpacked_limit(packed_total)
         self._broken = ""

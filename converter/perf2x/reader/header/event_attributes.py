@@ -14,7 +14,7 @@ from perf2x.model.recording.events import Event
 import numpy as np  # isort: skip
 from perf2x.base.abi.uapi import EventType
 
-PRECISE_IP_BIT = ATTR_FLAGS.index("precise_ip")
+_PRECISE_IP_BIT = ATTR_FLAGS.index("precise_ip")
 
 
 def parse_attr(data: bytes, order: ByteOrder, index: int, ids: tuple[int, ...] = (), name: str = "") -> Event:
@@ -25,7 +25,7 @@ def parse_attr(data: bytes, order: ByteOrder, index: int, ids: tuple[int, ...] =
     flags, precise = _decode_flags(fields["flags"], order)
     return Event(
         index=index,
-        name=name or default_event_name(fields["type"], fields["config"], flags, precise),
+        name=name or _default_event_name(fields["type"], fields["config"], flags, precise),
         type=fields["type"],
         config=fields["config"],
         sample_period=fields["sample_period"],
@@ -51,37 +51,37 @@ def _decode_flags(word: int, order: ByteOrder) -> tuple[frozenset[str], int]:
     A big-endian compiler puts the first bit field into the most significant bit, so bit i is bit 63 − i.
     """
     bits = word if order == "<" else int(f"{word:064b}"[::-1], 2)
-    precise = bits >> PRECISE_IP_BIT & 3
+    precise = bits >> _PRECISE_IP_BIT & 3
     if order == ">":
         precise = precise >> 1 | (precise & 1) << 1
     names = {name for bit, name in enumerate(ATTR_FLAGS) if bits >> bit & 1}
     return frozenset(names - {"precise_ip", "precise_ip_hi"}), precise
 
 
-HARDWARE = (
+_HARDWARE = (
     "cycles", "instructions", "cache-references", "cache-misses", "branches", "branch-misses", "bus-cycles",
     "stalled-cycles-frontend", "stalled-cycles-backend", "ref-cycles",
 )  # fmt: skip
-SOFTWARE = (
+_SOFTWARE = (
     "cpu-clock", "task-clock", "page-faults", "context-switches", "cpu-migrations", "minor-faults", "major-faults",
     "alignment-faults", "emulation-faults", "dummy", "bpf-output", "cgroup-switches",
 )  # fmt: skip
-CACHES = ("L1-dcache", "L1-icache", "LLC", "dTLB", "iTLB", "branch", "node")
-CACHE_OPERATIONS = ("load", "store", "prefetch")
-CACHE_PLURALS = ("loads", "stores", "prefetches")
-MISS = 1
+_CACHES = ("L1-dcache", "L1-icache", "LLC", "dTLB", "iTLB", "branch", "node")
+_CACHE_OPERATIONS = ("load", "store", "prefetch")
+_CACHE_PLURALS = ("loads", "stores", "prefetches")
+_MISS = 1
 
 
-def default_event_name(kind: int, config: int, flags: frozenset[str], precise_ip: int) -> str:
+def _default_event_name(kind: int, config: int, flags: frozenset[str], precise_ip: int) -> str:
     """Return perf's name for type and config, with modifiers: ``cycles:u``."""
     return _base_name(kind, config) + modifiers(flags, precise_ip)
 
 
 def _base_name(kind: int, config: int) -> str:
     if kind == EventType.HARDWARE:
-        return HARDWARE[config] if config < len(HARDWARE) else f"unknown-hardware-{config:#x}"
+        return _HARDWARE[config] if config < len(_HARDWARE) else f"unknown-hardware-{config:#x}"
     if kind == EventType.SOFTWARE:
-        return SOFTWARE[config] if config < len(SOFTWARE) else f"unknown-software-{config:#x}"
+        return _SOFTWARE[config] if config < len(_SOFTWARE) else f"unknown-software-{config:#x}"
     if kind == EventType.HW_CACHE:
         return _cache_name(config)
     if kind == EventType.TRACEPOINT:
@@ -96,11 +96,11 @@ def _base_name(kind: int, config: int) -> str:
 def _cache_name(config: int) -> str:
     """PERF_TYPE_HW_CACHE: cache, operation and result in a byte each."""
     cache, operation, result = config & 0xFF, config >> 8 & 0xFF, config >> 16 & 0xFF
-    if cache >= len(CACHES) or operation >= len(CACHE_OPERATIONS) or result > MISS:
+    if cache >= len(_CACHES) or operation >= len(_CACHE_OPERATIONS) or result > _MISS:
         return f"invalid-cache-{config:#x}"
-    if result == MISS:
-        return f"{CACHES[cache]}-{CACHE_OPERATIONS[operation]}-misses"
-    return f"{CACHES[cache]}-{CACHE_PLURALS[operation]}"
+    if result == _MISS:
+        return f"{_CACHES[cache]}-{_CACHE_OPERATIONS[operation]}-misses"
+    return f"{_CACHES[cache]}-{_CACHE_PLURALS[operation]}"
 
 
 def modifiers(flags: frozenset[str], precise_ip: int) -> str:

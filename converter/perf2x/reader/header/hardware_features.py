@@ -119,12 +119,12 @@ def cpu_domain_info(section: SectionReader) -> dict[str, Any]:
 def _domain(section: SectionReader, version: int) -> dict[str, Any]:
     """Domains are named from schedstat version 17 on."""
     number = section.u32()
-    name = section.string() if version >= NAMED_DOMAINS else ""
+    name = section.string() if version >= _NAMED_DOMAINS else ""
     section.string()
     return {"domain": number, "name": name, "cpus": section.string()}
 
 
-NAMED_DOMAINS = 17
+_NAMED_DOMAINS = 17
 
 
 def bpf_prog_info(section: SectionReader) -> list[dict[str, Any]]:

@@ -96,7 +96,7 @@ def _decode_mmap2(at: FieldCursor, misc: Misc) -> Columns:
     """
     pid, tid = at.i32_pair()
     start, length, pgoff = at.u64(), at.u64(), at.u64()
-    has_build_id = has_flag(misc, uapi.MISC_MMAP_BUILD_ID)
+    has_build_id = _has_flag(misc, uapi.MISC_MMAP_BUILD_ID)
     build_ids = _mapping_build_ids(at, has_build_id)
     major, minor = at.u32_pair()
     inode, inode_generation = at.u64(), at.u64()
@@ -128,21 +128,21 @@ def _mapped_file_columns(at: FieldCursor, misc: Misc, build_ids: Texts[bytes]) -
         "cpumode": (misc & uapi.MISC_CPUMODE_MASK).astype(np.uint8),
         "filename": at.texts(),
         "build_id": build_ids,
-        "is_data": has_flag(misc, uapi.MISC_MMAP_DATA),
+        "is_data": _has_flag(misc, uapi.MISC_MMAP_DATA),
     }
 
 
 def _decode_comm(at: FieldCursor, misc: Misc) -> Columns:
     """struct { header; u32 pid, tid; char comm[]; sample_id; }."""
     pid, tid = at.i32_pair()
-    return {"pid": pid, "tid": tid, "comm": at.texts(), "is_exec": has_flag(misc, uapi.MISC_COMM_EXEC)}
+    return {"pid": pid, "tid": tid, "comm": at.texts(), "is_exec": _has_flag(misc, uapi.MISC_COMM_EXEC)}
 
 
 def _decode_task(at: FieldCursor, misc: Misc) -> Columns:
     """struct { header; u32 pid, ppid; u32 tid, ptid; u64 time; sample_id; }."""
     pid, ppid = at.i32_pair()
     tid, ptid = at.i32_pair()
-    is_exec = has_flag(misc, uapi.MISC_FORK_EXEC)
+    is_exec = _has_flag(misc, uapi.MISC_FORK_EXEC)
     return {"pid": pid, "ppid": ppid, "tid": tid, "ptid": ptid, "is_exec": is_exec, "own_time": at.u64()}
 
 
@@ -153,7 +153,7 @@ def _decode_lost(at: FieldCursor, misc: Misc) -> Columns:
 
 def _decode_lost_samples(at: FieldCursor, misc: Misc) -> Columns:
     """struct { header; u64 lost; sample_id; }: MISC_LOST_SAMPLES_BPF marks samples dropped by the user's filter."""
-    filtered = has_flag(misc, MISC_LOST_SAMPLES_BPF)
+    filtered = _has_flag(misc, MISC_LOST_SAMPLES_BPF)
     return {"lost": np.where(filtered, np.uint64(0), at.u64()), "samples_only": np.ones(len(at), np.bool_)}
 
 
@@ -183,8 +183,8 @@ def _decode_ksymbol(at: FieldCursor, misc: Misc) -> Columns:
 
 def _decode_switch(at: FieldCursor, misc: Misc) -> Columns:
     """struct { header; sample_id; }; the thread in the trailer switches."""
-    out = has_flag(misc, uapi.MISC_SWITCH_OUT)
-    return {"is_out": out, "preempted": out & has_flag(misc, uapi.MISC_SWITCH_OUT_PREEMPT)}
+    out = _has_flag(misc, uapi.MISC_SWITCH_OUT)
+    return {"is_out": out, "preempted": out & _has_flag(misc, uapi.MISC_SWITCH_OUT_PREEMPT)}
 
 
 def _decode_switch_cpu_wide(at: FieldCursor, misc: Misc) -> Columns:
@@ -270,7 +270,7 @@ def decode_records(block: Block, kind: int, event: Event | None) -> tuple[Column
     return columns | DECODERS[kind].decode(at, block.misc), at.bad
 
 
-def has_flag(misc: Misc, bit: int) -> Bools:
+def _has_flag(misc: Misc, bit: int) -> Bools:
     """Return (n,) records with this bit of header.misc set."""
     flag: Bools = (misc & np.uint16(bit)) != 0
     return flag

@@ -18,8 +18,8 @@ from perf2x.base.columnar.ragged import Ragged, offsets_of, ranges
 from perf2x.base.columnar.texts import Texts
 from perf2x.reader.block import Block
 
-LOW = np.uint64(0xFFFFFFFF)
-SHIFT_32 = np.uint64(32)
+_LOW = np.uint64(0xFFFFFFFF)
+_SHIFT_32 = np.uint64(32)
 
 
 class FieldCursor:
@@ -84,17 +84,17 @@ class FieldCursor:
     def i32_pair(self) -> tuple[I32, I32]:
         """Read (n,) (n,) two i32 that share a word, in the order of the struct."""
         word = self.u64()
-        low, high = as_i32(word), as_i32(word >> SHIFT_32)
+        low, high = as_i32(word), as_i32(word >> _SHIFT_32)
         return (low, high) if self._little else (high, low)
 
     def i32(self) -> I32:
         """Read (n,) the first of two i32 that share a word; skip the other."""
         word = self.u64()
-        return as_i32(word if self._little else word >> SHIFT_32)
+        return as_i32(word if self._little else word >> _SHIFT_32)
 
     def split(self, word: U64) -> tuple[U64, U64]:
         """Split words into two u32, in the order of the struct."""
-        low, high = word & LOW, word >> SHIFT_32
+        low, high = word & _LOW, word >> _SHIFT_32
         return (low, high) if self._little else (high, low)
 
     def split_u16(self, half: U64) -> tuple[U64, U64]:

@@ -18,7 +18,7 @@ from perf2x.model.value_limits import LAST_TIME
 from perf2x.reader.block import make_block
 from perf2x.reader.records.field_cursor import FieldCursor
 
-NAME = "offcpu-time"
+_NAME = "offcpu-time"
 _MADE_UP = np.uint64(0xFFFFFFFF00000000)
 """OFF_CPU_TIMESTAMP in tools/perf/util/off_cpu.h."""
 _HEADER = 8
@@ -29,7 +29,7 @@ def is_off_cpu(event: Event) -> bool:
     """Tell whether this is the event of off-CPU samples."""
     is_output = event.type == EventType.SOFTWARE and event.config == SoftwareConfig.BPF_OUTPUT
     base = event.name.split(":", 1)[0]
-    return is_output and base == NAME and bool(event.sample_type & SampleType.RAW)
+    return is_output and base == _NAME and bool(event.sample_type & SampleType.RAW)
 
 
 def override_off_cpu(samples: Samples, whole: Bools, want: Want, order: ByteOrder) -> tuple[Samples, Bools]:

@@ -13,9 +13,8 @@ from typing import Any
 from perf2x.reader.records.format_tokens import PrintFormatError, Tokens, strings, unescaped
 from perf2x.reader.records.pointer_text import SPECIAL, Order, bit_list, bitmask, hex_text, pointed_text
 
-Value = int | str
 Fields = Mapping[str, Any]
-Expression = Callable[[Fields], Any]
+_Expression = Callable[[Fields], Any]
 
 _CONVERSION = re.compile(r"%(?P<flags>[-+ #0]*)(?P<width>\*|\d+)?(?:\.(?P<precision>\*|\d+))?"
                          r"(?P<length>hh?|ll?|[Lzjt])?(?P<kind>[diouxXcsp%])"
@@ -41,13 +40,13 @@ _MOST_DEPTH = 200
 _MASK = 2**64 - 1
 
 
-def no_function(address: int, offset: bool) -> str:
+def _no_function(address: int, offset: bool) -> str:
     """Words an address where no names are known."""
     return f"{address:#x}"
 
 
 def compile_format(
-    text: str, function: Function = no_function, strings_at: Mapping[str, str] = MappingProxyType({})
+    text: str, function: Function = _no_function, strings_at: Mapping[str, str] = MappingProxyType({})
 ) -> Callable[[Fields], str]:
     """Return what words the fields of a sample; PrintFormatError where the format says what is not known here.
 
@@ -88,7 +87,7 @@ class _Name:
         return 0
 
 
-def _ternary(tokens: Tokens, depth: int) -> Expression:
+def _ternary(tokens: Tokens, depth: int) -> _Expression:
     if depth > _MOST_DEPTH:
         raise PrintFormatError("too many brackets")
     condition = _binary(tokens, 0, depth)
@@ -100,7 +99,7 @@ def _ternary(tokens: Tokens, depth: int) -> Expression:
     return lambda fields: yes(fields) if condition(fields) else no(fields)
 
 
-def _binary(tokens: Tokens, level: int, depth: int) -> Expression:
+def _binary(tokens: Tokens, level: int, depth: int) -> _Expression:
     if level == len(_LEVELS):
         return _unary(tokens, depth)
     left = _binary(tokens, level + 1, depth)
@@ -110,7 +109,7 @@ def _binary(tokens: Tokens, level: int, depth: int) -> Expression:
     return left
 
 
-def _applied(operation: Callable[[Any, Any], Any], left: Expression, right: Expression) -> Expression:
+def _applied(operation: Callable[[Any, Any], Any], left: _Expression, right: _Expression) -> _Expression:
     return lambda fields: operation(_number(left(fields)), _number(right(fields)))
 
 
@@ -118,7 +117,7 @@ def _number(value: Any) -> int:
     return value if isinstance(value, int) else 0
 
 
-def _unary(tokens: Tokens, depth: int) -> Expression:
+def _unary(tokens: Tokens, depth: int) -> _Expression:
     if tokens.accept("-"):
         most = _MASK if "U" in tokens.text.upper() and tokens.kind == "number" else -1
         negated = _unary(tokens, depth + 1)
@@ -156,14 +155,14 @@ _SIZES = {f"{name}{size * 8}{end}": size for name, end in (("u", ""), ("s", ""),
 _SIZES |= {"char": 1, "short": 2, "int": 4, "uint": 4, "long": 8, "size_t": 8}
 
 
-def _cast(words: list[str], value: Expression) -> Expression:
+def _cast(words: list[str], value: _Expression) -> _Expression:
     size, signed = _type(words)
     if not size or isinstance(value, _Name):
         return value
     return lambda fields: _sized(_number(value(fields)), 8 * size, signed=signed)
 
 
-def _primary(tokens: Tokens, depth: int) -> Expression:
+def _primary(tokens: Tokens, depth: int) -> _Expression:
     if tokens.accept("("):
         inner = _ternary(tokens, depth + 1)
         tokens.expect(")")
@@ -187,7 +186,7 @@ def _primary(tokens: Tokens, depth: int) -> Expression:
     return _Name(name)
 
 
-def _indexed(tokens: Tokens, value: Expression, depth: int) -> Expression:
+def _indexed(tokens: Tokens, value: _Expression, depth: int) -> _Expression:
     if not tokens.accept("["):
         return value
     at = _ternary(tokens, depth + 1)
@@ -201,7 +200,7 @@ def _indexed(tokens: Tokens, value: Expression, depth: int) -> Expression:
     return element
 
 
-def _call(name: str, tokens: Tokens, depth: int) -> Expression:
+def _call(name: str, tokens: Tokens, depth: int) -> _Expression:
     getter = re.fullmatch(r"__get_(?:rel_)?(str|dynamic_array|dynamic_array_len|sockaddr|bitmask|cpumask)", name)
     if getter:
         field = _Field(tokens.take("name"))
@@ -261,22 +260,22 @@ def _symbolic(value: int, names: list[tuple[int, str]]) -> str:
     return next((name for number, name in names if (number ^ value) & _MASK == 0), f"{value & _MASK:#x}")
 
 
-def _worded(shown: Callable[[bytes, Order], Any], field: _Field) -> Expression:
+def _worded(shown: Callable[[bytes, Order], Any], field: _Field) -> _Expression:
     return lambda fields: shown(field.part(fields), fields.get(ORDER, "little"))
 
 
-def _part(value: Expression) -> Callable[[Fields], bytes]:
+def _part(value: _Expression) -> Callable[[Fields], bytes]:
     if not isinstance(value, _Field):
         raise PrintFormatError("bytes of what is no field")
     return value.part
 
 
-def _hex(value: Expression, size: Expression, between: str = " ") -> Expression:
+def _hex(value: _Expression, size: _Expression, between: str = " ") -> _Expression:
     part = _part(value)
     return lambda fields: hex_text(part(fields)[: max(_number(size(fields)), 0)], between)
 
 
-def _array(value: Expression, count: Expression, size: Expression) -> Expression:
+def _array(value: _Expression, count: _Expression, size: _Expression) -> _Expression:
     part = _part(value)
 
     def text(fields: Fields) -> str:
@@ -291,7 +290,7 @@ def _array(value: Expression, count: Expression, size: Expression) -> Expression
     return text
 
 
-_FUNCTIONS: dict[str, Callable[..., Expression]] = {
+_FUNCTIONS: dict[str, Callable[..., _Expression]] = {
     "__print_hex": _hex,
     "__print_hex_str": lambda value, size: _hex(value, size, ""),
     "__print_array": _array,
@@ -304,7 +303,7 @@ _FUNCTIONS: dict[str, Callable[..., Expression]] = {
 class _Printer:
     """printf with the values of expressions."""
 
-    def __init__(self, form: str, arguments: list[Expression], kernel: _Kernel) -> None:
+    def __init__(self, form: str, arguments: list[_Expression], kernel: _Kernel) -> None:
         self._parts: list[Callable[[Fields], str]] = []
         waiting, at = iter(arguments), 0
         for found in _CONVERSION.finditer(form):
@@ -332,7 +331,7 @@ def _pointed(address: int, strings_at: Mapping[str, str]) -> str:
     return strings_at.get(f"{address:#x}", f"{address:x}")
 
 
-def _converted(found: "re.Match[str]", arguments: Iterator[Expression], kernel: _Kernel) -> Callable[[Fields], str]:
+def _converted(found: "re.Match[str]", arguments: Iterator[_Expression], kernel: _Kernel) -> Callable[[Fields], str]:
     function, strings_at = kernel
     stars = [next(arguments, _nothing) for part in (found["width"], found["precision"]) if part == "*"]
     argument, kind = next(arguments, _nothing), found["kind"]

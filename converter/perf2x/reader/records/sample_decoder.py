@@ -25,7 +25,7 @@ from perf2x.reader.records.variable_fields import (
     user_stacks,
 )
 
-Columns = dict[str, Any]
+_Columns = dict[str, Any]
 
 
 class SampleLayout(Struct, frozen=True):
@@ -62,7 +62,7 @@ def decode_samples(
     not wanted are skipped, but looked at: which samples are whole does not depend on ``want``.
     """
     at = FieldCursor(block)
-    columns: Columns = {"time": None, "cpu": None, "addr": None, "extra": {}}
+    columns: _Columns = {"time": None, "cpu": None, "addr": None, "extra": {}}
     _fixed_fields(at, layout.sample_type, want, columns)
     if "ip" not in columns:
         columns["ip"] = np.zeros(len(at), np.uint64)
@@ -81,7 +81,7 @@ def decode_samples(
     return Samples(event=event, position=block.positions, **columns), at.whole, at.given_up
 
 
-def _fixed_fields(at: FieldCursor, kind: int, want: Want, columns: Columns) -> None:
+def _fixed_fields(at: FieldCursor, kind: int, want: Want, columns: _Columns) -> None:
     """The fields in front of READ: one word each."""
     has_addr, has_extra = bool(want & (Want.ADDR | Want.EXTRA)), Want.EXTRA in want
     for name in _fixed_names(kind):
@@ -97,7 +97,7 @@ def _fixed_fields(at: FieldCursor, kind: int, want: Want, columns: Columns) -> N
             columns[name] = at.u64()
 
 
-def _extra_field(at: FieldCursor, name: str, wanted: bool, columns: Columns) -> None:
+def _extra_field(at: FieldCursor, name: str, wanted: bool, columns: _Columns) -> None:
     if wanted:
         columns["extra"][name] = at.u64()
     else:
@@ -123,7 +123,7 @@ def words_before_read(kind: int) -> int:
     return len(_fixed_names(kind))
 
 
-def _read_and_callchain(at: FieldCursor, layout: SampleLayout, want: Want, columns: Columns) -> None:
+def _read_and_callchain(at: FieldCursor, layout: SampleLayout, want: Want, columns: _Columns) -> None:
     """READ, and CALLCHAIN: { u64 nr; u64 ips[nr]; }."""
     if layout.sample_type & SampleType.READ:
         columns["extra"]["read"] = read_values(at, layout.read_format)
@@ -135,7 +135,7 @@ def _read_and_callchain(at: FieldCursor, layout: SampleLayout, want: Want, colum
         columns["chain"] = Ragged.of_empty_rows(len(at), np.uint64)
 
 
-def _variable_fields(at: FieldCursor, layout: SampleLayout, want: Want, columns: Columns) -> None:
+def _variable_fields(at: FieldCursor, layout: SampleLayout, want: Want, columns: _Columns) -> None:
     """RAW, BRANCH_STACK, REGS_USER, STACK_USER."""
     kind = layout.sample_type
     if kind & SampleType.RAW:
@@ -150,7 +150,7 @@ def _variable_fields(at: FieldCursor, layout: SampleLayout, want: Want, columns:
         columns["user_stacks"] = user_stacks(at, regs, layout.regs_user, layout.stack_user, has_dumps, has_stacks)
 
 
-def _last_fields(at: FieldCursor, layout: SampleLayout, want: Want, columns: Columns) -> None:
+def _last_fields(at: FieldCursor, layout: SampleLayout, want: Want, columns: _Columns) -> None:
     """WEIGHT or WEIGHT_STRUCT, DATA_SRC, TRANSACTION, REGS_INTR, PHYS_ADDR, CGROUP, page sizes, AUX."""
     kind, extra = layout.sample_type, columns["extra"]
     has_extra = Want.EXTRA in want

@@ -14,7 +14,7 @@ from typing import Any, Literal
 from perf2x.base.abi.layouts import ByteOrder
 from perf2x.reader.header.section_reader import SectionError, SectionReader
 
-MAGIC = b"\x17\x08\x44tracing"
+_MAGIC = b"\x17\x08\x44tracing"
 _FIELD = re.compile(
     r"field:(?P<declaration>[^;]+);\s*offset:(?P<offset>\d{1,9});\s*size:(?P<size>\d{1,9});(?:\s*signed:(?P<signed>\d);)?"
 )
@@ -31,7 +31,7 @@ def parse_tracing_data(data: bytes, order: ByteOrder) -> dict[str, Any]:
     formats; the formats of each system; /proc/kallsyms; printk strings; saved command lines.
     """
     head = SectionReader(data, order)
-    if head.take(len(MAGIC)) != MAGIC:
+    if head.take(len(_MAGIC)) != _MAGIC:
         raise SectionError("tracing data starts with other bytes")
     version = head.terminated()
     big_endian, long_size = head.take(1)[0], head.take(1)[0]

@@ -13,7 +13,7 @@ from perf2x.base.abi.uapi import EventType, SampleType
 from perf2x.base.errors import SettingError
 from perf2x.model.recording.events import Event
 
-KINDS = (
+_KINDS = (
     ("instructions", "i"), ("memory", "M"), ("remote-access", "a"), ("branch", "b"), ("tlb-access", "t"),
     ("tlb-miss", "t"), ("llc-access", "m"), ("llc-miss", "m"), ("l1d-access", "f"), ("l1d-miss", "f"),
 )  # fmt: skip
@@ -53,7 +53,7 @@ class SampleKinds(Struct, frozen=True):
 def sample_kinds(itrace: str) -> SampleKinds:
     """Return what letters of ``--itrace`` choose, "" everything; SettingError for others than Arm SPE has."""
     given = {found[0]: found[1:].rstrip("i") for found in re.findall(_TOKEN, itrace or _ALL)}
-    names = tuple(name for name, letter in KINDS if letter in given)
+    names = tuple(name for name, letter in _KINDS if letter in given)
     if not names or not re.fullmatch(f"(?:{_TOKEN}|[ ,])*", itrace):
         raise SettingError("", "itrace", f" {itrace!r} chooses no samples; those of Arm SPE are {_ALL}, iNi, l and lN")
     branches = min(int(given["l"] or _MOST_BRANCHES), _MOST_BRANCHES) if "l" in given else 0

@@ -24,7 +24,7 @@ from perf2x.model.recording.recorded_names import is_jitdump, is_real_path, with
 from perf2x.model.recording.sideband import Mmaps
 from perf2x.stitcher.history.kernel_mappings import end_addresses, is_kernel_mapping
 
-PROT_EXEC = 4
+_PROT_EXEC = 4
 """include/uapi/asm-generic/mman-common.h"""
 _PRIVATE_NAMES = (
     "//anon",
@@ -99,7 +99,7 @@ def merge_mappings(mmaps: Mmaps, session: Session, per_process: bool = False) ->
 
 def may_hold_code(mmaps: Mmaps) -> Bools:
     """(mappings,) whether each may be executed; perf record -d records those that may not, too."""
-    found: Bools = ~mmaps.is_data & ((mmaps.prot < 0) | (mmaps.prot & PROT_EXEC != 0))
+    found: Bools = ~mmaps.is_data & ((mmaps.prot < 0) | (mmaps.prot & _PROT_EXEC != 0))
     return found
 
 

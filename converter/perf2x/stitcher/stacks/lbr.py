@@ -21,11 +21,11 @@ from perf2x.base.columnar.arrays import I64, U64, Bools, arange, flatnonzero, le
 from perf2x.base.columnar.ragged import Ragged, offsets_of, ranges, row_numbers, side_by_side
 from perf2x.model.recording.events import Branches
 
-USER_MARKER = np.uint64(CallchainContext.USER)
-UNKNOWN_INDEX = np.uint64(2**64 - 1)
+_USER_MARKER = np.uint64(CallchainContext.USER)
+_UNKNOWN_INDEX = np.uint64(2**64 - 1)
 _UPPER_HALF = np.uint64(1 << 63)
 """The kernel's addresses: the ip of a sample that an interrupt of the kernel took first."""
-MAX_STITCHED = 1024
+_MAX_STITCHED = 1024
 """Calls that may be added to one sample: a thread whose stack seems to grow forever must not exhaust memory."""
 
 
@@ -81,7 +81,7 @@ def _with_own_addresses(chain: Ragged, user: I64, ip: U64) -> Ragged:
 
 def _first_user_marker(chain: Ragged) -> I64:
     """(n,) index in ``chain.values`` of each row's first PERF_CONTEXT_USER, −1 for none."""
-    marker = flatnonzero(chain.values == USER_MARKER)
+    marker = flatnonzero(chain.values == _USER_MARKER)
     row = row_numbers(chain.lengths)[marker]
     first = np.full(len(chain), -1, np.int64)
     first[row[::-1]] = marker[::-1]
@@ -104,7 +104,7 @@ def _leaf(chain: Ragged, user: I64, ip: U64, branches: Branches) -> U64:
 
 def _mark_each(rows: Ragged) -> Ragged:
     """Put a USER marker in front of every entry."""
-    pairs = np.full((len(rows.values), 2), USER_MARKER, np.uint64)
+    pairs = np.full((len(rows.values), 2), _USER_MARKER, np.uint64)
     pairs[:, 1] = rows.values
     return Ragged(rows.offsets * 2, pairs.reshape(-1))
 
@@ -160,7 +160,7 @@ def _prepend(branches: Branches, state: LbrState) -> tuple[Branches, Ragged]:
 
 
 def _indices(branches: Branches) -> U64:
-    unknown = np.full(len(branches.offsets) - 1, UNKNOWN_INDEX, np.uint64)
+    unknown = np.full(len(branches.offsets) - 1, _UNKNOWN_INDEX, np.uint64)
     return unknown if branches.hw_index is None else branches.hw_index
 
 
@@ -201,11 +201,11 @@ def _added_calls(
 
 
 def _concatenate_runs(chunks: Ragged, continued: Bools) -> Ragged:
-    """Concatenate each row's calls and those of rows before it in its run, newest first, up to MAX_STITCHED."""
+    """Concatenate each row's calls and those of rows before it in its run, newest first, up to _MAX_STITCHED."""
     count = len(chunks)
     laid = chunks.take(arange(count)[::-1])
     begin = np.maximum.accumulate(np.where(continued, 0, arange(count)))
     starts = laid.offsets[:-1][::-1]
     ends = laid.offsets[count - begin]
-    lengths = np.minimum(ends - starts, MAX_STITCHED)
+    lengths = np.minimum(ends - starts, _MAX_STITCHED)
     return Ragged(offsets_of(lengths), laid.values[ranges(starts, lengths)])

@@ -11,20 +11,20 @@ from perf2x.stitcher.unwind.architecture import Architecture, KnownCode
 
 FRAME_POINTER, LINK_REGISTER, STACK_POINTER, PROGRAM_COUNTER = 29, 30, 31, 32
 
-UCONTEXT = 128
+_UCONTEXT = 128
 """struct rt_sigframe: the siginfo_t comes first."""
-MCONTEXT = UCONTEXT + 176
+_MCONTEXT = _UCONTEXT + 176
 """uc_mcontext follows flags, link, the alternate stack and 128 bytes of signal mask, aligned to 16 bytes."""
-REGISTERS = MCONTEXT + 8
+_REGISTERS = _MCONTEXT + 8
 """fault_address, then x0 to x30, sp and pc."""
 
-SIGNAL_RETURN = Rule(
+_SIGNAL_RETURN = Rule(
     STACK_POINTER, 0, PROGRAM_COUNTER, True,
-    tuple((register, RegisterRule(RuleKind.OFFSET, REGISTERS + 8 * register)) for register in range(33)),
+    tuple((register, RegisterRule(RuleKind.OFFSET, _REGISTERS + 8 * register)) for register in range(33)),
 )  # fmt: skip
 """sp points at the struct rt_sigframe, which holds all registers, also the link register of an interrupted leaf."""
 
-OUTERMOST = Rule(STACK_POINTER, 0, PROGRAM_COUNTER, True, ((PROGRAM_COUNTER, RegisterRule(RuleKind.UNDEFINED, 0)),))
+_OUTERMOST = Rule(STACK_POINTER, 0, PROGRAM_COUNTER, True, ((PROGRAM_COUNTER, RegisterRule(RuleKind.UNDEFINED, 0)),))
 """Nothing called the code: makecontext puts it into the link register of the coroutine's function."""
 
 AARCH64 = Architecture(
@@ -37,11 +37,11 @@ AARCH64 = Architecture(
     frame_pointer=FRAME_POINTER,
     program_counter=PROGRAM_COUNTER,
     address_mask=2**48 - 1,  # signatures are in the bits above the 48 of user addresses
-    outermost=OUTERMOST,
+    outermost=_OUTERMOST,
     known_code=(
         # mov x8, #139; svc #0
-        KnownCode(8, re.compile(rb"\x68\x11\x80\xd2\x01\0\0\xd4"), SIGNAL_RETURN),
+        KnownCode(8, re.compile(rb"\x68\x11\x80\xd2\x01\0\0\xd4"), _SIGNAL_RETURN),
         # glibc's __startcontext: mov x0, x19; cbnz x0, __setcontext
-        KnownCode(8, re.compile(rb"\xe0\x03\x13\xaa[\0\x20\x40\x60\x80\xa0\xc0\xe0]..\xb5", re.DOTALL), OUTERMOST),
+        KnownCode(8, re.compile(rb"\xe0\x03\x13\xaa[\0\x20\x40\x60\x80\xa0\xc0\xe0]..\xb5", re.DOTALL), _OUTERMOST),
     ),
 )

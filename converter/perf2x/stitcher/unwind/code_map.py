@@ -86,10 +86,10 @@ def _slots(image: I64, address: U64) -> I64:
     return slot.view(np.int64)
 
 
-OBJECT_SHIFT = np.uint64(48)
-OFFSET_LIMIT = np.uint64(1 << 48)
-OFFSET_MASK = OFFSET_LIMIT - np.uint64(1)
-OBJECT_LIMIT = (1 << 16) - 1
+_OBJECT_SHIFT = np.uint64(48)
+_OFFSET_LIMIT = np.uint64(1 << 48)
+_OFFSET_MASK = _OFFSET_LIMIT - np.uint64(1)
+_OBJECT_LIMIT = (1 << 16) - 1
 """The last number is unused, so that no key is all ones."""
 FindObject = Callable[[str, bytes], tuple[ElfObject | None, ElfObject | None]]
 """Maps (recorded file name, build id) to the object with the code and its separate debug file; each may be None."""
@@ -143,8 +143,8 @@ class CodeMap:
             return result
         number = self._objects(mapping[mapped])
         offset = address[mapped] + take(self._shift, mapping[mapped])
-        usable = (number >= 0) & (offset < OFFSET_LIMIT)
-        key = number[usable].astype(np.uint64) << OBJECT_SHIFT | offset[usable]
+        usable = (number >= 0) & (offset < _OFFSET_LIMIT)
+        key = number[usable].astype(np.uint64) << _OBJECT_SHIFT | offset[usable]
         result[mapped[usable]] = self._search(key)
         return result
 
@@ -166,16 +166,16 @@ class CodeMap:
         found = np.ones(len(address), np.bool_)
         number = self._objects(mapping)
         offset = address + self._shift[mapping]
-        usable = flatnonzero((number >= 0) & (offset < OFFSET_LIMIT))
-        found[usable] = self._follows_call(number[usable].astype(np.uint64) << OBJECT_SHIFT | offset[usable])
+        usable = flatnonzero((number >= 0) & (offset < _OFFSET_LIMIT))
+        found[usable] = self._follows_call(number[usable].astype(np.uint64) << _OBJECT_SHIFT | offset[usable])
         return found
 
     def _follows_call(self, key: U64) -> Bools:
         def find(rows: I64) -> I64:
             new, index = unique_inverse(key[rows])
             answers = np.empty(len(new), np.int64)
-            for number, rows in rows_by((new >> OBJECT_SHIFT).astype(np.int64)):
-                answers[rows] = self._in_object_follows_call(number, new[rows] & OFFSET_MASK)
+            for number, rows in rows_by((new >> _OBJECT_SHIFT).astype(np.int64)):
+                answers[rows] = self._in_object_follows_call(number, new[rows] & _OFFSET_MASK)
             return answers[index]
 
         found: Bools = self._answers.answers(find, key.view(np.int64)) != 0
@@ -228,7 +228,7 @@ class CodeMap:
         identity = (filename, build_id)
         if identity not in self._numbers:
             elf, debug = self.find_object(filename, build_id)
-            wrong = elf is None or elf.machine != self.architecture.machine or len(self.objects) >= OBJECT_LIMIT
+            wrong = elf is None or elf.machine != self.architecture.machine or len(self.objects) >= _OBJECT_LIMIT
             self._numbers[identity] = -1 if wrong else len(self.objects)
             if elf is not None and not wrong:
                 if has_go_table(elf):
@@ -256,8 +256,8 @@ class CodeMap:
     def _learn(self, key: U64) -> I32:
         """Look up new keys (sorted, unique) in their objects; keeps and returns their rules."""
         rules = np.empty(len(key), np.int32)
-        for number, rows in rows_by((key >> OBJECT_SHIFT).astype(np.int64)):
-            rules[rows] = self._find_in_object(number, key[rows] & OFFSET_MASK)
+        for number, rows in rows_by((key >> _OBJECT_SHIFT).astype(np.int64)):
+            rules[rows] = self._find_in_object(number, key[rows] & _OFFSET_MASK)
         self._known.append((key, rules))
         while len(self._known) > 1 and len(self._known[-2][0]) <= 2 * len(self._known[-1][0]):
             shorter, longer = self._known.pop(), self._known.pop()

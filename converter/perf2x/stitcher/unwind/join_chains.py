@@ -18,7 +18,7 @@ from perf2x.base.columnar.arrays import I64, Bools, arange, cumsum, flatnonzero,
 from perf2x.base.columnar.ragged import Ragged, offsets_of, ranges, row_numbers
 from perf2x.stitcher.unwind.unwound_chains import UserChains
 
-USER, DEFERRED = np.uint64(CallchainContext.USER), np.uint64(CallchainContext.USER_DEFERRED)
+_USER, _DEFERRED = np.uint64(CallchainContext.USER), np.uint64(CallchainContext.USER_DEFERRED)
 
 
 def with_user_part(recorded: Ragged, unwound: UserChains, use: Bools) -> Ragged:
@@ -35,7 +35,7 @@ def with_user_part(recorded: Ragged, unwound: UserChains, use: Bools) -> Ragged:
     markers = np.append(0, cumsum(exact))  # of all chains, in front of each address
     own = chain.lengths + np.diff(take(markers, chain.offsets))
     offsets = offsets_of(kept + own)
-    words = np.full(offsets[-1], USER, np.uint64)
+    words = np.full(offsets[-1], _USER, np.uint64)
     words[ranges(offsets[:-1], kept)] = recorded.values[ranges(recorded.offsets[:-1], kept)]
     first = offsets[:-1] + kept - chain.offsets[:-1] - take(markers, chain.offsets[:-1])
     place = repeat(first, chain.lengths)
@@ -53,10 +53,10 @@ def _only(chain: Ragged, use: Bools) -> Ragged:
 
 def words_before_user_part(recorded: Ragged) -> tuple[I64, Bools]:
     """(n,) number of words before each row's user part, and whether that part is a cookie."""
-    markers = flatnonzero((recorded.values == USER) | (recorded.values == DEFERRED))[::-1]
+    markers = flatnonzero((recorded.values == _USER) | (recorded.values == _DEFERRED))[::-1]
     row = row_numbers(recorded.lengths)[markers]
     before = recorded.lengths.copy()
     before[row] = markers - recorded.offsets[:-1][row]
     deferred = np.zeros(len(recorded), np.bool_)
-    deferred[row] = recorded.values[markers] == DEFERRED
+    deferred[row] = recorded.values[markers] == _DEFERRED
     return before, deferred

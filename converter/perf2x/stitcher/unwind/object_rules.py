@@ -22,11 +22,11 @@ from perf2x.stitcher.unwind.architecture import Architecture
 if TYPE_CHECKING:
     from perf2x.binaries.elf.x86_code import X86Code
 
-RETURNS = -2
+_RETURNS = -2
 """In place of a rule: none, but the function returns to a caller."""
-START = 64
+_START = 64
 """Bytes of a program's first function, which nothing called."""
-LAZY_ENTRY = 16
+_LAZY_ENTRY = 16
 """Bytes of a .plt entry: an indirect jump of 6, a push of 5, a jump to the first entry of 5."""
 
 
@@ -67,7 +67,7 @@ class ObjectRules(Struct):
         NO_RULE where it does not, RETURNS if there must be a caller. A source of last resort: make sure that a
         call ends where it leads.
         """
-        is_start = not is_exact and self._is_started and 0 < svma - self.elf.entry <= START
+        is_start = not is_exact and self._is_started and 0 < svma - self.elf.entry <= _START
         if is_start or self.elf.machine not in ("EM_X86_64", "EM_386"):
             return NO_RULE
         if (svma, is_exact) not in self._by_code:
@@ -78,7 +78,7 @@ class ObjectRules(Struct):
             if self._code is None:
                 self._code = X86Code(self.elf, self.debug)
             rule = rule_by_code(self._code, svma, self.table, is_exact=is_exact)
-            number = NO_RULE if not is_exact and exits(self._code, svma) else RETURNS
+            number = NO_RULE if not is_exact and exits(self._code, svma) else _RETURNS
             self._by_code[svma, is_exact] = number if rule is None else self.table.number(rule)
         return self._by_code[svma, is_exact]
 
@@ -131,6 +131,6 @@ class ObjectRules(Struct):
                 continue
             if name != ".plt" or not self.architecture.lazy_linkage:
                 return self.architecture.linkage_rule
-            entry, offset = divmod(svma - section.address, LAZY_ENTRY)
+            entry, offset = divmod(svma - section.address, _LAZY_ENTRY)
             return self.architecture.lazy_linkage[offset >= 11 if entry else 1 + (offset >= 6)]
         return None

@@ -20,8 +20,8 @@ from perf2x.stitcher.unwind.architecture import Architecture
 from perf2x.stitcher.unwind.register_file import SampleView
 from perf2x.stitcher.unwind.unwound_chains import MappingFinder
 
-WORD = 8
-_IN_WORD = np.uint64(WORD - 1)
+_WORD = 8
+_IN_WORD = np.uint64(_WORD - 1)
 _BYTES_OF_WORD = np.uint64(3)
 """Right shift from bytes to words."""
 _NOWHERE = np.uint64(1 << 63)
@@ -81,11 +81,11 @@ class PlainRuleTable:
         columns, needed = self._table.columns(), self._table.needed
         known = self._made_of
         if self._rules is None or known is None or known[0] is not columns or known[1] != needed:
-            self._rules, self._made_of = plain_rules(columns, self._architecture, needed), (columns, needed)
+            self._rules, self._made_of = _plain_rules(columns, self._architecture, needed), (columns, needed)
         return self._rules
 
 
-def plain_rules(columns: RuleColumns, architecture: Architecture, needed: int) -> PlainRules:
+def _plain_rules(columns: RuleColumns, architecture: Architecture, needed: int) -> PlainRules:
     """All rules so far; ``needed`` are the registers to restore, as in ``Architecture.kept``."""
     counter, pointer = architecture.program_counter, architecture.stack_pointer
     kept = [register for register in architecture.kept(needed) if register != counter]
@@ -98,7 +98,7 @@ def plain_rules(columns: RuleColumns, architecture: Architecture, needed: int) -
     saved = (kind == RuleKind.OFFSET) & (value & _IN_WORD == 0)
     is_plain = (row >= 0) & (columns.return_register == counter) & saved[0] & ~columns.is_signal_frame
     is_plain &= (saved | (kind == RuleKind.SAME)).all(axis=0)
-    is_plain &= (columns.kind[unsaved] == RuleKind.SAME).all(axis=0) & (architecture.word == WORD)
+    is_plain &= (columns.kind[unsaved] == RuleKind.SAME).all(axis=0) & (architecture.word == _WORD)
     fields = np.full((_PLACES + len(registers), len(row) + 1), _NOWHERE, np.uint64)
     fields[_OF_CFA], fields[_VALUE] = _STACK, 0
     which = flatnonzero(is_plain)

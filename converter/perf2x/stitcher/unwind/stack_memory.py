@@ -13,9 +13,9 @@ from msgspec import Struct
 from perf2x.base.columnar.arrays import I64, U64, Bools, take
 from perf2x.model.recording.events import UserStacks
 
-MAX_COPY = 60_000
+_MAX_COPY = 60_000
 """Records are at most 64 KiB, so the kernel cuts larger requests to what is left (perf_sample_ustack_size)."""
-PAGE = 4096
+_PAGE = 4096
 MAX_STACK_DISTANCE = 1 << 26
 """Largest distance of a frame above the stack pointer of the same stack: 64 MiB, eight times the usual limit."""
 
@@ -71,7 +71,7 @@ class StackMemory(Struct, frozen=True):
         nobody has touched yet.
         """
         offset, copied = address - self.base[rows], self.count[rows] << np.uint64(3)
-        at_border = self.base[rows] + copied & np.uint64(PAGE - 1) == 0
+        at_border = self.base[rows] + copied & np.uint64(_PAGE - 1) == 0
         found: Bools = ~self.is_full[rows] & at_border & (offset >= copied) & (offset < np.uint64(MAX_STACK_DISTANCE))
         return found
 
@@ -81,5 +81,5 @@ def stack_memory(stacks: UserStacks, stack_pointer: U64) -> StackMemory:
     whole = np.clip(stacks.size, 0, None) >> 3
     room = np.clip(len(stacks.words) - stacks.start, 0, None)
     count = np.where(stacks.start >= 0, np.minimum(whole, room), 0)
-    full = stacks.size + 8 > min(stacks.asked, MAX_COPY)
+    full = stacks.size + 8 > min(stacks.asked, _MAX_COPY)
     return StackMemory(stacks.words, stacks.start, stack_pointer, count.view(np.uint64), full)

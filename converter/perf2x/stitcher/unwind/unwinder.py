@@ -25,7 +25,7 @@ from perf2x.stitcher.unwind.unwound_chains import MAX_DEPTH, End, MappingFinder,
 from perf2x.stitcher.unwind.whole_steps import step_by_frame_pointer, step_by_rules
 from perf2x.stitcher.unwind.x86_64 import I386, X86_64
 
-BY_ABI: dict[str, dict[int, Architecture]] = {
+_BY_ABI: dict[str, dict[int, Architecture]] = {
     "x86_64": {1: I386, 2: X86_64},
     "i386": {1: I386},
     "i686": {1: I386},
@@ -50,7 +50,7 @@ class Unwinder(Struct):
         end = np.full(count, End.NO_REGISTERS, np.uint8)
         guesses = _Guesses(np.zeros(count, np.int64), np.zeros(count, np.int64), np.zeros(count, np.bool_))
         visits: list[U64] = []
-        for abi, architecture in BY_ABI.get(self.machine, {}).items():
+        for abi, architecture in _BY_ABI.get(self.machine, {}).items():
             rows = flatnonzero(stacks.abi == abi)
             if len(rows) and architecture.from_perf.keys() & _bits(stacks.mask):
                 run = _BatchUnwinder(self._code_map(architecture), stacks, finder, end, guesses, self.max_depth)
@@ -75,7 +75,7 @@ class Unwinder(Struct):
     @property
     def knows_arch(self) -> bool:
         """Whether stacks of the recording machine can be unwound."""
-        return self.machine in BY_ABI
+        return self.machine in _BY_ABI
 
     def problems(self) -> list[str]:
         """Damaged unwind information, one sentence each."""

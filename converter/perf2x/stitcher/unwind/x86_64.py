@@ -9,32 +9,32 @@ from perf2x.base.abi.register_numbers import I386_DWARF, X86_64_DWARF
 from perf2x.binaries.cfi.unwind_rules import RegisterRule, Rule, RuleKind
 from perf2x.stitcher.unwind.architecture import Architecture, KnownCode
 
-RAX, RDX, RCX, RBX, RSI, RDI, RBP, RSP, R8, RA = 0, 1, 2, 3, 4, 5, 6, 7, 8, 16
+_RAX, _RDX, _RCX, _RBX, _RSI, _RDI, _RBP, _RSP, _R8, _RA = 0, 1, 2, 3, 4, 5, 6, 7, 8, 16
 
-MCONTEXT = 40
+_MCONTEXT = 40
 """Offset of uc_mcontext in struct ucontext, after flags, link and the 24 bytes of the alternate stack."""
-SIGCONTEXT = (8, 9, 10, 11, 12, 13, 14, 15, RDI, RSI, RBP, RBX, RDX, RAX, RCX, RSP, RA)
+_SIGCONTEXT = (8, 9, 10, 11, 12, 13, 14, 15, _RDI, _RSI, _RBP, _RBX, _RDX, _RAX, _RCX, _RSP, _RA)
 """struct sigcontext_64: the registers in the order in which they are saved."""
 
-SIGNAL_RETURN = Rule(
-    RSP, 0, RA, True,
-    tuple((register, RegisterRule(RuleKind.OFFSET, MCONTEXT + 8 * slot)) for slot, register in enumerate(SIGCONTEXT)),
+_SIGNAL_RETURN = Rule(
+    _RSP, 0, _RA, True,
+    tuple((register, RegisterRule(RuleKind.OFFSET, _MCONTEXT + 8 * slot)) for slot, register in enumerate(_SIGCONTEXT)),
 )  # fmt: skip
 """The handler's ``ret`` popped the trampoline's address, so rsp points at the struct ucontext."""
 
-OUTERMOST = Rule(RSP, 0, RA, True, ((RA, RegisterRule(RuleKind.UNDEFINED, 0)),))
+_OUTERMOST = Rule(_RSP, 0, _RA, True, ((_RA, RegisterRule(RuleKind.UNDEFINED, 0)),))
 """Nothing called the code: makecontext and its like put it above the coroutine's function."""
 
 
-FRAMED = Rule(
-    RBP, 16, RA, False, ((RA, RegisterRule(RuleKind.OFFSET, -8)), (RBP, RegisterRule(RuleKind.OFFSET, -16)))
+_FRAMED = Rule(
+    _RBP, 16, _RA, False, ((_RA, RegisterRule(RuleKind.OFFSET, -8)), (_RBP, RegisterRule(RuleKind.OFFSET, -16)))
 )  # fmt: skip
 """The frame pointer leads to what compilers save in front of it, whatever the stack pointer does."""
 
 
 def _rule_after_call(pushed: int) -> Rule:
     """The rule ``pushed`` words after a call."""
-    return Rule(RSP, 8 + 8 * pushed, RA, False, ((RA, RegisterRule(RuleKind.OFFSET, -8)),))
+    return Rule(_RSP, 8 + 8 * pushed, _RA, False, ((_RA, RegisterRule(RuleKind.OFFSET, -8)),))
 
 
 X86_64 = Architecture(
@@ -43,20 +43,20 @@ X86_64 = Architecture(
     word=8,
     register_count=17,
     from_perf=X86_64_DWARF,
-    stack_pointer=RSP,
-    frame_pointer=RBP,
-    program_counter=RA,
+    stack_pointer=_RSP,
+    frame_pointer=_RBP,
+    program_counter=_RA,
     address_mask=2**64 - 1,
-    outermost=OUTERMOST,
-    framed=FRAMED,
-    preserved=frozenset({RBX, RBP, 12, 13, 14, 15}),
+    outermost=_OUTERMOST,
+    framed=_FRAMED,
+    preserved=frozenset({_RBX, _RBP, 12, 13, 14, 15}),
     known_code=(
         # mov $15, %rax; syscall
-        KnownCode(9, re.compile(rb"\x48\xc7\xc0\x0f\0\0\0\x0f\x05"), SIGNAL_RETURN),
+        KnownCode(9, re.compile(rb"\x48\xc7\xc0\x0f\0\0\0\x0f\x05"), _SIGNAL_RETURN),
         # glibc's __start_context: mov %rbx, %rsp; pop %rdi or mov (%rsp), %rdi; test %rdi, %rdi; je
-        KnownCode(11, re.compile(rb"\x48\x89\xdc(?:\x5f|\x48\x8b\x3c\x24)\x48\x85\xff\x74"), OUTERMOST),
+        KnownCode(11, re.compile(rb"\x48\x89\xdc(?:\x5f|\x48\x8b\x3c\x24)\x48\x85\xff\x74"), _OUTERMOST),
         # Boost.Context, the end of make_fcontext: xor %rdi, %rdi; call _exit; hlt
-        KnownCode(9, re.compile(rb"\x48\x31\xff\xe8.{4}\xf4", re.DOTALL), OUTERMOST),
+        KnownCode(9, re.compile(rb"\x48\x31\xff\xe8.{4}\xf4", re.DOTALL), _OUTERMOST),
     ),
     linkage_rule=_rule_after_call(0),
     lazy_linkage=(_rule_after_call(0), _rule_after_call(1), _rule_after_call(2)),

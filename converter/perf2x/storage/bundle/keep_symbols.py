@@ -16,8 +16,8 @@ _KEPT = re.compile(
     r"|eh_frame|eh_frame_hdr|z?debug_frame|plt.*|iplt|rela?(\..*)?|gopclntab|data\.rel\.ro\.gopclntab|go\..*)"
 )
 _DEBUG = re.compile(r"\.z?debug_|\.gdb_index|\.debug_gdb")
-SHT_NOBITS = 8
-SHF_EXECINSTR = 0x4
+_SHT_NOBITS = 8
+_SHF_EXECINSTR = 0x4
 
 
 def keep_symbols_only(elf: ElfObject, known_code: Sequence[re.Pattern[bytes]] = ()) -> bytes:
@@ -48,7 +48,7 @@ def _is_kept(section: ElfSection, go: bool) -> bool:
 def _find_code(elf: ElfObject, whole: bytes, pattern: re.Pattern[bytes]) -> Iterator[tuple[int, int]]:
     """Yield offset and size of the pattern's matches in executable sections."""
     for section in elf.sections:
-        if section.flags & SHF_EXECINSTR and section.type != "SHT_NOBITS":
+        if section.flags & _SHF_EXECINSTR and section.type != "SHT_NOBITS":
             for match in pattern.finditer(whole, section.offset, section.offset + section.size):
                 yield match.start(), match.end() - match.start()
 
@@ -72,4 +72,4 @@ def _without_debug(elf: ElfObject, kept: bytearray) -> None:
     step = size // len(elf.sections)
     for row, section in enumerate(elf.sections):
         if _DEBUG.match(section.name) and not _is_kept(section, False):
-            struct.pack_into(elf.byte_order + "I", kept, table + row * step + 4, SHT_NOBITS)
+            struct.pack_into(elf.byte_order + "I", kept, table + row * step + 4, _SHT_NOBITS)

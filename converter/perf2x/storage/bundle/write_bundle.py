@@ -27,7 +27,7 @@ def write_bundle(recording: Path, contents: BundleContents, out: BinaryIO, *, on
         "left_out": dict(sorted(contents.left_out.items())),
     }
     with gzip.GzipFile("", "wb", 6, out, mtime=0) as whole, tarfile.open(fileobj=whole, mode="w") as tar:
-        for name, path in recorded_files(recording):
+        for name, path in _recorded_files(recording):
             info = tarfile.TarInfo(name)
             info.size = path.stat().st_size
             with path.open("rb") as stream:
@@ -37,7 +37,7 @@ def write_bundle(recording: Path, contents: BundleContents, out: BinaryIO, *, on
         _add_member(tar, LIST, (json.dumps(listed, indent=1, ensure_ascii=True) + "\n").encode())
 
 
-def recorded_files(recording: Path) -> Iterator[tuple[str, Path]]:
+def _recorded_files(recording: Path) -> Iterator[tuple[str, Path]]:
     """(member name, path) of the recording, or of each of its files if it is a directory, without the kernel's code."""
     if not recording.is_dir():
         yield RECORDING, recording

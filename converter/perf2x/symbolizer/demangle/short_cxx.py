@@ -37,7 +37,7 @@ def short_cxx(readable: str) -> str:
     Clones keep their mark; thunks and tables keep theirs and name what they are for.
     """
     readable, clone, clones = readable.partition(" [clone ")
-    special = SPECIAL.match(readable)
+    special = _SPECIAL.match(readable)
     if special:
         return special.group() + short_cxx(readable[special.end() :]) + clone + clones
     text = abbreviate(readable)
@@ -79,7 +79,7 @@ def _with_short_lambdas(text: str) -> str:
 
 _QUALIFIERS = re.compile(r"(?:\s*(?:const|volatile|noexcept|&&|&))+$")
 _TOKEN = re.compile(r"(?<=\))<<(?=\()|\boperator\s*(?:\(\)|\[\]|<=>|<<=?|>>=?|<=|>=|->\*?|<|>)|[<({\[]|[>)}\]]| ")
-SPECIAL = re.compile(
+_SPECIAL = re.compile(
     r"(?:(?:construction )?vtable|VTT|typeinfo(?: name| fn)?|guard variable|(?:non-virtual|virtual|covariant return) "
     r"thunk|reference temporary.*|TLS (?:init|wrapper) function|thread-local \w+ routine|transaction clone|"
     r"template parameter object|initializer) (?:for|to) "
@@ -89,7 +89,7 @@ SPECIAL = re.compile(
 
 def without_parameters(readable: str) -> str:
     """Reduce ``void* ns::f<A>(void*) const`` to ``ns::f<A>``; names of thunks, tables and data stay as they are."""
-    if SPECIAL.match(readable):
+    if _SPECIAL.match(readable):
         return readable
     before, _, _ = readable.partition(" requires ")
     if before.count("{") == before.count("}"):

@@ -20,7 +20,7 @@ from perf2x.symbolizer.mapped_objects import MappedObject
 from perf2x.symbolizer.object_resolver import FunctionRow, ResolveResult
 from perf2x.symbolizer.sources.symbol_source import Context, DsoKind
 
-ObjectFacts = tuple[object, ...]
+_ObjectFacts = tuple[object, ...]
 """All that decides the names of an object's addresses; equal facts, equal names."""
 
 
@@ -28,7 +28,7 @@ class KnownNames:
     """Results by object; empty at first, shared by the recordings of one command."""
 
     def __init__(self) -> None:
-        self._objects: dict[ObjectFacts, KnownObject] = {}
+        self._objects: dict[_ObjectFacts, KnownObject] = {}
 
     def of(self, profile: Profile, mapped: MappedObject, context: Context) -> "KnownObject | None":
         """The names of an object; None when they do not outlive the recording."""
@@ -129,7 +129,7 @@ class KnownShare:
         return replace(whole, functions=[*whole.functions, *found.functions])
 
 
-def _facts(profile: Profile, mapped: MappedObject, context: Context) -> ObjectFacts | None:
+def _facts(profile: Profile, mapped: MappedObject, context: Context) -> _ObjectFacts | None:
     """Facts that decide an object's names; None if they do not outlive the recording.
 
     The first file offset is among them because it places a debug file without the program (see ``addresses_of``).

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from perf2x.symbolizer.sources.symbol_source import Context
 
 
-def dump_paths(filename: str, pid: int, options: SymbolOptions, finder: Finder) -> Iterator[Path]:
+def _dump_paths(filename: str, pid: int, options: SymbolOptions, finder: Finder) -> Iterator[Path]:
     """Candidate paths of a dump, best first.
 
     They are the directory that the user named, the root of the process while it lives, and the recorded path.
@@ -74,7 +74,7 @@ class JitdumpFiles:
 
         Of a recording that was made elsewhere, a dump at the recorded path has to name the recorded process.
         """
-        for path in dump_paths(filename, pid, self._options, self._finder):
+        for path in _dump_paths(filename, pid, self._options, self._finder):
             dump = self._read(path) if is_file(path) else None
             is_named = self._options.symfs is not None or path.parent == self._options.perf_map_dir
             if dump is not None and (is_named or not self._recorded.made_elsewhere or dump.pid == pid):
@@ -98,7 +98,7 @@ class JitdumpFiles:
         return self._by_inode[key]
 
 
-PROT_READ_EXEC = 5
+_PROT_READ_EXEC = 5
 MAX_SHARED_CODE = 1 << 18
 """Most pieces of code that further processes may have of a dump that one process has already; forked workers have their
 parent's.
@@ -247,7 +247,7 @@ def _append(mmaps: Mmaps, added: Sequence[_CodeMapping]) -> Mmaps:
         "start": np.array([mapping.code.address for mapping in added], np.uint64),
         "length": np.array([mapping.code.size for mapping in added], np.uint64),
         "pgoff": np.array([mapping.code.offset for mapping in added], np.uint64),
-        "prot": np.full(len(added), PROT_READ_EXEC, np.int32),
+        "prot": np.full(len(added), _PROT_READ_EXEC, np.int32),
         "flags": np.zeros(len(added), np.int32),
         "cpumode": np.full(len(added), CpuMode.USER, np.uint8),
         "filename": mmaps.filename[marker],

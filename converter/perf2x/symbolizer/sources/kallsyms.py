@@ -18,10 +18,10 @@ from perf2x.binaries.elf.decompress import inflate_file
 from perf2x.binaries.elf.symtab import STB_GLOBAL, STB_LOCAL, STB_WEAK, STT_FUNC, STT_OBJECT
 from perf2x.symbolizer.symbol_index import PAGE, SymbolColumns, SymbolIndex
 
-NEWLINE, SPACE, TAB = 0x0A, 0x20, 0x09
+_NEWLINE, _SPACE, _TAB = 0x0A, 0x20, 0x09
 _LIVEPATCH = b".klp.sym."
 """Names by which a livepatch refers to functions of others: they have these functions' addresses."""
-MAX_SIZE = 1 << 28
+_MAX_SIZE = 1 << 28
 """Bytes of a file; a kernel with all modules loaded has a tenth."""
 
 
@@ -74,14 +74,14 @@ class Kallsyms(Struct, frozen=True):
 
 def read_kallsyms(path: Path) -> Kallsyms:
     """Parse a kallsyms file, plain or compressed; ObjectError if it is not one or its addresses are hidden."""
-    return parse_kallsyms(inflate_file(read_object_file(path, MAX_SIZE)), shown_name(path))
+    return parse_kallsyms(inflate_file(read_object_file(path, _MAX_SIZE)), shown_name(path))
 
 
 def parse_kallsyms(text: bytes, name: str) -> Kallsyms:
     """Parse lines ``ffffffff81000000 T _stext`` or, tab-separated, ``… t func\\t[module]``; skip other lines."""
     raw = np.frombuffer(text, np.uint8)
-    ends = flatnonzero(raw == NEWLINE)
-    if not len(raw) or raw[-1] != NEWLINE:
+    ends = flatnonzero(raw == _NEWLINE)
+    if not len(raw) or raw[-1] != _NEWLINE:
         ends = np.append(ends, len(raw))
     starts = np.append(0, ends[:-1] + 1)
     width = text.find(b" ")
@@ -121,7 +121,7 @@ def _regular(raw: U8, starts: I64, ends: I64, width: int) -> tuple[I64, I64]:
     fits = ends - starts > width + 3
     if not fits.all():
         starts, ends = starts[fits], ends[fits]
-    right: Bools = (raw[starts + width] == SPACE) & (raw[starts + width + 2] == SPACE)
+    right: Bools = (raw[starts + width] == _SPACE) & (raw[starts + width + 2] == _SPACE)
     return (starts, ends) if right.all() else (starts[right], ends[right])
 
 
@@ -131,7 +131,7 @@ def _modules(raw: U8, text: bytes, starts: I64, ends: I64) -> tuple[I64, I64, li
     first = text.find(b"\t")
     if first < 0:
         return ends, module, []
-    tabs = np.append(flatnonzero(raw[first:] == TAB) + first, len(raw))
+    tabs = np.append(flatnonzero(raw[first:] == _TAB) + first, len(raw))
     rows = arange(int(np.searchsorted(ends, first)), len(ends))  # modules follow the kernel itself
     tab = tabs[searchsorted(tabs, starts[rows])]
     rows, tab = rows[tab < ends[rows]], tab[tab < ends[rows]]

@@ -17,15 +17,15 @@ from perf2x.base.files.read_file import read_object_file
 from perf2x.base.files.temporary import shown_name
 from perf2x.symbolizer.sources.jit_names import V8_SHIFT, is_v8
 
-MAGIC = 0x4A695444
-CODE_LOAD, CODE_MOVE, DEBUG_INFO, CLOSE, UNWINDING_INFO = range(5)
-_FIXED = {CODE_LOAD: 40, CODE_MOVE: 48, DEBUG_INFO: 16, CLOSE: 0, UNWINDING_INFO: 24}
+_MAGIC = 0x4A695444
+_CODE_LOAD, _CODE_MOVE, _DEBUG_INFO, _CLOSE, _UNWINDING_INFO = range(5)
+_FIXED = {_CODE_LOAD: 40, _CODE_MOVE: 48, _DEBUG_INFO: 16, _CLOSE: 0, _UNWINDING_INFO: 24}
 """Bytes of each kind's body that are always there."""
 _LINE_SIZE = 16
 """Bytes of a line in front of the name of its file."""
-ARCH_TIMESTAMP = 1 << 0
-HEADER, PREFIX = struct.Struct("IIIIIIQQ"), struct.Struct("IIQ")
-MAX_SIZE = 1 << 32
+_ARCH_TIMESTAMP = 1 << 0
+_FILE_HEADER, _PREFIX = struct.Struct("IIIIIIQQ"), struct.Struct("IIQ")
+_MAX_SIZE = 1 << 32
 
 
 class JitLine(Struct, frozen=True):
@@ -92,13 +92,13 @@ class _JitdumpParser(Struct):
         """Parse a record's body; skip it if it is too short for its kind."""
         if end - start < _FIXED.get(kind, 0):
             return
-        if kind == CODE_LOAD:
+        if kind == _CODE_LOAD:
             self._load(start, end, time)
-        elif kind == CODE_MOVE:
+        elif kind == _CODE_MOVE:
             self._move(start, time)
-        elif kind == DEBUG_INFO:
+        elif kind == _DEBUG_INFO:
             self._debug(start, end)
-        elif kind == UNWINDING_INFO:
+        elif kind == _UNWINDING_INFO:
             size, header, _ = struct.unpack_from(self.order + "QQQ", self.data, start)
             self.unwinding = self.data[start + 24 : min(start + 24 + max(size - header, 0), end)]
 
@@ -151,28 +151,28 @@ def machine_of(dump: JitDump, arch: str) -> int:
 
 def read_jitdump(path: Path) -> JitDump:
     """Parse a dump; ObjectError if the file is not one. A cut-off end is normal, and the records before it count."""
-    return replace(parse_jitdump(read_object_file(path, MAX_SIZE), shown_name(path)), name=str(path))
+    return replace(parse_jitdump(read_object_file(path, _MAX_SIZE), shown_name(path)), name=str(path))
 
 
 def parse_jitdump(data: bytes, name: str) -> JitDump:
     """Parse the contents of a dump; see ``read_jitdump``."""
     order = _byte_order(data, name)
     _, version, size, machine, _, pid, _, flags = struct.unpack_from(order + "IIIIIIQQ", data)
-    if version != 1 or not HEADER.size <= size <= len(data):
+    if version != 1 or not _FILE_HEADER.size <= size <= len(data):
         raise ObjectError(f"{name}: jitdump version {version}, header of {size} bytes")
     reader = _JitdumpParser(data, order)
     records = _Records(data, order)
     for kind, start, end, time in records.walk(size):
         reader.take(kind, start, end, time)
     is_cut, codes = records.end != len(data), tuple(reader.codes)
-    return JitDump(pid, bool(flags & ARCH_TIMESTAMP), codes, is_cut, machine, name, reader.outside, records.damaged)
+    return JitDump(pid, bool(flags & _ARCH_TIMESTAMP), codes, is_cut, machine, name, reader.outside, records.damaged)
 
 
 def _byte_order(data: bytes, name: str) -> str:
-    if len(data) < HEADER.size:
+    if len(data) < _FILE_HEADER.size:
         raise ObjectError(f"{name}: {len(data)} bytes are not a jitdump")
     for order in "<>":
-        if struct.unpack_from(order + "I", data)[0] == MAGIC:
+        if struct.unpack_from(order + "I", data)[0] == _MAGIC:
             return order
     raise ObjectError(f"{name}: not a jitdump, it begins with {data[:4].hex()}")
 
@@ -203,30 +203,30 @@ class _Records(Struct):
         while at >= 0:
             kind, size, time = self._header(at)
             end = at + size if is_whole else at
-            following = end if self._is_whole(end) else self._next(at + PREFIX.size if is_whole else at + 1)
+            following = end if self._is_whole(end) else self._next(at + _PREFIX.size if is_whole else at + 1)
             if following != end:
                 self.damaged += following >= 0 or self._is_foreign(end)
             if is_whole:
                 self.end = min(end, following) if following >= 0 else end
-                yield kind, at + PREFIX.size, self.end, time
+                yield kind, at + _PREFIX.size, self.end, time
             at, is_whole = following, True
 
     def _header(self, at: int) -> tuple[int, int, int]:
         """Kind, size and time; a size of 0 where there is no header."""
-        if at + PREFIX.size > len(self.data):
+        if at + _PREFIX.size > len(self.data):
             return 0, 0, 0
         kind, size, time = struct.unpack_from(self.order + "IIQ", self.data, at)
         return kind, size, time
 
     def _is_inside(self, at: int) -> bool:
-        return PREFIX.size <= self._header(at)[1] <= len(self.data) - at
+        return _PREFIX.size <= self._header(at)[1] <= len(self.data) - at
 
     def _is_whole(self, at: int) -> bool:
         """Whether a record lies at a place; one that its fields do not fill has to be followed by one."""
         if not self._is_inside(at) or self._is_filled(at):
             return self._is_inside(at)
         end = at + self._header(at)[1]
-        return len(self.data) - end < PREFIX.size or (self._is_inside(end) and self._is_filled(end))
+        return len(self.data) - end < _PREFIX.size or (self._is_inside(end) and self._is_filled(end))
 
     def _is_filled(self, at: int, *, with_code: bool = False) -> bool:
         """Whether the sizes in a record add up to that of the record, but for padding.
@@ -235,20 +235,20 @@ class _Records(Struct):
         then.
         """
         kind, size, _ = self._header(at)
-        fixed = PREFIX.size + _FIXED.get(kind, size)
+        fixed = _PREFIX.size + _FIXED.get(kind, size)
         if size < fixed:
             return False
         filled = fixed
-        if kind == CODE_LOAD:
+        if kind == _CODE_LOAD:
             filled = self.data.find(b"\0", at + fixed, at + size) + 1 - at
             code = int(struct.unpack_from(self.order + "Q", self.data, at + fixed - 16)[0])
             rest = size - filled
             return filled > 0 and code > 0 and (0 <= rest - code < _SLACK or (rest < _SLACK and not with_code))
-        if kind == DEBUG_INFO:
+        if kind == _DEBUG_INFO:
             count = int(struct.unpack_from(self.order + "Q", self.data, at + fixed - 8)[0])
             return 0 < count * (_LINE_SIZE + 1) <= size - fixed
-        if kind == UNWINDING_INFO:
-            filled += struct.unpack_from(self.order + "Q", self.data, at + PREFIX.size)[0]
+        if kind == _UNWINDING_INFO:
+            filled += struct.unpack_from(self.order + "Q", self.data, at + _PREFIX.size)[0]
         return kind in _FIXED and 0 <= size - filled < _SLACK
 
     def _next(self, begin: int) -> int:
@@ -259,5 +259,5 @@ class _Records(Struct):
     def _is_foreign(self, at: int) -> bool:
         """Whether the end of the file is neither a record that is cut off nor zeros."""
         kind, size, _ = self._header(at)
-        is_cut = kind <= UNWINDING_INFO and size > len(self.data) - at
-        return len(self.data) - at >= PREFIX.size and not is_cut and self.data.count(0, at) < len(self.data) - at
+        is_cut = kind <= _UNWINDING_INFO and size > len(self.data) - at
+        return len(self.data) - at >= _PREFIX.size and not is_cut and self.data.count(0, at) < len(self.data) - at

@@ -30,11 +30,11 @@ from perf2x.symbolizer.sources.elf_symbols import count_broken
 from perf2x.symbolizer.sources.jit_names import jit_function
 from perf2x.symbolizer.sources.symbol_source import Context, Dso, DsoKind, Symbols, no_symbols, symbols_from_functions
 
-PID_LINK, MOUNT_LINK = 3, 5
+_PID_LINK, _MOUNT_LINK = 3, 5
 """Indices in PERF_RECORD_NAMESPACES: include/uapi/linux/perf_event.h PID_NS_INDEX, MNT_NS_INDEX."""
 FIRST_PID_NAMESPACE = 0xEFFFFFFC
 """Its inode number on every machine: include/linux/proc_ns.h PROC_PID_INIT_INO."""
-MAX_MAPS = 64
+_MAX_MAPS = 64
 """Number of newest maps in a directory that are tried; /tmp may hold maps of years."""
 
 
@@ -46,18 +46,18 @@ class ProcessNamespaces:
         if namespaces is not None:
             pairs = zip(namespaces.pid.tolist(), namespaces.links.rows(), strict=True)
             self._inodes = {
-                _pid_key(pid): links[1::2].tolist() for pid, links in pairs if len(links) > 2 * MOUNT_LINK + 1
+                _pid_key(pid): links[1::2].tolist() for pid, links in pairs if len(links) > 2 * _MOUNT_LINK + 1
             }
 
     def is_container(self, pid: int) -> bool:
         """True if the process is certainly in a PID namespace of its own."""
         inodes = self._inodes.get(_pid_key(pid))
-        return inodes is not None and inodes[PID_LINK] != FIRST_PID_NAMESPACE
+        return inodes is not None and inodes[_PID_LINK] != FIRST_PID_NAMESPACE
 
     def mount(self, pid: int) -> int:
         """The process's mount namespace; 0 if it was not recorded."""
         inodes = self._inodes.get(_pid_key(pid))
-        return inodes[MOUNT_LINK] if inodes is not None else 0
+        return inodes[_MOUNT_LINK] if inodes is not None else 0
 
 
 def _pid_key(pid: int) -> bytes:
@@ -65,7 +65,7 @@ def _pid_key(pid: int) -> bytes:
     return secret_key(pid & 0xFFFFFFFF)
 
 
-def map_in_process_root(proc: Path | None, pid: int) -> Iterator[Path]:
+def _map_in_process_root(proc: Path | None, pid: int) -> Iterator[Path]:
     """The map that a live process wrote: below its root directory, under its id in its own namespace."""
     if proc is None:
         return
@@ -78,7 +78,7 @@ def map_in_process_root(proc: Path | None, pid: int) -> Iterator[Path]:
     yield from paths_in_root(proc / str(pid) / "root", f"/tmp/perf-{inner}.map")
 
 
-def maps_in_container(proc: Path | None, mount: int) -> list[Path]:
+def _maps_in_container(proc: Path | None, mount: int) -> list[Path]:
     """Maps in a container that still has live processes, though the recorded one may be gone."""
     if proc is None or not mount:
         return []
@@ -89,13 +89,13 @@ def maps_in_container(proc: Path | None, mount: int) -> list[Path]:
             continue
         if inode == mount:
             directory = resolve_in_root(folder / "root", "/tmp")
-            return maps_in(directory) if directory is not None else []
+            return _maps_in(directory) if directory is not None else []
     return []
 
 
-def maps_in(directory: Path) -> list[Path]:
+def _maps_in(directory: Path) -> list[Path]:
     """The newest maps of a directory, newest first."""
-    return sorted(filter(is_file, directory.glob("perf-*.map")), key=_age)[:MAX_MAPS]
+    return sorted(filter(is_file, directory.glob("perf-*.map")), key=_age)[:_MAX_MAPS]
 
 
 def _age(path: Path) -> tuple[float, str]:
@@ -106,7 +106,7 @@ def _age(path: Path) -> tuple[float, str]:
 
 
 _LINE = re.compile(rb"^(?:0x)?([0-9a-fA-F]{1,16})[ \t]+(?:0x)?([0-9a-fA-F]{1,16})[ \t]+(\S.*)$", re.MULTILINE)
-MAX_SIZE = 1 << 30
+_MAX_SIZE = 1 << 30
 
 
 class PerfMap(Struct, frozen=True):
@@ -123,10 +123,10 @@ class PerfMap(Struct, frozen=True):
         end = np.where(end < self.start, np.uint64(2**64 - 1), end)
         high = searchsorted(address, end, "left")
         touching = flatnonzero(low < high)[:: -1 if first else 1]
-        return last_cover(touching, low, high, len(address))
+        return _last_cover(touching, low, high, len(address))
 
 
-def last_cover(rows: I64, low: I64, high: I64, count: int) -> I64:
+def _last_cover(rows: I64, low: I64, high: I64, count: int) -> I64:
     """(count,) last of ``rows`` whose range [low, high) contains each position, −1 for none.
 
     Rows are processed from last to first. ``following[i]`` skips positions that have a row already, so that each
@@ -152,7 +152,7 @@ def _free(following: list[int], at: int) -> int:
 
 def read_perf_map(path: Path) -> PerfMap:
     """Parse a map and skip malformed lines; ObjectError if the file cannot be read."""
-    rows = _LINE.findall(read_object_file(path, MAX_SIZE))
+    rows = _LINE.findall(read_object_file(path, _MAX_SIZE))
     start = np.array([int(row[0], 16) for row in rows], np.uint64)
     size = np.array([int(row[1], 16) for row in rows], np.uint64)
     return PerfMap(start, size, [row[2].rstrip().decode(errors="surrogateescape") for row in rows])
@@ -205,7 +205,7 @@ class PerfMapSource:
             yield from self._on_this_machine(pid)
 
     def _on_this_machine(self, pid: int) -> Iterator[Path]:
-        yield from map_in_process_root(self._context.finder.search_paths.proc, pid)
+        yield from _map_in_process_root(self._context.finder.search_paths.proc, pid)
         yield host_path(f"{PERF_MAP_DIR}/perf-{pid}.map")
 
     def _by_contents(self, pid: int, address: U64) -> tuple[Path | None, PerfMap | None]:
@@ -234,10 +234,10 @@ class PerfMapSource:
     def _of_other_ids(self, pid: int) -> list[Path]:
         """Maps in the directory that the user named; elsewhere, too, if the process was certainly in a container."""
         options, proc = self._context.options, self._context.finder.search_paths.proc
-        found = maps_in(options.perf_map_dir) if options.perf_map_dir is not None else []
+        found = _maps_in(options.perf_map_dir) if options.perf_map_dir is not None else []
         if self._namespaces.is_container(pid):
             if options.symfs is not None:
-                found += maps_in(resolve_in_root(options.symfs, PERF_MAP_DIR) or options.symfs)
+                found += _maps_in(resolve_in_root(options.symfs, PERF_MAP_DIR) or options.symfs)
             elif not self._context.recorded.made_elsewhere:
-                found += maps_in_container(proc, self._namespaces.mount(pid)) + maps_in(host_path(PERF_MAP_DIR))
+                found += _maps_in_container(proc, self._namespaces.mount(pid)) + _maps_in(host_path(PERF_MAP_DIR))
         return list(dict.fromkeys(found))

@@ -23,7 +23,7 @@ from perf2x.symbolizer.symbol_options import SymbolOptions
 
 FORMAT = 1
 """Version of these files, and of what perf2x makes of debug info between two versions of its own."""
-MOST = 1 << 20
+_MOST = 1 << 20
 """Addresses of one object; beyond these, only the latest ones are remembered."""
 
 
@@ -50,7 +50,7 @@ class KnownLines(Struct, frozen=True):
         return KnownLines(addresses[order], both.take(order))
 
 
-NOTHING = KnownLines(np.zeros(0, np.uint64), source_locations_of([]))
+_NOTHING = KnownLines(np.zeros(0, np.uint64), source_locations_of([]))
 
 
 class _Stored(Struct, frozen=True, array_like=True):
@@ -118,17 +118,17 @@ def recall(place: Path | None, beside: str) -> KnownLines:
     """
     data = read_checksummed(place) if place is not None else None
     if data is None:
-        return NOTHING
+        return _NOTHING
     try:
         stored = msgpack.decode(data, type=_Stored)
-        return stored.known() if stored.beside == beside else NOTHING
+        return stored.known() if stored.beside == beside else _NOTHING
     except (DecodeError, ValueError):
-        return NOTHING
+        return _NOTHING
 
 
 def remember(place: Path | None, beside: str, known: KnownLines) -> None:
     """Write what is known, where it can be written."""
-    if place is None or len(known.address) > MOST:
+    if place is None or len(known.address) > _MOST:
         return
     try:
         data = msgpack.encode(_Stored.of(known, beside))

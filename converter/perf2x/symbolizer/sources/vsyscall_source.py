@@ -10,7 +10,7 @@ import numpy as np
 from perf2x.base.columnar.arrays import U64
 from perf2x.symbolizer.sources.symbol_source import BuiltInSource, Dso, DsoKind, Symbols, symbols_from_names
 
-VSYSCALLS = ("vgettimeofday", "vtime", "vgetcpu")
+_VSYSCALLS = ("vgettimeofday", "vtime", "vgetcpu")
 """Functions of the page, 1024 bytes apart."""
 
 
@@ -26,4 +26,4 @@ class VsyscallSource(BuiltInSource):
     def lookup(self, dso: Dso, address: U64) -> Symbols:
         """Functions by offset into the page."""
         row = (np.minimum(address, np.uint64(4095)) // np.uint64(1024)).astype(np.int64)
-        return symbols_from_names(VSYSCALLS, np.where((row < len(VSYSCALLS)) & (address < 4096), row, -1))
+        return symbols_from_names(_VSYSCALLS, np.where((row < len(_VSYSCALLS)) & (address < 4096), row, -1))

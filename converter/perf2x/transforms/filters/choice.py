@@ -32,12 +32,12 @@ _DECORATION = re.compile(r"/[^/]*/[a-zA-Z]*$|:[ukhIGHpPSDWeb]+$")
 
 _ADDRESSES = re.compile(r"(0x[0-9a-fA-F]{1,16})(?:-(0x[0-9a-fA-F]{1,16}))?")
 
-KERNEL_MODES = frozenset({CpuMode.KERNEL, CpuMode.GUEST_KERNEL, CpuMode.HYPERVISOR})
-USER_MODES = frozenset({CpuMode.USER, CpuMode.GUEST_USER})
-_LEFT_OUT = {"user": KERNEL_MODES, "kernel": USER_MODES}
+_KERNEL_MODES = frozenset({CpuMode.KERNEL, CpuMode.GUEST_KERNEL, CpuMode.HYPERVISOR})
+_USER_MODES = frozenset({CpuMode.USER, CpuMode.GUEST_USER})
+_LEFT_OUT = {"user": _KERNEL_MODES, "kernel": _USER_MODES}
 
 
-PATTERNS = ("ignore", "focus", "skip_after", "hide", "keep", "collapse")
+_PATTERNS = ("ignore", "focus", "skip_after", "hide", "keep", "collapse")
 """Filters by patterns of frames; Choice refuses a text that is no regular expression."""
 
 
@@ -80,7 +80,7 @@ class Choice(Struct, frozen=True):
     """Keep this many innermost frames."""
 
     def __post_init__(self) -> None:
-        for name in PATTERNS:
+        for name in _PATTERNS:
             patterns_of(name, getattr(self, name))
         renames_of("rename", self.rename)
 
@@ -111,7 +111,7 @@ ROWS: dict[str, Callable[[Samples, object], Bools]] = {"no_idle": lambda samples
 """Other filters on what samples say: the samples that stay, given the field's value."""
 
 
-class Filter(Struct, frozen=True):
+class _Filter(Struct, frozen=True):
     """A filter on the finished profile."""
 
     group: str
@@ -322,17 +322,17 @@ def _object_names(filename: str) -> list[str]:
 
 
 FILTERS = {
-    "comms": Filter(SAMPLES, keep_comms),
-    "frames": Filter(FRAMES, keep_frames),
-    "dsos": Filter(FRAMES, keep_objects),
-    "symbols": Filter(FRAMES, keep_functions, by_function=True),
-    "ignore": Filter(FRAMES, frame_filters.ignore, by_function=True),
-    "focus": Filter(FRAMES, frame_filters.focus, by_function=True),
-    "skip_after": Filter(STACKS, frame_filters.skip_after, by_function=True),
-    "hide": Filter(STACKS, frame_filters.hide, by_function=True),
-    "keep": Filter(STACKS, frame_filters.keep, by_function=True),
-    "collapse": Filter(STACKS, frame_filters.collapse, by_function=True),
-    "rename": Filter(STACKS, frame_filters.rename, by_function=True),
-    "max_stack": Filter(FRAMES, lambda profile, frames, _: innermost(profile, frames), by_function=True),
+    "comms": _Filter(SAMPLES, keep_comms),
+    "frames": _Filter(FRAMES, keep_frames),
+    "dsos": _Filter(FRAMES, keep_objects),
+    "symbols": _Filter(FRAMES, keep_functions, by_function=True),
+    "ignore": _Filter(FRAMES, frame_filters.ignore, by_function=True),
+    "focus": _Filter(FRAMES, frame_filters.focus, by_function=True),
+    "skip_after": _Filter(STACKS, frame_filters.skip_after, by_function=True),
+    "hide": _Filter(STACKS, frame_filters.hide, by_function=True),
+    "keep": _Filter(STACKS, frame_filters.keep, by_function=True),
+    "collapse": _Filter(STACKS, frame_filters.collapse, by_function=True),
+    "rename": _Filter(STACKS, frame_filters.rename, by_function=True),
+    "max_stack": _Filter(FRAMES, lambda profile, frames, _: innermost(profile, frames), by_function=True),
 }
 """Filters on the finished profile by the field of Choice, in their order."""

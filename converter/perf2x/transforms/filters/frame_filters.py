@@ -32,7 +32,7 @@ from perf2x.transforms.filters.unmatched_filters import UnmatchedFilters
 Texts = tuple[str, ...]
 
 
-class Lines(ColumnTable, frozen=True):
+class _Lines(ColumnTable, frozen=True):
     """The frames of locations, innermost first; a location without lines has one, without a function."""
 
     location: I64
@@ -71,7 +71,7 @@ def skip_after(profile: Profile, texts: Texts, unmatched: UnmatchedFilters) -> P
     before: I64 = cumsum(is_hit) - is_hit  # innermost lines come first
     starts = offsets_of(bincount(lines.location, len(profile.locations)))[:-1]
     inner_lines = take_rows_of(lines, before == before[starts][lines.location])
-    cut = with_lines(profile, inner_lines, arange(len(profile.locations)))
+    cut = _with_lines(profile, inner_lines, arange(len(profile.locations)))
     has_hit = _any_line(profile, lines, is_hit)
 
     def inner(rows: Ragged) -> Ragged:
@@ -89,11 +89,11 @@ def collapse(profile: Profile, texts: Texts, unmatched: UnmatchedFilters) -> Pro
         outermost first      main  a (lib)  b (lib)  main2  c (lib)
         result               main  [lib]             main2  [lib]
     """
-    lines = lines_of(profile)
+    lines = _lines_of(profile)
     label, found = _matches(profile, lines, "collapse", texts, unmatched)
     names = [bracketed(text) for text in found]
     function = np.where(label < 0, lines.function, len(profile.functions) + label)
-    lines = Lines(lines.location, function, np.where(label < 0, lines.number, 0))
+    lines = _Lines(lines.location, function, np.where(label < 0, lines.number, 0))
     again = np.zeros(len(lines), np.bool_)
     again[1:] = (label[1:] >= 0) & (label[1:] == label[:-1]) & (lines.location[1:] == lines.location[:-1])
     lines, label = take_rows_of(lines, ~again), label[~again]
@@ -107,7 +107,7 @@ def collapse(profile: Profile, texts: Texts, unmatched: UnmatchedFilters) -> Pro
     twin = np.full(len(profile.locations), -1, np.int64)
     twin[rest] = len(profile.locations) + arange(len(rest))
     origin = np.append(arange(len(profile.locations)), rest)
-    made = with_lines(_with_functions(profile, names), join_tables([lines, of_rest]), origin)
+    made = _with_lines(_with_functions(profile, names), join_tables([lines, of_rest]), origin)
 
     def joined(rows: Ragged) -> Ragged:
         values = rows.values
@@ -122,7 +122,7 @@ def collapse(profile: Profile, texts: Texts, unmatched: UnmatchedFilters) -> Pro
 
 def rename(profile: Profile, texts: Texts, unmatched: UnmatchedFilters) -> Profile:
     r"""Replace what ``RE=NAME`` matches in the names of functions, and of code that is called after its object."""
-    lines, renames = lines_of(profile), renames_of("rename", texts)
+    lines, renames = _lines_of(profile), renames_of("rename", texts)
     mapping = np.where(lines.function < 0, profile.locations.mapping[lines.location], -1).astype(np.int64)
     first, kind = group_rows([lines.function, mapping])
     old = [frame_name(profile, *pair) for pair in zip(lines.function[first], mapping[first], strict=True)]
@@ -139,10 +139,10 @@ def rename(profile: Profile, texts: Texts, unmatched: UnmatchedFilters) -> Profi
     names[lines.function[first][named]] = names[to[named]]
     function = np.where(changed[kind] & (lines.function < 0), to[kind], lines.function)
     made = replace(made, functions=replace(made.functions, name=names))
-    return with_lines(made, replace(lines, function=function), arange(len(profile.locations)))
+    return _with_lines(made, replace(lines, function=function), arange(len(profile.locations)))
 
 
-def lines_of(profile: Profile) -> Lines:
+def _lines_of(profile: Profile) -> _Lines:
     """Return the frames of all locations, in their order."""
     locations = profile.locations
     lines = np.diff(locations.line_offsets)
@@ -151,10 +151,10 @@ def lines_of(profile: Profile) -> Lines:
     function = np.full(sum_of(count), -1, np.int64)
     number = np.zeros(len(function), np.int64)
     function[into], number[into] = locations.line_function, locations.line_number
-    return Lines(row_numbers(count), function, number)
+    return _Lines(row_numbers(count), function, number)
 
 
-def with_lines(profile: Profile, lines: Lines, origin: I64) -> Profile:
+def _with_lines(profile: Profile, lines: _Lines, origin: I64) -> Profile:
     """Return the profile with a location for each of ``origin``, rows of the old ones, that has these frames."""
     old, named = profile.locations, lines.function >= 0
     locations = replace(
@@ -178,19 +178,19 @@ def _with_functions(profile: Profile, names: list[str]) -> Profile:
     return replace(with_made_up_frames(profile, names)[0], locations=profile.locations)
 
 
-def _any_line(profile: Profile, lines: Lines, is_hit: Bools) -> Bools:
+def _any_line(profile: Profile, lines: _Lines, is_hit: Bools) -> Bools:
     """(locations,) True where a frame is hit."""
     return bincount(lines.location[is_hit], len(profile.locations)) > 0
 
 
-def _with_frames(profile: Profile, lines: Lines, stays: Bools, unmatched: UnmatchedFilters) -> Profile:
+def _with_frames(profile: Profile, lines: _Lines, stays: Bools, unmatched: UnmatchedFilters) -> Profile:
     """The profile with the frames that stay; samples that have none left are counted."""
     if stays.all():
         return profile
     is_left = _any_line(profile, lines, stays)
     gone = (profile.samples.stack >= 0) & ~_has_any(profile, is_left)
     unmatched.diagnostics.add("samples_without_frames", Severity.INFO, "", sum_of(profile.samples.count[gone]))
-    cut = with_lines(keep_samples(profile, ~gone), take_rows_of(lines, stays), arange(len(profile.locations)))
+    cut = _with_lines(keep_samples(profile, ~gone), take_rows_of(lines, stays), arange(len(profile.locations)))
     return rewrite_stacks(cut, lambda rows: select_entries(rows, is_left[rows.values]))
 
 
@@ -203,14 +203,14 @@ def _has_any(profile: Profile, locations: Bools) -> Bools:
     return found[profile.samples.stack]
 
 
-def _hit(profile: Profile, setting: str, texts: Texts, unmatched: UnmatchedFilters) -> tuple[Lines, Bools]:
+def _hit(profile: Profile, setting: str, texts: Texts, unmatched: UnmatchedFilters) -> tuple[_Lines, Bools]:
     """The frames of all locations, and (lines,) True where a pattern matches."""
-    lines = lines_of(profile)
+    lines = _lines_of(profile)
     return lines, _matches(profile, lines, setting, texts, unmatched)[0] >= 0
 
 
 def _matches(
-    profile: Profile, lines: Lines, setting: str, texts: Texts, unmatched: UnmatchedFilters
+    profile: Profile, lines: _Lines, setting: str, texts: Texts, unmatched: UnmatchedFilters
 ) -> tuple[I64, list[str]]:
     """(lines,) number of what the first pattern that fits matched, −1: none does; and the texts of these numbers."""
     mapping = profile.locations.mapping[lines.location].astype(np.int64)

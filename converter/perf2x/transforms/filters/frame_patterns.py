@@ -13,7 +13,7 @@ from perf2x.model.printable_text import base_name
 from perf2x.model.profile.profile import Profile
 from perf2x.model.profile.shown_frames import frame_name
 
-READY_MADE = {
+_READY_MADE = {
     "python": r"^(_?Py(Eval|Run|Vectorcall)\w*|_?Py(Object|Function|CFunction|Method|MethodDef)_\w*(Call|Vectorcall)\w*"
     r"|Py_((Run|Bytes)?Main)|_?Py_X?(INCREF|DECREF)|_?Py(Unstable_)?Code_GetExtra|_?PyFrame_Initialize|slot_tp_call"
     r"|(pymain|pyrun|run_mod|run_eval|cfunction|vectorcall|method_vectorcall|py_trampoline|clear_thread_frame)(_\w+)?"
@@ -35,14 +35,14 @@ They fit names of all styles (``--names``).
 _SECONDS = 20
 """Processor time that one filter's expressions may take: ``(a+)+!`` would take years on some names."""
 _KERNEL = frozenset({"scheduler"})
-"""Those of READY_MADE that are code of the kernel; a program may have functions of the same names.
+"""Those of _READY_MADE that are code of the kernel; a program may have functions of the same names.
 
 The scheduler's are functions of kernel/sched/core.c and kernel/time/{timer,sleep_timeout}.c that every wait ends in.
 """
 
 
 class Pattern(Struct, frozen=True):
-    """A regular expression, or what a name of READY_MADE stands for."""
+    """A regular expression, or what a name of _READY_MADE stands for."""
 
     text: str
     """As it was typed."""
@@ -50,8 +50,8 @@ class Pattern(Struct, frozen=True):
 
     @property
     def is_ready_made(self) -> bool:
-        """Whether the text is a name of READY_MADE."""
-        return self.text in READY_MADE
+        """Whether the text is a name of _READY_MADE."""
+        return self.text in _READY_MADE
 
     def found(self, profile: Profile, function: int, mapping: int, mode: int) -> str:
         """Return what matched of a frame: its object, or a part of the names of function or source file; else ""."""
@@ -70,7 +70,7 @@ class Pattern(Struct, frozen=True):
 
 def patterns_of(setting: str, texts: Sequence[str]) -> tuple[Pattern, ...]:
     """Compile expressions; SettingError for one that is none."""
-    return tuple(Pattern(text, _compiled(setting, text, READY_MADE.get(text, text))) for text in texts)
+    return tuple(Pattern(text, _compiled(setting, text, _READY_MADE.get(text, text))) for text in texts)
 
 
 def renames_of(setting: str, texts: Sequence[str]) -> tuple[tuple[Pattern, str], ...]:

@@ -17,7 +17,7 @@ from perf2x.base.errors import SettingError
 Range = tuple[int, int]
 """First and last nanosecond that count."""
 
-TimeParser = Callable[[str], int]
+_TimeParser = Callable[[str], int]
 
 END = 2**64 - 1
 _SECONDS = re.compile(r"(\d+)(?:\.(\d{1,9})\d*)?")
@@ -65,7 +65,7 @@ def _wall(part: str, start: datetime) -> datetime:
     return stamp if stamp.tzinfo else stamp.replace(tzinfo=start.tzinfo)
 
 
-def _span(part: str, text: str, parse: TimeParser, setting: str = "times") -> Range:
+def _span(part: str, text: str, parse: _TimeParser, setting: str = "times") -> Range:
     begin, comma, end = part.partition(",")
     if not comma:
         raise SettingError("", setting, f" {text!r}: expected start,stop; either may be left out")

@@ -20,7 +20,7 @@ from perf2x.transforms.filters.unmatched_filters import UnmatchedFilters
 from perf2x.transforms.scheduling.running_threads import cpus_of, parallelism_at, running_threads
 from perf2x.transforms.scheduling.schedule import has_samples_only, has_schedule
 
-PREFIX = "latency:"
+_PREFIX = "latency:"
 """In front of the names of events whose values are latencies."""
 _FRACTION = 20
 """Bits of the fractions that are carried from one sample to the next."""
@@ -117,5 +117,5 @@ def latency_as_value(profile: Profile) -> Profile:
     if profile.samples.latency is None:
         return profile
     samples = replace(profile.samples, value=profile.samples.latency, latency=None)
-    events = tuple(replace(event, name=PREFIX + event.name, period=0) for event in profile.events)
+    events = tuple(replace(event, name=_PREFIX + event.name, period=0) for event in profile.events)
     return replace(profile, events=events, samples=samples)

@@ -2,9 +2,9 @@
 
 Three kinds of recording hold them; the first of these that a recording has is used:
 
-- ``perf record --off-cpu``: samples of ``offcpu-time`` that carry the time themselves (`measured_waits`);
+- ``perf record --off-cpu``: samples of ``offcpu-time`` that carry the time themselves (`_measured_waits`);
 - ``-e sched:sched_switch -g``: samples where a thread leaves, with its stack; it is back when a context-switch record
-  or another thread's sched_switch says so, at the latest at its own next sample or its end (`scheduled_waits`);
+  or another thread's sched_switch says so, at the latest at its own next sample or its end (`_scheduled_waits`);
 - ``--switch-events``: records of leaving and coming back without a stack, which a sample near by may have
   (wait_stacks.py).
 """
@@ -39,16 +39,16 @@ from perf2x.transforms.scheduling.wait_rows import (
 from perf2x.transforms.scheduling.wait_stacks import BLOCKED_SHARE, Owners, owners_by_nearness, sample_times
 from perf2x.transforms.time_reports import WaitReport
 
-MEASURED = "offcpu-time"
-OFF_CPU = "off-cpu"
-WALL_CLOCK = "wall-clock"
-HOW = ("apart", "beside", "merged")
+_MEASURED = "offcpu-time"
+_OFF_CPU = "off-cpu"
+_WALL_CLOCK = "wall-clock"
+_HOW = ("apart", "beside", "merged")
 
 
-def check_how(how: str) -> None:
+def _check_how(how: str) -> None:
     """Raise OptionError for an unknown way."""
-    if how not in HOW:
-        raise SettingError("", "off_cpu", f" {how}: it must be one of {', '.join(HOW)}")
+    if how not in _HOW:
+        raise SettingError("", "off_cpu", f" {how}: it must be one of {', '.join(_HOW)}")
 
 
 def off_cpu(
@@ -59,18 +59,18 @@ def off_cpu(
     OptionError when the recording does not tell. ``passing`` is the filter that the samples have passed, but for its
     times, which hold here: a wait that began before them counts from their beginning.
     """
-    check_how(how)
+    _check_how(how)
     passing = passing or SampleFilter()
-    events = [row for row, event in enumerate(profile.events) if base_name(event.name) == MEASURED]
+    events = [row for row, event in enumerate(profile.events) if base_name(event.name) == _MEASURED]
     if events:
         held = flatnonzero(np.isin(profile.samples.event, events))
-        waits = measured_waits(profile.samples, held, passing.times)
+        waits = _measured_waits(profile.samples, held, passing.times)
         report = report_of(waits)
     else:
         _check_told(profile, recording)
-        profile, waits, report = scheduled_waits(profile, recording, passing, diagnostics)
+        profile, waits, report = _scheduled_waits(profile, recording, passing, diagnostics)
         profile, waits = with_wait_frames(profile, waits)
-    return with_waits(profile, waits, how, passing), report
+    return _with_waits(profile, waits, how, passing), report
 
 
 def _check_told(profile: Profile, recording: Recording) -> None:
@@ -84,24 +84,24 @@ def _check_told(profile: Profile, recording: Recording) -> None:
         )
 
 
-def with_waits(profile: Profile, waits: Waits, how: str, passing: SampleFilter) -> Profile:
+def _with_waits(profile: Profile, waits: Waits, how: str, passing: SampleFilter) -> Profile:
     """Return the profile with waiting time as an event in nanoseconds.
 
     ``apart``: nothing else; ``beside``: one event more; ``merged``: added to the samples of the clock event, which is
     then called wall-clock. OptionError when there is no clock event to add to.
     """
     samples, events = profile.samples, list(profile.events)
-    measured = next((row for row, event in enumerate(events) if base_name(event.name) == MEASURED), -1)
-    kept = ~np.array([base_name(event.name) == MEASURED for event in events], np.bool_)[samples.event]
+    measured = next((row for row, event in enumerate(events) if base_name(event.name) == _MEASURED), -1)
+    kept = ~np.array([base_name(event.name) == _MEASURED for event in events], np.bool_)[samples.event]
     if how == "merged":
         row = _clock(profile)
-        events[row] = replace(events[row], name=WALL_CLOCK, period=0, frequency=0)
+        events[row] = replace(events[row], name=_WALL_CLOCK, period=0, frequency=0)
         kept &= samples.event == row
     elif how == "beside" and measured >= 0:
         row = measured
     else:
         row = len(events)
-        events.append(ProfileEvent(OFF_CPU, "nanoseconds", 0, 0, is_wait=True))
+        events.append(ProfileEvent(_OFF_CPU, "nanoseconds", 0, 0, is_wait=True))
         kept &= how == "beside"
     if passing.times and samples.time is not None:
         kept &= within(samples.time, passing.times)
@@ -123,7 +123,7 @@ _NO_TIME = np.uint64(LAST_TIME)
 """Time of sums of waits, as the reader has it (reader/records/off_cpu_samples.py)."""
 
 
-def measured_waits(samples: ProfileSamples, held: I64, ranges: Sequence[Range]) -> Waits:
+def _measured_waits(samples: ProfileSamples, held: I64, ranges: Sequence[Range]) -> Waits:
     """Return the waits that the rows ``held`` are, those that end within ``ranges``.
 
     The kernel writes a sample when the wait is over. Sums of shorter waits, and waits that are longer than the clock
@@ -142,7 +142,7 @@ def measured_waits(samples: ProfileSamples, held: I64, ranges: Sequence[Range]) 
 _SAMPLED = "-F samples sched_switch, too; leave it out and record with: -e cpu-clock/freq=999/ -e sched:sched_switch"
 
 
-def scheduled_waits(
+def _scheduled_waits(
     profile: Profile, recording: Recording, passing: SampleFilter, diagnostics: Diagnostics
 ) -> tuple[Profile, Waits, WaitReport]:
     """Return the waits of the threads and CPUs, and their parts within the times, that pass a filter.

@@ -31,7 +31,7 @@ from perf2x.transforms.scheduling.switch_samples import (
 )
 from perf2x.transforms.scheduling.thread_times import ThreadTimes, last_at_or_before
 
-LONGEST_NS = 10_000_000
+_LONGEST_NS = 10_000_000
 """Intervals that are only estimated are no longer: rare events say nothing about when a thread ran."""
 
 
@@ -61,7 +61,7 @@ def _median_step(profile: Profile, rows: I64) -> int:
     thread, time = profile.samples.thread[rows], profile.samples.time[rows].astype(np.int64)
     order = argsort_rows([thread, time])
     steps = np.diff(time[order])[np.diff(thread[order]) == 0]
-    return min(int(np.median(steps)), LONGEST_NS) if len(steps) else 0
+    return min(int(np.median(steps)), _LONGEST_NS) if len(steps) else 0
 
 
 _NEVER_BACK = 0x30

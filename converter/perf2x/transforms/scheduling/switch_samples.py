@@ -17,7 +17,7 @@ from perf2x.model.value_limits import LAST_TIME
 from perf2x.transforms.scheduling.thread_times import ThreadTimes, next_time
 
 SWITCH = "sched:sched_switch"
-Fields = Mapping[str, tuple[int, int]]
+_Fields = Mapping[str, tuple[int, int]]
 """Offset and size of the fields of one event's format."""
 
 
@@ -84,13 +84,13 @@ def unseen_departures(traced: SwitchSamples, told: ThreadTimes) -> ThreadTimes:
     return ThreadTimes(came, traced.time[other]).where(following > traced.time[other])
 
 
-def _fields(recording: Recording, row: int) -> Fields:
+def _fields(recording: Recording, row: int) -> _Fields:
     traced: Any = recording.session.features.get("tracing_data", {})
     entry = traced.get("formats", {}).get(str(recording.session.events[row].config))
     return {field["name"]: (field["offset"], field["size"]) for field in entry["fields"]} if entry else {}
 
 
-def _of_batch(batch: Samples, rows: I64, fields: Fields, order: str) -> SwitchSamples:
+def _of_batch(batch: Samples, rows: I64, fields: _Fields, order: str) -> SwitchSamples:
     came, states = (np.full(len(batch), -1, np.int64) for _ in range(2))
     for name, column in (("next_pid", came), ("prev_state", states)):
         told, numbers = _numbers(batch.raw, rows, fields.get(name), order)

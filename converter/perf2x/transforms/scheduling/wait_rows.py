@@ -88,9 +88,9 @@ def _within(spans: Spans, first: int, last: int) -> Spans:
     return take_rows_of(replace(spans, since=since, until=until), begins_in | (until > since))
 
 
-WAITING = "[waiting]"
+_WAITING = "[waiting]"
 """Frame in place of a stack that nobody knows."""
-PREEMPTED = "[preempted]"
+_PREEMPTED = "[preempted]"
 """Innermost frame of a thread that was preempted."""
 
 
@@ -127,7 +127,7 @@ def with_wait_frames(profile: Profile, waits: Waits) -> tuple[Profile, Waits]:
     """
     is_preempted = waits.kind == Wait.PREEMPTED
     is_unknown = (waits.stack < 0) & ~is_preempted
-    names = [name for name, rows in ((WAITING, is_unknown), (PREEMPTED, is_preempted)) if rows.any()]
+    names = [name for name, rows in ((_WAITING, is_unknown), (_PREEMPTED, is_preempted)) if rows.any()]
     if not names:
         return profile, waits
     grown, first = with_made_up_frames(profile, names)

@@ -43,7 +43,7 @@ _WIDTH = np.int32(len(CpuMode))
 """Modes below one CPU, in a number that stands for both."""
 
 
-class EventSamples(Struct, frozen=True):
+class _EventSamples(Struct, frozen=True):
     """The samples of one sequence, (n,) columns in order of time."""
 
     sequence: int
@@ -69,15 +69,15 @@ def sample_packets(profile: Profile) -> Iterator[bytes]:
         yield sequence_start(profile.meta, samples.sequence, counters)
         yield from interned_packets(profile, paths, leaves, samples.sequence)
         yield from _stack_samples(samples, threads)
-        yield from wait_packets(profile, stream.rows, samples.callstack, threads, samples.sequence)
+        yield from _wait_packets(profile, stream.rows, samples.callstack, threads, samples.sequence)
 
 
-def _samples_of(profile: Profile, stream: Stream, paths: StackPaths) -> tuple[I64, EventSamples]:
+def _samples_of(profile: Profile, stream: Stream, paths: StackPaths) -> tuple[I64, _EventSamples]:
     """Return the stacks of a sequence's samples, as leaves in the order of their numbers, and the samples."""
     samples, rows = profile.samples, stream.rows
     leaves, callstack = by_frequency(samples.stack[rows])
     mode = np.append(np.where(profile.locations.synthetic, 0, profile.locations.mode), 0).astype(np.uint8)
-    return leaves, EventSamples(
+    return leaves, _EventSamples(
         sequence=COMMON_SEQUENCE + 1 + stream.events[0],
         time=samples.times[rows],
         thread=samples.thread[rows],
@@ -88,7 +88,7 @@ def _samples_of(profile: Profile, stream: Stream, paths: StackPaths) -> tuple[I6
     )
 
 
-def _stack_samples(samples: EventSamples, threads: ThreadIds) -> Iterator[bytes]:
+def _stack_samples(samples: _EventSamples, threads: ThreadIds) -> Iterator[bytes]:
     """Yield StackSample packets, behind the threads, CPUs and modes that they refer to."""
     tasks, task = by_frequency(threads.number[samples.thread])
     contexts, context = by_frequency((samples.cpu + 1) * _WIDTH + samples.mode)
@@ -131,7 +131,7 @@ def _contexts(threads: ThreadIds, tasks: I64, contexts: I64, sequence: int) -> b
 _NAMES = {Wait.BLOCKED: "blocked", Wait.PREEMPTED: "preempted", Wait.UNTOLD: "waiting"}
 
 
-def wait_packets(profile: Profile, rows: I64, callstack: I32, ids: ThreadIds, sequence: int) -> Iterator[bytes]:
+def _wait_packets(profile: Profile, rows: I64, callstack: I32, ids: ThreadIds, sequence: int) -> Iterator[bytes]:
     """Yield the waits among ``rows`` of Profile.samples; ``callstack`` (rows,) are numbers on this sequence."""
     samples = profile.samples
     if samples.wait is None or samples.time is None:

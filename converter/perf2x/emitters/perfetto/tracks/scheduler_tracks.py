@@ -35,7 +35,7 @@ from perf2x.emitters.timeline.tracks import UNKNOWN_ID
 from perf2x.model.profile.profile import Profile
 
 
-class TaskStates(ColumnTable):
+class _TaskStates(ColumnTable):
     """(n,) columns in order of time, threads that leave a CPU before those that come."""
 
     time: U64
@@ -48,7 +48,7 @@ class TaskStates(ColumnTable):
 def task_state_packets(profile: Profile) -> Iterator[bytes]:
     """Yield a packet for each change of a thread's state."""
     ids = thread_ids(profile)
-    states = task_states(switches_of(profile, ids), ids)
+    states = _task_states(switches_of(profile, ids), ids)
     yield from packet_rows(
         TracePacket.GENERIC_KERNEL_TASK_STATE_EVENT,
         states.time,
@@ -60,7 +60,7 @@ def task_state_packets(profile: Profile) -> Iterator[bytes]:
     )
 
 
-def task_states(switches: Switches, ids: ThreadIds) -> TaskStates:
+def _task_states(switches: Switches, ids: ThreadIds) -> _TaskStates:
     """Return the states that context switches tell; without idle and unknown threads, and without unknown CPUs.
 
     ::
@@ -84,7 +84,7 @@ def task_states(switches: Switches, ids: ThreadIds) -> TaskStates:
     kept = flatnonzero((~is_same | moved | again) & ~empty)
     ends, begins = flatnonzero(moved & ~empty), flatnonzero(again & ~empty)
     states = (TaskState.TASK_STATE_RUNNABLE, TaskState.TASK_STATE_RUNNING)
-    rows = TaskStates(
+    rows = _TaskStates(
         time=np.concatenate([switches.time[kept], switches.time[ends], switches.time[begins] - np.uint64(1)]),
         tid=tid[np.concatenate([kept, ends, begins])],
         cpu=np.concatenate([switches.cpu[kept], switches.cpu[before][ends], switches.cpu[begins]]),

@@ -25,13 +25,13 @@ def thread_slices(
     sequence: int = COMMON_SEQUENCE,
     callstack: I32 | None = None,
 ) -> Iterator[bytes]:
-    """Yield `slice_packets` on tracks below those of threads (n,), which are called after the category."""
+    """Yield `_slice_packets` on tracks below those of threads (n,), which are called after the category."""
     for row in unique(thread).tolist():
         yield thread_track(ids, row) + child_track(track_ids(kind, row), row, category)
-    yield from slice_packets(category, names, bounds, track_ids(kind, thread), name, sequence, callstack)
+    yield from _slice_packets(category, names, bounds, track_ids(kind, thread), name, sequence, callstack)
 
 
-def slice_packets(
+def _slice_packets(
     category: str,
     names: Sequence[str],
     bounds: U64,
