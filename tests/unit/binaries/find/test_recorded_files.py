@@ -18,7 +18,7 @@ from perf2x.symbolizer.symbol_options import SymbolOptions
 from perf2x.symbolizer.symbolize import symbolize
 from tests.forge import Comm, Event, Features, Mmap2, Sample, Session, write_file
 from tests.support.command import Ran, perf2x
-from tests.support.jitdump_writer import code_load, header
+from tests.support.jitdump_writer import code_load, debug, header
 from tests.support.profile_builder import make_profile, make_session, name_of
 from tests.support.recordings import ROOT
 from tests.support.tiny_elf import TinySection, TinySymbol, symbol_sections, tiny_elf
@@ -321,6 +321,18 @@ def test_objects_of_other_places_name_no_sources_of_this_machine(recorded: Path,
     assert not shown(recorded, "--debug-dir", home / "debug")
     put(machine, f"/usr/lib/debug/.build-id/f5/{BUILD_ID.hex()[2:]}.debug", cached.read_bytes())
     assert shown(recorded), "who writes there is root"
+
+
+def test_dumps_of_other_places_name_no_sources_of_this_machine(machine: Path, tmp_path: Path) -> None:
+    put(machine, SOURCE, f"{SECRET}\n".encode() * 40)
+    lines = debug(0x400000, (0x400000, 20, SOURCE.encode()))
+    dump = put(machine, "/tmp/jit-7.dump", header() + lines + code_load(1, 0x400000, "walk", 0, size=64))
+    recording = write(tmp_path / "a.data", 1, name="/tmp/jit-7.dump")
+    data = recording.read_bytes().replace((0x400000).to_bytes(8, "little"), (0x600000).to_bytes(8, "little"))
+    recording.write_bytes(data)  # the dump is mapped elsewhere than its code
+    assert shown(recording)
+    other = put(tmp_path / "maps", "jit-7.dump", dump.read_bytes())
+    assert not shown(recording, "--perf-map-dir", other.parent)
 
 
 @pytest.mark.parametrize("target", ["/proc/self/environ", "/dev/null", "/sys/kernel/notes"])
