@@ -115,6 +115,7 @@ Sort = Literal["self", "total"]
 Value = Literal["period", "samples", "latency", "weight", "mispredicts"]
 _BY_DEFAULT = SymbolOptions()
 _MISSING = ("mark", "kernel-only", "drop")
+_KEPT = {"cpu", "cgroup", "data_src", "fields"}
 
 
 def read(
@@ -302,6 +303,8 @@ def _load_options(symbols: SymbolOptions | None, options: ReadOptions | TableOpt
     wanted = LoadOptions(symbols=symbols, **options)
     if wanted.deferred_missing not in _MISSING:
         raise OptionError(f"deferred_missing={wanted.deferred_missing!r}: it must be one of {', '.join(_MISSING)}")
+    if unknown := ", ".join(sorted(wanted.keep - _KEPT)):
+        raise OptionError(f"keep={unknown}: it may have {', '.join(sorted(_KEPT))}")
     return wanted
 
 

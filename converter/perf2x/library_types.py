@@ -19,18 +19,13 @@ class TableOptions(TypedDict, total=False):
     """Keep one row per sample in order of time, not one per distinct stack."""
     by_thread: bool
     """False: sum samples of threads that have one name; all threads are listed."""
-    by_cpu: bool
-    """Keep samples of different CPUs apart."""
-    by_cgroup: bool
-    """Keep samples of different control groups apart."""
-    by_data_src: bool
-    """Keep memory accesses of different kinds and levels apart."""
+    keep: frozenset[str]
+    """Columns that samples have, and that keep them apart: ``cpu``, ``cgroup``, ``data_src`` (of memory accesses), in
+    timelines ``fields`` of tracepoints."""
     as_recorded: bool
     """Keep what reads the samples once more, one by one (``Profile.recorded``)."""
     places: frozenset[str]
     """Name addresses of such samples besides their stacks: ``branches``, ``data``."""
-    tracepoint_fields: bool
-    """Keep the fields of tracepoints, in timelines."""
     stacks: bool
     """False: count samples by event and thread only."""
     counts: bool

@@ -56,10 +56,8 @@ def facts(table: object) -> object:
 @cache
 def profiles(timeline: bool) -> tuple[Profile, ...]:
     paths = [str(CORPUS / name / "perf.data") for name in NAMES]
-    return tuple(
-        load(path, LoadOptions(timeline=timeline, by_cgroup=True, symbols=None if timeline else HERE)).profile
-        for path in paths
-    )
+    options = LoadOptions(timeline=timeline, keep=frozenset({"cgroup"}), symbols=None if timeline else HERE)
+    return tuple(load(path, options).profile for path in paths)
 
 
 def folded(parts: Sequence[Profile], rounds: Sequence[int]) -> Profile:

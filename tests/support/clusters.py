@@ -83,7 +83,7 @@ def row_count(data: Path) -> int:
 
 def undisturbed(paths: list[Path], data: Path) -> dict[str, bytes]:
     """The dataset that tasks make one after the other, in another order and without Dask."""
-    job = Job(str(data), LoadOptions(by_cgroup=True, symbols=SymbolOptions()), {}, (), os.urandom(4).hex())
+    job = Job(str(data), LoadOptions(keep=frozenset({"cgroup"}), symbols=SymbolOptions()), {}, (), os.urandom(4).hex())
     for path in reversed(paths):
         ingest_one(str(path), job)
     return files_of(data)

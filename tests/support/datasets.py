@@ -36,13 +36,13 @@ def add_recordings(
     crew: Executor | None = None,
     **job: Any,
 ) -> Totals:
-    options = LoadOptions(by_cgroup=True, timeline=timeline, symbols=symbols)
+    options = LoadOptions(keep=frozenset({"cgroup"}), timeline=timeline, symbols=symbols)
     named = Job(str(folder), options, tags or {}, str(id(object())), partition=tuple(partition), **job)
     return ingest(crew or Here(), 1, [str(path) for path in recordings], named, lambda totals: None)
 
 
 def stored(recording: Path, symbols: SymbolOptions | None = None) -> StoredRecording:
-    context = LoadContext(LoadOptions(by_cgroup=True, symbols=symbols), Diagnostics(), None, Stages())
+    context = LoadContext(LoadOptions(keep=frozenset({"cgroup"}), symbols=symbols), Diagnostics(), None, Stages())
     (session,) = find_sessions([Input(str(recording), str(recording), {})], context)
     return ingest_session(session, context, recording_id([recording])).stored
 

@@ -71,6 +71,8 @@ def test_a_misspelt_option_is_an_error() -> None:
         perf2x.read(recording("calls"), timelime=True)
     with pytest.raises(perf2x.Perf2xError, match="one of mark, kernel-only, drop"):
         perf2x.read(recording("calls"), deferred_missing="keep")
+    with pytest.raises(perf2x.Perf2xError, match="keep=cgruop: it may have cgroup, cpu, data_src, fields"):
+        perf2x.read(recording("calls"), keep=frozenset({"cpu", "cgruop"}))
 
 
 @pytest.mark.parametrize("public", [name for name in perf2x.__all__ if isinstance(getattr(perf2x, name), type)])
@@ -88,7 +90,7 @@ def test_the_typed_options_are_those_of_loading() -> None:
     "to", ["pprof", "collapsed", "html", "chrome", "speedscope", "firefox", "svg", "perfetto", "otlp"]
 )
 def test_a_profile_is_written_as_convert_writes_it(to: str, tmp_path: Path) -> None:
-    profile = perf2x.read(recording("calls"), symbols=None, timeline=True, by_cpu=True).profile
+    profile = perf2x.read(recording("calls"), symbols=None, timeline=True, keep=frozenset({"cpu"})).profile
     perf2x.write(profile, tmp_path / "written", to=to)
     perf2x.convert(recording("calls"), tmp_path / "converted", to=to, symbols=None)
     assert (tmp_path / "written").read_bytes() == (tmp_path / "converted").read_bytes()

@@ -33,18 +33,14 @@ class LoadOptions(Struct, frozen=True):
     """Whether a timeline, and its CPUs, may be missing where only sums are known, as in datasets without times."""
     by_thread: bool = True
     """False: nothing is asked of threads but their names, so that samples of namesakes may be summed."""
-    by_cpu: bool = False
-    by_cgroup: bool = False
-    by_data_src: bool = False
-    """Whether memory accesses of different kinds and levels stay apart."""
+    keep: frozenset[str] = frozenset()
+    """Columns as of Needs.columns: ``cpu``, ``cgroup`` and ``data_src`` keep samples apart."""
     as_recorded: bool = False
     """Whether samples can be read once more, each with its thread and its stack, at the addresses of its process."""
     places: frozenset[str] = frozenset()
     """Addresses of such samples to name besides their stacks: ``branches``, ``data``."""
     stacks: bool = True
     """False: only count samples; stacks are read only to tell what became of deferred or copied ones."""
-    tracepoint_fields: bool = False
-    """Whether samples of a timeline carry the fields of their tracepoint."""
     counts: bool = False
     """Whether what perf stat record counted is read, as samples without stacks."""
     deferred_missing: str = "mark"
@@ -113,19 +109,14 @@ class LoadOptions(Struct, frozen=True):
         return bool(self.by_thread or self.needs_times or asked)
 
     @property
-    def keeps_cpu(self) -> bool:
-        """Whether samples of different CPUs stay apart."""
-        return self.by_cpu or self.grouping.root == "cpu"
-
-    @property
-    def keeps_cgroup(self) -> bool:
-        """Whether samples of different control groups stay apart."""
-        return self.by_cgroup or self.grouping.root == "cgroup"
+    def columns(self) -> frozenset[str]:
+        """The columns to keep, and the one to group by."""
+        return self.keep | {self.grouping.root}
 
     @property
     def keeps_fields(self) -> bool:
         """Whether samples carry the fields of their tracepoint, which name programs and files."""
-        return self.timeline and self.tracepoint_fields and not self.anonymize
+        return self.timeline and "fields" in self.keep and not self.anonymize
 
 
 Progress = Callable[[str, int, int], None]

@@ -36,7 +36,7 @@ def with_times_used(
     if options.needs_times and not options.timeline:
         from perf2x.model.profile.stack_tree import without_times
 
-        profile = without_times(profile, keep_cpu=options.keeps_cpu, keep_wait=bool(options.off_cpu))
+        profile = without_times(profile, keep_cpu="cpu" in options.columns, keep_wait=bool(options.off_cpu))
     return profile, waits
 
 

@@ -83,9 +83,9 @@ def _stitch_options(options: LoadOptions, events: Sequence[Event]) -> StitchOpti
 
     timeline = options.needs_times
     extra = {
-        "cpu": options.keeps_cpu and not timeline,  # every row of a timeline has its CPU
-        "cgroup": options.keeps_cgroup,
-        "data_src": options.by_data_src,
+        "cpu": "cpu" in options.columns and not timeline,  # every row of a timeline has its CPU
+        "cgroup": "cgroup" in options.columns,
+        "data_src": "data_src" in options.keep,
         "position": options.keeps_fields and any(event.type == EventType.TRACEPOINT for event in events),
     }
     return StitchOptions(
@@ -107,8 +107,8 @@ def _wanted_columns(options: LoadOptions, stacks: bool) -> Want:
 
     want = Want.CHAIN if stacks else Want(0)
     want |= Want.COUNTS if options.counts else Want(0)
-    want |= Want.MEMORY if options.by_data_src else Want(0)
-    return want | Want.CGROUP if options.keeps_cgroup else want
+    want |= Want.MEMORY if "data_src" in options.keep else Want(0)
+    return want | Want.CGROUP if "cgroup" in options.columns else want
 
 
 def _has_deferred_chains(recording: Recording) -> bool:

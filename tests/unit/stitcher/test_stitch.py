@@ -133,10 +133,10 @@ def test_samples_are_split_by_cgroup_on_request(tmp_path: Path, timeline: bool) 
     """A cgroup without a recorded path goes by its number."""
     samples = [Sample(ip=0x1000, time=5 + number, cpu=1, cgroup=number) for number in (7, 2**40)]
     path = written(tmp_path, [Cgroup(id=2**40, path="/user.slice"), *samples], WITH_CGROUP)
-    profile = load(path, LoadOptions(by_cgroup=True, timeline=timeline)).profile
+    profile = load(path, LoadOptions(keep=frozenset({"cgroup"}), timeline=timeline)).profile
     assert profile.samples.cgroup is not None
     assert sorted(profile.strings[text] for text in profile.samples.cgroup.tolist()) == ["/user.slice", "cgroup:7"]
-    by_cpu = load(path, LoadOptions(by_cpu=True, timeline=timeline)).profile.samples
+    by_cpu = load(path, LoadOptions(keep=frozenset({"cpu"}), timeline=timeline)).profile.samples
     assert by_cpu.cpu is not None and set(by_cpu.cpu.tolist()) == {1}
     assert by_cpu.count.sum() == 2 and len(by_cpu) == (2 if timeline else 1)
     assert by_cpu.cgroup is None, "not requested"
@@ -144,8 +144,8 @@ def test_samples_are_split_by_cgroup_on_request(tmp_path: Path, timeline: bool) 
 
 def test_an_unrecorded_cgroup_has_no_name_and_no_label(tmp_path: Path) -> None:
     path = written(tmp_path, [Sample(ip=0x1000, time=5)])
-    profile = load(path, LoadOptions(by_cgroup=True)).profile
-    hidden = load(path, LoadOptions(by_cgroup=True, anonymize="secret")).profile
+    profile = load(path, LoadOptions(keep=frozenset({"cgroup"}))).profile
+    hidden = load(path, LoadOptions(keep=frozenset({"cgroup"}), anonymize="secret")).profile
     for one in (profile, hidden):
         assert one.samples.cgroup is not None and [one.strings[text] for text in one.samples.cgroup] == [""]
     strings: list[str] = [""]
@@ -159,7 +159,7 @@ def test_an_unrecorded_cgroup_has_no_name_and_no_label(tmp_path: Path) -> None:
     assert len(labels.encoded(np.arange(1, dtype=np.int64)).values) == 0
 
 
-@pytest.mark.parametrize("options", [LoadOptions(by_cgroup=True), LoadOptions(by_cpu=True)])
+@pytest.mark.parametrize("options", [LoadOptions(keep=frozenset({"cgroup"})), LoadOptions(keep=frozenset({"cpu"}))])
 def test_samples_without_cpu_and_cgroup_are_one_row(tmp_path: Path, options: LoadOptions) -> None:
     records = [Sample(ip=0x1000, time=time, cpu=time, cgroup=time) for time in (5, 6)]
     assert load(written(tmp_path, records), options).profile.samples.count.tolist() == [2]

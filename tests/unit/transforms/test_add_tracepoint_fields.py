@@ -91,7 +91,7 @@ def loaded(folder: Path, order: str = "<", **options: object) -> Profile:
     path = folder / "traced.data"
     extra = {TRACING_DATA: tracing_data(order, FORMAT)}
     path.write_bytes(write_file(Session(events=(event, clock), order=order, features=Features(extra=extra)), records))
-    return load(str(path), LoadOptions(timeline=True, tracepoint_fields=True, **options)).profile
+    return load(str(path), LoadOptions(timeline=True, keep=frozenset({"fields"}), **options)).profile
 
 
 def files_of(profile: Profile) -> list[tuple[int, int, object]]:
@@ -141,7 +141,7 @@ def test_twins_of_a_thread_and_a_time_keep_their_own_fields(tmp_path: Path) -> N
     path = tmp_path / "twins.data"
     features = Features(extra={TRACING_DATA: tracing_data("<", FORMAT)})
     path.write_bytes(write_file(Session(events=(event,), features=features), records))
-    options = LoadOptions(timeline=True, tracepoint_fields=True)
+    options = LoadOptions(timeline=True, keep=frozenset({"fields"}))
     profile = load(str(path), options).profile
     assert profile.samples.position is None
     assert names_by_address(profile) == {0x1000: "a", 0x2000: "b", 0x3000: "c"}

@@ -121,7 +121,7 @@ def test_memory_accesses_have_labels(tmp_path: Path) -> None:
     assert len(found) == 3
     assert found[()] == 1 + 99
     assert found[("mem_op", "LOAD"), ("mem_level", "L3 hit"), ("snoop", "None"), ("tlb", "L1 or L2 hit")] == 2 + 2 * 99
-    timeline = load(str(path), LoadOptions(timeline=True, by_data_src=True)).profile
+    timeline = load(str(path), LoadOptions(timeline=True, keep=frozenset({"data_src"}))).profile
     timeline.check()
     assert timeline.samples.data_src is not None
     assert timeline.samples.data_src.tolist() == loads[::-1]

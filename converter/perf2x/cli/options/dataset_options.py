@@ -107,7 +107,7 @@ class LabelFlags(Struct, frozen=True):
             check_name_pattern(self.start_time, sources)
         return Job(
             output if is_address(output) else str(Path(output).absolute()),
-            replace(options, timeline=self.timeline, by_cgroup=True),
+            replace(options, timeline=self.timeline, keep=frozenset({"cgroup"})),
             {**tags, **tags_of_variables(asked)},
             os.urandom(8).hex(),
             asked,

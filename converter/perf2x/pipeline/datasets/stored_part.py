@@ -87,7 +87,7 @@ class StoredPart(StitchedRecording):
         words = f"{self.source}: the dataset has sums without times and CPUs; {_WITH_TIMES} keeps them"
         refuse_given(options, _TIMES, "", f": {words}")
         by_cpu = options.grouping.root == "cpu"
-        if by_cpu or (not options.sums_do and (options.needs_times or options.keeps_cpu)):
+        if by_cpu or (not options.sums_do and (options.needs_times or "cpu" in options.columns)):
             raise SettingError("", "root", f" cpu: {words}") if by_cpu else OptionError(words)
 
     @property
@@ -174,7 +174,7 @@ class StoredPart(StitchedRecording):
 
         for facts in self._facts:
             self.diagnostics.absorb(facts.counts)
-        self._restored = restore_profile(self._part, self.rows, self._meta, with_cgroups=options.keeps_cgroup)
+        self._restored = restore_profile(self._part, self.rows, self._meta, with_cgroups="cgroup" in options.columns)
         return self._restored.profile
 
     @property

@@ -36,10 +36,10 @@ class StitchedRecording:
     def completed(self, profile: Profile, options: LoadOptions) -> Profile:
         """The profile with the columns that a load has; samples without times are summed."""
         samples = profile.samples
-        if options.keeps_cgroup and samples.cgroup is None:
+        if "cgroup" in options.columns and samples.cgroup is None:
             profile = replace(profile, samples=replace(samples, cgroup=np.zeros(len(samples), np.int32)))
         timed = options.needs_times and samples.time is not None
-        return profile if timed else without_times(profile, keep_cpu=options.keeps_cpu)
+        return profile if timed else without_times(profile, keep_cpu="cpu" in options.columns)
 
     @property
     def reports(self) -> tuple[DeferredReport, UnwindReport]:

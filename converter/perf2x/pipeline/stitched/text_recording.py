@@ -145,9 +145,9 @@ class TextRecording(StitchedRecording):
             advice = "times shown are places in the text"
             self.diagnostics.add("no_timestamps", Severity.GUESS, advice)
             samples = replace(samples, time=(cumsum(samples.count) - samples.count).astype(np.uint64))
-        if options.keeps_cpu or options.needs_times:
+        if "cpu" in options.columns or options.needs_times:
             samples = replace(samples, cpu=samples.cpus)
-        if options.by_data_src:
+        if "data_src" in options.keep:
             samples = replace(samples, data_src=np.zeros(len(samples), np.int64))
         return super().completed(replace(profile, samples=samples), options)
 

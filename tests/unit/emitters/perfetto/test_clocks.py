@@ -74,7 +74,7 @@ def test_the_event_says_which_clock_it_was(tmp_path: Path) -> None:
 def test_all_kinds_of_packets_are_on_the_clock(tmp_path: Path) -> None:
     path = rich_recording.write(tmp_path)
     trace = trace_of(
-        path, by_cpu=True, tracepoint_fields=True, off_cpu="beside"
+        path, keep=frozenset({"cpu", "fields"}), off_cpu="beside"
     )  # the reader looks at the clock of each packet
     assert clocks_of(trace)[0] == MONOTONIC
     sequences = {packet.trusted_packet_sequence_id for packet in trace.of("track_event")}

@@ -34,7 +34,7 @@ def said(
     choice: Choice | None = None, labels: tuple[str, ...] = (), timeline: bool = False,
 ) -> Counter[Any]:  # fmt: skip
     options = LoadOptions(
-        by_cgroup=True, by_cpu="cpu" in labels, timeline=timeline, tags=tuple(tags or ()), symbols=symbols,
+        keep=frozenset({"cgroup"} | {"cpu"} & set(labels)), timeline=timeline, tags=tuple(tags or ()), symbols=symbols,
         choice=choice or Choice(),
     )  # fmt: skip
     return content(load([str(path) for path in inputs], options).profile)
