@@ -150,8 +150,7 @@ class _Graph:
         """Columns place, called function (−1: what the place cost itself) and event; the sums of values and samples."""
         samples, own_roots = self._profile.samples, self._profile.own_roots
         stacks = expand(self._profile.stacks, self._places)
-        group = self._group[samples.thread]
-        tree, node = merge_stacks(stacks, arange(len(self._line)), group, samples.stack.astype(np.int64))
+        tree, node = merge_stacks(stacks, arange(len(self._line)), samples.stack, self._group[samples.thread])
         tree.key[tree.key < 0] = self._roots[: np.count_nonzero(tree.key < 0)]
         node, event, value, count = _summed(2, [node, samples.event, samples.value, samples.count])
         costs = _summed(3, [tree.key[node], np.full(len(node), -1, np.int64), event, value, count])

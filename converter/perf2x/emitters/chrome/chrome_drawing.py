@@ -136,8 +136,8 @@ def _drawing(
     group, names, kinds = groups
     frames = location_frames(profile)
     labels, of_frame, of_group = labels_of(profile, frames, names, with_arguments=how.with_arguments)
-    stack = profile.samples.stack[shown.sample].astype(np.int64)
-    tree, node = merge_stacks(expand(profile.stacks, frames.of_location), of_frame, group, stack)
+    stack = profile.samples.stack[shown.sample]
+    tree, node = merge_stacks(expand(profile.stacks, frames.of_location), of_frame, stack, group)
     root = ancestors(tree.parent, arange(len(tree)), tree.depth)  # groups are the first rows
     key = np.where(tree.key < 0, np.append(of_group, 0)[np.minimum(root, len(of_group))], tree.key)
     kind = kinds[root] if len(kinds) else np.zeros(len(tree), np.int64)

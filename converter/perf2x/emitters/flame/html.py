@@ -66,11 +66,8 @@ class Html:
     def _data(self, profile: Profile) -> Iterator[bytes]:
         """The profile as one JSON object, as emitters/flame/page/data.js reads it."""
         frames = location_frames(profile)
-        rows = expand(profile.stacks, frames.of_location)
         samples = profile.samples
-        stack = samples.stack.astype(np.int64)
-        tree, node = merge_stacks(rows, arange(len(frames)), np.zeros(len(stack), np.int64), stack)
-        del rows, stack  # here and below: there is not room for many columns of all samples
+        tree, node = merge_stacks(expand(profile.stacks, frames.of_location), arange(len(frames)), samples.stack)
         node -= 1  # row 0 is the root of all; the page knows it as -1
         tracks, track = tracks_of(profile)
         track = narrow(track)
@@ -87,7 +84,7 @@ class Html:
         yield b'"rows":' + b"".join(row_table(profile, track, node, summed)) + b","
         if samples.time is None or len(samples) > self.max_moments:
             yield field("noMoments", _no_moments(profile, self.max_moments)) + b'"moments":null,'
-            del tree, node, summed
+            del tree, node, summed  # there is not room for many columns of all samples
             if samples.time is not None:
                 yield b'"lanes":' + b"".join(lane_table(profile, track)) + b","
         else:

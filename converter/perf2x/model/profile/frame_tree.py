@@ -88,13 +88,16 @@ def folded(rows: FrameRows, key_of_frame: I64) -> FrameRows:
     return FrameRows(np.concatenate(parents), frame[np.concatenate(kept)], row[place_of[rows.row_of_stack]], depth)
 
 
-def merge_stacks(rows: FrameRows, key_of_frame: I64, group: I64, stack: I64) -> tuple[FrameTree, I64]:
+def merge_stacks(
+    rows: FrameRows, key_of_frame: I64, stack: AnyArray, group: I64 | None = None
+) -> tuple[FrameTree, I64]:
     """Merge all (group, stack) pairs into one tree: frames of one key under one parent become one row.
 
-    ``group`` counts from 0 without holes; ``stack`` is a row of Profile.stacks or −1. Also returns the tree row of
-    each pair (the group's own row for −1). Order of rows: level by level, by parent, by key.
+    ``group`` counts from 0 without holes, None is one group of all; ``stack`` is a row of Profile.stacks or −1. Also
+    returns the tree row of each pair (the group's own row for −1). Order of rows: level by level, by parent, by key.
     """
-    rows = folded(rows, key_of_frame)
+    rows, stack = folded(rows, key_of_frame), stack.astype(np.int64)
+    group = np.zeros(len(stack), np.int64) if group is None else group
     groups = int(group.max()) + 1 if len(group) else 0
     # what many samples share is looked up once
     width_of_group = int(stack.max(initial=-1)) + 2
@@ -110,7 +113,7 @@ def weighed_tree(rows: FrameRows, key_of_frame: I64, stack: AnyArray, weight: I6
 
     Also return the weight of each row by itself, and with all below it; ``weight`` is one number for each ``stack``.
     """
-    tree, node = merge_stacks(rows, key_of_frame, np.zeros(len(stack), np.int64), stack.astype(np.int64))
+    tree, node = merge_stacks(rows, key_of_frame, stack)
     own = np.zeros(len(tree), np.int64)
     np.add.at(own, node, weight)
     total = own.copy()

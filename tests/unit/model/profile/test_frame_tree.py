@@ -81,7 +81,7 @@ def test_merging_gives_each_group_its_own_paths(drawn: list[tuple[int, int]], pa
     rows = _rows(drawn)
     pairs = [(group, min(stack, len(drawn) - 1)) for group, stack in pairs] + [(0, -1), (1, -1), (2, -1)]
     group, stack = (np.array(column, np.int64) for column in zip(*pairs, strict=True))
-    tree, node = merge_stacks(rows, KEYS, group, stack)
+    tree, node = merge_stacks(rows, KEYS, stack, group)
 
     def path(row: int) -> tuple[int, ...]:
         return (row,) if row < 3 else (*path(int(tree.parent[row])), int(tree.key[row]))
@@ -92,8 +92,8 @@ def test_merging_gives_each_group_its_own_paths(drawn: list[tuple[int, int]], pa
 @given(TREES, st.lists(st.integers(-1, 59), max_size=20))
 def test_one_group_is_merged_as_several_are(drawn: list[tuple[int, int]], stacks: list[int]) -> None:
     rows, stack = _rows(drawn), np.array([min(stack, len(drawn) - 1) for stack in (-1, *stacks)], np.int64)
-    one, node = merge_stacks(rows, KEYS, np.zeros(len(stack), np.int64), stack)
-    two, node_of_two = merge_stacks(rows, KEYS, np.append(np.zeros(len(stack), np.int64), 1), np.append(stack, -1))
+    one, node = merge_stacks(rows, KEYS, stack.astype(np.int32))
+    two, node_of_two = merge_stacks(rows, KEYS, np.append(stack, -1), np.append(np.zeros(len(stack), np.int64), 1))
     assert [_names(one, row) for row in node.tolist()] == [_names(two, row) for row in node_of_two[:-1].tolist()]
     assert one.key[1:].tolist() == two.key[2:].tolist()
     assert one.depth[1:].tolist() == two.depth[2:].tolist()
