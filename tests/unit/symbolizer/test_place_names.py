@@ -1,25 +1,24 @@
 """Names of kernel addresses that are looked up some at a time are those that one look-up gives."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from perf2x.pipeline.datasets.ingest_recording import ingest
-from perf2x.pipeline.load_options import LoadOptions
 from perf2x.symbolizer.known import place_names
 from perf2x.symbolizer.symbol_options import SymbolOptions
 from tests.forge.addresses import write_addresses
+from tests.support.datasets import add_recordings, rows
+
+pytest.importorskip("deltalake")
 
 COUNT = 4000
 
 
-def written(tmp_path: Path, name: str) -> dict[str, bytes]:
-    pytest.importorskip("pyarrow")
+def written(tmp_path: Path, name: str) -> list[dict[str, Any]]:
     folder = tmp_path / name
-    options = LoadOptions(symbols=SymbolOptions(kallsyms=tmp_path / "kallsyms"))
-    ingest([str(tmp_path / "perf.data")], options, folder)
-    files = (path for path in sorted(folder.rglob("*.parquet")))
-    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+    add_recordings(folder, [tmp_path / "perf.data"], symbols=SymbolOptions(kallsyms=tmp_path / "kallsyms"))
+    return [row | {"attempt": None} for row in rows(folder, "places")]
 
 
 def test_parts_are_written_as_the_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -27,6 +26,6 @@ def test_parts_are_written_as_the_whole(tmp_path: Path, monkeypatch: pytest.Monk
     lines = (f"{2**63 + 160 * number:016x} t function_{number}\n" for number in range(COUNT // 20))
     (tmp_path / "kallsyms").write_text("".join(lines))
     whole = written(tmp_path, "whole")
-    assert any(name.startswith("lines/") for name in whole)
+    assert len({line["function"] for row in whole for line in row["lines"] or ()}) == COUNT // 20
     monkeypatch.setattr(place_names, "_AT_ONCE", 300)
     assert written(tmp_path, "parts") == whole

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, AnyArray, flatnonzero, lexsort
+from perf2x.base.columnar.arrays import I64, AnyArray, flatnonzero, lexsort, repeat
 from perf2x.base.errors import FormatError
 from perf2x.model.printable_text import as_recorded
 from perf2x.storage.dataset.arrow_columns import coded, flat, numbers
@@ -144,7 +144,7 @@ def rank_in_run(number: AnyArray) -> I64:
     begins[1:] = number[1:] != number[:-1]
     first = flatnonzero(begins)
     found: I64 = np.arange(len(number), dtype=np.int64)
-    found -= np.repeat(first, np.diff(np.append(first, len(number))))
+    found -= repeat(first, np.diff(np.append(first, len(number))))
     return found
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I32, I64, AnyArray, Bools, arange, cumsum, searchsorted
+from perf2x.base.columnar.arrays import I32, I64, AnyArray, Bools, arange, cumsum, repeat, searchsorted
 from perf2x.base.columnar.interner import StringInterner, prefix_tree
 from perf2x.base.columnar.ragged import Ragged
 from perf2x.base.columnar.unique import group_rows
@@ -207,7 +207,7 @@ def _stacks(
     places = _Numbered(searchsorted(place_number, arange(count + 1)), location_of)
     if (values < 0).any():
         raise FormatError(f"{source}: damaged: a place is missing")
-    location = places.of(np.repeat(number, rows_of.lengths), values, "place", source)
+    location = places.of(repeat(number, rows_of.lengths), values, "place", source)
     parent, item, leaf = prefix_tree(Ragged(rows_of.offsets, location))
     leaves = _Numbered(searchsorted(number, arange(count + 1)), leaf.astype(np.int64))
 
