@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from perf2x.base.errors import OptionError, Perf2xError
+from perf2x.base.files.operating_system import spawn_context
 
 Item = TypeVar("Item")
 End = TypeVar("End")
@@ -46,8 +47,8 @@ def executor(scheduler: str | None, count: int) -> Iterator[Executor]:
         with _connected(scheduler) as client:
             yield client.get_executor()
     elif count > 1:
-        context = multiprocessing.get_context("spawn")  # a process that used deltalake cannot be forked
-        pool = ProcessPoolExecutor(count, context, _begin_process)
+        # a process that used deltalake cannot be forked
+        pool = ProcessPoolExecutor(count, spawn_context(), _begin_process)
         try:
             yield pool
         except BaseException:

@@ -31,7 +31,7 @@ from perf2x.storage.dataset.write.write_recordings import TOGETHER, RowsOfRecord
 if TYPE_CHECKING:
     from perf2x.pipeline.datasets.ingest_recording import Ingested
 
-ADDED, KNOWN, LEFT, FAILED = "added", "known", "left", "failed"
+_ADDED, _KNOWN, _LEFT, _FAILED = "added", "known", "left", "failed"
 
 
 class Job(Struct, frozen=True):
@@ -92,7 +92,7 @@ def ingest_some(sources: Sequence[str], job: Job) -> Batch:
             text = f"{source}: {error.strerror or error}" if isinstance(error, OSError) else str(error) or repr(error)
             text = f"{source}: not enough memory" if isinstance(error, MemoryError) else text
             rows.add(failed_recording(text_id("unread", source), source, text, job.tags))
-            outcomes.append(Outcome(source, FAILED, error=text))
+            outcomes.append(Outcome(source, _FAILED, error=text))
     return Batch(outcomes, rows.finish())
 
 
@@ -107,18 +107,18 @@ def _ingest_one(source: str, job: Job, rows: RowsOfRecordings, seen: set[bytes])
         ident = recording_id([Path(file)])
         there = _there(job.root, job.run).get(ident.hex())
         if ident in seen or (there is not None and not job.replace):
-            return Outcome(source, KNOWN, retagged=there is not None and not job.tags.items() <= there.tags.items())
+            return Outcome(source, _KNOWN, retagged=there is not None and not job.tags.items() <= there.tags.items())
         job = replace(job, options=replace(job.options, symbols=symbols))
         found = _read(source, file, str(path), ident, job)
     if found is None:
-        return Outcome(source, LEFT)
+        return Outcome(source, _LEFT)
     stored = found.stored
     if not job.replace and any(stored.unfinished and one.is_as_late(stored.samples) for one in _of_session(job, found)):
-        return Outcome(source, KNOWN)
+        return Outcome(source, _KNOWN)
     rows.add(stored, found.names)
     seen.add(ident)
     undated = not stored.profile.meta.wall_start_ns
-    return Outcome(source, ADDED, stored.samples, stored.unfinished, undated, untagged)
+    return Outcome(source, _ADDED, stored.samples, stored.unfinished, undated, untagged)
 
 
 class _There(Struct, frozen=True):

@@ -60,7 +60,7 @@ class Answer(Struct, frozen=True):
 
 
 def _rows_of(batch: "pyarrow.RecordBatch") -> Iterator[Row]:
-    return zip(*(plain_column(column) for column in batch.columns), strict=True)
+    return zip(*(_plain_column(column) for column in batch.columns), strict=True)
 
 
 @contextlib.contextmanager
@@ -123,19 +123,20 @@ def _first_word(text: str) -> str:
     return found.group(1).upper() if found else ""
 
 
-def plain_column(column: "pyarrow.Array") -> list[object]:
+def _plain_column(column: "pyarrow.Array") -> list[object]:
     """Return the values of a column; None for null, and for numbers that are none."""
     pa = arrow()
     if pa.types.is_timestamp(column.type):
         return list(_times(column))
     if pa.types.is_map(column.type):
         return [
-            None if row is None else {str(plain(key)): plain(value) for key, value in row} for row in column.to_pylist()
+            None if row is None else {str(_plain(key)): _plain(value) for key, value in row}
+            for row in column.to_pylist()
         ]
-    return [plain(value) for value in column.to_pylist()]
+    return [_plain(value) for value in column.to_pylist()]
 
 
-def plain(value: Any) -> object:
+def _plain(value: Any) -> object:
     """Return one value as text, number, truth, list or mapping."""
     if value is None or isinstance(value, bool | int | str):
         return value
@@ -146,9 +147,9 @@ def plain(value: Any) -> object:
     if isinstance(value, Decimal):
         return int(value) if value == value.to_integral_value() else float(value)
     if isinstance(value, list | tuple):
-        return [plain(one) for one in value]
+        return [_plain(one) for one in value]
     if isinstance(value, Mapping):
-        return {str(key): plain(one) for key, one in value.items()}
+        return {str(key): _plain(one) for key, one in value.items()}
     return str(value)
 
 

@@ -39,7 +39,7 @@ class NamingJob(Struct, frozen=True):
     max_unpacked: int | None = None
 
 
-class Named(Struct, frozen=True):
+class _Named(Struct, frozen=True):
     """End of a task."""
 
     name: str
@@ -53,7 +53,7 @@ class Named(Struct, frozen=True):
     """Rows of the table of symbols."""
 
 
-def symbolize_one(code: CodeObject, job: NamingJob) -> Named:
+def _symbolize_one(code: CodeObject, job: NamingJob) -> _Named:
     """Name the places of an object, and make rows of what is found, or why nothing is; whoever asked commits them."""
     from perf2x.base.files.unpack_limit import limit_unpacking
     from perf2x.model.diagnostics import Diagnostics
@@ -72,7 +72,7 @@ def symbolize_one(code: CodeObject, job: NamingJob) -> Named:
     named, places = sum_of(found.count > 0), len(code.places.offset)
     reason = "" if named == places else found.reason or "no symbol"
     rows = object_symbols(code.id, code.places, _place_names(found), reason)
-    return Named(base_name(mapped.key.name), places, named, reason, rows)
+    return _Named(base_name(mapped.key.name), places, named, reason, rows)
 
 
 def _place_names(found: "ResolveResult") -> PlaceNames:
@@ -113,7 +113,7 @@ def symbolize(
     totals, tables, waiting = NamingTotals(count), DeltaTables(job.root), list[Any]()
     try:
         while some := list(islice(objects, _AHEAD)):
-            for _, one in done(crew, symbolize_one, some, job):
+            for _, one in done(crew, _symbolize_one, some, job):
                 totals.done += 1
                 totals.places += one.places
                 totals.named += one.named

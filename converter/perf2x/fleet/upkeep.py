@@ -18,7 +18,7 @@ from perf2x.storage.dataset.delta_tables import DeltaTables, deltalake, written_
 from perf2x.storage.dataset.read.dataset_part import DatasetPart, Row
 from perf2x.storage.dataset.sql.table_views import quoted
 
-DAY = 24 * 3600 * 10**9
+_DAY = 24 * 3600 * 10**9
 _KEPT_HOURS = 24
 """Files that a table no longer has stay for readers that began earlier."""
 
@@ -93,7 +93,7 @@ def maintain(root: str, before_ns: int | None, now_ns: int, *, dry_run: bool = F
             remove(tables, old)
     if dry_run:
         return report
-    _remove_orphans(tables, now_ns - DAY)
+    _remove_orphans(tables, now_ns - _DAY)
     for table in TABLES:
         report.before += len(tables.files(tables.require(table)))
         tables.change(table, lambda found: found.optimize.compact(

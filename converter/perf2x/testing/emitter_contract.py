@@ -11,7 +11,7 @@ from perf2x.plugins.registry import Emitter, notes
 from perf2x.testing.profile_builder import ProfileBuilder
 
 
-class SequentialSink(io.RawIOBase):
+class _SequentialSink(io.RawIOBase):
     """A stream that can only be written, like a pipe."""
 
     def __init__(self) -> None:
@@ -60,7 +60,7 @@ class EmitterContract:
 
     def output(self, profile: Profile) -> bytes:
         """The emitter's bytes for a profile, through a sink that cannot seek."""
-        sink = SequentialSink()
+        sink = _SequentialSink()
         self.emitter().emit(profile, cast(BinaryIO, sink))
         return b"".join(sink.pieces)
 

@@ -41,8 +41,8 @@ class DiffTable(ResultTable):
         renamed_objects: Sequence[tuple[str, str]] = (),
         work: Work | None = None,
     ) -> None:
-        found = sort_changes(changes, shown.sort)
-        self.moved = found if shown.all else [row for row in found if has_moved(row, comparison.before.whole)]
+        found = _sort_changes(changes, shown.sort)
+        self.moved = found if shown.all else [row for row in found if _has_moved(row, comparison.before.whole)]
         """Rows that changed, beyond the limit, too."""
         self.comparison = comparison
         self.whole = comparison.before
@@ -67,8 +67,8 @@ class DiffTable(ResultTable):
         """The wholes on both sides, and how to read the changes."""
         before, after = self.comparison.before, self.comparison.whole_after
         whole = f"{format_amount(before.whole, before.unit)} before, {format_amount(after, before.unit)} after"
-        marked = any(uncertain(row, column) for row in self.rows for column in COLUMNS)
-        notes = compared_note(self.work, self.comparison.normalize) + ("; ~ may be noise" if marked else "")
+        marked = any(_uncertain(row, column) for row in self.rows for column in COLUMNS)
+        notes = _compared_note(self.work, self.comparison.normalize) + ("; ~ may be noise" if marked else "")
         return f"{whole} ({format_change(after - before.whole, before.whole)}){notes}"
 
     @property
@@ -102,17 +102,17 @@ class DiffTable(ResultTable):
         return changes | {"object": [row.object for row in self.rows], self.by: [row.name for row in self.rows]}
 
 
-def sort_changes(rows: Iterable[Change], sort: str) -> list[Change]:
+def _sort_changes(rows: Iterable[Change], sort: str) -> list[Change]:
     """The largest changes first, whether up or down; then by name."""
     return sorted(rows, key=lambda row: (-abs(row.moved(sort)), row.name, row.object))
 
 
-def has_moved(row: Change, whole: int) -> bool:
+def _has_moved(row: Change, whole: int) -> bool:
     """True when the row changed by at least 0.05 % of the whole before, itself or in total: less reads as 0.0 %."""
     return max(abs(row.own), abs(row.total)) * _SMALLEST_PART >= max(whole, 1)
 
 
-def compared_note(work: Sequence[float] | None, normalized: bool) -> str:
+def _compared_note(work: Sequence[float] | None, normalized: bool) -> str:
     """The end of a heading: what costs are scaled by."""
     if not work:
         return "; shares compared" if normalized else ""
@@ -120,14 +120,14 @@ def compared_note(work: Sequence[float] | None, normalized: bool) -> str:
     return f"; per unit of work: {before} before, {after} after, scaled to {before}"
 
 
-def uncertain(row: Change, column: str) -> bool:
+def _uncertain(row: Change, column: str) -> bool:
     """True where sampling noise explains a change."""
     return row.moved(column) != 0 and not row.significant(column)
 
 
 def change_text(row: Change, column: str, whole: int) -> str:
     """A change in percent of the whole before, marked when sampling noise explains it."""
-    return ("~" if uncertain(row, column) else "") + format_change(row.moved(column), whole)
+    return ("~" if _uncertain(row, column) else "") + format_change(row.moved(column), whole)
 
 
 def rounded(limits: tuple[float, float]) -> list[float]:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from multiprocessing.context import ForkContext
+    from multiprocessing.context import ForkContext, SpawnContext
 
 PROC_FILES = "/proc/self/fd"
 """Linux's directory of this process's open files, by number."""
@@ -69,6 +69,13 @@ def widen_pipe(descriptor: int) -> None:
         import fcntl
 
         fcntl.fcntl(descriptor, fcntl.F_SETPIPE_SZ, 1 << 20)
+
+
+def spawn_context() -> SpawnContext:
+    """Return multiprocessing with processes that share nothing with this one, as every system has them."""
+    import multiprocessing
+
+    return multiprocessing.get_context("spawn")
 
 
 def address_space_left() -> int | None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 MOST = 20_000
 """Bytes of an answer, about 5,000 tokens."""
-MOST_ROWS = 200
+_MOST_ROWS = 200
 _MOST_FUNCTIONS = 63
 """Functions whose callers can be asked for at once."""
 _BYTES_OF_TOKEN = 4
@@ -171,8 +171,8 @@ def _caller_lines(profile: Profile, name: tuple[str, str], rows: Sequence[Caller
 
 
 def _rows(limit: int) -> int:
-    if not 1 <= limit <= MOST_ROWS:
-        raise OptionError(f"limit={limit}: it must be from 1 to {MOST_ROWS}")
+    if not 1 <= limit <= _MOST_ROWS:
+        raise OptionError(f"limit={limit}: it must be from 1 to {_MOST_ROWS}")
     return limit
 
 

@@ -64,7 +64,7 @@ def recording_report(
     return Report(for_people, lambda: facts, markdown, tuple)
 
 
-class Part(Struct, frozen=True):
+class _Part(Struct, frozen=True):
     """Part of a page: sentences, or a table and its layouts, from wide to narrow."""
 
     title: str
@@ -75,33 +75,33 @@ class Part(Struct, frozen=True):
 
 def _parts(
     loaded: "Loaded", tables: ReportTables, facts: dict[str, Any], steps: Sequence[Advice], changes: "Changes | None"
-) -> Iterator[Part]:
+) -> Iterator[_Part]:
     """Parts of the page; ``facts`` are those of JSON."""
     rows = tables.objects.limit or 0
     events = facts["events"]
     more = [f"… and {len(events) - rows:,} more events"] if len(events) > rows else []
     known = [f"{label}: {text}" for label, text in session_facts(facts["session"] | facts)]
-    yield Part("", [contents_line(loaded), *known, *event_lines(loaded, events[:rows]), *more])
-    yield Part("Look at next", steps)
+    yield _Part("", [contents_line(loaded), *known, *event_lines(loaded, events[:rows]), *more])
+    yield _Part("Look at next", steps)
     if changes:
         table = changes.table
-        yield Part(
+        yield _Part(
             "What changed", [*table.notes, *[table.unmoved_note] * (table.unmoved > 0)], table, change_layouts(table)
         )
     yield _functions("Hottest functions by themselves", tables.by_self, tables)
     if tables.by_self.rows:
         yield _functions("Hottest functions with all that they call", tables.by_total, tables)
-        yield Part("Hottest paths", [*_paths(facts["paths"], tables.by_self.whole.whole)])
-        yield Part("Objects", (), tables.objects, total_layouts(tables.objects))
-        yield Part("Threads", (), tables.threads, total_layouts(tables.threads))
-    yield Part("Quality", [*quality_lines(loaded, rows)])
+        yield _Part("Hottest paths", [*_paths(facts["paths"], tables.by_self.whole.whole)])
+        yield _Part("Objects", (), tables.objects, total_layouts(tables.objects))
+        yield _Part("Threads", (), tables.threads, total_layouts(tables.threads))
+    yield _Part("Quality", [*quality_lines(loaded, rows)])
 
 
-def _functions(title: str, table: "TopTable", tables: ReportTables) -> Part:
+def _functions(title: str, table: "TopTable", tables: ReportTables) -> _Part:
     """Functions, and their callers with shares of the function's total."""
     called = name_column("called by", [_callers(tables.callers[row.name, row.object], row.total) for row in table.rows])
     layouts = total_layouts(table)
-    return Part(title, (), table, [*([*layout, called] for layout in layouts), *layouts])
+    return _Part(title, (), table, [*([*layout, called] for layout in layouts), *layouts])
 
 
 def _callers(rows: Sequence[Caller], total: int) -> str:
@@ -115,7 +115,7 @@ def _paths(paths: Iterable[dict[str, Any]], whole: int) -> Iterator[str]:
         yield f"{format_percent(path['total'], whole)}{own}: {' → '.join(path['functions'])}"
 
 
-def _sections(parts: Iterable[Part]) -> Iterator[Section]:
+def _sections(parts: Iterable[_Part]) -> Iterator[Section]:
     for part in parts:
         yield Section(part.title and f"#### {part.title}", ())
         if part.table is not None:
@@ -123,7 +123,7 @@ def _sections(parts: Iterable[Part]) -> Iterator[Section]:
         yield Section("\n".join(f"- {_sentence(line, code)}" for line in part.said), ())
 
 
-def _terminal(parts: Iterable[Part], screen: Screen) -> Iterator[str]:
+def _terminal(parts: Iterable[_Part], screen: Screen) -> Iterator[str]:
     for part in parts:
         yield from ("", screen.paint(part.title, "bold underline")) if part.title else ()
         for line in part.said:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from hashlib import blake2b
 from pathlib import Path
 
-WIDTH = 16
+_WIDTH = 16
 """Bytes of an id."""
 _READ = 8 << 20
 """Bytes to hash at a time: a thread waits some milliseconds for the interpreter lock in between."""
@@ -16,7 +16,7 @@ _READ = 8 << 20
 
 def text_id(*facts: bytes | str | int) -> bytes:
     """Hash a few facts, each with its type and its length in front of it, so that no two lists look alike."""
-    digest = blake2b(digest_size=WIDTH)
+    digest = blake2b(digest_size=_WIDTH)
     for fact in facts:
         raw = fact if isinstance(fact, bytes) else str(fact).encode("utf-8", "surrogateescape")
         digest.update(f"{type(fact).__name__}:{len(raw)}:".encode() + raw)
@@ -37,7 +37,7 @@ def _files_of(path: Path) -> list[Path]:
 
 
 def _file_digest(path: Path) -> bytes:
-    digest = blake2b(digest_size=WIDTH)
+    digest = blake2b(digest_size=_WIDTH)
     with path.open("rb", buffering=0) as file:
         block = memoryview(bytearray(min(_READ, path.stat().st_size) or _READ))
         while count := file.readinto(block):

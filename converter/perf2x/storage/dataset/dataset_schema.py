@@ -1,6 +1,6 @@
 """Tables of a dataset: names, columns and types, and the version of all of it.
 
-docs/parquet.md describes them for readers; ``VERSION`` changes whenever a column is added, removed or means another
+docs/parquet.md describes them for readers; ``_VERSION`` changes whenever a column is added, removed or means another
 thing. It stands in the description of each table, which OPTIMIZE and other tools keep.
 """
 
@@ -15,7 +15,7 @@ from perf2x.base.errors import OptionError
 if TYPE_CHECKING:
     import pyarrow
 
-VERSION = 4
+_VERSION = 4
 DATE = "date"
 """The last of the columns that tables are partitioned by; those before it are tags."""
 LINE = ("function", "system_name", "file", "line", "start_line")
@@ -61,7 +61,7 @@ OF_RECORDINGS = TABLES[1:]
 
 def description(table: str) -> str:
     """What stands in a table's description."""
-    return f"perf2x dataset, version {VERSION}: {table}"
+    return f"perf2x dataset, version {_VERSION}: {table}"
 
 
 def arrow() -> ModuleType:

@@ -45,7 +45,7 @@ Made = TypeVar("Made")
 _TRIES = 200
 """Commits of one table that other writers may make in between."""
 _SETTINGS = {"delta.checkpointInterval": "20", "delta.logRetentionDuration": "interval 1 days"}
-ROWS_OF_GROUP = 1 << 17
+_ROWS_OF_GROUP = 1 << 17
 
 
 def deltalake() -> ModuleType:
@@ -179,7 +179,7 @@ class DeltaTables:
                 raise arrow().ArrowInvalid(f"values are missing in {', '.join(holes)}")
             rows = rows.unify_dictionaries().combine_chunks()
             _check_texts(place, rows, sum(file.size for file in files))
-            return in_shape(rows, schema)
+            return _in_shape(rows, schema)
 
     def scan(self, table: str, found: Any, files: Sequence[DataFile]) -> Any:
         """The rows of files as a dataset of pyarrow's, which reads what a query asks for.
@@ -204,7 +204,7 @@ class DeltaTables:
                 parts = (module.field(key) == value if value is not None else module.field(key).is_null()
                          for key, value in file.parts.items())  # fmt: skip
                 piece = form.make_fragment(file.path, store, reduce(and_, parts, module.scalar(True)))
-                check_size(f"{self.place(table)}/{file.path}", piece.metadata, file.size)
+                _check_size(f"{self.place(table)}/{file.path}", piece.metadata, file.size)
                 if missing := COLUMNS[table].keys() - set(piece.physical_schema.names):
                     raise arrow().ArrowInvalid(f"{file.path} has no {', '.join(sorted(missing))}")
                 fragments.append(piece)
@@ -226,7 +226,7 @@ class DeltaTables:
                 path = "/".join([*map(_folder, columns, parts), f"{attempt}-{secrets.token_hex(4)}.parquet"])
                 with store.open_output_stream(path) as out:
                     parquet.write_table(  # statistics have no checksum, and readers skip rows by them; the log has some
-                        each, out, compression="zstd", write_page_checksum=True, row_group_size=ROWS_OF_GROUP,
+                        each, out, compression="zstd", write_page_checksum=True, row_group_size=_ROWS_OF_GROUP,
                         write_statistics=False,
                     )  # fmt: skip
                     size = out.tell()
@@ -252,7 +252,7 @@ def partition_of(found: Any) -> tuple[str, ...]:
     return tuple(found.metadata().partition_columns)
 
 
-def check_size(path: str, metadata: Any, size: int) -> None:
+def _check_size(path: str, metadata: Any, size: int) -> None:
     """FormatError when the rows of a file would take more memory than those of a file of its size may."""
     groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
     limit = memory_limit(size)
@@ -283,7 +283,7 @@ def _text_bytes(column: Any) -> int:
     return sum(map(_text_bytes, column.flatten())) if types.is_struct(column.type) else 0
 
 
-def in_shape(rows: "pyarrow.Table", schema: "pyarrow.Schema") -> "pyarrow.Table":
+def _in_shape(rows: "pyarrow.Table", schema: "pyarrow.Schema") -> "pyarrow.Table":
     """Return columns with the types of the schema, whoever wrote them; texts as numbers of distinct ones."""
     pa, names = arrow(), rows.column_names
     kinds = {name: schema.field(name).type for name in names}

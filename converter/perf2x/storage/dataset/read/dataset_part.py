@@ -60,14 +60,14 @@ class DatasetPart:
                                                if key in address.tags)]  # fmt: skip
         found: list[Row] = []
         for values in self.tables.read("recordings", table, files).to_pylist():
-            check_row(values, self.tables.place("recordings"))
+            _check_row(values, self.tables.place("recordings"))
             tags = {as_recorded(key): as_recorded(value) for key, value in values["tags"] or ()}
             found.append(Row(values, tuple(values[key] for key in columns), tags))
         self.is_empty = not every
         self.count = len(found)
         """Recordings that were looked at."""
         self.columns = columns
-        self.rows = sorted((row for row in found if has_tags(row, address.tags)), key=lambda row: row.order)
+        self.rows = sorted((row for row in found if _has_tags(row, address.tags)), key=lambda row: row.order)
         """In order of time."""
         self._open: dict[str, tuple[Any, list[DataFile]]] = {}
 
@@ -132,13 +132,13 @@ def in_order(rows: Rows, key: str, source: str) -> "tuple[pyarrow.Table, I64]":
     value = numbers(rows.table, key).astype(np.int64)
     order = lexsort((value, rows.number))
     number, value = rows.number[order], value[order]
-    if (value != rank_in_run(number)).any():
+    if (value != _rank_in_run(number)).any():
         raise FormatError(f"{source}: damaged: {key} numbers are missing or twice")
     is_sorted = bool((np.diff(order) == 1).all())
     return rows.table if is_sorted else rows.table.take(order), number
 
 
-def rank_in_run(number: AnyArray) -> I64:
+def _rank_in_run(number: AnyArray) -> I64:
     """(n,) how many rows before each have the same number; equal ones stand together."""
     begins = np.ones(len(number), np.bool_)
     begins[1:] = number[1:] != number[:-1]
@@ -148,13 +148,13 @@ def rank_in_run(number: AnyArray) -> I64:
     return found
 
 
-def has_tags(row: Row, wanted: Mapping[str, str]) -> bool:
+def _has_tags(row: Row, wanted: Mapping[str, str]) -> bool:
     """Whether a recording has these tags; ``date`` is the day of its start."""
     tags = {DATE: date_of(row.values["start_ns"]), **row.tags}
     return all(tags.get(key, "") == value for key, value in wanted.items())
 
 
-def check_row(values: Mapping[str, Any], source: str) -> None:
+def _check_row(values: Mapping[str, Any], source: str) -> None:
     """FormatError for values that no recording has."""
     for name in ("samples", "lost", "duration_ns", "clock_start_ns", "cpus", "missing_bytes", "start_ns"):
         if (values[name] or 0) < 0:

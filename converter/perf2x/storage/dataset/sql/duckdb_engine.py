@@ -35,7 +35,7 @@ from perf2x.storage.dataset.sql.table_views import statements
 if TYPE_CHECKING:
     import pyarrow
 
-MEMORY = 4 << 30
+_MEMORY = 4 << 30
 """Bytes that a query may take unless it is told another number."""
 _ERROR = " Error: "
 _LEAST = 768 << 20
@@ -115,7 +115,7 @@ def address_space(root: str) -> int | None:
 def _memory(connection: Any, limits: Limits) -> int:
     """Bytes that a query may take. DuckDB's own limit is four fifths of the memory that there is."""
     ((own,),) = connection.execute("SELECT current_setting('memory_limit')").fetchall()
-    return limits.memory or min(MEMORY, parse_size(own) * 5 // 8)
+    return limits.memory or min(_MEMORY, parse_size(own) * 5 // 8)
 
 
 @contextlib.contextmanager

@@ -114,13 +114,13 @@ def statements(partition: Iterable[str], tags: Iterable[str]) -> Iterator[str]:
     """
     parts = [key for key in partition if key != DATE]
     keys = [key for key in dict.fromkeys([*parts, *tags]) if key not in {*COLUMNS["recordings"], DATE}]
-    columns = [f"tags[{quoted(key)}] AS {name(key)}" for key in keys]
+    columns = [f"tags[{quoted(key)}] AS {_name(key)}" for key in keys]
     day = "strftime(make_timestamp_ns(start_ns), '%Y-%m-%d') AS date"
-    own = ", ".join(map(name, COLUMNS["recordings"]))
+    own = ", ".join(map(_name, COLUMNS["recordings"]))
     yield _MACROS
     yield f"CREATE VIEW recordings AS SELECT {', '.join([own, day, *columns])} FROM stored_recordings"
     for table in OF_RECORDINGS[:-1]:
-        shown = ", ".join(map(name, [*COLUMNS[table], *partition]))
+        shown = ", ".join(map(_name, [*COLUMNS[table], *partition]))
         yield (
             f"CREATE VIEW {table} AS SELECT {shown} FROM stored_{table} "
             "SEMI JOIN stored_recordings USING (recording, attempt)"
@@ -129,7 +129,7 @@ def statements(partition: Iterable[str], tags: Iterable[str]) -> Iterator[str]:
     made_up = ", ".join(map(quoted, ROOT_FRAME_NAMES.values()))
     yield _PLACES.format(made_up=made_up, key=", ".join(KEY))
     yield from (_FRAMES, _WEIGHTS, _RATES)
-    labels = ", ".join(["host", "recordings.date", *(name(key) for key in keys if key not in _TAKEN)])
+    labels = ", ".join(["host", "recordings.date", *(_name(key) for key in keys if key not in _TAKEN)])
     yield _BY_FUNCTION.format(seconds=_SECONDS.format(value="self", count="self_samples"), labels=labels)
     yield _BY_STACK.format(seconds=_SECONDS.format(value="value", count="count"), labels=labels)
 
@@ -139,6 +139,6 @@ def quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def name(column: str) -> str:
+def _name(column: str) -> str:
     """A name of SQL, which may be one of its words."""
     return '"' + column.replace('"', '""') + '"'

@@ -130,7 +130,7 @@ class ProfilePlaces(Struct, frozen=True):
 
     def offset(self, rows: Rows) -> U64:
         """(rows,) the distance from the object's base; 0 of frames that stand for no code."""
-        return offsets_of_locations(self.locations, self.objects, self.location[rows])
+        return _offsets_of_locations(self.locations, self.objects, self.location[rows])
 
     def variant(self, rows: Rows) -> I32:
         """(rows,) as in CodeObjects."""
@@ -145,7 +145,7 @@ class ProfilePlaces(Struct, frozen=True):
         return found
 
 
-def offsets_of_locations(locations: Locations, objects: CodeObjects, rows: AnyArray) -> U64:
+def _offsets_of_locations(locations: Locations, objects: CodeObjects, rows: AnyArray) -> U64:
     """(rows,) the distance of locations from the bases of their objects."""
     offset: U64 = locations.address[rows]
     offset -= np.append(objects.base, np.uint64(0))[locations.mapping[rows]]  # the last one serves −1

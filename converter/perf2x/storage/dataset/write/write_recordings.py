@@ -40,7 +40,7 @@ class RowsOfRecordings:
     def add(self, stored: StoredRecording, names: PlaceNames | None = None) -> None:
         """Take one more; FormatError for one that tables cannot hold, and none of its rows is taken."""
         made = list(recording_tables(stored, self._attempt, names))
-        parts = partition_values(stored, self._partition)
+        parts = _partition_values(stored, self._partition)
         for table, rows in made:
             if len(rows):
                 self._rows[table].setdefault(parts, []).append(rows)
@@ -72,7 +72,7 @@ def _with_parts(rows: "pyarrow.Table", partition: tuple[str, ...], parts: Parts)
     return rows
 
 
-def partition_values(stored: StoredRecording, partition: Sequence[str]) -> Parts:
+def _partition_values(stored: StoredRecording, partition: Sequence[str]) -> Parts:
     """Values of a recording in the columns that tables are partitioned by; None where it has none."""
     date = date_of(stored.profile.meta.wall_start_ns)
     return tuple(stored.tags.get(key) or (date if key == DATE else "") or None for key in partition)
@@ -133,14 +133,3 @@ def _merge(rows: "pyarrow.Table", replace: bool, found: Any) -> None:
     )  # fmt: skip
     later = f"t.recording = s.recording OR {_LATER}" if replace else _LATER
     merger.when_matched_update_all(later).when_not_matched_insert_all().execute()
-
-
-def write_recording(
-    root: str, stored: StoredRecording, names: PlaceNames | None = None, partition: Sequence[str] = ()
-) -> None:
-    """Add one recording to the dataset at ``root``, which is made where it is missing."""
-    tables = DeltaTables(root)
-    rows = RowsOfRecordings(tables, tables.make(partition))
-    rows.add(stored, names)
-    made = rows.finish()
-    commit_recordings(tables, [made] if made is not None else [])
