@@ -54,12 +54,12 @@ _BEHIND = re.compile(
 )
 """Fields behind the object of a frame: physical addresses, page sizes, branches, instructions."""
 _BEGIN = re.compile(
-    rb"^[ \t]*(?:(\S.{0,63}?)[ \t]+)??"  # comm
-    rb"(?:(?:(-?\d{1,10})/[ \t]*)?(-?\d{1,10})(?:[ \t]+|$))?"  # pid, tid
+    rb"^[ \t]*+(?:(\S.{0,63}?)[ \t]++)??"  # comm
+    rb"(?:(?:(-?\d{1,10})/[ \t]*)?(-?\d{1,10})(?:[ \t]++|$))?"  # pid, tid
     rb"(?:\[(\d{1,6})\][ \t]+)?(?:[KUHGgMDESp]{1,8}[ \t]+)?(?:\d{4}-\d\d-\d\d [\d:.]+[ \t]+)?"  # cpu, misc, tod
     rb"(?:(\d{1,10})\.(\d{6,9}|\d{1,5}(?=:\t)):)?"  # time; old simpleperf left zeros out
-    rb"(?(5)|(?!.*[ \t]\d{1,10}\.\d{6,9}:(?:[ \t]|$)))"  # a time that follows: this is a thread's name still
-    rb"(?:[ \t]*(?:(\d{1,18})[ \t]+)?((?!\d+\.\d{6})\S{1,256}?):(?=[ \t]|$))?"  # period, event
+    rb"(?(5)|(?!.{0,200}[ \t]\d{1,10}\.\d{6,9}:(?:[ \t]|$)))"  # a time that follows: this is a thread's name still
+    rb"(?:[ \t]*+(?:(\d{1,18})[ \t]++)?((?!\d+\.\d{6})\S{1,256}?):(?=[ \t]|$))?"  # period, event
     rb"(?:(?<=:)|(?=$)|(?<=[ \t])(?=[0-9a-f]{4,16} \S.*\)$))(.*)$|^.*$",  # text, or a frame behind no event
     re.MULTILINE,
 )

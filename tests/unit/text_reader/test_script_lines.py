@@ -1,6 +1,7 @@
 """Lines of ``perf script`` with all kinds of fields, as samples."""
 
 from collections.abc import Callable
+from time import process_time
 
 import numpy as np
 import pytest
@@ -302,3 +303,10 @@ def test_text_of_branches_is_no_text_of_samples() -> None:
 def test_a_number_alone_is_no_frame(number: str) -> None:
     found = read(f"{number}\n{FRAMES}" * 2)
     assert (found.stacks.lengths.tolist(), found.samples.stack.tolist(), found.not_read) == ([2], [0, 0], 0)
+
+
+@pytest.mark.parametrize("line", ["12 " * 20_000, "1 " + " " * 20_000 + "7", "a" + " " * 20_000 + "1" + " " * 20_000])
+def test_long_lines_of_words_and_blanks_are_read_at_once(line: str) -> None:
+    began = process_time()
+    read(f"prog 16/17 6.000250: 9 cycles: \n{FRAMES}{line}\n{FRAMES}")
+    assert process_time() - began < 2
