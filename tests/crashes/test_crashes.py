@@ -74,11 +74,9 @@ def test_it_ends_well(path: Path) -> None:
 
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.data")), ids=lambda path: path.stem)
 @pytest.mark.parametrize(
-    "name", ["pprof", "chrome", "collapsed", "html", "svg", "speedscope", "firefox", "perfetto", "otlp", "parquet"]
+    "name", ["pprof", "chrome", "collapsed", "html", "svg", "speedscope", "firefox", "perfetto", "otlp"]
 )
 def test_every_format_ends_well(path: Path, name: str, tmp_path: Path) -> None:
-    if name == "parquet":
-        pytest.importorskip("pyarrow")
     ran = perf2x("convert", path, "--no-symbols", "--allow-empty", "--to", name, "-o", tmp_path / "out")
     assert ran.code in (0, 1)
     assert (tmp_path / "out").exists() == (ran.code == 0), ran.err

@@ -12,6 +12,7 @@ from perf2x.base.errors import OptionError
 from perf2x.cli.app import command
 from perf2x.cli.as_typed import option_of
 from perf2x.cli.commands.convert import convert as convert_command
+from perf2x.cli.options.format_options import FormatFlags
 from perf2x.pipeline.for_output import GROUPS, OF_COMMAND
 from perf2x.plugins.registry import EMITTERS, available, emitter_options, load_emitter
 from perf2x.stitcher.call_graphs import CallGraphOptions
@@ -134,6 +135,8 @@ def test_a_wrong_value_is_named_as_typed(name: str, tmp_path: Path) -> None:
     wrong += [
         (entry.name, f"--set {entry.name}=x") for entry in fields if entry.choices or entry.type in ("int", "bool")
     ]
+    options = FormatFlags.own(name, load_emitter(name))
     for field, words in wrong:
+        words = f"--set {field}=…: the option is --" if field in options else words
         ran = perf2x("convert", recording("calls"), "-t", name, "-o", tmp_path / "out", "--set", f"{field}=x")
         assert (ran.code, words in ran.said) == (2, True), ran.said

@@ -20,7 +20,7 @@ def another_value(option: TyperOption, hint: Any) -> Any:
     if get_origin(hint) is Literal or get_origin(kinds[0]) is Literal:
         words = get_args(hint) if get_origin(hint) is Literal else get_args(kinds[0])
         return next(word for word in words if word != option.default)
-    return 7 if kinds[0] is int else "a=b"
+    return (8000 if option.name == "max_bytes" else 7) if kinds[0] is int else "a=b"
 
 
 def arriving(name: str, monkeypatch: pytest.MonkeyPatch, *words: str) -> Any:

@@ -7,7 +7,6 @@ from typer import Option
 
 from perf2x.base.errors import SettingError
 from perf2x.cli.options.table_options import Columns
-from perf2x.cli.render.screen import is_terminal
 
 
 class ReportFlags(Struct, frozen=True):
@@ -32,6 +31,8 @@ class ReportFlags(Struct, frozen=True):
 
     def shape(self) -> str:
         """Format to print; SettingError for what it does not have."""
+        from perf2x.cli.render.screen import is_terminal
+
         if self.format == "json" and self.max_bytes:
             raise SettingError("", "max_bytes", " is for pages; JSON is not shortened")
         return self.format or ("table" if is_terminal() else "markdown")
