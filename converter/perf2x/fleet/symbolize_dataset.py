@@ -13,7 +13,7 @@ from perf2x.base.columnar.ragged import ranges
 from perf2x.fleet.executors import done
 from perf2x.model.printable_text import base_name
 from perf2x.storage.dataset.dataset_schema import KEY, arrow
-from perf2x.storage.dataset.delta_tables import DeltaTables, deltalake
+from perf2x.storage.dataset.delta_tables import DeltaTables
 from perf2x.storage.dataset.names.object_profile import object_profile, object_session
 from perf2x.storage.dataset.names.unnamed_places import CodeObject
 from perf2x.storage.dataset.write.recording_to_store import PlaceNames
@@ -133,14 +133,5 @@ def commit_symbols(tables: DeltaTables, rows: "Sequence[pyarrow.Table]") -> None
     """Add names of places to a dataset; names that it has stay, reasons why there are none do not."""
     if rows:
         whole = arrow().concat_tables(rows).combine_chunks().sort_by([(name, "ascending") for name in KEY])
-        tables.change("symbols", lambda found: _merge(found, whole))
-
-
-def _merge(found: Any, rows: "pyarrow.Table") -> None:
-    same = " AND ".join(f"t.{name} = s.{name}" for name in KEY)
-    properties = deltalake().WriterProperties(compression="ZSTD")
-    merger = found.merge(
-        rows, same, source_alias="s", target_alias="t", writer_properties=properties,
-        commit_properties=deltalake().CommitProperties(max_commit_retries=0),
-    )  # fmt: skip
-    merger.when_matched_update_all("t.reason <> ''").when_not_matched_insert_all().execute()
+        same = " AND ".join(f"t.{name} = s.{name}" for name in KEY)
+        tables.merge("symbols", whole, same, "t.reason <> ''")

@@ -5,7 +5,6 @@ Rows of the table of recordings go first: what is left of a recording without on
 
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path, PurePath
-from typing import Any
 
 from msgspec import Struct
 
@@ -14,7 +13,7 @@ from perf2x.base.errors import OptionError
 from perf2x.storage.dataset.arrow_columns import coded, flat
 from perf2x.storage.dataset.dataset_address import DatasetAddress
 from perf2x.storage.dataset.dataset_schema import OF_RECORDINGS, TABLES
-from perf2x.storage.dataset.delta_tables import DeltaTables, deltalake, written_ns
+from perf2x.storage.dataset.delta_tables import DeltaTables, writing, written_ns
 from perf2x.storage.dataset.read.dataset_part import DatasetPart, Row
 from perf2x.storage.dataset.sql.table_views import quoted
 
@@ -72,11 +71,7 @@ def _delete(tables: DeltaTables, table: str, attempts: Iterable[tuple[str, str]]
             for attempt, some in idents.items()
         )
         predicate = " OR ".join(any_of)
-        tables.change(table, lambda found: found.delete(predicate, commit_properties=_once()))
-
-
-def _once() -> Any:
-    return deltalake().CommitProperties(max_commit_retries=0)
+        tables.change(table, lambda found: found.delete(predicate, **writing()))
 
 
 def maintain(root: str, before_ns: int | None, now_ns: int, *, dry_run: bool = False) -> Maintained:
@@ -97,8 +92,7 @@ def maintain(root: str, before_ns: int | None, now_ns: int, *, dry_run: bool = F
     for table in TABLES:
         report.before += len(tables.files(tables.require(table)))
         tables.change(table, lambda found: found.optimize.compact(
-            writer_properties=deltalake().WriterProperties(compression="ZSTD"), commit_properties=_once(),
-            max_concurrent_tasks=1,
+            max_concurrent_tasks=1, **writing(),
         ))  # fmt: skip
         found = tables.require(table)
         report.after += len(tables.files(found))

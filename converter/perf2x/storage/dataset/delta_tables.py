@@ -48,7 +48,7 @@ _SETTINGS = {"delta.checkpointInterval": "20", "delta.logRetentionDuration": "in
 _ROWS_OF_GROUP = 1 << 17
 
 
-def deltalake() -> ModuleType:
+def _deltalake() -> ModuleType:
     """Import deltalake; OptionError says how to install it."""
     arrow()
     try:
@@ -77,10 +77,10 @@ class DataFile(Struct, frozen=True):
     """Least recording of its rows; None where nobody says."""
     last: str | None
 
-    def may_hold(self, parts: Collection[Parts], idents: Collection[str]) -> bool:
-        """Whether rows of some recordings, in some partitions, may be in it."""
+    def may_hold(self, parts: Collection[Parts], least: str, greatest: str) -> bool:
+        """Whether rows of recordings from one id to another, in some partitions, may be in it."""
         return tuple(self.parts.values()) in parts and (
-            self.first is None or self.last is None or (min(idents) <= self.last and max(idents) >= self.first)
+            self.first is None or self.last is None or (least <= self.last and greatest >= self.first)
         )
 
 
@@ -97,7 +97,7 @@ class DeltaTables:
 
     def open(self, table: str) -> Any:
         """The table as it is now, None where there is none; FormatError for one of another version."""
-        module, place = deltalake(), self.place(table)
+        module, place = _deltalake(), self.place(table)
         if not is_address(place) and not Path(place, "_delta_log").is_dir():
             return None
         with _told(place):
@@ -124,7 +124,7 @@ class DeltaTables:
 
         SettingError where an existing dataset is partitioned by others. OutputError when it cannot be written.
         """
-        module, wanted = deltalake(), (*(key for key in asked if key != DATE), DATE)
+        module, wanted = _deltalake(), (*(key for key in asked if key != DATE), DATE)
         taken = [key for key in wanted[:-1] if any(key in COLUMNS[table] for table in OF_RECORDINGS)]
         if taken:
             raise SettingError("", "partition", f" {taken[0]}: tables have a column of this name")
@@ -217,7 +217,7 @@ class DeltaTables:
 
     def append(self, table: str, rows: "Mapping[Parts, pyarrow.Table]", attempt: str) -> None:
         """Add rows to a table, a file for each partition, in one commit; OutputError when that fails."""
-        module, parquet = deltalake(), import_module("pyarrow.parquet")
+        module, parquet = _deltalake(), import_module("pyarrow.parquet")
         found = self.require(table)
         columns, store, actions = partition_of(found), self.filesystem(table), []
         add = import_module("deltalake.transaction").AddAction
@@ -239,12 +239,33 @@ class DeltaTables:
 
     def change(self, table: str, act: Callable[[Any], Made]) -> Made:
         """Do what reads and changes a table, again while others change it meanwhile; OutputError when that fails."""
-        conflict = deltalake().exceptions.CommitFailedError
+        conflict = _deltalake().exceptions.CommitFailedError
         for number in range(_TRIES):
             with _told(self.place(table), OutputError), contextlib.suppress(conflict):
                 return act(self.require(table))
             time.sleep(min(0.01 * (number + 1), 0.5))
         raise OutputError(f"cannot write {self.place(table)}: other commands change it all the time")
+
+    def merge(self, table: str, rows: "pyarrow.Table", same: str, later: str) -> None:
+        """Add the rows ``s`` that are ``same`` as none of a table's rows ``t``, and replace those where ``later``.
+
+        Both are conditions of SQL. OutputError when that fails.
+        """
+
+        def act(found: Any) -> None:
+            merger = found.merge(rows, same, source_alias="s", target_alias="t", **writing())
+            merger.when_matched_update_all(later).when_not_matched_insert_all().execute()
+
+        self.change(table, act)
+
+
+def writing() -> dict[str, Any]:
+    """Settings of whatever deltalake writes: compressed, and tried once, as ``DeltaTables.change`` tries again."""
+    module = _deltalake()
+    return {
+        "writer_properties": module.WriterProperties(compression="ZSTD"),
+        "commit_properties": module.CommitProperties(max_commit_retries=0),
+    }
 
 
 def partition_of(found: Any) -> tuple[str, ...]:
@@ -320,7 +341,7 @@ def _storage_options(root: str) -> dict[str, str] | None:
 @contextlib.contextmanager
 def _told(place: str, kind: type[OutputError] | type[FormatError] = FormatError) -> Iterator[None]:
     """Turn errors of deltalake and pyarrow into one sentence; conflicts of commits are let through."""
-    module, pa = deltalake(), arrow()
+    module, pa = _deltalake(), arrow()
     try:
         yield
     except module.exceptions.CommitFailedError:

@@ -12,7 +12,7 @@ from perf2x.base.errors import FormatError
 from perf2x.model.printable_text import as_recorded
 from perf2x.storage.dataset.arrow_columns import coded, flat, numbers
 from perf2x.storage.dataset.dataset_address import DatasetAddress
-from perf2x.storage.dataset.dataset_schema import COLUMNS, DATE, arrow
+from perf2x.storage.dataset.dataset_schema import COLUMNS, DATE, OF_RECORDINGS, arrow
 from perf2x.storage.dataset.delta_tables import DataFile, DeltaTables, Parts, partition_of
 from perf2x.storage.dataset.write.write_recordings import date_of
 
@@ -80,27 +80,28 @@ class DatasetPart:
             raise FormatError(f"{self.tables.root}: no recording with {which} is in this dataset")
 
     def files(self, table: str, rows: Sequence[Row]) -> tuple[Any, list[DataFile]]:
-        """An open table, and its files in which rows of some recordings may be."""
+        """An open table, and its files in which rows of some recordings may be; all for rows of no recording."""
         if table not in self._open:
             found = self.tables.require(table)
             self._open[table] = found, self.tables.files(found)
         found, files = self._open[table]
-        parts, idents = {row.parts for row in rows}, [row.ident for row in rows]
-        return found, [file for file in files if idents and file.may_hold(parts, idents)]
+        if table in OF_RECORDINGS:
+            parts, idents = {row.parts for row in rows}, sorted(row.ident for row in rows)
+            files = [file for file in files if idents and file.may_hold(parts, idents[0], idents[-1])]
+        return found, files
 
-    def of(self, table: str, rows: Sequence[Row], columns: Sequence[str] = ()) -> Rows:
+    def of(self, table: str, rows: Sequence[Row]) -> Rows:
         """Rows of some recordings in a table; FormatError when it is damaged."""
         found, files = self.files(table, rows)
         place = {(row.ident, row.values["attempt"]): number for number, row in enumerate(rows)}
-        held = self.tables.read(table, found, files, columns or tuple(COLUMNS[table]))
+        held = self.tables.read(table, found, files, tuple(COLUMNS[table]))
         number = _numbers_of(held, place)
         kept = flatnonzero(number >= 0)
         return Rows(held, number) if len(kept) == len(number) else Rows(held.take(kept), number[kept])
 
     @cached_property
     def _symbols(self) -> "pyarrow.Table":
-        found = self.tables.require("symbols")
-        return self.tables.read("symbols", found, self.tables.files(found))
+        return self.tables.read("symbols", *self.files("symbols", ()))
 
     def symbols(self, objects: Collection[str]) -> "pyarrow.Table":
         """Names of places of some objects."""

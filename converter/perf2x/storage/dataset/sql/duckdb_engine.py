@@ -28,7 +28,7 @@ from perf2x.base.files.operating_system import address_space_left
 from perf2x.base.files.temporary import private_directory
 from perf2x.base.files.unpack_limit import free_space, parse_size
 from perf2x.base.student import student
-from perf2x.storage.dataset.dataset_schema import OF_RECORDINGS, TABLES, arrow, schema_of
+from perf2x.storage.dataset.dataset_schema import TABLES, arrow, schema_of
 from perf2x.storage.dataset.read.dataset_part import DatasetPart
 from perf2x.storage.dataset.sql.table_views import statements
 
@@ -156,12 +156,7 @@ def _define(connection: Any, part: DatasetPart, sql: str) -> None:
     rows = arrow().Table.from_pylist([dict(row.values) for row in part.rows], schema)
     connection.register("stored_recordings", rows)
     for table in TABLES[:-1]:
-        if table in OF_RECORDINGS:
-            found, files = part.files(table, part.rows)
-            connection.register(f"stored_{table}", part.tables.scan(table, found, files))
-        else:
-            found = part.tables.require(table)
-            connection.register(f"stored_{table}", part.tables.scan(table, found, part.tables.files(found)))
+        connection.register(f"stored_{table}", part.tables.scan(table, *part.files(table, part.rows)))
     tags = sorted({key for row in part.rows for key in row.tags})
     for statement in statements(part.columns, tags):
         connection.execute(statement)

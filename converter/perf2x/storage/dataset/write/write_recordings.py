@@ -6,13 +6,12 @@ attempt are in the table of recordings.
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
 from perf2x.storage.dataset.dataset_schema import DATE, OF_RECORDINGS, arrow
-from perf2x.storage.dataset.delta_tables import DeltaTables, Parts, deltalake, new_attempt
+from perf2x.storage.dataset.delta_tables import DeltaTables, Parts, new_attempt
 from perf2x.storage.dataset.write.recording_to_store import PlaceNames, StoredRecording
 from perf2x.storage.dataset.write.table_rows import recording_tables
 
@@ -89,8 +88,9 @@ def commit_recordings(tables: DeltaTables, rows: "Sequence[pyarrow.Table]", *, r
     What is there stays, unless it is an error, or an earlier state; ``replace``: also then. OutputError when it cannot
     be written.
     """
+    later = f"t.recording = s.recording OR {_LATER}" if replace else _LATER
     for some in _rounds(rows):
-        tables.change("recordings", partial(_merge, some, replace))
+        tables.merge("recordings", some, _SAME, later)
 
 
 class _Row(Struct, frozen=True):
@@ -123,13 +123,3 @@ def _rounds(rows: "Sequence[pyarrow.Table]") -> "Iterator[pyarrow.Table]":
                 idents.add(one.rank[2])
         yield whole.take(sorted(taken.values()))
         waiting = later
-
-
-def _merge(rows: "pyarrow.Table", replace: bool, found: Any) -> None:
-    properties = deltalake().WriterProperties(compression="ZSTD")
-    merger = found.merge(
-        rows, _SAME, source_alias="s", target_alias="t", writer_properties=properties,
-        commit_properties=deltalake().CommitProperties(max_commit_retries=0),
-    )  # fmt: skip
-    later = f"t.recording = s.recording OR {_LATER}" if replace else _LATER
-    merger.when_matched_update_all(later).when_not_matched_insert_all().execute()
