@@ -26,7 +26,7 @@ from tests.bench.programs import PROGRAMS
 HOSTNAME = 3
 HOSTS, LAST_DAY = 40, datetime(2026, 11, 22, tzinfo=UTC)
 PATTERNS = ("--tag-from", "{service}/{version}/*.data", "--start-time", "{host}-%Y%m%d-%H%M%S.data")
-"""How ``fleet ingest`` reads the names."""
+"""Options by which ``fleet ingest`` reads the names."""
 Made = Callable[[Path, Random], Sequence[str]]
 
 

@@ -56,7 +56,7 @@ class Job(Struct, frozen=True):
 
 
 class Outcome(Struct, frozen=True):
-    """How adding a recording ended."""
+    """Result of adding a recording."""
 
     source: str
     state: str

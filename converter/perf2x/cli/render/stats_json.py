@@ -62,7 +62,7 @@ def quality_facts(loaded: "Loaded") -> dict[str, Any]:
 
 
 def advice_facts(advice: Iterable[Advice]) -> list[dict[str, str]]:
-    """What each sentence is about, and the sentence."""
+    """Topics, each with its sentence."""
     return [{"about": one.about, "text": one.words()} for one in advice]
 
 

@@ -24,7 +24,7 @@ _OF_META = ("hostname", "os_release", "arch", "perf_version", "wall_start_ns")
 
 
 class Changes(Struct, frozen=True):
-    """What changed since another recording."""
+    """Changes since another recording."""
 
     table: "DiffTable"
     facts: dict[str, Any]

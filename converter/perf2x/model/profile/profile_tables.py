@@ -148,7 +148,7 @@ class ProfileSamples(SampleTable):
     fields: I32 | None = None
     """Row in all of Profile.fields, one behind the other; −1: none. None unless fields of tracepoints were wanted."""
     position: I64 | None = None
-    """Where each sample's record is in the recording, by which fields are found; None once they are there."""
+    """Position of each sample's record in the recording, by which fields are found; None once they are there."""
 
 
 class ThreadSwitches(Struct, frozen=True):

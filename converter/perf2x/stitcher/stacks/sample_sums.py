@@ -91,7 +91,7 @@ class TimedRows(ColumnTable):
     data_src: I64 | None = None
     """The word's bits, likewise."""
     position: I64 | None = None
-    """Where the record is in the recording, likewise."""
+    """Position of the record in the recording, likewise."""
 
 
 class TimedSamples:

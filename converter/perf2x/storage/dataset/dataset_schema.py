@@ -60,7 +60,7 @@ OF_RECORDINGS = TABLES[1:]
 
 
 def description(table: str) -> str:
-    """What stands in a table's description."""
+    """Text of a table's description."""
     return f"perf2x dataset, version {_VERSION}: {table}"
 
 
