@@ -11,6 +11,7 @@ import lzma
 import re
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import cache
 
 import pytest
 
@@ -43,6 +44,7 @@ def blocks(text: str) -> Iterator[list[str]]:
     yield found
 
 
+@cache
 def printed(case: Case) -> str:
     out = io.BytesIO()
     options = LoadOptions(as_recorded=True, symbols=outputs.symbols_of(case))
@@ -87,12 +89,11 @@ def test_equal_sample_by_sample(case: Case) -> None:
     wrong = []
     for block in blocks(perf):
         mine = waiting[NAME.sub("", block[0])]
-        verdicts = [unlike(block, one) for one in mine]
-        best = min(range(len(mine)), key=lambda row: len(verdicts[row]), default=None)
-        if best is None or verdicts[best]:
-            wrong.append((block[0], [] if best is None else verdicts[best][:1]))
-        if best is not None:
-            mine.pop(best)
+        same = next((row for row, one in enumerate(mine) if not unlike(block, one)), None)
+        if same is not None:
+            mine.pop(same)
+        else:
+            wrong.append((block[0], unlike(block, mine.pop(0))[:1] if mine else []))
     assert (len(wrong), wrong[:3]) == (0, [])
     assert not [rest for rest in waiting.values() if rest]
 

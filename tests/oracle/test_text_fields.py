@@ -5,7 +5,7 @@ perf prints the same layouts (tools/perf/builtin-script.c); `tests.oracle.fresh`
 
 from collections import Counter
 from collections.abc import Callable
-from pathlib import Path
+from functools import cache
 
 import pytest
 
@@ -23,10 +23,10 @@ FIELDS = [f"{head},{frame}" for head in HEADS for frame in FRAMES] + ["comm,tid,
 ALL = "comm,pid,tid,time,period,event,ip,sym,symoff,dso"
 
 
-def stacks(path: Path, fields: str, known: str) -> Counter[str]:
+def stacks(folds: dict[str, int], fields: str, known: str) -> Counter[str]:
     """Folds of a text with ``fields``, as far as one with the fields ``known`` tells them."""
     found: Counter[str] = Counter()
-    for stack, count in folded(path, "--event", "all", symbols=True).items():
+    for stack, count in folds.items():
         is_named = "comm" in fields or stack.startswith("?;")  # a process without a name
         frames = stack.split(";")[is_named and "comm" not in known :]
         found[";".join("?" if frame.startswith("[") and "dso" not in known else frame for frame in frames)] += count
@@ -34,20 +34,20 @@ def stacks(path: Path, fields: str, known: str) -> Counter[str]:
 
 
 @pytest.fixture(scope="module", params=[("calls", ()), ("calls", ("-G",)), ("shapes", ("-G",))], ids=str)
-def printed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+def folds(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], dict[str, int]]:
     name, options = request.param
-    place = tmp_path_factory.mktemp("fields")
+    path = tmp_path_factory.mktemp("fields") / "text"
 
-    def text(fields: str) -> Path:
+    @cache
+    def of_text(fields: str) -> dict[str, int]:
         ran = perf2x("script", CORPUS / name / "perf.data", "-F", fields, *NAMES, *options, "-q")
         assert ran.code == 0, ran.err
-        path = place / "text"
         path.write_text(ran.out)
-        return path
+        return folded(path, "--event", "all", symbols=True)
 
-    return text
+    return of_text
 
 
 @pytest.mark.parametrize("fields", FIELDS)
-def test_folds_do_not_depend_on_the_fields(printed: Callable[[str], Path], fields: str) -> None:
-    assert stacks(printed(fields), fields, fields) == stacks(printed(ALL), ALL, fields)
+def test_folds_do_not_depend_on_the_fields(folds: Callable[[str], dict[str, int]], fields: str) -> None:
+    assert stacks(folds(fields), fields, fields) == stacks(folds(ALL), ALL, fields)

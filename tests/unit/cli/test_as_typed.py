@@ -16,7 +16,7 @@ from perf2x.cli.as_typed import as_typed, option_of
 from perf2x.cli.help import EXAMPLES
 
 ROOT = Path(perf2x.__file__).parent
-MODULES = {path: ast.parse(path.read_text()) for path in ROOT.rglob("*.py") if path.relative_to(ROOT).parts[0] != "cli"}
+MODULES = [path for path in ROOT.rglob("*.py") if path.relative_to(ROOT).parts[0] != "cli"]
 OF_OTHERS = re.compile(r"\b(perf (record|inject|mem)|node|python|fleet ingest)\b[^;()]*")
 """Commands, of other programs too, named with options of their own."""
 
@@ -43,10 +43,15 @@ def spelled() -> set[str]:
 
 
 @cache
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
+@cache
 def named(path: Path) -> dict[str, list[ast.AST]]:
     """What each name of a module may be: functions, and values that are assigned to it; imported names included."""
     found: dict[str, list[ast.AST]] = {}
-    for node in ast.walk(MODULES[path]):
+    for node in ast.walk(tree(path)):
         if isinstance(node, ast.FunctionDef):
             found.setdefault(node.name, []).extend(each for each in ast.walk(node) if isinstance(each, ast.Return))
         elif isinstance(node, ast.Assign):
@@ -70,8 +75,8 @@ def texts(node: ast.AST, path: Path, deeper: int = 3) -> Iterator[str]:
 def test_no_error_below_the_command_line_names_an_option() -> None:
     """It would name what users of the library cannot type."""
     options, wrong, seen = spelled(), [], 0
-    for path, module in MODULES.items():
-        for node in ast.walk(module):
+    for path in MODULES:
+        for node in ast.walk(tree(path)):
             if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("Error"):
                 seen += 1
                 for text in texts(node, path):
