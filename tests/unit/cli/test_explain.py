@@ -37,6 +37,14 @@ def test_all_formats_agree() -> None:
     assert rows["objects.0.answers.names.text"].lstrip("'") == names["text"]
 
 
+def test_paths_and_commands_are_whole_to_be_copied(tmp_path: Path) -> None:
+    deep = tmp_path / ("long" * 50) / "calls"
+    deep.parent.mkdir()
+    deep.write_bytes(CALLS.read_bytes())
+    for shape in ("table", "markdown", "json", "csv"):
+        assert f".symtab in {deep}" in perf2x("explain", deep, "--format", shape).out
+
+
 def test_without_an_object_it_is_a_usage_error() -> None:
     assert perf2x("explain").code == 2
 

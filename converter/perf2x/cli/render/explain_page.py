@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from perf2x.cli.render.markdown_table import Section
 
 _LABEL = 14
+_WHOLE = 4096
+"""Cells of a text in Markdown: commands and paths are there to be copied."""
 
 
 def explain_report(known: "Sequence[Explanation]", refused: Mapping[str, str]) -> Report:
@@ -58,6 +60,7 @@ def _object_section(one: "Explanation") -> "Section":
     return Section(
         code(one.path),
         [text_column("object", [label for label, _ in pairs]), name_column("", [text for _, text in pairs])],
+        _WHOLE,
     )
 
 

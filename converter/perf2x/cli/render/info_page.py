@@ -94,7 +94,9 @@ def _info_sections(loaded: "Loaded", known: dict[str, Any], reasons: "Sequence[U
         "threads": f"{known['threads']:,}",
         "duration": f"{known['duration_ns'] / 1e9:.6f} s",
     }
-    yield Section("", [text_column("recording", list(facts_of_it)), name_column("", list(facts_of_it.values()))])
+    yield Section(
+        "", [text_column("recording", list(facts_of_it)), name_column("", list(facts_of_it.values()))], _SENTENCE
+    )
     events = known["events"]
     columns = [
         name_column("event", [event["name"] for event in events]),
@@ -116,7 +118,7 @@ def _info_sections(loaded: "Loaded", known: dict[str, Any], reasons: "Sequence[U
             text_column("without names", [label for label, _ in pairs]),
             name_column("", [text for _, text in pairs]),
         ]
-        yield Section(code(one.name), columns)
+        yield Section(code(one.name), columns, _SENTENCE)
     yield from (Section(line, []) for line in _rest(loaded, reasons))
 
 

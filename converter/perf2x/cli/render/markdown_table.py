@@ -6,6 +6,7 @@ words of the user's own. Names stand in code spans, where neither mentions nor l
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from itertools import chain
 
 from msgspec import Struct
@@ -29,6 +30,8 @@ class Section(Struct, frozen=True):
 
     text: str
     layout: Layout
+    room: int = _NAME_WIDTH
+    """Cells of a recorded name; a longer one is shortened in the middle."""
 
 
 def markdown_document(
@@ -74,13 +77,14 @@ def _document_lines(heading: str, sections: Iterable[Section]) -> Iterator[str]:
     yield f"### {heading}"
     for section in sections:
         yield from ("", *section.text.split("\n")) if section.text else ()
-        lines = _table_rows(section.layout)
+        lines = _table_rows(section)
         yield from ("", *lines) if len(lines) > _HEADING else ()
 
 
-def _table_rows(layout: Layout) -> list[str]:
+def _table_rows(section: Section) -> list[str]:
     """Lines of a table; there are two before the rows."""
-    shown = [code if column.recorded else str if column.name else escape_tildes for column in layout]
+    layout, name = section.layout, partial(code, room=section.room)
+    shown = [name if column.recorded else str if column.name else escape_tildes for column in layout]
     rows = zip(*(column.cells for column in layout), strict=True)
     return [
         _table_row([prose(column.head) for column in layout]),
