@@ -27,7 +27,7 @@ from tests.bench.inputs import Input, forged, recorded
 from tests.bench.measure import Cost, each_in_turn, run
 
 FIELDS = "comm,pid,tid,time,event,ip,sym,dso"
-FORMATS = ("collapsed", "pprof", "html", "speedscope", "perfetto", "parquet", "firefox", "chrome")
+FORMATS = ("collapsed", "pprof", "html", "speedscope", "perfetto", "firefox", "chrome")
 SCRIPTS = ("stackcollapse-perf.pl", "inferno-collapse-perf")
 Costs = dict[str, list[Cost]]
 
@@ -122,8 +122,6 @@ def _ours(path: Path, folder: Path, formats: Sequence[str]) -> dict[str, list[st
     convert = [sys.executable, "-m", "perf2x", "convert", "-q", str(path)]
     commands = {f"perf2x, {name}": [*convert, "--to", name, "-o", str(folder / f"out.{name}")] for name in formats}
     commands |= {f"{name}, one process": [*words, "--jobs", "1"] for name, words in list(commands.items())[:1]}
-    if words := commands.get("perf2x, parquet"):  # a dataset that has the recording stays as it is
-        commands["perf2x, parquet"] = ["sh", "-c", f"rm -rf {shlex.quote(words[-1])} && exec {shlex.join(words)}"]
     return commands
 
 
