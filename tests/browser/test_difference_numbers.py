@@ -15,7 +15,6 @@ from tests.support.command import perf2x
 
 pytestmark = pytest.mark.browser
 
-NAMED = RECORDINGS["threads"][1:]
 VIEWS: dict[str, tuple[dict[str, str], tuple[str, ...]]] = {
     "absolute": ({}, ()),
     "shares": ({"scale": "shares"}, ("--normalize",)),
@@ -26,7 +25,7 @@ FUNCTIONS = 10
 
 
 def compared(pair: tuple[Path, Path], *options: str) -> dict[str, Any]:
-    ran = perf2x("diff", *pair, *NAMED, "--all", "-n", "0", "--json", "-q", *options)
+    ran = perf2x("diff", *pair, "--all", "-n", "0", "--json", "-q", *options)
     assert ran.code == 0, ran.err
     facts = json.loads(ran.out)
     return facts | {"rows": {f"{row['name']}\n{row['object']}": row for row in facts["rows"]}}
@@ -38,10 +37,10 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     folder = tmp_path_factory.mktemp("difference")
     halves = (folder / "before", folder / "after")
     for number, half in enumerate(halves, 1):
-        words = (*RECORDINGS["threads"], "--time", f"50%/{number}", "--to", "parquet", "-o", half, "-q")
+        words = (*RECORDINGS["threads"], "--time", f"50%/{number}", "--to", "perf-script", "-o", half, "-q")
         assert perf2x("convert", *words).code == 0
     page = folder / "diff.html"
-    assert perf2x("diff", *halves, *NAMED, "-q", "-o", page).code == 0
+    assert perf2x("diff", *halves, "-q", "-o", page).code == 0
     facts = {view: compared(halves, *options) for view, (_, options) in VIEWS.items()}
     rows = facts["absolute"]["rows"]
     names = Counter(key.split("\n")[0] for key in rows)
@@ -53,7 +52,7 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     }
     told_by = opened(folder, jobs)
     assert [one["errors"] for one in told_by.values()] == [[]] * len(VIEWS)
-    stacks = [collapsed((half, *NAMED), facts["absolute"]["event"]) for half in halves]
+    stacks = [collapsed((half,), facts["absolute"]["event"]) for half in halves]
     return {view: (told_by[view]["value"], facts[view], facts["samples"], stacks) for view in VIEWS}
 
 

@@ -87,7 +87,7 @@ def test_peers_say_what_is_missing_and_what_cannot_read(tmp_path: Path, capsys: 
         "#!/bin/sh\nif [ $1 = --version ]; then echo perf version 9.9; else echo no thanks >&2; exit 1; fi\n"
     )
     refusing.chmod(0o755)
-    words = ["--perf", str(refusing), "--samply", "no-samply", "--runs", "1", "--formats", "collapsed", "parquet", "--"]
+    words = ["--perf", str(refusing), "--samply", "no-samply", "--runs", "1", "--formats", "collapsed", "pprof", "--"]
     peers.main([*words, str(written(tmp_path / "one"))])
     said = capsys.readouterr().out
     assert "not installed: no-samply" in said and "perf 9.9, script cannot read it: " in said and "no thanks" in said
