@@ -1,21 +1,27 @@
 """The comparison with fresh recordings finds what it is there to find, and its rules know no more than they should."""
 
+import shutil
 from collections import Counter
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
+from tests import forge
+from tests.forge import kernel as k
+from tests.forge.histories import EVENT
 from tests.oracle.fresh.comparison import Findings, compare
-from tests.oracle.fresh.known import ONES, Recorded, frame_rule, name_rule, stack_rule
-from tests.oracle.fresh.recording import Commands
+from tests.oracle.fresh.known import NO_SECTION, ONES, Recorded, frame_rule, name_rule, stack_rule
+from tests.oracle.fresh.recording import SHELL, Commands, Tasks, product
 from tests.support.command import perf2x
 from tests.support.recordings import CORPUS
-from tests.support.tiny_elf import TinySection, tiny_elf
+from tests.support.tiny_elf import TinySection, TinySymbol, symbol_sections, tiny_elf
 
 DATA = CORPUS / "calls" / "perf.data"
 NAMED = "7f0000001010 work+0x10 (/bin/busy)"
+CLONES = "6.1 leaves clones out of names"
 CHAIN = SimpleNamespace(chain=[1, 2], stack=None)
 
 
@@ -28,10 +34,14 @@ class Stored(Commands):
     """Both programs say what ours says of a recording in the corpus, but for what is told to differ."""
 
     damage: tuple[str, str] = ("", "")
-    more_folds = lost = 0
+    more_folds = lost = shell_id = 0
+    forks = ""
 
-    def samples_by_perf(self, path: Path) -> tuple[list[str], dict[int, set[str]]]:
-        return script().split("\n"), {}
+    def samples_by_perf(self, path: Path) -> tuple[list[str], Tasks]:
+        return script().split("\n"), tasks(self.forks)
+
+    def shell(self, path: Path) -> int:
+        return self.shell_id
 
     def losses_by_perf(self, path: Path) -> int:
         return self.lost
@@ -45,6 +55,13 @@ class Stored(Commands):
         folds = Counter({stack: int(count) for stack, _, count in pairs})
         folds["calls;more"] += self.more_folds
         return +folds
+
+
+def tasks(lines: str) -> Tasks:
+    told = Tasks()
+    for line in lines.splitlines():
+        told.take(line)
+    return told
 
 
 def found(**differing: object) -> Findings:
@@ -78,6 +95,40 @@ def test_each_difference_of_a_sample_is_found(damage: tuple[str, str], kind: str
     assert kind in found(damage=damage).unknown
 
 
+WHOLE_MACHINE = """
+   swapper     0     0.000000: PERF_RECORD_FORK(1:1):(0:0)
+   swapper     0     0.000000: PERF_RECORD_FORK(70:70):(1:1)
+        sh    70     1.000000: PERF_RECORD_FORK(80:80):(70:70)
+        sh    80     1.000000: PERF_RECORD_FORK(21926:21926):(80:80)
+     calls 21926     1.000000: PERF_RECORD_FORK(21926:21930):(21926:21926)
+"""
+
+
+@pytest.mark.parametrize(
+    ("forks", "shell", "is_strange"),
+    [
+        (WHOLE_MACHINE, 70, False),
+        (WHOLE_MACHINE, 80, False),
+        (WHOLE_MACHINE, 21926, False),
+        (WHOLE_MACHINE, 90, True),
+        (WHOLE_MACHINE.replace("(80:80):(70:70)", "(80:80):(21926:21926)"), 90, True),
+        (WHOLE_MACHINE.replace("(21926:21926)", "(1926:1926)", 1).replace("21926:21930", "1926:1930"), 80, True),
+        (WHOLE_MACHINE.replace("(1:1)", "(2:2)"), 90, False),
+        ("", 90, False),
+    ],
+)
+def test_frames_of_programs_that_no_mode_started_are_told_apart(forks: str, shell: int, is_strange: bool) -> None:
+    findings = found(damage=("\tffffffff815a1b49 ", "\tffffffff815a1b48 "), forks=forks, shell_id=shell)
+    assert (findings.elsewhere, findings.unknown) == (
+        (Counter({"frame of another program": 1}), Counter()) if is_strange else (Counter(), Counter({"frame": 1}))
+    )
+
+
+def test_other_differences_of_strange_programs_fail() -> None:
+    renamed = ("calls   21926/21926    2747.929919697", "other   21926/21926    2747.929919697")
+    assert found(damage=renamed, forks=WHOLE_MACHINE, shell_id=9).unknown["name of a thread"] == 1
+
+
 def test_differences_of_sums_are_found() -> None:
     assert found(more_folds=1).unknown == Counter({"folded stacks": 1})
     assert found(lost=7).unknown == Counter({"lost samples": 1})
@@ -97,6 +148,13 @@ def test_differences_of_sums_are_found() -> None:
         ("ffffffff81000010 [unknown] ([unknown])", "ffffffff81000010 f+0x1 ([kernel.kallsyms])", True, None),
         ("1010 f<int>+0x2 (/a)", "7f0000001010 int f<int>(int)+0x2 (/a)", False, "6.1 leaves types out of names"),
         ("1010 f<int>+0x2 (/a)", "7f0000001010 int g<int>(int)+0x2 (/a)", False, None),
+        ("1010 T::f(int)+0x2 (/a)", "7f0000001010 T::f(int) [clone .lto_priv.0]+0x2 (/a)", False, CLONES),
+        ("1010 T::f(int)+0x2 (/a)", "7f0000001010 T::f(int) [clone .lto_priv.0]+0x3 (/a)", False, None),
+        ("1010 T::g(int)+0x2 (/a)", "7f0000001010 T::f(int) [clone .lto_priv.0]+0x2 (/a)", False, None),
+        ("1010 f.llvm.17.cold+0x2 (/a)", "1010 f.cold+0x2 (/a)", False, "hashes of LLVM before another suffix"),
+        ("1010 f.llvm.17.cold+0x2 (/a)", "1010 f.cold+0x2 (/b)", False, None),
+        ("1010 f.llvm.17.cold+0x2 (/a)", "1010 f.warm+0x2 (/a)", False, None),
+        ("1010 f.llvm.17+0x2 (/a)", "1010 f+0x2 (/a)", False, None),
         ("1010 [unknown] (/a)", "7f0000001010 read@plt+0x0 (/a)", False, "6.1 names PLTs otherwise"),
         ("1010 [unknown] (/a)", "7f0000001010 read+0x0 (/a)", False, None),
     ],
@@ -123,6 +181,54 @@ def test_names_that_only_gos_own_table_has(sections: list[str] | None, is_known:
     assert (frame_rule(f"1010 [unknown] ({program})", ours, True, recorded, False) is not None) is is_known
     for other in (f"401011 [unknown] ({program})", f"401010 [unknown] ({program}x)", f"401010 f+0x1 ({program})"):
         assert frame_rule(other, ours, True, recorded, False) is None
+
+
+@pytest.mark.parametrize("is_64", [True, False])
+@pytest.mark.parametrize(
+    ("table", "symbol", "is_known"),
+    [
+        (".symtab", TinySymbol("data", 0, type=1, section=9), True),
+        (".dynsym", TinySymbol("f", 0, type=2, section=9), True),
+        (".symtab", TinySymbol("ifunc", 0, type=10, section=4), True),
+        (".symtab", TinySymbol("in the last section", 0, type=2, section=3), False),
+        (".symtab", TinySymbol("label", 0, type=0, section=9), False),
+        (".symtab", TinySymbol("absolute", 0, type=1, section=0xFFF1), False),
+        (".other", TinySymbol("f", 0, type=2, section=9), False),
+    ],
+)
+def test_files_in_whose_symbols_perf_gives_up(
+    table: str, symbol: TinySymbol, is_known: bool, is_64: bool, tmp_path: Path
+) -> None:
+    program, recorded = tmp_path / "program", Recorded(DATA)
+    program.write_bytes(tiny_elf(symbol_sections([TinySymbol("g", 0), symbol], 1, is_64, table=table), is_64))
+    rule = NO_SECTION if is_known else None
+    for perf in ("401010 [unknown]", "401010 alias+0x10", "1010 [unknown]"):
+        assert frame_rule(f"{perf} ({program})", f"401010 work+0x10 ({program})", False, recorded, False) == rule
+    for perf in (f"401010 [unknown] ({program}x)", f"401010 alias+0x11 ({program})", f"401011 [unknown] ({program})"):
+        assert frame_rule(perf, f"401010 work+0x10 ({program})", False, recorded, False) is None
+
+
+@pytest.mark.skipif(shutil.which("perf") is None, reason="needs perf")
+def test_perf_gives_up_in_symbols_at_one_of_no_section(tmp_path: Path) -> None:
+    """The small one of what BOLT made of Rust's compiler."""
+    symbols = [TinySymbol("before", 4096, 16, section=3), TinySymbol("data", 0, 4, 1, section=9)]
+    tables = symbol_sections([*symbols, TinySymbol("after", 4112, 16, section=3)], 1)
+    program = tmp_path / "program"
+    program.write_bytes(tiny_elf([*tables, TinySection(".text", b"TEXT" * 8, 4096, flags=6)]))
+    text = 0x7F0000000000 + program.read_bytes().index(b"TEXTTEXT")
+    stacks = [(k.CONTEXT_KERNEL, 2**63, k.CONTEXT_USER, text + offset, text + offset) for offset in (4, 4, 20)]
+    samples = [
+        forge.Sample(mode=k.KERNEL, ip=2**63, chain=chain, period=1, pid=1, tid=1, time=time)
+        for time, chain in enumerate(stacks, 2)
+    ]
+    mapping = forge.Mmap2(pid=1, tid=1, addr=text & ~0xFFF, len=4096, filename=str(program), stamp=forge.Stamp(1, 1, 1))
+    (tmp_path / "perf.data").write_bytes(
+        forge.write_file(forge.Session((replace(EVENT, flags=EVENT.flags | {"exclude_guest"}),)), [mapping, *samples])
+    )
+    (tmp_path / SHELL).write_text("1")
+    findings = Findings()
+    compare(Commands(("perf",), product(()), tmp_path), [tmp_path / "perf.data"], findings)
+    assert (findings.samples, findings.known[NO_SECTION], findings.unknown) == (3, 3, Counter())
 
 
 def test_rules_of_names_and_stacks_are_narrow() -> None:

@@ -8,8 +8,8 @@
 
 Samples are compared one by one (names of threads, times, periods, frames, objects, text of tracepoints), and counts,
 sums, losses, threads, time spans and folded stacks. Differences of docs/differences.md are counted under their rule
-(``known.py``); any other one is printed, its recording kept, and the exit code 1. Modes that this machine cannot
-record are named.
+(``known.py``); any other one is printed, its recording kept, and the exit code 1. Frames of programs that a mode of the
+whole machine met by chance are printed only. Modes that this machine cannot record are named.
 """
 
 import argparse
@@ -77,9 +77,12 @@ def _try(mode: str, commands: Commands, event: str, folder: Path, options: argpa
     size = sum(path.stat().st_size for path in folder.rglob("*data*") if path.is_file())
     said = f"{found.samples:7,} samples, {size / 1e6:.1f} MB, {time.monotonic() - began:.1f} s"
     print(f"{mode:32} {said}{'; known: ' if known else ''}{known}", flush=True)
-    for kind, count in found.unknown.items():
-        print(f"  DIFFERS {count} × {kind}\n    " + found.examples[kind].replace("\n", "\n    "))
-    if keep and (found.unknown or record):
+    for kind, count in (*found.unknown.items(), *found.elsewhere.items()):
+        print(
+            f"  {'DIFFERS' if kind in found.unknown else 'differs'} {count} × {kind}\n    "
+            + found.examples[kind].replace("\n", "\n    ")
+        )
+    if keep and (found.unknown or found.elsewhere or record):
         shutil.rmtree(keep / folder.name, ignore_errors=True)
         shutil.copytree(folder, keep / folder.name, ignore=shutil.ignore_patterns("home"))
     shutil.rmtree(folder)

@@ -10,7 +10,7 @@ from typing import Any
 
 from perf2x.model.profile.made_up_frames import ROOT_FRAME_NAMES
 from tests.oracle.fresh.known import FRAME, ONES, Recorded, frame_rule, name_rule, stack_rule
-from tests.oracle.fresh.recording import FIELDS, Commands
+from tests.oracle.fresh.recording import FIELDS, Commands, Tasks
 from tests.support.against_perf import PERF_MAP
 
 HEAD = re.compile(
@@ -43,10 +43,11 @@ class Sample:
 
 @dataclass
 class Findings:
-    """Samples compared, differences that a rule knows, and those that none does."""
+    """Samples compared, differences that a rule knows, those that none does, and those in frames of other programs."""
 
     samples: int = 0
     known: Counter[str] = field(default_factory=Counter)
+    elsewhere: Counter[str] = field(default_factory=Counter)
     unknown: Counter[str] = field(default_factory=Counter)
     examples: dict[str, str] = field(default_factory=dict)
 
@@ -54,6 +55,14 @@ class Findings:
         """Count a difference without a rule; the first of its kind is kept."""
         self.unknown[kind] += 1
         self.examples.setdefault(kind, f"perf:   {perf}\nperf2x: {ours}")
+
+    def add(self, pair: "Findings", is_strange: bool) -> None:
+        """Add what two samples differ in; frames of strange programs, of which no rule need know, are told apart."""
+        self.known += pair.known
+        for kind, count in pair.unknown.items():
+            is_elsewhere = is_strange and kind in {"frame", "length of a stack"}
+            self.examples.setdefault(name := kind + " of another program" * is_elsewhere, pair.examples[kind])
+            (self.elsewhere if is_elsewhere else self.unknown)[name] += count
 
     def rule(self, kind: str, rule: str | None, perf: object, ours: object) -> None:
         """Count a difference under its rule, if it has one."""
@@ -72,13 +81,13 @@ def compare(commands: Commands, recordings: list[Path], found: Findings) -> None
     """Compare each file of a recording, and what collapsing all of them counts."""
     folded = Counter[str]()
     for path in recordings:
-        lines, names = commands.samples_by_perf(path)
+        lines, tasks = commands.samples_by_perf(path)
         perf = list(samples(lines))
         if not perf:
             continue
         ours = list(samples(commands.ask(path.parent, "script", path.name, "--ns", *FIELDS).split("\n")))
         found.samples += len(perf)
-        _sample_by_sample(perf, ours, _Judge(names, Recorded(path)), found)
+        _sample_by_sample(perf, ours, _Judge(tasks, commands.shell(path), Recorded(path)), found)
         info = json.loads(commands.ask(path.parent, "info", path.name, "--json"))
         _summary(info, perf, commands.losses_by_perf(path), found)
         folds = Counter(fold(sample) for sample in ours)
@@ -141,9 +150,7 @@ def _sample_by_sample(perf: list[Sample], ours: list[Sample], judge: "_Judge", f
                 break
         best = min(results, key=lambda result: result.unknown.total())
         waiting[sample.key].pop(results.index(best))
-        found.known += best.known
-        found.unknown += best.unknown
-        found.examples = best.examples | found.examples
+        found.add(best, judge.is_strange(sample))
     for rest in waiting.values():
         for sample in rest:
             found.differ("sample that perf does not have", None, sample)
@@ -152,14 +159,18 @@ def _sample_by_sample(perf: list[Sample], ours: list[Sample], judge: "_Judge", f
 class _Judge:
     """Differences of two samples, and the rules that know them."""
 
-    def __init__(self, names: dict[int, set[str]], recorded: Recorded) -> None:
-        self._names = names
+    def __init__(self, tasks: Tasks, shell: int, recorded: Recorded) -> None:
+        self._tasks = tasks
+        self._shell = shell
         self._recorded = recorded
+
+    def is_strange(self, sample: Sample) -> bool:
+        return self._tasks.is_stranger(sample.pid, self._shell)
 
     def pair(self, perf: Sample, ours: Sample) -> Findings:
         result = Findings()
         if perf.comm != ours.comm:
-            had = self._names.get(perf.tid, set()) | self._names.get(perf.pid, set())
+            had = self._tasks.names[perf.tid] | self._tasks.names[perf.pid]
             result.rule("name of a thread", name_rule(perf.comm, ours.comm, perf.tid, had), perf, ours)
         result.equal("text behind the event", perf.rest, ours.rest)
         if len(perf.frames) != len(ours.frames) or ONES in perf.frames:

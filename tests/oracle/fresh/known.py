@@ -10,6 +10,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 from elftools.common.exceptions import ELFError
 from elftools.elf.elffile import ELFFile
 
@@ -25,6 +26,9 @@ PAGE = 0xFFF
 MARKERS = {k.CONTEXT_HV, k.CONTEXT_KERNEL, k.CONTEXT_USER, k.CONTEXT_USER_DEFERRED}
 FIRST_MARKER = 2**64 - 4095
 """PERF_CONTEXT_MAX (include/uapi/linux/perf_event.h): words from here on are no addresses."""
+LLVM = re.compile(r"\.llvm\.\d+(?=\.)")
+NO_SECTION = "a symbol of a section that is not there"
+SHN_ABS = 0xFFF1
 ONES = "ffffffffffffffff [unknown] ([unknown])"
 
 
@@ -75,8 +79,8 @@ def frame_rule(perf: str, ours: str, caller: bool, recorded: Recorded, of_the_de
     address, other = int(left["address"], 16), int(right["address"], 16)
     if right["symbol"] == "[unknown]" and right["dso"] in {"[kernel.kallsyms]", "[vdso]"} and recorded.is_unfinished:
         return "kernels of unfinished recordings"
-    if _is_of_stripped_go(left, right, other - address):
-        return "Go's own table of functions"
+    if rule := _rule_of_a_file(left, right, other - address):
+        return rule
     if address != other or (left["symbol"] == "[unknown]" and right["symbol"].endswith("plt")):
         return _old_rule(left, right, other - address, caller)
     if caller and left["offset"] == "+0x0" and left["dso"] == right["dso"]:
@@ -90,10 +94,16 @@ def frame_rule(perf: str, ours: str, caller: bool, recorded: Recorded, of_the_de
     return "perf forgets what a process had mapped at its end" if of_the_dead and left["dso"] == "[unknown]" else None
 
 
-def _is_of_stripped_go(left: re.Match[str], right: re.Match[str], moved: int) -> bool:
-    """Whether perf has no name in a Go program without symbols; 6.1 prints the address as an offset in the file."""
-    is_one_place = left["dso"] == right["dso"] and moved >= 0 and not moved & PAGE
-    return is_one_place and left["symbol"] == "[unknown]" != right["symbol"] and is_stripped_go(right["dso"])
+def _rule_of_a_file(left: re.Match[str], right: re.Match[str], moved: int) -> str | None:
+    """Return the rule for names that differ by what is in a file; 6.1 prints the address as an offset in it."""
+    if left["dso"] != right["dso"] or left["symbol"] == right["symbol"] or moved < 0 or moved & PAGE:
+        return None
+    is_unnamed, is_one_place = left["symbol"] == "[unknown]", left["offset"] == right["offset"]
+    if is_unnamed and is_stripped_go(right["dso"]):
+        return "Go's own table of functions"
+    if is_one_place and LLVM.sub("", left["symbol"]) == right["symbol"]:
+        return "hashes of LLVM before another suffix"
+    return NO_SECTION if (is_unnamed or is_one_place) and has_symbol_of_no_section(right["dso"]) else None
 
 
 @cache
@@ -105,6 +115,31 @@ def is_stripped_go(path: str) -> bool:
     except (OSError, ELFError):
         return False
     return ".symtab" not in names and not names.isdisjoint({".gopclntab", ".data.rel.ro.gopclntab"})
+
+
+@cache
+def has_symbol_of_no_section(path: str) -> bool:
+    """Whether perf gives up in a file's symbols: dso__load_sym_internal (tools/perf/util/symbol-elf.c).
+
+    Its first frame then has no name, later ones those of symbols before that one, and no entry of a PLT has one.
+    """
+    try:
+        with Path(path).open("rb") as file:
+            elf = ELFFile(file)
+            tables = [table for table in map(elf.get_section_by_name, (".dynsym", ".symtab")) if table is not None]
+            return any(_names_no_section(table.data(), table["sh_entsize"], elf.num_sections()) for table in tables)
+    except (OSError, ELFError):
+        return False
+
+
+def _names_no_section(data: bytes, size: int, sections: int) -> bool:
+    """Whether a function or an object (types 1, 2 and 10) of a table's rows lies in a section that the file lacks."""
+    if size not in {16, 24}:
+        return False
+    rows = np.frombuffer(data, np.uint8).reshape(-1, size)
+    kind, section = (4, 6) if size == 24 else (12, 14)
+    places = rows[:, section : section + 2].copy().view("<u2")[:, 0]
+    return bool(np.any(np.isin(rows[:, kind] & 15, (1, 2, 10)) & (places >= sections) & (places != SHN_ABS)))
 
 
 def _old_rule(left: re.Match[str], right: re.Match[str], moved: int, caller: bool) -> str | None:
@@ -121,6 +156,8 @@ def _old_rule(left: re.Match[str], right: re.Match[str], moved: int, caller: boo
         return "6.1 names PLTs otherwise"
     if left["offset"] == right["offset"] and left["symbol"] + "(" in right["symbol"]:
         return "6.1 leaves types out of names"
+    if left["offset"] == right["offset"] and left["symbol"] == right["symbol"].partition(" [clone ")[0]:
+        return "6.1 leaves clones out of names"
     return "a call at the end of a function" if caller and left["offset"] == "+0x0" else None
 
 

@@ -9,7 +9,7 @@ import sys
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.support.recordings import ROOT
@@ -17,7 +17,9 @@ from tests.support.recordings import ROOT
 FIELDS = ["-F", "+pid,+ip,+sym,+symoff,+dso"]
 TASK = re.compile(r"PERF_RECORD_(COMM|FORK|EXIT)(?: exec)?(?::|\()")
 COMM = re.compile(r"PERF_RECORD_COMM(?: exec)?: (?P<comm>.*):-?\d+/(?P<tid>-?\d+)$")
-FORK = re.compile(r"PERF_RECORD_FORK\(-?\d+:(?P<tid>-?\d+)\):\(-?\d+:(?P<parent>-?\d+)\)")
+FORK = re.compile(r"PERF_RECORD_FORK\((?P<pid>-?\d+):(?P<tid>-?\d+)\):\((?P<ppid>-?\d+):(?P<parent>-?\d+)\)")
+SHELL = "shell"
+"""The file beside a recording that has the process id of the shell which ran its mode."""
 HEADER = struct.Struct("<8s12Q")
 """struct perf_file_header (tools/perf/util/header.h): fields 5 and 6 are where the data begin and their size."""
 LIMIT = 120
@@ -26,6 +28,31 @@ LIMIT = 120
 
 class Unable(Exception):  # noqa: N818
     """A mode cannot be recorded, or perf cannot read what it recorded; the text is the last thing that was said."""
+
+
+@dataclass
+class Tasks:
+    """The names that each thread ever had, and each process's parent."""
+
+    names: defaultdict[int, set[str]] = field(default_factory=lambda: defaultdict(set))
+    parents: dict[int, int] = field(default_factory=dict)
+
+    def is_stranger(self, pid: int, shell: int) -> bool:
+        """Whether a process does not come from a shell, in a recording of the whole machine: one that has process 1."""
+        seen = set[int]()
+        while pid != shell and pid in self.parents and pid not in seen:
+            seen.add(pid)
+            pid = self.parents[pid]
+        return 1 in self.parents and pid != shell
+
+    def take(self, line: str) -> None:
+        """Take what a line of ``--show-task-events`` tells."""
+        if comm := COMM.search(line):
+            self.names[int(comm["tid"])].add(comm["comm"])
+        elif fork := FORK.search(line):
+            self.names[int(fork["tid"])] |= self.names[int(fork["parent"])]
+            if fork["pid"] != fork["ppid"]:
+                self.parents[int(fork["pid"])] = int(fork["ppid"])
 
 
 @dataclass(frozen=True)
@@ -59,28 +86,31 @@ class Commands:
     def record(self, script: str, event: str, folder: Path) -> list[Path]:
         """Run a mode's line of shell; return the recordings in order of time."""
         (folder / "home").mkdir()
-        words = ["env", f"PERF={' '.join(self.perf)}", f"EVENT={event}", f"PYTHON={sys.executable}", "sh", "-c", script]
+        words = ["env", f"PERF={' '.join(self.perf)}", f"EVENT={event}", f"PYTHON={sys.executable}", "sh", "-c"]
+        words.append(f"echo $$ >{SHELL}; {script}")
         _, _, err = self.run(words, folder)
         found = sorted(path for path in folder.glob("perf.data*") if path.is_dir() or path.stat().st_size)
         if not found:
             raise Unable(_last(err))
         return found
 
-    def samples_by_perf(self, path: Path) -> tuple[list[str], dict[int, set[str]]]:
-        """Lines of ``perf script``, and the names that each thread ever had."""
+    def samples_by_perf(self, path: Path) -> tuple[list[str], Tasks]:
+        """Lines of ``perf script``, and what it says of threads and processes."""
         words = [*self.perf, "script", "--ns", "--no-inline", "--show-task-events", *FIELDS, "-i", _finished(path).name]
         code, out, err = self.run(words, path.parent)
         if code:
             raise Unable(_last(err))
-        lines, names = [], defaultdict[int, set[str]](set)
+        lines, tasks = [], Tasks()
         for line in out.split("\n"):
-            if not TASK.search(line):
+            if TASK.search(line):
+                tasks.take(line)
+            else:
                 lines.append(line)
-            elif comm := COMM.search(line):
-                names[int(comm["tid"])].add(comm["comm"])
-            elif fork := FORK.search(line):
-                names[int(fork["tid"])] |= names[int(fork["parent"])]
-        return lines, names
+        return lines, tasks
+
+    def shell(self, path: Path) -> int:
+        """Return the process id of the shell that ran a recording's mode."""
+        return int((path.parent / SHELL).read_text())
 
     def losses_by_perf(self, path: Path) -> int:
         """Return the total of ``perf report``."""
