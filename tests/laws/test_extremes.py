@@ -42,11 +42,12 @@ def everything(path: Path, turn: int = 0, turns: int = 1) -> Iterator[str]:
         assert ran.code in (0, 1), ran.err
 
 
-@pytest.mark.parametrize("value", extremes.VALUES)
-def test_every_number_of_every_record(value: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize("row", range(len(extremes.VALUES)))
+def test_every_number_of_every_record(row: int, tmp_path: Path) -> None:
+    """Half of the formats and commands take each value, the others its neighbours."""
     path = tmp_path / "perf.data"
-    path.write_bytes(extremes.with_all_at_once(value))
-    assert list(everything(path)) == []
+    path.write_bytes(extremes.with_all_at_once(extremes.VALUES[row]))
+    assert list(everything(path, row, 2)) == []
 
 
 @pytest.mark.slow

@@ -8,15 +8,26 @@ from perf2x.plugins.registry import EMITTERS, available
 from tests.support import outputs
 from tests.support.command import perf2x
 from tests.support.perfetto_trace import read_trace
-from tests.support.recordings import Case, corpus_cases
+from tests.support.recordings import corpus_cases
 from tests.support.small_parts import cut_small, small_parts
 
 FORMATS = sorted(name for name in available(EMITTERS) if not outputs.is_on_demand(name))
-CASES = [case for case in corpus_cases() if case.name in {"events", "zstd", "group_read", "unwind_short", "task_end"}]
+CASES = {case.name: case for case in corpus_cases()}
+CONVERT = ("convert", "--to", "pprof", "-o", "-", "--jobs", "3")
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_tiny_pieces_give_the_same_bytes(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "name",
+    [
+        "events",
+        "unwind_short",
+        "task_end",
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("zstd", "group_read")),
+    ],
+)
+def test_tiny_pieces_give_the_same_bytes(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    case = CASES[name]
+
     def emitted() -> dict[str, Any]:
         profiles = {
             timeline: outputs.profile_of(case.data, timeline=timeline, symbols=outputs.symbols_of(case))
@@ -31,16 +42,30 @@ def test_tiny_pieces_give_the_same_bytes(case: Case, monkeypatch: pytest.MonkeyP
     assert [name for name, data in emitted().items() if data != whole[name]] == []
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
 @pytest.mark.parametrize(
-    "words", [("script",), ("dump",), ("convert", "--to", "pprof", "-o", "-", "--jobs", "3")], ids=str
+    ("words", "name"),
+    [
+        *((("script", "--no-symbols"), name) for name in ("events", "task_end")),
+        *((("dump",), name) for name in ("events", "unwind_short")),
+        *(((*CONVERT, "--no-symbols"), name) for name in ("events", "unwind_short")),
+        *(pytest.param(("dump",), name, marks=pytest.mark.slow) for name in ("task_end", "zstd", "group_read")),
+        *(
+            pytest.param((*CONVERT, "--no-symbols"), name, marks=pytest.mark.slow)
+            for name in ("task_end", "zstd", "group_read")
+        ),
+        *(
+            pytest.param(("script", "--no-symbols"), name, marks=pytest.mark.slow)
+            for name in ("unwind_short", "zstd", "group_read")
+        ),
+    ],
+    ids=str,
 )
 def test_tiny_pieces_of_samples_that_are_read_again(
-    words: tuple[str, ...], case: Case, monkeypatch: pytest.MonkeyPatch
+    words: tuple[str, ...], name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = perf2x(words[0], case.data, *words[1:], *(() if words[0] == "dump" else ("--no-symbols",)))
+    whole = perf2x(*words, CASES[name].data)
     cut_small(monkeypatch)
-    again = perf2x(words[0], case.data, *words[1:], *(() if words[0] == "dump" else ("--no-symbols",)))
+    again = perf2x(*words, CASES[name].data)
     assert (again.code, again.out, again.err) == (whole.code, whole.out, whole.err) and whole.code == 0
 
 

@@ -4,8 +4,10 @@ perf prints the same layouts (tools/perf/builtin-script.c); `tests.oracle.fresh`
 """
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
+from itertools import product
+from typing import Any
 
 import pytest
 
@@ -19,7 +21,7 @@ HEADS = (
     "tid,time,event", "tid,event", "tid,period,event", "pid,tid", "tid", "pid", "event", "time", "period", "time,event",
 )  # fmt: skip
 FRAMES = ("ip,sym,dso", "ip,sym,symoff,dso", "ip,sym,dso,dsoff")
-FIELDS = [f"{head},{frame}" for head in HEADS for frame in FRAMES] + ["comm,tid,time,event,ip,sym"]
+TEXTS = ("calls", ()), ("calls", ("-G",)), ("shapes", ("-G",))
 ALL = "comm,pid,tid,time,period,event,ip,sym,symoff,dso"
 
 
@@ -33,13 +35,16 @@ def stacks(folds: dict[str, int], fields: str, known: str) -> Counter[str]:
     return found
 
 
-@pytest.fixture(scope="module", params=[("calls", ()), ("calls", ("-G",)), ("shapes", ("-G",))], ids=str)
-def folds(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], dict[str, int]]:
-    name, options = request.param
+Folds = Callable[[int, str], dict[str, int]]
+
+
+@pytest.fixture(scope="module")
+def folds(tmp_path_factory: pytest.TempPathFactory) -> Folds:
     path = tmp_path_factory.mktemp("fields") / "text"
 
     @cache
-    def of_text(fields: str) -> dict[str, int]:
+    def of_text(text: int, fields: str) -> dict[str, int]:
+        name, options = TEXTS[text]
         ran = perf2x("script", CORPUS / name / "perf.data", "-F", fields, *NAMES, *options, "-q")
         assert ran.code == 0, ran.err
         path.write_text(ran.out)
@@ -48,6 +53,15 @@ def folds(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     return of_text
 
 
-@pytest.mark.parametrize("fields", FIELDS)
-def test_folds_do_not_depend_on_the_fields(folds: Callable[[str], dict[str, int]], fields: str) -> None:
-    assert stacks(folds(fields), fields, fields) == stacks(folds(ALL), ALL, fields)
+def sets() -> Iterator[Any]:
+    """Texts, heads and frames; quick ones pair each with each of the others."""
+    for number, head in enumerate(HEADS):
+        for text, frame in product(range(len(TEXTS)), range(len(FRAMES))):
+            is_quick = frame == (number + text) % len(FRAMES)
+            yield pytest.param(text, f"{head},{FRAMES[frame]}", marks=() if is_quick else pytest.mark.slow)
+    yield from ((text, "comm,tid,time,event,ip,sym") for text in range(len(TEXTS)))
+
+
+@pytest.mark.parametrize(("text", "fields"), list(sets()))
+def test_folds_do_not_depend_on_the_fields(folds: Folds, text: int, fields: str) -> None:
+    assert stacks(folds(text, fields), fields, fields) == stacks(folds(text, ALL), ALL, fields)

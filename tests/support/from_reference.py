@@ -39,7 +39,7 @@ class Opinion:
         return names
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=8)
 def opinion_of(path: Path) -> Opinion:
     recording = read(path)
     return Opinion(recording, stitch(recording))

@@ -67,19 +67,17 @@ def _module(path: Path) -> str:
 
 
 def _used(text: str) -> Iterator[tuple[str, str]]:
-    """Names that a source takes from modules, by an import or as an attribute of the imported module."""
-    nodes = list(ast.walk(ast.parse(text)))
-    modules = set()
-    for node in nodes:
-        if isinstance(node, ast.Import):
-            modules |= {name.name for name in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            yield from ((node.module, name.name) for name in node.names)
-            modules |= {f"{node.module}.{name.name}" for name in node.names}
-    attributes = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
-    strings = {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
-    modules |= {f"perf2x.{text.removeprefix('perf2x.')}" for text in strings if re.fullmatch(r"\w+(\.\w+)+", text)}
-    attributes |= strings
+    """Names that a source takes from modules, by an import or as an attribute of the imported module.
+
+    As expressions find them: parsing a thousand sources takes four seconds.
+    """
+    modules = set(re.findall(r"^ *import (perf2x[\w.]+)", text, re.MULTILINE))
+    for module, names in re.findall(r"^ *from (perf2x[\w.]*) import (\([^)]*\)|.*)", text, re.MULTILINE):
+        yield from ((module, name) for name in re.findall(r"\w+", names))
+        modules |= {f"{module}.{name}" for name in re.findall(r"\w+", names)}
+    strings = re.findall(r"[\"']([\w.:]+)[\"']", text)
+    modules |= {f"perf2x.{text.removeprefix('perf2x.')}" for text in strings if "." in text}
+    attributes = {*re.findall(r"\.(\w+)", text), *strings}
     yield from ((module, name) for text in strings for module, _, name in (text.replace(":", ".").rpartition("."),))
     yield from ((module, name) for module in modules for name in attributes)
 
@@ -87,7 +85,7 @@ def _used(text: str) -> Iterator[tuple[str, str]]:
 def test_public_names_are_used_by_other_modules() -> None:
     sources = {path: path.read_text() for path in _PACKAGE.rglob("*.py")}
     others = [path.read_text() for folder in ("tests", "docs", "examples") for path in (ROOT / folder).rglob("*.py")]
-    used = {pair for text in (*sources.values(), *others) for pair in _used(text)}
+    used = {pair for text in (*sources.values(), *others) if "perf2x" in text for pair in _used(text)}
     for text in (path.read_text() for glob in _TEXTS for path in ROOT.glob(glob)):
         words = set(re.findall(r"\w+", text))
         used |= {(module, word) for module in re.findall(r"perf2x(?:\.\w+)+", text) for word in words}

@@ -93,7 +93,11 @@ typer.run(work)
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 @pytest.mark.parametrize(
     ("number", "code", "word"),
-    [(2, 130, "interrupted"), (15, 143, "terminated"), (1, 143, "terminated")],
+    [
+        (2, 130, "interrupted"),
+        (15, 143, "terminated"),
+        pytest.param(1, 143, "terminated", marks=pytest.mark.slow),
+    ],
 )
 def test_an_interrupted_command_leaves_no_file(number: int, code: int, word: str, tmp_path: Path) -> None:
     target = tmp_path / "out"
@@ -167,12 +171,17 @@ def shell(*words: object, **how: Any) -> "subprocess.CompletedProcess[str]":
     "words",
     [
         ("convert", recording("calls"), "-t", "pprof", "-o", "-"),
-        ("convert", recording("calls"), "-t", "collapsed", "-o", "-"),
-        ("top", recording("calls")),
-        ("info", recording("calls"), "--json"),
         ("dump", recording("calls"), "-n", "1"),
-        ("bundle", recording("calls"), "-o", "-"),
-        ("--help",),
+        *(
+            pytest.param(words, marks=pytest.mark.slow)
+            for words in (
+                ("convert", recording("calls"), "-t", "collapsed", "-o", "-"),
+                ("top", recording("calls")),
+                ("info", recording("calls"), "--json"),
+                ("bundle", recording("calls"), "-o", "-"),
+                ("--help",),
+            )
+        ),
     ],
     ids=" ".join,
 )
@@ -253,7 +262,9 @@ def test_other_errors_keep_their_traceback(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of Linux")
-@pytest.mark.parametrize("megabytes", [50, 110, 160])
+@pytest.mark.parametrize(
+    "megabytes", [pytest.param(50, marks=pytest.mark.slow), 110, pytest.param(160, marks=pytest.mark.slow)]
+)
 def test_a_memory_limit_is_reported_in_one_sentence(megabytes: int, tmp_path: Path) -> None:
     """Where Python, numpy or the work itself runs into the limit depends on the machine; a traceback comes nowhere."""
     import resource

@@ -45,11 +45,9 @@ def fill(cache: Path, state: str) -> None:
         path.write_bytes(data)
 
 
-@pytest.mark.parametrize("state", ["empty", "filled", "cut", "flipped"])
-def test_same_bytes(state: str, wanted: dict[str, bytes], tmp_path: Path) -> None:
+@pytest.mark.parametrize(("state", "jobs"), [("empty", 2), ("filled", 1), ("filled", 2), ("cut", 1), ("flipped", 1)])
+def test_same_bytes(state: str, jobs: int, wanted: dict[str, bytes], tmp_path: Path) -> None:
     assert sorted(wanted) == sorted(FORMATS) and all(wanted.values())
-    for jobs in (1, 2):
-        cache = tmp_path / f"{jobs}" / "cache"
-        cache.mkdir(parents=True)
-        fill(cache, state)
-        assert converted(tmp_path / f"{jobs}" / "out", cache, jobs) == wanted, jobs
+    (tmp_path / "cache").mkdir()
+    fill(tmp_path / "cache", state)
+    assert converted(tmp_path / "out", tmp_path / "cache", jobs) == wanted

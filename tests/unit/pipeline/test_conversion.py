@@ -1,7 +1,8 @@
 """The command and the library write the same bytes, and refuse the same."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,8 +21,14 @@ PAIRS: tuple[tuple[tuple[str, ...], Mapping[str, object]], ...] = (
 )
 
 
-@pytest.mark.parametrize(("words", "options"), PAIRS)
-@pytest.mark.parametrize("name", sorted(available(EMITTERS)))
+def cases() -> Iterator[Any]:
+    """Formats and options; quick ones are each format without options and with a third of them."""
+    for number, name in enumerate(sorted(available(EMITTERS))):
+        for row, pair in enumerate(PAIRS):
+            yield pytest.param(name, *pair, marks=() if not row or (number + row) % 3 == 0 else pytest.mark.slow)
+
+
+@pytest.mark.parametrize(("name", "words", "options"), list(cases()))
 def test_command_and_library_agree(
     name: str, words: tuple[str, ...], options: Mapping[str, object], tmp_path: Path
 ) -> None:

@@ -13,11 +13,12 @@ _HELPERS = frozenset({"argsort", "bincount", "flatnonzero", "lexsort", "repeat",
 _DTYPE_AT = {"arange": 3, "array": 1, "full": 2, "cumsum": 2}
 """The place of a dtype among arguments; without one Python's numbers and truths give the machine's width."""
 _COUNTS = frozenset({"return_counts", "return_index", "return_inverse"})
+_NAMES = _HELPERS | _DTYPE_AT.keys() | {"nonzero", "argwhere", "sum", "reduceat", "unique"}
 
 
 def _is_bare(call: ast.Call, user: ast.AST | None) -> bool:
     """Whether a call gives or takes numbers of the machine's width; ``user`` is what the result is handed to."""
-    if not isinstance(call.func, ast.Attribute):
+    if not isinstance(call.func, ast.Attribute) or call.func.attr not in _NAMES:
         return False
     name, of_numpy = call.func.attr, ast.unparse(call.func.value) == "np"
     given, named = [ast.unparse(value) for value in call.args], {word.arg for word in call.keywords}
@@ -40,7 +41,8 @@ def _is_bare(call: ast.Call, user: ast.AST | None) -> bool:
 def _bare_calls(source: str) -> list[str]:
     found, user = [], dict[ast.AST, ast.AST]()
     for node in ast.walk(ast.parse(source)):
-        user |= dict.fromkeys(ast.iter_child_nodes(node), node)
+        if isinstance(node, ast.Call):
+            user |= dict.fromkeys(ast.iter_child_nodes(node), node)
         if isinstance(node, ast.Call) and _is_bare(node, user.get(node)):
             found.append(f"line {node.lineno}: {ast.unparse(node)}")
     return found
