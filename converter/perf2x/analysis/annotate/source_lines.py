@@ -65,9 +65,9 @@ class Sources:
         key, pid = object_key(profile, mapping, context.session), int(profile.mappings.pid[mapping])
         places = context.finder.search_paths
         if key.kind is DsoKind.KERNEL:
-            vmlinux = VmlinuxSource(context).files if context.options.vmlinux is None else None
-            file = vmlinux.dwarf if vmlinux is not None else None
-            return file is not None and is_own(places, str(file.path), file)
+            kernel = VmlinuxSource(context)
+            file = kernel.files.dwarf if kernel.files is not None else None
+            return file is not None and any(is_own(places, name, file) for name in kernel.names)
         if key.kind is DsoKind.FILE and is_jitdump(key.name):
             dump = JitdumpFiles.of(context).open(key.name, pid)
             return dump is not None and dump.name == str(next(places.on_disk(key.name)))

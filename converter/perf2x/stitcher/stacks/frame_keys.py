@@ -160,7 +160,7 @@ class FrameKeys:
         in_text = text.holds(part, context, address)
         rest = flatnonzero(~in_text)
         self.hit[text.mapping] |= len(rest) < len(in_text)
-        keys: U64 = address + (self.layout.delta[text.mapping] + _KERNEL)
+        keys: U64 = address + np.uint64((int(self.layout.delta[text.mapping]) + int(_KERNEL)) % 2**64)
         keys[rest] = self._encode_anywhere(take(part, rest), context, bits, take(address, rest))
         return keys
 

@@ -5,6 +5,7 @@ Source of truth: tools/perf/util/symbol.c vmlinux_path__init and dso__load_vmlin
 
 from collections.abc import Iterator
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import ClassVar
 
@@ -58,16 +59,16 @@ class VmlinuxSource(BuiltInSource):
         by_id = context.finder.find("[kernel.kallsyms]", build_id)
         if by_id.symbols is not None and by_id.symbols.section(".symtab"):
             return by_id
-        for path in self._standard_paths():
+        for path in chain.from_iterable(map(context.finder.search_paths.on_disk, self.names)):
             if is_file(path) and (found := self._checked(path, build_id, is_named=False)):
                 return found
         return None
 
-    def _standard_paths(self) -> Iterator[Path]:
+    @property
+    def names(self) -> list[str]:
+        """Where systems keep the ELF file of the recorded release."""
         release = self._context.session.os_release
-        if is_folder_name(release):
-            for path in VMLINUX_PATHS:
-                yield from self._context.finder.search_paths.on_disk(path.format(release))
+        return [path.format(release) for path in VMLINUX_PATHS] if is_folder_name(release) else []
 
     def _checked(self, path: Path, build_id: bytes, is_named: bool) -> ObjectFiles | None:
         """Open a vmlinux of the recorded build; None for another build, reported if the user named it."""

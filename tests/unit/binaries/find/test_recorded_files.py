@@ -5,8 +5,11 @@ import shutil
 import tarfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from perf2x.analysis.annotate.listing_options import ListingOptions
+from perf2x.analysis.annotate.source_lines import Sources
 from perf2x.binaries.elf.elf_file import open_elf
 from perf2x.binaries.find.object_finder import OTHER_FILE, Finder, ObjectFiles
 from perf2x.binaries.find.recorded_files import RecordedFiles, is_own
@@ -14,9 +17,12 @@ from perf2x.binaries.find.search_paths import SearchPaths
 from perf2x.model.diagnostics import Diagnostics
 from perf2x.plugins.registry import load_symbol_sources
 from perf2x.reader import open_recording
+from perf2x.symbolizer.make_finder import make_finder
+from perf2x.symbolizer.sources.symbol_source import Context
 from perf2x.symbolizer.symbol_options import SymbolOptions
 from perf2x.symbolizer.symbolize import symbolize
-from tests.forge import Comm, Event, Features, Mmap2, Sample, Session, write_file
+from tests.forge import Comm, Event, Features, Mmap, Mmap2, Record, Sample, Session, write_file
+from tests.forge.kernel import KERNEL
 from tests.support.command import Ran, perf2x
 from tests.support.jitdump_writer import code_load, debug, header
 from tests.support.profile_builder import make_profile, make_session, name_of
@@ -264,13 +270,25 @@ def recorded(machine: Path, tmp_path: Path) -> Path:
     return inlines(tmp_path / "inlines.data", HERE)
 
 
-def inlines(path: Path, host: str | None) -> Path:
-    records = [
-        Comm(pid=7, tid=7, comm="inlines"),
-        Mmap2(pid=7, tid=7, addr=0x401000, len=0x1000, pgoff=0x1000, filename=INLINES, build_id=BUILD_ID),
-        *(Sample(pid=7, tid=7, ip=0x401150, time=9 + at, period=1000) for at in range(4)),
-    ]
+def inlines(path: Path, host: str | None, *names: str) -> Path:
+    records: list[Record] = [Comm(pid=7, tid=7, comm="inlines")]
+    for start, name in enumerate(names or (INLINES,), 4):
+        at = start << 20
+        records.append(
+            Mmap2(pid=7, tid=7, addr=at + 0x1000, len=0x1000, pgoff=0x1000, filename=name, build_id=BUILD_ID)
+        )
+        records.extend(Sample(pid=7, tid=7, ip=at + 0x1150, time=at + time, period=1000) for time in range(4))
     path.write_bytes(write_file(Session(events=(Event(),), features=Features(hostname=host)), records))
+    return path
+
+
+def inlines_as_kernel(path: Path) -> Path:
+    """A kernel of the program's code, which a file of the program's build id names."""
+    name = "[kernel.kallsyms]"
+    text = Mmap(pid=2**32 - 1, tid=0, addr=0x401000, len=0x1000, filename=f"{name}_text", misc=KERNEL)
+    samples = [Sample(mode=KERNEL, pid=7, tid=7, ip=0x401150, time=9 + at, period=1000) for at in range(4)]
+    features = Features(hostname=HERE, os_release="7.2.0-x", build_ids=((name, BUILD_ID),))
+    path.write_bytes(write_file(Session(events=(Event(),), features=features), [text, *samples]))
     return path
 
 
@@ -321,6 +339,60 @@ def test_objects_of_other_places_name_no_sources_of_this_machine(recorded: Path,
     assert not shown(recorded, "--debug-dir", home / "debug")
     put(machine, f"/usr/lib/debug/.build-id/f5/{BUILD_ID.hex()[2:]}.debug", cached.read_bytes())
     assert shown(recorded), "who writes there is root"
+
+
+def test_one_object_of_another_place_is_enough(recorded: Path, machine: Path, tmp_path: Path) -> None:
+    """Objects of one build id are one to the names, wherever they lie."""
+    home = tmp_path / "home"
+    put(home, f".build-id/f5/{BUILD_ID.hex()[2:]}/elf", (machine / INLINES[1:]).read_bytes())
+    for objects in ((INLINES, "/other/inlines"), ("/other/inlines", INLINES)):
+        assert not shown(inlines(tmp_path / "two.data", HERE, *objects), "--buildid-dir", home)
+    put(machine, "/other/inlines", (machine / INLINES[1:]).read_bytes())
+    assert shown(tmp_path / "two.data", "--buildid-dir", home)
+
+
+def test_debug_info_of_another_place_is_enough(recorded: Path, machine: Path, tmp_path: Path) -> None:
+    whole = (machine / INLINES[1:]).read_bytes()
+    put(machine, INLINES, whole.replace(b".debug_", b".nodeb_"))
+    put(tmp_path, f"debug/.build-id/f5/{BUILD_ID.hex()[2:]}.debug", whole)
+    assert not shown(recorded, "--debug-dir", tmp_path / "debug")
+
+
+@pytest.mark.filterwarnings("error")
+def test_kernels_of_other_places_name_no_sources_of_this_machine(recorded: Path, machine: Path, tmp_path: Path) -> None:
+    program, home = (machine / INLINES[1:]).read_bytes(), tmp_path / "home"
+    recording = inlines_as_kernel(tmp_path / "kernel.data")
+    put(home, f".build-id/f5/{BUILD_ID.hex()[2:]}/elf", program)
+    assert not shown(recording, "--buildid-dir", home), "whoever put it there"
+    assert not shown(recording, "--vmlinux", machine / INLINES[1:])
+    installed = put(machine, "/lib/modules/7.2.0-x/vmlinux", program)
+    assert shown(recording)
+    assert shown(recording, "--vmlinux", installed)
+    assert shown(recording, "--buildid-dir", home), "perf's own copy"
+    installed.write_bytes(program + b"\0")
+    assert not shown(recording, "--buildid-dir", home), "another file"
+    installed.unlink()
+    put(machine, f"/usr/lib/debug/.build-id/f5/{BUILD_ID.hex()[2:]}.debug", program)
+    assert shown(recording), "who writes there is root"
+
+
+def test_lines_of_no_object_of_this_machine(machine: Path, tmp_path: Path) -> None:
+    put(machine, SOURCE, f"{SECRET}\n".encode() * 40)
+    opened = open_recording(str(inlines(tmp_path / "a.data", HERE)))
+    options, diagnostics = SymbolOptions(), Diagnostics()
+    recorded = RecordedFiles(opened.session, opened.sideband.mmaps)
+    assert recorded.made_here
+    profile = make_profile([(0, 4096, 0, INLINES, BUILD_ID.hex(), 7)], [(0, 8)])
+
+    def text_at(*locations: int) -> str:
+        finder = make_finder(options, diagnostics)
+        context = Context(options, opened.session, finder, diagnostics, recorded=recorded)
+        sources = Sources(profile, context, ListingOptions(as_recorded=True))
+        return sources.around(SOURCE, [20], np.array(locations, np.int64))[0].get(20, "")
+
+    assert not text_at(0)
+    put(machine, INLINES, (DATA / "demo" / "inlines").read_bytes())
+    assert (text_at(0), text_at()) == (SECRET, "")
 
 
 def test_dumps_of_other_places_name_no_sources_of_this_machine(machine: Path, tmp_path: Path) -> None:
