@@ -21,6 +21,7 @@ from tests.support.tiny_elf import TinySection, TinySymbol, symbol_sections, tin
 
 DATA = CORPUS / "calls" / "perf.data"
 NAMED = "7f0000001010 work+0x10 (/bin/busy)"
+LAST = "the frame pointer at a function's last instruction"
 CLONES = "6.1 leaves clones out of names"
 CHAIN = SimpleNamespace(chain=[1, 2], stack=None)
 
@@ -234,8 +235,41 @@ def test_perf_gives_up_in_symbols_at_one_of_no_section(tmp_path: Path) -> None:
 def test_rules_of_names_and_stacks_are_narrow() -> None:
     assert name_rule(":7", "busy", 7, ()) and not name_rule(":8", "busy", 7, ())
     assert name_rule("a", "b", 7, {"a", "b"}) and not name_rule("a", "b", 7, {"a"})
-    assert not stack_rule([], [NAMED], CHAIN)
-    assert not stack_rule([NAMED, ONES], [NAMED], CHAIN)
-    assert not stack_rule([NAMED], [NAMED, NAMED], SimpleNamespace(chain=[1], stack=bytes(8)))
-    assert stack_rule([NAMED], [NAMED, NAMED], SimpleNamespace(chain=[1], stack=b""))
-    assert stack_rule([], [NAMED], SimpleNamespace(chain=[2**64 - 512, 1, 2**64 - 1], stack=None))
+    here = Recorded(DATA)
+    assert not stack_rule([], [NAMED], CHAIN, here)
+    assert not stack_rule([NAMED, ONES], [NAMED], CHAIN, here)
+    assert not stack_rule([NAMED], [NAMED, NAMED], SimpleNamespace(chain=[1], stack=bytes(8)), here)
+    assert stack_rule([NAMED], [NAMED, NAMED], SimpleNamespace(chain=[1], stack=b""), here)
+    assert stack_rule([], [NAMED], SimpleNamespace(chain=[2**64 - 512, 1, 2**64 - 1], stack=None), here)
+
+
+@pytest.mark.parametrize(
+    ("ip", "perf", "ours", "is_known"),
+    [
+        (0x40001, 2, 4, True),
+        (0x40001, 3, 4, True),
+        (0x40001, 1, 4, False),
+        (0x40001, 4, 3, False),
+        (0x40000, 2, 4, False),
+        (0x50001, 2, 4, False),
+        (0x60000, 2, 4, False),
+    ],
+)
+def test_stacks_that_end_above_a_last_instruction(
+    ip: int, perf: int, ours: int, is_known: bool, tmp_path: Path
+) -> None:
+    program, path = tmp_path / "program", tmp_path / "perf.data"
+    program.write_bytes(bytes(0x200) + b"\x90\xc3")
+    mapping = forge.Mmap2(pid=1, tid=1, addr=0x40000, len=16, pgoff=0x200, filename=str(program))
+    gone = replace(mapping, addr=0x60000, filename="/gone")
+    other = replace(mapping, addr=0x50000, pid=2)
+    sample = forge.Sample(ip=ip, pid=1, tid=1, time=7)
+    path.write_bytes(forge.write_file(forge.Session((EVENT,)), [mapping, gone, other, sample]))
+    recorded = Recorded(path)
+    found = recorded.sample(1, 7)
+    found.stack = bytes(8)
+    for ending in ([], [ONES]):
+        frames = [NAMED] * perf + ending
+        assert (stack_rule(frames, [NAMED] * ours, found, recorded) == LAST) is is_known
+    found.stack = None
+    assert stack_rule([NAMED] * perf, [NAMED] * ours, found, recorded) != LAST

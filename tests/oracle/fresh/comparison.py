@@ -174,8 +174,9 @@ class _Judge:
             result.rule("name of a thread", name_rule(perf.comm, ours.comm, perf.tid, had), perf, ours)
         result.equal("text behind the event", perf.rest, ours.rest)
         if len(perf.frames) != len(ours.frames) or ONES in perf.frames:
-            recorded = self._recorded.sample(perf.tid, perf.time)
-            result.rule("length of a stack", stack_rule(perf.frames, ours.frames, recorded), perf, ours)
+            sample = self._recorded.sample(perf.tid, perf.time)
+            rule = stack_rule(perf.frames, ours.frames, sample, self._recorded)
+            result.rule("length of a stack", rule, perf, ours)
         for row, (one, other) in enumerate(zip(perf.frames, ours.frames, strict=False)):
             if one not in (other, ONES) and not result.unknown:
                 dead = self._recorded.has_ended(perf.pid, perf.time) if "[unknown]" in one else False

@@ -70,6 +70,18 @@ class Recorded:
         """Return the record of a printed sample."""
         return self._samples[tid, time]
 
+    def is_at_return(self, sample: SimpleNamespace) -> bool:
+        """Whether a sample's instruction is the ``ret`` of x86, in the file that was mapped last."""
+        for one in reversed(list(self._recording.of("MMAP2"))):
+            if one.pid == sample.pid and 0 <= sample.ip - one.addr < one.len:
+                try:
+                    with Path(one.filename).open("rb") as file:
+                        file.seek(sample.ip - one.addr + one.pgoff)
+                        return file.read(1) == b"\xc3"
+                except OSError:
+                    return False
+        return False
+
 
 def frame_rule(perf: str, ours: str, caller: bool, recorded: Recorded, of_the_dead: bool) -> str | None:
     """Return the rule for two lines of one frame that differ; ``of_the_dead`` where its process had ended."""
@@ -168,7 +180,7 @@ def name_rule(perf: str, ours: str, tid: int, names: Collection[str]) -> str | N
     return "threads that were renamed" if perf in names and ours in names else None
 
 
-def stack_rule(perf: Sequence[str], ours: Sequence[str], sample: SimpleNamespace) -> str | None:
+def stack_rule(perf: Sequence[str], ours: Sequence[str], sample: SimpleNamespace, recorded: Recorded) -> str | None:
     """Return the rule for two stacks of different length."""
     if len(perf) == MAX_LINES < len(ours):
         return "perf prints 127 frames"
@@ -178,6 +190,8 @@ def stack_rule(perf: Sequence[str], ours: Sequence[str], sample: SimpleNamespace
         return "samples in user mode of kernel stacks"
     if sample.stack is None:
         return None
+    if 1 < sum(frame != ONES for frame in perf) < len(ours) and recorded.is_at_return(sample):
+        return "the frame pointer at a function's last instruction"
     if perf and perf[-1] == ONES:
         return "6.1 ends unwound stacks with a word of ones" if len(perf) - len(ours) in {0, 1} else None
     if not sample.stack and len(ours) == len(perf) + 1:
