@@ -1,4 +1,4 @@
-"""OpenTelemetry profiles, for collectors and what stands behind them: Pyroscope, Parca, Elastic …
+"""OpenTelemetry profiles, for collectors and what stands behind them: Pyroscope, Parca …
 
 Schema: proto/profiles_v1development.proto, which is alpha. A file is one ProfilesData message, as the collector's file
 receiver and exporter have it; the body of an export request has the same bytes.
@@ -74,7 +74,7 @@ _MOST_PAYLOAD = 1024
 
 @dataclass(frozen=True)
 class Otlp:
-    """OpenTelemetry profiles (alpha), protobuf: for the Collector, Pyroscope, Parca, Elastic."""
+    """OpenTelemetry profiles (alpha), protobuf: for the Collector, Pyroscope, Parca."""
 
     suffix: ClassVar[str] = ".otlp.pb"
 
