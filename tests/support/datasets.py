@@ -12,6 +12,7 @@ from perf2x.fleet.executors import Here
 from perf2x.fleet.ingest import Job, Totals, ingest
 from perf2x.fleet.symbolize_dataset import commit_symbols
 from perf2x.model.diagnostics import Diagnostics
+from perf2x.model.profile.place_names import FunctionRow, PlaceNames
 from perf2x.model.profile.profile import Profile
 from perf2x.pipeline.datasets.ingest_recording import ingest_session
 from perf2x.pipeline.load_options import LoadContext, LoadOptions
@@ -20,7 +21,7 @@ from perf2x.pipeline.stage_timer import Stages
 from perf2x.storage.dataset.content_ids import recording_id
 from perf2x.storage.dataset.dataset_schema import KEY
 from perf2x.storage.dataset.delta_tables import DeltaTables
-from perf2x.storage.dataset.write.recording_to_store import FunctionRow, PlaceKeys, PlaceNames, StoredRecording
+from perf2x.storage.dataset.write.recording_to_store import PlaceKeys, StoredRecording
 from perf2x.storage.dataset.write.table_rows import MODES, object_symbols
 from perf2x.symbolizer.symbol_options import SymbolOptions
 
@@ -116,12 +117,12 @@ def name_places(
         )  # fmt: skip
         count = len(functions)
         names = PlaceNames(
-            place=np.arange(len(mine), dtype=np.int32),
+            place=np.arange(len(mine)),
             count=np.full(len(mine), count),
             is_exact=np.zeros(len(mine), np.bool_),
             has_inlines=np.ones(len(mine), np.bool_),
-            function=np.tile(np.arange(count, dtype=np.int32)[::-1], len(mine)),
-            line=np.full(len(mine) * count, line, np.int32),
+            function=np.tile(np.arange(count)[::-1], len(mine)),
+            line=np.full(len(mine) * count, line),
             functions=functions,
         )
         commit_symbols(tables, [object_symbols(ident, keys, names, "")])

@@ -5,25 +5,20 @@ from concurrent.futures import Executor
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from msgspec import Struct, field
 
 from perf2x.base.columnar.arrays import flatnonzero, sum_of
-from perf2x.base.columnar.ragged import ranges
 from perf2x.fleet.executors import done
 from perf2x.model.printable_text import base_name
 from perf2x.storage.dataset.dataset_schema import KEY, arrow
 from perf2x.storage.dataset.delta_tables import DeltaTables
 from perf2x.storage.dataset.names.object_profile import object_profile, object_session
 from perf2x.storage.dataset.names.unnamed_places import CodeObject
-from perf2x.storage.dataset.write.recording_to_store import PlaceNames
 from perf2x.storage.dataset.write.table_rows import object_symbols
 from perf2x.symbolizer.symbol_options import SymbolOptions
 
 if TYPE_CHECKING:
     import pyarrow
-
-    from perf2x.symbolizer.object_resolver import ResolveResult
 
 _ROWS = 100_000
 """Rows of a commit, about."""
@@ -71,23 +66,8 @@ def _symbolize_one(code: CodeObject, job: NamingJob) -> _Named:
         found = resolver.resolve(mapped)
     named, places = sum_of(found.count > 0), len(code.places.offset)
     reason = "" if named == places else found.reason or "no symbol"
-    rows = object_symbols(code.id, code.places, _place_names(found), reason)
+    rows = object_symbols(code.id, code.places, found.names(flatnonzero(found.count)), reason)
     return _Named(base_name(mapped.key.name), places, named, reason, rows)
-
-
-def _place_names(found: "ResolveResult") -> PlaceNames:
-    """Names of the places that have one."""
-    rows = flatnonzero(found.count)
-    lines = ranges(found.start[rows], found.count[rows])
-    return PlaceNames(
-        place=rows.astype(np.int32),
-        count=found.count[rows],
-        is_exact=found.is_exact[rows],
-        has_inlines=np.full(len(rows), found.has_inlines, np.bool_),
-        function=found.function[lines],
-        line=found.line[lines],
-        functions=found.functions,
-    )
 
 
 class NamingTotals(Struct):

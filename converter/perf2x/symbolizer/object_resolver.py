@@ -4,7 +4,7 @@ Names of functions in the style that was asked for.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from msgspec import Struct
@@ -18,6 +18,7 @@ from perf2x.binaries.elf.call_sites import CallSites
 from perf2x.binaries.elf.elf_file import ElfObject
 from perf2x.binaries.find.object_finder import ObjectFiles
 from perf2x.model.diagnostics import Count, Severity
+from perf2x.model.profile.place_names import FunctionRow, PlaceNames
 from perf2x.model.profile.profile import Profile
 from perf2x.model.recording.build_ids import is_vdso
 from perf2x.symbolizer.demangle.demangle import NameStyle, full_name, short_name
@@ -29,8 +30,6 @@ from perf2x.symbolizer.sources.symbol_source import Context, Dso, DsoKind, Funct
 _LINKER, _LINKER_PREFIX = "[linker]", "__dl_"
 _LINKERS = re.compile(r"/linker(?:64)?(?:_\w+)?$")
 """Android's, whose build prefixes all symbols; other libraries have functions that begin so (``__dl_iterate_phdr``)."""
-FunctionRow = tuple[str, str, str, int]
-"""(displayed name, system name, file, start line)."""
 
 
 def function_row(function: Function, style: NameStyle) -> FunctionRow:
@@ -38,10 +37,10 @@ def function_row(function: Function, style: NameStyle) -> FunctionRow:
     return _displayed(function, style), function.system_name or function.name, function.filename, function.start_line
 
 
-def full_names(functions: Sequence[Function], style: NameStyle) -> dict[str, str]:
-    """Full names by system name, of functions that are displayed under another."""
-    pairs = ((function, _full(function)) for function in functions)
-    return {function.system_name: full for function, full in pairs if full != _displayed(function, style)}
+def full_names(names: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Full names by system name, of functions that are displayed under another: (displayed name, system name)."""
+    pairs = ((name, system_name, _full(Function(system_name, name))) for name, system_name in names)
+    return {system_name: full for name, system_name, full in pairs if full != name}
 
 
 def _displayed(function: Function, style: NameStyle) -> str:
@@ -86,14 +85,19 @@ class ResolveResult(Struct, frozen=True):
     """(rows,) source line, 0 if unknown."""
     functions: list[FunctionRow]
     """In order of first appearance; some may be equal."""
-    full_names: dict[str, str]
-    """Full names by system name, where they are kept and say more than the displayed name."""
-    has_inlines: bool
-    build_id: bytes
+    has_inlines: Bools
+    """(locations,) whether their sources tell inlined functions."""
     reason: str
     """The reason why locations have no name."""
-    counts: list[Count]
+    counts: Sequence[Count] = ()
     """Diagnostics that came up in this object."""
+
+    def names(self, rows: I64) -> PlaceNames:
+        """Return the names of some locations, whose numbers are their rows."""
+        lines = ranges(self.start[rows], self.count[rows])
+        function, line = (column[lines].astype(np.int64) for column in (self.function, self.line))
+        flags = self.is_exact[rows], self.has_inlines[rows]
+        return PlaceNames(rows, self.count[rows], *flags, function, line, self.functions)
 
 
 class ObjectResolver:
@@ -132,9 +136,7 @@ class ObjectResolver:
             function=function,
             line=np.concatenate([np.zeros(0, np.int32), *(part.line for part in answers.parts)]),
             functions=[_behind_padding(row) for row in functions] if mapped.key.kind in _KERNEL else functions,
-            full_names=full_names(used, options.names) if options.keep_full_names else {},
-            has_inlines=any(part.has_inlines for part in answers.parts),
-            build_id=dso.build_id,
+            has_inlines=np.full(len(row), any(part.has_inlines for part in answers.parts)),
             reason=answers.reason or "no symbol at these addresses",
             counts=list(counts.values()),
         )

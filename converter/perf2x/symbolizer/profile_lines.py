@@ -8,9 +8,10 @@ from msgspec.structs import replace
 
 from perf2x.base.columnar.arrays import AnyArray, repeat
 from perf2x.base.columnar.ragged import offsets_of, ranges
+from perf2x.model.profile.place_names import FunctionRow
 from perf2x.model.profile.profile import Functions, Locations, Mappings, Profile
 from perf2x.symbolizer.mapped_objects import MappedObject
-from perf2x.symbolizer.object_resolver import FunctionRow, ResolveResult
+from perf2x.symbolizer.object_resolver import ResolveResult
 
 
 class ProfileLineBuilder:
@@ -30,7 +31,6 @@ class ProfileLineBuilder:
         self._start = profile.locations.line_offsets[:-1].copy()
         self.count = np.diff(profile.locations.line_offsets)
         """(locations,) number of lines."""
-        self._full_names = dict(profile.full_names)
         self._has_inlines = np.zeros(len(profile.mappings), np.bool_)
         self._is_exact = np.zeros(len(profile.locations), np.bool_)
 
@@ -42,8 +42,7 @@ class ProfileLineBuilder:
         self._start[mapped.locations], self.count[mapped.locations] = result.start + self._rows, result.count
         self._rows += len(result.line)
         self._is_exact[mapped.locations] = result.is_exact
-        self._has_inlines[mapped.mappings] |= result.has_inlines
-        self._full_names.update(result.full_names)
+        self._has_inlines[mapped.mappings] |= result.has_inlines.any()
 
     @property
     def moved(self) -> bool:
@@ -78,7 +77,6 @@ class ProfileLineBuilder:
         mappings = _with_has_flags(profile.mappings, locations, functions, self._has_inlines)
         return replace(
             profile, strings=list(self._strings), functions=functions, locations=locations, mappings=mappings,
-            full_names=self._full_names,
         )  # fmt: skip
 
 

@@ -1,6 +1,6 @@
 """Symbolize a profile: one batch of unique addresses per object, symbol sources asked in order."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 from msgspec.structs import replace
@@ -18,11 +18,11 @@ from perf2x.symbolizer.interrupted_frames import (
     settle_interrupted,
     with_exact_twins,
 )
-from perf2x.symbolizer.known.known_names import KnownNames, KnownShare
-from perf2x.symbolizer.known.place_names import GivenNames, LocationNames, Named
+from perf2x.symbolizer.known.known_names import AskedFirst, Known, KnownNames
+from perf2x.symbolizer.known.place_names import GivenNames, LocationNames
 from perf2x.symbolizer.make_finder import make_context, make_finder
 from perf2x.symbolizer.mapped_objects import MappedObject, mapped_objects
-from perf2x.symbolizer.object_resolver import ObjectResolver, ResolveResult
+from perf2x.symbolizer.object_resolver import ObjectResolver, ResolveResult, full_names
 from perf2x.symbolizer.profile_lines import ProfileLineBuilder
 from perf2x.symbolizer.sources.remembered_lines import place_of
 from perf2x.symbolizer.sources.symbol_source import Context, DsoKind, SymbolSource
@@ -78,8 +78,8 @@ class ProfileSymbolizer:
         self._sources = [source(context) for source in sources]
         self._names, self._given = known, given
         self._resolver = ObjectResolver(profile, context, self._sources)
-        self._share = self._share_of(profile, np.zeros(0, np.int64))
-        self._units = _units_of_work(self._share.asked)
+        self._first = self._asked_first(profile, np.zeros(0, np.int64))
+        self._units = _units_of_work(self._first.asked)
 
     @property
     def units(self) -> int:
@@ -93,7 +93,7 @@ class ProfileSymbolizer:
 
     def costs(self) -> list[int]:
         """Estimated microseconds to find, open and ask the objects of each unit; finds the files of all objects."""
-        units = [[self._share.asked[number] for number in unit] for unit in self._units]
+        units = [[self._first.asked[number] for number in unit] for unit in self._units]
         each = 3 if self._context.options.lines else 0
         return [
             sum(2000 + each * len(one.locations) for one in unit) + max(map(self._debug_info_cost, unit))
@@ -114,7 +114,7 @@ class ProfileSymbolizer:
 
     def resolve(self, unit: int) -> list[ResolveResult]:
         """Do one unit of work."""
-        return [self._resolver.resolve(self._share.asked[number]) for number in self._units[unit]]
+        return [self._resolver.resolve(self._first.asked[number]) for number in self._units[unit]]
 
     def finish(self, results: Iterable[list[ResolveResult]]) -> tuple[Profile, SymbolReport]:
         """Combine the results of all units, in the order of units.
@@ -131,14 +131,15 @@ class ProfileSymbolizer:
         lines = ProfileLineBuilder(self._profile)
         for number in sorted(by_object):
             self._context.diagnostics.absorb(by_object[number].counts)
-        for mapped, result in self._share.completed(by_object):
+        for mapped, result in self._first.completed(by_object):
             lines.add(mapped, result)
             rows.append(_object_row(mapped, result, weights))
         rows.append(_unmapped_row(self._profile, lines.count, weights))
         named, moved = lines.finish(self._profile), lines.moved
         del weights, lines
         settled = settle_interrupted(*self._with_named_twins(named), self._context.session.arch, moved=moved)
-        return in_function_order(settled, len(self._profile.strings)), sorted_report(rows)
+        whole = in_function_order(settled, len(self._profile.strings))
+        return _with_full_names(whole) if self._context.options.keep_full_names else whole, sorted_report(rows)
 
     def _with_named_twins(self, named: Profile) -> tuple[Profile, I32]:
         """Append twins for return addresses behind entries, and name them as any location.
@@ -150,42 +151,23 @@ class ProfileSymbolizer:
         profile, twin = with_exact_twins(named, rows)
         if not len(rows):
             return profile, twin
-        share, resolver = self._share_of(profile, rows), ObjectResolver(profile, self._context, self._sources)
-        asked = {number: mapped for number, mapped in enumerate(share.asked) if len(mapped.locations)}
+        first, resolver = self._asked_first(profile, rows), ObjectResolver(profile, self._context, self._sources)
+        asked = {number: mapped for number, mapped in enumerate(first.asked) if len(mapped.locations)}
         lines = ProfileLineBuilder(profile)
-        for mapped, result in share.completed({number: resolver.resolve(one) for number, one in asked.items()}):
+        for mapped, result in first.completed({number: resolver.resolve(one) for number, one in asked.items()}):
             lines.add(mapped, result)
         return lines.finish(profile), twin
 
-    def _share_of(self, profile: Profile, twins: I64) -> "_Share":
+    def _asked_first(self, profile: Profile, twins: I64) -> AskedFirst:
         """Find what to ask about: the twins of these locations, which stand behind all others, or those others."""
         is_wanted = arange(len(profile.locations)) >= len(self._profile.locations) if len(twins) else None
         objects = mapped_objects(profile, self._context.session, is_wanted)
-        named: list[Named] = []
+        known: list[Callable[[MappedObject], Known | None]] = []
         if self._given is not None:
-            given = GivenNames(self._given, self._profile.locations, twins, self._context.options)
-            objects, named = given.split(objects)
-        known = KnownShare(profile, objects, self._context, self._names) if self._names is not None else None
-        return _Share(objects, named, known)
-
-
-class _Share:
-    """The objects of one profile, and what is known of them already."""
-
-    def __init__(self, objects: Sequence[MappedObject], named: Sequence[Named], known: KnownShare | None) -> None:
-        self._objects, self._named, self._known = objects, named, known
-        self.asked = known.asked if known is not None else objects
-        """Each object with the locations that must be looked up."""
-
-    def completed(self, found: dict[int, ResolveResult]) -> Iterator[Named]:
-        """Yield every object with the result for all its locations; ``found``, by number, are let go of."""
-        for number, mapped in enumerate(self._objects):
-            result = found.pop(number, None)
-            if self._known is not None:
-                result = self._known.completed(number, result)
-            if result is not None:
-                yield mapped, result
-        yield from self._named
+            known.append(GivenNames(self._given, self._profile.locations, twins).of)
+        if (names := self._names) is not None:
+            known.append(lambda mapped: names.of(profile, mapped, self._context))
+        return AskedFirst(objects, known)
 
 
 def _units_of_work(objects: Sequence[MappedObject]) -> list[list[int]]:
@@ -205,7 +187,7 @@ def _units_of_work(objects: Sequence[MappedObject]) -> list[list[int]]:
 
 def _object_row(mapped: MappedObject, result: ResolveResult, weights: I64) -> ObjectReport:
     name = mapped.key.name or f"//anon of process {mapped.pid}"
-    return object_report(name, result.build_id, weights[mapped.locations], result.count > 0, result.reason)
+    return object_report(name, mapped.key.build_id, weights[mapped.locations], result.count > 0, result.reason)
 
 
 def _unmapped_row(profile: Profile, line_count: I64, weights: I64) -> ObjectReport:
@@ -214,6 +196,12 @@ def _unmapped_row(profile: Profile, line_count: I64, weights: I64) -> ObjectRepo
     unmapped = (line_count == 0) & (locations.mapping < 0) & ~locations.synthetic & (locations.mode != CpuMode.KERNEL)
     unnamed = np.zeros(sum_of(unmapped), np.bool_)
     return object_report("[unknown]", b"", weights[unmapped], unnamed, "no mapping held these addresses")
+
+
+def _with_full_names(profile: Profile) -> Profile:
+    columns = profile.functions.name.tolist(), profile.functions.system_name.tolist()
+    names = ((profile.strings[name], profile.strings[system_name]) for name, system_name in zip(*columns, strict=True))
+    return replace(profile, full_names={**profile.full_names, **full_names(names)})
 
 
 def in_function_order(profile: Profile, kept: int) -> Profile:

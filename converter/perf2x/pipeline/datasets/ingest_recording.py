@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -17,9 +16,10 @@ from perf2x.pipeline.open_sessions import SessionInput
 from perf2x.pipeline.stitched.stitched_recording import StitchedRecording
 
 if TYPE_CHECKING:
+    from perf2x.model.profile.place_names import PlaceNames
     from perf2x.model.profile.profile import Profile
     from perf2x.model.recording.events import Recording
-    from perf2x.storage.dataset.write.recording_to_store import PlaceNames, StoredRecording
+    from perf2x.storage.dataset.write.recording_to_store import StoredRecording
     from perf2x.symbolizer.known.place_names import LocationNames
 
 
@@ -68,7 +68,7 @@ def ingest_session(session: SessionInput, context: LoadContext, ident: bytes) ->
         unfinished=bool(context.diagnostics.missing_ends()),
         missing_bytes=context.diagnostics["file_cut"] or None,
     )
-    return Ingested(stored, None if found is None else _place_names(found))
+    return Ingested(stored, None if found is None else found.names)
 
 
 def _told_by_samples(recording: Recording) -> tuple[str, ...]:
@@ -102,12 +102,3 @@ def _location_names(profile: Profile, recording: Recording, context: LoadContext
     facts = make_context(profile, recording.session, symbols, context.diagnostics, context.finder, recording.sideband)
     with context.stages.stage("symbolize"):
         return location_names(profile, facts, load_symbol_sources(), wanted)
-
-
-def _place_names(found: LocationNames) -> PlaceNames:
-    from perf2x.storage.dataset.write.recording_to_store import PlaceNames
-
-    place = found.location.astype(np.int32)
-    return PlaceNames(
-        place, found.count, found.is_exact, found.has_inlines, found.function, found.line, found.functions
-    )

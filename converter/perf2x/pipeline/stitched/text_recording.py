@@ -13,6 +13,7 @@ from perf2x.base.abi.uapi import SampleType
 from perf2x.base.columnar.arrays import cumsum, flatnonzero, sum_of
 from perf2x.base.errors import OptionError
 from perf2x.model.diagnostics import Diagnostics, Severity
+from perf2x.model.profile.place_names import FunctionRow, PlaceNames
 from perf2x.model.profile.profile import Meta, Profile
 from perf2x.model.recording.events import ALL, Event, Samples, Session, Shard, Want
 from perf2x.model.recording.sideband import Sideband
@@ -23,7 +24,7 @@ from perf2x.reader.containers.input_file import FIRST, InputFile
 from perf2x.stitcher.call_graphs import UnwindReport
 from perf2x.stitcher.deferred.deferred_join import DeferredReport
 from perf2x.symbolizer.known.place_names import LocationNames
-from perf2x.symbolizer.object_resolver import FunctionRow, function_row
+from perf2x.symbolizer.object_resolver import function_row
 from perf2x.symbolizer.sources.symbol_source import Function
 from perf2x.symbolizer.symbol_options import SymbolOptions
 from perf2x.text_reader.read_text import read_text
@@ -159,14 +160,13 @@ class TextRecording(StitchedRecording):
         location = flatnonzero(count)
         numbers: dict[FunctionRow, int] = {}
         rows = [function_row(Function(name, "", file, 0), symbols.names) for lines in wanted for name, file, _ in lines]
-        return LocationNames(
-            location=location,
+        names = PlaceNames(
+            place=location,
             count=count[location],
             is_exact=np.zeros(len(location), np.bool_),
             has_inlines=count[location] > 1,
-            function=np.array([numbers.setdefault(row, len(numbers)) for row in rows], np.int32),
-            line=np.array([line for lines in wanted for _, _, line in lines], np.int32),
+            function=np.array([numbers.setdefault(row, len(numbers)) for row in rows], np.int64),
+            line=np.array([line for lines in wanted for _, _, line in lines], np.int64),
             functions=list(numbers),
-            looked_up=np.ones(len(profile.mappings), np.bool_),
-            kernel_looked_up=True,
         )
+        return LocationNames(names, np.ones(len(profile.mappings), np.bool_), kernel_looked_up=True)

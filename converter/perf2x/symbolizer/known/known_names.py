@@ -1,132 +1,147 @@
-"""Names that earlier recordings of one command were given, by object and address: each is looked up once.
+"""Names that are known of a profile's objects before any source is asked: from the profile itself, which had them from
+elsewhere, or from earlier recordings of one command, by object and address: each is looked up once.
 
 Objects of a build keep their names whatever recording they are in; so does the kernel from one boot to the next, which
 its relocation tells. All else is named by the recording itself (memory without a file, the vDSO) or by facts that
 are not recorded for good (files without a build id).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
+from msgspec import Struct
 from msgspec.structs import replace
 
 from perf2x.base.columnar.arrays import I64, U64, GrowableColumns, cumsum, flatnonzero
 from perf2x.base.columnar.interner import RowInterner
 from perf2x.base.columnar.ragged import ranges
 from perf2x.base.columnar.unique import unique_known
+from perf2x.model.profile.place_names import FunctionRow, PlaceNames
 from perf2x.model.profile.profile import Profile
 from perf2x.model.recording.recorded_names import is_jitdump
 from perf2x.symbolizer.mapped_objects import MappedObject
-from perf2x.symbolizer.object_resolver import FunctionRow, ResolveResult
+from perf2x.symbolizer.object_resolver import ResolveResult
 from perf2x.symbolizer.sources.symbol_source import Context, DsoKind
 
-_ObjectFacts = tuple[object, ...]
-"""All that decides the names of an object's addresses; equal facts, equal names."""
 
-
-class KnownNames:
-    """Results by object; empty at first, shared by the recordings of one command."""
+class Answers:
+    """Names of places by row; more with every look-up."""
 
     def __init__(self) -> None:
-        self._objects: dict[_ObjectFacts, KnownObject] = {}
-
-    def of(self, profile: Profile, mapped: MappedObject, context: Context) -> "KnownObject | None":
-        """The names of an object; None when they do not outlive the recording."""
-        facts = _facts(profile, mapped, context)
-        given = None if facts is None else self._objects.setdefault(facts, KnownObject())
-        return None if given is None or given.is_counted else given
-
-
-class KnownObject:
-    """Lines of the addresses of one object, as ``ResolveResult`` has them, and more with every recording."""
-
-    def __init__(self) -> None:
-        self._pairs = RowInterner(2)
-        self._answers = GrowableColumns(np.int64, 3)
-        """First row, number of rows and ``is_exact`` of each pair."""
+        self._rows = GrowableColumns(np.int64, 5)
+        """Place, first line, number of lines, ``is_exact`` and ``has_inlines``."""
         self._lines = GrowableColumns(np.int64, 2)
-        """Function and line of each row."""
+        """Function and line."""
         self._functions: list[FunctionRow] = []
-        self._full_names: dict[str, str] = {}
-        self._reason = ""
-        self._has_inlines = False
-        self._build_id = b""
+        self.reason = ""
         self.is_counted = False
-        """Whether a lookup was counted in the diagnostics: then each recording's has to be."""
+        """Whether a look-up was counted in the diagnostics: then each recording's has to be."""
 
-    def number(self, profile: Profile, mapped: MappedObject) -> tuple[I64, I64]:
-        """Number each location's addresses; returns (numbers, rows of the locations whose addresses are new)."""
-        known = len(self._pairs)
-        lookup, address = (_in_object(profile, mapped, column) for column in _addresses(profile, mapped))
-        numbers = self._pairs.number(lookup.view(np.int64), address.view(np.int64))
-        return numbers, flatnonzero(numbers >= known)
+    def __len__(self) -> int:
+        return len(self._rows)
 
-    def add(self, numbers: I64, result: ResolveResult) -> None:
-        """Add the result for new addresses, of which ``numbers`` (locations,) may hold some twice."""
-        lines, count = len(self._lines), result.count
-        fresh = np.zeros((3, len(self._pairs) - len(self._answers)), np.int64)
-        fresh[:, numbers - len(self._answers)] = result.start + lines, count, result.is_exact
-        self._answers.extend(*fresh)
-        self._lines.extend(result.function.astype(np.int64) + len(self._functions), result.line.astype(np.int64))
-        self._functions += result.functions
-        self._full_names.update(result.full_names)
-        self._has_inlines |= result.has_inlines
-        self._build_id = result.build_id
-        self.is_counted |= bool(result.counts)
-        if not count.all():
-            self._reason = result.reason
+    def add(self, names: PlaceNames) -> None:
+        """Append a row for each place."""
+        start = cumsum(names.count) - names.count + len(self._lines)
+        self._rows.extend(names.place, start, names.count, names.is_exact, names.has_inlines)
+        self._lines.extend(names.function.astype(np.int64) + len(self._functions), names.line)
+        self._functions += names.functions
 
-    def result(self, numbers: I64) -> ResolveResult:
-        """Make the result for the locations with these numbers, from what is known of their addresses."""
-        start, count, is_exact = (column[numbers] for column in self._answers.columns())
+    def names(self) -> PlaceNames:
+        """Return all rows."""
+        place, _, count, is_exact, has_inlines = self._rows.columns()
+        flags = is_exact.astype(np.bool_), has_inlines.astype(np.bool_)
+        function, line = self._lines.columns()
+        return PlaceNames(place, count, *flags, function, line, self._functions)
+
+    def result(self, rows: I64) -> ResolveResult:
+        """Make the result for locations whose places have these rows; −1 is one without a name."""
+        start, count, is_exact, has_inlines = (np.append(column, 0)[rows] for column in self._rows.columns()[1:])
         function, line = (column[ranges(start, count)] for column in self._lines.columns())
         used, place = unique_known(function)
-        functions = [self._functions[row] for row in used.tolist()]
-        names = {row[1] for row in functions}
         return ResolveResult(
             start=cumsum(count) - count,
             count=count,
             is_exact=is_exact.astype(np.bool_),
             function=place.astype(np.int32),
             line=line.astype(np.int32),
-            functions=functions,
-            full_names={name: full for name, full in self._full_names.items() if name in names},
-            has_inlines=self._has_inlines,
-            build_id=self._build_id,
-            reason=self._reason,
-            counts=[],
+            functions=[self._functions[row] for row in used.tolist()],
+            has_inlines=has_inlines.astype(np.bool_),
+            reason=self.reason,
         )
 
 
-class KnownShare:
-    """The part of one profile's objects that is known, and what is left to look up."""
+class Known(Struct, frozen=True):
+    """The part of an object's locations that is known, and what is left to look up."""
 
-    def __init__(self, profile: Profile, objects: Sequence[MappedObject], context: Context, known: KnownNames) -> None:
-        self._given = [known.of(profile, mapped, context) for mapped in objects]
-        self._rows = [
-            None if given is None else given.number(profile, mapped)
-            for given, mapped in zip(self._given, objects, strict=True)
-        ]
-        self.asked = [
-            mapped if rows is None else replace(mapped, locations=mapped.locations[rows[1]])
-            for rows, mapped in zip(self._rows, objects, strict=True)
-        ]
+    answers: Answers
+    rows: I64
+    """(locations,) the row of each; −1: known to have no name."""
+    asked: I64
+    """The locations whose rows come with the next result."""
+
+    def completed(self, found: ResolveResult | None) -> ResolveResult:
+        """Return the result for all locations of the object; ``found``, for those that were asked, is remembered."""
+        answers = self.answers
+        if found is not None and len(self.asked):
+            _, first = np.unique(self.rows[self.asked], return_index=True)
+            answers.add(found.names(first))
+            answers.is_counted |= bool(found.counts)
+            if not found.count.all():
+                answers.reason = found.reason
+            if len(self.asked) == len(self.rows):
+                return found
+        return answers.result(self.rows)
+
+
+class AskedFirst:
+    """The objects of one profile, and what is known of them."""
+
+    def __init__(self, objects: list[MappedObject], known: Sequence[Callable[[MappedObject], Known | None]]) -> None:
+        """Each of ``known`` is asked for what those before it leave."""
+        self._objects, self._known = objects, list[list[Known | None]]()
+        self.asked = objects
         """Each object with the locations that must be looked up."""
+        for of in known:
+            self._known.append([of(mapped) for mapped in self.asked])
+            self.asked = [
+                mapped if one is None else replace(mapped, locations=mapped.locations[one.asked])
+                for mapped, one in zip(self.asked, self._known[-1], strict=True)
+            ]
 
-    def completed(self, number: int, found: ResolveResult | None) -> ResolveResult | None:
-        """Return the result for all locations of an object; ``found`` is that for those that were asked."""
-        given, rows = self._given[number], self._rows[number]
-        if given is None or rows is None:
-            return found
-        numbers, fresh = rows
-        if found is not None:
-            given.add(numbers[fresh], found)
-        if found is None:
-            return given.result(numbers)
-        if len(fresh) == len(numbers):
-            return found
-        whole = given.result(numbers)  # with functions that the new addresses were compared with, too
-        return replace(whole, functions=[*whole.functions, *found.functions])
+    def completed(self, found: dict[int, ResolveResult]) -> Iterator[tuple[MappedObject, ResolveResult]]:
+        """Yield every object with the result for all its locations; ``found``, by number, are let go of."""
+        for number, mapped in enumerate(self._objects):
+            result = found.pop(number, None)
+            for known in reversed(self._known):
+                one = known[number]
+                result = result if one is None else one.completed(result)
+            if result is not None:
+                yield mapped, result
+
+
+_ObjectFacts = tuple[object, ...]
+"""All that decides the names of an object's addresses; equal facts, equal names."""
+
+
+class KnownNames:
+    """Names by object and address; none at first, shared by the recordings of one command."""
+
+    def __init__(self) -> None:
+        self._objects: dict[_ObjectFacts, tuple[RowInterner, Answers]] = {}
+
+    def of(self, profile: Profile, mapped: MappedObject, context: Context) -> Known | None:
+        """Return what is known of an object; None when its names do not outlive the recording."""
+        facts = _facts(profile, mapped, context)
+        if facts is None:
+            return None
+        pairs, answers = self._objects.setdefault(facts, (RowInterner(2), Answers()))
+        if answers.is_counted:
+            return None
+        known = len(pairs)
+        lookup, address = (_in_object(profile, mapped, column) for column in _addresses(profile, mapped))
+        rows = pairs.number(lookup.view(np.int64), address.view(np.int64))
+        return Known(answers, rows, flatnonzero(rows >= known))
 
 
 def _facts(profile: Profile, mapped: MappedObject, context: Context) -> _ObjectFacts | None:

@@ -9,36 +9,25 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I32, I64, AnyArray, Bools, arange, cumsum, flatnonzero, searchsorted
-from perf2x.base.columnar.ragged import ranges
-from perf2x.base.columnar.unique import unique_inverse
+from perf2x.base.columnar.arrays import I32, I64, Bools, arange, flatnonzero, searchsorted
+from perf2x.model.profile.place_names import PlaceNames
 from perf2x.model.profile.profile import Locations, Profile
 from perf2x.model.recording.recorded_names import is_jitdump
 from perf2x.symbolizer.interrupted_frames import are_kernel_returns, with_exact_twins
+from perf2x.symbolizer.known.known_names import Answers, Known
 from perf2x.symbolizer.mapped_objects import MappedObject, mapped_objects
-from perf2x.symbolizer.object_resolver import FunctionRow, ObjectResolver, ResolveResult, full_names
-from perf2x.symbolizer.sources.symbol_source import Context, DsoKind, Function, SymbolSource
-from perf2x.symbolizer.symbol_options import SymbolOptions
+from perf2x.symbolizer.object_resolver import ObjectResolver
+from perf2x.symbolizer.sources.symbol_source import Context, DsoKind, SymbolSource
 
 _AT_ONCE = 1 << 16
 """Locations that are resolved together."""
 
 
 class LocationNames(Struct, frozen=True):
-    """Lines of some locations; behind the profile's own stand twins of all that ``are_kernel_returns``, in order."""
+    """Names of some locations of a profile."""
 
-    location: I64
-    """(n,)"""
-    count: I64
-    """(n,) number of lines of each, innermost inlined function first."""
-    is_exact: Bools
-    """(n,) as in ResolveResult."""
-    has_inlines: Bools
-    """(n,)"""
-    function: I32
-    """(lines,) index into ``functions``."""
-    line: I32
-    functions: Sequence[FunctionRow]
+    names: PlaceNames
+    """Behind the profile's own locations stand twins of all that ``are_kernel_returns``, in order."""
     looked_up: Bools
     """(mappings,) mappings of the objects that were asked about."""
     kernel_looked_up: bool
@@ -58,10 +47,7 @@ def location_names(
     returns = flatnonzero(are_kernel_returns(profile.locations)).astype(np.int32)
     asked = [source(context) for source in sources]
     objects = [mapped for mapped in mapped_objects(profile, context.session) if wanted(mapped, context)]
-    looked_up = np.zeros(len(profile.mappings), np.bool_)
-    none = np.zeros(0, np.int64)
-    columns: list[list[AnyArray]] = [[none], [none], [none > 0], [none > 0], [none], [none]]
-    functions: list[FunctionRow] = []
+    looked_up, answers = np.zeros(len(profile.mappings), np.bool_), Answers()
     for mapped in objects:
         # names in a recording are only those that it hit: files may still tell more
         looked_up[mapped.mappings] = not context.session.recorded_files or only_where_recorded(mapped, context)
@@ -69,21 +55,9 @@ def location_names(
             part, location = _with_twins_of(profile, rows, returns)
             result = ObjectResolver(part, context, asked).resolve(replace(mapped, locations=arange(len(location))))
             context.diagnostics.absorb(result.counts)
-            named = flatnonzero(result.count)
-            lines = ranges(result.start[named], result.count[named])
-            of_batch: tuple[AnyArray, ...] = (
-                location[named], result.count[named], result.is_exact[named],
-                np.full(len(named), result.has_inlines, np.bool_),
-                result.function[lines] + len(functions), result.line[lines],
-            )  # fmt: skip
-            for column, more in zip(columns, of_batch, strict=True):
-                column.append(more)
-            functions += result.functions
-    location, count, is_exact, has_inlines, function, line = (np.concatenate(column) for column in columns)
-    return LocationNames(
-        location, count, is_exact, has_inlines, function.astype(np.int32), line.astype(np.int32), functions,
-        looked_up, any(not len(mapped.mappings) for mapped in objects),
-    )  # fmt: skip
+            names = result.names(flatnonzero(result.count))
+            answers.add(replace(names, place=location[names.place]))
+    return LocationNames(answers.names(), looked_up, any(not len(mapped.mappings) for mapped in objects))
 
 
 def _batches(mapped: MappedObject) -> Iterator[I64]:
@@ -127,60 +101,29 @@ def only_where_recorded(mapped: MappedObject, context: Context) -> bool:
     return kind is not DsoKind.MODULE or not build_id
 
 
-Named = tuple[MappedObject, ResolveResult]
-
-
 class GivenNames:
     """Names of some locations of one profile, and of some of its twins."""
 
-    def __init__(self, given: LocationNames, locations: Locations, twins: I64, options: SymbolOptions) -> None:
+    def __init__(self, given: LocationNames, locations: Locations, twins: I64) -> None:
         """``locations`` are the profile's own, ``twins`` those of them whose twins stand behind them."""
-        self._given, self._options = given, options
+        self._given, self._answers = given, Answers()
+        self._answers.add(given.names)
+        self._answers.reason = "no name where it was recorded"
         returns = flatnonzero(are_kernel_returns(locations))
         row = np.full(len(locations) + len(returns), -1, np.int64)
-        row[given.location] = arange(len(given.location))
+        row[given.names.place] = arange(len(self._answers))
         self._row = np.append(row[: len(locations)], row[len(locations) + searchsorted(returns, twins)])
-        self._start = cumsum(given.count) - given.count
+        self._next = len(self._answers)
 
-    def split(self, objects: Sequence[MappedObject]) -> tuple[list[MappedObject], list[Named]]:
-        """Split objects into what is left to look up, and what is known of them.
-
-        An object that was looked up where it was recorded has no other names than those.
-        """
-        left, known = [], []
-        for mapped in objects:
-            rows = self._row[mapped.locations]
-            is_settled = self._was_looked_up(mapped)
-            mine = arange(len(rows)) if is_settled else flatnonzero(rows >= 0)
-            if len(mine):
-                known.append((replace(mapped, locations=mapped.locations[mine]), self._result(mapped, rows[mine])))
-            if len(mine) < len(rows):
-                left.append(replace(mapped, locations=np.delete(mapped.locations, mine)))
-        return left, known
+    def of(self, mapped: MappedObject) -> Known:
+        """Return what is known of an object; where it was recorded and looked up, it has no other names."""
+        rows = self._row[mapped.locations]
+        asked = flatnonzero(rows < 0) if not self._was_looked_up(mapped) else np.zeros(0, np.int64)
+        rows[asked] = self._next + arange(len(asked))
+        self._next += len(asked)
+        return Known(self._answers, rows, asked)
 
     def _was_looked_up(self, mapped: MappedObject) -> bool:
         if not len(mapped.mappings):
             return self._given.kernel_looked_up
         return bool(self._given.looked_up[mapped.mappings].any())
-
-    def _result(self, mapped: MappedObject, rows: I64) -> ResolveResult:
-        """The lines of locations with the given rows; −1: without a name."""
-        given, has_name = self._given, rows >= 0
-        count = np.where(has_name, np.append(given.count, 0)[rows], 0)
-        lines = ranges(np.append(self._start, 0)[rows], count)
-        used, function = unique_inverse(given.function[lines])
-        functions = [given.functions[row] for row in used.tolist()]
-        sources = [Function(row[1], row[0], row[2], row[3]) for row in functions]
-        return ResolveResult(
-            start=cumsum(count) - count,
-            count=count,
-            is_exact=has_name & np.append(given.is_exact, False)[rows],
-            function=function.astype(np.int32),
-            line=given.line[lines],
-            functions=functions,
-            full_names=full_names(sources, self._options.names) if self._options.keep_full_names else {},
-            has_inlines=bool((has_name & np.append(given.has_inlines, False)[rows]).any()),
-            build_id=mapped.key.build_id,
-            reason="no name where it was recorded",
-            counts=[],
-        )

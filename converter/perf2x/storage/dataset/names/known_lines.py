@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from perf2x.base.abi.uapi import CpuMode
-from perf2x.base.columnar.arrays import I64, AnyArray, Bools, flatnonzero
+from perf2x.base.columnar.arrays import I64, Bools, flatnonzero
 from perf2x.base.columnar.ragged import ranges
 from perf2x.base.columnar.unique import group_rows
+from perf2x.model.profile.place_names import FunctionRow, PlaceNames
 from perf2x.model.profile.profile import Profile
 from perf2x.storage.dataset.arrow_columns import coded, flat, is_known, numbers
 from perf2x.storage.dataset.dataset_schema import KEY, LINE, arrow
@@ -45,17 +46,16 @@ def known_names(
     if not inline:
         first, count = first + np.maximum(count - 1, 0), np.minimum(count, 1)
     functions, function, line = _functions(lists.values, ranges(first, count), style)
-    return LocationNames(
-        location=place,
+    names = PlaceNames(
+        place=place,
         count=count,
         is_exact=numbers(table, "is_exact").astype(np.bool_)[row],
         has_inlines=numbers(table, "has_inlines").astype(np.bool_)[row] & inline,
         function=function,
         line=line,
         functions=functions,
-        looked_up=restored.objects.looked_up,
-        kernel_looked_up=False,
     )
+    return LocationNames(names, restored.objects.looked_up, kernel_looked_up=False)
 
 
 def _has_lines(rows: "pyarrow.Table") -> Bools:
@@ -84,7 +84,7 @@ def _rows_of(profile: Profile, objects: HeldObjects, index: SymbolIndex, ident: 
     return place, found[place]
 
 
-def _functions(lines: Any, rows: I64, style: NameStyle) -> tuple[list[tuple[str, str, str, int]], AnyArray, AnyArray]:
+def _functions(lines: Any, rows: I64, style: NameStyle) -> tuple[list[FunctionRow], I64, I64]:
     """The distinct functions of some lines as the profile has them, (rows,) the function of each, and its line."""
     columns = [coded(lines.field(number)) for number in range(3)]
     line, start_line = (lines.field(LINE.index(name)).to_numpy(zero_copy_only=False)[rows].astype(np.int64)
@@ -95,4 +95,4 @@ def _functions(lines: Any, rows: I64, style: NameStyle) -> tuple[list[tuple[str,
         function_row(Function(system_name, name, file, start), style)
         for name, system_name, file, start in zip(*named, start_line[first].tolist(), strict=True)
     ]
-    return functions, group.astype(np.int32), line.astype(np.int32)
+    return functions, group, line

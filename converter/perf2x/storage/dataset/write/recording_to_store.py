@@ -3,35 +3,14 @@
 A profile of nothing is for recordings that could not be read, and for places that only names are wanted of.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I32, I64, U8, U64, Bools, no_rows
+from perf2x.base.columnar.arrays import I32, U8, U64, Bools, no_rows
 from perf2x.model.profile.profile import Functions, Locations, Mappings, Meta, Profile, ProfileSamples, Stacks, Threads
-
-FunctionRow = tuple[str, str, str, int]
-"""(displayed name, system name, file, start line)."""
-
-
-class PlaceNames(Struct, frozen=True):
-    """Names of places: place i has the next ``count[i]`` rows, innermost inlined function first."""
-
-    place: I32
-    """(n,) distinct places, by number; those without names have no rows."""
-    count: I64
-    """(n,)"""
-    is_exact: Bools
-    """(n,) the name tells that a place taken for a return address is none: nothing called what is in front of it."""
-    has_inlines: Bools
-    """(n,) whoever named the place would have told inlined functions."""
-    function: I32
-    """(rows,) index into ``functions``."""
-    line: I32
-    """(rows,) 0 where unknown."""
-    functions: Sequence[FunctionRow]
 
 
 class PlaceKeys(Struct, frozen=True):
@@ -45,12 +24,6 @@ class PlaceKeys(Struct, frozen=True):
     """(n,) the place is the address behind a call."""
     variant: I32
     """(n,) as in CodeObjects."""
-
-
-def no_names() -> PlaceNames:
-    """Make the names of no place."""
-    none = np.zeros(0, np.int32)
-    return PlaceNames(none, none.astype(np.int64), none > 0, none > 0, none, none, functions=())
 
 
 class StoredRecording(Struct, frozen=True):

@@ -6,9 +6,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from perf2x.base.abi.uapi import CpuMode
-from perf2x.base.columnar.arrays import I32, I64, U8, AnyArray, arange, cumsum, flatnonzero, searchsorted, sum_of
+from perf2x.base.columnar.arrays import (
+    I32,
+    I64,
+    U8,
+    AnyArray,
+    arange,
+    cumsum,
+    flatnonzero,
+    no_rows,
+    searchsorted,
+    sum_of,
+)
 from perf2x.base.columnar.ragged import Ragged, offsets_of
 from perf2x.base.errors import FormatError
+from perf2x.model.profile.place_names import PlaceNames
 from perf2x.model.profile.profile import Profile
 from perf2x.model.profile.stack_tree import depths, location_rows, used_stacks
 from perf2x.storage.dataset.arrow_columns import list_column, nulls, same_text, table_of, text_column
@@ -16,7 +28,7 @@ from perf2x.storage.dataset.arrow_columns import texts as coded_texts
 from perf2x.storage.dataset.dataset_schema import LINE, arrow, schema_of
 from perf2x.storage.dataset.write.profile_places import ProfilePlaces, made_up_name, profile_places
 from perf2x.storage.dataset.write.recording_row import recording_table
-from perf2x.storage.dataset.write.recording_to_store import PlaceKeys, PlaceNames, StoredRecording, no_names
+from perf2x.storage.dataset.write.recording_to_store import PlaceKeys, StoredRecording
 
 if TYPE_CHECKING:
     import pyarrow
@@ -52,7 +64,7 @@ def recording_tables(
     leaves, stack = used_stacks(stored.profile)
     for rows in _stacks(stored.profile, leaves[leaves >= 0], of, stored.profile.meta.source):
         yield "stacks", rows
-    yield "places", _places(stored.profile, places, names or no_names(), of)
+    yield "places", _places(stored.profile, places, names or no_rows(PlaceNames), of)
     yield "mappings", _mappings(stored, places, of)
     number = stack - (1 if len(leaves) and leaves[0] < 0 else 0)
     yield "samples", _samples(stored.profile, number, of)

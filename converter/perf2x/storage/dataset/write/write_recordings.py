@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
+from perf2x.model.profile.place_names import PlaceNames
 from perf2x.storage.dataset.dataset_schema import DATE, OF_RECORDINGS, arrow
 from perf2x.storage.dataset.delta_tables import DeltaTables, Parts, new_attempt
-from perf2x.storage.dataset.write.recording_to_store import PlaceNames, StoredRecording
+from perf2x.storage.dataset.write.recording_to_store import StoredRecording
 from perf2x.storage.dataset.write.table_rows import recording_tables
 
 if TYPE_CHECKING:

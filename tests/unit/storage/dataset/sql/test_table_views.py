@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from perf2x.analysis.totals import totals
+from perf2x.model.profile.place_names import FunctionRow
 from perf2x.pipeline.load import load
 from perf2x.pipeline.load_options import LoadOptions
 from perf2x.storage.dataset.dataset_address import parse_address
 from perf2x.storage.dataset.read.dataset_part import DatasetPart
 from perf2x.storage.dataset.sql.duckdb_engine import engine
-from perf2x.storage.dataset.write.recording_to_store import FunctionRow
 from perf2x.symbolizer.symbol_options import SymbolOptions
 from tests.support.datasets import add_recordings, name_places, rows
 from tests.support.fleets import recording_of
