@@ -36,7 +36,7 @@ def test_weights_differ_from_process_to_process() -> None:
 @pytest.mark.parametrize("case", FEW, ids=str)
 def test_outputs_do_not_depend_on_the_weights(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = all_formats(case.data)
-    for seed in (1, 2, 3):
+    for seed in (1, 2):
         monkeypatch.setattr(hashing, "_weights", other_weights(seed))
         assert all_formats(case.data) == expected
 

@@ -33,7 +33,11 @@ def test_importing_perf2x_imports_nothing_else() -> None:
 
 
 @pytest.mark.parametrize(
-    "before", ["", "import perf2x.reader.recording; ", "import perf2x.pipeline.load, perf2x.reader; "]
+    "before",
+    [
+        "import perf2x.reader.recording; ",
+        *(pytest.param(code, marks=pytest.mark.slow) for code in ("", "import perf2x.pipeline.load, perf2x.reader; ")),
+    ],
 )
 def test_read_can_be_called_whatever_was_imported_before(before: str) -> None:
     code = f"{before}from perf2x import read; print(read({recording('calls')!r}, symbols=None).samples)"

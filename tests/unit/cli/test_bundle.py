@@ -102,8 +102,18 @@ def outputs(folder: Path, source: object, *words: object) -> dict[str, bytes]:
     return found
 
 
-@pytest.mark.parametrize("only", [(), ("--symbols-only",)])
-@pytest.mark.parametrize("name", ["calls", "unwind", "compat32"])
+@pytest.mark.parametrize(
+    ("name", "only"),
+    [
+        ("calls", ("--symbols-only",)),
+        ("unwind", ()),
+        ("compat32", ("--symbols-only",)),
+        *(
+            pytest.param(*rest, marks=pytest.mark.slow)
+            for rest in (("calls", ()), ("unwind", ("--symbols-only",)), ("compat32", ()))
+        ),
+    ],
+)
 def test_a_bundle_converts_to_the_same_bytes_elsewhere(
     name: str, only: tuple[str, ...], tmp_path: Path, nowhere: tuple[object, ...]
 ) -> None:

@@ -54,30 +54,19 @@ def test_bash_really_completes(path: str) -> None:
 
 
 @pytest.mark.parametrize("shell", ["zsh", "fish", "powershell"])
-def test_other_shells_are_answered(shell: str, path: str) -> None:
+def test_other_shells_are_answered(shell: str) -> None:
     words = {"_PERF2X_COMPLETE": f"complete_{shell}", "_TYPER_COMPLETE_ARGS": "perf2x convert --fail-i"}
     action = {"_TYPER_COMPLETE_FISH_ACTION": "get-args", "_TYPER_COMPLETE_WORD_TO_COMPLETE": "--fail-i"}
-    env = {**os.environ, "PATH": path, **words, **action}
-    out = subprocess.run(["perf2x"], env=env, capture_output=True, text=True, check=True).stdout
+    out = perf2x(env={**words, **action}).out
     assert "--fail-if" in out
     assert "--fail-above" not in out
 
 
-def test_where_only_the_user_knows_shells_offer_files(path: str) -> None:
+def test_where_only_the_user_knows_shells_offer_files() -> None:
     for typed in ("perf2x convert perf.d", "perf2x convert --symfs sys"):
         words = {"_PERF2X_COMPLETE": "complete_bash", "COMP_WORDS": typed, "COMP_CWORD": str(typed.count(" "))}
-        env = {**os.environ, "PATH": path, **words}
-        out = subprocess.run(["perf2x"], env=env, capture_output=True, text=True, check=True).stdout
-        assert out.strip() == ""  # the script says -o default: files
-    assert (
-        "-o default"
-        in subprocess.run(
-            ["perf2x"],
-            env={**os.environ, "PATH": path, "_PERF2X_COMPLETE": "source_bash"},
-            capture_output=True,
-            text=True,
-        ).stdout
-    )
+        assert perf2x(env=words).out.strip() == ""  # the script says -o default: files
+    assert "-o default" in perf2x(env={"_PERF2X_COMPLETE": "source_bash"}).out
 
 
 @pytest.mark.parametrize("shell", ["zsh", "fish"])

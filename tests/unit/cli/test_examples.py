@@ -48,7 +48,9 @@ def first_line(run: Run) -> str:
     return run.summary.partition("\n")[0].removeprefix("### perf2x: ")
 
 
-@pytest.mark.parametrize("name", SERVICES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow if name == "github.yml" else ()) for name in SERVICES]
+)
 def test_push_after_push(program: Program, name: str) -> None:
     """Pushes, pull requests, a slower commit: what one run leaves behind is what the next one finds."""
     there, workflow = SERVICES[name](program.runs, program.env), CI / name

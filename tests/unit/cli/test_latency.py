@@ -63,7 +63,7 @@ def test_every_format_has_latencies(jobs: int, tmp_path: Path) -> None:
     written = profile_pb2.Profile.FromString(gzip.decompress((tmp_path / "p.pb.gz").read_bytes()))
     assert [written.string_table[kind.type] for kind in written.sample_type] == ["samples", "latency:cpu-clock"]
     assert [sum(sample.value[at] for sample in written.sample) for at in (0, 1)] == [228, 712_374_453]
-    for name in ("html", "svg", "chrome", "speedscope", "firefox"):
+    for name in ("html", "svg", "chrome", "speedscope", "firefox") if jobs == 1 else ("chrome",):
         assert perf2x("convert", CLOCKED, "--no-symbols", *words, "-q", "-t", name, "-o", tmp_path / name).code == 0
 
 

@@ -151,21 +151,20 @@ def crowded(name: str, threads: int) -> Any:
 
 @pytest.fixture(scope="module")
 def crowds() -> list[Any]:
-    return [crowded("x" * 100_000, 50), crowded((EVIL + "🔥é\udcff") * 300, 50), crowded("t", 10_000)]
+    return [crowded("x" * 100_000, 50), crowded((EVIL + "🔥é\udcff") * 60, 50), crowded("t", 10_000)]
 
 
 @pytest.mark.parametrize("room", [None, 80])
 def test_the_size_is_bounded_whatever_the_names(crowds: list[Any], room: int | None) -> None:
     """Of Markdown, and of lines on a terminal."""
     verdict = Verdict("failed", ["x" * 3_000] * 99, [])
-    for most in (8_000, 20_000):
-        for loaded in crowds:
-            how = ReportFlags(limit=30, max_bytes=most)
-            report = recording_report(loaded, ["x" * 99_999] * 99, how, None, verdict)
-            lines = [*report.lines(Screen(room))] if room else [*report.markdown()]
-            assert 500 < len("\n".join(lines).encode()) < most
-            assert "more lines, left out to stay below" in lines[-1]
-            assert lines[0] == ("perf2x: failed" if room else "### perf2x: failed")
+    for most, loaded in zip((8_000, 20_000, 8_000), crowds, strict=True):
+        how = ReportFlags(limit=30, max_bytes=most)
+        report = recording_report(loaded, ["x" * 99_999] * 99, how, None, verdict)
+        lines = [*report.lines(Screen(room))] if room else [*report.markdown()]
+        assert 500 < len("\n".join(lines).encode()) < most
+        assert "more lines, left out to stay below" in lines[-1]
+        assert lines[0] == ("perf2x: failed" if room else "### perf2x: failed")
 
 
 def test_the_last_line_counts_what_is_left_out(crowds: list[Any]) -> None:

@@ -81,12 +81,17 @@ def test_what_counts_as_trouble(whole: list[Seed], result: Result, trouble: str 
     assert found == trouble or (found is not None and trouble is not None and found.startswith(trouble))
 
 
-@pytest.mark.parametrize("name", FORMATS)
-def test_a_cut_output_is_trouble(whole: list[Seed], name: str, run_apart: RunCase) -> None:
+QUICK = {"pprof", "html", "perfetto", "collapsed", "bolt"}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in FORMATS]
+)
+def test_a_cut_output_is_trouble(whole: list[Seed], name: str) -> None:
     program = next(seed for seed in whole if seed.name == "frames_debug")
     seed = program if name in ("bolt", "autofdo", "gcov") else whole[0]  # these need the program
     tried = Case(seed, seed.data, ("convert", "--to", name, "-o", "{dir}/out/x"))
-    good = run_apart(tried, 30.0)
+    good = run(tried, 30.0)
     assert verdict(tried, good, 30.0) is None, good.err
     file = max(good.files)
     cut = replace(good, files=good.files | {file: good.files[file][:-4]})

@@ -4,6 +4,7 @@ import json
 import random
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Any
 
 import pytest
 
@@ -46,16 +47,20 @@ def test_every_kind_of_wait_that_is_drawn_has_a_name_and_a_colour() -> None:
     assert all(light != dark and "undefined" not in light + dark for light, dark in colours)
 
 
-def bursts(
-    expression: str,
+def bursts(expression: str, *made: Any, **more: Any) -> object:
+    """The value of an expression on ``bursts`` of `made_of`."""
+    return answers(("bursts.js",), f"((bursts) => {expression})({made_of(*made, **more)})")
+
+
+def made_of(
     times: list[int],
     rows: list[int],
-    duration: int = 0,
+    duration: int | str = 0,
     origin: int = 0,
     lasts: Sequence[int] = (),
     latency: Sequence[int] = (),
-) -> object:
-    """The value of an expression on ``bursts``; rows 0 to 2 hold 10, 20 and 30 a sample, waits their length."""
+) -> str:
+    """An expression for ``Bursts``; rows 0 to 2 hold 10, 20 and 30 a sample, waits their length."""
     steps, row_steps = ([later - sooner for sooner, later in pairwise([0, *column])] for column in (times, rows))
     held: dict[str, object] = {"origin": str(origin), "time": steps, "row": row_steps}
     if lasts:
@@ -64,17 +69,19 @@ def bursts(
         held["latency"] = latency
     counts = [rows.count(row) for row in range(3)]
     table = {"value": [10 * (row + 1) * count for row, count in enumerate(counts)], "count": counts}
-    made = f"new Bursts({json.dumps(held)}, {json.dumps(table)}, {duration})"
-    return answers(("bursts.js",), f"((bursts) => {expression})({made})")
+    return f"new Bursts({json.dumps(held)}, {json.dumps(table)}, {duration})"
 
 
-@pytest.mark.parametrize(("duration", "column"), [
-    (3, 50), (10_000, 1000), (79_999, 1000), (80_000, 10_000), (2_000_000, 100_000), (8_000_000, 1_000_000),
-    (600_000_000, 1_000_000), (600_000_001, 10_000_000), (10**11, 10**9),
-])  # fmt: skip
-def test_a_column_is_a_second_where_that_makes_enough_columns_and_not_too_many(duration: int, column: int) -> None:
-    found, columns, cell = bursts("[bursts.column, bursts.columns, bursts.cell]", [], [], duration)
-    assert (found, columns, cell) == (column, -(-duration // column), column / 50)
+def test_a_column_is_a_second_where_that_makes_enough_columns_and_not_too_many() -> None:
+    columns = {
+        3: 50, 10_000: 1000, 79_999: 1000, 80_000: 10_000, 2_000_000: 100_000, 8_000_000: 1_000_000,
+        600_000_000: 1_000_000, 600_000_001: 10_000_000, 10**11: 10**9,
+    }  # fmt: skip
+    expression = "((bursts) => [bursts.column, bursts.columns, bursts.cell])"
+    found = answers(
+        ("bursts.js",), f"{json.dumps([*columns])}.map((length) => {expression}({made_of([], [], 'length')}))"
+    )
+    assert found == [[column, -(-duration // column), column / 50] for duration, column in columns.items()]
 
 
 @pytest.mark.parametrize("kind", ["value", "count"])
@@ -126,11 +133,11 @@ def test_sums_of_a_range_hold_the_parts_of_waits_in_it() -> None:
 
 def test_cells_and_their_range_are_each_others_inverse() -> None:
     asked = [(0, 0), (3, 3), (3, 260), (999, 999)]
-    for duration in (777, 123_457, 2_000_000, 60_000_000):
-        found = bursts(
-            f"{json.dumps(asked)}.map(([one, other]) => bursts.cells(bursts.range(other, one)))", [], [], duration
-        )
-        assert found == [list(cells) for cells in asked]
+    expression = f"((bursts) => {json.dumps(asked)}.map(([one, other]) => bursts.cells(bursts.range(other, one))))"
+    durations = [777, 123_457, 2_000_000, 60_000_000]
+    made = made_of([], [], "length")
+    found = answers(("bursts.js",), f"{durations}.map((length) => {expression}({made}))")
+    assert found == [[list(cells) for cells in asked]] * len(durations)
 
 
 def test_a_range_is_the_option_of_the_command_line_that_takes_the_same_samples() -> None:
