@@ -9,11 +9,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
 from io import BytesIO
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from perf2x.base.errors import FormatError
 from perf2x.model.profile.profile import Profile
@@ -29,6 +30,7 @@ from perf2x.symbolizer.mapped_objects import MappedObject, addresses_of
 from perf2x.symbolizer.object_resolver import ObjectResolver, ResolveResult
 from perf2x.symbolizer.symbol_options import SymbolOptions
 from perf2x.transforms import profile_fold
+from perf2x.transforms.drop_unused import TEXTS
 from perf2x.transforms.merge_profiles import merge_profiles, with_tags
 from perf2x.transforms.profile_fold import ProfileFold
 from tests import forge
@@ -85,6 +87,51 @@ def counts_by_tags(profile: Profile) -> Counter[tuple[tuple[str, str], ...]]:
     for row, count in zip([-1] * len(profile.samples) if rows is None else rows, profile.samples.count, strict=True):
         found[tuple(sorted(profile.tag_sets[row].items())) if row >= 0 else ()] += int(count)
     return found
+
+
+def in_words(profile: Profile, name: str) -> list[tuple[object, ...]]:
+    """Rows of a table in plain Python, texts in place of their numbers."""
+    table = getattr(profile, name)
+    columns = {column: getattr(table, column).tolist() for column in table.__struct_fields__ if column != "starts"}
+    words = (
+        [profile.strings[row] for row in rows] if column in TEXTS[name] else rows for column, rows in columns.items()
+    )
+    return list(zip(*words, strict=True))
+
+
+def locations_in_words(profile: Profile) -> list[tuple[object, ...]]:
+    held, functions, mappings = profile.locations, in_words(profile, "functions"), [*in_words(profile, "mappings"), ()]
+    lines = list(zip([functions[row] for row in held.line_function.tolist()], held.line_number.tolist(), strict=True))
+    columns = (held.mapping, held.address, held.lookup, held.mode, held.synthetic)
+    rows = zip(*(column.tolist() for column in columns), pairwise(held.line_offsets.tolist()), strict=True)
+    return [(mappings[mapping], *others, *lines[slice(*ends)]) for mapping, *others, ends in rows]
+
+
+def samples_in_words(profile: Profile) -> Counter[tuple[object, ...]]:
+    """Sums by event, thread and stack, all as texts."""
+    found: Counter[tuple[object, ...]] = Counter()
+    locations, threads, samples = locations_in_words(profile), in_words(profile, "threads"), profile.samples
+    parent, location = profile.stacks.parent.tolist(), profile.stacks.location.tolist()
+    columns = (samples.event, samples.thread, samples.stack, samples.value)
+    for event, thread, row, value in zip(*(column.tolist() for column in columns), strict=True):
+        frames = []
+        while row >= 0:
+            frames.append(locations[location[row]])
+            row = parent[row]
+        found[profile.events[event].name, threads[thread], tuple(frames)] += value
+    return found
+
+
+def test_a_merge_keeps_samples_and_has_no_row_twice() -> None:
+    calls = profiles(False)[NAMES.index("calls")]
+    functions = structs.replace(calls.functions, start_line=calls.functions.start_line + 1)
+    parts = (*profiles(False), structs.replace(calls, functions=functions))  # equal places with other lines
+    merged = merge_profiles(parts)
+    assert samples_in_words(merged) == sum(map(samples_in_words, parts), Counter())
+    words = locations_in_words(merged)
+    assert len(words) == len(set(words)) < sum(len(each.locations) for each in parts)
+    assert merged.strings[0] == "" and len(set(merged.strings)) == len(merged.strings)
+    assert facts(merged.locations) == facts(merge_profiles(parts[::-1]).locations)
 
 
 @pytest.mark.parametrize("least", [0, 300, 10**9])

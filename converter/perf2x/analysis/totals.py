@@ -122,9 +122,9 @@ def _frame_costs(profile: Profile, rows: I64, weight: I64, squares: F64, by: str
         stack, line = np.divmod(unique(row_numbers(kinds.lengths) * len(names) + kinds.values), len(names))
         np.add.at(total, line, cost[span][stack])
         np.add.at(total_noise, line, noise[span][stack])
-    columns = (own, total, own_noise, total_noise)
-    used = flatnonzero(total).tolist()
-    return [Total(*names[row], *(column[row].item() for column in columns)) for row in used]
+    used = flatnonzero(total)
+    sums = zip(*(column[used].tolist() for column in (own, total, own_noise, total_noise)), strict=True)
+    return [Total(*names[row], *each) for row, each in zip(used.tolist(), sums, strict=True)]
 
 
 def _summed(place: AnyArray, weight: AnyArray, count: int) -> AnyArray:

@@ -4,17 +4,16 @@ Pure: profiles in, profile out, whatever order they come in. Recordings of one s
 (reader/joined_session.py); here each was finished by itself.
 """
 
-import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Sized
 from typing import Any
 
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I32, I64, AnyArray, cumsum, lexsort, take_rows_of
+from perf2x.base.columnar.arrays import I32, I64, AnyArray, arange, cumsum, lexsort, take_rows_of
 from perf2x.base.columnar.interner import StringInterner, prefix_tree
 from perf2x.base.columnar.ragged import Ragged, concatenate
-from perf2x.base.columnar.unique import unique_inverse
+from perf2x.base.columnar.unique import group_rows, unique_inverse
 from perf2x.model.profile.code_counts import merged_code
 from perf2x.model.profile.profile import Locations, Meta, Profile, ProfileEvent, ProfileSamples, Stacks, Threads
 from perf2x.model.profile.stack_tree import location_rows, sum_samples, used_stacks
@@ -41,11 +40,11 @@ def merge_profiles(profiles: Sequence[Profile], tags: Sequence[Tags] | None = No
     """
     if tags is not None:
         profiles = [with_tags(profile, tag) for profile, tag in zip(profiles, tags, strict=True)]
-    strings = StringInterner()
+    strings, texts = StringInterner(), _ordered([list(profile.strings) for profile in profiles])
     events, event_of = _merged_events(profiles)
-    threads, thread_of = _merged_threads(profiles, strings)
-    mappings, mapping_of = _merged_table(profiles, "mappings", strings)
-    functions, function_of = _merged_table(profiles, "functions", strings)
+    threads, thread_of = _merged_threads(profiles, texts, strings)
+    mappings, mapping_of = _merged_table(profiles, "mappings", texts, strings)
+    functions, function_of = _merged_table(profiles, "functions", texts, strings)
     locations, location_of = _locations(profiles, mapping_of, function_of)
     stacks, leaves = _merged_stacks(profiles, location_of)
     samples = _merged_samples(profiles, event_of, thread_of, leaves, strings)
@@ -121,26 +120,41 @@ def _strings_of(profile: Profile, column: I32) -> list[str]:
     return [profile.strings[row] for row in column.tolist()]
 
 
-def _merged_table(profiles: Sequence[Profile], name: str, strings: StringInterner) -> tuple[Any, list[I64]]:
-    """Distinct rows of one table of all profiles, texts compared, and where each profile's rows went."""
-    first = getattr(profiles[0], name)
-    columns, tables = _SORTED_BY[name], []
-    for profile in profiles:
-        held = [(column in TEXTS[name], getattr(getattr(profile, name), column)) for column in columns]
-        values = (_strings_of(profile, each) if is_text else each.tolist() for is_text, each in held)
-        tables.append(list(zip(*values, strict=True)))
-    rows, numbers = _ordered(tables)
-    merged = {
-        column: strings.add_all(row[at] for row in rows)
-        if column in TEXTS[name]
-        else _column(rows, at, getattr(first, column).dtype)
-        for at, column in enumerate(columns)
+def _merged_table(
+    profiles: Sequence[Profile], name: str, texts: tuple[list[str], list[I64]], strings: StringInterner
+) -> tuple[Any, list[I64]]:
+    """Distinct rows of one table of all profiles, texts compared, and where each profile's rows went.
+
+    ``texts`` are the strings of all profiles, sorted, and the place of each profile's among them.
+    """
+    tables, (words, places) = [getattr(profile, name) for profile in profiles], texts
+    columns = {
+        column: np.concatenate(
+            [place[getattr(table, column)] for table, place in zip(tables, places, strict=True)]
+            if column in TEXTS[name]
+            else [getattr(table, column) for table in tables]
+        )
+        for column in _SORTED_BY[name]
     }
-    return replace(first, **merged), numbers
+    first, group = group_rows(list(columns.values()))
+    merged: dict[str, AnyArray] = {
+        column: strings.add_all(words[row] for row in values[first].tolist())
+        if column in TEXTS[name]
+        else values[first]
+        for column, values in columns.items()
+    }
+    return replace(tables[0], **merged), _of_each(group, tables)
 
 
-def _merged_threads(profiles: Sequence[Profile], strings: StringInterner) -> tuple[Threads, list[I64]]:
-    threads, numbers = _merged_table(profiles, "threads", strings)
+def _of_each(group: I64, tables: Sequence[Sized]) -> list[I64]:
+    """The numbers of each table's rows among those of all (−1 stays −1)."""
+    return [np.append(part, -1) for part in np.split(group, cumsum([len(table) for table in tables])[:-1])]
+
+
+def _merged_threads(
+    profiles: Sequence[Profile], texts: tuple[list[str], list[I64]], strings: StringInterner
+) -> tuple[Threads, list[I64]]:
+    threads, numbers = _merged_table(profiles, "threads", texts, strings)
     starts = np.zeros(len(threads), np.int32)
     for profile, number in zip(profiles, numbers, strict=True):
         if profile.threads.starts is not None:  # a thread may be in several recordings
@@ -151,24 +165,26 @@ def _merged_threads(profiles: Sequence[Profile], strings: StringInterner) -> tup
 def _locations(
     profiles: Sequence[Profile], mapping_of: list[I64], function_of: list[I64]
 ) -> tuple[Locations, list[I64]]:
-    tables = []
-    for profile, mapping, function in zip(profiles, mapping_of, function_of, strict=True):
-        old = profile.locations
-        lines = list(zip(function[old.line_function].tolist(), old.line_number.tolist(), strict=True))
-        offsets = old.line_offsets.tolist()
-        columns = [
-            mapping[old.mapping].tolist(), old.address.tolist(), old.lookup.tolist(), old.mode.tolist(),
-            old.synthetic.tolist(), [tuple(lines[a:b]) for a, b in itertools.pairwise(offsets)],
-        ]  # fmt: skip
-        tables.append(list(zip(*columns, strict=True)))
-    rows, numbers = _ordered(tables)
-    lines = [line for row in rows for line in row[5]]
+    """Distinct locations of all profiles, and where each profile's went; of equal ones those with fewer lines first."""
+    olds = [profile.locations for profile in profiles]
+    offsets = [
+        Ragged(old.line_offsets, function[old.line_function]) for old, function in zip(olds, function_of, strict=True)
+    ]
+    functions, number = concatenate(offsets, np.int64), np.concatenate([old.line_number for old in olds])
+    _, line = group_rows([functions.values, number])
+    lists = Ragged(functions.offsets, line)
+    mapping = np.concatenate([each[old.mapping] for old, each in zip(olds, mapping_of, strict=True)])
+    others = {
+        name: np.concatenate([getattr(old, name) for old in olds])
+        for name in ("address", "lookup", "mode", "synthetic")
+    }
+    first, group = group_rows([mapping, *others.values(), prefix_tree(lists)[2]])
+    kept = Ragged(lists.offsets, arange(len(line))).take(first)
     return Locations(
-        address=_column(rows, 1, np.uint64), lookup=_column(rows, 2, np.uint64), mapping=_column(rows, 0, np.int32),
-        mode=_column(rows, 3, np.uint8), synthetic=_column(rows, 4, np.bool_),
-        line_offsets=cumsum([0, *(len(row[5]) for row in rows)]),
-        line_function=_column(lines, 0, np.int32), line_number=_column(lines, 1, np.int32),
-    ), numbers  # fmt: skip
+        mapping=mapping[first].astype(np.int32), **{name: column[first] for name, column in others.items()},
+        line_offsets=kept.offsets, line_function=functions.values[kept.values].astype(np.int32),
+        line_number=number[kept.values],
+    ), _of_each(group, olds)  # fmt: skip
 
 
 def _merged_stacks(profiles: Sequence[Profile], location_of: list[I64]) -> tuple[Stacks, list[I64]]:
@@ -251,7 +267,3 @@ def merged_meta(metas: Sequence[Meta]) -> Meta:
 def _common_labels(profiles: Sequence[Profile]) -> dict[str, str]:
     first = profiles[0].labels
     return {key: value for key, value in first.items() if all(p.labels.get(key) == value for p in profiles)}
-
-
-def _column(rows: list[Any], column: int, dtype: Any) -> AnyArray:
-    return np.array([row[column] for row in rows], dtype)

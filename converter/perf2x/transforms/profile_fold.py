@@ -24,7 +24,9 @@ class ProfileFold:
         """Take the next profile."""
         self._waiting.append(replace(profile, switches=None, running=None, losses=None, parents=None))
         self._size += _size(profile)
-        if len(self._waiting) > 1 and self._size >= max(LEAST, 2 * self._merged_size):
+        if len(self._waiting) == 1:
+            self._merged_size = self._size
+        elif self._size >= max(LEAST, 2 * self._merged_size):
             self._merge()
 
     def finish(self) -> Profile:

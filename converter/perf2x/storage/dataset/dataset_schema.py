@@ -6,6 +6,7 @@ thing. It stands in the description of each table, which OPTIMIZE and other tool
 
 import os
 from collections.abc import Mapping
+from functools import lru_cache
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -74,6 +75,7 @@ def arrow() -> ModuleType:
         raise OptionError("datasets need pyarrow: pip install 'perf2x[fleet]'") from None
 
 
+@lru_cache
 def schema_of(table: str, partition: tuple[str, ...] = ()) -> "pyarrow.Schema":
     """Columns of a table, and behind them those that it is partitioned by."""
     pa = arrow()

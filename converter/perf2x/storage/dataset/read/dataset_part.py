@@ -70,6 +70,7 @@ class DatasetPart:
         self.rows = sorted((row for row in found if _has_tags(row, address.tags)), key=lambda row: row.order)
         """In order of time."""
         self._open: dict[str, tuple[Any, list[DataFile]]] = {}
+        self._held: dict[str, tuple[set[str], pyarrow.Table]] = {}
 
     def require(self) -> None:
         """FormatError where there is no recording."""
@@ -92,12 +93,20 @@ class DatasetPart:
 
     def of(self, table: str, rows: Sequence[Row]) -> Rows:
         """Rows of some recordings in a table; FormatError when it is damaged."""
-        found, files = self.files(table, rows)
         place = {(row.ident, row.values["attempt"]): number for number, row in enumerate(rows)}
-        held = self.tables.read(table, found, files, tuple(COLUMNS[table]))
+        held = self._rows_of(table, rows)
         number = _numbers_of(held, place)
         kept = flatnonzero(number >= 0)
         return Rows(held, number) if len(kept) == len(number) else Rows(held.take(kept), number[kept])
+
+    def _rows_of(self, table: str, rows: Sequence[Row]) -> "pyarrow.Table":
+        """Rows of the files that recordings are in, which stay until those of others are asked for."""
+        found, files = self.files(table, rows)
+        paths, held = self._held.get(table, (set(), None))
+        if held is None or not paths.issuperset(file.path for file in files):
+            held = self.tables.read(table, found, files, tuple(COLUMNS[table]))
+            self._held[table] = {file.path for file in files}, held
+        return held
 
     @cached_property
     def _symbols(self) -> "pyarrow.Table":

@@ -14,25 +14,40 @@ CREATE MACRO base_name(file) AS CASE WHEN file LIKE '[%]%' THEN file[:strpos(fil
 CREATE MACRO bracketed(name) AS CASE WHEN name LIKE '[%' THEN name WHEN name = '' THEN '[unknown]'
     ELSE '[' || name || ']' END;
 """
-_PLACES = """
-CREATE VIEW functions AS
-WITH objects AS (
-    SELECT path, CASE WHEN path IN ({made_up}) THEN '' ELSE base_name(path) END AS object,
-        bracketed(base_name(path)) AS unnamed FROM (SELECT DISTINCT file AS path FROM places)
+_CALLED = """
+kept AS MATERIALIZED (
+    SELECT recording, attempt, row_number() OVER ()::BIGINT << 32 AS number FROM stored_recordings
+), known AS MATERIALIZED (
+    SELECT row_number() OVER () AS named_by, {key}, lines FROM symbols
+), files AS MATERIALIZED (
+    SELECT row_number() OVER ()::INTEGER AS file_number, *,
+        CASE WHEN file IN ({made_up}) THEN '' ELSE base_name(file) END AS object, bracketed(base_name(file)) AS unnamed
+    FROM (SELECT DISTINCT file, build_id FROM stored_places)
+), placed AS MATERIALIZED (
+    SELECT {shown}number | place AS id, file_number, held.lines AS own,
+        CASE WHEN own IS NULL THEN coalesce(named_by, 0) ELSE -id - 1 END AS named_by
+    FROM stored_places AS held JOIN kept USING (recording, attempt) JOIN files USING (file, build_id)
+        LEFT JOIN known USING ({key})
 ), lines AS (
-    SELECT recording, place, build_id, path, file_offset, mode, unnest(lines) AS line,
-        generate_subscripts(lines, 1) - 1 AS depth
+    SELECT named_by, file_number, unnest(called) AS line, generate_subscripts(called, 1) - 1 AS depth
     FROM (
-        SELECT places.* EXCLUDE (lines, file), places.file AS path,
-            CASE WHEN len(coalesce(places.lines, symbols.lines)) > 0 THEN coalesce(places.lines, symbols.lines)
-            ELSE [NULL] END AS lines
-        FROM places LEFT JOIN symbols USING ({key})
+        SELECT pairs.*, coalesce(own, lines) AS held, CASE WHEN len(held) > 0 THEN held ELSE [NULL] END AS called
+        FROM (SELECT named_by, file_number, any_value(own) AS own FROM placed GROUP BY ALL) AS pairs
+            LEFT JOIN known USING (named_by)
     )
+), called AS MATERIALIZED (
+    SELECT *, coalesce(line['function'], unnamed) AS function FROM lines JOIN files USING (file_number)
 )
-SELECT recording, place, depth::INTEGER AS depth, coalesce(line['function'], unnamed) AS function, object,
-    coalesce(line.system_name, '') AS system_name, coalesce(line.file, '') AS file, coalesce(line.line, 0) AS line,
-    coalesce(line.start_line, 0) AS start_line, build_id, path, file_offset, mode, line IS NOT NULL AS is_named
-FROM lines JOIN objects USING (path)
+"""
+"""Functions of places. Names are found once for each symbol and file; ``named_by`` is the symbol, 0 for none, or below
+that the place itself."""
+_FUNCTIONS = """
+CREATE VIEW functions AS
+WITH {called}
+SELECT recording, place, depth::INTEGER AS depth, function, object, coalesce(line.system_name, '') AS system_name,
+    coalesce(line.file, '') AS file, coalesce(line.line, 0) AS line, coalesce(line.start_line, 0) AS start_line,
+    build_id, called.file AS path, file_offset, mode, line IS NOT NULL AS is_named
+FROM placed JOIN called USING (named_by, file_number)
 """
 _FRAMES = """
 CREATE VIEW frames AS
@@ -58,35 +73,38 @@ FROM (SELECT recording, unnest(events) AS one FROM recordings) GROUP BY ALL
 _SECONDS = """CASE unit WHEN 'nanoseconds' THEN {value} / 1e9 ELSE {count} / nullif(frequency, 0) END"""
 _BY_FUNCTION = """
 CREATE VIEW by_function AS
-WITH called AS MATERIALIZED (SELECT recording, place, depth, function, object, build_id FROM functions),
-names AS MATERIALIZED (
+WITH {called}, names AS MATERIALIZED (
     SELECT *, row_number() OVER ()::INTEGER AS name FROM (SELECT DISTINCT function, object, build_id FROM called)
-), numbers AS MATERIALIZED (
-    SELECT recording, row_number() OVER ()::INTEGER AS number FROM recordings
 ), named AS MATERIALIZED (
-    SELECT number, place, depth, name FROM called JOIN names USING (function, object, build_id)
-        JOIN numbers USING (recording)
-),
-costs AS MATERIALIZED (
-    SELECT number, event, unit, stack, sum(value)::BIGINT AS value, sum(count)::BIGINT AS count
-    FROM samples JOIN numbers USING (recording) WHERE stack IS NOT NULL GROUP BY ALL
+    SELECT named_by, file_number, depth = 0 AS is_innermost, name
+    FROM called JOIN names USING (function, object, build_id)
+), measured AS MATERIALIZED (
+    SELECT number, (position - 1)::INTEGER AS event_number, one.name AS event, one.unit AS unit,
+        (min(position) OVER (PARTITION BY number, event, unit) - 1)::INTEGER AS first,
+        max(one.frequency) OVER (PARTITION BY number, event) AS frequency
+    FROM (SELECT recording, unnest(events) AS one, generate_subscripts(events, 1) AS position FROM recordings)
+        JOIN kept USING (recording)
+), costs AS MATERIALIZED (
+    SELECT number, number | stack AS id, first AS event_number, sum(value)::BIGINT AS value, sum(count)::BIGINT AS count
+    FROM stored_samples JOIN kept USING (recording, attempt) LEFT JOIN measured USING (number, event_number)
+    WHERE stack IS NOT NULL GROUP BY ALL
 ), lists AS (
-    SELECT number, stack, unnest(places) AS place, generate_subscripts(places, 1) = len(places) AS is_last
-    FROM stacks JOIN numbers USING (recording)
+    SELECT number | stack AS stack, number | unnest(places) AS id,
+        generate_subscripts(places, 1) = len(places) AS is_last
+    FROM stored_stacks JOIN kept USING (recording, attempt)
 ), once AS (
-    SELECT number, stack, name, bool_or(is_last AND depth = 0) AS is_self
-    FROM lists JOIN named USING (number, place) GROUP BY ALL
+    SELECT stack AS id, name, max(is_last AND is_innermost) AS is_self
+    FROM lists JOIN placed USING (id) JOIN named USING (named_by, file_number) GROUP BY ALL
 ), summed AS (
-    SELECT number, event, unit, name, coalesce(sum(value) FILTER (is_self), 0)::BIGINT AS self,
+    SELECT number, event_number, name, coalesce(sum(value) FILTER (is_self), 0)::BIGINT AS self,
         sum(value)::BIGINT AS total, coalesce(sum(count) FILTER (is_self), 0)::BIGINT AS self_samples,
         sum(count)::BIGINT AS total_samples
-    FROM once JOIN costs USING (number, stack) GROUP BY ALL
+    FROM once JOIN costs USING (id) GROUP BY ALL
 )
 SELECT recording, event, unit, function, object, build_id, self, total, self_samples, total_samples,
     {seconds} AS cpu_seconds, weight, {labels}
-FROM summed JOIN names USING (name) JOIN numbers USING (number) JOIN recordings USING (recording)
-    JOIN weights USING (recording)
-    LEFT JOIN rates USING (recording, event)
+FROM summed JOIN names USING (name) JOIN kept USING (number) JOIN recordings USING (recording)
+    JOIN weights USING (recording) LEFT JOIN measured USING (number, event_number)
 """
 _BY_STACK = """
 CREATE VIEW by_stack AS
@@ -127,10 +145,13 @@ def statements(partition: Iterable[str], tags: Iterable[str]) -> Iterator[str]:
         )
     yield "CREATE VIEW symbols AS FROM stored_symbols WHERE len(lines) > 0"
     made_up = ", ".join(map(quoted, ROOT_FRAME_NAMES.values()))
-    yield _PLACES.format(made_up=made_up, key=", ".join(KEY))
+    called = _CALLED.format(made_up=made_up, key=", ".join(KEY), shown="{shown}")
+    yield _FUNCTIONS.format(called=called.format(shown="recording, place, file_offset, mode, "))
     yield from (_FRAMES, _WEIGHTS, _RATES)
     labels = ", ".join(["host", "recordings.date", *(_name(key) for key in keys if key not in _TAKEN)])
-    yield _BY_FUNCTION.format(seconds=_SECONDS.format(value="self", count="self_samples"), labels=labels)
+    yield _BY_FUNCTION.format(
+        called=called.format(shown=""), seconds=_SECONDS.format(value="self", count="self_samples"), labels=labels
+    )
     yield _BY_STACK.format(seconds=_SECONDS.format(value="value", count="count"), labels=labels)
 
 
