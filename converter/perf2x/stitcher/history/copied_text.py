@@ -6,7 +6,8 @@
     then     0x600000 … 0x800000    //anon, executable      is       0x600000 … 0x800000    /bin/server from 0x200000 on
 
 As iodlr, BOLT's --hot-text and Chromium do. The copy has the code of the file that it hides: names and call frame
-information are those of the file.
+information are those of the file. No record tells what was unmapped: other memory than whole huge pages may be a
+compiler's, in the place of a library that is gone.
 """
 
 import numpy as np
@@ -19,6 +20,9 @@ from perf2x.model.recording.sideband import Mmaps
 from perf2x.stitcher.history.address_spaces import AddressSpaces
 from perf2x.stitcher.history.kernel_mappings import end_addresses
 from perf2x.stitcher.history.profile_mappings import may_hold_code
+
+_HUGE = np.uint64(2 << 20)
+"""Huge pages of all processors begin and end at multiples of this."""
 
 
 def with_copied_text(mmaps: Mmaps, mmap_rank: I64, spaces: AddressSpaces) -> Mmaps:
@@ -33,6 +37,7 @@ def with_copied_text(mmaps: Mmaps, mmap_rank: I64, spaces: AddressSpaces) -> Mma
     hidden = spaces.find(epoch, start, here)
     last = np.maximum(end, start + np.uint64(1)) - np.uint64(1)
     is_one = (hidden >= 0) & (hidden != rows) & (spaces.find(epoch, last, here) == hidden)
+    is_one &= (start | end) % _HUGE == 0
     source = _first_hidden(rows[is_one], hidden[is_one], len(mmaps))[rows]
     is_file = mmaps.filename.which(_is_file) & code
     found = flatnonzero((source != rows) & take(is_file, source))

@@ -36,9 +36,13 @@ def test_a_child_copies_the_text_of_its_parent(tmp_path) -> None:
 @pytest.mark.parametrize(
     "other",
     [
-        copy(addr=0x800000), copy(addr=0x300000), copy(addr=0xA00000), copy(time=0), copy(pid=6), copy(prot=3),
+        copy(addr=0x800000), copy(addr=0x200000, length=0x400000), copy(addr=0xA00000), copy(time=0), copy(pid=6),
+        copy(prot=3), copy(addr=0x601000, length=0x1FF000), copy(length=0x1FF000),
     ],
-    ids=["beyond its end", "before its start", "elsewhere", "earlier", "another process", "data"],
+    ids=[
+        "beyond its end", "before its start", "elsewhere", "earlier", "another process", "data",
+        "a compiler's, in the place of a file that is gone", "no whole huge page",
+    ],
 )  # fmt: skip
 def test_other_memory_is_nobodys(tmp_path, other) -> None:
     assert "//anon" in list(history_of(tmp_path, PROGRAM, other).mmaps.filename)
