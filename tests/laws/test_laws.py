@@ -9,14 +9,13 @@ from perf2x.plugins.registry import EMITTERS, available
 from tests.forge import rewrite
 from tests.support import outputs
 from tests.support.from_reference import opinion_of
-from tests.support.recordings import Case, corpus_cases, quick_first
+from tests.support.recordings import HALVES, Case, corpus_cases, quick_first
 
 CASES = quick_first(corpus_cases())
+ONE_HALF, OTHER_HALF = (quick_first(corpus_cases(), quick=half) for half in HALVES)
 FORMATS = sorted(name for name in available(EMITTERS) if not outputs.is_on_demand(name))
 """Those of one object's code need its file, and have recordings of their own (tests/unit/symbolizer)."""
-FEW = quick_first(
-    case for case in corpus_cases() if case.name in {"events", "family", "compat32", "task_end", "per_thread"}
-)
+FEW = [case for case in corpus_cases() if case.name in {"events", "family", "compat32", "task_end", "per_thread"}]
 
 
 def periods_of(case: Case) -> Counter[str]:
@@ -46,7 +45,7 @@ def test_profiles_are_whole(case: Case) -> None:
         assert int(profile.samples.count.sum()) == len(opinion_of(case.data).stacks)
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", ONE_HALF)
 def test_values_add_up_to_the_periods(case: Case) -> None:
     profile = outputs.profile_of(case.data)
     name, total = only_event(case)
@@ -62,15 +61,22 @@ def test_values_add_up_to_the_periods(case: Case) -> None:
     assert outputs.speedscope_sum(outputs.emitted(timeline, "speedscope", event=name)) == total
 
 
-@pytest.mark.parametrize("name", FORMATS)
-@pytest.mark.parametrize("case", FEW)
+@pytest.mark.parametrize(
+    ("case", "name"),
+    [
+        pytest.param(case, name, marks=() if (row + turn) % len(FEW) == 0 else pytest.mark.slow)
+        for row, case in enumerate(FEW)
+        for turn, name in enumerate(FORMATS)
+    ],
+    ids=str,
+)
 def test_two_runs_give_the_same_bytes(case: Case, name: str) -> None:
     runs = [outputs.emitted(outputs.profile_of(case.data, timeline=outputs.is_timeline(name)), name) for _ in range(2)]
     assert runs[0] == runs[1]
     assert runs[0]
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", OTHER_HALF)
 def test_a_pipe_gives_what_the_file_gives(case: Case, tmp_path: Path) -> None:
     pieces = rewrite.pieces_of(case.data)
     file, pipe = tmp_path / "file", tmp_path / "pipe"
@@ -84,7 +90,7 @@ def output_of(case: Case, *paths: Path) -> Counter[tuple[str, ...]]:
     return outputs.read_collapsed(outputs.emitted(profile, "collapsed", event="all", value="samples", with_tid=True))
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", ONE_HALF)
 def test_collapsed_lines_are_the_tree(case: Case) -> None:
     profile = outputs.profile_of(case.data, symbols=outputs.symbols_of(case))
     lines = outputs.emitted(profile, "collapsed", event="all", value="samples")

@@ -24,7 +24,7 @@ from perf2x.pipeline.load import load
 from perf2x.pipeline.load_options import LoadOptions
 from perf2x.plugins.registry import EMITTERS, available
 from tests.support import outputs
-from tests.support.recordings import CORPUS, corpus_cases, quick_first
+from tests.support.recordings import CORPUS, HALVES, corpus_cases, quick_first
 from tests.support.timelines import (
     Lane,
     Slice,
@@ -56,13 +56,14 @@ def recorded(name: str) -> Path:
     return SCHEDULES / f"{name}.data"
 
 
-RECORDINGS = [
-    *quick_first(
-        (case for case in corpus_cases() if case.name != "per_thread"), lambda case: case.data
-    ),  # it has no times
-    *(recorded(name) for name in ("plain", "switches", "tracepoint")),
-    SLEEPERS,
-]
+ONE_HALF, OTHER_HALF = (
+    [
+        *quick_first((case for case in corpus_cases() if case.name != "per_thread"), lambda case: case.data, half),
+        *(recorded(name) for name in names),
+        SLEEPERS,
+    ]  # per_thread has no times
+    for half, names in zip(HALVES, (("plain", "switches", "tracepoint"), ("tracepoint",)), strict=True)
+)
 
 
 def named(path: Path) -> str:
@@ -97,7 +98,7 @@ def test_every_timeline_has_a_law() -> None:
     assert timelines <= DRAWN.keys() | WEIGHED
 
 
-@pytest.mark.parametrize("path", RECORDINGS, ids=named)
+@pytest.mark.parametrize("path", ONE_HALF, ids=named)
 def test_a_thread_is_drawn_for_its_cpu_time(path: Path) -> None:
     profile = profile_of(path)
     wanted = times_of(profile, waiting=False)
@@ -110,7 +111,7 @@ def test_a_thread_is_drawn_for_its_cpu_time(path: Path) -> None:
     assert_drawn(chrome_leaves(profile), times_of(profile, waiting=False), "leaves", periods)
 
 
-@pytest.mark.parametrize("path", RECORDINGS, ids=named)
+@pytest.mark.parametrize("path", OTHER_HALF, ids=named)
 def test_speedscope_keeps_every_weight(path: Path) -> None:
     profile = profile_of(path)
     samples, (tracks, track) = profile.samples, tracks_of(profile)
@@ -122,8 +123,14 @@ def test_speedscope_keeps_every_weight(path: Path) -> None:
     assert speedscope_weights(profile) == wanted
 
 
-@pytest.mark.parametrize("path", [*map(recorded, ("switches", "plain", "tracepoint")), SLEEPERS], ids=named)
-@pytest.mark.parametrize("with_cpus", [True, False])
+@pytest.mark.parametrize(
+    ("path", "with_cpus"),
+    [
+        *((path, True) for path in (*map(recorded, ("switches", "plain", "tracepoint")), SLEEPERS)),
+        (recorded("switches"), False),
+        (SLEEPERS, False),
+    ],
+)
 def test_no_more_threads_run_than_there_are_cpus(path: Path, with_cpus: bool) -> None:
     """Without CPU numbers in the samples, too: the file says how many CPUs there were."""
     for off_cpu in [None] if path == recorded("plain") else [None, "beside"]:

@@ -13,7 +13,7 @@ from perf2x.symbolizer.symbol_options import SymbolOptions
 from tests.support import outputs
 from tests.support.command import folded, perf2x
 from tests.support.perf_script import Block, read_blocks
-from tests.support.recordings import Case, corpus_cases, quick_first
+from tests.support.recordings import HALVES, Case, corpus_cases, quick_first
 
 CASES = quick_first(case for case in corpus_cases() if case.script)
 ALIKE = {"calls", "events", "family", "group_read", "shapes", "unwind_jit", "user_only"}
@@ -58,7 +58,9 @@ MAPPED = {"perf_map", "unwind_jit"}
 """Recordings with code that the text calls by the name of its perf map, perf2x [anon]."""
 
 
-@pytest.mark.parametrize("case", quick_first(case for case in corpus_cases() if case.name not in MAPPED))
+@pytest.mark.parametrize(
+    "case", quick_first((case for case in corpus_cases() if case.name not in MAPPED), quick=HALVES[1] | {"unwind"})
+)
 def test_printed_and_read_again_a_recording_has_the_same_folds(case: Case, tmp_path: Path) -> None:
     words = ["--names", "full", "--no-inline", "-q"]
     symbols = outputs.symbols_of(case)

@@ -4,6 +4,7 @@ import lzma
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -54,6 +55,7 @@ class Block:
         return last.address if last.symbol == "(cookie)" or looks_like_one else None
 
 
+@lru_cache(maxsize=8)
 def read_blocks(path: Path) -> list[Block]:
     """Every sample of a stored answer, plain or ``.xz``."""
     raw = path.read_bytes()

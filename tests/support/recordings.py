@@ -5,7 +5,7 @@ marker ``shared`` and skip when it is absent.
 """
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -68,7 +68,13 @@ def corpus_cases() -> list[Case]:
     return found
 
 
-def quick_first(cases: Iterable[Case], value: Callable[[Case], object] = lambda case: case) -> list[Any]:
-    """Cases as parameters, or values of them; those that are not QUICK run with the slow tests."""
+HALVES = {"compat32", "group_read", "shapes", "unwind"}, {"per_thread", "perf_map", "pipe_zstd", "task_end"}
+"""QUICK for laws of which every recording tells much the same: they take turns."""
+
+
+def quick_first(
+    cases: Iterable[Case], value: Callable[[Case], object] = lambda case: case, quick: Container[str] = QUICK
+) -> list[Any]:
+    """Cases as parameters, or values of them; those that are not ``quick`` run with the slow tests."""
     marks = {True: (), False: pytest.mark.slow}
-    return [pytest.param(value(case), id=case.name, marks=marks[case.name in QUICK]) for case in cases]
+    return [pytest.param(value(case), id=case.name, marks=marks[case.name in quick]) for case in cases]

@@ -4,6 +4,7 @@ import inspect
 import re
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -99,15 +100,16 @@ def test_settings_have_an_option() -> None:
     assert {option(setting).partition(" ")[0] for setting in settings} <= spelled
 
 
-def lacking() -> list[tuple[str, str, str]]:
-    """(format, flag, value) of the formats' own options that this format lacks."""
-    return [
+def lacking() -> list[Any]:
+    """(format, flag, value) of the formats' own options that this format lacks; each fourth pair is a quick test."""
+    found = [
         (name, case.words[0], " ".join(case.words[1:]))
         for flag, owners in FORMAT_FLAGS.items()
         for case in CASES[flag]
         for name in FORMATS
         if name not in owners
     ]
+    return [pytest.param(*pair, marks=pytest.mark.slow if row % 4 else ()) for row, pair in enumerate(found)]
 
 
 FORMAT_FLAGS = {

@@ -45,8 +45,7 @@ def twins(path: Path, threads: int) -> Path:
     return path
 
 
-@pytest.mark.parametrize("jobs", [1, 3])
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(("name", "jobs"), [*((name, 1) for name in CASES), ("forker", 3)])
 def test_same_lines_and_threads(name: str, jobs: int) -> None:
     path = CORPUS / name / "perf.data"
     apart, together = loaded(path), loaded(path, by_thread=False, jobs=jobs)

@@ -116,6 +116,7 @@ def test_rows_that_no_word_holds_are_ordered_in_rounds(bits: int, rows: list[tup
     assert kind.tolist() == [distinct.index(row) for row in rows]
 
 
+@pytest.mark.slow
 def test_times_of_many_rows_break_ties_behind_wide_columns() -> None:
     """A million rows and wide columns: the row's number and the run's leave too little for a whole column."""
     rng = np.random.default_rng(7)
