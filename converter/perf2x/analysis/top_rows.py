@@ -48,7 +48,8 @@ class TopTable(ResultTable):
         """Samples and their sum."""
         found = self.whole
         time = f" in {self._duration_ns / 1e9:.3f} s" if self._duration_ns else ""
-        return f"{plural(found.samples, 'sample')}, {format_amount(found.whole, found.unit)}{time}"
+        samples = f"{plural(found.samples, 'sample')}, " if found.samples or not found.whole else ""
+        return f"{samples}{format_amount(found.whole, found.unit)}{time}"
 
     @property
     def columns(self) -> Mapping[str, Sequence[object]]:

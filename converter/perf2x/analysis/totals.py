@@ -41,6 +41,7 @@ class Totals(Struct, frozen=True):
     unit: str
     """``nanoseconds``, ``count`` or ``samples``."""
     samples: int
+    """0 for what perf stat counted."""
     whole: int
     """The sum of all samples."""
     rows: Sequence[Total]
@@ -61,16 +62,17 @@ def totals(profile: Profile, event: str | int | None = None, by: str = "function
     if not profile.events:
         return Totals("", "samples", 0, 0, ())
     chosen = event if isinstance(event, int) else find_event(profile, event)
-    rows = flatnonzero(profile.samples.event == chosen)
+    is_count = profile.events[chosen].is_count
+    rows = flatnonzero((profile.samples.event == chosen) & (not is_count or value != "samples"))
     weight = weights(profile, value)[rows]
     unit = "samples" if value == "samples" else profile.events[chosen].unit
-    squares = _squares(profile, rows, weight) * (not profile.events[chosen].is_count)
+    squares = _squares(profile, rows, weight) * (not is_count)
     table = (
         _thread_costs(profile, rows, weight, squares)
         if by == "thread"
         else _frame_costs(profile, rows, weight, squares, by)
     )
-    samples = sum_of(profile.samples.count[rows])
+    samples = 0 if is_count else sum_of(profile.samples.count[rows])
     name = "latency:" * (value == "latency") + profile.events[chosen].name
     return Totals(name, unit, samples, sum_of(weight), table, float(squares.sum(dtype=np.float64)))
 

@@ -88,7 +88,8 @@ def _parts(
         yield _Part(
             "What changed", [*table.notes, *[table.unmoved_note] * (table.unmoved > 0)], table, change_layouts(table)
         )
-    yield _functions("Hottest functions by themselves", tables.by_self, tables)
+    title = "Hottest functions by themselves" if tables.by_self.rows else "Sums"
+    yield _functions(title, tables.by_self, tables)
     if tables.by_self.rows:
         yield _functions("Hottest functions with all that they call", tables.by_total, tables)
         yield _Part("Hottest paths", [*_paths(facts["paths"], tables.by_self.whole.whole)])

@@ -20,10 +20,11 @@ def heading(profile: Profile) -> str:
     return one_line(busiest or base_name(meta.source)) or "perf2x"
 
 
-def facts(profile: Profile) -> list[str]:
-    """Short statements for a subtitle: samples, threads, time, machine, and ends that are missing."""
+def facts(profile: Profile, event: int | None = None) -> list[str]:
+    """Short statements for a subtitle: samples (of one event), threads, time, machine, and ends that are missing."""
     meta, samples = profile.meta, profile.samples
-    said = [_many(sum_of(samples.count), "sample"), _many(count_threads(profile.threads), "thread")]
+    count = sum_of(samples.count if event is None else samples.count[samples.event == event])
+    said = [_many(count, "sample"), _many(count_threads(profile.threads), "thread")]
     said += [f"{meta.duration_ns / 1e9:.2f} s"] if meta.duration_ns else []
     said += [one_line(text) for text in (meta.hostname, meta.os_release, meta.arch) if text]
     return said + missing_ends(meta.comments)

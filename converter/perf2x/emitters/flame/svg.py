@@ -67,7 +67,7 @@ class Svg:
     def _closing(self, profile: Profile, event: int, boxes: Boxes) -> str:
         """Make the bar, which lies over the boxes when a reader scrolls, and the script."""
         said = [profile.events[event].name] if profile.events else []
-        said += facts(profile)
+        said += facts(profile, event)
         said += [f"the widest {len(boxes):,} of {len(boxes) + boxes.left_out:,} boxes"] if boxes.left_out else []
         script = f"<script><![CDATA[\n{_part('picture.js')}]]></script>\n" if self.script else ""
         return (

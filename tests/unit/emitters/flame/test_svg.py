@@ -62,6 +62,17 @@ def test_widths_are_shares_and_children_lie_on_their_parents(builder) -> None:
     assert icicle["a"][1] > icicle["main"][1] > icicle["all"][1]
 
 
+def test_the_subtitle_tells_of_the_event_that_is_drawn(builder) -> None:
+    cycles, faults = builder.event("cycles", "count"), builder.event("page-faults", "count")
+    for event in (cycles, faults, cycles):
+        builder.sample([builder.function("main")], event=event, value=5)
+    for event, said in (("cycles", "cycles, 2 samples, "), ("page-faults", "page-faults, 1 sample, ")):
+        _, subtitle = (
+            text.text for text in drawn(builder.build(), event=event).iter(f"{NS}text") if text.get("y") in {"20", "37"}
+        )
+        assert subtitle.startswith(said)
+
+
 def test_classes_tell_kernel_user_and_unresolved_apart(builder) -> None:
     builder.sample([builder.function("main"), builder.function("sys_read", CpuMode.KERNEL), builder.location(0x77)])
     found = boxes(drawn(builder.build()))
