@@ -3,13 +3,13 @@
 Beside the pipeline because it needs the names that emitters show (shown_frames.py), and is no output format.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import F64, I64, AnyArray, flatnonzero, sum_of
-from perf2x.base.columnar.ragged import Ragged, row_numbers
+from perf2x.base.columnar.arrays import F64, I64, AnyArray, arange, flatnonzero, repeat, searchsorted, sum_of
+from perf2x.base.columnar.ragged import Ragged, ranges, row_numbers
 from perf2x.base.columnar.unique import unique, unique_inverse
 from perf2x.base.errors import SettingError
 from perf2x.model.profile.profile import Profile, find_event
@@ -96,14 +96,14 @@ def _squares(profile: Profile, rows: I64, weight: I64) -> F64:
 
 
 def _thread_costs(profile: Profile, rows: I64, weight: I64, squares: F64) -> list[Total]:
-    threads = profile.threads
-    cost, noise = (_summed(profile.samples.thread[rows], column, len(threads)) for column in (weight, squares))
-    names = [
-        f"{profile.strings[comm]} {pid}/{tid}"
-        for comm, pid, tid in zip(threads.comm.tolist(), threads.pid.tolist(), threads.tid.tolist(), strict=True)
-    ]
-    sums = zip(names, cost.tolist(), noise.tolist(), strict=True)
+    cost, noise = (_summed(profile.samples.thread[rows], column, len(profile.threads)) for column in (weight, squares))
+    sums = zip(_thread_names(profile), cost.tolist(), noise.tolist(), strict=True)
     return [Total(name, "", value, value, square, square) for name, value, square in sums if value]
+
+
+def _thread_names(profile: Profile) -> list[str]:
+    columns = (profile.threads.comm.tolist(), profile.threads.pid.tolist(), profile.threads.tid.tolist())
+    return [f"{profile.strings[comm]} {pid}/{tid}" for comm, pid, tid in zip(*columns, strict=True)]
 
 
 def _frame_costs(profile: Profile, rows: I64, weight: I64, squares: F64, by: str) -> list[Total]:
@@ -115,18 +115,74 @@ def _frame_costs(profile: Profile, rows: I64, weight: I64, squares: F64, by: str
     cost, noise = (_summed(place, column, len(leaves))[held] for column in (weight, squares))
     own, total = np.zeros(len(names), np.int64), np.zeros(len(names), np.int64)
     own_noise, total_noise = np.zeros(len(names), np.float64), np.zeros(len(names), np.float64)
-    for start in range(0, len(which), _LEAVES_AT_ONCE):
-        span = slice(start, start + _LEAVES_AT_ONCE)
-        kinds = _kinds_of_stacks(location_rows(profile, which[span]), frames.of_location, kind_of_frame)
-        leaf = kinds.values[kinds.offsets[1:] - 1]
+    for span, leaf, stack, line in _lines_of_stacks(profile, which, frames, kind_of_frame, len(names)):
         np.add.at(own, leaf, cost[span])
         np.add.at(own_noise, leaf, noise[span])
-        stack, line = np.divmod(unique(row_numbers(kinds.lengths) * len(names) + kinds.values), len(names))
         np.add.at(total, line, cost[span][stack])
         np.add.at(total_noise, line, noise[span][stack])
     used = flatnonzero(total)
     sums = zip(*(column[used].tolist() for column in (own, total, own_noise, total_noise)), strict=True)
     return [Total(*names[row], *each) for row, each in zip(used.tolist(), sums, strict=True)]
+
+
+def _lines_of_stacks(
+    profile: Profile, leaves: I64, frames: LocationFrames, kind_of_frame: I64, lines: int
+) -> Iterator[tuple[slice, I64, I64, I64]]:
+    """Yield some stacks at a time: which, the line of each leaf, and stack and line of each line that is in a stack."""
+    for start in range(0, len(leaves), _LEAVES_AT_ONCE):
+        span = slice(start, start + _LEAVES_AT_ONCE)
+        kinds = _kinds_of_stacks(location_rows(profile, leaves[span]), frames.of_location, kind_of_frame)
+        stack, line = np.divmod(unique(row_numbers(kinds.lengths) * lines + kinds.values), lines)
+        yield span, kinds.values[kinds.offsets[1:] - 1], stack, line
+
+
+class GroupCosts(Struct, frozen=True):
+    """Costs of lines in groups of samples."""
+
+    names: Sequence[tuple[str, str]]
+    """Name and object of each line, as in Total."""
+    wholes: I64
+    """(groups,)"""
+    own: tuple[I64, I64]
+    """``line · groups + group``, and the cost, of each line that a group has."""
+    total: tuple[I64, I64]
+
+
+def group_costs(profile: Profile, group: I64, groups: int, event: str | None, by: str, value: str) -> GroupCosts:
+    """Return what ``totals`` does for each group of samples; ``group`` (samples,) has numbers below ``groups``."""
+    rows = flatnonzero(profile.samples.event == find_event(profile, event))
+    weight, group = weights(profile, value)[rows], group[rows]
+    wholes = _summed(group, weight, groups)
+    if by == "thread":
+        held = profile.samples.thread[rows] * np.int64(groups) + group
+        costs = _sums([held], [weight])
+        return GroupCosts([(name, "") for name in _thread_names(profile)], wholes, costs, costs)
+    frames = location_frames(profile)
+    names, kind_of_frame = lines_of_frames(frames, by)
+    deep = flatnonzero(profile.samples.stack[rows] >= 0)
+    leaves, place = unique_inverse(profile.samples.stack[rows[deep]])
+    key, cost = _sums([place * groups + group[deep]], [weight[deep]])
+    number, apart = np.divmod(key, groups)
+    begins = searchsorted(number, arange(len(leaves) + 1))
+    keys: list[list[I64]] = [[], []]
+    costs_of: list[list[I64]] = [[], []]
+    for span, leaf, stack, line in _lines_of_stacks(
+        profile, leaves.astype(np.int64), frames, kind_of_frame, len(names)
+    ):
+        first, count = begins[:-1][span], np.diff(begins)[span]
+        for kind, (stacks, lines) in enumerate(((arange(len(leaf)), leaf), (stack, line))):
+            pairs = ranges(first[stacks], count[stacks])
+            found = _sums([repeat(lines, count[stacks]) * groups + apart[pairs]], [cost[pairs]])
+            keys[kind].append(found[0])
+            costs_of[kind].append(found[1])
+    return GroupCosts(names, wholes, _sums(keys[0], costs_of[0]), _sums(keys[1], costs_of[1]))
+
+
+def _sums(keys: Sequence[I64], values: Sequence[I64]) -> tuple[I64, I64]:
+    """Distinct keys, rising, and the sum of the values of each."""
+    none = np.zeros(0, np.int64)
+    distinct, place = unique_inverse(np.concatenate([none, *keys]))
+    return distinct, _summed(place, np.concatenate([none, *values]), len(distinct))
 
 
 def _summed(place: AnyArray, weight: AnyArray, count: int) -> AnyArray:

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from perf2x.analysis.diff.changed_rows import DiffTable, Shown, Work
 from perf2x.analysis.diff.changes import Change, Comparison, scaled
 from perf2x.analysis.diff.column_changes import ColumnChange
+from perf2x.analysis.diff.host_noise import host_spread, split_hosts
 from perf2x.analysis.diff.matching_events import renamed
 from perf2x.analysis.diff.matching_objects import match_objects
 from perf2x.analysis.event_columns import EventColumn, event_columns
@@ -74,8 +75,10 @@ class RecordingPair:
         profile, self.renamed_objects = match_objects(before.profile, profile, how.object_names)
         """Names of objects before and after that were taken for the same object."""
         self.sources = sources
-        self.before = before
-        self.after = replace(after, profile=profile)
+        plain, hosts = zip(*map(split_hosts, (before.profile, profile)), strict=True)
+        self._hosts = hosts
+        self.before = replace(before, profile=plain[0])
+        self.after = replace(after, profile=plain[1])
         self.notes = [*renamed_events, *_object_notes(self.renamed_objects)]
         """Sentences on what is compared under different names."""
         self.value = value
@@ -138,8 +141,14 @@ class RecordingPair:
             text = f"{self.sources[1]}: {error}; "
             raise SettingError(text, "events", " NAME chooses one that both have") from None
         if self.normalize or by == "share":
-            return Comparison(before, after, normalize=True)
-        return Comparison(before, after, factor=self.factor)
+            found = Comparison(before, after, normalize=True)
+        else:
+            found = Comparison(before, after, factor=self.factor)
+        old, new = self._hosts
+        if old is None or new is None:
+            return found
+        spread = host_spread(old, new, before.event, kind, self.value, found.scale, are_shares=found.normalize)
+        return replace(found, hosts=spread)
 
 
 def _object_notes(pairs: Sequence[tuple[str, str]]) -> Iterator[str]:
@@ -155,7 +164,8 @@ def load_pair(
     """Load both recordings with the same options; of ``latency`` the options must ask for it beside the values."""
     from perf2x.pipeline.load import load
 
-    before, after = (load(source, how.to_load(options), progress) for source in sources)
+    wanted = how.to_load(replace(options, keep=options.keep | {"host"}))
+    before, after = (load(source, wanted, progress) for source in sources)
     return pair_of(sources, (before, after), value, how, () if options.beside else options.events)
 
 
@@ -163,6 +173,9 @@ def pair_of(
     sources: tuple[str, str], pair: tuple[Loaded, Loaded], value: str, how: PairOptions, events: tuple[str, ...] = ()
 ) -> RecordingPair:
     """Make the pair of recordings that were read with the same options; empty ``events`` keeps all of them."""
+    counts = [len(loaded.sources) for loaded in pair]
+    if counts[0] != counts[1] and how == PairOptions(object_names=how.object_names):
+        how = replace(how, normalize=True)  # of parts of datasets, which have as many as happened to be recorded
     if how.work_event:
         how = replace(how, work=_counted(sources, pair, how.work_event), work_event="")
         before, after = (replace(one, profile=_only(one.profile, events)) for one in pair) if events else pair

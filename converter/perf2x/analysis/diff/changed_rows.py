@@ -4,13 +4,11 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
-from perf2x.analysis.diff.changes import Change, Comparison
+from perf2x.analysis.diff.changes import SMALLEST_PART, Change, Comparison
 from perf2x.analysis.diff.column_changes import ColumnChange
 from perf2x.analysis.result_table import COLUMNS, ResultTable
 from perf2x.model.number_format import format_amount, format_change, plural
 
-_SMALLEST_PART = 2000
-"""A change below 1/2000 of the whole before reads as 0.0 %."""
 Work = tuple[float, float]
 """Units of work that the program did in either recording."""
 _SIDES = ("before", "after")
@@ -68,7 +66,9 @@ class DiffTable(ResultTable):
         before, after = self.comparison.before, self.comparison.whole_after
         whole = f"{format_amount(before.whole, before.unit)} before, {format_amount(after, before.unit)} after"
         marked = any(_uncertain(row, column) for row in self.rows for column in COLUMNS)
+        hosts = self.comparison.hosts
         notes = _compared_note(self.work, self.comparison.normalize) + ("; ~ may be noise" if marked else "")
+        notes += f", of samples or among {hosts.freedom + 1} hosts" if marked and hosts else ""
         return f"{whole} ({format_change(after - before.whole, before.whole)}){notes}"
 
     @property
@@ -109,7 +109,7 @@ def _sort_changes(rows: Iterable[Change], sort: str) -> list[Change]:
 
 def _has_moved(row: Change, whole: int) -> bool:
     """True when the row changed by at least 0.05 % of the whole before, itself or in total: less reads as 0.0 %."""
-    return max(abs(row.own), abs(row.total)) * _SMALLEST_PART >= max(whole, 1)
+    return max(abs(row.own), abs(row.total)) * SMALLEST_PART >= max(whole, 1)
 
 
 def _compared_note(work: Sequence[float] | None, normalized: bool) -> str:

@@ -7,12 +7,16 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
+from perf2x.analysis.diff.host_noise import HostSpread
 from perf2x.analysis.diff.noise import Interval, Measured, interval, quantile, share_interval
 from perf2x.analysis.totals import Total, Totals
 from perf2x.base.columnar.arrays import cumsum, flatnonzero
+from perf2x.base.student import student
 from perf2x.model.profile.profile import Profile
 from perf2x.transforms.merge_profiles import merge_profiles
 
+SMALLEST_PART = 2000
+"""A change below 1/2000 of the whole before reads as 0.0 %."""
 _BASE = {"pprof::base": "true"}
 """Label by which pprof marks the samples of -diff_base (internal/driver/fetch.go in google/pprof)."""
 
@@ -76,6 +80,8 @@ class Comparison(Struct, frozen=True):
     normalize: bool = False
     factor: float = 1.0
     """Work of ``before`` by that of ``after``: what costs of ``after`` are multiplied by, the whole's, too."""
+    hosts: HostSpread | None = None
+    """Errors by the differences between hosts; None where not both sides are of several."""
 
     @property
     def scale(self) -> float:
@@ -90,19 +96,27 @@ class Comparison(Struct, frozen=True):
     def changes(self, confidence: float = 0.95) -> list[Change]:
         """Every line of either table by name, with intervals that hold for all lines at once."""
         pairs = self._pairs()
-        deviations = quantile(confidence, len(pairs))
-        return [self._change(was, now, deviations) for was, now in pairs]
+        large = sum(max(was.total, now.total * self.scale) * SMALLEST_PART >= self.before.whole for was, now in pairs)
+        reach = self._reach(confidence, len(pairs), large)
+        return [self._change(was, now, reach) for was, now in pairs]
 
     def judged(self, rows: Iterable[Change], confidence: float, comparisons: int) -> list[Change]:
         """Return these lines with intervals that hold for that many comparisons at once."""
-        wanted, deviations = {(row.name, row.object) for row in rows}, quantile(confidence, comparisons)
+        wanted, reach = {(row.name, row.object) for row in rows}, self._reach(confidence, comparisons, comparisons)
         held = [(was, now) for was, now in self._pairs() if (now.name, now.object) in wanted]
-        return [self._change(was, now, deviations) for was, now in held]
+        return [self._change(was, now, reach) for was, now in held]
 
     def whole_interval(self, confidence: float, comparisons: int) -> Interval:
         """Limits of the change of the whole; the number of samples of a recording counts as random, too."""
         old, new = self._wholes()
-        return interval(old, new.scaled(self.factor), quantile(confidence, comparisons))
+        reach = self._reach(confidence, comparisons, comparisons)
+        limits = interval(old, new.scaled(self.factor), reach[0])
+        return _wider(limits, self.whole_after - self.before.whole, reach[1] * (self.hosts.whole if self.hosts else 0))
+
+    def _reach(self, confidence: float, comparisons: int, of_hosts: int) -> tuple[float, float]:
+        """Deviations of samples and of hosts; of these few tell little, and rows too small to be shown do not count."""
+        among = student(confidence, of_hosts, self.hosts.freedom) if self.hosts else 0.0
+        return quantile(confidence, comparisons), among
 
     def _wholes(self) -> tuple[Measured, Measured]:
         """The sum of all samples of either side, as recorded."""
@@ -119,12 +133,15 @@ class Comparison(Struct, frozen=True):
         keys = sorted(old.keys() | new.keys())
         return [(old.get(key) or Total(*key, 0, 0), new.get(key) or Total(*key, 0, 0)) for key in keys]
 
-    def _change(self, was: Total, now: Total, deviations: float) -> Change:
+    def _change(self, was: Total, now: Total, reach: tuple[float, float]) -> Change:
         own, total = round(now.own * self.scale), round(now.total * self.scale)
+        deviations, among = reach
+        errors = self.hosts.errors.get((was.name, was.object), (0.0, 0.0)) if self.hosts else (0.0, 0.0)
+        own_limits = self._interval(was.own, was.own_squares, now.own, now.own_squares, deviations)
+        limits = self._interval(was.total, was.total_squares, now.total, now.total_squares, deviations)
         return Change(
             was.name, was.object, was.own, own, was.total, total,
-            self._interval(was.own, was.own_squares, now.own, now.own_squares, deviations),
-            self._interval(was.total, was.total_squares, now.total, now.total_squares, deviations),
+            _wider(own_limits, own - was.own, among * errors[0]), _wider(limits, total - was.total, among * errors[1]),
         )  # fmt: skip
 
     def _interval(self, was: int, was_squares: float, now: int, now_squares: float, deviations: float) -> Interval:
@@ -134,6 +151,11 @@ class Comparison(Struct, frozen=True):
         if self.normalize:
             return share_interval(before, old, after, new.scaled(self.scale), deviations)
         return interval(before, after, deviations)
+
+
+def _wider(limits: Interval, change: int, reach: float) -> Interval:
+    """Limits that hold for samples and for hosts, which may be as far off."""
+    return min(limits[0], change - reach), max(limits[1], change + reach)
 
 
 def difference(before: Profile, after: Profile) -> Profile:

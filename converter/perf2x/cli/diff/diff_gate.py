@@ -85,19 +85,23 @@ class DiffGate(Struct, frozen=True):
     @classmethod
     def of(cls, flags: "ComparisonFlags", sort: str = "self") -> "DiffGate":
         """The gate that the options describe; OptionError for a limit that could never be exceeded."""
-        limits = parse_limits(flags.fail_above or ())
-        if flags.normalize and any(not limit.lines for limit in limits):
+        gate = cls(parse_limits(flags.fail_above or ()), sort, parse_confidence(flags.confidence), flags.any_change)
+        gate._refuse_total(flags.normalize, "with --normalize")
+        return gate
+
+    def _refuse_total(self, are_shares: bool, where: str) -> None:
+        if are_shares and any(not limit.lines for limit in self.limits):
             raise OptionError(
-                "--fail-above total=… with --normalize could never fail: scaled totals are equal; "
-                "without --normalize, share=5% limits the shares of functions beside the total"
+                f"--fail-above total=… {where} could never fail: scaled totals are equal; share=5% limits the shares "
+                "of functions"
             )
-        return cls(limits, sort, parse_confidence(flags.confidence), flags.any_change)
 
     def verdict(self, by: str, compared: Callable[[str], "Comparison"]) -> "GateVerdict":
         """Check every limit against the tables that ``compared`` gives, as RecordingPair has them.
 
-        ``by`` is the table of a limit that names none.
+        ``by`` is the table of a limit that names none. OptionError for a limit that could never be exceeded.
         """
+        self._refuse_total(compared(by).normalize, "where shares are compared")
         checks = [_Check.of(one, one.kind or by, compared(one.kind or by), self.sort) for one in self.limits]
         rows = {(check.kind, row.name, row.object) for check in checks for row in check.rows}
         comparisons = len(rows) + any(check.whole for check in checks)

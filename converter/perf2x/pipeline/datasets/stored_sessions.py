@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from perf2x.base.errors import FormatError, OptionError
 from perf2x.model.diagnostics import Severity
+from perf2x.model.printable_text import as_recorded
 from perf2x.pipeline.for_output import refuse_given
 from perf2x.pipeline.load_options import LoadContext, LoadOptions
 from perf2x.pipeline.open_sessions import Input, SessionInput, SessionPart
@@ -59,6 +62,10 @@ def _sessions_of(one: Input, context: LoadContext) -> Iterator[tuple[Sequence[Ro
 
     part = DatasetPart(parse_address(one.path))
     part.require()
+    if "host" in context.options.keep:
+        from perf2x.analysis.diff.host_noise import HOST
+
+        part.rows = [replace(row, tags={**row.tags, HOST: as_recorded(row.values["host"])}) for row in part.rows]
     failed = [row for row in part.rows if row.values["error"] is not None]
     context.diagnostics.add(
         "recordings_failed",
