@@ -133,8 +133,8 @@ class Abbreviation(Struct, frozen=True):
 
     tag: int
     has_children: bool
-    attributes: tuple[tuple[int, int, int], ...]
-    """(attribute, form, implicit constant)"""
+    attributes: tuple[tuple[int, int, int, int], ...]
+    """(attribute, form, implicit constant, size of an integer of fixed size, else 0)"""
     size: int
     """Bytes of an entry after its code, −1 when that varies."""
     steps: tuple[int, ...]
@@ -146,6 +146,11 @@ class Abbreviation(Struct, frozen=True):
     """The entries have addresses: DW_AT_low_pc or DW_AT_ranges."""
     extent: tuple[int, ...]
     """(offset of DW_AT_low_pc, offset and size of DW_AT_high_pc as a length) where both are fixed, else ()."""
+
+    leaf: int
+    """Size with a code of one byte, where that is fixed and the entries have no children and no code; else 0."""
+    passed: tuple[int, ...]
+    """Size as above, and ``sibling``, of types and functions without code that can be passed over, else ()."""
 
 
 class AbbreviationTable:
@@ -160,28 +165,33 @@ class AbbreviationTable:
         """``known`` are abbreviations by their bytes: tables of one file are much alike."""
         self._data, self._at, self._encoding, self._budget, self._known = data, at, encoding, budget, known
         self._table: dict[int, Abbreviation] = {}
-        self._ended = False
+        self.leaves: dict[int, int] = {}
+        self.passed: dict[int, tuple[int, ...]] = {}
+        """``Abbreviation.leaf`` and ``passed`` of codes of one byte."""
+        self._ended, self._end = False, at
         self._error = ""
 
     def all(self) -> dict[int, Abbreviation]:
         """Return the whole table by code."""
-        while not self._ended:
-            self._read_next()
+        self._read(-1)
         return self._table
 
     def find(self, code: int) -> Abbreviation | None:
         """Return the abbreviation of a code, None when the table lacks it; reads no farther than that code."""
-        while code not in self._table and not self._ended:
-            self._read_next()
+        if code not in self._table:
+            self._read(code)
         return self._table.get(code)
 
-    def _read_next(self) -> None:
-        """Add one abbreviation. An error is remembered and raised again at the next attempt."""
+    def _read(self, wanted: int) -> None:
+        """Read on up to a code, or to the end. An error is remembered and raised again at the next attempt."""
         if self._error:
             raise ObjectError(self._error)
+        start = self._at
         try:
-            self._budget.spend(1)
-            self._parse_next()
+            try:
+                self._parse_up_to(wanted)
+            finally:
+                self._budget.spend(self._end - start)
         except IndexError:
             self._error = "debug info: its abbreviations are cut off"
             raise ObjectError(self._error) from None
@@ -189,27 +199,30 @@ class AbbreviationTable:
             self._error = str(error)
             raise
 
-    def _parse_next(self) -> None:
-        data, start = self._data, self._at
-        end = start
-        try:
-            code, begin = uleb128(data, start)
-            if code > max(_SPARSE, len(self._table) * 3 // 2):
+    def _parse_up_to(self, wanted: int) -> None:
+        data, table, known, code = self._data, self._table, self._known, 0
+        while code != wanted and not self._ended:
+            code, begin = uleb128(data, self._at)
+            self._end = begin
+            if code > _SPARSE and code > len(table) * 3 // 2:
                 raise ObjectError(f"debug info: no abbreviation has the number {code}")
-            self._ended = not code
-            if self._ended:
+            if not code:
+                self._ended = True
                 return
             # two zeros may be an earlier constant and an attribute, but then no abbreviation is known by that slice
             end = data.find(b"\0\0", begin) + 2
-            end = end if end > 1 else len(data)
-            found = self._known.get(data[begin:end])
+            end = self._end = end if end > 1 else len(data)
+            found = known.get(data[begin:end])
             if found is None:
                 found, end = self._parse(begin)
-                self._known[data[begin:end]] = found
-        finally:
-            self._budget.spend(max(end - start, 0))
-        self._table.setdefault(code, found)
-        self._at = end
+                known[data[begin:end]] = found
+            if code not in table:
+                table[code] = found
+                if code < 0x80 and found.leaf:
+                    self.leaves[code] = found.leaf
+                elif code < 0x80 and found.passed:
+                    self.passed[code] = found.passed
+            self._at = self._end = end
 
     def _parse(self, at: int) -> tuple[Abbreviation, int]:
         """Parse an abbreviation behind its code: (abbreviation, offset behind it)."""
@@ -232,9 +245,14 @@ def _abbreviation(
     steps = [_skip_step(encoding, form) for _, form, _ in attributes]
     names = [attribute for attribute, _, _ in attributes]
     size = sum(steps) if all(step >= 0 for step in steps) else -1
+    sibling = _sibling_reference(attributes, steps)
+    tells_code = c.AT_LOW_PC in names or c.AT_RANGES in names
+    is_fixed, is_function = size >= 0 and not tells_code, tag in c.TAGS_WITH_CODE
+    sized = zip(attributes, (max(step, 0) for step in steps), strict=True)
     return Abbreviation(
-        tag, has_children, attributes, size, tuple(_merge_fixed_steps(steps)), _sibling_reference(attributes, steps),
-        c.AT_LOW_PC in names or c.AT_RANGES in names, _code_range_layout(attributes, steps),
+        tag, has_children, tuple((*one, step) for one, step in sized), size, tuple(_merge_fixed_steps(steps)), sibling,
+        tells_code, _code_range_layout(attributes, steps), 1 + size if is_fixed and not has_children else 0,
+        (1 + size, *sibling) if is_fixed and sibling[1] and (tag in c.TAG_TYPES or is_function) else (),
     )  # fmt: skip
 
 

@@ -91,11 +91,11 @@ class CodeLines:
         tables = self._lines.tables()
         for unit, rows in self._lines.held(address):
             try:
-                opened = self._lines.opened(unit, tables)
+                table, entries = tables.of(unit), self._lines.entries(unit)
             except ObjectError as error:
                 self._lines.broken(error)
             else:
-                yield *opened, rows
+                yield table, entries, rows
 
     def _frames(self, chain: list[Scope], line: int, discriminator: int) -> tuple[CodeFrame, ...]:
         """Return frames outermost first: the line table has the innermost place, each inlined function its caller's."""

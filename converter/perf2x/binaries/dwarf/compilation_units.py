@@ -7,6 +7,7 @@ import struct
 from bisect import bisect_right
 from collections.abc import Iterator
 from functools import cached_property, partial
+from typing import Literal
 
 from perf2x.base.columnar.hashing import secret_key
 from perf2x.base.errors import ObjectError
@@ -159,17 +160,22 @@ class Unit:
         self.skeleton: Unit | None = None
         self._abbreviations, self._dwo_id = abbreviations, dwo_id
 
+    @property
+    def abbreviation_table(self) -> AbbreviationTable:
+        """The table of the unit's abbreviations, perhaps not yet read."""
+        return self.file.tables.abbreviations(self._abbreviations, self.encoding)
+
     @cached_property
     def abbreviations(self) -> dict[int, Abbreviation]:
         """All abbreviations by code."""
-        return self.file.tables.abbreviations(self._abbreviations, self.encoding).all()
+        return self.abbreviation_table.all()
 
     @cached_property
     def root(self) -> Attributes:
         """Attributes of the unit's own entry; reads no more abbreviations than it needs."""
         try:
             code, at = uleb128(self.file.sections.info, self.first)
-            found = self.file.tables.abbreviations(self._abbreviations, self.encoding).find(code)
+            found = self.abbreviation_table.find(code)
             return self.attributes(found, at)[1] if found is not None else {}
         except (IndexError, ValueError):
             raise ObjectError(f"{self.file.name}: debug info is cut off") from None
@@ -210,9 +216,15 @@ class Unit:
     def attributes(self, abbreviation: Abbreviation, at: int) -> tuple[Abbreviation, Attributes]:
         """Decode all attributes of the entry whose bytes begin at ``at``."""
         data, value, found = self.file.sections.info, self.encoding.value, {}
-        for attribute, form, constant in abbreviation.attributes:
-            number, at = value(data, at, form, constant)
+        order: Literal["little", "big"] = "little" if self.encoding.byte_order == "<" else "big"
+        for attribute, form, constant, size in abbreviation.attributes:
+            if size:
+                number, at = int.from_bytes(data[at : at + size], order), at + size
+            else:
+                number, at = value(data, at, form, constant)
             found[attribute] = (form, number)
+        if at > len(data):
+            raise ObjectError("debug info: it points outside its section")
         return abbreviation, found
 
     def text(self, entry: Attributes, attribute: int) -> str:

@@ -18,7 +18,6 @@ MAX_REFERENCES = 16
 MAX_DEPTH = 4096
 MAX_SCOPES = 1 << 22
 """Functions in all at the addresses of one unit; in practice there are some ten at each."""
-_WITH_CODE = frozenset((c.TAG_SUBPROGRAM, c.TAG_INLINED))
 
 Entry = tuple[Unit, int]
 """A unit and the offset of an entry in its file."""
@@ -48,11 +47,11 @@ def scopes(unit: Unit, addresses: Sequence[int]) -> list[list[Scope]]:
     ObjectError when the unit's entries cannot be read.
     """
     found = _Chains(unit, addresses)
-    _walk(unit, found.take)
+    _walk(unit, found.take, everything=False)
     missing = [address for address, chain in zip(addresses, found.chains, strict=True) if not chain]
     if missing:  # nested functions: the first walk skipped functions without addresses
         nested = _Chains(unit, missing)
-        _walk(unit, lambda *entry: nested.take(*entry) or True)
+        _walk(unit, nested.take)
         others = iter(nested.chains)
         return [chain or next(others) for chain in found.chains]
     return found.chains
@@ -72,7 +71,7 @@ def subprograms(unit: Unit) -> list[Subprogram]:
     found = []
 
     def add(body: int, abbreviation: Abbreviation) -> bool:
-        if abbreviation.tag == c.TAG_SUBPROGRAM and abbreviation.tells_code:
+        if abbreviation.tag == c.TAG_SUBPROGRAM:
             entry = unit.attributes(abbreviation, body)[1]
             ranges = [pair for pair in unit.ranges(entry) if pair[0] > 1]
             if ranges:
@@ -88,7 +87,7 @@ def inlined_bounds(unit: Unit) -> list[int]:
     found: list[int] = []
 
     def add(body: int, abbreviation: Abbreviation) -> bool:
-        if abbreviation.tag == c.TAG_INLINED and abbreviation.tells_code:
+        if abbreviation.tag == c.TAG_INLINED:
             for pair in unit.ranges(unit.attributes(abbreviation, body)[1]):
                 found.extend(pair)
         return True
@@ -97,48 +96,65 @@ def inlined_bounds(unit: Unit) -> list[int]:
     return found
 
 
-def _walk(unit: Unit, enter: Callable[[int, Abbreviation], bool]) -> None:
-    """Call ``enter`` with (offset behind its code, abbreviation) of each function's entry, in order.
+def _walk(unit: Unit, enter: Callable[[int, Abbreviation], bool], *, everything: bool = True) -> None:
+    """Call ``enter`` with (offset behind its code, abbreviation) of each function's entry that has code, in order.
 
-    Entries inside types, and inside functions for which it returns False, are passed over where that can be done.
+    Entries inside types are passed over where that can be done; those inside functions, too, unless ``enter`` returns
+    True or ``everything`` is wanted.
     """
-    data, encoding = unit.file.sections.info, unit.encoding
-    at, end, depth = unit.first, unit.end, 0
+    data, encoding, end = unit.file.sections.info, unit.encoding, unit.end
+    order: Literal["little", "big"] = "little" if encoding.byte_order == "<" else "big"
     passed = 0  # depth of the entries in one that is passed over step by step: LLVM does not say where it ends
     try:
         table, skip = unit.abbreviations, encoding.skip
-        while at < end:
+        leaf = unit.abbreviation_table.leaves.get
+        passed_over: dict[int, tuple[int, ...]] = {} if everything else unit.abbreviation_table.passed
+        over = passed_over.get
+        code, at = uleb128(data, unit.first)
+        root = unit.abbreviation(code)
+        at, depth = skip(data, at, root.steps), int(root.has_children)
+        while depth and at < end:
             code = data[at]
+            if size := leaf(code):  # most entries
+                at += size
+                continue
+            if layout := over(code):
+                size, back, width = layout
+                at, behind = at + size, at + size - back
+                at = _sibling(unit, at, int.from_bytes(data[behind : behind + width], order))
+                continue
             code, at = (code, at + 1) if code < 0x80 else uleb128(data, at)
             if not code:
                 depth -= 1
-                if depth <= 0:
-                    return
                 passed = passed if depth >= passed else 0
                 continue
             abbreviation = table.get(code) or unit.abbreviation(code)
             body = at
             at = at + abbreviation.size if abbreviation.size >= 0 else skip(data, at, abbreviation.steps)
-            if abbreviation.tag in _WITH_CODE:
-                wanted = not passed and enter(body, abbreviation)
+            if passed:
+                wanted = False
+            elif abbreviation.tag in c.TAGS_WITH_CODE:
+                wanted = (abbreviation.tells_code and enter(body, abbreviation)) or everything
             else:
-                wanted = not passed and abbreviation.tag not in c.TAG_TYPES
+                wanted = abbreviation.tag not in c.TAG_TYPES
             if abbreviation.has_children:
                 back, size = abbreviation.sibling
                 if size and not wanted:
-                    sibling = unit.start + encoding.integer(data, at - back, size)
-                    if sibling < at:
-                        raise ObjectError(f"{unit.file.name}: debug info leads backwards")
-                    at = sibling
+                    at = _sibling(unit, at, int.from_bytes(data[at - back : at - back + size], order))
                 else:
                     depth += 1
                     passed = passed or (0 if wanted else depth)
                     if depth > MAX_DEPTH:
                         raise ObjectError(f"{unit.file.name}: debug info is nested too deeply")
-            elif depth == 0:
-                return
     except (IndexError, ValueError):
         raise ObjectError(f"{unit.file.name}: debug info is cut off") from None
+
+
+def _sibling(unit: Unit, at: int, reference: int) -> int:
+    """Return the offset of the next entry on the same level; ``at`` is behind the entry that refers to it."""
+    if unit.start + reference < at:
+        raise ObjectError(f"{unit.file.name}: debug info leads backwards")
+    return unit.start + reference
 
 
 class _Chains:
@@ -153,8 +169,6 @@ class _Chains:
 
     def take(self, body: int, abbreviation: Abbreviation) -> bool:
         """Add a function to the chains of the addresses that it holds; return whether it holds any."""
-        if not abbreviation.tells_code:
-            return False
         if abbreviation.extent:  # most entries are passed over here, where bytes behind the section do no harm
             low_at, high_at, size = abbreviation.extent
             data, order, addresses = self._data, self._order, self._addresses

@@ -2,6 +2,7 @@
 
 TAG_LEXICAL_BLOCK, TAG_COMPILE_UNIT, TAG_SUBPROGRAM, TAG_INLINED = 0x0B, 0x11, 0x2E, 0x1D
 TAG_NAMESPACE = 0x39
+TAGS_WITH_CODE = frozenset((TAG_SUBPROGRAM, TAG_INLINED))
 TAG_TYPES = frozenset((0x02, 0x04, 0x13, 0x15, 0x17, 0x38, 0x01))
 """class, enumeration, structure, subroutine, union, interface and array types: they contain no code."""
 

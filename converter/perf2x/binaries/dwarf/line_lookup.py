@@ -6,6 +6,7 @@ addresses without reading them.
 
 import struct
 from collections.abc import Callable, Iterator
+from itertools import islice
 
 import numpy as np
 from msgspec import Struct
@@ -32,6 +33,8 @@ class SourceFrame(Struct, frozen=True):
     """The function that a lambda or a local class's function is nested in; "" for others and with a linkage name."""
 
 
+_TOGETHER = 64
+"""Units whose line tables are read together."""
 FindSplitUnit = Callable[[Unit], Unit | None]
 """Maps a skeleton unit to the split unit with its entries; None when its file is missing."""
 
@@ -56,15 +59,17 @@ class UnitLines:
     def find(self, address: U64) -> list[list[SourceFrame]]:
         """Return for each of the sorted addresses its functions, innermost inlined first; [] where nothing is known."""
         result: list[list[SourceFrame]] = [[] for _ in address]
-        tables = self.tables()
-        for unit, rows in self.held(address):
-            try:
-                found = self._source_frames(unit, tables, address[rows])
-            except ObjectError as error:
-                self.broken(error)
-                continue
-            for index, frames in zip(rows.tolist(), found, strict=True):
-                result[index] = frames
+        tables, held = self.tables(), iter(self.held(address))
+        while some := [*islice(held, _TOGETHER)]:
+            known = tables.at([(unit, address[rows]) for unit, rows in some])
+            for (unit, rows), table in zip(some, known, strict=True):
+                try:
+                    found = self._source_frames(unit, table or tables.of(unit), address[rows])
+                except ObjectError as error:
+                    self.broken(error)
+                    continue
+                for index, frames in zip(rows.tolist(), found, strict=True):
+                    result[index] = frames
         return result
 
     def held(self, address: U64) -> Iterator[tuple[Unit, I64]]:
@@ -80,17 +85,16 @@ class UnitLines:
         """Return a reader of line tables, for one pass over units."""
         return LineTables(self._file)
 
-    def opened(self, unit: Unit, tables: LineTables) -> tuple[LineTable, Unit | None]:
-        """Return a unit's line table, and the unit with its entries; None when its file is missing."""
-        table = tables.of(unit)
+    def entries(self, unit: Unit) -> Unit | None:
+        """Return the unit with a unit's entries; None when its file is missing."""
         entries = self._split(unit) if unit.dwo_name else unit
         if entries is not None:
             entries.file.entry_budget.spend(entries.end - entries.start)
-        return table, entries
+        return entries
 
-    def _source_frames(self, unit: Unit, tables: LineTables, address: U64) -> list[list[SourceFrame]]:
+    def _source_frames(self, unit: Unit, table: LineTable, address: U64) -> list[list[SourceFrame]]:
         """Return the frames of addresses in one unit."""
-        table, entries = self.opened(unit, tables)
+        entries = self.entries(unit)
         file, line = table.find(address)
         chains = scopes(entries, address.tolist()) if entries is not None else [[] for _ in address]
         is_cxx = entries is not None and entries.root.get(c.AT_LANGUAGE, (0, 0))[1] in c.LANGUAGES_CXX

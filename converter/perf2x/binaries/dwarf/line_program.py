@@ -5,7 +5,9 @@ addresses and lines are running sums; files and discriminators are those that we
 Source of truth: DWARF 5, section 6.2.5. op_index, which only VLIW machines use, is ignored; Linux runs on none of them.
 """
 
+from collections.abc import Sequence
 from functools import lru_cache
+from itertools import pairwise
 
 import numpy as np
 from msgspec import Struct
@@ -23,6 +25,7 @@ from perf2x.base.columnar.arrays import (
     flatnonzero,
     no_rows,
     repeat,
+    searchsorted,
     take_rows_of,
 )
 from perf2x.base.columnar.byte_streams import extended, number_ends, numbers, reached
@@ -71,20 +74,36 @@ def run_line_program(machine: Machine, program: bytes) -> LineRows:
 
     ObjectError for an address of more than eight bytes, and for opcodes with absurdly many operands.
     """
+    (rows,) = run_line_programs(machine, [program])
+    return rows
+
+
+def run_line_programs(machine: Machine, programs: Sequence[bytes]) -> list[LineRows]:
+    """Run programs of whole sequences together, as `run_line_program`; the last one may have a part of a sequence."""
+    rows, behind = _run(machine, b"".join(programs))
+    cuts = searchsorted(behind, cumsum([len(program) for program in programs]), "right")
+    return [take_rows_of(rows, slice(start, end)) for start, end in pairwise([0, *cuts.tolist()])]
+
+
+def _run(machine: Machine, program: bytes) -> tuple[LineRows, I64]:
+    """Return the rows of a program, and (rows,) the offset behind the instruction that made each."""
     opcodes, code = _opcodes(machine), np.frombuffer(program, np.uint8)
-    pieces = [no_rows(LineRows)]
+    pieces, behind = [no_rows(LineRows)], [np.zeros(0, np.int64)]
     at, size = 0, PIECE
     while at < len(code):
         found = _instructions(opcodes, code[at : at + size])
         if len(found.end):
-            pieces.append(_linked(machine, _rows(machine, opcodes, found)))
+            rows, ends = _rows(machine, opcodes, found)
+            linked = _linked(machine, rows)
+            pieces.append(take_rows_of(rows, linked))
+            behind.append(ends[linked] + at)
             at, size = at + int(found.end[-1]), PIECE
         elif at + size < len(code):
             size *= 4
         else:
             break
     columns = ([getattr(piece, name) for piece in pieces] for name in LineRows.__struct_fields__)
-    return LineRows(*map(np.concatenate, columns))
+    return LineRows(*map(np.concatenate, columns)), np.concatenate(behind)
 
 
 @lru_cache(maxsize=8)
@@ -190,8 +209,8 @@ def _follows(opcodes: _Opcodes, code: U8, number_end: I32, count: int) -> I32:
     return follows
 
 
-def _rows(machine: Machine, opcodes: _Opcodes, found: _Instructions) -> LineRows:
-    """Return the rows that instructions make, those of discarded code included."""
+def _rows(machine: Machine, opcodes: _Opcodes, found: _Instructions) -> tuple[LineRows, I64]:
+    """Return the rows that instructions make, those of discarded code included, and the end of each instruction."""
     opcode, ends = found.opcode, flatnonzero(found.kind == _END)
     is_row = opcodes.is_special[opcode]
     is_row[opcodes.are(opcode, _COPY)] = True
@@ -204,13 +223,14 @@ def _rows(machine: Machine, opcodes: _Opcodes, found: _Instructions) -> LineRows
     if len(marks):  # a row forgets it
         mark = _in_effect(len(opcode), [(marks, found.numbers(marks)), (row, mark)], 0)[row]
     line = _lines(opcodes, found, ends)[row]
-    return LineRows(
+    rows = LineRows(
         _addresses(machine, opcodes, found, ends)[row],
         np.where(file < 2**31, file, 0).astype(np.int64),
         np.where((line >= 0) & (line < 2**31), line, 0),
         found.kind[row] == _END,
         np.where((mark < 2**32) & (found.kind[row] != _END), mark, 0).astype(np.int64),
     )
+    return rows, found.end[row]
 
 
 def _addresses(machine: Machine, opcodes: _Opcodes, found: _Instructions, ends: I64) -> U64:
@@ -243,11 +263,11 @@ def _in_effect(count: int, setters: list[tuple[I64, AnyArray]], default: int) ->
     return repeat(np.append(np.array([default], value.dtype), value[order]), lengths)
 
 
-def _linked(machine: Machine, rows: LineRows) -> LineRows:
-    """Leave sequences of discarded code out, which have the address 0, 1 or one of the highest."""
+def _linked(machine: Machine, rows: LineRows) -> slice | Bools:
+    """Choose all rows but those of discarded code, whose sequences have the address 0, 1 or one of the highest."""
     last = flatnonzero(rows.is_end)
     first = np.append(0, last[:-1] + 1)
     address = rows.address[first]
     highest = min(max((1 << 8 * machine.address_size) - 2, 0), 2**64 - 1)
     is_linked = (address > 1) & (address < np.uint64(highest))
-    return rows if is_linked.all() else take_rows_of(rows, repeat(is_linked, last + 1 - first))
+    return slice(None) if is_linked.all() else repeat(is_linked, last + 1 - first)

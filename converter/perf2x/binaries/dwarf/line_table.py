@@ -5,7 +5,7 @@ Source of truth: DWARF 5, section 6.2; versions 2 to 4 differ in the header alon
 
 import posixpath
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 from msgspec import Struct
@@ -16,12 +16,15 @@ from perf2x.base.errors import ObjectError
 from perf2x.binaries.dwarf import dwarf_numbers as c
 from perf2x.binaries.dwarf.attribute_forms import UnitEncoding, uleb128
 from perf2x.binaries.dwarf.compilation_units import DebugFile, Unit
-from perf2x.binaries.dwarf.line_program import LineRows, Machine, run_line_program
+from perf2x.binaries.dwarf.line_program import LineRows, Machine, run_line_program, run_line_programs
+from perf2x.binaries.dwarf.line_sequences import sequences_at
 from perf2x.binaries.dwarf.read_budget import ReadBudget
 from perf2x.binaries.elf.symtab import string_at
 
 _MAX_PROGRAM_SIZE = 1 << 25
 """Bytes of one line program, each of which may produce a row."""
+_SMALL = 1 << 14
+"""Bytes of a program that is run together with others."""
 _CONTENT_PATH, _CONTENT_DIRECTORY = 1, 2
 
 
@@ -56,6 +59,10 @@ class LineTable(Struct, frozen=True):
         row = self._rows(address)
         return _taken(self.rows.file, row), _taken(self.rows.line, row)
 
+    def knows(self, address: U64) -> bool:
+        """Whether a row applies to every address."""
+        return bool((self._rows(address) >= 0).all())
+
     def places(self, address: U64) -> tuple[I64, I64]:
         """Return (n,) line and discriminator of each address, 0 and 0 where unknown."""
         row = self._rows(address)
@@ -89,6 +96,8 @@ class LineTables:
         self._place: object = None
         self._owner: object = None
         self._last = _NO_LINES
+        self._part_of = -1
+        """Offset of the table that `at` read last."""
 
     def files(self, unit: Unit) -> FileNames:
         """Return the names of a unit's files, none of another file's unit. ObjectError when they cannot be read."""
@@ -99,6 +108,38 @@ class LineTables:
             return _LineProgramHeader(unit, self._data, offset, self._budget).files
         except (IndexError, ValueError, struct.error):
             raise ObjectError(f"{unit.file.name}: a line table is cut off") from None
+
+    def at(self, wanted: Sequence[tuple[Unit, U64]]) -> Iterator[LineTable | None]:
+        """Yield a table for each unit with the rows of its addresses; None where they must be looked up in `of`."""
+        parts = [self._part(unit, address) for unit, address in wanted]
+        small: dict[Machine, dict[int, bytes]] = {}
+        for number, part in enumerate(parts):
+            if part is not None and len(part.program) <= _SMALL:
+                small.setdefault(part.machine, {})[number] = part.program
+        known: dict[int, LineRows] = {}
+        for machine, programs in small.items():
+            known.update(zip(programs, run_line_programs(machine, [*programs.values()]), strict=True))
+        for number, (part, (_, address)) in enumerate(zip(parts, wanted, strict=True)):
+            if part is None:
+                yield None
+            else:
+                rows = known.pop(number) if number in known else run_line_program(part.machine, part.program)
+                table = LineTable(part.files, _sorted_rows(rows))
+                yield table if table.knows(address) else None
+
+    def _part(self, unit: Unit, address: U64) -> "_Part | None":
+        """The sequences of a table that may hold some addresses; None if it is shared or cannot be read."""
+        try:
+            offset = unit.root[c.AT_STMT_LIST][1]
+            if offset == self._part_of:
+                return None
+            self._part_of = offset
+            header = _LineProgramHeader(unit, self._data, offset, self._budget)
+            self._budget.spend(max(header.end - header.program, 0))
+        except (ObjectError, LookupError, ValueError, struct.error):
+            return None
+        program = sequences_at(header.machine, self._data[header.program : header.end], address)
+        return _Part(header.files, header.machine, program)
 
     def of(self, unit: Unit) -> LineTable:
         """Return the unit's line table, without rows when it has none. ObjectError when it cannot be read."""
@@ -123,6 +164,14 @@ class LineTables:
             raise ObjectError(f"{unit.file.name}: a line table is cut off") from None
         self._place, self._owner = place, owner
         return self._last
+
+
+class _Part(Struct, frozen=True):
+    """A part of a line program."""
+
+    files: FileNames
+    machine: Machine
+    program: bytes
 
 
 class _LineProgramHeader:

@@ -243,11 +243,11 @@ def lined(low, comp_dir) -> bytes:
     return struct.pack("<IHBBI", len(body) + 8, 5, 1, 8, 0) + body
 
 
-def with_lines(address, *units) -> tuple[UnitLines, list[str]]:
+def with_lines(address, *units, more=b"") -> tuple[UnitLines, list[str]]:
     """Three units' worth of rows, one for every byte from 0x1000, in file.c; ``address`` is the program's operand."""
     files = b"\0file.c\0\0\0\0\0"
     header = struct.pack("<BBBbBB", 1, 1, 1, -5, 14, 10) + bytes([0, 1, 1, 1, 1, 0, 0, 0, 1]) + files
-    program = b"\0" + bytes([len(address) + 1, 2]) + address + b"\x1e" * 0x30 + b"\0\x01\x01"
+    program = b"\0" + bytes([len(address) + 1, 2]) + address + b"\x1e" * 0x30 + b"\0\x01\x01" + more
     line = struct.pack("<IHI", len(header) + len(program) + 6, 4, len(header)) + header + program
     parts = [(".debug_info", b"".join(units)), (".debug_abbrev", LINED), (".debug_line", line)]
     errors = []
@@ -262,6 +262,13 @@ def test_units_that_share_a_line_table_keep_their_directories() -> None:
     assert [[(one.path, one.line) for one in chain] for chain in found] == [
         [("/a/file.c", 5)], [("/b/file.c", 21)], [("/b/file.c", 37)]
     ] and not errors  # fmt: skip
+
+
+def test_a_row_of_an_earlier_sequence_counts_where_a_later_one_has_ended() -> None:
+    more = b"\0\x09\x02" + struct.pack("<Q", 0x1008) + b"\x1e\x1e\0\x01\x01"
+    lines, errors = with_lines(struct.pack("<Q", 0x1000), lined(0x1000, b"/a"), more=more)
+    found = lines.find(np.array([0x1004, 0x1009, 0x100C], np.uint64))
+    assert [chain[0].line for chain in found] == [5, 2, 13] and not errors
 
 
 def test_an_address_of_many_bytes_in_a_line_table() -> None:
