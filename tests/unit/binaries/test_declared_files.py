@@ -3,6 +3,7 @@
 from types import SimpleNamespace
 from typing import Any
 
+from perf2x.base.errors import ObjectError
 from perf2x.binaries.dwarf import dwarf_numbers as c
 from perf2x.binaries.dwarf.code_lines import CodeLines
 from perf2x.binaries.dwarf.dwarf_functions import Scope, describe
@@ -37,7 +38,9 @@ def test_only_the_last_part_of_a_path_is_kept_and_names_are_read_once() -> None:
 
     def files(unit: object) -> FileNames:
         asked.append(unit)
-        return FileNames("/src", ("",), {1: ("lib/deep/a.c", 0)})
+        return FileNames(
+            "/src", ("",), {1: (c.FORM_STRING, 40, 0)}, lambda form, at: "lib/deep/a.c" if at == 40 else ""
+        )
 
     lines: Any = SimpleNamespace(tables=lambda: SimpleNamespace(files=files))
     unit: Any = SimpleNamespace(start=7)
@@ -48,3 +51,16 @@ def test_only_the_last_part_of_a_path_is_kept_and_names_are_read_once() -> None:
         ("f", 2, 4, "a.c"), ("g", 2, 0, ""), ("h", 1, 1, ""),
     ]  # fmt: skip
     assert len(asked) == 1
+
+
+def test_a_table_of_names_that_cannot_be_read_is_told_once() -> None:
+    def refused(form: int, at: int) -> str:
+        raise ObjectError("no such string")
+
+    errors: list[ObjectError] = []
+    tables = SimpleNamespace(files=lambda unit: FileNames("/src", ("",), {1: (c.FORM_STRX, 9, 0)}, refused))
+    lines: Any = SimpleNamespace(tables=lambda: tables, broken=errors.append)
+    unit: Any = SimpleNamespace(start=7)
+    chain = [Scope("f", 10, decl_file=(unit, 1)), Scope("g", 3, 0, 12, 4, decl_file=(unit, 1))]
+    assert [each.file for each in CodeLines(lines)._frames(chain, 2, 1)] == ["", ""]
+    assert [*map(str, errors)] == ["no such string"]

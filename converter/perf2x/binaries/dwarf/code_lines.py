@@ -79,13 +79,14 @@ class CodeLines:
         if declared is None:
             return ""
         unit, number = declared
-        if unit.start not in self._files:
-            self._files[unit.start] = NO_FILES
-            try:
+        try:
+            if unit.start not in self._files:
                 self._files[unit.start] = self._tables.files(unit)
-            except ObjectError as error:
-                self._lines.broken(error)
-        return posixpath.basename(self._files[unit.start].files.get(number, ("", 0))[0])
+            return posixpath.basename(self._files[unit.start].name(number))
+        except ObjectError as error:
+            self._files[unit.start] = NO_FILES
+            self._lines.broken(error)
+            return ""
 
     def _opened(self, address: U64) -> Iterator[tuple[LineTable, Unit | None, I64]]:
         tables = self._lines.tables()

@@ -5,7 +5,7 @@ Source of truth: DWARF 5, section 6.2; versions 2 to 4 differ in the header alon
 
 import posixpath
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 from msgspec import Struct
@@ -29,18 +29,24 @@ _CONTENT_PATH, _CONTENT_DIRECTORY = 1, 2
 
 
 class FileNames(Struct, frozen=True):
-    """File names by number. Paths are joined on demand: n files may name one directory of n bytes."""
+    """File names by number, read and joined on demand: n files may name one directory of n bytes."""
 
     folder: str
     """The directory that the compiler ran in."""
     directories: Sequence[str]
     """By number, as stated in the table; the first one is ``folder`` itself."""
-    files: Mapping[int, tuple[str, int]]
-    """(name, number of its directory)"""
+    files: Mapping[int, tuple[int, int, int]]
+    """(form and value of the name, number of its directory)"""
+    text: Callable[[int, int], str] = lambda form, value: ""
+    """Reads a name."""
+
+    def name(self, number: int) -> str:
+        """Return the name of a file, as the table states it; "" when it lacks the file."""
+        return self.text(*self.files.get(number, (0, 0))[:2])
 
     def path(self, number: int) -> str:
         """Return the full path of a file, "" when the table lacks it."""
-        name, directory = self.files.get(number, ("", 0))
+        name, directory = self.name(number), self.files.get(number, (0, 0, 0))[2]
         if not name:
             return ""
         known = directory < len(self.directories)
@@ -212,30 +218,33 @@ class _LineProgramHeader:
             self._budget.spend(at - start)
             directories.append(string_at(self._data, start))
         at += 1
-        files: dict[int, tuple[str, int]] = {}
+        files: dict[int, tuple[int, int, int]] = {}
         while self._data[at]:
             start, end = at, self._data.index(b"\0", at) + 1
             self._budget.spend(end - start)
-            name = string_at(self._data, start)
             directory, at = uleb128(self._data, end)
             _, at = uleb128(self._data, at)
             _, at = uleb128(self._data, at)
-            files[len(files) + 1] = name, directory
-        return FileNames(self._unit.comp_dir, directories, files)
+            files[len(files) + 1] = c.FORM_STRING, start, directory
+        return FileNames(self._unit.comp_dir, directories, files, self._text)
+
+    def _text(self, form: int, value: int) -> str:
+        inline = form == c.FORM_STRING
+        return string_at(self._data, value) if inline else self._unit.text({0: (form, value)}, 0)
 
     def _files_5(self, at: int) -> FileNames:
         """Read version 5: directories and files as tables with described columns, numbered from 0."""
         rows, at = self._described(at)
-        directories = [name for name, _ in rows]
+        directories = [self._text(form, value) for form, value, _ in rows]
         comp_dir = self._unit.comp_dir
         # the first directory is the compiler's own, which may be relative after -ffile-prefix-map
         if directories and directories[0] != comp_dir:
             comp_dir = posixpath.join(comp_dir, directories[0])
         rows, at = self._described(at)
-        return FileNames(comp_dir, directories or ("",), dict(enumerate(rows)))
+        return FileNames(comp_dir, directories or ("",), dict(enumerate(rows)), self._text)
 
-    def _described(self, at: int) -> tuple[list[tuple[str, int]], int]:
-        """Read one table with described columns: ([(path, directory)], offset behind it)."""
+    def _described(self, at: int) -> tuple[list[tuple[int, int, int]], int]:
+        """Read one table with described columns: ([(form and value of the path, directory)], offset behind it)."""
         count, at = self._data[at], at + 1
         columns = []
         for _ in range(count):
@@ -245,19 +254,17 @@ class _LineProgramHeader:
         total, at = uleb128(self._data, at)
         if total > len(self._data):
             raise ObjectError(f"{self._unit.file.name}: a line table with {total} files")
-        rows = []
+        rows, begin, read = [], at, self.encoding.value
         for _ in range(total):
-            begin, name, directory = at, "", 0
+            path = path_form = directory = 0
             for kind, form in columns:
-                start = at
-                value, at = self.encoding.value(self._data, at, form, 0)
+                value, at = read(self._data, at, form, 0)
                 if kind == _CONTENT_PATH:
-                    inline = form == c.FORM_STRING
-                    name = string_at(self._data, start) if inline else self._unit.text({0: (form, value)}, 0)
+                    path_form, path = form, value
                 elif kind == _CONTENT_DIRECTORY:
                     directory = value
-            self._budget.spend(at - begin + len(name))  # one long name may stand in many rows
-            rows.append((name, directory))
+            rows.append((path_form, path, directory))
+        self._budget.spend(max(at - begin, total))
         return rows, at
 
 
