@@ -49,7 +49,3 @@ def halves(pieces: Container) -> tuple[Container, Container]:
 def without(pieces: Container, at: int) -> Container:
     """Remove one record."""
     return replace(pieces, records=(*pieces.records[:at], *pieces.records[at + 1 :]))
-
-
-def is_timed(path: Path) -> bool:
-    return any(sample.time is not None for sample in read(path).of("SAMPLE"))

@@ -9,13 +9,13 @@ from perf2x.emitters.perfetto.event_descriptions import event_names
 from perf2x.emitters.timeline.shown_samples import origin_of, thread_runs
 from perf2x.emitters.timeline.tracks import tracks_of
 from perf2x.model.profile.profile import Profile
-from tests.laws.test_timelines import RECORDINGS, SLEEPERS, named, profile_of, recorded
+from tests.laws.test_timelines import ONE_HALF, SLEEPERS, named, profile_of, recorded
 from tests.support import outputs
 from tests.support.perfetto_trace import pb, read_trace
 from tests.support.timelines import Spans, most_at_once
 
 
-@pytest.mark.parametrize("path", RECORDINGS, ids=named)
+@pytest.mark.parametrize("path", ONE_HALF, ids=named)
 def test_samples_keep_their_weights_and_threads(path: Path) -> None:
     profile = profile_of(path)
     samples, threads = profile.samples, profile.threads

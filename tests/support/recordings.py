@@ -7,6 +7,7 @@ marker ``shared`` and skip when it is absent.
 import os
 from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,7 @@ def _deferred(folder: Path, data: Path) -> Case:
     return Case(name, data, script if script.exists() else None, common / "symfs", common / "kallsyms.xz")
 
 
+@cache
 def corpus_cases() -> list[Case]:
     """Every recording in tests/corpus, sorted by name."""
     found = []
