@@ -7,7 +7,7 @@ from struct import unpack_from
 
 from tests.forge.container import Container
 from tests.reference.container import contents_of
-from tests.reference.decode import Recording, decode, read
+from tests.reference.decode import Recording, decode
 
 FINISHED_ROUND = 68
 COMPRESSED_FEATURE = 27

@@ -14,9 +14,8 @@ from tests.support.recordings import HALVES, Case, corpus_cases, quick_first
 
 TIMED = [case for case in corpus_cases() if case.name != "per_thread"]
 ONE_HALF, OTHER_HALF = (quick_first(TIMED, quick=half) for half in HALVES)
-COMPLETE = {"compat32", "forker", "group_read", "pipe_zstd", "switch_output", "task_end", "user_only", "zstd"}
-"""Recordings without deferred callchains."""
-DEFERRED = quick_first(case for case in TIMED if case.name.partition("/")[0] not in COMPLETE)
+WITH_DEFERRED = {"compat32", "forker", "group_read", "pipe_zstd", "switch_output", "task_end", "user_only", "zstd"}
+DEFERRED = quick_first(case for case in TIMED if case.name.partition("/")[0] in WITH_DEFERRED)
 
 
 def formats_of(*paths: Path) -> tuple[bytes, bytes]:
