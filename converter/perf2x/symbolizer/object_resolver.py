@@ -136,7 +136,7 @@ class ObjectResolver:
             function=function,
             line=np.concatenate([np.zeros(0, np.int32), *(part.line for part in answers.parts)]),
             functions=[_behind_padding(row) for row in functions] if mapped.key.kind in _KERNEL else functions,
-            has_inlines=np.full(len(row), any(part.has_inlines for part in answers.parts)),
+            has_inlines=np.full(len(row), any(part.has_inlines for part in answers.parts), np.bool_),
             reason=answers.reason or "no symbol at these addresses",
             counts=list(counts.values()),
         )

@@ -16,7 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from perf2x.analysis.totals import group_costs
-from perf2x.base.columnar.arrays import F64, I64, arange
+from perf2x.base.columnar.arrays import F64, I64, arange, as_intp, sum_of
 from perf2x.base.columnar.unique import unique_inverse
 from perf2x.model.profile.profile import Profile
 from perf2x.model.profile.stack_tree import sum_samples
@@ -71,7 +71,7 @@ def host_spread(
         number = np.array([names.index(name) for name in hosts.names], np.int64)
         sides.append(group_costs(hosts.profile, number[hosts.of_sample], len(names), event, by, value))
     parts = [
-        side.wholes / max(side.wholes.sum(), 1) if are_shares
+        side.wholes / max(sum_of(side.wholes), 1) if are_shares
         else np.isin(names, hosts.names) / len(hosts.names) for side, hosts in zip(sides, (before, after), strict=True)
     ]  # fmt: skip
     lines: dict[tuple[str, str], int] = {}
@@ -99,12 +99,12 @@ def _errors(
     weighted = [costs[0][1] * -1.0, costs[1][1] * scale]
     keys = [row[key // hosts] * hosts + key % hosts for row, (key, _) in zip(rows, costs, strict=True)]
     key, place = unique_inverse(np.concatenate(keys))
-    change = np.bincount(place, np.concatenate(weighted), len(key))
+    change = np.bincount(as_intp(place), np.concatenate(weighted), len(key))
     line, host = np.divmod(key, hosts)
-    squares: F64 = np.bincount(line, change**2, count).astype(np.float64)
-    sums = [np.bincount(one // hosts, cost, count) for one, cost in zip(keys, weighted, strict=True)]
+    squares: F64 = np.bincount(as_intp(line), change**2, count).astype(np.float64)
+    sums = [np.bincount(as_intp(one // hosts), cost, count) for one, cost in zip(keys, weighted, strict=True)]
     for mine, own in zip(sums, parts, strict=True):
-        squares -= 2 * mine * np.bincount(line, change * own[host], count)
+        squares -= 2 * mine * np.bincount(as_intp(line), change * own[host], count)
         for other, theirs in zip(sums, parts, strict=True):
             squares += mine * other * (own @ theirs)
     found: F64 = np.sqrt(np.maximum(squares, 0))

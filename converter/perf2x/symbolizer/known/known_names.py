@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from perf2x.base.columnar.arrays import I64, U64, GrowableColumns, cumsum, flatnonzero
 from perf2x.base.columnar.interner import RowInterner
 from perf2x.base.columnar.ragged import ranges
-from perf2x.base.columnar.unique import unique_known
+from perf2x.base.columnar.unique import group_rows, unique_known
 from perf2x.model.profile.place_names import FunctionRow, PlaceNames
 from perf2x.model.profile.profile import Profile
 from perf2x.model.recording.recorded_names import is_jitdump
@@ -84,7 +84,7 @@ class Known(Struct, frozen=True):
         """Return the result for all locations of the object; ``found``, for those that were asked, is remembered."""
         answers = self.answers
         if found is not None and len(self.asked):
-            _, first = np.unique(self.rows[self.asked], return_index=True)
+            first, _ = group_rows([self.rows[self.asked]])
             answers.add(found.names(first))
             answers.is_counted |= bool(found.counts)
             if not found.count.all():
