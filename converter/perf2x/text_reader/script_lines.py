@@ -34,9 +34,12 @@ from perf2x.model.profile.made_up_frames import ROOT_FRAME_NAMES, RootFrame
 from perf2x.model.value_limits import LAST_TIME, MOST_PERIOD
 from perf2x.text_reader.text_tables import BEGIN, BLANK, IGNORED, TextFrame, TextReader, TextSamples
 
+_FLAT = rb"(?= *[0-9a-f]{4,16} )[ 0-9a-f]{15}[0-9a-f] \S"
+"""The frame of a flat sample, whose address perf aligns."""
 _FRAME = re.compile(
     rb"(?:[ \t]+|(?=[0-9a-f]{6,16} .*\)$))([0-9a-f]{1,16})"  # indentation may be lost
-    rb"(?:[ \t](?!.*\d\.\d{6,9}: | *(?:\d+ +)?\S{1,256}:(?: *$| +[0-9a-f]{4,16} ))(.*))?$"  # no time or event behind it
+    rb"(?:[ \t](?!.*\d\.\d{6,9}: | *(?:\d+ +)?\S{1,256}:(?: *$| +[0-9a-f]{4,16} )"  # no time or event behind it,
+    rb"|.*[\d:] +%b)(.*))?$" % _FLAT  # and no frame: a thread may be called dd
 )
 _SOURCE = re.compile(r"  (?:(\S+):(\d{1,9})|\S+\[[0-9a-f]+\])( \(inlined\))?")
 _IGNORED = re.compile(rb"#|.*(PERF_RECORD_|DEFERRED CALLCHAIN)|[ \t]*0x[0-9a-f]+/0x| instruction trace error| insn: ")
@@ -53,14 +56,22 @@ _BEHIND = re.compile(
     rb"(?:[ \t]+(?:0x[0-9a-f]+[/(+ ].*|[0-9a-f]{1,16}|\d+[BKMG]|N/A|(?:insn|ilen|IPC): .*))*[ \t]*$"
 )
 """Fields behind the object of a frame: physical addresses, page sizes, branches, instructions."""
+_NAMED = (
+    rb"[^\s:]{1,256}:[ \t].{0,200}?\S[ \t]+\d{1,10}(?:[ \t]*$|[ \t]+(?:[0-9a-f]{4,16} \S.*\)$"
+    rb"|(?:\d{1,18}[ \t]+)?\S{1,256}:(?:[ \t]*$|[ \t]+[0-9a-f]{4,16} )))"
+)
+"""``nginx: worker 7``: a word with a colon that begins a thread's name, for its number follows, and what follows it."""
 _BEGIN = re.compile(
     rb"^[ \t]*+(?:(\S.{0,63}?)[ \t]++)??"  # comm
     rb"(?:(?:(-?\d{1,10})/[ \t]*)?(-?\d{1,10})(?:[ \t]++|$))?"  # pid, tid
-    rb"(?:\[(\d{1,6})\][ \t]+)?(?:[KUHGgMDESp]{1,8}[ \t]+)?(?:\d{4}-\d\d-\d\d [\d:.]+[ \t]+)?"  # cpu, misc, tod
+    rb"(?:\[(\d{1,6})\][ \t]+)?(?:(?(3)|(?=.{0,200}\d\.\d{6,9}:))[KUHGgMDESp]{1,8}[ \t]+)?"  # cpu, misc
+    rb"(?:\d{4}-\d\d-\d\d [\d:.]+[ \t]+)?"  # tod
     rb"(?:(\d{1,10})\.(\d{6,9}|\d{1,5}(?=:\t)):)?"  # time; old simpleperf left zeros out
     rb"(?(5)|(?!.{0,200}[ \t]\d{1,10}\.\d{6,9}:(?:[ \t]|$)))"  # a time that follows: this is a thread's name still
+    rb"(?(5)|(?(3)|(?!%b)))"
     rb"(?:[ \t]*+(?:(\d{1,18})[ \t]++)?((?!\d+\.\d{6})\S{1,256}?):(?=[ \t]|$))?"  # period, event
-    rb"(?:(?<=:)|(?=$)|(?<=[ \t])(?=[0-9a-f]{4,16} \S.*\)$))(.*)$|^.*$",  # text, or a frame behind no event
+    rb"(?:(?<=:)|(?=$)|(?<=[ \t])(?=[0-9a-f]{4,16} \S.*\)$)(?!.*[\d:] +%b))(.*)$"  # text, or a frame behind no event
+    rb"|^.*$" % (_NAMED, _FLAT),
     re.MULTILINE,
 )
 
@@ -94,8 +105,9 @@ class PerfScript(TextReader):
         rb"(?=\t|[0-9a-f]|[ 0-9a-f]{12})[ \t]*[0-9a-f]{4,16}[ \n]"
         rb"|\S[^#\n]{0,100}[ \t]\d*[ \t]*\n\t *[0-9a-f]{1,16}[ \n]"  # a thread, then a frame
         rb"|\t *[0-9a-f]{4,16} .* \(.*\)\n"
-        rb"|[^#\n]{1,200} (?= *[0-9a-f]{4,16} )[ 0-9a-f]{15}[0-9a-f] \S.* \(.*\)\n"  # any field, then a frame
-        rb"|\t(?= *[0-9a-f]{4,16}[ \n])[ 0-9a-f]{16}(?: .*)?\n",  # a frame without an object, as perf aligns it
+        rb"|[^#\n]{1,200} %b.* \(.*\)\n"  # any field, then a frame
+        rb"|[^#\n]{1,200}: {1,2}%b.*\n"  # an event, then a frame without an object
+        rb"|\t(?= *[0-9a-f]{4,16}[ \n])[ 0-9a-f]{16}(?: .*)?\n" % (_FLAT, _FLAT),  # as perf aligns it, without one
     )
 
     @classmethod

@@ -276,6 +276,34 @@ def test_names_of_threads_have_colons_and_numbers(comm: str) -> None:
         assert told(f"{line}\n{FRAMES}") == (comm, -1, 4242, 0, 100_000_001_000, event, 250000)
 
 
+HEX = ["dd", "bc", "ed", "cafe", "deadbeef", "add b", "a b", "ab12", "feed me", "fc 12 x"]
+TITLES = ["nginx: worker p", "postgres: autov", "sshd: root@pts/", "kworker/0:1", "C2 CompilerThre", "(sd-pam)"]
+
+
+@pytest.mark.parametrize("comm", [*HEX, *TITLES])
+@pytest.mark.parametrize("thread", ["%5d ", "%7d "], ids=["6.1", "7.2"])
+@pytest.mark.parametrize("held", [" (/demo/prog)", ""], ids=["object", "no object"])
+@pytest.mark.parametrize("fields", [(), ("event",), ("period", "event")], ids=["bare", "event", "period"])
+def test_names_of_threads_without_a_time(comm: str, thread: str, held: str, fields: tuple[str, ...]) -> None:
+    """Words that could be addresses, frames or events, in the columns that perf gives them, with a stack and flat."""
+    period, event = (name in fields for name in ("period", "event"))
+    front = f"{comm:>16} {thread % 4242}{'   1001001 ' * period}{'  cpu-clock: ' * event}"
+    expected = (comm, -1, 4242, -1, NO_TIME, "cpu-clock" * event, 1001001 if period else 1)
+    flat = f"{front}     55883533419b work{held}\n"
+    for text in (f"{front.lstrip()}\n{FRAMES}" * 3, *([flat * 3] if held or event else [])):
+        assert told(text) == expected
+        found = read(text)
+        assert (len(found.samples.stack), found.not_read) == (3, 0)
+        assert {found.frames[found.stacks.row(row)[0]][2] for row in found.samples.stack.tolist()} == {
+            (("work", "", 0),)
+        }
+
+
+def test_numbers_of_memory_between_an_event_and_its_place() -> None:
+    line = "prog    17 cycles:     7ffe12345678   53     55883533419b work (/demo/prog)\n"
+    assert told(line * 3) == ("prog", -1, 17, -1, NO_TIME, "cycles", 1)
+
+
 def test_older_text_of_simpleperf() -> None:
     """A TAB behind addresses, and microseconds without zeros in front."""
     lines = [f"app\t42 [007] {time}:\t\t9 task-clock:u:\n   b3cea6c4\tA::a(int) (/x.so)\n\n" for time in
@@ -305,7 +333,8 @@ def test_a_number_alone_is_no_frame(number: str) -> None:
     assert (found.stacks.lengths.tolist(), found.samples.stack.tolist(), found.not_read) == ([2], [0, 0], 0)
 
 
-@pytest.mark.parametrize("line", ["12 " * 20_000, "1 " + " " * 20_000 + "7", "a" + " " * 20_000 + "1" + " " * 20_000])
+@pytest.mark.parametrize("line", ["12 " * 20_000, "1 " + " " * 20_000 + "7", "a" + " " * 20_000 + "1" + " " * 20_000,
+                                  "a: b" + " 1" * 9_000, "a: " + "b " * 9_000 + "1", "dd" + " 1:" * 9_000])  # fmt: skip
 def test_long_lines_of_words_and_blanks_are_read_at_once(line: str) -> None:
     began = process_time()
     read(f"prog 16/17 6.000250: 9 cycles: \n{FRAMES}{line}\n{FRAMES}")
