@@ -77,7 +77,7 @@ KINDS: dict[str, forge.Record] = {
     "damaged": forge.Raw(type=3),
 }
 CHANGE_WHAT_FOLLOWS = {"trace", "tracing data", "compressed", "compressed2", "compressed chain", "event", "odd size"}
-"""Kinds that are cut at every third byte, others at every eleventh; both are prime to the words that records have."""
+"""Kinds that are cut at every fifth byte, others at every thirteenth; both are prime to the words that records have."""
 LATE = {"event", "event's id"}
 """Samples have an id that no other record tells of."""
 
@@ -122,7 +122,7 @@ def test_a_record_across_the_end_of_what_is_read_at_once(
     assert whole["count"] == 14 + kind.startswith("compressed") - (kind == "compressed chain") + (kind == "sample")
     assert len(whole["traces"]) == (kind in {"trace", "no trace"})
     assert all(event >= 0 for event in whole["samples"]["event"])
-    for span in range(start, stop + 9, 3 if kind in CHANGE_WHAT_FOLLOWS and order == "<" else 11):
+    for span in range(start, stop + 9, 5 if kind in CHANGE_WHAT_FOLLOWS and order == "<" else 13):
         cut_into(monkeypatch, span)
         assert facts(path) == whole, span - start
 

@@ -35,7 +35,7 @@ def test_a_device_is_known_by_its_first_bytes(words: tuple[str, ...], tmp_path: 
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("command", ["info", "bundle"])
+@pytest.mark.parametrize("command", ["info", pytest.param("bundle", marks=pytest.mark.slow)])
 def test_so_is_an_endless_pipe(command: str) -> None:
     ran = piped("", command, "-", feed="yes")
     assert ran.returncode == 1

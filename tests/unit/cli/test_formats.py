@@ -28,7 +28,14 @@ def profile(path: Path) -> profile_pb2.Profile:
 
 
 @pytest.mark.parametrize(
-    "name", ["pprof", "chrome", "collapsed", "html", "speedscope", "svg", "firefox", "perfetto", "otlp"]
+    "name",
+    [
+        *("chrome", "html", "otlp"),
+        *(
+            pytest.param(name, marks=pytest.mark.slow)
+            for name in ("pprof", "collapsed", "speedscope", "svg", "firefox", "perfetto")
+        ),
+    ],
 )
 def test_every_format_from_a_recording_twice_the_same(tmp_path, name) -> None:
     first, second = tmp_path / "first", tmp_path / "second"

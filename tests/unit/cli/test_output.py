@@ -171,10 +171,10 @@ def shell(*words: object, **how: Any) -> "subprocess.CompletedProcess[str]":
     "words",
     [
         ("convert", recording("calls"), "-t", "pprof", "-o", "-"),
-        ("dump", recording("calls"), "-n", "1"),
         *(
             pytest.param(words, marks=pytest.mark.slow)
             for words in (
+                ("dump", recording("calls"), "-n", "1"),
                 ("convert", recording("calls"), "-t", "collapsed", "-o", "-"),
                 ("top", recording("calls")),
                 ("info", recording("calls"), "--json"),

@@ -45,7 +45,7 @@ def fill(cache: Path, state: str) -> None:
         path.write_bytes(data)
 
 
-@pytest.mark.parametrize(("state", "jobs"), [("empty", 2), ("filled", 1), ("filled", 2), ("cut", 1), ("flipped", 1)])
+@pytest.mark.parametrize(("state", "jobs"), [("empty", 2), ("filled", 1), ("cut", 2), ("flipped", 1)])
 def test_same_bytes(state: str, jobs: int, wanted: dict[str, bytes], tmp_path: Path) -> None:
     assert sorted(wanted) == sorted(FORMATS) and all(wanted.values())
     (tmp_path / "cache").mkdir()

@@ -12,6 +12,7 @@ from perf2x.model.recording.events import Want
 from perf2x.reader import open_recording
 from perf2x.reader.index_pass import narrow_owners
 from tests import forge
+from tests.forge import kernel as k
 from tests.support.extremes import EVENT, SAMPLE
 
 MANY = 33_000
@@ -52,3 +53,16 @@ def test_events_that_share_one_section_of_ids_are_refused(tmp_path: Path) -> Non
     (tmp_path / "perf.data").write_bytes(data)
     with pytest.raises(FormatError, match="ids take more bytes than the file has"):
         open_recording(str(tmp_path / "perf.data"))
+
+
+@pytest.mark.parametrize("more", [0, k.STREAM_ID, k.CPU, k.STREAM_ID | k.CPU, k.IDENTIFIER, k.IDENTIFIER | k.CPU])
+def test_a_record_is_of_the_event_whose_id_its_trailer_has(more: int, tmp_path: Path) -> None:
+    """Counted from the end: the stream's id and the CPU stand behind the id, if they are there."""
+    events = tuple(
+        forge.Event(name=name, ids=(number,), sample_type=k.IP | k.TID | k.TIME | k.ID | more)
+        for name, number in (("one", 5), ("other", 6))
+    )
+    stamps = [forge.Stamp(pid=1, tid=2, time=9, cpu=6, stream_id=6, id=number) for number in (5, 6)]
+    records = [forge.LostSamples(event=row, stamp=stamp, lost=3) for row, stamp in enumerate(stamps)]
+    (tmp_path / "perf.data").write_bytes(forge.write_file(forge.Session(events), records))
+    assert open_recording(str(tmp_path / "perf.data")).sideband.losts.event.tolist() == [0, 1]

@@ -39,8 +39,17 @@ FUNCTIONS = {
 }
 
 
-@pytest.mark.parametrize("arch", ["x86_64", "aarch64"])
-@pytest.mark.parametrize("where", ["eh_frame", "eh_frame without a table", "debug_frame"])
+@pytest.mark.parametrize(
+    ("arch", "where"),
+    [
+        ("x86_64", "eh_frame"),
+        ("aarch64", "eh_frame without a table"),
+        ("x86_64", "debug_frame"),
+        pytest.param("aarch64", "eh_frame", marks=pytest.mark.slow),
+        pytest.param("x86_64", "eh_frame without a table", marks=pytest.mark.slow),
+        pytest.param("aarch64", "debug_frame", marks=pytest.mark.slow),
+    ],
+)
 @settings(deadline=None, max_examples=examples(20))
 @given(data=st.data())
 def test_simulated_programs_are_unwound_to_their_calls(arch, where, data) -> None:

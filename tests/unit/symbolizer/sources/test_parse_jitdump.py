@@ -110,6 +110,14 @@ def test_memory_mapped_after_the_load_does_not_hide_the_code(tmp_path) -> None:
     assert leaves(profile) == [[("early", "", 0)], []]
 
 
+def test_code_is_there_from_its_load_on_but_not_before_its_dump_was_announced(tmp_path) -> None:
+    """The process announced the dump at 100; one that its parent wrote holds older code."""
+    dump = header() + code_load(50, CODE, "old", 1) + code_load(200, CODE + 64, "young", 2)
+    samples = [sample(time, CODE + at) for time, at in ((70, 0), (150, 0), (151, 64), (250, 64))]
+    profile, _ = convert(tmp_path, dump, samples)
+    assert leaves(profile) == [[], [("old", "", 0)], [], [("young", "", 0)]]
+
+
 def test_times_of_another_clock_are_not_compared(tmp_path) -> None:
     dump = header() + code_load(10**15, CODE, "f", 1) + code_load(10**15 + 1, CODE, "g", 2)
     profile, diagnostics = convert(tmp_path, dump, [sample(300, CODE)], Event())
