@@ -90,8 +90,11 @@ def counts_by_tags(profile: Profile) -> Counter[tuple[tuple[str, str], ...]]:
 
 
 def in_words(profile: Profile, name: str) -> list[tuple[object, ...]]:
-    """Rows of a table in plain Python, texts in place of their numbers."""
+    """Rows of a table in plain Python, texts in place of their numbers; any process may stand for those with a file."""
     table = getattr(profile, name)
+    if name == "mappings":
+        is_file = np.array([text.startswith("/") and text[1:2] != "/" for text in profile.strings])[table.filename]
+        table = structs.replace(table, pid=np.where(is_file, 0, table.pid))
     columns = {column: getattr(table, column).tolist() for column in table.__struct_fields__ if column != "starts"}
     words = (
         [profile.strings[row] for row in rows] if column in TEXTS[name] else rows for column, rows in columns.items()

@@ -17,6 +17,7 @@ from perf2x.base.columnar.unique import group_rows, unique_inverse
 from perf2x.model.profile.code_counts import merged_code
 from perf2x.model.profile.profile import Locations, Meta, Profile, ProfileEvent, ProfileSamples, Stacks, Threads
 from perf2x.model.profile.stack_tree import location_rows, sum_samples, used_stacks
+from perf2x.model.recording.recorded_names import is_object
 from perf2x.transforms.drop_unused import TEXTS
 
 Tags = Mapping[str, str]
@@ -136,6 +137,8 @@ def _merged_table(
         )
         for column in _SORTED_BY[name]
     }
+    if name == "mappings":
+        columns["pid"] = _least_pids(columns, words)
     first, group = group_rows(list(columns.values()))
     merged: dict[str, AnyArray] = {
         column: strings.add_all(words[row] for row in values[first].tolist())
@@ -144,6 +147,15 @@ def _merged_table(
         for column, values in columns.items()
     }
     return replace(tables[0], **merged), _of_each(group, tables)
+
+
+def _least_pids(columns: Mapping[str, AnyArray], words: Sequence[str]) -> AnyArray:
+    """(mappings,) the least process of those that have a file alike, as in one recording; memory is of each its own."""
+    _, group = group_rows([column for name, column in columns.items() if name != "pid"])
+    least = np.full(len(group), np.iinfo(np.int32).max, np.int32)
+    np.minimum.at(least, group, columns["pid"])
+    is_file = np.array([is_object(word, has_build_id=False) for word in words], np.bool_)
+    return np.where(is_file[columns["filename"]], least[group], columns["pid"])
 
 
 def _of_each(group: I64, tables: Sequence[Sized]) -> list[I64]:
