@@ -5,13 +5,13 @@ A stage's modules are imported when it is reached, so that ``perf2x --help`` nee
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from perf2x.analysis.recording_advice import ChainReport, advice, chain_report
+from perf2x.analysis.recording_advice import advice
 from perf2x.base.errors import FormatError, OptionError
 from perf2x.model.diagnostics import Diagnostics, comment
 from perf2x.pipeline.datasets.stored_sessions import split_stored
@@ -22,12 +22,7 @@ from perf2x.pipeline.stage_timer import Stages
 from perf2x.reader.containers.input_file import map_input
 
 if TYPE_CHECKING:
-    from perf2x.model.profile.profile import Profile
-    from perf2x.model.recording.events import Recording, Session
-    from perf2x.symbolizer.object_resolver import ResolveResult
-    from perf2x.symbolizer.symbol_report import SymbolReport
-    from perf2x.symbolizer.symbolize import ProfileSymbolizer
-    from perf2x.transforms.filters.apply_choice import Selection
+    pass
 
 
 def load(
@@ -129,149 +124,31 @@ def _require_one_recording(sessions: Sequence[SessionInput]) -> None:
 
 
 def _load_session(session: SessionInput, context: LoadContext) -> Loaded:
-    """One session: stitch, filter, symbolize and group its samples."""
-    from perf2x.pipeline.over_time import with_times_used
+    """One session: stitch its samples, then take the steps."""
+    from perf2x.pipeline.session_steps import STEPS, SessionRun
     from perf2x.pipeline.stitch_session import stitch_session
     from perf2x.transforms.filters.apply_choice import Selection, check_root
-    from perf2x.transforms.group_samples import grouped
-    from perf2x.transforms.without_places import without_places
 
     options, recording = context.options, session.open()
     check_root(options.grouping.root, recording)
     selection = Selection(options.choice, recording, late_times=bool(options.off_cpu), unmatched=context.unmatched)
     profile, deferred, unwound = stitch_session(recording, selection, context)
-    untold = recording.session.counts or {"hardware_trace", "text"} & set(recording.session.features)
-    has_others = options.value or options.data_objects or untold
-    chains = ChainReport() if has_others else chain_report(profile, recording.session)
-    profile, waits = with_times_used(profile, recording, selection, context)
-    profile = _count_code(_keep_events(profile, context), recording, selection, context)
-    profile = _join_events(profile, recording.session, context)
-    profile = selection.before_symbols(profile)
-    profile, symbols = _symbolize(profile, recording, context)
-    profile = without_places(profile)
-    if options.off_cpu:
-        from perf2x.transforms.scheduling.wait_stacks import without_scheduler_frames
-
-        profile = without_scheduler_frames(profile)
-    profile, symbols = _anonymize(selection.after_symbols(profile), symbols, context)
-    if profile.recorded is not None:
-        from perf2x.pipeline.read_again import with_reader
-
-        profile = with_reader(profile, recording, selection, context)
-    profile = grouped(profile, options.grouping)
-    profile = _with_latency_as_value(profile, options)
-    profile = _with_start_time(profile, recording.session, session.files, options)
-    return Loaded(
-        profile=replace(profile, labels=dict(session.tags)),
+    loaded = Loaded(
+        profile=profile,
         recording=recording,
         recorded_samples=recording.sample_count,
-        events=event_counts(profile),
+        events=(),
         unwound=unwound,
         deferred=deferred,
-        symbols=symbols,
+        symbols=None,
         diagnostics=context.diagnostics,
-        waits=waits,
-        chains=chains,
         sources=getattr(recording, "sources", (recording.session.source,)),
         record_counts=recording.sideband.record_counts,
     )
-
-
-def _with_start_time(profile: Profile, session: Session, files: Sequence[str], options: LoadOptions) -> Profile:
-    if options.start_time is None:
-        return profile
-    from perf2x.pipeline.start_time import with_start_time
-
-    meta = with_start_time(profile.meta, session, options.start_time, files)
-    return replace(profile, meta=meta)
-
-
-def _with_latency_as_value(profile: Profile, options: LoadOptions) -> Profile:
-    if options.latency != "value":
-        return profile
-    from perf2x.transforms.scheduling.latency import latency_as_value
-
-    return latency_as_value(profile)
-
-
-def _keep_events(profile: Profile, context: LoadContext) -> Profile:
-    if not context.options.events:
-        return profile
-    from perf2x.transforms.filters.choice import keep_events
-
-    kept = keep_events(profile, context.options.events, context.unmatched)
-    return replace(profile, default_event=kept.default_event) if context.options.beside else kept
-
-
-def _join_events(profile: Profile, session: Session, context: LoadContext) -> Profile:
-    """The profile with what is one event as one, unless samples are looked up by the event that was recorded."""
-    if not context.options.join_events or profile.recorded is not None or len(profile.events) < 2:
-        return profile
-    from perf2x.transforms.joined_events import has_cgroups, with_joined_events
-
-    by_cgroup = has_cgroups(session.command_line)
-    return with_joined_events(profile, context.options.events, context.diagnostics, by_cgroup=by_cgroup)
-
-
-def _count_code(profile: Profile, recording: Recording, selection: Selection, context: LoadContext) -> Profile:
-    """The profile with counts of one object's code, if wanted."""
-    if context.options.code is None:
-        return profile
-    from perf2x.pipeline.count_code import count_code
-
-    return replace(profile, code=count_code(profile, recording, selection, context, context.options.code))
-
-
-def _anonymize(
-    profile: Profile, symbols: SymbolReport | None, context: LoadContext
-) -> tuple[Profile, SymbolReport | None]:
-    """The profile, the report and the diagnostics without names, if wanted."""
-    salt = context.options.anonymize
-    if not salt:
-        return profile, symbols
-    from perf2x.transforms.anonymize import anonymized, hidden_name
-    from perf2x.transforms.drop_unused import compact
-
-    for count in context.diagnostics.counts.values():
-        count.first = ""
-    if symbols is not None:
-        rows = (
-            replace(row, name=hidden_name(row.name, "object", salt), build_id="", reason="") for row in symbols.objects
-        )
-        symbols = replace(symbols, objects=tuple(rows))
-    return anonymized(compact(profile), salt), symbols
-
-
-def _symbolize(profile: Profile, recording: Recording, context: LoadContext) -> tuple[Profile, SymbolReport | None]:
-    """The profile with names, and a report of them; as it was, and None, where none are wanted."""
-    symbols = context.options.symbols
-    if symbols is None or not context.options.look_up or context.options.code is not None:
-        return profile, None  # what compilers read names code itself
-    with context.stages.stage("symbolize"):
-        from perf2x.pipeline.stitched.stitched_recording import StitchedRecording
-        from perf2x.plugins.registry import load_symbol_sources
-        from perf2x.symbolizer.make_finder import make_context
-        from perf2x.symbolizer.symbolize import ProfileSymbolizer
-
-        if context.options.choice.symbols:
-            symbols = replace(symbols, keep_full_names=True)  # they may be what the user typed
-        session, sideband = recording.session, recording.sideband
-        facts = make_context(profile, session, symbols, context.diagnostics, context.finder, sideband)
-        given = recording.names(profile, symbols) if isinstance(recording, StitchedRecording) else None
-        symbolizer = ProfileSymbolizer(profile, facts, load_symbol_sources(), context.known_names, given)
-        return symbolizer.finish(_resolve_objects(symbolizer, context))
-
-
-def _resolve_objects(symbolizer: ProfileSymbolizer, context: LoadContext) -> Iterable[list[ResolveResult]]:
-    """The results of all units of work, in order, from as many processes as are worth it."""
-    from perf2x.pipeline.worker_pool import processes_for_work, run_tasks
-
-    jobs = context.options.jobs if symbolizer.can_fork else 1
-    costs = symbolizer.costs() if jobs != 1 else []
-    processes = processes_for_work(sum(costs), len(costs), jobs)
-    if processes == 1:
-        return map(symbolizer.resolve, range(symbolizer.units))
-    return run_tasks(processes, symbolizer.resolve, costs, context.stages, "symbolize")
+    run = SessionRun(recording, selection, context, session)
+    for step in STEPS:
+        loaded = step(loaded, run)
+    return replace(loaded, events=event_counts(loaded.profile))
 
 
 def _with_remarks(loaded: Loaded) -> Loaded:
