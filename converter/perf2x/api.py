@@ -80,9 +80,9 @@ from perf2x.pipeline.recording_pair import PairOptions, pair_of
 from perf2x.plugins.format_settings import FormatName, Settings
 from perf2x.plugins.format_suffix import format_of
 from perf2x.plugins.registry import Emitter, build_emitter
-from perf2x.stitcher.call_graphs import CallGraphOptions
+from perf2x.stitcher.call_graph_options import CallGraphOptions
 from perf2x.symbolizer.symbol_options import SymbolOptions
-from perf2x.transforms.filters.choice import Choice, Grouping
+from perf2x.transforms.filters.filter_options import Choice, Grouping
 from perf2x.transforms.weights_and_mispredicts import value_options
 
 __all__ = [

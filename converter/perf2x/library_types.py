@@ -7,9 +7,9 @@ import numpy as np
 import numpy.typing as npt
 
 from perf2x.analysis.annotate.listing_options import ListingOptions
-from perf2x.model.profile.code_counts import CodeRequest
-from perf2x.stitcher.call_graphs import CallGraphOptions
-from perf2x.transforms.filters.choice import Choice, Grouping
+from perf2x.model.code_request import CodeRequest
+from perf2x.stitcher.call_graph_options import CallGraphOptions
+from perf2x.transforms.filters.filter_options import Choice, Grouping
 
 
 class TableOptions(TypedDict, total=False):
@@ -69,8 +69,8 @@ class TableOptions(TypedDict, total=False):
     """Functions to list with costs of lines and instructions; None: none."""
     original: int
     """Bytes of the recording that may be kept as they are, in Profile.original; 0: none."""
-    call_graphs: CallGraphOptions | None
-    """Unwinding of user stack dumps and branch records; None: as usual."""
+    call_graphs: CallGraphOptions
+    """Unwinding of user stack dumps and branch records."""
 
 
 class ReadOptions(TableOptions, total=False):

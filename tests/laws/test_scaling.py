@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from perf2x.transforms.filters.choice import Grouping
+from perf2x.transforms.filters.filter_options import Grouping
 from perf2x.transforms.group_samples import grouped
 from tests import forge
 from tests.forge import kernel as k

@@ -28,7 +28,7 @@ from perf2x.symbolizer.sources.kallsyms import parse_kallsyms
 from perf2x.symbolizer.sources.perf_map_source import read_perf_map
 from perf2x.symbolizer.sources.symbol_source import Context, Dso, DsoKind
 from perf2x.symbolizer.symbol_options import SymbolOptions
-from perf2x.transforms.filters.choice import Choice
+from perf2x.transforms.filters.filter_options import Choice
 from perf2x.transforms.merge_profiles import merge_profiles
 from tests import forge
 from tests.forge.features import text

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from perf2x.model.printable_text import base_name
 from perf2x.model.profile.profile import Profile
 from perf2x.model.profile.shown_frames import frame_name
-from perf2x.transforms.filters.choice import Choice
+from perf2x.transforms.filters.filter_options import Choice
 
 
 class Frame(NamedTuple):

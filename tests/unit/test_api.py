@@ -85,9 +85,9 @@ def test_help_shows_the_fields_of_every_public_class(public: str) -> None:
 
 
 def test_the_typed_options_are_those_of_loading() -> None:
-    """All but names, which have a keyword of their own, and what a format decides."""
+    """All but names, which have a keyword of their own, what a format decides, and what only commands look at."""
     fields = set(perf2x.LoadOptions.__struct_fields__)
-    assert set(perf2x.ReadOptions.__annotations__) == fields - {"symbols", "sums_do"}
+    assert set(perf2x.ReadOptions.__annotations__) == fields - {"symbols", "sums_do", "every_event"}
 
 
 @pytest.mark.parametrize(

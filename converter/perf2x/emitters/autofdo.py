@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from typing import BinaryIO, ClassVar
 
 from perf2x.base.columnar.arrays import sum_of
+from perf2x.model.code_request import CodeRequest
 from perf2x.model.plugin_options import Needs, check_choices, option
-from perf2x.model.profile.code_counts import COUNTS_CODE, CodeRequest, FunctionCounts, Place
+from perf2x.model.profile.code_counts import COUNTS_CODE, FunctionCounts, Place
 from perf2x.model.profile.profile import Profile
 
 

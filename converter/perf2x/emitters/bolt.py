@@ -21,8 +21,9 @@ from msgspec import Struct
 
 from perf2x.base.columnar.arrays import I64, U64, Bools, flatnonzero, row_slices, sum_of
 from perf2x.base.columnar.unique import group_rows
+from perf2x.model.code_request import CodeRequest
 from perf2x.model.plugin_options import Needs, check_choices, option
-from perf2x.model.profile.code_counts import COUNTS_CODE, EXTERNAL, NOT_RECORDED, BranchCounts, CodeCounts, CodeRequest
+from perf2x.model.profile.code_counts import COUNTS_CODE, EXTERNAL, NOT_RECORDED, BranchCounts, CodeCounts
 from perf2x.model.profile.profile import Profile
 
 _LINES_PER_WRITE = 16_384

@@ -23,8 +23,9 @@ from perf2x.base.columnar.arrays import sum_of
 from perf2x.base.columnar.interner import StringInterner
 from perf2x.base.columnar.texts import TextInterner
 from perf2x.emitters.autofdo import Autofdo, by_weight
+from perf2x.model.code_request import CodeRequest
 from perf2x.model.plugin_options import Needs, option
-from perf2x.model.profile.code_counts import COUNTS_CODE, CodeRequest, FunctionCounts, Place
+from perf2x.model.profile.code_counts import COUNTS_CODE, FunctionCounts, Place
 from perf2x.model.profile.profile import Profile
 
 _MAGIC = 0x67636461

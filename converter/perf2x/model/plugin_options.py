@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import Struct
 
 from perf2x.base.errors import SettingError
-from perf2x.model.profile.code_counts import CodeRequest
+from perf2x.model.code_request import CodeRequest
 
 SAMPLES, FRAMES, STACKS, WAITS, NAMES, INLINE = "samples", "frames", "stacks", "waits", "names", "inline"
 TAGS, START_TIME, LISTINGS = "tags", "start_time", "listings"

@@ -17,6 +17,7 @@ from perf2x.base.columnar.arrays import flatnonzero
 from perf2x.base.columnar.unique import unique
 from perf2x.base.errors import OptionError, SettingError
 from perf2x.binaries.find.recorded_files import RecordedFiles
+from perf2x.model.code_request import CodeRequest
 from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.profile.code_counts import (
     EXTERNAL,
@@ -24,7 +25,6 @@ from perf2x.model.profile.code_counts import (
     AddressCounts,
     BranchCounts,
     CodeCounts,
-    CodeRequest,
     sum_addresses,
     sum_branches,
 )

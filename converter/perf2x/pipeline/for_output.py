@@ -1,56 +1,31 @@
 """What an output format makes of the options of a load: adds what it is made of, refuses what it does not honour.
 
-The only place that knows which options need what of a format.
+The options say themselves what they need of a format, and of an input.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Mapping
 from operator import attrgetter
 
 from msgspec.structs import replace
 
 from perf2x.analysis.annotate.listing_options import ListingOptions
 from perf2x.base.errors import SettingError
-from perf2x.model.plugin_options import FRAMES, INLINE, LISTINGS, NAMES, SAMPLES, STACKS, START_TIME, TAGS, WAITS, Needs
+from perf2x.model.plugin_options import NAMES, SAMPLES, STACKS, Needs
 from perf2x.model.profile.code_counts import COUNTS_CODE
+from perf2x.model.setting import all_settings
 from perf2x.pipeline.load_options import LoadOptions
-from perf2x.stitcher.call_graphs import CallGraphOptions
 from perf2x.symbolizer.symbol_options import SymbolOptions
-from perf2x.transforms.filters.choice import FILTERS
 
-OF_COMMAND = ("per_event", "fail_if_unresolved", "fail_if_missing_user")
-"""Settings of the command line alone: a file for each event, and limits of what only finished profiles know."""
-
-
-def _filters(group: str) -> Iterator[str]:
-    """Yield the filters that formats honour which honour the group."""
-    return (f"choice.{name}" for name, one in FILTERS.items() if one.group == group)
-
-
-GROUPS = {
-    SAMPLES: (
-        *_filters(SAMPLES), "deferred_missing", "merge_callchains", "call_graphs.stitch_lbr", "fail_if_missing_user",
-    ),
-    FRAMES: (*_filters(FRAMES),),
-    STACKS: (
-        *_filters(STACKS), "choice.parallelism", "grouping.root", "grouping.merge_threads", "grouping.fold_recursion",
-        "latency", "value", "data_objects", "per_event",
-    ),
-    WAITS: ("off_cpu",),
-    NAMES: ("anonymize", "symbols.names", "fail_if_unresolved"),
-    INLINE: ("symbols.inline",),
-    TAGS: ("tags",),
-    START_TIME: ("start_time",),
-    LISTINGS: ("listings.as_recorded", "listings.source_dirs", "listings.assembly", "listings.source"),
-}  # fmt: skip
-"""Options that show only in the output of formats that honour their group: fields of LoadOptions and of its parts.
-
-All others show in every format, or in none.
-"""
-_GROUP_OF = {setting: group for group, settings in GROUPS.items() for setting in settings}
-_OF_LOAD = [setting for setting in _GROUP_OF if setting not in OF_COMMAND]
-_DEFAULTS = LoadOptions(symbols=SymbolOptions(), call_graphs=CallGraphOptions(), listings=ListingOptions(source=False))
+OF_COMMAND = {"per_event": STACKS, "fail_if_unresolved": NAMES, "fail_if_missing_user": SAMPLES}
+"""Settings of the command line alone, and the group of each: a file for each event, and limits of what only finished
+profiles know."""
+_SETTINGS = dict(all_settings(LoadOptions))
+GROUP_OF = OF_COMMAND | {name: one.group for name, one in _SETTINGS.items() if one.group}
+"""Settings that show only in the output of formats that honour their group; all others in every format, or in none."""
+_OF_LOAD = [setting for setting in GROUP_OF if setting not in OF_COMMAND]
+_DEFAULTS = LoadOptions(symbols=SymbolOptions(), listings=ListingOptions(source=False))
 
 
 def for_output(options: LoadOptions, name: str, needs: Needs, timeline: bool | None = None) -> LoadOptions:
@@ -92,7 +67,7 @@ def check_of_command(given: Container[str], name: str, needs: Needs) -> None:
 
 def _refuse_unless_honoured(setting: str, name: str, needs: Needs) -> None:
     """Raise SettingError when the format ``name`` does not honour a setting."""
-    group = _GROUP_OF[setting.partition("=")[0]]
+    group = GROUP_OF[setting.partition("=")[0]]
     if group not in needs.honours:
         raise SettingError(f"{name} cannot take ", setting, f": {needs.why}" if needs.why else _others(group))
 
@@ -114,10 +89,12 @@ def check_together(options: LoadOptions) -> None:
         raise SettingError("the original recording tells the names that ", "anonymize", " hides")
 
 
-def refuse_given(options: LoadOptions, settings: Iterable[str], before: str, after: str) -> None:
-    """Raise SettingError, the setting between two texts, for the first of some settings that is given."""
-    for setting in _given(options, settings):
-        raise SettingError(before, setting, after)
+def refuse_asking(options: LoadOptions, lacks: Mapping[str, tuple[str, str]]) -> None:
+    """Raise SettingError for the first setting that asks what an input lacks, between the two texts of that."""
+    for setting in _given(options, _SETTINGS):
+        asked = lacks.get(_SETTINGS[setting].asks)
+        if asked:
+            raise SettingError(asked[0], setting, asked[1])
 
 
 def _given(options: LoadOptions, settings: Iterable[str]) -> Iterator[str]:

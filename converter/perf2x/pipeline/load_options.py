@@ -3,32 +3,38 @@
 Context of a load: its options, and everything that its stages report to.
 """
 
-from __future__ import annotations
-
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from perf2x.analysis.annotate.listing_options import ListingOptions
-from perf2x.model.diagnostics import Diagnostics
-from perf2x.model.profile.code_counts import CodeRequest
-from perf2x.pipeline.stage_timer import Stages
-from perf2x.stitcher.call_graphs import CallGraphOptions
+from perf2x.base.files.unpack_limit import parse_size
+from perf2x.model.code_request import CodeRequest
+from perf2x.model.plugin_options import NAMES, SAMPLES, STACKS, START_TIME, TAGS, WAITS
+from perf2x.model.setting import ON, Setting
+from perf2x.stitcher.call_graph_options import CallGraphOptions
 from perf2x.symbolizer.symbol_options import SymbolOptions
-from perf2x.transforms.filters.choice import Choice, Grouping
+from perf2x.transforms.filters.filter_options import SAMPLES_PANEL, Choice, Grouping
 
 if TYPE_CHECKING:
     from perf2x.binaries.find.object_finder import Finder
+    from perf2x.model.diagnostics import Diagnostics
+    from perf2x.pipeline.stage_timer import Stages
     from perf2x.symbolizer.known.known_names import KnownNames
     from perf2x.transforms.filters.unmatched_filters import UnmatchedFilters
+
+
+def _read_events(_: str, names: Sequence[str]) -> Mapping[str, object]:
+    return {"every_event": True} if "all" in names else {"events": tuple(names)}
 
 
 class LoadOptions(Struct, frozen=True):
     """Everything that decides the contents of a profile, nothing about how it is written."""
 
     timeline: bool = False
+    """Keep one row per sample in order of time, not one per distinct stack."""
     sums_do: bool = False
     """Whether a timeline, and its CPUs, may be missing where only sums are known, as in datasets without times."""
     by_thread: bool = True
@@ -43,54 +49,135 @@ class LoadOptions(Struct, frozen=True):
     """False: only count samples; stacks are read only to tell what became of deferred or copied ones."""
     counts: bool = False
     """Whether what perf stat record counted is read, as samples without stacks."""
-    deferred_missing: str = "mark"
-    merge_callchains: bool = True
-    """False: leave deferred user chains where they are and mark the samples that wait for one."""
-    events: tuple[str, ...] = ()
+    events: Annotated[
+        tuple[str, ...],
+        Setting(
+            "Events by name or glob; for collapsed also all.",
+            ("--event", "-e"),
+            "NAME",
+            panel=SAMPLES_PANEL,
+            read=_read_events,
+        ),
+    ] = ()
     """Names or globs of the events to keep; empty: all."""
+    every_event: bool = False
+    """Whether the user said so: a format may show each by itself."""
     join_events: bool = True
     """Show what is one event on several kinds of CPU core, or in several control groups, as one."""
     beside: bool = False
     """Whether the other events stay, too, behind those to keep."""
-    choice: Choice = field(default_factory=Choice)
+    itrace: Annotated[
+        str,
+        Setting(
+            "Samples to make of Arm SPE trace, as in perf: bfmtaMi, i100i.",
+            metavar="LETTERS",
+            shown_default="all",
+            panel=SAMPLES_PANEL,
+            rare=True,
+            asks="trace",
+        ),
+    ] = ""
+    """Perf's letters; empty: all."""
+    choice: Choice = Choice()
     """The part of the recording to take."""
-    grouping: Grouping = field(default_factory=Grouping)
+    allow_empty: Annotated[bool, Setting("Continue when there are no samples.", rare=True, default=False)] = True
+    """False: recordings without a single sample are an error that says why."""
+    grouping: Grouping = Grouping()
     """Grouping of the samples of that part."""
-    itrace: str = ""
-    """Samples to make of Arm SPE trace, by perf's letters; empty: all."""
-    off_cpu: str = ""
-    """Way to show the time that threads waited: apart, beside or merged; empty: not at all."""
-    value: str = ""
-    """Value of samples other than their period, ``weight`` or ``mispredicts``; empty: the period."""
-    data_objects: bool = False
+    off_cpu: Annotated[
+        Literal["", "apart", "beside", "merged"],
+        Setting(
+            "Show the time that threads waited: alone, as another event, or added to the clock event.",
+            panel=Grouping.PANEL,
+            group=WAITS,
+            asks="records",
+        ),
+    ] = ""
+    """Empty: not at all."""
+    value: Annotated[Literal["", "weight", "mispredicts"], Setting(group=STACKS, asks="records")] = ""
+    """Value of samples other than their period; empty: the period."""
+    data_objects: Annotated[bool, Setting(group=STACKS, asks="records")] = False
     """Whether samples stand at the data that they accessed, without a stack, not at their instruction."""
-    latency: str = ""
+    latency: Annotated[Literal["", "value", "beside"], Setting(group=STACKS, asks="records")] = ""
     """``value``: values are divided by the number of threads that ran at that moment; ``beside``: those are in
     Profile.samples.latency; empty: neither."""
-    anonymize: str = ""
+    anonymize: Annotated[
+        str,
+        Setting(
+            "Hash names of programs, files, functions and threads; the same secret gives the same hashes.",
+            metavar="SECRET",
+            panel=Grouping.PANEL,
+            rare=True,
+            group=NAMES,
+        ),
+    ] = ""
     """Secret to hash names with; empty: leave them."""
-    tags: tuple[Mapping[str, str], ...] = ()
+    tags: Annotated[tuple[Mapping[str, str], ...], Setting(group=TAGS)] = ()
     """Labels of each input; empty: none."""
-    max_unpacked: int | None = None
-    """Bytes that each compressed input may unpack to; None: the default of base/files/unpack_limit.py."""
-    start_time: int | Literal["file"] | None = None
+    start_time: Annotated[int | Literal["file"] | None, Setting(group=START_TIME)] = None
     """Time of the first sample in nanoseconds since the epoch; ``file``: by the recording's date; None: as recorded."""
-    allow_empty: bool = True
-    """False: recordings without a single sample are an error that says why."""
-    symbols: SymbolOptions | None = None
-    """None: leave every location without names."""
-    look_up: bool = True
-    """False: use ``symbols`` only to find objects for unwinding; name nothing."""
     code: CodeRequest | None = None
     """Count branches and samples of one object's code; None: do not."""
-    jobs: int = 1
-    """Processes that read, stitch and look up names, 0: as many as are worth it. A library does not fork unasked."""
     listings: ListingOptions | None = None
     """Functions to list with costs of lines and instructions, in Profile.listings; None: none."""
     original: int = 0
     """Bytes of the recording that may be kept as they are, in Profile.original; 0: none."""
-    call_graphs: CallGraphOptions | None = None
-    """Unwinding of user stack dumps and branch records; None: the defaults."""
+    deferred_missing: Annotated[
+        Literal["mark", "kernel-only", "drop"],
+        Setting(
+            "What to do with samples whose deferred user stack is missing: mark, kernel-only or drop.",
+            metavar="HOW",
+            panel=CallGraphOptions.PANEL,
+            rare=True,
+            group=SAMPLES,
+            asks="stitching",
+        ),
+    ] = "mark"
+    call_graphs: CallGraphOptions = CallGraphOptions()
+    """Unwinding of user stack dumps and branch records."""
+    merge_callchains: Annotated[
+        bool,
+        Setting(
+            "Join deferred user stacks to their samples.",
+            ("--merge-callchains/--no-merge-callchains",),
+            panel=ON,
+            rare=True,
+            group=SAMPLES,
+            asks="stitching",
+        ),
+    ] = True
+    """False: leave deferred user chains where they are and mark the samples that wait for one."""
+    jobs: Annotated[
+        int,
+        Setting(
+            "Number of processes that read samples and look up names; the result is the same.",
+            metavar="N",
+            least=0,
+            shown_default="auto",
+            panel=CallGraphOptions.PANEL,
+            rare=True,
+            default=0,
+        ),
+    ] = 1
+    """Processes that read, stitch and look up names, 0: as many as are worth it. A library does not fork unasked."""
+    symbols: Annotated[
+        SymbolOptions | None,
+        Setting("Do not look up symbols.", ("--no-symbols",), panel=SymbolOptions.PANEL),
+    ] = None
+    """None: leave every location without names."""
+    look_up: bool = True
+    """False: use ``symbols`` only to find objects for unwinding; name nothing."""
+    max_unpacked: Annotated[
+        int | None,
+        Setting(
+            "Maximum size of a decompressed input, or of input from a pipe: 500M, 20G.",
+            metavar="SIZE",
+            shown_default="200 times its size",
+            rare=True,
+            read=lambda name, text: parse_size(text, name),
+        ),
+    ] = None
+    """Bytes that each compressed input may unpack to; None: the default of base/files/unpack_limit.py."""
 
     @property
     def needs_times(self) -> bool:
@@ -127,7 +214,7 @@ class LoadContext:
     """Options, diagnostics, progress and stage times of one load, and the finder of objects that its stages share."""
 
     def __init__(
-        self, options: LoadOptions, diagnostics: Diagnostics, progress: Progress | None, stages: Stages
+        self, options: LoadOptions, diagnostics: "Diagnostics", progress: Progress | None, stages: "Stages"
     ) -> None:
         self.options = options
         self.diagnostics = diagnostics
@@ -139,10 +226,9 @@ class LoadContext:
         """Filters that only some of several recordings may match; None for one recording alone."""
 
     @cached_property
-    def finder(self) -> Finder:
+    def finder(self) -> "Finder":
         """Finder of objects, made on first use: most loads without symbols need none."""
         from perf2x.symbolizer.make_finder import make_finder
-        from perf2x.symbolizer.symbol_options import SymbolOptions
 
         return make_finder(self.options.symbols or SymbolOptions(), self.diagnostics, self.progress)
 

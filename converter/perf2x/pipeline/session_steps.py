@@ -49,7 +49,7 @@ def _changed(loaded: Loaded, profile: Profile) -> Loaded:
     return replace(loaded, profile=profile)
 
 
-def count_chains(loaded: Loaded, run: SessionRun) -> Loaded:
+def _count_chains(loaded: Loaded, run: SessionRun) -> Loaded:
     """Count stacks that tell whether they were recorded well, where samples stand at their stacks."""
     session, options = run.recording.session, run.options
     untold = session.counts or {"hardware_trace", "text"} & set(session.features)
@@ -58,7 +58,7 @@ def count_chains(loaded: Loaded, run: SessionRun) -> Loaded:
     return replace(loaded, chains=chain_report(loaded.profile, session))
 
 
-def add_traced_switches(loaded: Loaded, run: SessionRun) -> Loaded:
+def _add_traced_switches(loaded: Loaded, run: SessionRun) -> Loaded:
     """Add context switches that only samples tell of."""
     profile = loaded.profile
     if not run.options.timeline or not any(event.name.startswith("sched:") for event in profile.events):
@@ -68,7 +68,7 @@ def add_traced_switches(loaded: Loaded, run: SessionRun) -> Loaded:
     return _changed(loaded, with_traced_switches(profile, run.recording))
 
 
-def add_tracepoint_fields(loaded: Loaded, run: SessionRun) -> Loaded:
+def _add_tracepoint_fields(loaded: Loaded, run: SessionRun) -> Loaded:
     """Add the fields of tracepoints, if wanted."""
     if loaded.profile.samples.position is None:  # not wanted
         return loaded
@@ -77,7 +77,7 @@ def add_tracepoint_fields(loaded: Loaded, run: SessionRun) -> Loaded:
     return _changed(loaded, with_fields(loaded.profile, run.recording))
 
 
-def add_waits(loaded: Loaded, run: SessionRun) -> Loaded:
+def _add_waits(loaded: Loaded, run: SessionRun) -> Loaded:
     """Add the time that threads waited."""
     if not run.options.off_cpu:
         return loaded
@@ -90,7 +90,7 @@ def add_waits(loaded: Loaded, run: SessionRun) -> Loaded:
     return replace(loaded, profile=profile, waits=waits)
 
 
-def count_running_threads(loaded: Loaded, run: SessionRun) -> Loaded:
+def _count_running_threads(loaded: Loaded, run: SessionRun) -> Loaded:
     """Work out latencies, and how many threads ran when a sample was taken; in timelines how many ran over time."""
     options, profile = run.options, loaded.profile
     if options.latency or options.choice.parallelism:
@@ -105,7 +105,7 @@ def count_running_threads(loaded: Loaded, run: SessionRun) -> Loaded:
     return _changed(loaded, profile)
 
 
-def end_at_known_times(loaded: Loaded, run: SessionRun) -> Loaded:
+def _end_at_known_times(loaded: Loaded, run: SessionRun) -> Loaded:
     """Put samples whose time nobody knows at the end of the others, so that they stretch no timeline."""
     samples = loaded.profile.samples
     time = samples.time
@@ -118,7 +118,7 @@ def end_at_known_times(loaded: Loaded, run: SessionRun) -> Loaded:
     return _changed(loaded, replace(loaded.profile, samples=samples))
 
 
-def sum_samples(loaded: Loaded, run: SessionRun) -> Loaded:
+def _sum_samples(loaded: Loaded, run: SessionRun) -> Loaded:
     """Sum samples whose times were needed only on the way."""
     options = run.options
     if options.timeline or not options.needs_times:
@@ -129,7 +129,7 @@ def sum_samples(loaded: Loaded, run: SessionRun) -> Loaded:
     return _changed(loaded, without_times(loaded.profile, keep_cpu=keep_cpu, keep_wait=keep_wait))
 
 
-def keep_events(loaded: Loaded, run: SessionRun) -> Loaded:
+def _keep_events(loaded: Loaded, run: SessionRun) -> Loaded:
     """Leave out samples of other events, or show another event first."""
     wanted, profile = run.options.events, loaded.profile
     if not wanted:
@@ -140,7 +140,7 @@ def keep_events(loaded: Loaded, run: SessionRun) -> Loaded:
     return _changed(loaded, replace(profile, default_event=kept.default_event) if run.options.beside else kept)
 
 
-def count_code(loaded: Loaded, run: SessionRun) -> Loaded:
+def _count_code(loaded: Loaded, run: SessionRun) -> Loaded:
     """Count branches and samples of one object's code."""
     wanted = run.options.code
     if wanted is None:
@@ -151,7 +151,7 @@ def count_code(loaded: Loaded, run: SessionRun) -> Loaded:
     return _changed(loaded, replace(loaded.profile, code=code))
 
 
-def join_events(loaded: Loaded, run: SessionRun) -> Loaded:
+def _join_events(loaded: Loaded, run: SessionRun) -> Loaded:
     """Join what is one event, unless samples are looked up by the event that was recorded."""
     options, profile = run.options, loaded.profile
     if not options.join_events or profile.recorded is not None or len(profile.events) < 2:
@@ -163,12 +163,12 @@ def join_events(loaded: Loaded, run: SessionRun) -> Loaded:
     return _changed(loaded, joined)
 
 
-def filter_before_symbols(loaded: Loaded, run: SessionRun) -> Loaded:
+def _filter_before_symbols(loaded: Loaded, run: SessionRun) -> Loaded:
     """Choose by what needs no names of functions."""
     return _changed(loaded, run.selection.before_symbols(loaded.profile))
 
 
-def symbolize(loaded: Loaded, run: SessionRun) -> Loaded:
+def _symbolize(loaded: Loaded, run: SessionRun) -> Loaded:
     """Look up names."""
     context, profile, recording = run.context, loaded.profile, run.recording
     symbols = run.options.symbols
@@ -202,14 +202,14 @@ def _resolve_objects(symbolizer: ProfileSymbolizer, context: LoadContext) -> Ite
     return run_tasks(processes, symbolizer.resolve, costs, context.stages, "symbolize")
 
 
-def forget_places(loaded: Loaded, run: SessionRun) -> Loaded:
+def _forget_places(loaded: Loaded, run: SessionRun) -> Loaded:
     """Merge stacks that differ only in addresses without names."""
     from perf2x.transforms.without_places import without_places
 
     return _changed(loaded, without_places(loaded.profile))
 
 
-def hide_scheduler(loaded: Loaded, run: SessionRun) -> Loaded:
+def _hide_scheduler(loaded: Loaded, run: SessionRun) -> Loaded:
     """Let waits begin at what waited, not in the scheduler."""
     if not run.options.off_cpu:
         return loaded
@@ -218,12 +218,12 @@ def hide_scheduler(loaded: Loaded, run: SessionRun) -> Loaded:
     return _changed(loaded, without_scheduler_frames(loaded.profile))
 
 
-def filter_after_symbols(loaded: Loaded, run: SessionRun) -> Loaded:
+def _filter_after_symbols(loaded: Loaded, run: SessionRun) -> Loaded:
     """Choose by function, and cut stacks."""
     return _changed(loaded, run.selection.after_symbols(loaded.profile))
 
 
-def anonymize(loaded: Loaded, run: SessionRun) -> Loaded:
+def _anonymize(loaded: Loaded, run: SessionRun) -> Loaded:
     """Hash names of the profile, the report and the diagnostics."""
     salt, symbols = run.options.anonymize, loaded.symbols
     if not salt:
@@ -241,7 +241,7 @@ def anonymize(loaded: Loaded, run: SessionRun) -> Loaded:
     return replace(loaded, profile=anonymized(compact(loaded.profile), salt), symbols=symbols)
 
 
-def read_again(loaded: Loaded, run: SessionRun) -> Loaded:
+def _read_again(loaded: Loaded, run: SessionRun) -> Loaded:
     """Add what reads the samples once more, as they were recorded."""
     if loaded.profile.recorded is None:
         return loaded
@@ -250,14 +250,14 @@ def read_again(loaded: Loaded, run: SessionRun) -> Loaded:
     return _changed(loaded, with_reader(loaded.profile, run.recording, run.selection, run.context))
 
 
-def group(loaded: Loaded, run: SessionRun) -> Loaded:
+def _group(loaded: Loaded, run: SessionRun) -> Loaded:
     """Group samples."""
     from perf2x.transforms.group_samples import grouped
 
     return _changed(loaded, grouped(loaded.profile, run.options.grouping))
 
 
-def show_latency(loaded: Loaded, run: SessionRun) -> Loaded:
+def _show_latency(loaded: Loaded, run: SessionRun) -> Loaded:
     """Let samples count their latency."""
     if run.options.latency != "value":
         return loaded
@@ -266,7 +266,7 @@ def show_latency(loaded: Loaded, run: SessionRun) -> Loaded:
     return _changed(loaded, latency_as_value(loaded.profile))
 
 
-def set_start_time(loaded: Loaded, run: SessionRun) -> Loaded:
+def _set_start_time(loaded: Loaded, run: SessionRun) -> Loaded:
     """Set the time of day of the first sample, if it is given."""
     wanted = run.options.start_time
     if wanted is None:
@@ -277,32 +277,32 @@ def set_start_time(loaded: Loaded, run: SessionRun) -> Loaded:
     return _changed(loaded, replace(loaded.profile, meta=meta))
 
 
-def label(loaded: Loaded, run: SessionRun) -> Loaded:
+def _label(loaded: Loaded, run: SessionRun) -> Loaded:
     """Label the profile with the session's tags."""
     return _changed(loaded, replace(loaded.profile, labels=dict(run.session.tags)))
 
 
 STEPS: tuple[Step, ...] = (
-    count_chains,
-    add_traced_switches,
-    add_tracepoint_fields,
-    add_waits,
-    count_running_threads,
-    end_at_known_times,
-    sum_samples,
-    keep_events,
-    count_code,
-    join_events,
-    filter_before_symbols,
-    symbolize,
-    forget_places,
-    hide_scheduler,
-    filter_after_symbols,
-    anonymize,
-    read_again,
-    group,
-    show_latency,
-    set_start_time,
-    label,
+    _count_chains,
+    _add_traced_switches,
+    _add_tracepoint_fields,
+    _add_waits,
+    _count_running_threads,
+    _end_at_known_times,
+    _sum_samples,
+    _keep_events,
+    _count_code,
+    _join_events,
+    _filter_before_symbols,
+    _symbolize,
+    _forget_places,
+    _hide_scheduler,
+    _filter_after_symbols,
+    _anonymize,
+    _read_again,
+    _group,
+    _show_latency,
+    _set_start_time,
+    _label,
 )
 """All steps in the order in which they are taken."""

@@ -34,7 +34,7 @@ def stitch_session(
         return recording.stitched(selection, context)
     from perf2x.pipeline.sample_pass import SamplePass
     from perf2x.pipeline.worker_pool import processes_for
-    from perf2x.stitcher.call_graphs import CallGraphOptions, CallGraphs, completes_stacks
+    from perf2x.stitcher.call_graphs import CallGraphs, completes_stacks
     from perf2x.stitcher.deferred.deferred_join import deferred_report
     from perf2x.stitcher.profile_builder import build_profile
     from perf2x.stitcher.stitch import Stitcher
@@ -46,9 +46,7 @@ def stitch_session(
     with stages.stage("history"):
         history = process_history(recording, stacks, context)
         stitcher = Stitcher(history, stitch_options)
-    call_graphs = CallGraphs(
-        recording.session, history, lambda: context.finder, options.call_graphs or CallGraphOptions()
-    )
+    call_graphs = CallGraphs(recording.session, history, lambda: context.finder, options.call_graphs)
     want = _wanted_columns(options, stacks)
     values = sample_values(options.value, options.data_objects, recording)
     sample_pass = SamplePass(recording, want, selection, call_graphs, stitcher, diagnostics, stages, values, stacks)

@@ -12,13 +12,13 @@ import numpy as np
 
 from perf2x.base.columnar.arrays import I64, U64, flatnonzero, no_rows
 from perf2x.base.columnar.ragged import row_numbers
+from perf2x.model.code_request import CodeRequest
 from perf2x.model.profile.code_counts import (
     EXTERNAL,
     KERNEL_HALF,
     NOT_RECORDED,
     AddressCounts,
     BranchCounts,
-    CodeRequest,
     sum_addresses,
     sum_branches,
 )

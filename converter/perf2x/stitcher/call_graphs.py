@@ -21,9 +21,10 @@ from perf2x.base.columnar.ragged import Ragged, concatenate
 from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.profile.made_up_frames import RootFrame
 from perf2x.model.recording.events import Branches, Event, Samples, Session, UserStacks, Want
+from perf2x.stitcher.call_graph_options import CallGraphOptions
 from perf2x.stitcher.process_history import ProcessHistory
 from perf2x.stitcher.stacks.lbr import call_stack_chains, empty_lbr_state, stitch_older_calls
-from perf2x.stitcher.unwind.unwound_chains import LEAF_FRAMES, MAX_DEPTH, End, MappingFinder
+from perf2x.stitcher.unwind.unwound_chains import LEAF_FRAMES, End, MappingFinder
 
 if TYPE_CHECKING:
     from perf2x.binaries.find.object_finder import Finder
@@ -43,14 +44,6 @@ _ROOTS = {
     End.TOO_DEEP: RootFrame.TOO_DEEP,
 }
 """Root frame of the stacks with each end."""
-
-
-class CallGraphOptions(Struct, frozen=True):
-    """Options for unwinding."""
-
-    max_depth: int = MAX_DEPTH
-    stitch_lbr: bool = False
-    """Complete branch records from those of the thread's previous sample, like perf's ``--stitch-lbr``."""
 
 
 class UnwindReport(Struct, frozen=True):

@@ -1,46 +1,134 @@
 """Options of symbolization."""
 
+import re
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Annotated
 
 from msgspec import Struct
 
+from perf2x.base.errors import SettingError
 from perf2x.binaries.find.search_paths import SearchPaths
+from perf2x.model.plugin_options import INLINE, NAMES
+from perf2x.model.setting import ON, Setting, read_directory, read_path
 from perf2x.symbolizer.demangle.demangle import NameStyle
+
+_KALLSYMS = re.compile(rb"[0-9a-f]{1,16} \w |\x1f\x8b|\xfd7zXZ|\x28\xb5\x2f\xfd|BZh")
+"""First line of the file, or of what gzip, xz, zstd and bzip2 make of it."""
+
+
+def _read_kallsyms(setting: str, text: str) -> Path:
+    return read_path(setting, text, _is_kallsyms, "copy of /proc/kallsyms")
+
+
+def _is_kallsyms(path: Path) -> bool:
+    """Tell whether a file begins as a kallsyms file, or is compressed.
+
+    ``<(zcat kallsyms.gz)`` is a pipe; it is read once, from its beginning to its end.
+    """
+    if not path.is_file():
+        return path.is_fifo()
+    with path.open("rb") as file:
+        return _KALLSYMS.match(file.read(20)) is not None
+
+
+def _read_symfs(setting: str, text: str) -> Mapping[str, object]:
+    root, _, layout = text.partition(",")
+    if layout not in ("", "hierarchy", "flat"):
+        raise SettingError("", setting, f" {text}: after the comma comes hierarchy or flat")
+    return {setting: read_directory(setting, root) if root else None, "symfs_flat": layout == "flat"}
+
+
+def _read_directories(setting: str, texts: Iterable[str]) -> tuple[Path, ...]:
+    return tuple(read_directory(setting, text) for text in texts)
+
+
+def _read_archives(setting: str, texts: Iterable[str]) -> tuple[Path, ...]:
+    return tuple(read_path(setting, text) for text in texts)
+
+
+def _read_servers(setting: str, urls: Iterable[str]) -> tuple[str, ...]:
+    for url in urls:
+        if not url.startswith(("http://", "https://")):
+            raise SettingError("", setting, f" {url}: it must begin with https:// or http://")
+    return tuple(urls)
+
+
+def _place(words: str, *names: str, metavar: str = "DIR", **more: object) -> Setting:
+    """Declare a place to look in: what has addresses in files asks for it."""
+    return Setting(words, names, metavar, asks="files", **{"rare": True} | more)  # type: ignore[arg-type]
 
 
 class SymbolOptions(Struct, frozen=True):
-    """Sources of symbols and the style of names; the fields are options of the command line."""
+    """Sources of symbols and the style of names."""
 
-    symfs: Path | None = None
-    """``--symfs DIR``: root of the recorded machine's file system."""
+    PANEL = "Symbols"
+
+    symfs: Annotated[
+        Path | None,
+        _place(
+            "Root of the recorded machine's files; ~/.debug and /usr/lib/debug of this machine are not read.",
+            metavar="DIR[,flat]",
+            rare=False,
+            read=_read_symfs,
+        ),
+    ] = None
     symfs_flat: bool = False
     """``--symfs DIR,flat``: every file lies directly in DIR."""
-    debug_dirs: tuple[Path, ...] = ()
-    """``--debug-dir``, repeatable: like /usr/lib/debug, searched before it."""
-    buildid_dir: Path | None = None
-    """``--buildid-dir``: perf's build-id cache; None: ``SYMFS/.debug``, or ``~/.debug`` without symfs."""
-    kallsyms: Path | None = None
-    """``--kallsyms FILE``: kernel symbols, used unchecked; may be compressed."""
-    vmlinux: Path | None = None
-    """``--vmlinux FILE``: the kernel's ELF file."""
-    perf_map_dir: Path | None = None
-    """``--perf-map-dir``: directory of perf-PID.map and jit-PID.dump; None: /tmp (below symfs if given)."""
-    archives: tuple[Path, ...] = ()
-    """``--archive FILE``, repeatable: tarballs of ``perf archive``."""
-    debuginfod_urls: tuple[str, ...] = ()
-    """``--debuginfod URL`` or DEBUGINFOD_URLS; empty: no network."""
+    kallsyms: Annotated[
+        Path | None,
+        _place("The recorded kernel's symbols (/proc/kallsyms).", metavar="FILE", read=_read_kallsyms),
+    ] = None
+    """Used unchecked; may be compressed."""
+    vmlinux: Annotated[Path | None, _place("The kernel's ELF file.", metavar="FILE", read=read_path)] = None
+    debug_dirs: Annotated[
+        tuple[Path, ...],
+        _place("Another directory laid out like /usr/lib/debug; repeatable.", "--debug-dir", read=_read_directories),
+    ] = ()
+    """Searched before /usr/lib/debug."""
+    buildid_dir: Annotated[
+        Path | None,
+        _place("perf's build-id cache.", shown_default="~/.debug, with --symfs DIR/.debug", read=read_directory),
+    ] = None
+    perf_map_dir: Annotated[
+        Path | None, _place("Directory of perf-PID.map files.", shown_default="/tmp", read=read_directory)
+    ] = None
+    """Also of jit-PID.dump; None: /tmp (below symfs if given)."""
+    debuginfod_urls: Annotated[
+        tuple[str, ...],
+        Setting(
+            "Another debuginfod server to ask.",
+            ("--debuginfod",),
+            "URL",
+            shown_default="$DEBUGINFOD_URLS",
+            variable="DEBUGINFOD_URLS",
+            read=_read_servers,
+            rare=True,
+        ),
+    ] = ()
+    """Empty: no network."""
+    archives: Annotated[
+        tuple[Path, ...],
+        _place("A tarball of perf archive; repeatable.", "--archive", metavar="FILE", read=_read_archives),
+    ] = ()
+    allow_mismatch: Annotated[
+        bool, _place("Also use files of another build.", "--allow-build-id-mismatch", metavar="")
+    ] = False
     cache_dir: Path | None = None
     """Directory of what is remembered of objects; None: the user's cache directory."""
-    names: NameStyle = NameStyle.SHORT
-    """``--names``: how functions are called."""
+    names: Annotated[
+        NameStyle,
+        Setting("Names of functions: short, full (with types) or mangled (as linked).", metavar="HOW", group=NAMES),
+    ] = NameStyle.SHORT
     keep_full_names: bool = False
     """Fill ``Profile.full_names``, for outputs that have a place for them."""
-    inline: bool = True
-    """``--inline``: show inlined frames from debug info; without it, one function per address."""
+    inline: Annotated[
+        bool,
+        Setting("Source lines and inlined functions.", ("--inline/--no-inline",), panel=ON, group=INLINE, rare=True),
+    ] = True
+    """False: one function per address."""
     lines: bool = True
     """False: read debug info only where there is no symbol table."""
-    allow_mismatch: bool = False
-    """``--allow-build-id-mismatch``: use files of another build."""
 
     def search_paths(self) -> SearchPaths:
         """Search paths for the object finder."""

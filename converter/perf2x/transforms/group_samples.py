@@ -2,6 +2,7 @@
 recursion folded. Pure functions, profile in, profile out."""
 
 from collections.abc import Callable
+from typing import get_args
 
 import numpy as np
 from msgspec.structs import replace
@@ -15,13 +16,13 @@ from perf2x.model.profile.made_up_frames import with_made_up_frames
 from perf2x.model.profile.profile import Profile, Threads
 from perf2x.model.profile.stack_tree import location_rows, rewrite_stacks, select_entries, sum_samples, used_stacks
 from perf2x.transforms.drop_unused import compact
-from perf2x.transforms.filters.choice import ROOTS, Grouping
+from perf2x.transforms.filters.filter_options import Grouping, Root
 
 
 def grouped(profile: Profile, grouping: Grouping) -> Profile:
     """Apply all of ``grouping``, recursion first; OptionError for an unknown root."""
-    if grouping.root not in ("", *ROOTS):
-        raise SettingError("", "root", f" {grouping.root}: it must be one of {', '.join(ROOTS)}")
+    if grouping.root not in get_args(Root):
+        raise SettingError("", "root", f" {grouping.root}: it must be one of {', '.join(get_args(Root)[1:])}")
     if grouping.fold_recursion:
         profile = _fold_recursion(profile)
     if grouping.merge_threads:

@@ -15,8 +15,8 @@ from perf2x.base.errors import OptionError
 from perf2x.cli import app as application
 from perf2x.cli.as_typed import option_of
 from perf2x.cli.options.format_options import FormatFlags
+from perf2x.model.code_request import CodeRequest
 from perf2x.model.plugin_options import NAMES
-from perf2x.model.profile.code_counts import CodeRequest
 from perf2x.plugins.registry import EMITTERS, available, emitter_options, load_emitter
 from tests.support import rich_recording
 from tests.support.command import perf2x

@@ -5,16 +5,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from perf2x.base.errors import OptionError
 from perf2x.cli.app import command
-from perf2x.cli.options.filter_options import FilterFlags
-from perf2x.cli.options.name_options import SymbolFlags
+from perf2x.cli.option_groups import typed
 from perf2x.model.recording.events import Want
 from perf2x.pipeline.load import load
 from perf2x.pipeline.load_options import LoadOptions
 from perf2x.reader import open_recording
-from perf2x.transforms.filters.choice import Choice, Grouping
+from perf2x.transforms.filters.filter_options import Choice, Grouping
 from tests.support.ask_perf import ANSWERS, digest, kallsyms_of, path_of, words_of
 from tests.support.command import folded, perf2x, recording, spellings
 from tests.support.recordings import CORPUS
@@ -29,15 +29,9 @@ def passing(name: str, text: str) -> dict[str, int]:
     known = spellings(command("convert"))
     pairs = zip(words[::2], words[1::2], strict=True)
     said = {str(known[word.removeprefix("--")][0].name): [value] for word, value in pairs}
-    flags = FilterFlags(**said)  # type: ignore[arg-type]
-    choice = flags.choice()
-    symbols = None
-    if choice.symbols:
-        symbols = SymbolFlags(symfs=str(CORPUS / "common" / "symfs"), kallsyms=str(kallsyms_of(name)), inline=False)
-    options = LoadOptions(
-        timeline=True, choice=choice, events=flags.part()["events"], symbols=symbols.options() if symbols else None
-    )
-    profile = load(str(path_of(name)), options).profile
+    names = {"symfs": str(CORPUS / "common" / "symfs"), "kallsyms": str(kallsyms_of(name)), "inline": False}
+    options = typed(LoadOptions, said | (names if "symbols" in said else {}))
+    profile = load(str(path_of(name)), replace(options, timeline=True)).profile
     profile.check()
     assert profile.samples.time is not None
     tids = profile.threads.tid[profile.samples.thread].tolist()
@@ -82,7 +76,7 @@ def test_wall_clock_times_choose_as_recorded_times_do() -> None:
     assert times is not None
     middle = int(times[len(times) // 2]) // 1000 * 1000  # datetimes have microseconds
     stamp = np.datetime64(middle + offset, "ns")
-    options = LoadOptions(timeline=True, choice=FilterFlags(wall_times=[f"{stamp}+00:00,"]).choice())
+    options = LoadOptions(timeline=True, choice=Choice(wall_times=(f"{stamp}+00:00,",)))
     after = load(str(CLOCKED), options).profile
     assert len(after.samples) == int((times >= middle - 1000).sum())
     assert 0 < len(after.samples) < len(times)
@@ -228,7 +222,7 @@ def test_roots_say_whose_a_stack_is() -> None:
 
 
 def test_what_is_filtered_out_leaves_no_trace() -> None:
-    options = LoadOptions(choice=FilterFlags(comms=["compute"]).choice())
+    options = LoadOptions(choice=Choice(comms=("compute",)))
     profile = load(str(CLOCKED), options).profile
     profile.check()
     assert "compute" in profile.strings
@@ -237,7 +231,7 @@ def test_what_is_filtered_out_leaves_no_trace() -> None:
 
 def test_numbers_that_are_no_range() -> None:
     with pytest.raises(OptionError, match="not a range"):
-        FilterFlags(cpus=["7-3"]).choice()
+        typed(Choice, {"cpus": ["7-3"]})
 
 
 @pytest.mark.parametrize("root", ["comm", "process", "thread", "cpu", "none"])

@@ -6,7 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 from perf2x.emitters.autofdo import Autofdo
-from perf2x.model.profile.code_counts import CodeCounts, CodeRequest, FunctionCounts, LineCount
+from perf2x.model.code_request import CodeRequest
+from perf2x.model.profile.code_counts import CodeCounts, FunctionCounts, LineCount
 from perf2x.model.profile.profile import Profile
 from perf2x.testing import EmitterContract, ProfileBuilder
 from tests.unit.emitters.test_bolt import ROWS, code

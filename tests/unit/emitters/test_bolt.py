@@ -9,14 +9,8 @@ from msgspec.structs import replace
 
 from perf2x.base.errors import OptionError
 from perf2x.emitters.bolt import Bolt
-from perf2x.model.profile.code_counts import (
-    EXTERNAL,
-    NOT_RECORDED,
-    AddressCounts,
-    BranchCounts,
-    CodeCounts,
-    CodeRequest,
-)
+from perf2x.model.code_request import CodeRequest
+from perf2x.model.profile.code_counts import EXTERNAL, NOT_RECORDED, AddressCounts, BranchCounts, CodeCounts
 from perf2x.model.profile.profile import Profile
 from perf2x.testing import EmitterContract, ProfileBuilder
 

@@ -9,14 +9,8 @@ from msgspec.structs import replace
 from perf2x.base.errors import OptionError
 from perf2x.emitters.autofdo import Autofdo
 from perf2x.emitters.gcov import Gcov
-from perf2x.model.profile.code_counts import (
-    AddressCounts,
-    CodeCounts,
-    CodeRequest,
-    FunctionCounts,
-    LineCount,
-    merged_code,
-)
+from perf2x.model.code_request import CodeRequest
+from perf2x.model.profile.code_counts import AddressCounts, CodeCounts, FunctionCounts, LineCount, merged_code
 from perf2x.model.profile.profile import Profile
 from perf2x.testing import EmitterContract, ProfileBuilder
 from tests.support.gcov_files import GcovFile, read_gcov

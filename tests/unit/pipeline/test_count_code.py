@@ -7,12 +7,13 @@ from random import Random
 import pytest
 
 from perf2x.base.errors import OptionError
-from perf2x.model.profile.code_counts import EXTERNAL, NOT_RECORDED, CodeCounts, CodeRequest
+from perf2x.model.code_request import CodeRequest
+from perf2x.model.profile.code_counts import EXTERNAL, NOT_RECORDED, CodeCounts
 from perf2x.model.profile.profile import Profile
 from perf2x.pipeline.load import load
 from perf2x.pipeline.load_options import LoadOptions
 from perf2x.symbolizer.symbol_options import SymbolOptions
-from perf2x.transforms.filters.choice import Choice
+from perf2x.transforms.filters.filter_options import Choice
 from perf2x.transforms.merge_profiles import merge_profiles
 from tests.forge import Branch, Comm, Event, Mmap2, Sample, Stamp, write_file
 from tests.forge import kernel as k

@@ -9,7 +9,7 @@ from perf2x.pipeline.load_options import LoadOptions
 from perf2x.pipeline.load_result import Loaded
 from perf2x.plugins.registry import build_emitter
 from perf2x.reader import first_walk
-from perf2x.transforms.filters.choice import Choice, Grouping
+from perf2x.transforms.filters.filter_options import Choice, Grouping
 from tests import forge
 from tests.support import outputs
 from tests.support.command import perf2x

@@ -26,7 +26,7 @@ from perf2x.pipeline.worker_pool import processes_for
 from perf2x.reader import first_walk
 from perf2x.stitcher.stitch import Stitcher
 from perf2x.symbolizer.symbol_options import SymbolOptions
-from perf2x.transforms.filters.choice import Choice
+from perf2x.transforms.filters.filter_options import Choice
 from tests import forge
 from tests.forge import kernel as k
 from tests.support import outputs

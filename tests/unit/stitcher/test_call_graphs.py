@@ -9,7 +9,7 @@ import pytest
 from perf2x.cli.render.summary import unwound_line
 from perf2x.pipeline.load import Loaded, load
 from perf2x.pipeline.load_options import LoadOptions
-from perf2x.stitcher.call_graphs import CallGraphOptions
+from perf2x.stitcher.call_graph_options import CallGraphOptions
 from perf2x.stitcher.unwind.unwound_chains import End
 from perf2x.symbolizer.symbol_options import SymbolOptions
 from tests.forge import Branch, Comm, Event, Mmap2, Registers, Sample, Stamp, write_file

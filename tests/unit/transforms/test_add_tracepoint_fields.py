@@ -13,7 +13,7 @@ from perf2x.model.profile.tracepoint_fields import TracepointFields
 from perf2x.pipeline.load import load
 from perf2x.pipeline.load_options import LoadOptions
 from perf2x.reader.records.tracepoint_decoder import decode_fields, parse_format
-from perf2x.transforms.filters.choice import Choice
+from perf2x.transforms.filters.filter_options import Choice
 from perf2x.transforms.merge_profiles import merge_profiles
 from perf2x.transforms.traced_samples import decode_columns
 from tests.forge import Event, Features, Mmap2, Sample, Session, Stamp, write_file

@@ -1,8 +1,12 @@
 """Options of listings."""
 
 from pathlib import Path
+from typing import Annotated
 
 from msgspec import Struct
+
+from perf2x.model.plugin_options import LISTINGS
+from perf2x.model.setting import Setting
 
 _HOTTEST = 20
 """Functions that a page embeds by default."""
@@ -14,15 +18,15 @@ class ListingOptions(Struct, frozen=True):
     function: str = ""
     """Name or glob; empty: the ``hottest``."""
     hottest: int = _HOTTEST
-    source: bool = True
+    source: Annotated[bool, Setting(group=LISTINGS)] = True
     """Show costs of source lines."""
-    assembly: bool = False
+    assembly: Annotated[bool, Setting(group=LISTINGS, asks="files")] = False
     """Show costs of instructions."""
     instructions: bool = False
     """Tell the instruction of each location."""
-    as_recorded: bool = False
+    as_recorded: Annotated[bool, Setting(group=LISTINGS, asks="files")] = False
     """Read source files under the paths that debug info has, too."""
-    source_dirs: tuple[Path, ...] = ()
+    source_dirs: Annotated[tuple[Path, ...], Setting(group=LISTINGS, asks="files")] = ()
     """Folders with source files."""
     syntax: str = "att"
     around: int = 10

@@ -5,18 +5,17 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
+from msgspec.structs import replace
 
 from perf2x.base.errors import OptionError, SettingError
 from perf2x.cli.messages import print_message
-from perf2x.cli.option_groups import Without, load_options, with_groups
-from perf2x.cli.options.filter_options import FilterFlags
-from perf2x.cli.options.grouping_options import GroupingFlags
-from perf2x.cli.options.input_options import DEFAULT, Inputs, Quiet, UnpackFlags, Verbose, recordings
-from perf2x.cli.options.name_options import SymbolFlags
+from perf2x.cli.option_groups import Without, with_groups
+from perf2x.cli.options.input_options import DEFAULT, Inputs, Quiet, Verbose, recordings
 from perf2x.cli.options.source_options import ListingFlags
-from perf2x.cli.options.stack_options import StackFlags
 from perf2x.cli.options.table_options import Columns, PrintFlags
 from perf2x.cli.progress import progress_bar
+from perf2x.pipeline.load_options import LoadOptions
+from perf2x.transforms.filters.filter_options import Grouping
 
 Function = Annotated[
     str, typer.Argument(metavar="FUNCTION", help="Name of a function as perf2x top shows it, or a glob.")
@@ -33,11 +32,7 @@ def annotate(
     value: Value = "period",
     columns: Columns = None,
     form: Annotated[PrintFlags, Without("format")],
-    chosen: FilterFlags,
-    grouping: Annotated[GroupingFlags, Without("root", "merge_threads", "fold_recursion", "anonymize")],
-    stacks: StackFlags,
-    symbols: Annotated[SymbolFlags, Without("no_symbols")],
-    unpacking: UnpackFlags,
+    asked: Annotated[LoadOptions, Without(Grouping, "anonymize", "no_symbols")],
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
@@ -58,7 +53,7 @@ def annotate(
     if columns and value != "period":
         raise SettingError("", "columns", " shows what events counted; leave out ", "value")
     wanted = listing.options(function, value, columns or ())
-    options = load_options(chosen, grouping, stacks, symbols, unpacking, listings=wanted, beside=bool(columns))
+    options = replace(asked, listings=wanted, beside=bool(columns))
     with progress_bar(quiet) as progress:
         loaded = load(sources, options, progress)
     if loaded.profile.listings is None or not loaded.profile.listings.functions:

@@ -7,16 +7,17 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from msgspec.structs import replace
 
 from perf2x.base.errors import FormatError, OptionError
 from perf2x.base.files.temporary import call_copy, private_directory
 from perf2x.base.files.unpack_limit import limit_unpacking, link_or_copy, spool
 from perf2x.cli.messages import print_message
-from perf2x.cli.option_groups import Without, load_options, with_groups
-from perf2x.cli.options import Rare
-from perf2x.cli.options.input_options import DEFAULT, Input, Quiet, UnpackFlags, recordings
-from perf2x.cli.options.name_options import SymbolFlags
+from perf2x.cli.option_groups import Only, Without, with_groups
+from perf2x.cli.options.input_options import DEFAULT, Input, Quiet, recordings
 from perf2x.cli.progress import progress_bar
+from perf2x.pipeline.load_options import LoadOptions
+from perf2x.symbolizer.symbol_options import SymbolOptions
 
 Output = Annotated[
     str | None,
@@ -37,9 +38,6 @@ SymbolsOnly = Annotated[
         rich_help_panel="Output",
     ),
 ]
-AllowEmpty = Annotated[
-    bool, typer.Option("--allow-empty", help="Continue when there are no samples.", rich_help_panel="Output"), Rare
-]
 
 
 @with_groups
@@ -48,9 +46,7 @@ def bundle(
     *,
     output: Output = None,
     symbols_only: SymbolsOnly = False,
-    symbols: Annotated[SymbolFlags, Without("names", "inline", "no_symbols")],
-    allow_empty: AllowEmpty = False,
-    unpacking: UnpackFlags,
+    asked: Annotated[LoadOptions, Only(SymbolOptions, "allow_empty", "max_unpacked"), Without("names", "inline")],
     quiet: Quiet = False,
 ) -> None:
     """Pack a recording with the objects it needs, to convert it on any machine.
@@ -65,13 +61,12 @@ def bundle(
     from perf2x.symbolizer.make_finder import make_context, make_finder
 
     recordings([source])
-    options = symbols.sources()
+    options = asked.symbols or SymbolOptions()
     if source != "-" and is_bundle(Path(source)):
         raise OptionError(f"{source} is a bundle already")
     target = output or f"{Path(source).resolve().name if source != '-' else 'perf.data'}.tar.gz"
-    with limit_unpacking(unpacking.most()), progress_bar(quiet) as progress, _as_file(source) as path:
-        wanted = load_options(allow_empty=allow_empty, symbols=options, look_up=False)
-        loaded = load(str(path), wanted, progress)
+    with limit_unpacking(asked.max_unpacked), progress_bar(quiet) as progress, _as_file(source) as path:
+        loaded = load(str(path), replace(asked, look_up=False), progress)
         finder = make_finder(options, loaded.diagnostics, progress)
         session, sideband = loaded.recording.session, loaded.recording.sideband
         context = make_context(loaded.profile, session, options, loaded.diagnostics, finder, sideband)

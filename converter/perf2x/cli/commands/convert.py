@@ -1,27 +1,24 @@
 """``perf2x convert``: recordings in, one file out, a short summary on standard error."""
 
 import sys
-from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from msgspec.structs import replace
 
 from perf2x.base.errors import OptionError
 from perf2x.cli.messages import print_message
-from perf2x.cli.option_groups import load_options, with_groups
+from perf2x.cli.option_groups import with_groups
 from perf2x.cli.options import Rare
-from perf2x.cli.options.filter_options import FilterFlags
 from perf2x.cli.options.format_options import FormatFlags
 from perf2x.cli.options.gate_options import GateFlags
-from perf2x.cli.options.grouping_options import GroupingFlags
-from perf2x.cli.options.input_options import Inputs, Quiet, UnpackFlags, Verbose, recordings
-from perf2x.cli.options.name_options import SymbolFlags
+from perf2x.cli.options.input_options import Inputs, Quiet, Verbose, recordings
 from perf2x.cli.options.output_options import OutputFlags
 from perf2x.cli.options.source_options import ListingFlags
-from perf2x.cli.options.stack_options import StackFlags
 from perf2x.cli.progress import progress_bar
 from perf2x.cli.quality_gates import check_gates, exit_for_failed_gates, failed_gates, warn_of_losses
+from perf2x.pipeline.load_options import LoadOptions
 
 if TYPE_CHECKING:
     from perf2x.model.plugin_options import Needs
@@ -36,13 +33,9 @@ def convert(
     inputs: Inputs = None,
     *,
     written: OutputFlags,
-    chosen: FilterFlags,
-    grouping: GroupingFlags,
+    asked: LoadOptions,
     formatting: FormatFlags,
     listing: Annotated[ListingFlags, Rare],
-    stacks: StackFlags,
-    symbols: SymbolFlags,
-    unpacking: UnpackFlags,
     gates: GateFlags,
     profile_stages: ProfileStages = False,
     quiet: Quiet = False,
@@ -62,10 +55,9 @@ def convert(
 
     sources = recordings(inputs)
     name = written.format()
-    wanted = partial(load_options, chosen, grouping, listing, stacks, symbols, unpacking)
     if written.is_default() and not quiet:
         print_message(f"no --to: writing {name} (perf2x formats lists the others)")
-    more: dict[str, object] = {"event": "all"} if chosen.all_events() else {}
+    more: dict[str, object] = {"event": "all"} if asked.every_event else {}
     emitter = formatting.build(load_emitter(name), name, written.said(), more)
     needs = emitter.needs
     target = written.target(sources[0], emitter.suffix)
@@ -73,7 +65,7 @@ def convert(
     check_of_command(
         [*(f"fail_if_{limit}" for limit in gates.limits()), *["per_event"] * formatting.per_event], name, needs
     )
-    options = wanted(**written.part_of(len(sources)), **formatting.part_for(needs))
+    options = replace(asked, **listing.part(), **written.part_of(len(sources)), **formatting.part_for(needs))
     check_gates(gates, options.symbols is not None)
     if gates.stats:
         from perf2x.cli.render.stats_json import check_stats

@@ -9,18 +9,14 @@ from perf2x.base.errors import OptionError
 from perf2x.cli.diff.diff_gate import DiffGate
 from perf2x.cli.diff.gate_outcome import Verdict
 from perf2x.cli.messages import print_message
-from perf2x.cli.option_groups import Hidden, load_options, with_groups
-from perf2x.cli.options import Rare
+from perf2x.cli.option_groups import Hidden, with_groups
 from perf2x.cli.options.diff_options import After, Before, ChangeFlags, ComparisonFlags, DifferenceFlags, MatchFlags
-from perf2x.cli.options.filter_options import FilterFlags
-from perf2x.cli.options.grouping_options import GroupingFlags
-from perf2x.cli.options.input_options import Quiet, UnpackFlags, Verbose
-from perf2x.cli.options.name_options import SymbolFlags
-from perf2x.cli.options.stack_options import StackFlags
+from perf2x.cli.options.input_options import Quiet, Verbose
 from perf2x.cli.options.table_options import PrintFlags
 from perf2x.cli.progress import progress_bar
 from perf2x.cli.quality_gates import exit_for_failed_gates, untold_changes, warn_of_idle_limits
 from perf2x.cli.render.report_formats import print_report
+from perf2x.pipeline.load_options import LoadOptions
 
 if TYPE_CHECKING:
     from perf2x.analysis.diff.changed_rows import DiffTable
@@ -38,11 +34,7 @@ def diff(
     compared: ComparisonFlags,
     matched: MatchFlags,
     form: Annotated[PrintFlags, Hidden("wide")],
-    chosen: Annotated[FilterFlags, Hidden("hide", "pids")],
-    grouping: Annotated[GroupingFlags, Rare],
-    stacks: StackFlags,
-    symbols: Annotated[SymbolFlags, Hidden("names", "no_symbols")],
-    unpacking: UnpackFlags,
+    asked: Annotated[LoadOptions, Hidden("hide", "pids", "root", "off_cpu", "names", "no_symbols")],
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
@@ -61,7 +53,7 @@ def diff(
     file_format = format_to_write(file.to, file.output)
     if file.output == STDOUT and form.shape != "table":
         raise OptionError(f"-o - and --format {form.shape} would both write to standard output; choose one")
-    options = load_options(rows, chosen, grouping, stacks, symbols, unpacking)
+    options = replace(asked, **rows.part())
     if options.symbols is not None and file_format == "html":
         options = replace(options, symbols=replace(options.symbols, keep_full_names=True))
     with progress_bar(quiet) as progress:

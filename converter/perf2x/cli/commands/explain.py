@@ -7,12 +7,13 @@ import typer
 from perf2x.base.errors import ObjectError
 from perf2x.cli.error_handling import CANNOT
 from perf2x.cli.messages import print_message
-from perf2x.cli.option_groups import Without, with_groups
-from perf2x.cli.options.input_options import Quiet, UnpackFlags
-from perf2x.cli.options.name_options import SymbolFlags
+from perf2x.cli.option_groups import Only, Without, with_groups
+from perf2x.cli.options.input_options import Quiet
 from perf2x.cli.options.table_options import PrintFlags
 from perf2x.cli.progress import progress_bar
 from perf2x.cli.render.report_formats import print_report
+from perf2x.pipeline.load_options import LoadOptions
+from perf2x.symbolizer.symbol_options import SymbolOptions
 
 Objects = Annotated[list[str], typer.Argument(metavar="OBJECT", help="ELF files: programs, libraries, debug files.")]
 
@@ -22,8 +23,11 @@ def explain(
     objects: Objects,
     *,
     form: Annotated[PrintFlags, Without("wide")],
-    symbols: Annotated[SymbolFlags, Without("kallsyms", "vmlinux", "perf_map_dir", "names", "inline", "no_symbols")],
-    unpacking: UnpackFlags,
+    asked: Annotated[
+        LoadOptions,
+        Only(SymbolOptions, "max_unpacked"),
+        Without("kallsyms", "vmlinux", "perf_map_dir", "names", "inline"),
+    ],
     quiet: Quiet = False,
 ) -> None:
     """Show which symbols, lines and unwinding information ELF files have, and what would help.
@@ -37,8 +41,8 @@ def explain(
     from perf2x.symbolizer.make_finder import make_finder
 
     known, refused = [], {}
-    with limit_unpacking(unpacking.most()), progress_bar(quiet) as progress:
-        finder = make_finder(symbols.sources(), Diagnostics(), progress)
+    with limit_unpacking(asked.max_unpacked), progress_bar(quiet) as progress:
+        finder = make_finder(asked.symbols or SymbolOptions(), Diagnostics(), progress)
         for path in objects:
             try:
                 known.append(explain_file(path, finder))

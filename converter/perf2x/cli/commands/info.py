@@ -3,21 +3,22 @@
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from msgspec.structs import replace
 
 from perf2x.cli.error_handling import CANNOT
 from perf2x.cli.messages import print_message
-from perf2x.cli.option_groups import Without, load_options, with_groups
-from perf2x.cli.options.input_options import DEFAULT, Input, Quiet, UnpackFlags, recordings
-from perf2x.cli.options.name_options import SymbolFlags
+from perf2x.cli.option_groups import Only, Without, typed, with_groups
+from perf2x.cli.options.input_options import DEFAULT, Input, Quiet, recordings
 from perf2x.cli.options.table_options import PrintFlags
 from perf2x.cli.progress import progress_bar
 from perf2x.cli.render.report_formats import print_report
+from perf2x.pipeline.load_options import LoadOptions
+from perf2x.symbolizer.symbol_options import SymbolOptions
 
 if TYPE_CHECKING:
     from perf2x.analysis.explain.missing_names import UnnamedObject
     from perf2x.pipeline.load_options import Progress
     from perf2x.pipeline.load_result import Loaded
-    from perf2x.symbolizer.symbol_options import SymbolOptions
 
 EXPLAINED_AT_MOST = 50
 """Number of objects that are explained, those with most frames without names."""
@@ -38,8 +39,7 @@ def info(
     form: Annotated[PrintFlags, Without("wide")],
     with_symbols: WithSymbols = False,
     verbose: Explained = False,
-    symbols: SymbolFlags,
-    unpacking: UnpackFlags,
+    asked: Annotated[LoadOptions, Only(SymbolOptions, "no_symbols", "max_unpacked")],
     quiet: Quiet = False,
 ) -> None:
     """Show what is in a recording: events, samples, threads, time span, records, losses and stacks.
@@ -52,8 +52,8 @@ def info(
     from perf2x.pipeline.load import load
 
     recordings([source])
-    looked_up = symbols.options() if with_symbols or symbols != SymbolFlags() else None
-    options = load_options(unpacking, symbols=looked_up, stacks=looked_up is not None, counts=True, join_events=False)
+    looked_up = asked.symbols if with_symbols or asked.symbols != typed(SymbolOptions, {}) else None
+    options = replace(asked, symbols=looked_up, stacks=looked_up is not None, counts=True, join_events=False)
     with progress_bar(quiet) as progress:
         loaded = load(source, options, progress)
         with limit_unpacking(options.max_unpacked):

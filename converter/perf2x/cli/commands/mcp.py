@@ -4,10 +4,10 @@ from typing import Annotated
 
 import typer
 
-from perf2x.cli.option_groups import Only, Without, load_options, with_groups
-from perf2x.cli.options.input_options import UnpackFlags
-from perf2x.cli.options.name_options import SymbolFlags
+from perf2x.cli.option_groups import Only, with_groups
 from perf2x.cli.options.source_options import ListingFlags
+from perf2x.pipeline.load_options import LoadOptions
+from perf2x.symbolizer.symbol_options import SymbolOptions
 
 Folders = Annotated[list[str], typer.Argument(metavar="FOLDER", help="Folders with recordings; nothing else is read.")]
 
@@ -16,9 +16,8 @@ Folders = Annotated[list[str], typer.Argument(metavar="FOLDER", help="Folders wi
 def mcp(
     folders: Folders,
     *,
-    symbols: Annotated[SymbolFlags, Without("no_symbols")],
+    asked: Annotated[LoadOptions, Only(SymbolOptions, "max_unpacked")],
     code: Annotated[ListingFlags, Only("source_dirs")],
-    unpacking: UnpackFlags,
 ) -> None:
     """Answer questions about recordings, by the Model Context Protocol on standard input and output.
 
@@ -29,5 +28,5 @@ def mcp(
     from perf2x.cli.agents.below_folders import BelowFolders
     from perf2x.cli.agents.mcp_server import make_server
 
-    tools = AgentTools(BelowFolders(folders), load_options(symbols, unpacking), code.folders())
+    tools = AgentTools(BelowFolders(folders), asked, code.folders())
     make_server(tools).run()

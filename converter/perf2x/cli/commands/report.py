@@ -2,19 +2,17 @@
 
 from typing import Annotated
 
+from msgspec.structs import replace
+
 from perf2x.base.errors import OptionError
 from perf2x.cli.diff.diff_gate import DiffGate
 from perf2x.cli.diff.gate_outcome import Verdict
 from perf2x.cli.messages import print_message
-from perf2x.cli.option_groups import Hidden, Without, load_options, with_groups
+from perf2x.cli.option_groups import Hidden, Without, with_groups
 from perf2x.cli.options.diff_options import ComparisonFlags, MatchFlags
-from perf2x.cli.options.filter_options import FilterFlags
 from perf2x.cli.options.gate_options import GateFlags
-from perf2x.cli.options.grouping_options import GroupingFlags
-from perf2x.cli.options.input_options import Inputs, Quiet, UnpackFlags, Verbose, recordings
-from perf2x.cli.options.name_options import SymbolFlags
+from perf2x.cli.options.input_options import Inputs, Quiet, Verbose, recordings
 from perf2x.cli.options.report_options import ReportFlags
-from perf2x.cli.options.stack_options import StackFlags
 from perf2x.cli.progress import progress_bar
 from perf2x.cli.quality_gates import (
     check_gates,
@@ -23,6 +21,7 @@ from perf2x.cli.quality_gates import (
     untold_changes,
     warn_of_idle_limits,
 )
+from perf2x.pipeline.load_options import LoadOptions
 
 
 @with_groups
@@ -33,11 +32,7 @@ def report(
     compared: Annotated[ComparisonFlags, Hidden("normalize", "per")],
     matched: MatchFlags,
     gates: Annotated[GateFlags, Without("stats")],
-    chosen: FilterFlags,
-    grouping: GroupingFlags,
-    stacks: StackFlags,
-    symbols: SymbolFlags,
-    unpacking: UnpackFlags,
+    asked: LoadOptions,
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
@@ -54,7 +49,7 @@ def report(
     from perf2x.pipeline.recording_pair import load_pair
 
     sources, gate, shape = recordings(inputs), DiffGate.of(compared), shown.shape()
-    options = load_options(chosen, grouping, stacks, symbols, unpacking, counts=True, beside=bool(shown.columns))
+    options = replace(asked, counts=True, beside=bool(shown.columns))
     check_gates(gates, options.symbols is not None)
     pair = growth = changes = None
     with progress_bar(quiet) as progress:

@@ -6,13 +6,12 @@ from msgspec.structs import asdict
 from typer import Option
 
 from perf2x.cli.messages import print_message
-from perf2x.cli.option_groups import flags_of, load_options, with_groups
-from perf2x.cli.options.filter_options import FilterFlags
-from perf2x.cli.options.input_options import Inputs, Quiet, UnpackFlags, recordings
-from perf2x.cli.options.name_options import SymbolFlags
-from perf2x.cli.options.stack_options import StackFlags
+from perf2x.cli.option_groups import Without, flags_of, with_groups
+from perf2x.cli.options.input_options import Inputs, Quiet, recordings
 from perf2x.cli.progress import progress_bar
 from perf2x.emitters.perf_script.perf_script import PerfScript
+from perf2x.pipeline.load_options import LoadOptions
+from perf2x.transforms.filters.filter_options import Grouping
 
 if TYPE_CHECKING:
     from msgspec import Struct as ScriptFlags
@@ -29,10 +28,7 @@ def script(
     *,
     input_file: InputFile = None,
     shown: ScriptFlags,
-    chosen: FilterFlags,
-    stacks: StackFlags,
-    symbols: SymbolFlags,
-    unpacking: UnpackFlags,
+    asked: Annotated[LoadOptions, Without(Grouping, "off_cpu", "anonymize")],
     quiet: Quiet = False,
 ) -> None:
     """Print the samples of a recording as perf script does, in order of time.
@@ -46,7 +42,7 @@ def script(
 
     sources = recordings([*(inputs or ()), *([input_file] if input_file else ())])
     emitter = PerfScript(**asdict(shown))
-    options = for_output(load_options(chosen, stacks, symbols, unpacking), _NAME, emitter.needs)
+    options = for_output(asked, _NAME, emitter.needs)
     with progress_bar(quiet) as progress:
         loaded = load(sources, options, progress)
     with open_output(STDOUT, inputs=sources) as out:

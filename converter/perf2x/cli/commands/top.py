@@ -5,15 +5,12 @@ from typing import Annotated
 from msgspec.structs import replace
 
 from perf2x.cli.messages import print_message
-from perf2x.cli.option_groups import Hidden, load_options, with_groups
-from perf2x.cli.options.filter_options import FilterFlags
-from perf2x.cli.options.grouping_options import GroupingFlags
-from perf2x.cli.options.input_options import Inputs, Quiet, UnpackFlags, Verbose, recordings
-from perf2x.cli.options.name_options import SymbolFlags
-from perf2x.cli.options.stack_options import StackFlags
+from perf2x.cli.option_groups import Hidden, with_groups
+from perf2x.cli.options.input_options import Inputs, Quiet, Verbose, recordings
 from perf2x.cli.options.table_options import GraphFlags, PrintFlags
 from perf2x.cli.progress import progress_bar
 from perf2x.cli.render.report_formats import print_report
+from perf2x.pipeline.load_options import LoadOptions
 
 
 @with_groups
@@ -22,11 +19,7 @@ def top(
     *,
     rows: GraphFlags,
     form: Annotated[PrintFlags, Hidden("wide")],
-    chosen: FilterFlags,
-    grouping: Annotated[GroupingFlags, Hidden("root")],
-    stacks: StackFlags,
-    symbols: Annotated[SymbolFlags, Hidden("debug_dirs", "names")],
-    unpacking: UnpackFlags,
+    asked: Annotated[LoadOptions, Hidden("root", "names")],
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
@@ -38,7 +31,7 @@ def top(
     rows.check_graph(form)
     sources = recordings(inputs)
     with progress_bar(quiet) as progress:
-        loaded = load(sources, load_options(rows, chosen, grouping, stacks, symbols, unpacking), progress)
+        loaded = load(sources, replace(asked, **rows.part()), progress)
     table = TopTable(loaded.profile, rows.by, rows.sort, rows.value, rows.limit, rows.columns or ())
     report = top_report(table, sources)
     if rows.graph:

@@ -3,19 +3,17 @@
 from typing import Annotated
 
 import typer
+from msgspec.structs import replace
 
 from perf2x.base.errors import OptionError
 from perf2x.cli.messages import print_message
-from perf2x.cli.option_groups import Only, load_options, with_groups
+from perf2x.cli.option_groups import Only, with_groups
 from perf2x.cli.options import Rare
-from perf2x.cli.options.filter_options import FilterFlags
 from perf2x.cli.options.format_options import FormatFlags
-from perf2x.cli.options.grouping_options import GroupingFlags
-from perf2x.cli.options.input_options import Inputs, Quiet, UnpackFlags, Verbose, recordings
-from perf2x.cli.options.name_options import SymbolFlags
+from perf2x.cli.options.input_options import Inputs, Quiet, Verbose, recordings
 from perf2x.cli.options.source_options import ListingFlags
-from perf2x.cli.options.stack_options import StackFlags
 from perf2x.cli.progress import progress_bar
+from perf2x.pipeline.load_options import LoadOptions
 
 _PANEL = "Browser"
 
@@ -48,12 +46,8 @@ def view(
     serve: Serve = False,
     port: Port = None,
     formatting: Annotated[FormatFlags, Only("title", "columns")],
-    chosen: FilterFlags,
-    grouping: GroupingFlags,
+    asked: LoadOptions,
     listing: Annotated[ListingFlags, Rare],
-    stacks: StackFlags,
-    symbols: SymbolFlags,
-    unpacking: UnpackFlags,
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
@@ -74,7 +68,7 @@ def view(
     sources = recordings(inputs)
     settings = {"title": formatting.title or "", "columns": formatting.columns or []}
     emitter = build_emitter("html", settings)
-    options = load_options(chosen, grouping, listing, stacks, symbols, unpacking, beside=bool(formatting.columns))
+    options = replace(asked, **listing.part(), beside=bool(formatting.columns))
     options = for_output(options, "html", emitter.needs)
     with progress_bar(quiet) as progress:
         loaded = load(sources, options, progress)

@@ -4,9 +4,6 @@ A field has the name that the library knows it by; the option is called the same
 cli/option_groups.py spreads groups over the signature of a command.
 """
 
-ON = "On by default"
-"""Help panel of switches with two names, whose column of names would leave the texts of other options no room."""
-
 
 class Rare:
     """Mark of an option that only ``--help-all`` shows: ``Annotated[int, typer.Option(...), Rare]``."""

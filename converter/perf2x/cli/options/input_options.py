@@ -4,15 +4,12 @@ import errno
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from msgspec import Struct
 
 from perf2x.base.errors import FormatError
 from perf2x.base.files.remote import is_address
-from perf2x.base.files.unpack_limit import parse_size
-from perf2x.cli.options import Rare
 
 DEFAULT = "perf.data"
 
@@ -27,28 +24,6 @@ Inputs = Annotated[
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing on standard error.")]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Print more on standard error.")]
-
-
-class UnpackFlags(Struct, frozen=True):
-    """Bounds of inputs."""
-
-    max_unpacked: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SIZE",
-            help="Maximum size of a decompressed input, or of input from a pipe: 500M, 20G.",
-            show_default="200 times its size",
-        ),
-        Rare,
-    ] = None
-
-    def part(self) -> dict[str, Any]:
-        """Fields of LoadOptions."""
-        return {"max_unpacked": self.most()}
-
-    def most(self) -> int | None:
-        """Bytes that each compressed input may unpack to; None: the default."""
-        return None if self.max_unpacked is None else parse_size(self.max_unpacked)
 
 
 def recordings(named: Sequence[str] | None) -> tuple[str, ...]:

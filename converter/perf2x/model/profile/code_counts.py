@@ -4,7 +4,6 @@ Counts of functions' lines, as compilers read them: a tree of functions and of w
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Literal
 
 import numpy as np
 from msgspec import Struct, field
@@ -82,19 +81,6 @@ COUNTS_CODE = "branches of one program are counted, not stacks"
 """Why what is made of such counts takes no options about stacks and names."""
 KERNEL_HALF = np.uint64(0xFFFF_8000_0000_0000)
 """The lowest address of the kernel's half, which no code of programs reaches."""
-
-
-class CodeRequest(Struct, frozen=True):
-    """What an output format asks for: counts of one object's code."""
-
-    object: str = ""
-    """Name, path or build id; empty: the one that most samples were taken in."""
-    steps_over: Literal["kernel", "external"] = "kernel"
-    """Branches to leave out before the others become neighbours: those from or to the kernel, or all outside."""
-    lines: bool = False
-    """Also count lines of functions, which needs debug information."""
-    gcc: int = 0
-    """The version of GCC that lines are counted for, 12 to 16; 0: LLVM."""
 
 
 class BranchCounts(ColumnTable):

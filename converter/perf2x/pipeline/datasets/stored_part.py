@@ -21,7 +21,7 @@ from perf2x.model.profile.profile import Meta, Profile
 from perf2x.model.recording.build_ids import KERNEL
 from perf2x.model.recording.events import ALL, Event, Samples, Session, Shard, Want
 from perf2x.model.recording.sideband import Sideband
-from perf2x.pipeline.for_output import refuse_given
+from perf2x.pipeline.for_output import refuse_asking
 from perf2x.pipeline.load_options import LoadOptions
 from perf2x.pipeline.merge_reports import sum_reports
 from perf2x.pipeline.stitched.stitched_recording import StitchedRecording
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from perf2x.symbolizer.symbol_options import SymbolOptions
 
 _WITH_TIMES = "fleet ingest --timeline"
-
-_TIMES = ("choice.times", "choice.wall_times", "choice.cpus")
 
 
 class StoredFacts(Struct, frozen=True, omit_defaults=True):
@@ -85,7 +83,7 @@ class StoredPart(StitchedRecording):
         if self._first["is_timeline"]:
             return
         words = f"{self.source}: the dataset has sums without times and CPUs; {_WITH_TIMES} keeps them"
-        refuse_given(options, _TIMES, "", f": {words}")
+        refuse_asking(options, {"times": ("", f": {words}")})
         by_cpu = options.grouping.root == "cpu"
         if by_cpu or (not options.sums_do and (options.needs_times or "cpu" in options.columns)):
             raise SettingError("", "root", f" cpu: {words}") if by_cpu else OptionError(words)

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from perf2x.base.errors import FormatError, OptionError
 from perf2x.model.diagnostics import Severity
 from perf2x.model.printable_text import as_recorded
-from perf2x.pipeline.for_output import refuse_given
+from perf2x.pipeline.for_output import refuse_asking
 from perf2x.pipeline.load_options import LoadContext, LoadOptions
 from perf2x.pipeline.open_sessions import Input, SessionInput, SessionPart
 
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from perf2x.pipeline.datasets.stored_part import StoredFacts, StoredPart
     from perf2x.storage.dataset.read.dataset_part import Row
 
-_RECORDS = ("off_cpu", "latency", "choice.parallelism", "value", "data_objects")
-_AT_INGEST = ("itrace", "deferred_missing", "merge_callchains", "call_graphs.stitch_lbr")
 _TOGETHER = 2000
 """Recordings of a session, at most: memory grows with their stacks."""
 
@@ -49,8 +47,9 @@ def split_stored(inputs: Sequence[Input], context: LoadContext) -> tuple[list[Se
 
 def _refuse_untold(one: Input, options: LoadOptions) -> None:
     """Refuse what asks for records: a dataset has the stacks of samples alone."""
-    refuse_given(options, _AT_INGEST, f"{one.name} is a dataset; ", " applies when a recording is added")
-    refuse_given(options, _RECORDS, f"{one.name} is a dataset, which does not keep what ", " asks for")
+    done = f"{one.name} is a dataset; ", " applies when a recording is added"
+    untold = f"{one.name} is a dataset, which does not keep what ", " asks for"
+    refuse_asking(options, {"stitching": done, "trace": done, "records": untold})
     if options.code is not None:
         raise OptionError(f"{one.name} is a dataset, which keeps stacks, not the branches that code is counted by")
 

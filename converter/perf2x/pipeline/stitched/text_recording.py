@@ -17,7 +17,7 @@ from perf2x.model.profile.place_names import FunctionRow, PlaceNames
 from perf2x.model.profile.profile import Meta, Profile
 from perf2x.model.recording.events import ALL, Event, Samples, Session, Shard, Want
 from perf2x.model.recording.sideband import Sideband
-from perf2x.pipeline.for_output import refuse_given
+from perf2x.pipeline.for_output import refuse_asking
 from perf2x.pipeline.load_options import LoadOptions
 from perf2x.pipeline.stitched.stitched_recording import StitchedRecording, batch_of
 from perf2x.reader.containers.input_file import FIRST, InputFile
@@ -30,13 +30,6 @@ from perf2x.symbolizer.symbol_options import SymbolOptions
 from perf2x.text_reader.read_text import read_text
 from perf2x.text_reader.text_profile import text_profile
 
-_REFUSED = (
-    "symbols.symfs", "symbols.kallsyms", "symbols.vmlinux", "symbols.debug_dirs", "symbols.buildid_dir",
-    "symbols.perf_map_dir", "symbols.archives", "symbols.allow_mismatch", "listings.as_recorded",
-    "listings.source_dirs", "listings.assembly", "off_cpu", "latency", "value", "data_objects",
-    "choice.parallelism", "itrace",
-)  # fmt: skip
-"""Settings that ask for addresses, files or records; by default they are false."""
 _HEADER = re.compile(rb"^# (hostname|os release|perf version|arch|nrcpus online|cmdline) :\s*(.*?)\s*$", re.MULTILINE)
 
 
@@ -123,7 +116,8 @@ class TextRecording(StitchedRecording):
 
     def whole(self, options: LoadOptions) -> Profile:
         """The profile with a header's facts; SettingError, or OptionError, for what a text cannot be asked."""
-        refuse_given(options, _REFUSED, f"{self._named} does not tell what ", " asks for")
+        words = f"{self._named} does not tell what ", " asks for"
+        refuse_asking(options, dict.fromkeys(("files", "records", "trace"), words))
         if options.as_recorded:
             raise OptionError(f"{self._named} has no records, which would be printed")
         if options.listings or options.code or not options.look_up:

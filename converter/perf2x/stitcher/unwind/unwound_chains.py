@@ -10,8 +10,6 @@ from perf2x.base.columnar.arrays import I32, I64, U8, U64, Bools, ColumnTable, f
 from perf2x.base.columnar.ragged import Ragged
 from perf2x.base.columnar.texts import Texts
 
-MAX_DEPTH = 1024
-"""Default limit of frames per sample; perf shows 127 (kernel.perf_event_max_stack)."""
 LEAF_FRAMES = 2
 """A leaf function and its caller: all that registers tell without a copy of the stack."""
 

@@ -16,8 +16,9 @@ from perf2x.base.errors import SettingError
 from perf2x.model.profile.profile import Profile
 from perf2x.model.recording.events import Recording, Samples, Want
 from perf2x.model.recording.sample_batches import select_rows
-from perf2x.transforms.filters.choice import COLUMNS, FILTERS, ROWS, Choice
+from perf2x.transforms.filters.choice import COLUMNS, FILTERS, ROWS
 from perf2x.transforms.filters.filter_batches import SampleFilter, Seen, not_recorded
+from perf2x.transforms.filters.filter_options import Choice
 from perf2x.transforms.filters.time_ranges import Range, needs_bounds, parse_times, parse_wall_times
 from perf2x.transforms.filters.unmatched_filters import UnmatchedFilters
 

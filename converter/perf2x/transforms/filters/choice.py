@@ -1,4 +1,4 @@
-"""The part of a recording that the user asked for: all kinds of filters must match, of one kind any value may.
+"""Filters: what each field of Choice leaves in a recording.
 
 A filter is a field of Choice and a row of COLUMNS, ROWS or FILTERS; apply_choice.py holds them against a recording.
 Filters on profiles leave tables as they are, only rows of samples and frames of stacks go; drop_unused.py tidies.
@@ -17,13 +17,11 @@ from perf2x.base.columnar.arrays import I64, Bools, argsort, as_intp, flatnonzer
 from perf2x.base.columnar.ragged import Ragged, offsets_of, ranges, row_numbers
 from perf2x.base.columnar.unique import unique
 from perf2x.base.errors import OptionError, SettingError
-from perf2x.model.plugin_options import FRAMES, SAMPLES, STACKS
 from perf2x.model.profile.profile import Profile, numbered_names
 from perf2x.model.profile.stack_tree import keep_samples, rewrite_stacks, select_entries
 from perf2x.model.recording.events import Samples
 from perf2x.model.recording.recorded_names import means
 from perf2x.transforms.filters import frame_filters
-from perf2x.transforms.filters.frame_patterns import patterns_of, renames_of
 from perf2x.transforms.filters.unmatched_filters import UnmatchedFilters
 
 _GLOB = re.compile(r"[*?[]")
@@ -37,74 +35,6 @@ _USER_MODES = frozenset({CpuMode.USER, CpuMode.GUEST_USER})
 _LEFT_OUT = {"user": _KERNEL_MODES, "kernel": _USER_MODES}
 
 
-_PATTERNS = ("ignore", "focus", "skip_after", "hide", "keep", "collapse")
-"""Filters by patterns of frames; Choice refuses a text that is no regular expression."""
-
-
-class Choice(Struct, frozen=True):
-    """Nothing said: everything."""
-
-    pids: tuple[int, ...] = ()
-    tids: tuple[int, ...] = ()
-    cpus: tuple[int, ...] = ()
-    times: tuple[str, ...] = ()
-    """perf's grammar; see transforms/filters/time_ranges.py."""
-    wall_times: tuple[str, ...] = ()
-    no_idle: bool = False
-    """Leave the idle task out."""
-    comms: tuple[str, ...] = ()
-    """Names or globs of threads."""
-    dsos: tuple[str, ...] = ()
-    """Names or globs of the object that a sample was taken in."""
-    symbols: tuple[str, ...] = ()
-    """Names, globs or addresses (``0x1000``, ``0x1000-0x1fff``) of the function that a sample was taken in."""
-    parallelism: tuple[int, ...] = ()
-    """Numbers of threads that ran when the sample was taken; see transforms/scheduling/running_threads.py."""
-    frames: str = ""
-    """``user``: leave kernel frames out; ``kernel``: user frames. Empty: keep all."""
-    ignore: tuple[str, ...] = ()
-    """Patterns of frames (``frame_patterns.py``), as the fields below: leave out samples with such a frame."""
-    focus: tuple[str, ...] = ()
-    """Leave out samples without such a frame."""
-    skip_after: tuple[str, ...] = ()
-    """Leave out what called such a frame."""
-    hide: tuple[str, ...] = ()
-    """Leave out such frames."""
-    keep: tuple[str, ...] = ()
-    """Leave out all other frames."""
-    collapse: tuple[str, ...] = ()
-    """Make such frames that call each other one."""
-    rename: tuple[str, ...] = ()
-    """``RE=NAME``: replace what matches in the names of functions."""
-    max_stack: int | None = None
-    """Keep this many innermost frames."""
-
-    def __post_init__(self) -> None:
-        for name in _PATTERNS:
-            patterns_of(name, getattr(self, name))
-        renames_of("rename", self.rename)
-
-    def given(self) -> dict[str, object]:
-        """Return the filters that were asked for, by field."""
-        said = {name: getattr(self, name) for name in self.__struct_fields__}
-        return {name: value for name, value in said.items() if value not in ((), None, "") and value is not False}
-
-    def __bool__(self) -> bool:
-        return bool(self.given())
-
-
-class Grouping(Struct, frozen=True):
-    """Grouping of the chosen samples."""
-
-    root: str = ""
-    """A frame below every stack that says whose it is; one of ROOTS. Empty: the format decides."""
-    merge_threads: bool = False
-    fold_recursion: bool = False
-
-
-ROOTS = ("comm", "process", "thread", "cpu", "cgroup", "none")
-
-
 COLUMNS = {"pids": "pid", "tids": "tid", "cpus": "cpu"}
 """Filters on numbers: the column of samples that has them, before anything is looked up."""
 ROWS: dict[str, Callable[[Samples, object], Bools]] = {"no_idle": lambda samples, _: samples.pid != 0}
@@ -114,8 +44,6 @@ ROWS: dict[str, Callable[[Samples, object], Bools]] = {"no_idle": lambda samples
 class _Filter(Struct, frozen=True):
     """A filter on the finished profile."""
 
-    group: str
-    """Word that formats must honour: SAMPLES, FRAMES or STACKS."""
     keep: Callable[..., Profile]
     """Leaves out what is not wanted, given a profile, the field's value and UnmatchedFilters."""
     by_function: bool = False
@@ -322,17 +250,17 @@ def _object_names(filename: str) -> list[str]:
 
 
 FILTERS = {
-    "comms": _Filter(SAMPLES, keep_comms),
-    "frames": _Filter(FRAMES, keep_frames),
-    "dsos": _Filter(FRAMES, keep_objects),
-    "symbols": _Filter(FRAMES, keep_functions, by_function=True),
-    "ignore": _Filter(FRAMES, frame_filters.ignore, by_function=True),
-    "focus": _Filter(FRAMES, frame_filters.focus, by_function=True),
-    "skip_after": _Filter(STACKS, frame_filters.skip_after, by_function=True),
-    "hide": _Filter(STACKS, frame_filters.hide, by_function=True),
-    "keep": _Filter(STACKS, frame_filters.keep, by_function=True),
-    "collapse": _Filter(STACKS, frame_filters.collapse, by_function=True),
-    "rename": _Filter(STACKS, frame_filters.rename, by_function=True),
-    "max_stack": _Filter(FRAMES, lambda profile, frames, _: innermost(profile, frames), by_function=True),
+    "comms": _Filter(keep_comms),
+    "frames": _Filter(keep_frames),
+    "dsos": _Filter(keep_objects),
+    "symbols": _Filter(keep_functions, by_function=True),
+    "ignore": _Filter(frame_filters.ignore, by_function=True),
+    "focus": _Filter(frame_filters.focus, by_function=True),
+    "skip_after": _Filter(frame_filters.skip_after, by_function=True),
+    "hide": _Filter(frame_filters.hide, by_function=True),
+    "keep": _Filter(frame_filters.keep, by_function=True),
+    "collapse": _Filter(frame_filters.collapse, by_function=True),
+    "rename": _Filter(frame_filters.rename, by_function=True),
+    "max_stack": _Filter(lambda profile, frames, _: innermost(profile, frames), by_function=True),
 }
 """Filters on the finished profile by the field of Choice, in their order."""

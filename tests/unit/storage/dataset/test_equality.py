@@ -15,7 +15,7 @@ from perf2x.fleet.query import answered
 from perf2x.pipeline.load import load
 from perf2x.pipeline.load_options import LoadOptions
 from perf2x.symbolizer.symbol_options import SymbolOptions
-from perf2x.transforms.filters.choice import Choice
+from perf2x.transforms.filters.filter_options import Choice
 from tests import forge
 from tests.forge.histories import EVENT, histories
 from tests.support.datasets import add_recordings, content

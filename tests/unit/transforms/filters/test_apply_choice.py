@@ -12,7 +12,7 @@ from perf2x.base.errors import FormatError, OptionError
 from perf2x.pipeline.load import load
 from perf2x.pipeline.load_options import LoadOptions
 from perf2x.transforms.filters.apply_choice import Selection, check_root
-from perf2x.transforms.filters.choice import Choice
+from perf2x.transforms.filters.filter_options import Choice
 from tests.forge import Sample, Session, write_file
 
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from perf2x.base.errors import OptionError
-from perf2x.transforms.filters.choice import Choice
 from perf2x.transforms.filters.filter_batches import SampleFilter, Seen, column_of, seconds
+from perf2x.transforms.filters.filter_options import Choice
 from perf2x.transforms.filters.unmatched_filters import UnmatchedFilters, no_such
 
 

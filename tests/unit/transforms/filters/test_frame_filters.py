@@ -17,7 +17,8 @@ from perf2x.model.profile.profile import Profile
 from perf2x.testing import ProfileBuilder
 from perf2x.transforms.drop_unused import compact
 from perf2x.transforms.filters import frame_patterns
-from perf2x.transforms.filters.choice import FILTERS, Choice
+from perf2x.transforms.filters.choice import FILTERS
+from perf2x.transforms.filters.filter_options import Choice
 from perf2x.transforms.filters.unmatched_filters import UnmatchedFilters
 from tests.reference.frame_filters import filtered, stacks_of, summed
 from tests.support.command import perf2x, recording

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta, timezone
 import pytest
 
 from perf2x.base.errors import OptionError
-from perf2x.cli.options.filter_options import split_names, split_numbers
+from perf2x.model.setting import split_names, split_numbers
 from perf2x.transforms.filters.time_ranges import END, needs_bounds, parse_times, parse_wall_times
 
 S = 10**9
@@ -36,7 +36,12 @@ def test_what_is_no_time(text: str) -> None:
 
 
 def test_commas_within_brackets_belong_to_names() -> None:
-    assert split_names(["a,b", "map<int, int>::at,f(char, int)"]) == ("a", "b", "map<int, int>::at", "f(char, int)")
+    assert split_names("comms", ["a,b", "map<int, int>::at,f(char, int)"]) == (
+        "a",
+        "b",
+        "map<int, int>::at",
+        "f(char, int)",
+    )
 
 
 def test_number_lists() -> None:
@@ -75,7 +80,7 @@ def test_what_is_no_range_of_numbers(text: str) -> None:
     ],
 )
 def test_names_that_hold_commas(text: str, names: tuple[str, ...]) -> None:
-    assert split_names([text]) == names
+    assert split_names("comms", [text]) == names
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from perf2x.base.errors import OptionError
 from perf2x.model.profile.profile import Profile
 from perf2x.pipeline.load import load
 from perf2x.pipeline.load_options import LoadOptions
-from perf2x.transforms.filters.choice import Choice
+from perf2x.transforms.filters.filter_options import Choice
 from tests.forge import Comm, Event, Features, Record, Sample, Session, write_file
 from tests.forge import kernel as k
 from tests.forge.features import TRACING_DATA

@@ -12,7 +12,7 @@ from perf2x.model.profile.profile import Wait
 from perf2x.pipeline.load import load
 from perf2x.pipeline.load_options import LoadOptions
 from perf2x.pipeline.load_result import Loaded
-from perf2x.transforms.filters.choice import Choice
+from perf2x.transforms.filters.filter_options import Choice
 from tests.forge import Comm, Event, Exit, Features, Fork, Mmap2, Record, Sample, Session, Stamp, Switch, write_file
 from tests.forge import kernel as k
 from tests.forge.features import TRACING_DATA

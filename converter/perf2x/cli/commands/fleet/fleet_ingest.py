@@ -7,12 +7,12 @@ import typer
 from perf2x.base.errors import OptionError
 from perf2x.base.files.operating_system import available_cores
 from perf2x.cli.fleet_progress import FleetProgress
-from perf2x.cli.option_groups import Only, load_options, with_groups
+from perf2x.cli.option_groups import Only, with_groups
 from perf2x.cli.options.dataset_options import LabelFlags, Output, WorkerFlags, parse_age, summarize
 from perf2x.cli.options.gate_options import parse_percentage
-from perf2x.cli.options.input_options import Quiet, UnpackFlags
-from perf2x.cli.options.name_options import SymbolFlags
+from perf2x.cli.options.input_options import Quiet
 from perf2x.cli.quality_gates import exit_for_failed_gates
+from perf2x.pipeline.load_options import LoadOptions
 
 Recordings = Annotated[
     list[str] | None,
@@ -49,8 +49,9 @@ def fleet_ingest(
     crew: WorkerFlags,
     leave_unfinished: Leave = "1m",
     fail_above_errors: FailAbove = None,
-    symbols: Annotated[SymbolFlags, Only("symfs", "kallsyms", "debug_dirs", "buildid_dir", "perf_map_dir")],
-    unpacking: UnpackFlags,
+    asked: Annotated[
+        LoadOptions, Only("symfs", "kallsyms", "debug_dirs", "buildid_dir", "perf_map_dir", "max_unpacked")
+    ],
     quiet: Quiet = False,
 ) -> None:
     """Add many recordings to a dataset, on all cores or on a Dask cluster.
@@ -68,7 +69,7 @@ def fleet_ingest(
     sources = expanded(inputs or (), lists or ())
     if not sources:
         raise OptionError("name recordings, or files that list them (--list)")
-    job = labels.job(output, load_options(symbols, unpacking), leave_ns, sources)
+    job = labels.job(output, asked, leave_ns, sources)
     progress = FleetProgress(quiet)
     count = min(crew.workers or available_cores(), -(-len(sources) // _ALONE))
     with crew.begin(count) as workers:

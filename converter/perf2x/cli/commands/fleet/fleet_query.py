@@ -7,10 +7,11 @@ import typer
 
 from perf2x.base.errors import OptionError
 from perf2x.cli.messages import print_message
-from perf2x.cli.option_groups import with_groups
+from perf2x.cli.option_groups import Only, with_groups
 from perf2x.cli.options.answer_options import AnswerFlags, QueryLimits
 from perf2x.cli.options.dataset_options import Dataset
-from perf2x.cli.options.input_options import Quiet, UnpackFlags
+from perf2x.cli.options.input_options import Quiet
+from perf2x.pipeline.load_options import LoadOptions
 
 Sql = Annotated[str, typer.Argument(metavar="SQL", help="An SQL statement for DuckDB; - reads it from standard input.")]
 
@@ -25,7 +26,7 @@ def fleet_query(
     *,
     form: AnswerFlags,
     limits: QueryLimits,
-    unpacking: UnpackFlags,
+    bounds: Annotated[LoadOptions, Only("max_unpacked")],
     quiet: Quiet = False,
 ) -> None:
     """Run SQL on a dataset with DuckDB.
@@ -38,7 +39,7 @@ def fleet_query(
 
     shape, most = form.shape(), limits.limits()
     asked = _standard_input() if sql == "-" else sql
-    with limit_unpacking(unpacking.most()), answered(dataset, asked, most) as answer:
+    with limit_unpacking(bounds.max_unpacked), answered(dataset, asked, most) as answer:
         left_out = form.write(answer, shape)
     if left_out and not quiet:
         print_message(f"{left_out:,} more rows; --limit 0 shows all")

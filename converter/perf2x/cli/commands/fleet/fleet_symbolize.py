@@ -11,11 +11,12 @@ from perf2x.base.files.operating_system import available_cores
 from perf2x.base.files.remote import is_address
 from perf2x.cli.fleet_progress import FleetProgress
 from perf2x.cli.messages import print_message
-from perf2x.cli.option_groups import Without, with_groups
+from perf2x.cli.option_groups import Only, Without, with_groups
 from perf2x.cli.options.dataset_options import Folder, WorkerFlags
-from perf2x.cli.options.input_options import Quiet, UnpackFlags
-from perf2x.cli.options.name_options import SymbolFlags
+from perf2x.cli.options.input_options import Quiet
 from perf2x.model.number_format import plural
+from perf2x.pipeline.load_options import LoadOptions
+from perf2x.symbolizer.symbol_options import SymbolOptions
 
 if TYPE_CHECKING:
     from perf2x.fleet.symbolize_dataset import NamingTotals
@@ -35,8 +36,11 @@ def fleet_symbolize(
     objects: Objects = None,
     *,
     crew: WorkerFlags,
-    symbols: Annotated[SymbolFlags, Without("perf_map_dir", "allow_mismatch", "names", "inline", "no_symbols")],
-    unpacking: UnpackFlags,
+    asked: Annotated[
+        LoadOptions,
+        Only(SymbolOptions, "max_unpacked"),
+        Without("perf_map_dir", "allow_mismatch", "names", "inline"),
+    ],
     quiet: Quiet = False,
 ) -> None:
     """Look up symbols for all addresses in a dataset, on all cores or on a Dask cluster.
@@ -51,9 +55,8 @@ def fleet_symbolize(
     from perf2x.storage.dataset.names.unnamed_places import unnamed_objects
     from perf2x.storage.dataset.read.dataset_part import DatasetPart
     from perf2x.storage.dataset.sql.duckdb_engine import engine
-    from perf2x.symbolizer.symbol_options import SymbolOptions
 
-    totals, options, builds = None, symbols.sources(), None
+    totals, options, builds = None, asked.symbols or SymbolOptions(), None
     part = DatasetPart(DatasetAddress(dataset, {}))
     with contextlib.ExitStack() as stack:
         if objects:
@@ -69,7 +72,7 @@ def fleet_symbolize(
             )
         if unnamed.objects:
             root = dataset if is_address(dataset) else str(Path(dataset).absolute())
-            job, progress = NamingJob(root, options, unpacking.most()), FleetProgress(quiet, "objects")
+            job, progress = NamingJob(root, options, asked.max_unpacked), FleetProgress(quiet, "objects")
             count = crew.workers or (available_cores() if unnamed.places > _HERE else 1)
             workers = stack.enter_context(crew.begin(min(count, unnamed.objects)))
             totals = symbolize(workers, unnamed.each, job, progress, unnamed.objects)

@@ -1,0 +1,18 @@
+"""What compilers and optimizers ask for."""
+
+from typing import Literal
+
+from msgspec import Struct
+
+
+class CodeRequest(Struct, frozen=True):
+    """What an output format asks for: counts of one object's code."""
+
+    object: str = ""
+    """Name, path or build id; empty: the one that most samples were taken in."""
+    steps_over: Literal["kernel", "external"] = "kernel"
+    """Branches to leave out before the others become neighbours: those from or to the kernel, or all outside."""
+    lines: bool = False
+    """Also count lines of functions, which needs debug information."""
+    gcc: int = 0
+    """The version of GCC that lines are counted for, 12 to 16; 0: LLVM."""

@@ -1,0 +1,117 @@
+"""One option of a load, declared where its value is kept.
+
+::
+
+    class Grouping(Struct, frozen=True):
+        merge_threads: Annotated[bool, Setting("Merge the threads of each process.", group=STACKS)] = False
+
+From the declaration come the option of the command line, with its help and its values, the refusal by formats that do
+not honour its group, and the one by inputs that do not tell what it asks for.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, get_type_hints
+
+from msgspec import Struct
+
+from perf2x.base.errors import SettingError
+
+ON = "On by default"
+"""Help panel of switches with two names, whose column of names would leave the texts of other options no room."""
+
+
+class Setting(Struct, frozen=True):
+    """What a field's option is called, says and takes."""
+
+    help: str = ""
+    """Empty: the command line has no option of its own for it."""
+    names: tuple[str, ...] = ()
+    """Names of the option; empty: that of the field."""
+    metavar: str | None = None
+    least: int | None = None
+    """Smallest number."""
+    shown_default: str | bool = True
+    """Words for the default."""
+    panel: str = ""
+    """Heading in the help; empty: that of the struct."""
+    rare: bool = False
+    """True: only ``--help-all`` shows it."""
+    group: str = ""
+    """What a format must honour; empty: it shows in every format, or in none."""
+    asks: str = ""
+    """What an input must tell: ``files`` (that can be looked into), ``records``, ``stitching`` (still to be done) or
+    ``times`` (also CPUs) of samples."""
+    default: object = ...
+    """The command line's default, where it differs from the library's."""
+    variable: str = ""
+    """Environment variable that is read where the option is not given."""
+    read: Callable[[str, Any], Any] | None = None
+    """Makes the value, or a mapping of several fields, of the setting's name and what was typed; SettingError."""
+
+
+def setting_of(hint: Any) -> Setting | None:
+    """The setting that a field is annotated with; None for fields that are no options."""
+    return next((mark for mark in getattr(hint, "__metadata__", ()) if isinstance(mark, Setting)), None)
+
+
+def all_settings(kind: type[Struct], above: str = "") -> Iterator[tuple[str, Setting]]:
+    """Yield the settings of a struct and of the structs in it, by their dotted names: ``choice.pids``."""
+    for field, hint in get_type_hints(kind, include_extras=True).items():
+        inner = struct_in(hint)
+        if inner is not None:
+            yield from all_settings(inner, f"{above}{field}.")
+        found = setting_of(hint)
+        if found is not None:
+            yield f"{above}{field}", found
+
+
+def struct_in(hint: Any) -> type[Struct] | None:
+    """The struct that a field holds, perhaps or always; None where it holds something else."""
+    hint = getattr(hint, "__origin__", hint) if hasattr(hint, "__metadata__") else hint
+    kinds = [kind for kind in (hint, *getattr(hint, "__args__", ())) if isinstance(kind, type)]
+    return next((kind for kind in kinds if issubclass(kind, Struct)), None)
+
+
+def split_names(_: str, texts: Iterable[str]) -> tuple[str, ...]:
+    """``a,b`` and ``a`` then ``b`` mean the same; commas within <>, () and {} belong to a name."""
+    names: list[str] = []
+    for text in texts:
+        depth, begin = 0, 0
+        for at, char in enumerate(text):
+            depth += (char in "<({") - (char in ">)}")
+            if char == "," and depth <= 0:
+                names.append(text[begin:at])
+                begin = at + 1
+        names.append(text[begin:])
+    return tuple(name for name in names if name)
+
+
+def split_numbers(setting: str, texts: Iterable[str]) -> tuple[int, ...]:
+    """Numbers and ranges of them, ``0-3,7``, rising; SettingError for anything else."""
+    numbers: set[int] = set()
+    for part in (part.strip() for text in texts for part in text.split(",")):
+        found = re.fullmatch(r"(-?\d{1,10})(?:-(\d{1,10}))?", part)
+        if not found:
+            raise SettingError("", setting, f" {part!r}: expected numbers such as 7, or 0-3,7")
+        first, last = int(found.group(1)), int(found.group(2) or found.group(1))
+        if not first <= last < first + 1_000_000:
+            raise SettingError("", setting, f" {part!r}: not a range of numbers")
+        numbers.update(range(first, last + 1))
+    return tuple(sorted(numbers))
+
+
+def read_path(setting: str, text: str, fits: Callable[[Path], bool] = Path.is_file, kind: str = "file") -> Path:
+    """The path that was typed; SettingError where there is nothing, or nothing that ``fits``."""
+    path = Path(text)
+    if not path.exists():
+        raise SettingError("", setting, f" {text}: there is no such file or directory")
+    if not fits(path):
+        raise SettingError("", setting, f" {text}: not a {kind}")
+    return path
+
+
+def read_directory(setting: str, text: str) -> Path:
+    """``read_path`` of a directory."""
+    return read_path(setting, text, Path.is_dir, "directory")

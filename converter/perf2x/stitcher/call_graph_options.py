@@ -1,0 +1,29 @@
+"""Options for the completion of stacks."""
+
+from typing import Annotated
+
+from msgspec import Struct
+
+from perf2x.model.plugin_options import SAMPLES
+from perf2x.model.setting import Setting
+
+MAX_DEPTH = 1024
+"""Default limit of frames per sample; perf shows 127 (kernel.perf_event_max_stack)."""
+
+
+class CallGraphOptions(Struct, frozen=True):
+    """Options for unwinding."""
+
+    PANEL = "Stacks"
+
+    max_depth: int = MAX_DEPTH
+    stitch_lbr: Annotated[
+        bool,
+        Setting(
+            "For --call-graph lbr: complete stacks from the previous sample of the thread.",
+            rare=True,
+            group=SAMPLES,
+            asks="stitching",
+        ),
+    ] = False
+    """Like perf's ``--stitch-lbr``."""
