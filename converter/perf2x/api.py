@@ -62,7 +62,6 @@ from typing import Literal, Unpack, cast
 
 import numpy as np
 import numpy.typing as npt
-from msgspec.structs import replace
 
 from perf2x.analysis.diff.changed_rows import DiffTable, Shown
 from perf2x.analysis.diff.matching_objects import parse_object_names
@@ -74,7 +73,7 @@ from perf2x.library_types import ReadOptions, SampleTable, TableOptions
 from perf2x.model.profile.profile import Profile
 from perf2x.pipeline.conversion import convert_to, write_file
 from perf2x.pipeline.load import load
-from perf2x.pipeline.load_options import LoadOptions
+from perf2x.pipeline.load_options import LoadOptions, load_options
 from perf2x.pipeline.load_result import EventCount, Loaded
 from perf2x.pipeline.recording_pair import PairOptions, pair_of
 from perf2x.plugins.format_settings import FormatName, Settings
@@ -239,7 +238,7 @@ def top(
       25.6 % 25.6 % compute 1048/1050, 24.8 % 24.8 % read zero 1048/1051
       columns: name, object, self, total
     """
-    wanted = replace(_load_options(symbols, options), **value_options(by, value), beside=bool(columns))
+    wanted = _load_options(symbols, options).but(**value_options(by, value), beside=bool(columns))
     return TopTable(_read(inputs, wanted).profile, by, sort, value, limit, columns)
 
 
@@ -278,7 +277,7 @@ def diff(
     how = PairOptions(
         normalize, per, per_value, parse_object_names([f"{old}={new}" for old, new in (map or {}).items()])
     )
-    wanted = replace(_load_options(symbols, options), **value_options(by, value), beside=bool(columns))
+    wanted = _load_options(symbols, options).but(**value_options(by, value), beside=bool(columns))
     loaded = [_read(one, how.to_load(wanted)) for one in (before, after)]
     names = [one.recording.session.source if isinstance(one, Loaded) else fspath(one) for one in (before, after)]
     pair = pair_of((names[0], names[1]), (loaded[0], loaded[1]), value, how, () if columns else wanted.events)
@@ -300,7 +299,7 @@ def _emitter(to: FormatName | Emitter | None, target: str, settings: Settings | 
 
 
 def _load_options(symbols: SymbolOptions | None, options: ReadOptions | TableOptions) -> LoadOptions:
-    wanted = LoadOptions(symbols=symbols, **options)
+    wanted = load_options(symbols=symbols, **options)
     if wanted.deferred_missing not in _MISSING:
         raise OptionError(f"deferred_missing={wanted.deferred_missing!r}: it must be one of {', '.join(_MISSING)}")
     if unknown := ", ".join(sorted(wanted.keep - _KEPT)):

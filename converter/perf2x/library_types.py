@@ -48,6 +48,8 @@ class TableOptions(TypedDict, total=False):
     """Samples to make of Arm SPE trace, by perf's letters; empty: all."""
     off_cpu: Literal["", "apart", "beside", "merged"]
     """Way to show the time that threads waited; empty: not at all."""
+    parallelism: tuple[int, ...]
+    """Keep samples that were taken while so many threads ran; empty: all."""
     anonymize: str
     """Secret to hash names with; empty: leave them."""
     tags: tuple[Mapping[str, str], ...]

@@ -9,7 +9,7 @@ import pytest
 
 from perf2x.model.profile.profile import Profile
 from perf2x.pipeline.load import load
-from perf2x.pipeline.load_options import LoadOptions
+from perf2x.pipeline.load_options import load_options
 from perf2x.transforms.filters.filter_options import Choice
 from tests.support.command import perf2x
 from tests.support.page_scripts import answers
@@ -43,13 +43,13 @@ def sums(profile: Profile) -> dict[str, list[int]]:
 @pytest.mark.parametrize("off_cpu", ["", "beside"])
 def test_a_range_of_the_page_equals_its_option(off_cpu: str) -> None:
     """Waits to a microsecond at either end of each."""
-    whole = load([str(SWITCHES)], LoadOptions(timeline=True, off_cpu=off_cpu, symbols=None)).profile
+    whole = load([str(SWITCHES)], load_options(timeline=True, off_cpu=off_cpu, symbols=None)).profile
     shown = data(page(whole))
     made = f"new Bursts({json.dumps(shown['bursts'])}, {json.dumps(shown['rows'])}, 0)"
     asked = f"{json.dumps(RANGES)}.map((range) => [bursts.option(range), bursts.sums(range)])"
     for option, told in answers(("bursts.js",), f"((bursts) => {asked})({made})"):
         choice = Choice(times=(option.removeprefix("--time "),))
-        part = load([str(SWITCHES)], LoadOptions(timeline=True, off_cpu=off_cpu, symbols=None, choice=choice)).profile
+        part = load([str(SWITCHES)], load_options(timeline=True, off_cpu=off_cpu, symbols=None, choice=choice)).profile
         wanted = sums(part)
         for row, event in enumerate(whole.events):
             mine = [at for at, of in enumerate(shown["rows"]["event"]) if of == row]

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from perf2x.plugins.registry import EMITTERS, available
+from perf2x.base.installed_packages import available
+from perf2x.plugins.registry import EMITTERS
 from tests.support import outputs
 from tests.support.command import perf2x
 from tests.support.perfetto_trace import read_trace

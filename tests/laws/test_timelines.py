@@ -16,13 +16,14 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
+from perf2x.base.installed_packages import available
 from perf2x.emitters.timeline.sample_durations import durations_of
 from perf2x.emitters.timeline.shown_samples import origin_of
 from perf2x.emitters.timeline.tracks import CPUS_ID, tracks_of
 from perf2x.model.profile.profile import Profile
 from perf2x.pipeline.load import load
-from perf2x.pipeline.load_options import LoadOptions
-from perf2x.plugins.registry import EMITTERS, available
+from perf2x.pipeline.load_options import LoadOptions, load_options
+from perf2x.plugins.registry import EMITTERS
 from tests.support import outputs
 from tests.support.recordings import CORPUS, HALVES, corpus_cases, quick_first
 from tests.support.timelines import (
@@ -71,7 +72,7 @@ def named(path: Path) -> str:
 
 
 def profile_of(path: Path, off_cpu: str | None = None) -> Profile:
-    return load([str(path)], LoadOptions(timeline=True, off_cpu=off_cpu, symbols=None)).profile
+    return load([str(path)], load_options(timeline=True, off_cpu=off_cpu, symbols=None)).profile
 
 
 def times_of(profile: Profile, *, waiting: bool, event: int | None = None) -> dict[Lane, tuple[int, int]]:

@@ -18,7 +18,8 @@ from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from perf2x.plugins.registry import EMITTERS, available, load_emitter
+from perf2x.base.installed_packages import available
+from perf2x.plugins.registry import EMITTERS, load_emitter
 from tests.forge import Branch, Comm, Event, LostSamples, Mmap2, Record, Sample, Session, Stamp, write_file
 from tests.forge import kernel as k
 from tests.forge.features import Features

@@ -13,8 +13,7 @@ from perf2x.model.profile.profile import Profile
 from perf2x.pipeline.load import load
 from perf2x.pipeline.load_options import LoadOptions
 from perf2x.plugins.registry import load_emitter
-from perf2x.symbolizer.demangle.demangle import NameStyle
-from perf2x.symbolizer.symbol_options import SymbolOptions
+from perf2x.symbolizer.symbol_options import NameStyle, SymbolOptions
 from tests.support.recordings import Case
 
 

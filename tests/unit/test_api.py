@@ -6,12 +6,14 @@ import pydoc
 import subprocess
 import sys
 from pathlib import Path
+from typing import ClassVar, get_origin, get_type_hints
 
 import numpy as np
 import pytest
 from msgspec.structs import replace
 
 import perf2x
+from perf2x.pipeline.feature import feature_settings
 from perf2x.testing import ProfileBuilder
 from tests.support.command import recording
 from tests.support.recordings import ROOT
@@ -86,8 +88,16 @@ def test_help_shows_the_fields_of_every_public_class(public: str) -> None:
 
 def test_the_typed_options_are_those_of_loading() -> None:
     """All but names, which have a keyword of their own, what a format decides, and what only commands look at."""
-    fields = set(perf2x.LoadOptions.__struct_fields__)
-    assert set(perf2x.ReadOptions.__annotations__) == fields - {"symbols", "sums_do", "every_event"}
+    declared = {
+        name: hint for kind in (perf2x.LoadOptions, *feature_settings()) for name, hint in hints_of(kind).items()
+    }
+    others = {"symbols", "sums_do", "every_event", "features"}
+    assert hints_of(perf2x.ReadOptions) == {name: hint for name, hint in declared.items() if name not in others}
+
+
+def hints_of(kind: type) -> dict[str, object]:
+    """Types of the fields, without what is said of them beside."""
+    return {name: hint for name, hint in get_type_hints(kind).items() if get_origin(hint) is not ClassVar}
 
 
 @pytest.mark.parametrize(

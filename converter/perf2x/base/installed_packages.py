@@ -15,6 +15,8 @@ from typing import Any
 
 from msgspec import Struct
 
+from perf2x.base.errors import OptionError
+
 
 class EntryPoint(Struct, frozen=True):
     """An object that a package offers by a name, such as an output format."""
@@ -88,3 +90,14 @@ def _text(path: Path) -> str:
         return path.read_text("utf-8")
     except OSError:
         return ""
+
+
+def available(group: str) -> dict[str, EntryPoint]:
+    """Every plugin of a group by name, sorted, not yet imported; OptionError when two share a name."""
+    found: dict[str, EntryPoint] = {}
+    for point in sorted(entry_points(group), key=lambda point: (point.name, point.value)):
+        known = found.get(point.name)
+        if known is not None and known.value != point.value:
+            raise OptionError(f"two plugins have the name {point.name!r}: {known.value} and {point.value}")
+        found[point.name] = point
+    return found

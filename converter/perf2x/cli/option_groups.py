@@ -4,7 +4,7 @@
 
     @with_groups
     def top(inputs: Inputs = None, *, rows: RowFlags, asked: Annotated[LoadOptions, Hidden("names")]) -> None:
-        options = replace(asked, **rows.part())
+        options = asked.but(**rows.part())
 """
 
 import dataclasses
@@ -21,7 +21,9 @@ from typer.models import OptionInfo
 
 from perf2x.cli.help import HelpAll
 from perf2x.cli.options import Rare
+from perf2x.model.plugin_options import FINISHED
 from perf2x.model.setting import Setting, setting_of, split_numbers, struct_in
+from perf2x.pipeline.feature import feature_settings
 
 Group = TypeVar("Group", bound=Struct)
 
@@ -39,6 +41,10 @@ class Without(Some):
 
 class Only(Some):
     """The command lacks all other options."""
+
+
+class Honouring(Some):
+    """The command has options of these groups, which show in some output formats alone."""
 
 
 class Hidden(Some):
@@ -95,7 +101,10 @@ def typed(kind: type[Group], given: Mapping[str, Any]) -> Group:
     values: dict[str, Any] = {}
     for field, hint in get_type_hints(kind, include_extras=True).items():
         setting, inner = setting_of(hint), struct_in(hint)
-        if inner is not None and any(name in given for name in inner.__struct_fields__):
+        if field == "features":
+            every = (typed(one, given) for one in feature_settings())
+            values[field] = tuple(one for one in every if one != type(one)())
+        elif inner is not None and any(name in given for name in inner.__struct_fields__):
             values[field] = None if given.get(f"no_{field}") else typed(inner, given)
         elif inner is None and field in given and _option_in(hint):
             values[field] = given[field]
@@ -145,8 +154,8 @@ def _declared(group: type[Struct]) -> Iterator[tuple[str, Any, Any]]:
     hints = get_type_hints(group, include_extras=True)
     for field, default in zip(group.__struct_fields__, group.__struct_defaults__, strict=True):
         hint, setting, inner = hints[field], setting_of(hints[field]), struct_in(hints[field])
-        if inner is not None:
-            yield from _declared(inner)
+        for one in feature_settings() if field == "features" else (inner,) if inner else ():
+            yield from _declared(one)
         if _option_in(hint):
             yield field, hint, default
         elif setting is not None and setting.help:
@@ -162,14 +171,18 @@ def _declared(group: type[Struct]) -> Iterator[tuple[str, Any, Any]]:
                 show_default=setting.shown_default,
                 rich_help_panel=setting.panel or getattr(group, "PANEL", None),
             )
-            yield named, Annotated[kind, option, Rare] if setting.rare else Annotated[kind, option], shown
+            marks = (option, setting, Rare) if setting.rare else (option, setting)
+            yield named, Annotated[kind, *marks], shown
 
 
 def _options(group: type[Struct], marks: tuple[object, ...]) -> Iterator[inspect.Parameter]:
     """Yield the fields of a group as parameters; options get the name of their field and the panel of their group."""
     left_out, hidden, only = (_marked(marks, kind) for kind in (Without, Hidden, Only))
+    honoured = {"", *FINISHED, *_marked(marks, Honouring)}
     for field, hint, default in _declared(group):
-        if field not in left_out and (not only or field in only):
+        setting = setting_of(hint)
+        shows = setting is None or setting.group in honoured
+        if shows and field not in left_out and (not only or field in only):
             option = _option_in(hint)
             assert option is not None
             if option.default is ...:  # where typer keeps the first name

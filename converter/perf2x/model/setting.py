@@ -12,7 +12,7 @@ not honour its group, and the one by inputs that do not tell what it asks for.
 import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any, ClassVar, get_type_hints
 
 from msgspec import Struct
 
@@ -51,20 +51,34 @@ class Setting(Struct, frozen=True):
     """Makes the value, or a mapping of several fields, of the setting's name and what was typed; SettingError."""
 
 
+class FeatureSettings(Struct, frozen=True):
+    """Settings of one feature; all at their defaults, they ask for nothing."""
+
+    NEEDS_TIMES: ClassVar[bool] = False
+    """True: samples are looked at one by one, in order of time, and may be read once more behind the pass over them."""
+    LATE_TIMES: ClassVar[bool] = False
+    """True: the times that the user chose hold for what is made of the samples, not for these."""
+    HIDES_NAMES: ClassVar[str] = ""
+    """The setting that hides names, which nothing else may tell then."""
+
+
 def setting_of(hint: Any) -> Setting | None:
     """The setting that a field is annotated with; None for fields that are no options."""
     return next((mark for mark in getattr(hint, "__metadata__", ()) if isinstance(mark, Setting)), None)
 
 
-def all_settings(kind: type[Struct], above: str = "") -> Iterator[tuple[str, Setting]]:
-    """Yield the settings of a struct and of the structs in it, by their dotted names: ``choice.pids``."""
-    for field, hint in get_type_hints(kind, include_extras=True).items():
-        inner = struct_in(hint)
-        if inner is not None:
-            yield from all_settings(inner, f"{above}{field}.")
-        found = setting_of(hint)
-        if found is not None:
-            yield f"{above}{field}", found
+def given_settings(struct: Struct, above: str = "") -> Iterator[tuple[str, Setting]]:
+    """Yield the settings whose values are no defaults, of a struct and of those in it: ``choice.pids``.
+
+    Features' settings have no dots.
+    """
+    plain = type(struct)()
+    for field, hint in get_type_hints(type(struct), include_extras=True).items():
+        value, setting = getattr(struct, field), setting_of(hint)
+        for inner in (value,) if isinstance(value, Struct) else value if field == "features" else ():
+            yield from given_settings(inner, "" if field == "features" else f"{above}{field}.")
+        if setting is not None and not isinstance(value, Struct) and value != getattr(plain, field):
+            yield f"{above}{field}", setting
 
 
 def struct_in(hint: Any) -> type[Struct] | None:

@@ -5,8 +5,7 @@ The options say themselves what they need of a format, and of an input.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping
-from operator import attrgetter
+from collections.abc import Container, Mapping
 
 from msgspec.structs import replace
 
@@ -14,18 +13,12 @@ from perf2x.analysis.annotate.listing_options import ListingOptions
 from perf2x.base.errors import SettingError
 from perf2x.model.plugin_options import NAMES, SAMPLES, STACKS, Needs
 from perf2x.model.profile.code_counts import COUNTS_CODE
-from perf2x.model.setting import all_settings
+from perf2x.model.setting import given_settings
 from perf2x.pipeline.load_options import LoadOptions
-from perf2x.symbolizer.symbol_options import SymbolOptions
 
 OF_COMMAND = {"per_event": STACKS, "fail_if_unresolved": NAMES, "fail_if_missing_user": SAMPLES}
 """Settings of the command line alone, and the group of each: a file for each event, and limits of what only finished
 profiles know."""
-_SETTINGS = dict(all_settings(LoadOptions))
-GROUP_OF = OF_COMMAND | {name: one.group for name, one in _SETTINGS.items() if one.group}
-"""Settings that show only in the output of formats that honour their group; all others in every format, or in none."""
-_OF_LOAD = [setting for setting in GROUP_OF if setting not in OF_COMMAND]
-_DEFAULTS = LoadOptions(symbols=SymbolOptions(), listings=ListingOptions(source=False))
 
 
 def for_output(options: LoadOptions, name: str, needs: Needs, timeline: bool | None = None) -> LoadOptions:
@@ -35,8 +28,7 @@ def for_output(options: LoadOptions, name: str, needs: Needs, timeline: bool | N
     """
     if timeline is False and needs.times:
         raise SettingError(f"{name} cannot take ", "timeline", "=False: it shows samples over time")
-    for setting in _given(options, _OF_LOAD):
-        _refuse_unless_honoured(setting, name, needs)
+    _refuse_what_is_not_honoured(options, name, needs)
     symbols = options.symbols
     if symbols is not None:
         full_names = symbols.keep_full_names or needs.full_names
@@ -51,7 +43,7 @@ def for_output(options: LoadOptions, name: str, needs: Needs, timeline: bool | N
         keep=options.keep | needs.columns,
         counts=options.counts or "counts" in needs.columns,
         code=needs.code or options.code,
-        listings=ListingOptions(hottest=0, source=False, instructions=True) if needs.instructions else options.listings,
+        listings=ListingOptions(hottest=0, instructions=True) if needs.instructions else options.listings,
         as_recorded=needs.recorded or options.as_recorded,
         places=needs.places | options.places,
         original=needs.original or options.original,
@@ -60,56 +52,51 @@ def for_output(options: LoadOptions, name: str, needs: Needs, timeline: bool | N
 
 def check_of_command(given: Container[str], name: str, needs: Needs) -> None:
     """Raise SettingError for the first of OF_COMMAND in ``given`` that the format ``name`` does not honour."""
-    for setting in OF_COMMAND:
+    for setting, group in OF_COMMAND.items():
         if setting in given:
-            _refuse_unless_honoured(setting, name, needs)
+            _refuse_unless_honoured(setting, group, name, needs)
 
 
-def _refuse_unless_honoured(setting: str, name: str, needs: Needs) -> None:
-    """Raise SettingError when the format ``name`` does not honour a setting."""
-    group = GROUP_OF[setting.partition("=")[0]]
+def _refuse_what_is_not_honoured(options: LoadOptions, name: str, needs: Needs) -> None:
+    for setting, declared in given_settings(options):
+        if declared.group:
+            _refuse_unless_honoured(setting, declared.group, name, needs)
+
+
+def _refuse_unless_honoured(setting: str, group: str, name: str, needs: Needs) -> None:
+    """Raise SettingError when the format ``name`` does not honour the group of a setting."""
     if group not in needs.honours:
         raise SettingError(f"{name} cannot take ", setting, f": {needs.why}" if needs.why else _others(group))
 
 
 def check_together(options: LoadOptions) -> None:
-    """Refuse what tells the names that ``anonymize`` hides or nothing looks up, and what counts of code leave out."""
+    """Refuse what tells the names that are hidden or that nothing looks up, and what counts of code leave out."""
     if options.code is not None:
         counts = Needs(honours=frozenset(), why=COUNTS_CODE)
-        for setting in _given(options, _OF_LOAD):
-            _refuse_unless_honoured(setting, "code", counts)
+        _refuse_what_is_not_honoured(options, "code", counts)
         if options.code.lines and options.symbols is None:
             raise SettingError("functions are counted by the names that ", "symbols", " leaves out")
-    if options.listings is not None and (options.anonymize or options.symbols is None):
-        hides = "anonymize" if options.anonymize else "symbols"
+    if options.listings is not None and (options.hides_names or options.symbols is None):
+        hides = options.hides_names or "symbols"
         raise SettingError("source lines and instructions tell the names that ", hides, " hides")
     if options.as_recorded and not options.merge_callchains:
         raise SettingError("samples as they were recorded cannot take ", "merge_callchains", ": chains are joined")
-    if options.original and options.anonymize:
-        raise SettingError("the original recording tells the names that ", "anonymize", " hides")
+    if options.original and options.hides_names:
+        raise SettingError("the original recording tells the names that ", options.hides_names, " hides")
 
 
 def refuse_asking(options: LoadOptions, lacks: Mapping[str, tuple[str, str]]) -> None:
     """Raise SettingError for the first setting that asks what an input lacks, between the two texts of that."""
-    for setting in _given(options, _SETTINGS):
-        asked = lacks.get(_SETTINGS[setting].asks)
-        if asked:
-            raise SettingError(asked[0], setting, asked[1])
-
-
-def _given(options: LoadOptions, settings: Iterable[str]) -> Iterator[str]:
-    """Yield those of some settings that differ from their defaults."""
-    for setting in settings:
-        whole = setting.partition(".")[0]
-        if getattr(options, whole) is None:
-            continue
-        if attrgetter(setting)(options) != attrgetter(setting)(_DEFAULTS):
-            yield setting
+    for setting, declared in given_settings(options):
+        before, after = lacks.get(declared.asks, ("", ""))
+        if after:
+            raise SettingError(before, setting, after)
 
 
 def _others(group: str) -> str:
     """Say which built-in formats honour a group."""
-    from perf2x.plugins.registry import EMITTERS, available, build_emitter, is_built_in
+    from perf2x.base.installed_packages import available
+    from perf2x.plugins.registry import EMITTERS, build_emitter, is_built_in
 
     built_in = [name for name, point in available(EMITTERS).items() if is_built_in(point)]
     others = [name for name in built_in if group in build_emitter(name).needs.honours]

@@ -125,13 +125,20 @@ def _require_one_recording(sessions: Sequence[SessionInput]) -> None:
 
 def _load_session(session: SessionInput, context: LoadContext) -> Loaded:
     """One session: stitch its samples, then take the steps."""
-    from perf2x.pipeline.session_steps import STEPS, SessionRun
+    from perf2x.pipeline.feature import SessionRun
+    from perf2x.pipeline.session_steps import session_steps
     from perf2x.pipeline.stitch_session import stitch_session
     from perf2x.transforms.filters.apply_choice import Selection, check_root
 
     options, recording = context.options, session.open()
+    late_times = any(one.LATE_TIMES for one in options.features)
     check_root(options.grouping.root, recording)
-    selection = Selection(options.choice, recording, late_times=bool(options.off_cpu), unmatched=context.unmatched)
+    selection = Selection(
+        options.choice,
+        recording,
+        late_times=late_times,
+        unmatched=context.unmatched,
+    )
     profile, deferred, unwound = stitch_session(recording, selection, context)
     loaded = Loaded(
         profile=profile,
@@ -146,7 +153,7 @@ def _load_session(session: SessionInput, context: LoadContext) -> Loaded:
         record_counts=recording.sideband.record_counts,
     )
     run = SessionRun(recording, selection, context, session)
-    for step in STEPS:
+    for step in session_steps():
         loaded = step(loaded, run)
     return replace(loaded, events=event_counts(loaded.profile))
 

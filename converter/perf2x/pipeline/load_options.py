@@ -5,15 +5,17 @@ Context of a load: its options, and everything that its stages report to.
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from perf2x.analysis.annotate.listing_options import ListingOptions
 from perf2x.base.files.unpack_limit import parse_size
 from perf2x.model.code_request import CodeRequest
-from perf2x.model.plugin_options import NAMES, SAMPLES, STACKS, START_TIME, TAGS, WAITS
-from perf2x.model.setting import ON, Setting
+from perf2x.model.plugin_options import SAMPLES, STACKS, TAGS
+from perf2x.model.setting import ON, FeatureSettings, Setting
+from perf2x.pipeline.feature import with_settings
 from perf2x.stitcher.call_graph_options import CallGraphOptions
 from perf2x.symbolizer.symbol_options import SymbolOptions
 from perf2x.transforms.filters.filter_options import SAMPLES_PANEL, Choice, Grouping
@@ -24,6 +26,9 @@ if TYPE_CHECKING:
     from perf2x.pipeline.stage_timer import Stages
     from perf2x.symbolizer.known.known_names import KnownNames
     from perf2x.transforms.filters.unmatched_filters import UnmatchedFilters
+
+
+Settings = TypeVar("Settings", bound=FeatureSettings)
 
 
 def _read_events(_: str, names: Sequence[str]) -> Mapping[str, object]:
@@ -84,38 +89,12 @@ class LoadOptions(Struct, frozen=True):
     """False: recordings without a single sample are an error that says why."""
     grouping: Grouping = Grouping()
     """Grouping of the samples of that part."""
-    off_cpu: Annotated[
-        Literal["", "apart", "beside", "merged"],
-        Setting(
-            "Show the time that threads waited: alone, as another event, or added to the clock event.",
-            panel=Grouping.PANEL,
-            group=WAITS,
-            asks="records",
-        ),
-    ] = ""
-    """Empty: not at all."""
     value: Annotated[Literal["", "weight", "mispredicts"], Setting(group=STACKS, asks="records")] = ""
     """Value of samples other than their period; empty: the period."""
     data_objects: Annotated[bool, Setting(group=STACKS, asks="records")] = False
     """Whether samples stand at the data that they accessed, without a stack, not at their instruction."""
-    latency: Annotated[Literal["", "value", "beside"], Setting(group=STACKS, asks="records")] = ""
-    """``value``: values are divided by the number of threads that ran at that moment; ``beside``: those are in
-    Profile.samples.latency; empty: neither."""
-    anonymize: Annotated[
-        str,
-        Setting(
-            "Hash names of programs, files, functions and threads; the same secret gives the same hashes.",
-            metavar="SECRET",
-            panel=Grouping.PANEL,
-            rare=True,
-            group=NAMES,
-        ),
-    ] = ""
-    """Secret to hash names with; empty: leave them."""
     tags: Annotated[tuple[Mapping[str, str], ...], Setting(group=TAGS)] = ()
     """Labels of each input; empty: none."""
-    start_time: Annotated[int | Literal["file"] | None, Setting(group=START_TIME)] = None
-    """Time of the first sample in nanoseconds since the epoch; ``file``: by the recording's date; None: as recorded."""
     code: CodeRequest | None = None
     """Count branches and samples of one object's code; None: do not."""
     listings: ListingOptions | None = None
@@ -167,6 +146,8 @@ class LoadOptions(Struct, frozen=True):
     """None: leave every location without names."""
     look_up: bool = True
     """False: use ``symbols`` only to find objects for unwinding; name nothing."""
+    features: tuple[FeatureSettings, ...] = ()
+    """Settings of features that are asked for something, one of each."""
     max_unpacked: Annotated[
         int | None,
         Setting(
@@ -179,20 +160,29 @@ class LoadOptions(Struct, frozen=True):
     ] = None
     """Bytes that each compressed input may unpack to; None: the default of base/files/unpack_limit.py."""
 
+    def of(self, kind: type[Settings]) -> Settings:
+        """The settings of a feature."""
+        return next((one for one in self.features if isinstance(one, kind)), kind())
+
+    def but(self, **values: Any) -> "LoadOptions":
+        """The options with other values of fields and of features' settings; TypeError for other names."""
+        own = {name: values.pop(name) for name in self.__struct_fields__ if name in values}
+        return replace(self, features=with_settings(self.features, values), **own)
+
     @property
     def needs_times(self) -> bool:
         """Whether samples are processed one by one, in order of time."""
-        return self.timeline or self.reads_again
+        return self.timeline or any(one.NEEDS_TIMES for one in self.features)
 
     @property
-    def reads_again(self) -> bool:
-        """Whether samples may be read once more behind the pass over them."""
-        return bool(self.off_cpu or self.latency or self.choice.parallelism)
+    def hides_names(self) -> str:
+        """The setting that hides names; "" for none."""
+        return next((one.HIDES_NAMES for one in self.features if one.HIDES_NAMES), "")
 
     @property
     def keeps_threads(self) -> bool:
         """Whether samples of different threads stay apart: what looks at times, or at single threads, needs them."""
-        asked = self.choice or self.grouping != Grouping() or self.anonymize
+        asked = self.choice or self.grouping != Grouping() or self.hides_names
         return bool(self.by_thread or self.needs_times or asked)
 
     @property
@@ -203,7 +193,12 @@ class LoadOptions(Struct, frozen=True):
     @property
     def keeps_fields(self) -> bool:
         """Whether samples carry the fields of their tracepoint, which name programs and files."""
-        return self.timeline and "fields" in self.keep and not self.anonymize
+        return self.timeline and "fields" in self.keep and not self.hides_names
+
+
+def load_options(**values: Any) -> LoadOptions:
+    """Make options of values of fields and of features' settings; TypeError for other names."""
+    return LoadOptions().but(**values)
 
 
 Progress = Callable[[str, int, int], None]

@@ -15,10 +15,10 @@ from perf2x.model.number_format import format_amount, plural
 from perf2x.model.printable_text import short
 from perf2x.model.profile.profile import Profile
 from perf2x.model.recording.events import Recording
+from perf2x.model.step_report import StepReport
 from perf2x.stitcher.call_graphs import UnwindReport
 from perf2x.stitcher.deferred.deferred_join import DeferredReport
 from perf2x.symbolizer.symbol_report import SymbolReport
-from perf2x.transforms.time_reports import WaitReport
 
 
 class EventCount(Struct, frozen=True, omit_defaults=True):
@@ -55,8 +55,8 @@ class Loaded(Struct, frozen=True):
     """The name of every recording; of ``recording`` alone unless independent ones were merged."""
     record_counts: Mapping[str, int] = field(default_factory=dict)
     """Records of all recordings by type."""
-    waits: WaitReport | None = None
-    """None without ``off_cpu``."""
+    reports: tuple[StepReport, ...] = ()
+    """What features report."""
     chains: ChainReport = ChainReport()
 
     @property

@@ -1,13 +1,14 @@
 """Merges the results of several recordings into one; transforms/profile_fold.py folds the profiles themselves."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from perf2x.model.profile.profile import Profile
+from perf2x.model.step_report import StepReport
 from perf2x.model.value_limits import check_total
 from perf2x.pipeline.load_result import Loaded, event_counts
 from perf2x.symbolizer.symbol_report import ObjectReport, SymbolReport, sorted_report
@@ -51,7 +52,6 @@ def _labelled(profile: Profile, tags: Mapping[str, str]) -> Profile:
 
 def _add_reports(old: Loaded, new: Loaded) -> Loaded:
     """The first result with the reports of both, and no longer with its profile."""
-    waits = [report for report in (old.waits, new.waits) if report is not None]
     return replace(
         old,
         profile=new.profile,
@@ -62,8 +62,14 @@ def _add_reports(old: Loaded, new: Loaded) -> Loaded:
         unwound=sum_reports([old.unwound, new.unwound]),
         chains=sum_reports([old.chains, new.chains]),
         symbols=_merge_symbol_reports([old.symbols, new.symbols]),
-        waits=sum_reports(waits) if waits else None,
+        reports=tuple(_sum_by_kind((*old.reports, *new.reports))),
     )
+
+
+def _sum_by_kind(reports: Sequence[StepReport]) -> Iterator[StepReport]:
+    """One report for each feature."""
+    kinds = dict.fromkeys(type(report) for report in reports)
+    return (sum_reports([report for report in reports if type(report) is kind]) for kind in kinds)
 
 
 def common_tags(tags: Sequence[Mapping[str, str]]) -> dict[str, str]:

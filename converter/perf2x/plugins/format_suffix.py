@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from perf2x.base.errors import SettingError
-from perf2x.base.installed_packages import EntryPoint
-from perf2x.plugins.registry import EMITTERS, Emitter, available, is_built_in
+from perf2x.base.installed_packages import EntryPoint, available
+from perf2x.plugins.registry import EMITTERS, Emitter, is_built_in
 
 _COMMON_FORMATS = ("pprof", "collapsed")
 

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from perf2x.base.did_you_mean import did_you_mean
 from perf2x.base.errors import OptionError, SettingError
-from perf2x.base.installed_packages import EntryPoint, entry_points
+from perf2x.base.installed_packages import EntryPoint, available
 from perf2x.model.plugin_options import Needs, option
 from perf2x.model.profile.profile import Profile
 
@@ -24,7 +24,6 @@ __all__ = [
     "SYMBOL_SOURCES",
     "Emitter",
     "OptionHelp",
-    "available",
     "build_emitter",
     "build_options",
     "emitter_options",
@@ -58,17 +57,6 @@ class Emitter(Protocol):
     def emit(self, profile: Profile, out: BinaryIO) -> None:
         """Write the whole profile; deterministic, sequential writes only (``out`` may be a pipe)."""
         ...
-
-
-def available(group: str) -> dict[str, EntryPoint]:
-    """Every plugin of a group by name, sorted, not yet imported; OptionError when two share a name."""
-    found: dict[str, EntryPoint] = {}
-    for point in sorted(entry_points(group), key=lambda point: (point.name, point.value)):
-        known = found.get(point.name)
-        if known is not None and known.value != point.value:
-            raise OptionError(f"two plugins have the name {point.name!r}: {known.value} and {point.value}")
-        found[point.name] = point
-    return found
 
 
 def is_built_in(point: EntryPoint) -> bool:

@@ -21,11 +21,12 @@ from perf2x.model.diagnostics import Count, Severity
 from perf2x.model.profile.place_names import FunctionRow, PlaceNames
 from perf2x.model.profile.profile import Profile
 from perf2x.model.recording.build_ids import is_vdso
-from perf2x.symbolizer.demangle.demangle import NameStyle, full_name, short_name
+from perf2x.symbolizer.demangle.demangle import full_name, short_name
 from perf2x.symbolizer.entry_names import not_called, without_padding
 from perf2x.symbolizer.mapped_objects import MappedObject, addresses_of, dso_of, vdso_files
 from perf2x.symbolizer.sources.elf_symbols import count_broken
 from perf2x.symbolizer.sources.symbol_source import Context, Dso, DsoKind, Function, Symbols, SymbolSource
+from perf2x.symbolizer.symbol_options import NameStyle
 
 _LINKER, _LINKER_PREFIX = "[linker]", "__dl_"
 _LINKERS = re.compile(r"/linker(?:64)?(?:_\w+)?$")

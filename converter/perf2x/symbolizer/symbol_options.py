@@ -2,16 +2,18 @@
 
 import re
 from collections.abc import Iterable, Mapping
+from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Struct
 
 from perf2x.base.errors import SettingError
-from perf2x.binaries.find.search_paths import SearchPaths
 from perf2x.model.plugin_options import INLINE, NAMES
 from perf2x.model.setting import ON, Setting, read_directory, read_path
-from perf2x.symbolizer.demangle.demangle import NameStyle
+
+if TYPE_CHECKING:
+    from perf2x.binaries.find.search_paths import SearchPaths
 
 _KALLSYMS = re.compile(rb"[0-9a-f]{1,16} \w |\x1f\x8b|\xfd7zXZ|\x28\xb5\x2f\xfd|BZh")
 """First line of the file, or of what gzip, xz, zstd and bzip2 make of it."""
@@ -57,6 +59,17 @@ def _read_servers(setting: str, urls: Iterable[str]) -> tuple[str, ...]:
 def _place(words: str, *names: str, metavar: str = "DIR", **more: object) -> Setting:
     """Declare a place to look in: what has addresses in files asks for it."""
     return Setting(words, names, metavar, asks="files", **{"rare": True} | more)  # type: ignore[arg-type]
+
+
+class NameStyle(StrEnum):
+    """Style of the names of functions (``--names``)."""
+
+    SHORT = "short"
+    """Without parameters, return types and template arguments; lambdas by the function that they stand in."""
+    FULL = "full"
+    """As perf and c++filt print them, and as just-in-time compilers write them."""
+    MANGLED = "mangled"
+    """As symbol tables have them."""
 
 
 class SymbolOptions(Struct, frozen=True):
@@ -130,8 +143,10 @@ class SymbolOptions(Struct, frozen=True):
     lines: bool = True
     """False: read debug info only where there is no symbol table."""
 
-    def search_paths(self) -> SearchPaths:
+    def search_paths(self) -> "SearchPaths":
         """Search paths for the object finder."""
+        from perf2x.binaries.find.search_paths import SearchPaths
+
         return SearchPaths(
             symfs=self.symfs,
             symfs_flat=self.symfs_flat,

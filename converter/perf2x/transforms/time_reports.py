@@ -1,9 +1,10 @@
 """Figures on waits, apart from the modules that find them: every conversion has a place for them."""
 
-from msgspec import Struct
+from perf2x.model.number_format import plural
+from perf2x.model.step_report import StepReport
 
 
-class WaitReport(Struct, frozen=True):
+class WaitReport(StepReport, frozen=True):
     """Waits that ``--off-cpu`` found, before filters by name; times in nanoseconds."""
 
     waits: int
@@ -15,3 +16,15 @@ class WaitReport(Struct, frozen=True):
     """Most time between a sample and a departure that has its stack; 0 where departures have stacks themselves."""
     open_ns: int = 0
     """Time of waits that the recording ends in."""
+
+    def line(self) -> str:
+        """Waiting time by kind, and how near a sample must be to have a wait's stack."""
+        parts = [f"{plural(self.waits, 'wait')} of {self.waited_ns / 1e9:.3f} s"]
+        if self.preempted_ns:
+            parts.append(f"{self.preempted_ns / 1e9:.3f} s preempted")
+        if self.nameless_ns:
+            near = f"(no sample at most {self.near_ns / 1e6:.3g} ms before)"
+            parts.append(f"{self.nameless_ns / 1e9:.3f} s without a stack {near}")
+        if self.open_ns:
+            parts.append(f"{self.open_ns / 1e9:.3f} s in waits that the recording ends in")
+        return ", ".join(parts)

@@ -12,12 +12,13 @@ import pytest
 from perf2x import Choice, Grouping, SymbolOptions, convert, read
 from perf2x.analysis.annotate.listing_options import ListingOptions
 from perf2x.base.errors import OptionError
+from perf2x.base.installed_packages import available
 from perf2x.cli import app as application
 from perf2x.cli.as_typed import option_of
 from perf2x.cli.options.format_options import FormatFlags
 from perf2x.model.code_request import CodeRequest
 from perf2x.model.plugin_options import NAMES
-from perf2x.plugins.registry import EMITTERS, available, emitter_options, load_emitter
+from perf2x.plugins.registry import EMITTERS, emitter_options, load_emitter
 from tests.support import rich_recording
 from tests.support.command import perf2x
 from tests.support.rich_recording import SECRETS
@@ -117,9 +118,9 @@ def test_the_library_tells_none(recorded: tuple[str, ...], tmp_path: Path) -> No
 def test_what_tells_names_is_not_read_beside(recorded: tuple[str, ...]) -> None:
     symbols = SymbolOptions(symfs=Path(recorded[2]))
     with pytest.raises(OptionError, match="source lines and instructions tell the names that anonymize hides"):
-        read(recorded[0], symbols=symbols, listings=ListingOptions(), anonymize="s3cret")
+        read(recorded[0], symbols=symbols, listings=ListingOptions(source=True), anonymize="s3cret")
     with pytest.raises(OptionError, match="source lines and instructions tell the names that symbols hides"):
-        read(recorded[0], symbols=None, listings=ListingOptions())
+        read(recorded[0], symbols=None, listings=ListingOptions(source=True))
     with pytest.raises(OptionError, match="code cannot take anonymize"):
         read(recorded[0], symbols=symbols, code=CodeRequest(), anonymize="s3cret")
     with pytest.raises(OptionError, match=r"code cannot take choice\.comms"):

@@ -6,11 +6,12 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from perf2x.base.installed_packages import available
 from perf2x.cli.app import app
 from perf2x.cli.commands import perf_to_profile
 from perf2x.cli.options.format_options import FormatFlags
 from perf2x.emitters.pprof import profile_pb2
-from perf2x.plugins.registry import EMITTERS, available, emitter_options, load_emitter
+from perf2x.plugins.registry import EMITTERS, emitter_options, load_emitter
 
 CORPUS = Path(__file__).parents[2] / "corpus"
 EVENTS = CORPUS / "events/perf.data"

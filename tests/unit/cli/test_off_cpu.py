@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from perf2x.cli.render.summary import waits_line
 from perf2x.emitters.pprof import profile_pb2
 from perf2x.transforms.time_reports import WaitReport
 from tests.forge import Comm, Event, Features, Mmap2, Sample, Session, Stamp, Switch, write_file
@@ -62,8 +61,8 @@ def test_what_could_not_be_told_is_said(switching: Path) -> None:
 
 def test_time_in_waits_that_the_recording_ends_in_is_said() -> None:
     report = WaitReport(2, 9_000_000_000, 0, 0, open_ns=4_500_000_000)
-    assert waits_line(report) == "2 waits of 9.000 s, 4.500 s in waits that the recording ends in"
-    assert waits_line(replace(report, open_ns=0)) == "2 waits of 9.000 s"
+    assert report.line() == "2 waits of 9.000 s, 4.500 s in waits that the recording ends in"
+    assert replace(report, open_ns=0).line() == "2 waits of 9.000 s"
 
 
 def test_on_and_off_cpu_together_are_the_time_that_threads_lived() -> None:

@@ -10,19 +10,20 @@ import pytest
 
 from perf2x import convert
 from perf2x.base.errors import OptionError
+from perf2x.base.installed_packages import available
 from perf2x.cli.app import command
 from perf2x.cli.as_typed import option_of
 from perf2x.cli.commands.convert import convert as convert_command
 from perf2x.cli.options.format_options import FormatFlags
-from perf2x.pipeline.for_output import GROUP_OF, OF_COMMAND
-from perf2x.plugins.registry import EMITTERS, available, emitter_options, load_emitter
+from perf2x.pipeline.for_output import OF_COMMAND
+from perf2x.plugins.registry import EMITTERS, emitter_options, load_emitter
 from perf2x.stitcher.call_graph_options import CallGraphOptions
-from perf2x.symbolizer.demangle.demangle import NameStyle
-from perf2x.symbolizer.symbol_options import SymbolOptions
+from perf2x.symbolizer.symbol_options import NameStyle, SymbolOptions
 from perf2x.transforms.filters.choice import FILTERS
 from perf2x.transforms.filters.filter_options import Choice, Grouping
 from tests.support.command import perf2x, recording
 from tests.support.option_pairs import CASES, CODE, FORMATS, HARMLESS, NO_PAIRS, Place, pairs
+from tests.support.settings import GROUPED
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +57,7 @@ GIVEN: dict[object, object] = {
 IN_THE_LIBRARY = {
     "anonymize": {"anonymize": "s3cret"},
     "call_graphs.stitch_lbr": {"call_graphs": CallGraphOptions(stitch_lbr=True)},
-    "choice.parallelism": {"choice": Choice(parallelism=(1,))},
+    "parallelism": {"parallelism": (1,)},
     "data_objects": {"data_objects": True},
     "deferred_missing": {"deferred_missing": "drop"},
     "grouping.fold_recursion": {"grouping": Grouping(fold_recursion=True)},
@@ -79,8 +80,7 @@ IN_THE_LIBRARY = {
 
 def test_the_library_refuses_by_keyword(tmp_path: Path) -> None:
     """What a format does not honour; its counterpart on the command line is an option of ``convert``."""
-    known = GROUP_OF.keys() - OF_COMMAND.keys()
-    assert known == {*IN_THE_LIBRARY, *(setting for setting in known if setting.startswith("listings."))}
+    assert {*IN_THE_LIBRARY, *(setting for setting in GROUPED if setting.startswith("listings."))} == GROUPED
     for name in CODE:
         for setting, keywords in IN_THE_LIBRARY.items():
             with pytest.raises(OptionError, match=rf"{name} cannot take {re.escape(setting)}[:=]"):
@@ -97,7 +97,7 @@ def test_the_library_refuses_by_keyword(tmp_path: Path) -> None:
 def test_settings_have_an_option() -> None:
     option = partial(option_of, command("convert").params)
     spelled = {word for one in command("convert").params for word in (*one.opts, *one.secondary_opts)}
-    settings = GROUP_OF.keys() - {"data_objects", "listings.source"}
+    settings = (GROUPED | OF_COMMAND.keys()) - {"data_objects", "listings.source"}
     assert {option(setting).partition(" ")[0] for setting in settings} <= spelled
 
 

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from perf2x.base.installed_packages import available
 from perf2x.pipeline.load import load
 from perf2x.pipeline.load_options import LoadOptions
-from perf2x.plugins.registry import EMITTERS, available, load_emitter
+from perf2x.plugins.registry import EMITTERS, load_emitter
 from tests.forge.session import zstd
 from tests.support.command import perf2x, recording
 from tests.support.datasets import content

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from perf2x import Choice, Grouping, Perf2xError, convert, read, write
-from perf2x.plugins.registry import EMITTERS, available
+from perf2x.base.installed_packages import available
+from perf2x.plugins.registry import EMITTERS
 from tests.support.command import perf2x, recording
 
 PAIRS: tuple[tuple[tuple[str, ...], Mapping[str, object]], ...] = (

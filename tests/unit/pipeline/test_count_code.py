@@ -11,7 +11,7 @@ from perf2x.model.code_request import CodeRequest
 from perf2x.model.profile.code_counts import EXTERNAL, NOT_RECORDED, CodeCounts
 from perf2x.model.profile.profile import Profile
 from perf2x.pipeline.load import load
-from perf2x.pipeline.load_options import LoadOptions
+from perf2x.pipeline.load_options import LoadOptions, load_options
 from perf2x.symbolizer.symbol_options import SymbolOptions
 from perf2x.transforms.filters.filter_options import Choice
 from perf2x.transforms.merge_profiles import merge_profiles
@@ -52,7 +52,7 @@ def recorded(folder: Path, samples: list[Sample], events: tuple[Event, ...] = (E
 
 def counted(folder: Path, path: str, request: CodeRequest, **options: object) -> CodeCounts:
     symbols = SymbolOptions(symfs=folder)
-    code = load(path, LoadOptions(symbols=symbols, look_up=False, code=request, **options)).profile.code
+    code = load(path, load_options(symbols=symbols, look_up=False, code=request, **options)).profile.code
     assert code is not None
     return code
 

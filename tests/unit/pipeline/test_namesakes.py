@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from perf2x.pipeline.load import load
-from perf2x.pipeline.load_options import LoadOptions
+from perf2x.pipeline.load_options import load_options
 from perf2x.pipeline.load_result import Loaded
 from perf2x.plugins.registry import build_emitter
 from perf2x.reader import first_walk
@@ -30,7 +30,7 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def loaded(path: Path, **options: object) -> Loaded:
-    return load(str(path), LoadOptions(**options))  # type: ignore[arg-type]
+    return load(str(path), load_options(**options))  # type: ignore[arg-type]
 
 
 def twins(path: Path, threads: int) -> Path:
@@ -74,7 +74,7 @@ def test_a_name_is_a_row(tmp_path: Path) -> None:
     ids=lambda options: next(iter(options)),
 )  # fmt: skip
 def test_what_asks_more_of_threads_has_them_apart(options: dict[str, object]) -> None:
-    assert LoadOptions(by_thread=False, **options).keeps_threads  # type: ignore[arg-type]
+    assert load_options(by_thread=False, **options).keeps_threads  # type: ignore[arg-type]
 
 
 def test_lines_with_numbers_of_threads(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from perf2x.base.worker_processes import run_in_processes
 from perf2x.model.recording.events import Shard
 from perf2x.pipeline import worker_pool
 from perf2x.pipeline.load import load
-from perf2x.pipeline.load_options import LoadOptions
+from perf2x.pipeline.load_options import LoadOptions, load_options
 from perf2x.pipeline.load_result import Loaded
 from perf2x.pipeline.stage_timer import Stages
 from perf2x.pipeline.worker_pool import processes_for
@@ -44,7 +44,7 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def loaded(case: Case, jobs: int, **options: object) -> Loaded:
     symbols = SymbolOptions(symfs=case.symfs, kallsyms=case.kallsyms)
-    return load(str(case.data), LoadOptions(jobs=jobs, symbols=symbols, **options))  # type: ignore[arg-type]
+    return load(str(case.data), load_options(jobs=jobs, symbols=symbols, **options))  # type: ignore[arg-type]
 
 
 QUICK = {"user_only", "zstd", "unwind_short", "task_end"}

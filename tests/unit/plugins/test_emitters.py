@@ -1,15 +1,10 @@
 import pytest
 
 from perf2x.base.errors import OptionError
+from perf2x.base.installed_packages import available
 from perf2x.emitters.collapsed import Collapsed
 from perf2x.emitters.pprof.pprof import Pprof
-from perf2x.plugins.registry import (
-    EMITTERS,
-    available,
-    build_emitter,
-    emitter_options,
-    load_emitter,
-)
+from perf2x.plugins.registry import EMITTERS, build_emitter, emitter_options, load_emitter
 
 
 def test_built_in_formats_come_through_entry_points() -> None:

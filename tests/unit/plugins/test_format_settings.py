@@ -3,8 +3,9 @@
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
+from perf2x.base.installed_packages import available
 from perf2x.plugins.format_settings import FormatName, Settings
-from perf2x.plugins.registry import EMITTERS, available, emitter_options, is_built_in, load_emitter
+from perf2x.plugins.registry import EMITTERS, emitter_options, is_built_in, load_emitter
 
 
 def choices(hint: Any) -> set[str]:

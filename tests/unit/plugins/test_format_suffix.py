@@ -4,10 +4,10 @@ import sys
 import pytest
 
 from perf2x.base.errors import OptionError
-from perf2x.base.installed_packages import EntryPoint
+from perf2x.base.installed_packages import EntryPoint, available
 from perf2x.plugins import format_suffix as suffix
 from perf2x.plugins.format_suffix import format_of
-from perf2x.plugins.registry import EMITTERS, available, load_emitter
+from perf2x.plugins.registry import EMITTERS, load_emitter
 
 
 class Lines:

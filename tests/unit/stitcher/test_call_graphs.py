@@ -8,7 +8,7 @@ import pytest
 
 from perf2x.cli.render.summary import unwound_line
 from perf2x.pipeline.load import Loaded, load
-from perf2x.pipeline.load_options import LoadOptions
+from perf2x.pipeline.load_options import load_options
 from perf2x.stitcher.call_graph_options import CallGraphOptions
 from perf2x.stitcher.unwind.unwound_chains import End
 from perf2x.symbolizer.symbol_options import SymbolOptions
@@ -56,7 +56,7 @@ def loaded(tmp_path, events, records, arch="x86_64", extra=None, **options) -> L
     features = Features(arch=arch, extra=extra or {})
     data.write_bytes(write_file(Session(events=tuple(events), features=features), records))
     symbols = SymbolOptions(symfs=tmp_path / "symfs", inline=False)
-    return load(str(data), LoadOptions(timeline=True, symbols=symbols, **options))
+    return load(str(data), load_options(timeline=True, symbols=symbols, **options))
 
 
 def chains_of(result) -> list[list[tuple[int, int, int]]]:

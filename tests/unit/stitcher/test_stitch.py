@@ -10,7 +10,7 @@ from perf2x.emitters.pprof.sample_labels import labels_of
 from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.recording.events import Want
 from perf2x.pipeline.load import load
-from perf2x.pipeline.load_options import LoadOptions
+from perf2x.pipeline.load_options import LoadOptions, load_options
 from perf2x.reader import open_recording
 from perf2x.stitcher.deferred.deferred_matching import JoinOutcome
 from perf2x.stitcher.process_history import build_process_history
@@ -145,7 +145,7 @@ def test_samples_are_split_by_cgroup_on_request(tmp_path: Path, timeline: bool) 
 def test_an_unrecorded_cgroup_has_no_name_and_no_label(tmp_path: Path) -> None:
     path = written(tmp_path, [Sample(ip=0x1000, time=5)])
     profile = load(path, LoadOptions(keep=frozenset({"cgroup"}))).profile
-    hidden = load(path, LoadOptions(keep=frozenset({"cgroup"}), anonymize="secret")).profile
+    hidden = load(path, load_options(keep=frozenset({"cgroup"}), anonymize="secret")).profile
     for one in (profile, hidden):
         assert one.samples.cgroup is not None and [one.strings[text] for text in one.samples.cgroup] == [""]
     strings: list[str] = [""]

@@ -16,8 +16,7 @@ from perf2x.pipeline.load import load
 from perf2x.pipeline.load_options import LoadOptions
 from perf2x.plugins.registry import load_symbol_sources
 from perf2x.reader import open_recording
-from perf2x.symbolizer.demangle.demangle import NameStyle
-from perf2x.symbolizer.symbol_options import SymbolOptions
+from perf2x.symbolizer.symbol_options import NameStyle, SymbolOptions
 from perf2x.symbolizer.symbolize import symbolize
 from tests.support.perf_script import read_blocks
 from tests.support.profile_builder import lines_of, make_profile

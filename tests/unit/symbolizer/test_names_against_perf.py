@@ -10,8 +10,7 @@ from perf2x.model.profile.profile import Profile
 from perf2x.model.recording.events import Session
 from perf2x.plugins.registry import load_symbol_sources
 from perf2x.reader.recording import open_recording
-from perf2x.symbolizer.demangle.demangle import NameStyle
-from perf2x.symbolizer.symbol_options import SymbolOptions
+from perf2x.symbolizer.symbol_options import NameStyle, SymbolOptions
 from perf2x.symbolizer.symbolize import symbolize
 from tests.support.perf_script import read_blocks
 from tests.support.profile_builder import make_profile, name_of

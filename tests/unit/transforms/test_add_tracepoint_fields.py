@@ -11,7 +11,7 @@ from perf2x.model.profile.profile import Profile
 from perf2x.model.profile.stack_tree import keep_samples
 from perf2x.model.profile.tracepoint_fields import TracepointFields
 from perf2x.pipeline.load import load
-from perf2x.pipeline.load_options import LoadOptions
+from perf2x.pipeline.load_options import LoadOptions, load_options
 from perf2x.reader.records.tracepoint_decoder import decode_fields, parse_format
 from perf2x.transforms.filters.filter_options import Choice
 from perf2x.transforms.merge_profiles import merge_profiles
@@ -91,7 +91,7 @@ def loaded(folder: Path, order: str = "<", **options: object) -> Profile:
     path = folder / "traced.data"
     extra = {TRACING_DATA: tracing_data(order, FORMAT)}
     path.write_bytes(write_file(Session(events=(event, clock), order=order, features=Features(extra=extra)), records))
-    return load(str(path), LoadOptions(timeline=True, keep=frozenset({"fields"}), **options)).profile
+    return load(str(path), load_options(timeline=True, keep=frozenset({"fields"}), **options)).profile
 
 
 def files_of(profile: Profile) -> list[tuple[int, int, object]]:

@@ -13,7 +13,7 @@ from perf2x.base.errors import OptionError
 from perf2x.emitters.pprof import profile_pb2
 from perf2x.model.value_limits import MOST_PERIOD
 from perf2x.pipeline.load import load
-from perf2x.pipeline.load_options import LoadOptions
+from perf2x.pipeline.load_options import LoadOptions, load_options
 from perf2x.pipeline.load_result import Loaded
 from tests.forge import Branch, Comm, Event, Mmap2, Sample, Session, write_file
 from tests.forge import kernel as k
@@ -137,7 +137,7 @@ def test_memory_accesses_have_labels(tmp_path: Path) -> None:
 )
 def test_what_was_not_recorded_is_said(tmp_path: Path, options: dict[str, object], sentence: str) -> None:
     with pytest.raises(OptionError, match=sentence):
-        load(str(recorded(tmp_path, [sample(0, 5)], (PLAIN,))), LoadOptions(**options))  # type: ignore[arg-type]
+        load(str(recorded(tmp_path, [sample(0, 5)], (PLAIN,))), load_options(**options))  # type: ignore[arg-type]
 
 
 def test_branches_access_no_data(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ class ListingOptions(Struct, frozen=True):
     function: str = ""
     """Name or glob; empty: the ``hottest``."""
     hottest: int = _HOTTEST
-    source: Annotated[bool, Setting(group=LISTINGS)] = True
+    source: Annotated[bool, Setting(group=LISTINGS)] = False
     """Show costs of source lines."""
     assembly: Annotated[bool, Setting(group=LISTINGS, asks="files")] = False
     """Show costs of instructions."""

@@ -75,7 +75,7 @@ class AgentTools:
         from perf2x.analysis.report_tables import call_tree, callers_of
 
         profile, most = self._loaded(recording).profile, _rows(limit)
-        found = choose_functions(profile, ListingOptions(function, value="period"))
+        found = choose_functions(profile, ListingOptions(function, source=True, value="period"))
         if len(found) > _MOST_FUNCTIONS:
             words = f"{len(found):,} functions have such names; callers of {_MOST_FUNCTIONS} are shown at most"
             raise OptionError(f"{function}: {words}")

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
-from msgspec.structs import replace
 
 from perf2x.base.errors import OptionError, SettingError
 from perf2x.cli.messages import print_message
@@ -53,7 +52,7 @@ def annotate(
     if columns and value != "period":
         raise SettingError("", "columns", " shows what events counted; leave out ", "value")
     wanted = listing.options(function, value, columns or ())
-    options = replace(asked, listings=wanted, beside=bool(columns))
+    options = asked.but(listings=wanted, beside=bool(columns))
     with progress_bar(quiet) as progress:
         loaded = load(sources, options, progress)
     if loaded.profile.listings is None or not loaded.profile.listings.functions:

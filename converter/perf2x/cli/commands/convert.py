@@ -5,11 +5,10 @@ from time import monotonic
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from msgspec.structs import replace
 
 from perf2x.base.errors import OptionError
 from perf2x.cli.messages import print_message
-from perf2x.cli.option_groups import with_groups
+from perf2x.cli.option_groups import Honouring, with_groups
 from perf2x.cli.options import Rare
 from perf2x.cli.options.format_options import FormatFlags
 from perf2x.cli.options.gate_options import GateFlags
@@ -18,6 +17,7 @@ from perf2x.cli.options.output_options import OutputFlags
 from perf2x.cli.options.source_options import ListingFlags
 from perf2x.cli.progress import progress_bar
 from perf2x.cli.quality_gates import check_gates, exit_for_failed_gates, failed_gates, warn_of_losses
+from perf2x.model.plugin_options import HONOURABLE
 from perf2x.pipeline.load_options import LoadOptions
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def convert(
     inputs: Inputs = None,
     *,
     written: OutputFlags,
-    asked: LoadOptions,
+    asked: Annotated[LoadOptions, Honouring(*HONOURABLE)],
     formatting: FormatFlags,
     listing: Annotated[ListingFlags, Rare],
     gates: GateFlags,
@@ -65,7 +65,7 @@ def convert(
     check_of_command(
         [*(f"fail_if_{limit}" for limit in gates.limits()), *["per_event"] * formatting.per_event], name, needs
     )
-    options = replace(asked, **listing.part(), **written.part_of(len(sources)), **formatting.part_for(needs))
+    options = asked.but(**listing.part(), **written.part_of(len(sources)), **formatting.part_for(needs))
     check_gates(gates, options.symbols is not None)
     if gates.stats:
         from perf2x.cli.render.stats_json import check_stats

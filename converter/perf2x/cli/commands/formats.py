@@ -9,10 +9,11 @@ from perf2x.cli.options.input_options import Verbose
 
 def formats(verbose: Verbose = False) -> None:
     """List the output formats, plugins included, with file suffix and one line of help; -v: their options, too."""
+    from perf2x.base.installed_packages import available
     from perf2x.cli.app import command
     from perf2x.cli.as_typed import option_of
     from perf2x.cli.options.format_options import FormatFlags
-    from perf2x.plugins.registry import EMITTERS, available, emitter_options, is_built_in
+    from perf2x.plugins.registry import EMITTERS, emitter_options, is_built_in
 
     kinds: dict[str, Any] = {name: point.load() for name, point in available(EMITTERS).items()}
     rows = []

@@ -3,7 +3,6 @@
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from msgspec.structs import replace
 
 from perf2x.cli.error_handling import CANNOT
 from perf2x.cli.messages import print_message
@@ -53,7 +52,7 @@ def info(
 
     recordings([source])
     looked_up = asked.symbols if with_symbols or asked.symbols != typed(SymbolOptions, {}) else None
-    options = replace(asked, symbols=looked_up, stacks=looked_up is not None, counts=True, join_events=False)
+    options = asked.but(symbols=looked_up, stacks=looked_up is not None, counts=True, join_events=False)
     with progress_bar(quiet) as progress:
         loaded = load(source, options, progress)
         with limit_unpacking(options.max_unpacked):

@@ -2,8 +2,6 @@
 
 from typing import Annotated
 
-from msgspec.structs import replace
-
 from perf2x.base.errors import OptionError
 from perf2x.cli.diff.diff_gate import DiffGate
 from perf2x.cli.diff.gate_outcome import Verdict
@@ -49,7 +47,7 @@ def report(
     from perf2x.pipeline.recording_pair import load_pair
 
     sources, gate, shape = recordings(inputs), DiffGate.of(compared), shown.shape()
-    options = replace(asked, counts=True, beside=bool(shown.columns))
+    options = asked.but(counts=True, beside=bool(shown.columns))
     check_gates(gates, options.symbols is not None)
     pair = growth = changes = None
     with progress_bar(quiet) as progress:

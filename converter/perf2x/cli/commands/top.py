@@ -31,7 +31,7 @@ def top(
     rows.check_graph(form)
     sources = recordings(inputs)
     with progress_bar(quiet) as progress:
-        loaded = load(sources, replace(asked, **rows.part()), progress)
+        loaded = load(sources, asked.but(**rows.part()), progress)
     table = TopTable(loaded.profile, rows.by, rows.sort, rows.value, rows.limit, rows.columns or ())
     report = top_report(table, sources)
     if rows.graph:

@@ -3,7 +3,6 @@
 from typing import Annotated
 
 import typer
-from msgspec.structs import replace
 
 from perf2x.base.errors import OptionError
 from perf2x.cli.messages import print_message
@@ -68,7 +67,7 @@ def view(
     sources = recordings(inputs)
     settings = {"title": formatting.title or "", "columns": formatting.columns or []}
     emitter = build_emitter("html", settings)
-    options = replace(asked, **listing.part(), beside=bool(formatting.columns))
+    options = asked.but(**listing.part(), beside=bool(formatting.columns))
     options = for_output(options, "html", emitter.needs)
     with progress_bar(quiet) as progress:
         loaded = load(sources, options, progress)

@@ -15,7 +15,8 @@ DEFAULT_FORMAT = "pprof"
 
 def installed_formats(incomplete: str) -> list[str]:
     """Complete the name of an output format, plugins included."""
-    from perf2x.plugins.registry import EMITTERS, available
+    from perf2x.base.installed_packages import available
+    from perf2x.plugins.registry import EMITTERS
 
     return [name for name in sorted(available(EMITTERS)) if name.startswith(incomplete)]
 
@@ -51,24 +52,10 @@ class OutputFlags(Struct, frozen=True):
         ),
         Rare,
     ] = None
-    start_time: Annotated[
-        str | None,
-        Option(
-            metavar="TIME|file",
-            help="Time of day of the first sample, if it was not recorded: 2026-11-21T10:00:05Z, "
-            "seconds since the epoch, or file for its date.",
-        ),
-        Rare,
-    ] = None
 
     def part_of(self, inputs: int) -> dict[str, Any]:
         """Fields of LoadOptions for so many inputs."""
-        tags = tuple(parse_tags(self.tags, inputs)) if self.tags else ()
-        if self.start_time is None:
-            return {"tags": tags}
-        from perf2x.pipeline.start_time import parse_start_time
-
-        return {"tags": tags, "start_time": parse_start_time(self.start_time)}
+        return {"tags": tuple(parse_tags(self.tags, inputs)) if self.tags else ()}
 
     def format(self) -> str:
         """Name of the format; OptionError when the output's suffix does not tell it."""

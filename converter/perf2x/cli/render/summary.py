@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from perf2x.pipeline.load_result import Loaded
     from perf2x.stitcher.call_graphs import UnwindReport
     from perf2x.stitcher.deferred.deferred_join import DeferredReport
-    from perf2x.transforms.time_reports import WaitReport
 
 _NAMED_OBJECTS = 3
 _OBJECTS = {VDSO_32: "the 32-bit vDSO"}
@@ -75,7 +74,7 @@ def verbose_lines(loaded: "Loaded") -> Iterator[str]:
 
 def _completed_parts(loaded: "Loaded") -> Iterator[str]:
     """Texts about what was put together, without empty ones."""
-    texts = (deferred_line(loaded.deferred), unwound_line(loaded.unwound), waits_line(loaded.waits))
+    texts = (deferred_line(loaded.deferred), unwound_line(loaded.unwound), *(one.line() for one in loaded.reports))
     yield from filter(None, texts)
 
 
@@ -141,22 +140,6 @@ def unwound_line(report: "UnwindReport") -> str:
             parts[-1] += f" (record with --call-graph dwarf,{report.better_size})"
         if end is End.NO_UNWIND_INFO and report.cut_in_jit:
             parts[-1] += f" ({_compiled_code(count, report)})"
-    return ", ".join(parts)
-
-
-def waits_line(report: "WaitReport | None") -> str:
-    """Waiting time by kind, and how near a sample must be to have a wait's stack; "" without ``--off-cpu``."""
-    if report is None:
-        return ""
-    parts = [f"{plural(report.waits, 'wait')} of {report.waited_ns / 1e9:.3f} s"]
-    if report.preempted_ns:
-        parts.append(f"{report.preempted_ns / 1e9:.3f} s preempted")
-    if report.nameless_ns:
-        parts.append(
-            f"{report.nameless_ns / 1e9:.3f} s without a stack (no sample at most {report.near_ns / 1e6:.3g} ms before)"
-        )
-    if report.open_ns:
-        parts.append(f"{report.open_ns / 1e9:.3f} s in waits that the recording ends in")
     return ", ".join(parts)
 
 

@@ -8,22 +8,9 @@ it is installed.
 
 import re
 from collections.abc import Callable
-from enum import StrEnum
 from functools import cache, lru_cache
 from importlib import import_module
 from types import ModuleType
-
-
-class NameStyle(StrEnum):
-    """Style of the names of functions (``--names``)."""
-
-    SHORT = "short"
-    """Without parameters, return types and template arguments; lambdas by the function that they stand in."""
-    FULL = "full"
-    """As perf and c++filt print them, and as just-in-time compilers write them."""
-    MANGLED = "mangled"
-    """As symbol tables have them."""
-
 
 _MANGLED = re.compile(r"_{1,2}Z|_R[A-Z]|_?\$[sS]|@__swiftmacro_")
 _OCAML = re.compile(r"caml(?=[A-Z][\w$.]*$)")

@@ -64,17 +64,6 @@ class Choice(Struct, frozen=True):
         tuple[str, ...],
         _of_samples("Times of day, 10:00:00,10:00:05.5.", "--time-wall", "START,STOP", asks="times"),
     ] = ()
-    parallelism: Annotated[
-        tuple[int, ...],
-        _of_samples(
-            "Taken while this many threads ran; needs context switches.",
-            "--parallelism",
-            "1-2",
-            group=STACKS,
-            asks="records",
-        ),
-    ] = ()
-    """Numbers of threads; see transforms/scheduling/running_threads.py."""
     ignore: Annotated[tuple[str, ...], _of_frames("Leave out samples with such a frame.", group=FRAMES)] = ()
     """Patterns of frames (``frame_patterns.py``), as the fields below."""
     focus: Annotated[tuple[str, ...], _of_frames("Leave out samples without such a frame.", group=FRAMES)] = ()

@@ -6,7 +6,6 @@ tools/perf/util/event.c).
 """
 
 import numpy as np
-from msgspec import Struct
 from msgspec.structs import replace
 
 from perf2x.base.columnar.arrays import I32, I64, cumsum, flatnonzero
@@ -26,38 +25,28 @@ _FRACTION = 20
 """Bits of the fractions that are carried from one sample to the next."""
 
 
-class Latency(Struct, frozen=True):
-    """Options that need the parallelism of samples."""
-
-    how: str = ""
-    """``value``: latency takes the place of the value; ``beside``: it is in Profile.samples.latency."""
-    parallelism: tuple[int, ...] = ()
-    """Samples to keep; empty: all."""
-
-    def __bool__(self) -> bool:
-        return bool(self.how or self.parallelism)
-
-
 def with_latency(
     profile: Profile,
     recording: Recording,
-    wanted: Latency,
+    how: str,
+    wanted: tuple[int, ...] = (),
     pids: tuple[int, ...] = (),
     unmatched: UnmatchedFilters | None = None,
 ) -> Profile:
-    """Return the wanted samples of a timeline with latencies beside their values, and the curve of running threads.
+    """Return a timeline with latencies beside its values, if ``how`` is not empty, and the curve of running threads.
 
+    ``wanted`` are numbers of threads: only samples that were taken while as many ran stay; empty: all.
     ``pids`` are the processes whose threads count; empty: all. OptionError when the recording does not tell; no sample
     of a wanted parallelism is an unmatched filter.
     """
-    _check_told(profile, recording, "latency" if wanted.how else "parallelism")
+    _check_told(profile, recording, "latency" if how else "parallelism")
     curve = running_threads(profile, recording, pids)
     found = parallelism_at(curve, profile.samples.times, cpus_of(recording))
     profile = replace(profile, running=curve)
-    if wanted.parallelism:
-        rows = _chosen(found, wanted.parallelism, unmatched or UnmatchedFilters())
+    if wanted:
+        rows = _chosen(found, wanted, unmatched or UnmatchedFilters())
         profile, found = keep_samples(profile, rows), found[rows]
-    return _with_shares(profile, found) if wanted.how else profile
+    return _with_shares(profile, found) if how else profile
 
 
 def _check_told(profile: Profile, recording: Recording, setting: str) -> None:

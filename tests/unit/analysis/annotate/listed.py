@@ -9,7 +9,7 @@ from perf2x.model.profile.listings import FunctionListing, Listings
 from perf2x.model.profile.profile import Profile
 from perf2x.model.recording.events import Session
 from perf2x.pipeline.load import load
-from perf2x.pipeline.load_options import LoadOptions
+from perf2x.pipeline.load_options import load_options
 from perf2x.plugins.registry import load_symbol_sources
 from perf2x.symbolizer.make_finder import make_context, make_finder
 from perf2x.symbolizer.symbol_options import SymbolOptions
@@ -24,7 +24,9 @@ SCRAMBLE = "(anonymous namespace)::scramble"
 def listed(recording: Path = RECORDING, *, symfs: Path | None = DATA, inline: bool = True, **options) -> Profile:
     """A recording with listings."""
     symbols = SymbolOptions(symfs=symfs, inline=inline)
-    profile = load(str(recording), LoadOptions(symbols=symbols, listings=ListingOptions(**options))).profile
+    profile = load(
+        str(recording), load_options(symbols=symbols, listings=ListingOptions(**{"source": True} | options))
+    ).profile
     assert profile.listings is not None
     return profile
 
@@ -40,4 +42,4 @@ def listings_of(profile: Profile, session: Session, options: SymbolOptions, **wa
     finder = make_finder(options, diagnostics)
     named, _ = symbolize(profile, session, options, diagnostics, sources, finder)
     context = make_context(named, session, options, diagnostics, finder)
-    return make_listings(named, context, sources, ListingOptions(**wanted))
+    return make_listings(named, context, sources, ListingOptions(**{"source": True} | wanted))

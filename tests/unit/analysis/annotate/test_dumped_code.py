@@ -41,7 +41,7 @@ def listed(folder: Path, dump: bytes, name: str, *samples: tuple[int, int]) -> C
     path.write_bytes(write_file(Session(events=(MONOTONIC,)), [marker, *rows]))
     options = LoadOptions(
         symbols=SymbolOptions(perf_map_dir=folder, symfs=folder),
-        listings=ListingOptions(function=name, assembly=True, value="samples"),
+        listings=ListingOptions(function=name, source=True, assembly=True, value="samples"),
     )
     listings = load(str(path), options).profile.listings
     assert listings is not None

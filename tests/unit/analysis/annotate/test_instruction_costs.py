@@ -123,7 +123,7 @@ def test_objects_without_their_code(tmp_path: Path) -> None:
     (tmp_path / "demo" / "inlines").write_bytes(debug)
 
     symbols_of_it = SymbolOptions(symfs=tmp_path, allow_mismatch=True)
-    wanted = ListingOptions(function="walk", assembly=True)
+    wanted = ListingOptions(function="walk", source=True, assembly=True)
     found = load(str(DATA / "inlines.data"), LoadOptions(symbols=symbols_of_it, listings=wanted)).profile
     (code,) = function(found, "walk").code
     assert code.reason == "/demo/inlines: only its debug file was found, which has no instructions"

@@ -24,10 +24,9 @@ from perf2x.model.recording.events import Samples, Session
 from perf2x.model.recording.sideband import Cgroups
 from perf2x.pipeline.for_output import for_output
 from perf2x.pipeline.load import load
-from perf2x.pipeline.load_options import LoadOptions
+from perf2x.pipeline.load_options import LoadOptions, load_options
 from perf2x.plugins.registry import emitter_options
-from perf2x.symbolizer.demangle.demangle import NameStyle
-from perf2x.symbolizer.symbol_options import SymbolOptions
+from perf2x.symbolizer.symbol_options import NameStyle, SymbolOptions
 from perf2x.testing import EmitterContract, ProfileBuilder
 from tests.forge import Branch, Comm, Event, Mmap, Mmap2, Sample, Stamp, write_file
 from tests.forge import Session as Forged
@@ -73,7 +72,7 @@ def recorded(profile: Profile) -> Profile:
 
 def printed(path: Path, emitter: PerfScript | None = None, **options: object) -> str:
     out = io.BytesIO()
-    profile = load(str(path), LoadOptions(as_recorded=True, **options)).profile  # type: ignore[arg-type]
+    profile = load(str(path), load_options(as_recorded=True, **options)).profile  # type: ignore[arg-type]
     (emitter or PerfScript()).emit(profile, out)
     return out.getvalue().decode()
 

@@ -8,7 +8,7 @@ import pytest
 from perf2x.emitters.perfetto.perfetto import Perfetto
 from perf2x.model.profile.profile import Meta
 from perf2x.pipeline.load import load
-from perf2x.pipeline.load_options import LoadOptions
+from perf2x.pipeline.load_options import load_options
 from perf2x.testing import ProfileBuilder
 from perf2x.transforms.merge_profiles import merge_profiles
 from tests.forge import Event, Features, Sample, Session, write_file
@@ -51,7 +51,7 @@ def test_times_of_day_are_realtime_unless_the_user_says_another_time() -> None:
 
 def trace_of(*inputs: Path, **options: object) -> Trace:
     out = io.BytesIO()
-    Perfetto().emit(load([str(path) for path in inputs], LoadOptions(timeline=True, **options)).profile, out)  # type: ignore[arg-type]
+    Perfetto().emit(load([str(path) for path in inputs], load_options(timeline=True, **options)).profile, out)  # type: ignore[arg-type]
     return read_trace(out.getvalue())
 
 

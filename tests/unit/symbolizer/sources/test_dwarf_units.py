@@ -16,9 +16,8 @@ from perf2x.binaries.find.search_paths import SearchPaths
 from perf2x.binaries.find.split_debug import supplementary_file
 from perf2x.model.diagnostics import Diagnostics
 from perf2x.plugins.registry import load_symbol_sources
-from perf2x.symbolizer.demangle.demangle import NameStyle
 from perf2x.symbolizer.sources.elf_symbols import ElfNames
-from perf2x.symbolizer.symbol_options import SymbolOptions
+from perf2x.symbolizer.symbol_options import NameStyle, SymbolOptions
 from perf2x.symbolizer.symbolize import symbolize
 from tests.support.addr2line import addr2line
 from tests.support.profile_builder import lines_of, make_profile, make_session

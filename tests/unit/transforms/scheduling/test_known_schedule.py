@@ -8,7 +8,7 @@ import pytest
 
 from perf2x.model.profile.profile import Profile, Wait, placed_waits, wait_ends
 from perf2x.pipeline.load import load
-from perf2x.pipeline.load_options import LoadOptions
+from perf2x.pipeline.load_options import load_options
 
 DATA = Path(__file__).parents[2] / "cli" / "data"
 Spans = list[tuple[int, int]]
@@ -30,7 +30,7 @@ def told() -> tuple[dict[int, tuple[int, int]], dict[int, Spans]]:
 
 @cache
 def profile(off_cpu: str = "beside", latency: str = "") -> Profile:
-    return load(str(DATA / "sleepers.data"), LoadOptions(timeline=True, off_cpu=off_cpu, latency=latency)).profile
+    return load(str(DATA / "sleepers.data"), load_options(timeline=True, off_cpu=off_cpu, latency=latency)).profile
 
 
 def waits_of(tid: int, kind: Wait) -> Spans:

@@ -8,7 +8,7 @@ import pytest
 from perf2x.base.errors import OptionError
 from perf2x.model.profile.profile import Profile
 from perf2x.pipeline.load import load
-from perf2x.pipeline.load_options import LoadOptions
+from perf2x.pipeline.load_options import load_options
 from perf2x.transforms.filters.filter_options import Choice
 from tests.forge import Comm, Event, Features, Record, Sample, Session, write_file
 from tests.forge import kernel as k
@@ -20,6 +20,7 @@ from tests.unit.transforms.scheduling.test_scheduled_waits import CLOCK, STATES,
 def loaded(
     folder: Path, *records: Record, events: tuple[Event, ...] = (CLOCK,), cpus: tuple[int, int] | None = None,
     traced: str = "", choice: Choice | None = None, how: str = "beside", timeline: bool = True, off_cpu: str = "",
+    wanted: tuple[int, ...] = (),
 ) -> Profile:  # fmt: skip
     extra = {TRACING_DATA: tracing_data("<", traced)} if traced else {}
     path = folder / "runs.data"
@@ -29,7 +30,9 @@ def loaded(
             [Comm(pid=7, tid=7, comm="main"), *records],
         )
     )
-    options = LoadOptions(timeline=timeline, latency=how, choice=choice or Choice(), off_cpu=off_cpu)
+    options = load_options(
+        timeline=timeline, latency=how, choice=choice or Choice(), off_cpu=off_cpu, parallelism=wanted
+    )
     profile = load(str(path), options).profile
     profile.check()
     return profile
@@ -135,11 +138,11 @@ def test_processes_that_are_asked_for_count_alone(tmp_path: Path) -> None:
 def test_samples_of_a_parallelism(tmp_path: Path) -> None:
     records = [switch(7, 1), ran(7, 5), switch(8, 10), ran(7, 11), ran(8, 12)]
     for wanted, tids in (((1,), [7]), ((2,), [7, 8]), ((1, 2, 3), [7, 7, 8])):
-        profile = loaded(tmp_path, *records, how="", choice=Choice(parallelism=wanted))
+        profile = loaded(tmp_path, *records, how="", wanted=wanted)
         assert profile.threads.tid[profile.samples.thread].tolist() == tids
         assert profile.samples.latency is None
     with pytest.raises(OptionError, match="no sample was taken while so many threads ran; there are samples of 1, 2"):
-        loaded(tmp_path, *records, how="", choice=Choice(parallelism=(3,)))
+        loaded(tmp_path, *records, how="", wanted=(3,))
 
 
 def test_sums_of_latencies(tmp_path: Path) -> None:
@@ -169,9 +172,6 @@ def test_sums_of_latencies(tmp_path: Path) -> None:
 def test_what_cannot_be_told(
     records: tuple[Record, ...], event: Event, off_cpu: str, sentence: str, tmp_path: Path
 ) -> None:
-    for how, choice, option in (
-        ("value", Choice(), "latency"),
-        ("", Choice(parallelism=(1,)), "parallelism"),
-    ):
+    for how, wanted, option in (("value", (), "latency"), ("", (1,), "parallelism")):
         with pytest.raises(OptionError, match=f"{option}: .*{sentence}"):
-            loaded(tmp_path, *records, events=(event,), how=how, choice=choice, off_cpu=off_cpu)
+            loaded(tmp_path, *records, events=(event,), how=how, wanted=wanted, off_cpu=off_cpu)

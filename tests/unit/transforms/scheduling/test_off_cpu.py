@@ -10,7 +10,7 @@ from perf2x.base.errors import OptionError
 from perf2x.model.diagnostics import Severity
 from perf2x.model.profile.profile import Wait
 from perf2x.pipeline.load import load
-from perf2x.pipeline.load_options import LoadOptions
+from perf2x.pipeline.load_options import LoadOptions, load_options
 from perf2x.pipeline.load_result import Loaded
 from tests.forge import Comm, Event, Features, Record, Sample, Session, Stamp, Switch, write_file
 from tests.forge import kernel as k
@@ -63,7 +63,7 @@ def loaded(
     threads = [Comm(pid=tid, tid=tid, comm=f"t{tid}") for tid in (7, 8)]
     path = folder / "waits.data"
     path.write_bytes(write_file(session, [*threads, *records]))
-    return load(str(path), LoadOptions(timeline=True, off_cpu=how))
+    return load(str(path), load_options(timeline=True, off_cpu=how))
 
 
 def waits(found: Loaded) -> list[tuple[int, int, int]]:

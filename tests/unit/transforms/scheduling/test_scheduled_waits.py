@@ -10,9 +10,10 @@ from perf2x.base.errors import OptionError
 from perf2x.model.diagnostics import Severity
 from perf2x.model.profile.profile import Wait
 from perf2x.pipeline.load import load
-from perf2x.pipeline.load_options import LoadOptions
+from perf2x.pipeline.load_options import load_options
 from perf2x.pipeline.load_result import Loaded
 from perf2x.transforms.filters.filter_options import Choice
+from perf2x.transforms.time_reports import WaitReport
 from tests.forge import Comm, Event, Exit, Features, Fork, Mmap2, Record, Sample, Session, Stamp, Switch, write_file
 from tests.forge import kernel as k
 from tests.forge.features import TRACING_DATA
@@ -58,7 +59,7 @@ def loaded(
     path = folder / "waits.data"
     code = [Mmap2(pid=pid, tid=pid, addr=0x1000 * tid, len=0x1000, filename=f"{tid}000") for pid, tid in CODE]
     path.write_bytes(write_file(session, [Comm(pid=7, tid=7, comm="main"), *code, *records]))
-    found = load(str(path), LoadOptions(timeline=True, off_cpu=how, choice=choice or Choice()))
+    found = load(str(path), load_options(timeline=True, off_cpu=how, choice=choice or Choice()))
     found.profile.check()
     return found
 
@@ -90,8 +91,9 @@ def test_a_wait_ends_with_its_thread(tmp_path: Path) -> None:
 def test_a_wait_ends_with_the_recording(tmp_path: Path) -> None:
     found = loaded(tmp_path, ran(7, 10), switch(7, 20, out=True), switch(8, 1450))
     assert waits(found) == [(7, 20, 1430, Wait.BLOCKED, "7000")]
-    assert found.waits is not None
-    assert (found.waits.waited_ns, found.waits.open_ns) == (1430, 1430)
+    (report,) = found.reports
+    assert isinstance(report, WaitReport)
+    assert (report.waited_ns, report.open_ns) == (1430, 1430)
     assert found.diagnostics["waits_without_end"] == 1
     assert found.diagnostics["guessed_ends_of_waits"] == 0
 
@@ -151,8 +153,9 @@ def test_a_stack_is_that_of_a_sample_near_by(tmp_path: Path, preempted: bool, ag
         int(is_near),
         int(not is_near),
     )
-    assert found.waits is not None
-    assert (found.waits.near_ns, found.waits.nameless_ns > 0) == (MS // 10, not is_near)
+    (report,) = found.reports
+    assert isinstance(report, WaitReport)
+    assert (report.near_ns, report.nameless_ns > 0) == (MS // 10, not is_near)
 
 
 def test_a_loop_is_not_charged_with_the_sleep_after_it(tmp_path: Path) -> None:

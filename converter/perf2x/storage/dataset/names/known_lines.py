@@ -16,10 +16,10 @@ from perf2x.storage.dataset.names.symbol_index import SymbolIndex
 from perf2x.storage.dataset.read.dataset_part import DatasetPart
 from perf2x.storage.dataset.read.restore_profile import HeldObjects, Restored
 from perf2x.storage.dataset.write.profile_places import UNMAPPED, unmapped_kernel, with_twins
-from perf2x.symbolizer.demangle.demangle import NameStyle
 from perf2x.symbolizer.known.place_names import LocationNames
 from perf2x.symbolizer.object_resolver import function_row
 from perf2x.symbolizer.sources.symbol_source import Function
+from perf2x.symbolizer.symbol_options import NameStyle
 
 if TYPE_CHECKING:
     import pyarrow

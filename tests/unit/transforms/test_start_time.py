@@ -10,8 +10,8 @@ import pytest
 from perf2x.base.errors import OptionError
 from perf2x.model.profile.profile import Meta
 from perf2x.pipeline.load import load
-from perf2x.pipeline.load_options import LoadOptions
-from perf2x.pipeline.start_time import date_of, parse_start_time
+from perf2x.pipeline.load_options import load_options
+from perf2x.transforms.start_time import date_of, parse_start_time
 from tests.forge import Event, Features, Sample, Session, write_file
 from tests.support.recordings import CORPUS
 
@@ -26,7 +26,8 @@ def forged(path: Path, **session: object) -> str:
 
 
 def start_of(path: str | list[str], start_time: str | None = None, **options: object) -> Meta:
-    return load(path, LoadOptions(start_time=parse_start_time(start_time), **options)).profile.meta  # type: ignore[arg-type]
+    start = None if start_time is None else parse_start_time(start_time)
+    return load(path, load_options(start_time=start, **options)).profile.meta
 
 
 @pytest.mark.parametrize(

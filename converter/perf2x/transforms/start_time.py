@@ -21,13 +21,11 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SECONDS = re.compile(r"(\d{1,10})(?:\.(\d{1,9}))?")
 
 
-def parse_start_time(text: str | None) -> StartTime:
+def parse_start_time(text: str) -> int | Literal["file"]:
     """Parse ``--start-time``: seconds since the epoch, ISO 8601 (UTC without a zone) or ``file``.
 
     OptionError for anything else, and for times before 1970.
     """
-    if text is None:
-        return None
     if text == "file":
         return "file"
     seconds = _SECONDS.fullmatch(text)

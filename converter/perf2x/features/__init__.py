@@ -1,0 +1,1 @@
+"""Features: a module has settings, the steps that they ask for, and their report."""

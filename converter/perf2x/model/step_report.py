@@ -1,0 +1,11 @@
+"""What a feature reports of its work."""
+
+from msgspec import Struct
+
+
+class StepReport(Struct, frozen=True):
+    """Figures; those of several recordings are added up field by field (pipeline/merge_reports.py)."""
+
+    def line(self) -> str:
+        """A sentence for the summary."""
+        raise NotImplementedError
