@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from perf2x.pipeline.load_options import LoadContext, LoadOptions
     from perf2x.pipeline.load_result import Loaded
     from perf2x.pipeline.open_sessions import SessionInput
+    from perf2x.symbolizer.known.place_names import LocationNames
+    from perf2x.symbolizer.symbol_options import SymbolOptions
     from perf2x.transforms.filters.apply_choice import Selection
 
 _STEPS = "perf2x.steps"
@@ -75,6 +77,8 @@ class SessionRun(Struct, frozen=True):
     """The user's choice, held against the recording."""
     context: "LoadContext"
     session: "SessionInput"
+    names: "Callable[[Profile, SymbolOptions], LocationNames] | None"
+    """The names that the source has."""
 
     @property
     def options(self) -> "LoadOptions":

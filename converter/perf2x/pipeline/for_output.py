@@ -5,20 +5,24 @@ The options say themselves what they need of a format, and of an input.
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Container
 
 from msgspec.structs import replace
 
 from perf2x.analysis.annotate.listing_options import ListingOptions
-from perf2x.base.errors import SettingError
+from perf2x.base.errors import OptionError, SettingError
 from perf2x.model.plugin_options import NAMES, SAMPLES, STACKS, Needs
 from perf2x.model.profile.code_counts import COUNTS_CODE
 from perf2x.model.setting import given_settings
 from perf2x.pipeline.load_options import LoadOptions
+from perf2x.pipeline.source import Lacks
 
 OF_COMMAND = {"per_event": STACKS, "fail_if_unresolved": NAMES, "fail_if_missing_user": SAMPLES}
 """Settings of the command line alone, and the group of each: a file for each event, and limits of what only finished
 profiles know."""
+
+ONE_RECORDING = "samples are written as they were recorded: give one recording at a time, and no dataset"
+_PLAIN = LoadOptions()
 
 
 def for_output(options: LoadOptions, name: str, needs: Needs, timeline: bool | None = None) -> LoadOptions:
@@ -85,12 +89,19 @@ def check_together(options: LoadOptions) -> None:
         raise SettingError("the original recording tells the names that ", options.hides_names, " hides")
 
 
-def refuse_asking(options: LoadOptions, lacks: Mapping[str, tuple[str, str]]) -> None:
-    """Raise SettingError for the first setting that asks what an input lacks, between the two texts of that."""
+def refuse_lacking(options: LoadOptions, lacks: Lacks) -> None:
+    """Raise SettingError or OptionError for the first thing asked for that an input lacks (``Source.lacks``)."""
     for setting, declared in given_settings(options):
-        before, after = lacks.get(declared.asks, ("", ""))
-        if after:
+        if declared.asks in lacks:
+            before, after = lacks[declared.asks]
             raise SettingError(before, setting, after)
+    for field in lacks.keys() & set(LoadOptions.__struct_fields__):
+        if getattr(options, field) != getattr(_PLAIN, field):
+            raise OptionError(*lacks[field])
+    by_cpu = options.grouping.root == "cpu"
+    if "times" in lacks and (by_cpu or (not options.sums_do and (options.needs_times or "cpu" in options.columns))):
+        words = lacks["times"][1]
+        raise SettingError("", "root", f" cpu{words}") if by_cpu else OptionError(words.removeprefix(": "))
 
 
 def _others(group: str) -> str:

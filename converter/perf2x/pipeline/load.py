@@ -15,6 +15,7 @@ from perf2x.analysis.recording_advice import advice
 from perf2x.base.errors import FormatError, OptionError
 from perf2x.model.diagnostics import Diagnostics, comment
 from perf2x.pipeline.datasets.stored_sessions import split_stored
+from perf2x.pipeline.for_output import ONE_RECORDING
 from perf2x.pipeline.load_options import LoadContext, LoadOptions, Progress
 from perf2x.pipeline.load_result import Loaded, event_counts
 from perf2x.pipeline.open_sessions import Input, SessionInput, SessionPart, find_sessions
@@ -117,20 +118,18 @@ def _require_samples(samples: int, parts: Sequence[SessionPart], context: LoadCo
 
 
 def _require_one_recording(sessions: Sequence[SessionInput]) -> None:
-    from perf2x.pipeline.datasets.stored_part import StoredPart
-
-    if len(sessions) != 1 or isinstance(sessions[0].open(), StoredPart):
-        raise OptionError("samples are written as they were recorded: give one recording at a time, and no dataset")
+    if len(sessions) != 1:
+        raise OptionError(ONE_RECORDING)
 
 
 def _load_session(session: SessionInput, context: LoadContext) -> Loaded:
     """One session: stitch its samples, then take the steps."""
     from perf2x.pipeline.feature import SessionRun
     from perf2x.pipeline.session_steps import session_steps
-    from perf2x.pipeline.stitch_session import stitch_session
     from perf2x.transforms.filters.apply_choice import Selection, check_root
 
-    options, recording = context.options, session.open()
+    options, source = context.options, session.open()
+    recording = source.recording
     late_times = any(one.LATE_TIMES for one in options.features)
     check_root(options.grouping.root, recording)
     selection = Selection(
@@ -139,20 +138,20 @@ def _load_session(session: SessionInput, context: LoadContext) -> Loaded:
         late_times=late_times,
         unmatched=context.unmatched,
     )
-    profile, deferred, unwound = stitch_session(recording, selection, context)
+    stitched = source.stitched(selection, context)
     loaded = Loaded(
-        profile=profile,
+        profile=stitched.profile,
         recording=recording,
         recorded_samples=recording.sample_count,
         events=(),
-        unwound=unwound,
-        deferred=deferred,
+        unwound=stitched.unwound,
+        deferred=stitched.deferred,
         symbols=None,
         diagnostics=context.diagnostics,
-        sources=getattr(recording, "sources", (recording.session.source,)),
+        sources=stitched.sources or (recording.session.source,),
         record_counts=recording.sideband.record_counts,
     )
-    run = SessionRun(recording, selection, context, session)
+    run = SessionRun(recording, selection, context, session, stitched.names)
     for step in session_steps():
         loaded = step(loaded, run)
     return replace(loaded, events=event_counts(loaded.profile))

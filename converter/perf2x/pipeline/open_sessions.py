@@ -17,10 +17,12 @@ from msgspec import Struct
 
 from perf2x.base.columnar.ragged import join_tables
 from perf2x.base.errors import FormatError, OptionError
-from perf2x.model.recording.events import COUNTED, Event, Recording, Session
+from perf2x.model.recording.events import COUNTED, Event, Session
 from perf2x.model.recording.sideband import Losts
+from perf2x.pipeline.for_output import refuse_lacking
 from perf2x.pipeline.load_options import LoadContext
-from perf2x.pipeline.stitched.stitched_recording import StitchedRecording
+from perf2x.pipeline.perf_data import PerfData
+from perf2x.pipeline.source import Source, SourceKind, source_kinds
 from perf2x.reader.containers.input_file import FIRST, MAGICS, input_name, map_input
 from perf2x.reader.loss_notes import note_lost_samples
 
@@ -45,7 +47,7 @@ class SessionPart(Struct, frozen=True):
     source: str
     sample_count: int
     has_events: bool
-    recording: Recording | None
+    opened: Source | None
     """None: it is opened again."""
     counts: bool = False
     """perf stat recorded it."""
@@ -69,14 +71,19 @@ class SessionInput(Struct, frozen=True):
         """The user's names for its files."""
         return tuple(part.input.name for part in self.parts)
 
-    def open(self) -> Recording:
-        """Return the recording, its parts put in order of time. FormatError if a file has gone meanwhile."""
-        opened = [part.recording or _reopen(part.input, self.context) for part in self.parts]
+    def open(self) -> Source:
+        """Return the source, its parts put in order of time.
+
+        FormatError if a file has gone meanwhile, SettingError or OptionError for options that ask what it lacks.
+        """
+        opened = [part.opened or _reopen(part.input, self.context) for part in self.parts]
         if len(opened) == 1:
+            refuse_lacking(self.context.options, opened[0].lacks)
             return opened[0]
         from perf2x.reader.joined_session import JoinedRecording, order_by_time
 
-        return JoinedRecording(order_by_time(opened), self.context.diagnostics)
+        recordings = [one.recording for one in opened]
+        return PerfData(JoinedRecording(order_by_time(recordings), self.context.diagnostics))
 
 
 def find_sessions(inputs: Sequence[Input], context: LoadContext) -> list[SessionInput]:
@@ -95,17 +102,18 @@ def find_sessions(inputs: Sequence[Input], context: LoadContext) -> list[Session
 def _groups(inputs: Sequence[Input], context: LoadContext) -> Iterator[list[SessionPart]]:
     groups: dict[bytes, list[SessionPart]] = {}
     for number, one in enumerate(inputs):
-        recording = _open(one, context)
+        source = _open(one, context)
+        recording = source.recording
         session = recording.session
         keep = number < MOST_OPEN or not _can_reopen(one.path)
         if session.counts and not context.options.counts:
             raise FormatError(f"{session.source}: no samples: {COUNTED}")
-        held = recording if keep else None
+        held = source if keep else None
         part = SessionPart(
             one, session.source, recording.sample_count, bool(session.events), held, session.counts,
             session.events, recording.sideband.losts,
         )  # fmt: skip
-        is_alone = len(inputs) == 1 or isinstance(recording, StitchedRecording)
+        is_alone = len(inputs) == 1 or "records" in source.lacks
         group = groups.setdefault(b"%d" % number if is_alone else _key(session), [])
         _check_joinable(group, part)
         group.append(part)
@@ -118,19 +126,17 @@ def _key(session: Session) -> bytes:
     return session_key(session)
 
 
-def _open(one: Input, context: LoadContext) -> Recording:
+def _open(one: Input, context: LoadContext) -> Source:
     from perf2x.reader import open_recording
 
     source = "" if one.path == one.name else one.name
     progress, mapped = context.progress_of("indexing"), None
     if not Path(one.path).is_dir():
-        mapped = map_input(one.path, context.diagnostics, _is_text)
-        head = mapped.data[:FIRST].tobytes()
-        if not head.startswith(MAGICS) and _is_text(head):
-            from perf2x.pipeline.stitched.text_recording import TextRecording
-
-            return TextRecording(mapped, source or input_name(one.path), context.diagnostics, progress)
-    return open_recording(
+        mapped = map_input(one.path, context.diagnostics, lambda head: _kind_of(head) is not None)
+        kind = _kind_of(mapped.data[:FIRST].tobytes())
+        if kind is not None:
+            return kind.open(mapped, source or input_name(one.path), context.diagnostics, progress)
+    recording = open_recording(
         one.path,
         source=source,
         diagnostics=context.diagnostics,
@@ -138,16 +144,15 @@ def _open(one: Input, context: LoadContext) -> Recording:
         itrace=context.options.itrace,
         mapped=mapped,
     )
+    return PerfData(recording)
 
 
-def _is_text(head: bytes) -> bool:
-    """Whether an input that begins so is a text with samples."""
-    from perf2x.text_reader.read_text import text_kind
-
-    return text_kind(head) is not None
+def _kind_of(head: bytes) -> SourceKind | None:
+    """The kind of an input that begins so; None for perf.data, and what is taken for it."""
+    return None if head.startswith(MAGICS) else next((kind for kind in source_kinds() if kind.takes(head)), None)
 
 
-def _reopen(one: Input, context: LoadContext) -> Recording:
+def _reopen(one: Input, context: LoadContext) -> Source:
     """Open an input again, whose damage is counted already."""
     with context.stages.stage("index"), context.diagnostics.apart():
         return _open(one, context)

@@ -112,7 +112,7 @@ def _named_places(
     read: Callable[[Want], Iterator[RecordedBatch]], recording: Recording, context: LoadContext, kind: str
 ) -> NamedPlaces:
     """Name each place once: samples are stitched as if they had been taken there, and are not counted."""
-    from perf2x.pipeline.stitch_session import process_history
+    from perf2x.pipeline.perf_data import process_history
     from perf2x.plugins.registry import load_symbol_sources
     from perf2x.stitcher.profile_builder import build_profile
     from perf2x.stitcher.stitch import Stitcher, StitchOptions

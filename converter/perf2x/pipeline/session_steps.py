@@ -102,7 +102,6 @@ def _symbolize(loaded: Loaded, run: SessionRun) -> Loaded:
     if symbols is None or not run.options.look_up or run.options.code is not None:
         return loaded  # what compilers read names code itself
     with context.stages.stage("symbolize"):
-        from perf2x.pipeline.stitched.stitched_recording import StitchedRecording
         from perf2x.plugins.registry import load_symbol_sources
         from perf2x.symbolizer.make_finder import make_context
         from perf2x.symbolizer.symbolize import ProfileSymbolizer
@@ -111,7 +110,7 @@ def _symbolize(loaded: Loaded, run: SessionRun) -> Loaded:
             symbols = replace(symbols, keep_full_names=True)  # they may be what the user typed
         session, sideband = recording.session, recording.sideband
         facts = make_context(profile, session, symbols, context.diagnostics, context.finder, sideband)
-        given = recording.names(profile, symbols) if isinstance(recording, StitchedRecording) else None
+        given = run.names(profile, symbols) if run.names else None
         symbolizer = ProfileSymbolizer(profile, facts, load_symbol_sources(), context.known_names, given)
         profile, report = symbolizer.finish(_resolve_objects(symbolizer, context))
     return replace(loaded, profile=profile, symbols=report)

@@ -16,8 +16,8 @@ from perf2x.emitters.flame.page_file import write_page
 from perf2x.pipeline.load_options import Progress
 from perf2x.plugins.registry import load_symbol_sources
 
-_USED = ("cli.config", "cli.render.stats_json", "cli.render.summary", "emitters.flame.html", "pipeline.conversion",
-         "pipeline.sample_pass", "pipeline.stitch_session", "storage.bundle.open_bundle", "symbolizer.make_finder",
+_USED = ("cli.render.stats_json", "cli.render.summary", "emitters.flame.html", "pipeline.conversion",
+         "pipeline.sample_pass", "pipeline.perf_data", "storage.bundle.open_bundle", "symbolizer.make_finder",
          "symbolizer.symbolize")  # fmt: skip
 """Modules that most conversions import when they come to them."""
 

@@ -13,11 +13,10 @@ from msgspec.structs import replace
 from perf2x.pipeline.datasets.stored_part import StoredFacts, facts_text
 from perf2x.pipeline.load_options import LoadContext
 from perf2x.pipeline.open_sessions import SessionInput
-from perf2x.pipeline.stitched.stitched_recording import StitchedRecording
+from perf2x.pipeline.source import Stitched
 
 if TYPE_CHECKING:
     from perf2x.model.profile.place_names import PlaceNames
-    from perf2x.model.profile.profile import Profile
     from perf2x.model.recording.events import Recording
     from perf2x.storage.dataset.write.recording_to_store import StoredRecording
     from perf2x.symbolizer.known.place_names import LocationNames
@@ -35,18 +34,18 @@ def ingest_session(session: SessionInput, context: LoadContext, ident: bytes) ->
 
     The context's diagnostics must be of this session alone: they are stored with it.
     """
-    from perf2x.pipeline.stitch_session import stitch_session
     from perf2x.storage.dataset.write.recording_to_store import StoredRecording
     from perf2x.transforms.filters.apply_choice import Selection
 
-    recording = session.open()
-    selection = Selection(context.options.choice, recording)
-    profile, deferred, unwound = stitch_session(recording, selection, context)
-    found = _location_names(profile, recording, context)
+    source = session.open()
+    recording = source.recording
+    stitched = source.stitched(Selection(context.options.choice, recording), context)
+    profile, deferred = stitched.profile, stitched.deferred
+    found = _location_names(stitched, recording, context)
     counts = context.diagnostics.counts
     facts = StoredFacts(
         deferred=deferred,
-        unwound=unwound,
+        unwound=stitched.unwound,
         record_counts=recording.sideband.record_counts,
         counts=tuple(counts.values()),
         comments=profile.meta.comments,
@@ -84,12 +83,12 @@ def _kernel_build_id(recording: Recording) -> str:
     return kernel_build_id(recording.session, recording.sideband.mmaps).hex()
 
 
-def _location_names(profile: Profile, recording: Recording, context: LoadContext) -> LocationNames | None:
-    symbols = context.options.symbols
-    if isinstance(recording, StitchedRecording):
+def _location_names(stitched: Stitched, recording: Recording, context: LoadContext) -> LocationNames | None:
+    symbols, profile = context.options.symbols, stitched.profile
+    if stitched.names:
         from perf2x.symbolizer.symbol_options import SymbolOptions
 
-        return recording.names(profile, SymbolOptions())
+        return stitched.names(profile, SymbolOptions())
     if symbols is None:
         return None
     from perf2x.plugins.registry import load_symbol_sources

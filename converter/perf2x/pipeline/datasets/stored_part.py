@@ -14,16 +14,17 @@ from msgspec import DecodeError, Struct, field, json
 from msgspec.structs import replace
 
 from perf2x.base.abi.uapi import SampleType
-from perf2x.base.errors import FormatError, OptionError, SettingError
+from perf2x.base.errors import FormatError, OptionError
 from perf2x.model.diagnostics import Count, Diagnostics
 from perf2x.model.printable_text import as_recorded
 from perf2x.model.profile.profile import Meta, Profile
 from perf2x.model.recording.build_ids import KERNEL
 from perf2x.model.recording.events import ALL, Event, Samples, Session, Shard, Want
 from perf2x.model.recording.sideband import Sideband
-from perf2x.pipeline.for_output import refuse_asking
+from perf2x.pipeline.for_output import ONE_RECORDING
 from perf2x.pipeline.load_options import LoadOptions
 from perf2x.pipeline.merge_reports import sum_reports
+from perf2x.pipeline.source import Lacks
 from perf2x.pipeline.stitched.stitched_recording import StitchedRecording
 from perf2x.stitcher.call_graphs import UnwindReport
 from perf2x.stitcher.deferred.deferred_join import DeferredReport
@@ -71,22 +72,38 @@ class StoredPart(StitchedRecording):
     """Recordings of a dataset; ``model.recording.events.Recording`` with facts, without records or single samples."""
 
     def __init__(
-        self, part: DatasetPart, rows: Sequence[Row], facts: Sequence[StoredFacts], diagnostics: Diagnostics
+        self,
+        name: str,
+        part: DatasetPart,
+        rows: Sequence[Row],
+        facts: Sequence[StoredFacts],
+        diagnostics: Diagnostics,
     ) -> None:
-        """``rows`` are of recordings that agree in their events and their kernel."""
+        """``rows`` are of recordings that agree in their events and their kernel; ``name`` is the user's."""
+        self.name = name
         self._part, self.rows, self._facts = part, rows, facts
         self._first = rows[0].values
         self.diagnostics = diagnostics
 
-    def check(self, options: LoadOptions) -> None:
-        """OptionError for what asks for times or CPUs, which sums have not."""
-        if self._first["is_timeline"]:
-            return
-        words = f"{self.source}: the dataset has sums without times and CPUs; {_WITH_TIMES} keeps them"
-        refuse_asking(options, {"times": ("", f": {words}")})
-        by_cpu = options.grouping.root == "cpu"
-        if by_cpu or (not options.sums_do and (options.needs_times or "cpu" in options.columns)):
-            raise SettingError("", "root", f" cpu: {words}") if by_cpu else OptionError(words)
+    @property
+    def recording(self) -> StoredPart:
+        """It stands for one."""
+        return self
+
+    @property
+    def lacks(self) -> Lacks:
+        """Records, single samples and code; sums have no times and CPUs either."""
+        named = f"{self.name} is a dataset"
+        done = f"{named}; ", " applies when a recording is added"
+        no_times = f": {self.source}: the dataset has sums without times and CPUs; {_WITH_TIMES} keeps them"
+        return {
+            "stitching": done,
+            "trace": done,
+            "records": (f"{named}, which does not keep what ", " asks for"),
+            "code": (f"{named}, which keeps stacks, not the branches that code is counted by",),
+            "as_recorded": (ONE_RECORDING,),
+            **({} if self._first["is_timeline"] else {"times": ("", no_times)}),
+        }
 
     @property
     def source(self) -> str:

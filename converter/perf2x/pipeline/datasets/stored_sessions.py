@@ -10,8 +10,7 @@ from msgspec.structs import replace
 from perf2x.base.errors import FormatError, OptionError
 from perf2x.model.diagnostics import Severity
 from perf2x.model.printable_text import as_recorded
-from perf2x.pipeline.for_output import refuse_asking
-from perf2x.pipeline.load_options import LoadContext, LoadOptions
+from perf2x.pipeline.load_options import LoadContext
 from perf2x.pipeline.open_sessions import Input, SessionInput, SessionPart
 
 if TYPE_CHECKING:
@@ -34,7 +33,6 @@ def split_stored(inputs: Sequence[Input], context: LoadContext) -> tuple[list[Se
         if not is_dataset(one.path):
             others.append(one)
             continue
-        _refuse_untold(one, context.options)
         for rows, session in _sessions_of(one, context):
             for row in rows:
                 if row.ident in known:
@@ -43,15 +41,6 @@ def split_stored(inputs: Sequence[Input], context: LoadContext) -> tuple[list[Se
             known |= {row.ident: one.name for row in rows}
             stored.append(session)
     return stored, others
-
-
-def _refuse_untold(one: Input, options: LoadOptions) -> None:
-    """Refuse what asks for records: a dataset has the stacks of samples alone."""
-    done = f"{one.name} is a dataset; ", " applies when a recording is added"
-    untold = f"{one.name} is a dataset, which does not keep what ", " asks for"
-    refuse_asking(options, {"stitching": done, "trace": done, "records": untold})
-    if options.code is not None:
-        raise OptionError(f"{one.name} is a dataset, which keeps stacks, not the branches that code is counted by")
 
 
 def _sessions_of(one: Input, context: LoadContext) -> Iterator[tuple[Sequence[Row], SessionInput]]:
@@ -83,7 +72,9 @@ def _sessions_of(one: Input, context: LoadContext) -> Iterator[tuple[Sequence[Ro
     for many in groups.values():
         for first in range(0, len(many), _TOGETHER):
             some = many[first : first + _TOGETHER]
-            recording = StoredPart(part, [row for row, _ in some], [facts for _, facts in some], context.diagnostics)
+            recording = StoredPart(
+                one.name, part, [row for row, _ in some], [facts for _, facts in some], context.diagnostics
+            )
             yield recording.rows, _session(one, recording, context)
 
 
@@ -98,7 +89,6 @@ def _alike(row: Row, facts: StoredFacts) -> object:
 def _session(one: Input, recording: StoredPart, context: LoadContext) -> SessionInput:
     from perf2x.pipeline.merge_reports import common_tags
 
-    recording.check(context.options)
     named = Input(one.path, one.name, common_tags([row.tags for row in recording.rows]) | dict(one.tags))
     found = SessionPart(named, recording.source, recording.sample_count, recording.has_events, recording)
     return SessionInput((found,), context)

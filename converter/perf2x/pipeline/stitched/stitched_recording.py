@@ -16,6 +16,7 @@ from perf2x.model.profile.profile import Profile
 from perf2x.model.profile.stack_tree import keep_samples, without_times
 from perf2x.model.recording.events import Samples
 from perf2x.pipeline.load_options import LoadContext, LoadOptions
+from perf2x.pipeline.source import Lacks, Stitched
 from perf2x.transforms.drop_unused import compact
 
 if TYPE_CHECKING:
@@ -29,8 +30,13 @@ if TYPE_CHECKING:
 class StitchedRecording:
     """``model.recording.events.Recording``, as far as there is one, and the profile of its samples, without names."""
 
+    @property
+    def lacks(self) -> Lacks:
+        """``Source.lacks``."""
+        raise NotImplementedError
+
     def whole(self, options: LoadOptions) -> Profile:
-        """The profile of all samples; OptionError for options that ask what nobody knows."""
+        """The profile of all samples."""
         raise NotImplementedError
 
     def completed(self, profile: Profile, options: LoadOptions) -> Profile:
@@ -42,6 +48,11 @@ class StitchedRecording:
         return profile if timed else without_times(profile, keep_cpu="cpu" in options.columns)
 
     @property
+    def sources(self) -> tuple[str, ...]:
+        """Names of the recordings that it is made of; empty: its own."""
+        return ()
+
+    @property
     def reports(self) -> tuple[DeferredReport, UnwindReport]:
         """Reports on deferred stacks and on copied ones."""
         raise NotImplementedError
@@ -50,8 +61,8 @@ class StitchedRecording:
         """The names that are known of a profile's locations."""
         raise NotImplementedError
 
-    def stitched(self, selection: Selection, context: LoadContext) -> tuple[Profile, DeferredReport, UnwindReport]:
-        """Return what ``stitch_session`` makes of it."""
+    def stitched(self, selection: Selection, context: LoadContext) -> Stitched:
+        """``Source.stitched``."""
         with context.stages.stage("read"):
             profile = self.whole(context.options)
             batch = batch_of(profile)
@@ -60,7 +71,7 @@ class StitchedRecording:
             kept = np.concatenate([np.zeros(0, np.int64), *rows])
             if len(kept) < len(batch):
                 profile = compact(keep_samples(profile, kept))
-            return self.completed(profile, context.options), *self.reports
+            return Stitched(self.completed(profile, context.options), *self.reports, self.names, self.sources)
 
 
 def batch_of(profile: Profile) -> Samples:

@@ -11,14 +11,13 @@ from msgspec.structs import replace
 
 from perf2x.base.abi.uapi import SampleType
 from perf2x.base.columnar.arrays import cumsum, flatnonzero, sum_of
-from perf2x.base.errors import OptionError
 from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.profile.place_names import FunctionRow, PlaceNames
 from perf2x.model.profile.profile import Meta, Profile
 from perf2x.model.recording.events import ALL, Event, Samples, Session, Shard, Want
 from perf2x.model.recording.sideband import Sideband
-from perf2x.pipeline.for_output import refuse_asking
 from perf2x.pipeline.load_options import LoadOptions
+from perf2x.pipeline.source import Lacks, SourceKind
 from perf2x.pipeline.stitched.stitched_recording import StitchedRecording, batch_of
 from perf2x.reader.containers.input_file import FIRST, InputFile
 from perf2x.stitcher.call_graphs import UnwindReport
@@ -27,13 +26,13 @@ from perf2x.symbolizer.known.place_names import LocationNames
 from perf2x.symbolizer.object_resolver import function_row
 from perf2x.symbolizer.sources.symbol_source import Function
 from perf2x.symbolizer.symbol_options import SymbolOptions
-from perf2x.text_reader.read_text import read_text
+from perf2x.text_reader.read_text import read_text, text_kind
 from perf2x.text_reader.text_profile import text_profile
 
 _HEADER = re.compile(rb"^# (hostname|os release|perf version|arch|nrcpus online|cmdline) :\s*(.*?)\s*$", re.MULTILINE)
 
 
-class TextRecording(StitchedRecording):
+class _TextRecording(StitchedRecording):
     """A text as ``model.recording.events.Recording``, without records."""
 
     def __init__(
@@ -59,9 +58,21 @@ class TextRecording(StitchedRecording):
         diagnostics.add("text_stacks_cut", Severity.LOSS, "only their innermost frames are shown.", text.cut)
 
     @property
-    def has_events(self) -> bool:
-        """Whether the text names any event."""
-        return True
+    def recording(self) -> _TextRecording:
+        """It stands for one."""
+        return self
+
+    @property
+    def lacks(self) -> Lacks:
+        """Addresses, files and records."""
+        named = f"{self._profile.meta.source} ({self._text.kind})"
+        untold = f"{named} does not tell what ", " asks for"
+        no_code = (f"{named} tells names, not addresses in files: there is no code to look at",)
+        return {
+            **dict.fromkeys(("files", "records", "trace"), untold),
+            "as_recorded": (f"{named} has no records, which would be printed",),
+            **dict.fromkeys(("listings", "code", "look_up"), no_code),
+        }
 
     @cached_property
     def session(self) -> Session:
@@ -115,23 +126,13 @@ class TextRecording(StitchedRecording):
         return DeferredReport(), UnwindReport({})
 
     def whole(self, options: LoadOptions) -> Profile:
-        """The profile with a header's facts; SettingError, or OptionError, for what a text cannot be asked."""
-        words = f"{self._named} does not tell what ", " asks for"
-        refuse_asking(options, dict.fromkeys(("files", "records", "trace"), words))
-        if options.as_recorded:
-            raise OptionError(f"{self._named} has no records, which would be printed")
-        if options.listings or options.code or not options.look_up:
-            raise OptionError(f"{self._named} tells names, not addresses in files: there is no code to look at")
+        """The profile with a header's facts."""
         session = self.session
         meta = replace(
             self._profile.meta, hostname=session.hostname, os_release=session.os_release, arch=session.arch,
             perf_version=session.perf_version, cpus=session.cpus_online, command_line=session.command_line,
         )  # fmt: skip
         return replace(self._profile, meta=meta)
-
-    @property
-    def _named(self) -> str:
-        return f"{self._profile.meta.source} ({self._text.kind})"
 
     def completed(self, profile: Profile, options: LoadOptions) -> Profile:
         """``StitchedRecording.completed``; without times, a timeline has places in the text instead."""
@@ -164,3 +165,6 @@ class TextRecording(StitchedRecording):
             functions=list(numbers),
         )
         return LocationNames(names, np.ones(len(profile.mappings), np.bool_), kernel_looked_up=True)
+
+
+KIND = SourceKind(lambda head: text_kind(head) is not None, _TextRecording)

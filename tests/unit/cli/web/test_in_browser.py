@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from perf2x.cli import progress
-from perf2x.cli.web.in_browser import link_by_build_id, run
+from perf2x.cli.web.in_browser import link_by_build_id, prepare, run
 from tests.support.command import folded, perf2x, recording
 from tests.support.recordings import CORPUS
 
@@ -17,6 +17,10 @@ def alone(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def ignore(*_: object) -> None:
     pass
+
+
+def test_what_is_imported_beforehand_exists() -> None:
+    prepare()
 
 
 def test_errors_are_the_sentences_of_the_command(tmp_path: Path) -> None:

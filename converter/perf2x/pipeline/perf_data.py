@@ -1,4 +1,4 @@
-"""Samples of one session → profile: prepares stitcher and unwinder, and runs the pass over the samples."""
+"""perf.data as a source: prepares stitcher and unwinder, and runs the pass over the samples."""
 
 from __future__ import annotations
 
@@ -7,31 +7,35 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from perf2x.pipeline.load_options import LoadContext, LoadOptions
+from perf2x.pipeline.source import Lacks, Stitched
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from perf2x.model.profile.profile import Profile
     from perf2x.model.recording.events import Event, Recording, Want
     from perf2x.model.recording.sideband import Sideband
-    from perf2x.stitcher.call_graphs import UnwindReport
-    from perf2x.stitcher.deferred.deferred_join import DeferredReport
     from perf2x.stitcher.process_history import ProcessHistory
     from perf2x.stitcher.stitch import StitchOptions
     from perf2x.transforms.filters.apply_choice import Selection
 
 
-def stitch_session(
-    recording: Recording, selection: Selection, context: LoadContext
-) -> tuple[Profile, DeferredReport, UnwindReport]:
-    """Process every selected sample once; the result does not depend on the number of processes.
+class PerfData:
+    """A recording of perf, of one file or of several, as ``pipeline.source.Source``."""
 
-    Returns the profile without symbols, and reports on deferred user stacks and user stack dumps.
-    """
-    from perf2x.pipeline.stitched.stitched_recording import StitchedRecording
+    def __init__(self, recording: Recording) -> None:
+        self.recording = recording
 
-    if isinstance(recording, StitchedRecording):
-        return recording.stitched(selection, context)
+    @property
+    def lacks(self) -> Lacks:
+        """Nothing that could be told in advance."""
+        return {}
+
+    def stitched(self, selection: Selection, context: LoadContext) -> Stitched:
+        """Process every selected sample once."""
+        return _stitched(self.recording, selection, context)
+
+
+def _stitched(recording: Recording, selection: Selection, context: LoadContext) -> Stitched:
     from perf2x.pipeline.sample_pass import SamplePass
     from perf2x.pipeline.worker_pool import processes_for
     from perf2x.stitcher.call_graphs import CallGraphs, completes_stacks
@@ -62,7 +66,7 @@ def stitch_session(
         profile = build_profile(recording.session, history, result)
         for wanted in values:
             profile = wanted.named(profile)
-    return profile, deferred_report(history, result.deferred), call_graphs.report(diagnostics)
+    return Stitched(profile, deferred_report(history, result.deferred), call_graphs.report(diagnostics))
 
 
 def process_history(recording: Recording, stacks: bool, context: LoadContext) -> ProcessHistory:

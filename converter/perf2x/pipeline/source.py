@@ -1,0 +1,71 @@
+"""What an input of a load is: a source, found by what it begins with.
+
+An entry point of the group ``perf2x.sources`` names a ``SourceKind``; what none of them takes is a perf.data file.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Protocol
+
+from msgspec import Struct
+
+from perf2x.base.installed_packages import available
+
+if TYPE_CHECKING:
+    from perf2x.model.diagnostics import Diagnostics
+    from perf2x.model.profile.profile import Profile
+    from perf2x.model.recording.events import Recording
+    from perf2x.pipeline.load_options import LoadContext
+    from perf2x.reader.containers.input_file import InputFile
+    from perf2x.stitcher.call_graphs import UnwindReport
+    from perf2x.stitcher.deferred.deferred_join import DeferredReport
+    from perf2x.symbolizer.known.place_names import LocationNames
+    from perf2x.symbolizer.symbol_options import SymbolOptions
+    from perf2x.transforms.filters.apply_choice import Selection
+
+Lacks = Mapping[str, tuple[str, ...]]
+"""Words that refuse what asks for something that an input does not tell (``Setting.asks``), before and behind the name
+of the setting; and whole sentences, by fields of LoadOptions."""
+
+
+class Stitched(Struct, frozen=True):
+    """A source's samples with whole stacks, without names of functions."""
+
+    profile: "Profile"
+    deferred: "DeferredReport"
+    unwound: "UnwindReport"
+    names: "Callable[[Profile, SymbolOptions], LocationNames] | None" = None
+    """The names that the source has of a profile's locations; None: they are looked up."""
+    sources: tuple[str, ...] = ()
+    """Names of the recordings that it was made of; empty: its own."""
+
+
+class Source(Protocol):
+    """An opened input."""
+
+    @property
+    def recording(self) -> "Recording":
+        """Facts, records and single samples, as far as it has them."""
+        ...
+
+    @property
+    def lacks(self) -> Lacks:
+        """What it does not tell; an input without ``records`` is a session of its own."""
+        ...
+
+    def stitched(self, selection: "Selection", context: "LoadContext") -> Stitched:
+        """Return the selected samples; the result does not depend on the number of processes."""
+        ...
+
+
+class SourceKind(Struct, frozen=True):
+    """One kind of input that is a file or a pipe."""
+
+    takes: Callable[[bytes], bool]
+    """Tells by the first bytes (``input_file.FIRST``) whether an input is of this kind."""
+    open: "Callable[[InputFile, str, Diagnostics, Callable[[int, int], None] | None], Source]"
+    """Opens the input of this name; the last argument is called with bytes done and of all. FormatError."""
+
+
+def source_kinds() -> Iterator[SourceKind]:
+    """Yield all installed kinds."""
+    return (point.load() for point in available("perf2x.sources").values())
