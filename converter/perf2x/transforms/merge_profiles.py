@@ -18,6 +18,7 @@ from perf2x.model.profile.code_counts import merged_code
 from perf2x.model.profile.profile import Locations, Meta, Profile, ProfileEvent, ProfileSamples, Stacks, Threads
 from perf2x.model.profile.stack_tree import location_rows, sum_samples, used_stacks
 from perf2x.model.recording.recorded_names import is_object
+from perf2x.model.value_limits import LAST_TIME
 from perf2x.transforms.drop_unused import TEXTS
 
 Tags = Mapping[str, str]
@@ -266,7 +267,7 @@ def merged_meta(metas: Sequence[Meta]) -> Meta:
     return Meta(
         source=", ".join(meta.source for meta in metas),
         start_ns=min(meta.start_ns for meta in metas),
-        duration_ns=sum(meta.duration_ns for meta in metas),
+        duration_ns=min(sum(meta.duration_ns for meta in metas), LAST_TIME),
         wall_start_ns=min(meta.wall_start_ns for meta in metas),
         clock_id=clocks.pop() if len(clocks) == 1 else -1,
         cpus=max(meta.cpus for meta in metas) if agreed["hostname"] else 0,

@@ -16,9 +16,11 @@ from perf2x.pipeline.load import load
 from perf2x.pipeline.load_options import LoadOptions
 from perf2x.storage.dataset.dataset_schema import TABLES
 from perf2x.storage.dataset.delta_tables import DeltaTables
+from tests.fuzz.datasets import plain
 from tests.support.command import perf2x
 from tests.support.datasets import add_recordings, content, counted_rows, rows
 from tests.support.fleets import write_fleet
+from tests.support.recordings import CORPUS
 
 deltalake = pytest.importorskip("deltalake")
 SQL = "SELECT host, function, sum(self), sum(total) FROM by_function GROUP BY ALL ORDER BY ALL"
@@ -182,3 +184,35 @@ def test_folders_that_are_no_datasets_say_so(data: Path, tmp_path: Path) -> None
     assert "this perf2x reads perf2x dataset, version 4: samples" in perf2x("top", str(data)).err
     with pytest.raises(OptionError):
         DeltaTables(str(tmp_path / "more")).make(["host"])
+
+
+def test_names_that_are_no_text_are_refused(tmp_path: Path) -> None:
+    """In lists, too: only a file's pages tell."""
+    folder, symfs = tmp_path / "profiles", ("--symfs", CORPUS / "common" / "symfs")
+    assert perf2x("fleet", "ingest", CORPUS / "calls" / "perf.data", "-o", folder, *symfs).code == 0
+    assert perf2x("fleet", "symbolize", folder, *symfs).code == 0
+    whole = {file: plain(file.read_bytes(), table) for table in TABLES for file in (folder / table).rglob("*.parquet")}
+    named = {file: data for file, data in whole.items() if b"spin" in data}
+    assert {file.relative_to(folder).parts[0] for file in named} == {"symbols"}
+    for file, data in named.items():
+        file.write_bytes(data.replace(b"spin", b"sp\xffn"))
+    for words in (("top", folder, *symfs), ("fleet", "query", folder, "FROM frames")):
+        ran = perf2x(*words)
+        assert (ran.code, "Traceback" in ran.err) == (1, False), ran.err
+
+
+@pytest.mark.parametrize(("start", "duration", "refused"), [(0, 2**63 - 1, False), (1, 2**63 - 1, True)])
+def test_recordings_of_centuries(start: int, duration: int, refused: bool, data: Path, tmp_path: Path) -> None:
+    """Their sum is no number of nanoseconds."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    for file in (data / "recordings").rglob("*.parquet"):
+        rows = parquet.ParquetFile(file).read()
+        for name, value in ("clock_start_ns", start), ("duration_ns", duration):
+            place = rows.column_names.index(name)
+            rows = rows.set_column(place, name, pa.array([value] * len(rows), pa.int64()))
+        parquet.write_table(rows, file)
+    for form in ("pprof", "html", "collapsed"):
+        ran = perf2x("convert", data, "--to", form, "-o", tmp_path / "out")
+        assert (ran.code, "damaged: duration_ns" in ran.said) == (int(refused), refused), ran.said

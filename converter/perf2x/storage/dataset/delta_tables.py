@@ -330,6 +330,8 @@ def _text_bytes(column: Any) -> int:
         return _text_bytes(column.keys) + _text_bytes(column.items)
     if types.is_list(column.type) or types.is_large_list(column.type):
         return _text_bytes(column.flatten())
+    if types.is_string(column.type):  # within a list: they are as long as they are
+        column.validate(full=True)
     return sum(map(_text_bytes, column.flatten())) if types.is_struct(column.type) else 0
 
 

@@ -10,6 +10,7 @@ from msgspec import Struct
 from perf2x.base.columnar.arrays import I64, AnyArray, flatnonzero, lexsort, repeat
 from perf2x.base.errors import FormatError
 from perf2x.model.printable_text import as_recorded
+from perf2x.model.value_limits import LAST_TIME
 from perf2x.storage.dataset.arrow_columns import coded, flat, numbers
 from perf2x.storage.dataset.dataset_address import DatasetAddress
 from perf2x.storage.dataset.dataset_schema import COLUMNS, DATE, OF_RECORDINGS, arrow
@@ -169,6 +170,8 @@ def _check_row(values: Mapping[str, Any], source: str) -> None:
     for name in ("samples", "lost", "duration_ns", "clock_start_ns", "cpus", "missing_bytes", "start_ns"):
         if (values[name] or 0) < 0:
             raise FormatError(f"{source}: damaged: {name} is {values[name]}")
+    if values["clock_start_ns"] + values["duration_ns"] > LAST_TIME:
+        raise FormatError(f"{source}: damaged: duration_ns is {values['duration_ns']}")
     events = max(1, len(values["events"]))
     if not 0 <= values["default_event"] < events:
         raise FormatError(f"{source}: damaged: default_event is {values['default_event']} of {events} events")
