@@ -22,6 +22,8 @@ from tests.support.tiny_elf import TinySection, TinySymbol, symbol_sections, tin
 DATA = CORPUS / "calls" / "perf.data"
 NAMED = "7f0000001010 work+0x10 (/bin/busy)"
 LAST = "the frame pointer at a function's last instruction"
+ENDED = "perf forgets what a process had mapped at its end"
+LATE = "perf takes the records of small flushes out of order"
 CLONES = "6.1 leaves clones out of names"
 CHAIN = SimpleNamespace(chain=[1, 2], stack=None)
 
@@ -161,7 +163,7 @@ def test_differences_of_sums_are_found() -> None:
     ],
 )
 def test_rules_of_frames_are_narrow(perf: str, ours: str, caller: bool, rule: str | None) -> None:
-    assert frame_rule(perf, ours, caller, Recorded(DATA), False) == rule
+    assert frame_rule(perf, ours, caller, Recorded(DATA), None) == rule
 
 
 @pytest.mark.parametrize(
@@ -178,10 +180,10 @@ def test_names_that_only_gos_own_table_has(sections: list[str] | None, is_known:
     program, recorded = tmp_path / "program", Recorded(DATA)
     program.write_bytes(b"text" if sections is None else tiny_elf([TinySection(name, b"\0" * 8) for name in sections]))
     ours = f"401010 main.work+0x10 ({program})"
-    assert (frame_rule(f"401010 [unknown] ({program})", ours, True, recorded, False) is not None) is is_known
-    assert (frame_rule(f"1010 [unknown] ({program})", ours, True, recorded, False) is not None) is is_known
+    assert (frame_rule(f"401010 [unknown] ({program})", ours, True, recorded, None) is not None) is is_known
+    assert (frame_rule(f"1010 [unknown] ({program})", ours, True, recorded, None) is not None) is is_known
     for other in (f"401011 [unknown] ({program})", f"401010 [unknown] ({program}x)", f"401010 f+0x1 ({program})"):
-        assert frame_rule(other, ours, True, recorded, False) is None
+        assert frame_rule(other, ours, True, recorded, None) is None
 
 
 @pytest.mark.parametrize("is_64", [True, False])
@@ -204,9 +206,9 @@ def test_files_in_whose_symbols_perf_gives_up(
     program.write_bytes(tiny_elf(symbol_sections([TinySymbol("g", 0), symbol], 1, is_64, table=table), is_64))
     rule = NO_SECTION if is_known else None
     for perf in ("401010 [unknown]", "401010 alias+0x10", "1010 [unknown]"):
-        assert frame_rule(f"{perf} ({program})", f"401010 work+0x10 ({program})", False, recorded, False) == rule
+        assert frame_rule(f"{perf} ({program})", f"401010 work+0x10 ({program})", False, recorded, None) == rule
     for perf in (f"401010 [unknown] ({program}x)", f"401010 alias+0x11 ({program})", f"401011 [unknown] ({program})"):
-        assert frame_rule(perf, f"401010 work+0x10 ({program})", False, recorded, False) is None
+        assert frame_rule(perf, f"401010 work+0x10 ({program})", False, recorded, None) is None
 
 
 @pytest.mark.skipif(shutil.which("perf") is None, reason="needs perf")
@@ -230,6 +232,35 @@ def test_perf_gives_up_in_symbols_at_one_of_no_section(tmp_path: Path) -> None:
     findings = Findings()
     compare(Commands(("perf",), product(()), tmp_path), [tmp_path / "perf.data"], findings)
     assert (findings.samples, findings.known[NO_SECTION], findings.unknown) == (3, 3, Counter())
+
+
+@pytest.mark.parametrize(
+    ("end", "fork", "order", "rule"),
+    [
+        (9, 1, "fork sample", ENDED),
+        (11, 1, "fork sample", None),
+        (11, 1, "sample fork", LATE),
+        (11, 11, "sample fork", None),
+        (9, 1, "sample fork", ENDED),
+        (11, 0, "sample", None),
+    ],
+)
+def test_processes_whose_mappings_perf_does_not_know(
+    end: int, fork: int, order: str, rule: str | None, tmp_path: Path
+) -> None:
+    records: dict[str, forge.Record] = {
+        "fork": forge.Fork(pid=2, ppid=1, tid=2, ptid=1, time=fork, stamp=forge.Stamp(2, 2, fork)),
+        "sample": forge.Sample(pid=2, tid=2, time=10),
+    }
+    last = forge.Exit(pid=2, ppid=1, tid=2, ptid=1, time=end, stamp=forge.Stamp(2, 2, end))
+    path = tmp_path / "perf.data"
+    path.write_bytes(forge.write_file(forge.Session((EVENT,)), [*(records[name] for name in order.split()), last]))
+    recorded = Recorded(path)
+    assert recorded.why_unmapped(2, 2, 10) == rule
+    assert recorded.why_unmapped(3, 2, 10) is recorded.why_unmapped(2, 2, None) is None
+    bare, ours = "1010 [unknown] ([unknown])", "1010 work+0x10 (/bin/busy)"
+    assert frame_rule(bare, ours, False, recorded, rule) == rule
+    assert frame_rule("1010 [unknown] (/bin/busy)", ours, False, recorded, rule) is None
 
 
 def test_rules_of_names_and_stacks_are_narrow() -> None:

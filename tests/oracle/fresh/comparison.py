@@ -179,8 +179,9 @@ class _Judge:
             result.rule("length of a stack", rule, perf, ours)
         for row, (one, other) in enumerate(zip(perf.frames, ours.frames, strict=False)):
             if one not in (other, ONES) and not result.unknown:
-                dead = self._recorded.has_ended(perf.pid, perf.time) if "[unknown]" in one else False
-                rule = frame_rule(one, other, row > 0, self._recorded, dead)
+                is_bare = "([unknown])" in one
+                unmapped = self._recorded.why_unmapped(perf.pid, perf.tid, perf.time) if is_bare else None
+                rule = frame_rule(one, other, row > 0, self._recorded, unmapped)
                 result.rule("frame", rule, f"{perf.key} {one}", f"frame {row}: {other}")
         return result
 

@@ -62,9 +62,16 @@ class Recorded:
     def _ends(self) -> dict[int, int]:
         return {one.pid: one.time for one in self._recording.of("EXIT")}
 
-    def has_ended(self, pid: int, time: int | None) -> bool:
-        """Whether a process had said at that time that it exits, in the order in which perf takes records."""
-        return time is not None and self._ends.get(pid, time) < time
+    def why_unmapped(self, pid: int, tid: int, time: int | None) -> str | None:
+        """Return the rule for a process of which perf knows no mapping at that time, in the order that it takes."""
+        if time is None:
+            return None
+        if self._ends.get(pid, time) < time:
+            return "perf forgets what a process had mapped at its end"
+        found = self._samples.get((tid, time))
+        forks = [one for one in self._recording.of("FORK") if one.pid == pid and one.time < time]
+        is_late = found is not None and bool(forks) and all(one.at > found.at for one in forks)
+        return "perf takes the records of small flushes out of order" if is_late else None
 
     def sample(self, tid: int, time: int | None) -> SimpleNamespace:
         """Return the record of a printed sample."""
@@ -83,8 +90,8 @@ class Recorded:
         return False
 
 
-def frame_rule(perf: str, ours: str, caller: bool, recorded: Recorded, of_the_dead: bool) -> str | None:
-    """Return the rule for two lines of one frame that differ; ``of_the_dead`` where its process had ended."""
+def frame_rule(perf: str, ours: str, caller: bool, recorded: Recorded, unmapped: str | None) -> str | None:
+    """Return the rule for two lines of one frame that differ; ``unmapped`` is that of a process without mappings."""
     left, right = FRAME.search(perf), FRAME.search(ours)
     if left is None or right is None:
         return None
@@ -103,7 +110,7 @@ def frame_rule(perf: str, ours: str, caller: bool, recorded: Recorded, of_the_de
         if left["symbol"] == right["symbol"]:
             return "kernel addresses after the last symbol"
         return "the kernel's mapping comes after the samples" if recorded.kernel_is_mapped_late else None
-    return "perf forgets what a process had mapped at its end" if of_the_dead and left["dso"] == "[unknown]" else None
+    return unmapped if left["dso"] == "[unknown]" else None
 
 
 def _rule_of_a_file(left: re.Match[str], right: re.Match[str], moved: int) -> str | None:
