@@ -69,14 +69,13 @@ from perf2x.analysis.sample_table import columns_of
 from perf2x.analysis.top_rows import TopTable
 from perf2x.base.columnar.arrow import ArrowTable, Coded
 from perf2x.base.errors import OptionError
-from perf2x.library_types import ReadOptions, SampleTable, TableOptions
+from perf2x.library_types import FormatName, ReadOptions, SampleTable, TableOptions
 from perf2x.model.profile.profile import Profile
 from perf2x.pipeline.conversion import convert_to, write_file
 from perf2x.pipeline.load import load
 from perf2x.pipeline.load_options import LoadOptions, load_options
 from perf2x.pipeline.load_result import EventCount, Loaded
 from perf2x.pipeline.recording_pair import PairOptions, pair_of
-from perf2x.plugins.format_settings import FormatName, Settings
 from perf2x.plugins.format_suffix import format_of
 from perf2x.plugins.registry import Emitter, build_emitter
 from perf2x.stitcher.call_graph_options import CallGraphOptions
@@ -136,15 +135,15 @@ def convert(
     output: Path,
     *,
     to: FormatName | Emitter | None = None,
-    settings: Settings | None = None,
+    settings: Mapping[str, object] | None = None,
     symbols: SymbolOptions | None = _BY_DEFAULT,
     **options: Unpack[ReadOptions],
 ) -> Loaded:
     """Convert to a file, whole or not at all, and return what was converted.
 
     ``to`` names the format; left out, the suffix of the output does. ``settings`` are the format's options
-    (``perf2x formats -v`` lists them), the others are those of ``read``. A plugin's format, whose names no type checker
-    knows, is ``to=perf2x.plugins.build_emitter(name, settings)``. Raises Perf2xError.
+    (``perf2x formats -v`` lists them), the others are those of ``read``. ``to`` may be an emitter, whose class type
+    checkers know, or, of a plugin, ``perf2x.plugins.build_emitter(name, settings)``. Raises Perf2xError.
 
     >>> import tempfile
     >>> from perf2x import convert
@@ -163,7 +162,11 @@ def convert(
 
 
 def write(
-    profile: Profile, output: Path, *, to: FormatName | Emitter | None = None, settings: Settings | None = None
+    profile: Profile,
+    output: Path,
+    *,
+    to: FormatName | Emitter | None = None,
+    settings: Mapping[str, object] | None = None,
 ) -> None:
     """Write a profile to a file, whole or not at all; ``to`` and ``settings`` are those of ``convert``.
 
@@ -288,11 +291,13 @@ def _read(inputs: Path | Sequence[Path] | Loaded, options: LoadOptions) -> Loade
     return inputs if isinstance(inputs, Loaded) else load(_input_paths(inputs), options)
 
 
-def _emitter(to: FormatName | Emitter | None, target: str, settings: Settings | None) -> tuple[str, Emitter]:
+def _emitter(
+    to: FormatName | Emitter | None, target: str, settings: Mapping[str, object] | None
+) -> tuple[str, Emitter]:
     """The name of a format, for messages, and its emitter."""
     if to is None or isinstance(to, str):
         name = to or format_of(target)
-        return name, build_emitter(name, cast(Mapping[str, object] | None, settings))
+        return name, build_emitter(name, settings)
     if settings:
         raise OptionError("settings are for the name of a format; an emitter has its own")
     return type(to).__name__.lower(), to

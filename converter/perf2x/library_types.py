@@ -11,6 +11,24 @@ from perf2x.model.code_request import CodeRequest
 from perf2x.stitcher.call_graph_options import CallGraphOptions
 from perf2x.transforms.filters.filter_options import Choice, Grouping
 
+FormatName = Literal[
+    "autofdo",
+    "bolt",
+    "callgrind",
+    "chrome",
+    "collapsed",
+    "firefox",
+    "gcov",
+    "html",
+    "otlp",
+    "perf-script",
+    "perfetto",
+    "pprof",
+    "speedscope",
+    "svg",
+]
+"""Names of the built-in formats; a plugin's format is made by its class, or by ``perf2x.plugins.build_emitter``."""
+
 
 class TableOptions(TypedDict, total=False):
     """Keyword arguments of ``top`` and ``diff``; left out, each is as in LoadOptions."""

@@ -75,10 +75,6 @@ assert_type(changes.rows[0].significant("self"), bool)
 
 convert("perf.data", "out", to="pproff")  # type: ignore[arg-type]
 write(changed, "out", to="pproff")  # type: ignore[arg-type]
-convert("perf.data", "out", settings={"compres": False})  # type: ignore[arg-type]
-convert("perf.data", "out", settings={"compress": "maybe"})  # type: ignore[arg-type]
-write(changed, "out", settings={"style": "slice"})  # type: ignore[arg-type]
-convert("perf.data", "out", settings={"label": ("pidd",)})  # type: ignore[arg-type]
 top("perf.data", by="functions")  # type: ignore[arg-type]
 top("perf.data", value="cycles")  # type: ignore[arg-type]
 top("perf.data", latency="beside")  # type: ignore[call-arg]

@@ -1,11 +1,15 @@
 """Figures on waits, apart from the modules that find them: every conversion has a place for them."""
 
+from typing import ClassVar
+
 from perf2x.model.number_format import plural
 from perf2x.model.step_report import StepReport
 
 
 class WaitReport(StepReport, frozen=True):
     """Waits that ``--off-cpu`` found, before filters by name; times in nanoseconds."""
+
+    NAME: ClassVar[str] = "waits"
 
     waits: int
     waited_ns: int
