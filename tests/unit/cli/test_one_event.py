@@ -104,6 +104,13 @@ def test_an_event_that_there_is_not_is_refused_by_names_that_choose(tmp_path: Pa
     assert "cpu-clock#1, cpu-clock#2, cpu-clock#3" in ran.said
 
 
+def test_events_beside_one_of_their_name_are_named(tmp_path: Path) -> None:
+    path = recorded(tmp_path / "perf.data", TWINS)
+    assert "left out: cpu-clock#1, cpu-clock#3 (--event NAME chooses)" in perf2x("top", path, "--no-symbols").err
+    assert "left out" not in perf2x("top", path, "--no-symbols", "--event", "cpu-clock#2").err
+    assert "it has cpu-clock#1, cpu-clock#2, cpu-clock#3" in perf2x("diff", path, path, "--no-symbols").said
+
+
 def test_what_is_shown_as_one_is_said_and_info_lists_each(tmp_path: Path) -> None:
     path = recorded(tmp_path / "perf.data", HYBRID)
     ran = perf2x("top", path, "--no-symbols", "-v")

@@ -129,7 +129,9 @@ class Finder:
         key = (name, build_id, recorded.key(name))
         if key not in self._known:
             refusal, doubtful = partial(recorded.refusal, name), recorded.made_elsewhere
-            self._known[key] = self._search(without_deleted(name), build_id, pid, refusal, doubtful)
+            is_there = any(map(is_file, self.search_paths.on_disk(name)))  # whatever its name ends with
+            searched = name if is_there else without_deleted(name)
+            self._known[key] = self._search(searched, build_id, pid, refusal, doubtful)
         return self._known[key]
 
     def provide(self, name: str, file: ElfObject) -> None:

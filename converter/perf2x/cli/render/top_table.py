@@ -16,6 +16,7 @@ from perf2x.cli.render.text_table import (
 )
 from perf2x.model.number_format import format_amount, format_percent
 from perf2x.model.printable_text import short
+from perf2x.model.profile.profile import numbered_names
 
 if TYPE_CHECKING:
     from perf2x.analysis.top_rows import TopTable
@@ -38,7 +39,12 @@ def remarks(table: "TopTable", loaded: "Loaded", *, verbose: bool = False) -> It
     from perf2x.cli.render.summary import quality_lines, verbose_lines
 
     shown = {table.whole.event.removeprefix("latency:"), *(part.event for one in table.beside for part in one.tables)}
-    others = [event.name for event in loaded.events if event.samples and event.name not in shown]
+    own, names = loaded.profile.default_event, numbered_names(loaded.profile.events)
+    others = [
+        names[row]
+        for row, event in enumerate(loaded.events)
+        if event.samples and row != own and (event.name not in shown or names[row] != event.name)
+    ]
     if others:
         yield f"left out: {', '.join(others)} (--event NAME chooses)"
     yield from verbose_lines(loaded) if verbose else quality_lines(loaded)

@@ -116,7 +116,7 @@ def find_event(profile: Profile, name: str | None) -> int:
     if len(found) == 1:
         return found[0]
     what = "is not in this recording" if not found else "names several events"
-    raise OptionError(f"event {name!r} {what}; it has {', '.join(event.name for event in profile.events) or 'none'}")
+    raise OptionError(f"event {name!r} {what}; it has {', '.join(numbered_names(profile.events)) or 'none'}")
 
 
 def events_called(profile: Profile, name: str) -> list[int]:

@@ -126,6 +126,8 @@ def test_a_pipe_is_not_opened(tmp_path) -> None:
 def test_deleted_files_are_searched_by_name(tmp_path) -> None:
     put(tmp_path, "/bin/prog", STRIPPED)
     assert finder(symfs=tmp_path).find("/bin/prog (deleted)", ONE).code is not None
+    put(tmp_path, "/bin/other (deleted)", STRIPPED)
+    assert finder(symfs=tmp_path).find("/bin/other (deleted)", ONE).code is not None, "it is called so"
 
 
 def test_the_root_of_a_running_container_is_searched(tmp_path) -> None:
