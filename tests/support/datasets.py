@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from perf2x.fleet.executors import Here
-from perf2x.fleet.ingest import Job, Totals, ingest
+from perf2x.fleet.ingest import IngestTotals, Job, ingest
 from perf2x.fleet.symbolize_dataset import commit_symbols
 from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.profile.place_names import FunctionRow, PlaceNames
@@ -36,7 +36,7 @@ def add_recordings(
     timeline: bool = False,
     crew: Executor | None = None,
     **job: Any,
-) -> Totals:
+) -> IngestTotals:
     options = LoadOptions(keep=frozenset({"cgroup"}), timeline=timeline, symbols=symbols)
     named = Job(str(folder), options, tags or {}, str(id(object())), partition=tuple(partition), **job)
     return ingest(crew or Here(), 1, [str(path) for path in recordings], named, lambda totals: None)

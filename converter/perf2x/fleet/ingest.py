@@ -184,7 +184,7 @@ def _read(source: str, file: str, name: str, ident: bytes, job: Job) -> "Ingeste
 _NAMED = 20
 
 
-class Totals(Struct):
+class IngestTotals(Struct):
     """Ends of the tasks so far."""
 
     of: int
@@ -220,12 +220,14 @@ class Totals(Struct):
             self.errors.append(outcome.error)
 
 
-def ingest(crew: Executor, workers: int, sources: Sequence[str], job: Job, report: Callable[[Totals], None]) -> Totals:
+def ingest(
+    crew: Executor, workers: int, sources: Sequence[str], job: Job, report: Callable[[IngestTotals], None]
+) -> IngestTotals:
     """Add the recordings to the dataset of ``job``; ``report`` is called whenever some are done.
 
     OutputError when the dataset cannot be written, Perf2xError when the workers are gone; what was done is kept.
     """
-    totals, tables = Totals(len(sources)), DeltaTables(job.root)
+    totals, tables = IngestTotals(len(sources)), DeltaTables(job.root)
     job = replace(job, partition=tables.make(job.partition))
     for _, batch in done(crew, ingest_some, _batches(sources, workers, job), job):
         commit_recordings(tables, [] if batch.rows is None else [batch.rows], replace=job.replace)

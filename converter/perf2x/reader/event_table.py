@@ -30,7 +30,7 @@ class EventTable(Struct):
     events: list[Event] = field(default_factory=list)
     _owners: dict[bytes, int] = field(default_factory=dict)
     """The first event that has each id, by the id's key (see base/columnar/hashing.py)."""
-    _ids: "_Ids | None" = None
+    _ids: "_EventIds | None" = None
     changes: int = 0
     """Grows whenever other records may belong to an event than before."""
 
@@ -89,9 +89,9 @@ class EventTable(Struct):
         owners = self.owners_of(take(block.words, positions, mode="clip"))
         return owners if inside.all() else np.where(inside, owners, np.int32(-1))
 
-    def _known_ids(self) -> "_Ids":
+    def _known_ids(self) -> "_EventIds":
         if self._ids is None:
-            self._ids = _Ids.of(self._owners)
+            self._ids = _EventIds.of(self._owners)
         return self._ids
 
     def _id_position(self) -> int:
@@ -115,7 +115,7 @@ class EventTable(Struct):
         return 1 + (kind & (SampleType.STREAM_ID | SampleType.CPU)).bit_count()
 
 
-class _Ids(Struct, frozen=True):
+class _EventIds(Struct, frozen=True):
     """Index from id to event. The kernel counts ids up, so that a table from the least to the greatest is short."""
 
     ids: U64
@@ -125,7 +125,7 @@ class _Ids(Struct, frozen=True):
     """Event of ids[0], ids[0] + 1, …, −1 for unknown ids and at the end; None where that would be long."""
 
     @classmethod
-    def of(cls, pairs: Mapping[bytes, int]) -> "_Ids":
+    def of(cls, pairs: Mapping[bytes, int]) -> "_EventIds":
         ids = numbers_from_keys(pairs)
         order = argsort(ids)
         ids, owners = ids[order], np.fromiter(pairs.values(), np.int32, len(pairs))[order]

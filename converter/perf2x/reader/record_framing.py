@@ -106,7 +106,7 @@ def _follow_words(words: U64, order: ByteOrder) -> U64:
     """
     parts = [np.zeros(0, np.uint64)]
     at, end, going = 0, len(words), True
-    runs: _Runs | None = None
+    runs: _HeaderRuns | None = None
     while going and at < end:
         if runs is not None:
             run, at = runs.at(at)
@@ -117,12 +117,12 @@ def _follow_words(words: U64, order: ByteOrder) -> U64:
         some, at, going = _follow_some(words, order, at)
         parts.append(some)
         if runs is None and at - before < _LARGE * len(some):
-            runs = _Runs(words, order)
+            runs = _HeaderRuns(words, order)
     found = np.concatenate(parts)
     return found[:-1] if at > end else found
 
 
-class _Runs:
+class _HeaderRuns:
     """Runs of words that look like headers, as most headers do and few other words.
 
     Where each lookalike's size leads exactly to the next, the whole run is proven once the first is known to be a

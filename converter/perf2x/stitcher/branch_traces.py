@@ -33,7 +33,7 @@ _NOT_TAKEN = np.uint64(1 << 33)
 _MANY_ROWS = 1 << 20
 
 
-class _ObjectCode:
+class _MappedCode:
     """File offsets of addresses in one object's mappings."""
 
     def __init__(self, history: ProcessHistory, rows: I64) -> None:
@@ -57,7 +57,7 @@ class CodeCounter:
     def __init__(self, history: ProcessHistory, rows: I64, request: CodeRequest) -> None:
         """``rows``: the object's rows of ``history.mmaps``."""
         self._history, self._request = history, request
-        self._code = _ObjectCode(history, rows)
+        self._code = _MappedCode(history, rows)
         self._branches, self._samples = [no_rows(BranchCounts)], [no_rows(AddressCounts)]
 
     def add(self, samples: Samples) -> None:

@@ -53,7 +53,7 @@ class EntryRole(IntFlag):
 _ENTRY, _PART, _CALLS_PARTS, _CALLS_ENTRIES = (int(role) for role in EntryRole if role)
 
 
-class _Entries(Struct, frozen=True):
+class _CpuEntries(Struct, frozen=True):
     """One processor's functions that are ENTRY or PART."""
 
     names: frozenset[str]
@@ -75,31 +75,33 @@ _X86_BEFORE_5_8 = """
 _X86_PARTS = """
     error_entry xen_error_entry error_return paranoid_entry paranoid_exit common_interrupt_return handle_exception
 """
-_X86 = _Entries(
+_X86 = _CpuEntries(
     frozenset({"asm_common_interrupt", "asm_spurious_interrupt", "asm_int80_emulation"}),
     ("asm_exc_", "asm_sysvec_", "asm_xenpv_", "asm_fred_entrypoint_", "xen_asm_exc_", "xen_asm_sysvec_"),
     frozenset((_X86_PARTS + _X86_BEFORE_5_8).split()),
 )
-_ARM64 = _Entries(
+_ARM64 = _CpuEntries(
     frozenset(
         f"el{level}_{kind}"
         for level in ("0", "1", "0t_64", "0t_32", "1t_64", "1h_64")
         for kind in ("sync", "irq", "fiq", "error")
     )
 )
-_ARM = _Entries(frozenset({"__irq_svc", "__fiq_svc", "__dabt_svc", "__pabt_svc", "__und_svc"}))
-_RISCV = _Entries(frozenset({"handle_exception", "ret_from_exception", "handle_kernel_stack_overflow"}))
-_S390 = _Entries(frozenset(f"{kind}_handler" for kind in ("pgm_check", "io_int", "ext_int", "mcck_int", "restart_int")))
+_ARM = _CpuEntries(frozenset({"__irq_svc", "__fiq_svc", "__dabt_svc", "__pabt_svc", "__und_svc"}))
+_RISCV = _CpuEntries(frozenset({"handle_exception", "ret_from_exception", "handle_kernel_stack_overflow"}))
+_S390 = _CpuEntries(
+    frozenset(f"{kind}_handler" for kind in ("pgm_check", "io_int", "ext_int", "mcck_int", "restart_int"))
+)
 _LOONGARCH_KINDS = """
     vint ade adef adem ale bce bp fpe fpu lsx lasx lbt ri watch reserved tlb_load tlb_load_ptw tlb_store tlb_store_ptw
     tlb_modify tlb_modify_ptw tlb_protect
 """
-_LOONGARCH = _Entries(frozenset({"rollback_handle_vint", *(f"handle_{kind}" for kind in _LOONGARCH_KINDS.split())}))
+_LOONGARCH = _CpuEntries(frozenset({"rollback_handle_vint", *(f"handle_{kind}" for kind in _LOONGARCH_KINDS.split())}))
 _MIPS_NAMES = """
     handle_int rollback_handle_int ret_from_irq ret_from_exception handle_tlbl handle_tlbs handle_tlbm handle_adel
     handle_ades tlb_do_page_fault_0 tlb_do_page_fault_1
 """
-_MIPS = _Entries(frozenset(_MIPS_NAMES.split()))
+_MIPS = _CpuEntries(frozenset(_MIPS_NAMES.split()))
 _MACHINES = {
     "x86_64": _X86, "i386": _X86, "i486": _X86, "i586": _X86, "i686": _X86, "aarch64": _ARM64, "arm": _ARM,
     "riscv": _RISCV, "s390": _S390, "loongarch": _LOONGARCH, "mips": _MIPS,
@@ -116,7 +118,7 @@ def entry_roles(machine: str, names: Sequence[str]) -> U8:
     """
     known = [entries for name, entries in _MACHINES.items() if machine.startswith(name)]
     known = known if machine else [_X86, _ARM64]
-    entries = _Entries(
+    entries = _CpuEntries(
         frozenset[str]().union(*(one.names for one in known)),
         tuple(prefix for one in known for prefix in one.prefixes),
         frozenset[str]().union(*(one.parts for one in known)),
@@ -124,7 +126,7 @@ def entry_roles(machine: str, names: Sequence[str]) -> U8:
     return np.array([_role(entries, name) for name in names], np.uint8)
 
 
-def _role(entries: _Entries, name: str) -> int:
+def _role(entries: _CpuEntries, name: str) -> int:
     role = 0
     if name in entries.names or name.startswith(entries.prefixes):
         role = _ENTRY

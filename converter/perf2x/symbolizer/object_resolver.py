@@ -158,7 +158,7 @@ class ObjectResolver:
             _behind_padding(row) if in_kernel else row for row in functions
         ]
 
-    def _ask_sources(self, dso: Dso, address: U64, reason: str) -> "_Answers":
+    def _ask_sources(self, dso: Dso, address: U64, reason: str) -> "_SourceAnswers":
         """Ask each source in order for the addresses that earlier ones did not name."""
         start, count = np.zeros(len(address), np.int64), np.zeros(len(address), np.int64)
         parts: list[Symbols] = []
@@ -177,10 +177,10 @@ class ObjectResolver:
             start[unnamed], count[unnamed] = symbols.offsets[:-1] + rows, np.diff(symbols.offsets)
             rows += len(symbols.line)
             parts.append(symbols)
-        return _Answers(start, count, parts, reason)
+        return _SourceAnswers(start, count, parts, reason)
 
 
-class _Answers(Struct, frozen=True):
+class _SourceAnswers(Struct, frozen=True):
     """Answers of all sources for an object's unique addresses."""
 
     start: I64
@@ -224,7 +224,7 @@ def _shared_functions(parts: Sequence[Symbols]) -> tuple[I32, list[Function]]:
     return np.concatenate(columns), functions
 
 
-def _outermost_functions(answers: _Answers, function: I32) -> I64:
+def _outermost_functions(answers: _SourceAnswers, function: I32) -> I64:
     """(addresses,) the function that each address lies in, −1 where no source names it."""
     last = (answers.start + answers.count - 1)[answers.count > 0]
     outermost = np.full(len(answers.count), -1, np.int64)

@@ -6,11 +6,11 @@ from perf2x.base.columnar.arrays import U8
 from perf2x.base.columnar.ragged import join_tables
 from perf2x.base.errors import FormatError
 from perf2x.text_reader.folded_stacks import Folded
-from perf2x.text_reader.script_lines import PerfScript
+from perf2x.text_reader.script_lines import ScriptText
 from perf2x.text_reader.text_tables import UNNAMED, Text
 
-Kind = type[PerfScript] | type[Folded]
-_KINDS: tuple[Kind, ...] = (PerfScript, Folded)
+Kind = type[ScriptText] | type[Folded]
+_KINDS: tuple[Kind, ...] = (ScriptText, Folded)
 """In the order in which they are tried."""
 _FIRST, _BLOCK = 1 << 16, 1 << 20
 _MOST_NAMES, _BYTES_OF_NAME = 1 << 16, 64

@@ -94,7 +94,7 @@ _SAID = {"[unknown]": "", "(cookie)": ROOT_FRAME_NAMES[RootFrame.USER_MISSING]}
 _USER = ("[vdso", "[vsyscall", "[vectors", "[heap", "[stack", "[anon", "[uprobes", "[unknown", "[sigpage")
 
 
-class PerfScript(TextReader):
+class ScriptText(TextReader):
     """Reads text of ``perf script``."""
 
     kind = "text of perf script"

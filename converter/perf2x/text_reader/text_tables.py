@@ -94,7 +94,7 @@ class Text(Struct, frozen=True):
     """Distinct stacks that were cut to MOST_FRAMES."""
 
 
-class _Lines(dict[bytes, int]):
+class _LineNumbers(dict[bytes, int]):
     """Numbers of lines, one for those that say the same; the kind, which is negative and not kept, of other lines."""
 
     def __init__(self, parse: Callable[[bytes], TextFrame | int]) -> None:
@@ -121,7 +121,7 @@ class _StackTable:
     """Distinct stacks of a text; ``parse`` makes a frame of a line, or a negative number of one that is none."""
 
     def __init__(self, parse: Callable[[bytes], TextFrame | int]) -> None:
-        self._lines = _Lines(parse)
+        self._lines = _LineNumbers(parse)
         self._joined = RaggedInterner(np.int64)
         self._stacks = RaggedInterner(np.int64)
         self.cut = 0

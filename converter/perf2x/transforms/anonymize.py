@@ -32,7 +32,7 @@ def anonymized(profile: Profile, salt: str) -> Profile:
     Functions of the kernel itself and addresses stay, so do times and values; labels (``--tag``) are the user's own
     words and stay. Build ids go, for they name a binary as well as its path does.
     """
-    strings, hidden = StringInterner(), _Hidden(profile, salt)
+    strings, hidden = StringInterner(), _StringHasher(profile, salt)
     kernel = hidden.kernel_functions()
     pids = _renumbered(profile.threads.pid)
     functions, mappings, threads = profile.functions, profile.mappings, profile.threads
@@ -82,7 +82,7 @@ def hidden_name(name: str, kind: str, salt: str) -> str:
     return f"{kind}-{digest[:10]}"
 
 
-class _Hidden:
+class _StringHasher:
     """Hashes strings of one profile."""
 
     def __init__(self, profile: Profile, salt: str) -> None:
@@ -125,7 +125,7 @@ def _is_own(name: str) -> bool:
     return event_name(name).event.partition(":")[0] not in _KERNEL_SYSTEMS
 
 
-def _anonymized_samples(profile: Profile, hidden: _Hidden, strings: StringInterner) -> ProfileSamples:
+def _anonymized_samples(profile: Profile, hidden: _StringHasher, strings: StringInterner) -> ProfileSamples:
     samples = profile.samples
     if samples.cgroup is None:
         return samples

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from perf2x.base.installed_packages import available
-from perf2x.emitters.perfetto.track_schema import EventType
+from perf2x.emitters.perfetto.track_schema import TrackEventType
 from perf2x.plugins.registry import EMITTERS, build_emitter
 from tests.support.command import perf2x
 from tests.support.perfetto_trace import read_trace
@@ -71,7 +71,7 @@ def of_perfetto(data: bytes, name: str) -> Iterator[tuple[str, float, float]]:
         if one.HasField("counter"):
             tracks[one.uuid] = one.name + _thread(name, pids[one.parent_uuid])
     for packet in trace.of("track_event"):
-        assert packet.track_event.type == EventType.TYPE_COUNTER
+        assert packet.track_event.type == TrackEventType.TYPE_COUNTER
         counter, total = tracks[packet.track_event.track_uuid], packet.track_event.counter_value
         yield counter, packet.timestamp / 1e6, total - last[counter]
         last[counter] = total

@@ -9,7 +9,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from perf2x.analysis.annotate.line_costs import Entries, StackWeights, own_by_location, total_by_kind
+from perf2x.analysis.annotate.line_costs import FunctionFrames, StackWeights, own_by_location, total_by_kind
 from perf2x.analysis.annotate.listing_options import ListingOptions
 from perf2x.analysis.annotate.object_code import ObjectCode
 from perf2x.analysis.annotate.source_lines import Sources
@@ -148,7 +148,7 @@ def with_instructions(
     profile: Profile,
     context: Context,
     sources: Sequence[type[SymbolSource]],
-    entries: Entries,
+    entries: FunctionFrames,
     stacks: StackWeights,
     texts: Sources,
     options: ListingOptions,

@@ -62,7 +62,7 @@ def total_by_kind(profile: Profile, stacks: StackWeights, kinds: Ragged, count: 
     return cost
 
 
-class Entries(Struct, frozen=True):
+class FunctionFrames(Struct, frozen=True):
     """Frames of locations that belong to chosen functions, in the order of locations."""
 
     location: I64
@@ -88,7 +88,7 @@ class LineSums(Struct, frozen=True):
     """(rows, measures)"""
 
 
-def entries_of(profile: Profile, frames: LocationFrames, chosen: I64) -> Entries:
+def entries_of(profile: Profile, frames: LocationFrames, chosen: I64) -> FunctionFrames:
     """Entries of the frames that ``chosen`` (frames,) gives a function."""
     locations = profile.locations
     row, offsets = lines_outermost_first(locations)
@@ -99,22 +99,22 @@ def entries_of(profile: Profile, frames: LocationFrames, chosen: I64) -> Entries
     file = np.append(profile.functions.filename, 0)[np.append(locations.line_function, -1)[row[held]]]
     line = np.append(locations.line_number, 0)[row[held]]
     owner = row_numbers(np.diff(offsets))[held]
-    return Entries(owner, function[held], file.astype(np.int64), line.astype(np.int64), is_innermost[held])
+    return FunctionFrames(owner, function[held], file.astype(np.int64), line.astype(np.int64), is_innermost[held])
 
 
-def line_sums(profile: Profile, entries: Entries, stacks: StackWeights) -> LineSums:
+def line_sums(profile: Profile, entries: FunctionFrames, stacks: StackWeights) -> LineSums:
     """Self and total of each line; a stack with a line twice counts once in its total."""
     first, kind = group_rows([entries.function, entries.file, entries.line])
     own, total = _sums(profile, entries, stacks, kind, len(first))
     return LineSums(entries.function[first], entries.file[first], entries.line[first], own, total)
 
 
-def function_totals(profile: Profile, entries: Entries, stacks: StackWeights, count: int) -> tuple[I64, I64]:
+def function_totals(profile: Profile, entries: FunctionFrames, stacks: StackWeights, count: int) -> tuple[I64, I64]:
     """Self and total of each of ``count`` functions: (count, measures) each."""
     return _sums(profile, entries, stacks, entries.function, count)
 
 
-def _sums(profile: Profile, entries: Entries, stacks: StackWeights, kind: I64, count: int) -> tuple[I64, I64]:
+def _sums(profile: Profile, entries: FunctionFrames, stacks: StackWeights, kind: I64, count: int) -> tuple[I64, I64]:
     """Self and total of each of ``count`` kinds of entries: (count, measures) each."""
     own = np.zeros((count, stacks.weight.shape[1]), np.int64)
     mine = flatnonzero(entries.is_innermost)

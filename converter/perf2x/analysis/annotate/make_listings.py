@@ -20,7 +20,7 @@ from perf2x.symbolizer.sources.symbol_source import Context, SymbolSource
 from perf2x.transforms.filters.choice import Names
 
 if TYPE_CHECKING:
-    from perf2x.analysis.annotate.line_costs import Entries
+    from perf2x.analysis.annotate.line_costs import FunctionFrames
 
 
 def make_listings(
@@ -55,7 +55,7 @@ def make_listings(
 
 
 def _sources(
-    profile: Profile, sums: LineSums, function: int, texts: Sources, entries: "Entries"
+    profile: Profile, sums: LineSums, function: int, texts: Sources, entries: "FunctionFrames"
 ) -> tuple[SourceListing, ...]:
     """The files that a function has lines in, highest cost first."""
     rows = flatnonzero(sums.function == function)
@@ -65,7 +65,7 @@ def _sources(
     return tuple(sorted(files, key=lambda one: (-sum(line.own[0] for line in one.lines), one.path)))
 
 
-def _source(profile: Profile, sums: LineSums, rows: I64, texts: Sources, entries: "Entries") -> SourceListing:
+def _source(profile: Profile, sums: LineSums, rows: I64, texts: Sources, entries: "FunctionFrames") -> SourceListing:
     path = str(profile.strings[int(sums.file[rows[0]])])
     lines = tuple(
         LineCost(number, _costs(own), _costs(total))

@@ -10,7 +10,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from perf2x.analysis.explain.debian_packages import debug_package
-from perf2x.analysis.explain.remedies import Advice, SearchResult, for_debug_file, search_results
+from perf2x.analysis.explain.remedies import Remedy, SearchResult, for_debug_file, search_results
 from perf2x.base.errors import ObjectError
 from perf2x.base.files.sysroot import is_file
 from perf2x.binaries.cfi.function_rules import debug_frame_index, eh_frame_index
@@ -36,7 +36,7 @@ MAX_UNITS = 100
 """Units whose ``.dwo`` files are searched for."""
 
 
-class Verdict(Struct, frozen=True):
+class CheckResult(Struct, frozen=True):
     """The answer to one question about an object: good or not, and a sentence."""
 
     good: bool
@@ -55,9 +55,9 @@ class Explanation(Struct, frozen=True):
 
     path: str
     build_id: str
-    answers: dict[str, Verdict]
+    answers: dict[str, CheckResult]
     """``names``, ``lines``, ``stacks``."""
-    advice: tuple[Advice, ...]
+    advice: tuple[Remedy, ...]
     files: tuple[FileSections, ...]
     """The file itself, and those that belong to it."""
     looked_at: tuple[SearchResult, ...]
@@ -73,7 +73,7 @@ def explain_file(path: str, finder: Finder) -> Explanation:
     file = open_object(place)
     recorded = _recorded_name(finder, place)
     found = finder.find(recorded, file.build_id)
-    known = _Known(path, file, recorded, finder, found)
+    known = _LookedUp(path, file, recorded, finder, found)
     answers = {"names": known.names(), "lines": known.lines(), "stacks": known.stacks()}
     lacking = [what for what in ("names", "lines") if not answers[what].good]
     return Explanation(
@@ -95,7 +95,7 @@ def _recorded_name(finder: Finder, path: Path) -> str:
     return str(whole)
 
 
-class _Known:
+class _LookedUp:
     """One object, the files that belong to it, and what is missing of them."""
 
     def __init__(self, path: str, file: ElfObject, recorded: str, finder: Finder, found: ObjectFiles) -> None:
@@ -127,30 +127,30 @@ class _Known:
         for one in self.files:
             yield FileSections(self._name(one), tuple(name for name in _TELLING if one.section(name) is not None))
 
-    def names(self) -> Verdict:
+    def names(self) -> CheckResult:
         """Judge whether functions have names."""
         for one in self.files:
             try:
                 if function_symbols(one, ".symtab") is not None:
-                    return Verdict(True, f".symtab in {self._name(one)}")
+                    return CheckResult(True, f".symtab in {self._name(one)}")
             except ObjectError as error:
                 self.troubles.append(str(error))
-        return Verdict(True, f".gopclntab in {self._path}") if self._is_go else Verdict(False, STRIPPED)
+        return CheckResult(True, f".gopclntab in {self._path}") if self._is_go else CheckResult(False, STRIPPED)
 
-    def lines(self) -> Verdict:
+    def lines(self) -> CheckResult:
         """Judge whether there are source lines and inlined functions."""
         file = self._all.dwarf
         if file is None and self._is_go:
-            return Verdict(True, "lines from Go's own table, no debug info")
+            return CheckResult(True, "lines from Go's own table, no debug info")
         if file is None:
-            return Verdict(False, "no debug info: neither lines nor inlined functions")
+            return CheckResult(False, "no debug info: neither lines nor inlined functions")
         try:
             version, missing = self._version_and_missing(file)
         except ObjectError as error:
-            return Verdict(False, f"debug info cannot be read whole: {error}")
+            return CheckResult(False, f"debug info cannot be read whole: {error}")
         if missing:
-            return Verdict(False, f"DWARF {version} in {self._name(file)}, but {missing}")
-        return Verdict(True, f"DWARF {version} in {self._name(file)}")
+            return CheckResult(False, f"DWARF {version} in {self._name(file)}, but {missing}")
+        return CheckResult(True, f"DWARF {version} in {self._name(file)}")
 
     def _version_and_missing(self, file: ElfObject) -> tuple[int, str]:
         """Return the version of the first unit, and a part of the debug info that is missing, "" for none."""
@@ -179,20 +179,20 @@ class _Known:
             self.troubles.append(str(error))
             return False
 
-    def stacks(self) -> Verdict:
+    def stacks(self) -> CheckResult:
         """Judge whether stacks can be unwound with call frame information."""
         if self._is_go:
-            return Verdict(True, "Go keeps frame pointers")
+            return CheckResult(True, "Go keeps frame pointers")
         if self._file.type == "ET_REL":
-            return Verdict(True, "not known: the file is not linked")
+            return CheckResult(True, "not known: the file is not linked")
         described = len(set().union(*map(self._described, self.files)))
         functions = max((self._function_count(one) for one in self.files), default=0)
         if not described:
-            return Verdict(False, "no call frame information: stacks through it need frame pointers")
+            return CheckResult(False, "no call frame information: stacks through it need frame pointers")
         if 2 * described < functions:
             only = f"only {described:,} of {functions:,} functions have call frame information"
-            return Verdict(False, f"{only}: stacks through the others need frame pointers")
-        return Verdict(True, "call frame information: stacks can be unwound without frame pointers")
+            return CheckResult(False, f"{only}: stacks through the others need frame pointers")
+        return CheckResult(True, "call frame information: stacks can be unwound without frame pointers")
 
     def _described(self, file: ElfObject) -> set[int]:
         """Return the starts of functions with call frame information."""
@@ -212,17 +212,17 @@ class _Known:
             return 0
         return 0 if rows is None else len(set(rows.start[rows.type == STT_FUNC].tolist()))
 
-    def advice(self, lacking: str, unwinds: bool) -> Iterator[Advice]:
+    def advice(self, lacking: str, unwinds: bool) -> Iterator[Remedy]:
         """Yield advice, the simplest first; none when nothing is missing."""
         if self._lacks_dwo:
-            yield Advice("keep the .dwo files where they were compiled, or pack them as PROGRAM.dwp",
+            yield Remedy("keep the .dwo files where they were compiled, or pack them as PROGRAM.dwp",
                          f"dwp -e {self._path}")  # fmt: skip
         elif lacking:
             package = debug_package(self._finder, self._recorded)
             yield from for_debug_file(lacking, package, self._file.build_id.hex(), self._found)
             if not self._file.build_id and self._file.type != "ET_REL":
-                yield Advice("so that debug files can be found by build id, link with", "-Wl,--build-id")
+                yield Remedy("so that debug files can be found by build id, link with", "-Wl,--build-id")
             if not package:
-                yield Advice("if you built it, compile with debug info and do not strip it", "-g")
+                yield Remedy("if you built it, compile with debug info and do not strip it", "-g")
         if not unwinds and has_code(self._file):
-            yield Advice("for whole stacks, compile with frame pointers", "-fno-omit-frame-pointer")
+            yield Remedy("for whole stacks, compile with frame pointers", "-fno-omit-frame-pointer")

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from perf2x.analysis.explain.debian_packages import debug_package
-from perf2x.analysis.explain.remedies import Advice, SearchResult, for_debug_file, search_results
+from perf2x.analysis.explain.remedies import Remedy, SearchResult, for_debug_file, search_results
 from perf2x.binaries.find.object_finder import OTHER_BUILD, Finder, ObjectFiles
 from perf2x.model.recording.build_ids import is_vdso
 from perf2x.model.recording.recorded_names import is_object, without_deleted
@@ -25,7 +25,7 @@ class UnnamedObject(Struct, frozen=True):
     """The number of frames without a name."""
     why: str
     looked_at: tuple[SearchResult, ...]
-    advice: tuple[Advice, ...]
+    advice: tuple[Remedy, ...]
 
 
 def explain_unnamed(name: str, build_id: str, frames: int, why: str, finder: Finder) -> UnnamedObject:
@@ -33,7 +33,7 @@ def explain_unnamed(name: str, build_id: str, frames: int, why: str, finder: Fin
     if not is_object(name, bool(build_id)):
         return UnnamedObject(name, build_id, frames, why, (), tuple(_for_no_file(name)))
     found = finder.find(name, bytes.fromhex(build_id))
-    advice: Iterator[Advice] = iter(())
+    advice: Iterator[Remedy] = iter(())
     if not found.files:
         advice = _for_missing(found, build_id)
     elif why == STRIPPED:
@@ -41,23 +41,23 @@ def explain_unnamed(name: str, build_id: str, frames: int, why: str, finder: Fin
     return UnnamedObject(name, build_id, frames, why, search_results(found), tuple(advice))
 
 
-def _for_no_file(name: str) -> Iterator[Advice]:
+def _for_no_file(name: str) -> Iterator[Remedy]:
     if name.startswith(_KERNEL):
-        yield Advice("copy /proc/kallsyms as root on the recorded machine, before it reboots", "--kallsyms FILE")
+        yield Remedy("copy /proc/kallsyms as root on the recorded machine, before it reboots", "--kallsyms FILE")
     elif is_vdso(name):
-        yield Advice("the kernel has it in memory; on the recorded machine, before it reboots", "perf2x bundle")
-        yield Advice("say where files of the recorded machine are, /lib/modules/RELEASE/vdso among them", "--symfs DIR")
+        yield Remedy("the kernel has it in memory; on the recorded machine, before it reboots", "perf2x bundle")
+        yield Remedy("say where files of the recorded machine are, /lib/modules/RELEASE/vdso among them", "--symfs DIR")
     elif name in ("[unknown]", *_DATA_NAMES):
-        yield Advice("stacks are wrong in code without frame pointers; compile with", "-fno-omit-frame-pointer")
-        yield Advice("or record user stack dumps", "perf record --call-graph dwarf")
+        yield Remedy("stacks are wrong in code without frame pointers; compile with", "-fno-omit-frame-pointer")
+        yield Remedy("or record user stack dumps", "perf record --call-graph dwarf")
     elif name.startswith("//anon"):
-        yield Advice("a just-in-time compiler has to write a perf map; for node", "node --perf-basic-prof")
-        yield Advice("if it wrote a jit-PID.dump, run where that file is", "perf inject --jit")
+        yield Remedy("a just-in-time compiler has to write a perf map; for node", "node --perf-basic-prof")
+        yield Remedy("if it wrote a jit-PID.dump, run where that file is", "perf inject --jit")
 
 
-def _for_missing(found: ObjectFiles, build_id: str) -> Iterator[Advice]:
+def _for_missing(found: ObjectFiles, build_id: str) -> Iterator[Remedy]:
     """Advise on a missing file; a package of this machine would have the installed version, not the recorded one."""
     replaced = any(searched.outcome == OTHER_BUILD for searched in found.searched)
     why = "the file here is of another version; " if replaced else ""
-    yield Advice(f"{why}say where files of the recorded machine are", "--symfs DIR")
+    yield Remedy(f"{why}say where files of the recorded machine are", "--symfs DIR")
     yield from for_debug_file("names", "", build_id, found)

@@ -7,7 +7,7 @@ from msgspec import Struct
 from perf2x.binaries.find.object_finder import OTHER_BUILD, OTHER_CHECKSUM, ObjectFiles
 
 
-class Advice(Struct, frozen=True):
+class Remedy(Struct, frozen=True):
     """A piece of advice, and the command or option to use."""
 
     what: str
@@ -26,12 +26,12 @@ def search_results(found: ObjectFiles) -> tuple[SearchResult, ...]:
     return tuple(SearchResult(*searched) for searched in found.searched)
 
 
-def for_debug_file(lacking: str, package: str, build_id: str, found: ObjectFiles) -> Iterator[Advice]:
+def for_debug_file(lacking: str, package: str, build_id: str, found: ObjectFiles) -> Iterator[Remedy]:
     """Yield where ``lacking`` names or lines may come from; ``package``: of this machine with debug symbols, or ""."""
     if found.files and any(one.outcome in (OTHER_BUILD, OTHER_CHECKSUM) for one in found.searched):
-        yield Advice("a debug file of another build was found; say where the right one is", "--debug-dir DIR")
+        yield Remedy("a debug file of another build was found; say where the right one is", "--debug-dir DIR")
     if package:
-        yield Advice(f"for {lacking}, install the debug symbols of exactly this version", f"apt install {package}")
+        yield Remedy(f"for {lacking}, install the debug symbols of exactly this version", f"apt install {package}")
     if build_id:
         command = f"debuginfod-find debuginfo {build_id}"
-        yield Advice(f"for {lacking}, ask a server, as perf2x does with --debuginfod URL", command)
+        yield Remedy(f"for {lacking}, ask a server, as perf2x does with --debuginfod URL", command)

@@ -29,7 +29,7 @@ class ColumnTable(Struct, frozen=True):
         return len(getattr(self, self.__struct_fields__[0]))
 
 
-class SampleTable(ColumnTable):
+class SampleColumns(ColumnTable):
     """A table of samples, which may lack the columns ``time`` and ``cpu``."""
 
     @property

@@ -80,7 +80,7 @@ MOST, ALL = 256, 16 * BATCH
 """Functions to decode at once, and bytes of their programs: the rows of hostile ones take 150 MB meanwhile."""
 
 
-class Functions(Struct, frozen=True):
+class CfiFunctions(Struct, frozen=True):
     """``n`` decoded functions: the rule rows of function i are offsets[i] to offsets[i + 1], rising from its start."""
 
     offsets: I64
@@ -90,7 +90,7 @@ class Functions(Struct, frozen=True):
     """(n,) svma; 0 for a damaged entry, which has no rows"""
 
 
-def decode_functions(section: FrameSection, offset: I64, table: RuleTable, problems: list[str]) -> Functions:
+def decode_functions(section: FrameSection, offset: I64, table: RuleTable, problems: list[str]) -> CfiFunctions:
     """Decode the FDEs at ``offset`` (n,); a damaged one adds a sentence to ``problems``."""
     end = np.zeros(len(offset), np.uint64)
     left = np.ones(len(offset), np.bool_)
@@ -140,14 +140,14 @@ def _side_by_side(section: FrameSection, fdes: FdeColumns, table: RuleTable) -> 
     return found
 
 
-def _joined(parts: list[RowColumns], end: U64) -> Functions:
+def _joined(parts: list[RowColumns], end: U64) -> CfiFunctions:
     """Put the rows in order of their functions; the rows of each function are in order in one part."""
     function = np.concatenate([np.zeros(0, np.int64), *(part.function for part in parts)])
     start = np.concatenate([np.zeros(0, np.uint64), *(part.start for part in parts)])
     rule = np.concatenate([np.zeros(0, np.int32), *(part.rule for part in parts)])
     order = argsort(function)
     offsets = offsets_of(bincount(function, len(end)))
-    return Functions(offsets, start[order], rule[order], end)
+    return CfiFunctions(offsets, start[order], rule[order], end)
 
 
 def eh_frame_index(elf: ElfObject) -> FrameIndex | None:

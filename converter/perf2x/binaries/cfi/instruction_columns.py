@@ -57,7 +57,7 @@ class Bodies(Struct, frozen=True):
     stop: I64
 
 
-class Instructions(Struct, frozen=True):
+class CfiInstructions(Struct, frozen=True):
     """``i`` instructions of ``n`` programs, each of which begins and ends with a nop."""
 
     code: I64
@@ -78,7 +78,7 @@ class Instructions(Struct, frozen=True):
     """(n,) False: the rows of this program mean nothing."""
 
 
-def read_instructions(data: U8, bodies: Bodies) -> Instructions:
+def read_instructions(data: U8, bodies: Bodies) -> CfiInstructions:
     """Read the instructions of programs in little-endian bytes."""
     code, ends, part = _lay_end_to_end(data, bodies)
     number_end = number_ends(code)
@@ -90,7 +90,7 @@ def read_instructions(data: U8, bodies: Bodies) -> Instructions:
     strange = ~take(_IS_USUAL, byte) | (take(follows, at) > take(limit, at))
     is_usual = bincount(program[strange], len(nops)) == 0
     begin, middle, end = searchsorted(at, nops.T)
-    return Instructions(take(_CODE, byte), first, last, program, begin, middle, end, is_usual)
+    return CfiInstructions(take(_CODE, byte), first, last, program, begin, middle, end, is_usual)
 
 
 def _lay_end_to_end(data: U8, bodies: Bodies) -> tuple[U8, I64, I64]:
@@ -116,7 +116,7 @@ def _follows(code: U8, number_end: I64) -> I64:
 
 
 def _operands(code: U8, at: I64, number_end: I64) -> tuple[U64, I64]:
-    """Return ``first`` and ``last`` of `Instructions`."""
+    """Return ``first`` and ``last`` of `CfiInstructions`."""
     byte, end = code[at], np.append(number_end, len(number_end))
     count, is_packed = _NUMBERS_OF[byte], byte >= _PACKED_FROM
     first = np.where(is_packed, byte & np.uint8(~PACKED & 0xFF), np.uint8(0)).astype(np.uint64)

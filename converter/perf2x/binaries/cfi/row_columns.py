@@ -22,7 +22,7 @@ from perf2x.base.columnar.arrays import I32, I64, U64, Bools, arange, bincount, 
 from perf2x.base.columnar.unique import argsort_rows, group_rows, unique
 from perf2x.binaries.cfi.byte_cursor import MASK
 from perf2x.binaries.cfi.frame_entries import Cie
-from perf2x.binaries.cfi.instruction_columns import Instructions
+from perf2x.binaries.cfi.instruction_columns import CfiInstructions
 from perf2x.binaries.cfi.opcodes import EFFECT, Effect, by_code
 from perf2x.binaries.cfi.unwind_rules import RegisterRule, Rule, RuleKind, RuleTable
 
@@ -53,7 +53,7 @@ class _States(Struct, frozen=True):
         return _followed(found, self.run, self.source[parts])
 
 
-def _states(of: Instructions, register_count: int) -> tuple[_States, Bools]:
+def _states(of: CfiInstructions, register_count: int) -> tuple[_States, Bools]:
     """Find the setters of all parts, and (n,) whether each program is sound: only then its states mean something.
 
     A state that was never remembered cannot be restored, and a CFA can only be changed once it is defined.
@@ -79,7 +79,7 @@ def _states(of: Instructions, register_count: int) -> tuple[_States, Bools]:
     return found, bincount(of.program[bad], len(of.begin)) == 0
 
 
-def _remembered(of: Instructions, begins: I64) -> tuple[I64, Bools]:
+def _remembered(of: CfiInstructions, begins: I64) -> tuple[I64, Bools]:
     """Find the instruction that remembered what each of ``begins`` restores, and whether there is none.
 
     Brackets match: of those at one depth of a program, each opening one stands right in front of its closing one.
@@ -121,7 +121,7 @@ def _followed(setter: I64, run: I64, source: I64) -> I64:
     return followed.reshape(setter.shape)
 
 
-def _undefined_changes(of: Instructions, found: _States) -> I64:
+def _undefined_changes(of: CfiInstructions, found: _States) -> I64:
     """Instructions that change a CFA that nothing has defined; the one before each is of the same program."""
     changes = flatnonzero(_CHANGES_CFA[of.code])
     (setter,) = found.at(changes - 1, slice(_CFA_REGISTER, _CFA_REGISTER + 1))
@@ -158,7 +158,7 @@ class RowColumns(Struct, frozen=True):
     rule: I32
 
 
-def row_columns(of: Instructions, functions: Aligned, table: RuleTable) -> tuple[RowColumns, I64]:
+def row_columns(of: CfiInstructions, functions: Aligned, table: RuleTable) -> tuple[RowColumns, I64]:
     """Make the rows of ``n`` programs; also returns those (of 0 … n − 1) that the rows are complete for."""
     found, is_sound = _states(of, table.register_count)
     value = _values(of, functions)
@@ -178,7 +178,7 @@ def row_columns(of: Instructions, functions: Aligned, table: RuleTable) -> tuple
     return RowColumns(program, take(start, which), rule), flatnonzero(is_sound)
 
 
-def _values(of: Instructions, functions: Aligned) -> I64:
+def _values(of: CfiInstructions, functions: Aligned) -> I64:
     """(i,) offsets in bytes, and numbers of registers that hold others; 0 of instructions without any."""
     alignment = np.array([cie.data_alignment for cie in functions.cies], np.int64)[functions.cie]
     factor = _FACTOR[of.code]
@@ -186,7 +186,7 @@ def _values(of: Instructions, functions: Aligned) -> I64:
     return np.where(factor != 0, factored, np.where(_IS_UNFACTORED[of.code], of.last, 0))
 
 
-def _row_ends(of: Instructions, functions: Aligned) -> tuple[I64, U64]:
+def _row_ends(of: CfiInstructions, functions: Aligned) -> tuple[I64, U64]:
     """Find the instructions that end a row, and (r,) where the row starts: advances, and the ends of programs."""
     alignment = np.array([cie.code_alignment & MASK for cie in functions.cies], np.uint64)[functions.cie]
     distance = np.where(
@@ -201,7 +201,7 @@ def _row_ends(of: Instructions, functions: Aligned) -> tuple[I64, U64]:
     return at, before[at]
 
 
-def _give_back(of: Instructions, found: _States, setter: I64, program: I64) -> None:
+def _give_back(of: CfiInstructions, found: _States, setter: I64, program: I64) -> None:
     """Replace, in ``setter`` (p, r), instructions that restore the CIE's rule by those that set it there.
 
     In the CIE itself, they and what they stand for say ``SAME``.

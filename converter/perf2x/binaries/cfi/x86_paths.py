@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from perf2x.binaries.elf.x86_code import X86Code
-from perf2x.binaries.elf.x86_instructions import FIXED, Instruction
+from perf2x.binaries.elf.x86_instructions import FIXED, X86Instruction
 
 _MOST_INSTRUCTIONS = 4096
 """Instructions to look at for one address."""
@@ -129,12 +129,12 @@ def exits(code: X86Code, svma: int) -> bool:
     return False
 
 
-def _is_jump(found: Instruction) -> bool:
+def _is_jump(found: X86Instruction) -> bool:
     """Whether it jumps to an address that a register or memory holds."""
     return found.opcode == 0xFF and found.register in (4, 5)
 
 
-def _run(found: Instruction, way: Way) -> None:
+def _run(found: X86Instruction, way: Way) -> None:
     """Do to a way what an instruction does; those that neither move whole registers nor write any do nothing."""
     opcode, registers = found.opcode, way.registers
     if (opcode == 0xE8 and found.number) or (opcode == 0xFF and found.register in (2, 3)):
@@ -160,7 +160,7 @@ def _run(found: Instruction, way: Way) -> None:
         registers[STACK] = None
 
 
-def _move(found: Instruction, way: Way) -> None:
+def _move(found: X86Instruction, way: Way) -> None:
     """Do what mov and lea do."""
     registers = way.registers
     place = way.address(found.operand, found.displacement) if found.is_memory else None
@@ -174,7 +174,7 @@ def _move(found: Instruction, way: Way) -> None:
         registers[found.operand] = registers[found.register]
 
 
-def _compute(found: Instruction, way: Way) -> None:
+def _compute(found: X86Instruction, way: Way) -> None:
     """Do what arithmetic does: a number is added, or a register gets a value that is not known."""
     opcode, registers = found.opcode, way.registers
     if opcode in (0x80, 0x81, 0x83) and found.register == _COMPARE:

@@ -46,11 +46,11 @@ def scopes(unit: Unit, addresses: Sequence[int]) -> list[list[Scope]]:
 
     ObjectError when the unit's entries cannot be read.
     """
-    found = _Chains(unit, addresses)
+    found = _ScopeChains(unit, addresses)
     _walk(unit, found.take, everything=False)
     missing = [address for address, chain in zip(addresses, found.chains, strict=True) if not chain]
     if missing:  # nested functions: the first walk skipped functions without addresses
-        nested = _Chains(unit, missing)
+        nested = _ScopeChains(unit, missing)
         _walk(unit, nested.take)
         others = iter(nested.chains)
         return [chain or next(others) for chain in found.chains]
@@ -157,7 +157,7 @@ def _sibling(unit: Unit, at: int, reference: int) -> int:
     return unit.start + reference
 
 
-class _Chains:
+class _ScopeChains:
     """The functions that hold each of some addresses, as a walk finds them."""
 
     def __init__(self, unit: Unit, addresses: Sequence[int]) -> None:

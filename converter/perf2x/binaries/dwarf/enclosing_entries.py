@@ -32,7 +32,7 @@ def scopes_around(entries: Iterable[Entry], is_nameless: Callable[[str], bool]) 
     for unit, offsets in wanted.items():
         with contextlib.suppress(ObjectError, IndexError, ValueError):
             unit.file.nesting_budget.spend(unit.end - unit.start)
-            for offset, around in _Nesting(unit, sorted(offsets)).found.items():
+            for offset, around in _EntryWalk(unit, sorted(offsets)).found.items():
                 found[unit, offset] = _scope(unit, around, is_nameless)
     return found
 
@@ -57,7 +57,7 @@ def _scope(unit: Unit, around: Sequence[int], is_nameless: Callable[[str], bool]
     return "::".join(filter(None, reversed(scope))), ""
 
 
-class _Nesting:
+class _EntryWalk:
     """One walk over a unit's entries, past all that hold none of the sorted offsets."""
 
     def __init__(self, unit: Unit, offsets: Sequence[int]) -> None:

@@ -137,7 +137,7 @@ class _Opcodes:
         return flatnonzero(code == opcode) if not self.is_special[opcode] else flatnonzero(code[:0])
 
 
-class _Instructions(Struct, frozen=True):
+class _LineInstructions(Struct, frozen=True):
     """``n`` instructions of whole sequences."""
 
     code: U8
@@ -175,7 +175,7 @@ class _Instructions(Struct, frozen=True):
         return value
 
 
-def _instructions(opcodes: _Opcodes, piece: U8) -> _Instructions:
+def _instructions(opcodes: _Opcodes, piece: U8) -> _LineInstructions:
     """Find the instructions up to the last one that ends a sequence."""
     count = len(piece)
     code = np.append(piece, _PADDING)
@@ -191,7 +191,7 @@ def _instructions(opcodes: _Opcodes, piece: U8) -> _Instructions:
     operand[spelled] = behind + has_kind
     last = flatnonzero((kind == _END) & (end <= count))
     whole = slice(0, int(last[-1]) + 1 if len(last) else 0)
-    return _Instructions(code, number_end, opcode[whole], kind[whole], operand[whole], end[whole])
+    return _LineInstructions(code, number_end, opcode[whole], kind[whole], operand[whole], end[whole])
 
 
 def _follows(opcodes: _Opcodes, code: U8, number_end: I32, count: int) -> I32:
@@ -209,7 +209,7 @@ def _follows(opcodes: _Opcodes, code: U8, number_end: I32, count: int) -> I32:
     return follows
 
 
-def _rows(machine: Machine, opcodes: _Opcodes, found: _Instructions) -> tuple[LineRows, I64]:
+def _rows(machine: Machine, opcodes: _Opcodes, found: _LineInstructions) -> tuple[LineRows, I64]:
     """Return the rows that instructions make, those of discarded code included, and the end of each instruction."""
     opcode, ends = found.opcode, flatnonzero(found.kind == _END)
     is_row = opcodes.is_special[opcode]
@@ -233,7 +233,7 @@ def _rows(machine: Machine, opcodes: _Opcodes, found: _Instructions) -> tuple[Li
     return rows, found.end[row]
 
 
-def _addresses(machine: Machine, opcodes: _Opcodes, found: _Instructions, ends: I64) -> U64:
+def _addresses(machine: Machine, opcodes: _Opcodes, found: _LineInstructions, ends: I64) -> U64:
     """(n,) the address behind each instruction, of an end before it is reset."""
     advance = opcodes.advance[found.opcode]
     rows = opcodes.are(found.opcode, _ADVANCE)
@@ -246,7 +246,7 @@ def _addresses(machine: Machine, opcodes: _Opcodes, found: _Instructions, ends: 
     return total + _in_effect(len(total), [(rows, given - total[rows]), (ends, -total[ends])], 0)
 
 
-def _lines(opcodes: _Opcodes, found: _Instructions, ends: I64) -> I64:
+def _lines(opcodes: _Opcodes, found: _LineInstructions, ends: I64) -> I64:
     """(n,) the line behind each instruction."""
     advance = opcodes.line[found.opcode]
     rows = opcodes.are(found.opcode, _LINE)

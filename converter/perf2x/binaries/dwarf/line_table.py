@@ -133,7 +133,7 @@ class LineTables:
                 table = LineTable(part.files, _sorted_rows(rows))
                 yield table if table.knows(address) else None
 
-    def _part(self, unit: Unit, address: U64) -> "_Part | None":
+    def _part(self, unit: Unit, address: U64) -> "_ProgramPart | None":
         """The sequences of a table that may hold some addresses; None if it is shared or cannot be read."""
         try:
             offset = unit.root[c.AT_STMT_LIST][1]
@@ -145,7 +145,7 @@ class LineTables:
         except (ObjectError, LookupError, ValueError, struct.error):
             return None
         program = sequences_at(header.machine, self._data[header.program : header.end], address)
-        return _Part(header.files, header.machine, program)
+        return _ProgramPart(header.files, header.machine, program)
 
     def of(self, unit: Unit) -> LineTable:
         """Return the unit's line table, without rows when it has none. ObjectError when it cannot be read."""
@@ -172,7 +172,7 @@ class LineTables:
         return self._last
 
 
-class _Part(Struct, frozen=True):
+class _ProgramPart(Struct, frozen=True):
     """A part of a line program."""
 
     files: FileNames

@@ -9,7 +9,7 @@ from perf2x.base.errors import ObjectError
 from perf2x.binaries.elf.code_blocks import CodeBlocks
 from perf2x.binaries.elf.elf_file import ElfObject
 from perf2x.binaries.elf.symtab import STT_FUNC, function_symbols
-from perf2x.binaries.elf.x86_instructions import LONGEST, Instruction, decode
+from perf2x.binaries.elf.x86_instructions import LONGEST, X86Instruction, decode
 
 _MOST = 1 << 17
 """Instructions that are kept."""
@@ -23,10 +23,10 @@ class X86Code:
     def __init__(self, elf: ElfObject, debug: ElfObject | None) -> None:
         self.is_64 = elf.machine == "EM_X86_64"
         self._blocks, self._files = CodeBlocks(elf), [elf] if debug is None else [debug, elf]
-        self._instructions: dict[int, Instruction | None] = {}
+        self._instructions: dict[int, X86Instruction | None] = {}
         self._extents: tuple[list[int], list[int]] | None = None
 
-    def instruction(self, svma: int) -> Instruction | None:
+    def instruction(self, svma: int) -> X86Instruction | None:
         """Return the instruction at an address; None for what is none, or not in the file."""
         if svma not in self._instructions:
             if len(self._instructions) >= _MOST:
@@ -34,7 +34,7 @@ class X86Code:
             self._instructions[svma] = self._decoded(svma)
         return self._instructions[svma]
 
-    def _decoded(self, svma: int) -> Instruction | None:
+    def _decoded(self, svma: int) -> X86Instruction | None:
         try:
             return decode(self._blocks.read(svma, svma + LONGEST), 0, is_64=self.is_64)
         except ObjectError:

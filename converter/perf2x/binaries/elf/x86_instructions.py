@@ -40,7 +40,7 @@ _SECOND, _THIRD = 1, 3
 """Opcode maps that VEX and EVEX name by number: behind 0F, behind 0F 3A."""
 
 
-class Instruction(NamedTuple):
+class X86Instruction(NamedTuple):
     """One instruction; fields that it lacks are 0."""
 
     size: int
@@ -58,7 +58,7 @@ class Instruction(NamedTuple):
     """The operands have 16 bits."""
 
 
-def decode(code: bytes, at: int, *, is_64: bool) -> Instruction | None:
+def decode(code: bytes, at: int, *, is_64: bool) -> X86Instruction | None:
     """Decode the instruction at an index; None for what is none, is cut off, or is in a map of old."""
     try:
         return _decode(code[at : at + LONGEST], is_64)
@@ -66,7 +66,7 @@ def decode(code: bytes, at: int, *, is_64: bool) -> Instruction | None:
         return None
 
 
-def _decode(code: bytes, is_64: bool) -> Instruction | None:
+def _decode(code: bytes, is_64: bool) -> X86Instruction | None:
     at = 0
     while code[at] in _PREFIXES:
         at += 1
@@ -109,7 +109,7 @@ def _number_size(code: bytes, at: int, rex: int, is_narrow: bool, is_64: bool) -
     return 2 if is_narrow and size == 4 and opcode not in (0xE8, 0xE9) else size
 
 
-def _with_operands(code: bytes, at: int, opcode: int, has_modrm: bool, number: int, rex: int) -> Instruction:
+def _with_operands(code: bytes, at: int, opcode: int, has_modrm: bool, number: int, rex: int) -> X86Instruction:
     register, is_memory, operand, displacement = code[at] & 7 | (rex & 1) << 3, False, 0, 0
     at += 1
     if has_modrm:
@@ -129,6 +129,6 @@ def _with_operands(code: bytes, at: int, opcode: int, has_modrm: bool, number: i
     end = at + number
     if end > len(code):
         raise IndexError
-    return Instruction(
+    return X86Instruction(
         end, opcode, register, is_memory, operand, displacement, int.from_bytes(code[at:end], "little", signed=True)
     )

@@ -19,7 +19,7 @@ from perf2x.cli.options.output_options import parse_tags
 from perf2x.model.number_format import plural
 
 if TYPE_CHECKING:
-    from perf2x.fleet.ingest import Job, Totals
+    from perf2x.fleet.ingest import IngestTotals, Job
     from perf2x.pipeline.load_options import LoadOptions
 
 Folder = Annotated[str, typer.Argument(metavar="DATASET", help="A folder, or an address (s3://…).")]
@@ -118,7 +118,7 @@ class LabelFlags(Struct, frozen=True):
         )
 
 
-def summarize(output: str, totals: "Totals") -> None:
+def summarize(output: str, totals: "IngestTotals") -> None:
     """Say what became of all recordings."""
     from perf2x.analysis.recording_advice import RECORD_DATES
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from perf2x.analysis.event_columns import Cell, LineColumns, event_columns, wholes
-from perf2x.cli.render.annotate_page import Row, source_rows, whole_of
+from perf2x.cli.render.annotate_page import ListingRow, source_rows, whole_of
 from perf2x.model.profile.listings import CodeListing, Costs, FunctionListing
 from perf2x.model.profile.profile import Profile
 
@@ -57,7 +57,7 @@ def _beside(costs: Costs, beside: LineColumns) -> dict[str, Cell]:
     return {f"self_{name}": cell for name, cell in beside.cells(costs).items()} if costs else {}
 
 
-def _line_facts(row: Row) -> dict[str, Any]:
+def _line_facts(row: ListingRow) -> dict[str, Any]:
     number = int(row.place) if row.place.isdigit() else 0
     return {"line": number, "text": row.text, "self": row.own or 0, "total": row.total}
 

@@ -17,7 +17,7 @@ from perf2x.model.profile.profile import Profile
 GAP = "⋮"
 
 
-class Row(Struct, frozen=True):
+class ListingRow(Struct, frozen=True):
     """A line of a listing; ``own`` None: it has no costs."""
 
     place: str
@@ -39,7 +39,7 @@ class _Scale(Struct, frozen=True):
     lines: LineColumns
     """Other events and ratios."""
 
-    def beside(self, rows: Sequence[Row]) -> list[Column]:
+    def beside(self, rows: Sequence[ListingRow]) -> list[Column]:
         """Columns of other events and ratios."""
         cells = [self.lines.cells(row.costs) if row.costs else {} for row in rows]
         return [
@@ -49,7 +49,7 @@ class _Scale(Struct, frozen=True):
             for one in self.lines.columns
         ]
 
-    def cells(self, row: Row) -> tuple[str, str, str, str]:
+    def cells(self, row: ListingRow) -> tuple[str, str, str, str]:
         """Self, its share, total, and place of a row."""
         if row.own is None:
             return "", "", "", row.place
@@ -109,31 +109,31 @@ def _code_head(code: CodeListing, one: FunctionListing) -> str:
     return f"{head}: {plain(code.reason)}" if code.reason else head
 
 
-def source_rows(source: SourceListing) -> Iterator[Row]:
+def source_rows(source: SourceListing) -> Iterator[ListingRow]:
     """The lines that have costs, in the order of the file, and the text around them."""
     costs = {line.number: line for line in source.lines}
     before = None
     for number in sorted(costs.keys() | source.text.keys()):
         if before and number > before + 1 and source.text:
-            yield Row("", GAP)
+            yield ListingRow("", GAP)
         text = _code_text(source.text.get(number, ""))
         line = costs.get(number)
         place = str(number) if number else "?"
-        yield Row(place, text) if line is None else Row(place, text, line.own[0], line.total[0], line.own)
+        yield ListingRow(place, text) if line is None else ListingRow(place, text, line.own[0], line.total[0], line.own)
         before = number
 
 
-def code_rows(code: CodeListing, one: FunctionListing) -> Iterator[Row]:
+def code_rows(code: CodeListing, one: FunctionListing) -> Iterator[ListingRow]:
     """The instructions, with their source lines between them where they change."""
     led_to = {row.target for row in code.rows if row.target >= 0}
     source = ("", -1, "")
     for at, row in enumerate(code.rows):
         here = (row.path, row.line, row.function)
         if here != source and row.path:
-            yield Row("", _source_of(row, one))
+            yield ListingRow("", _source_of(row, one))
         source = here
         mark = "▸" if at in led_to else " "
-        yield Row(f"{mark}{row.address:x}", f"  {instruction_text(row, at)}", row.own[0], row.total[0], row.own)
+        yield ListingRow(f"{mark}{row.address:x}", f"  {instruction_text(row, at)}", row.own[0], row.total[0], row.own)
 
 
 def instruction_text(row: InstructionCost, at: int) -> str:
@@ -152,7 +152,7 @@ def _code_text(text: str) -> str:
     return plain(text.expandtabs(8))
 
 
-def _table(rows: Sequence[Row], scale: _Scale, screen: Screen, place: str) -> Iterator[str]:
+def _table(rows: Sequence[ListingRow], scale: _Scale, screen: Screen, place: str) -> Iterator[str]:
     """Lines of a table whose last column is cut at its end where there is no room."""
     cells = list(zip(*map(scale.cells, rows), strict=True)) or [()] * 4
     hot = [heat(row.own or 0, scale.whole) for row in rows]

@@ -33,7 +33,7 @@ _OWN = ("command_words.js", "drop.js", "web.css", "worker.js")
 _KINDS = (".py", ".js", ".css", ".html", ".json")
 
 
-class _Part(Struct, frozen=True):
+class _PageFile(Struct, frozen=True):
     """One file of the page: where browsers find it, its digest, and the content if it lies in the folder."""
 
     url: str
@@ -69,8 +69,8 @@ def _page_file(name: str) -> bytes:
     return (files("perf2x.cli.web") / "page" / name).read_bytes()
 
 
-def _part(name: str, content: bytes) -> _Part:
-    return _Part(name, _integrity(hashlib.sha256(content).digest()), content)
+def _part(name: str, content: bytes) -> _PageFile:
+    return _PageFile(name, _integrity(hashlib.sha256(content).digest()), content)
 
 
 def _integrity(digest: bytes) -> str:
@@ -78,7 +78,7 @@ def _integrity(digest: bytes) -> str:
     return f"sha256-{base64.b64encode(digest).decode()}"
 
 
-def _kept(parts: dict[str, _Part]) -> bytes:
+def _kept(parts: dict[str, _PageFile]) -> bytes:
     """The list of files for the service worker, named by their digests."""
     listed = {name: {"url": part.url, "integrity": part.integrity} for name, part in sorted(parts.items())}
     name = hashlib.sha256(json.dumps(listed).encode()).hexdigest()[:16]
@@ -124,7 +124,7 @@ def _source_files() -> Iterator[tuple[str, bytes]]:
                 yield file.as_posix(), file.read_binary()
 
 
-def _pyodide(source: str) -> Iterator[tuple[str, _Part]]:
+def _pyodide(source: str) -> Iterator[tuple[str, _PageFile]]:
     """Yield Pyodide's files and packages by their path in the page."""
     pinned = json.loads(_page_file("pyodide.json"))
     is_elsewhere = not source or source.startswith(("https://", "http://"))
@@ -133,10 +133,10 @@ def _pyodide(source: str) -> Iterator[tuple[str, _Part]]:
     if is_elsewhere:
         base = f"{source.rstrip('/')}/" if source else ""
         for name, integrity in pinned["core"].items():
-            yield f"pyodide/{name}", _Part((base or pinned["core_url"]) + name, integrity)
+            yield f"pyodide/{name}", _PageFile((base or pinned["core_url"]) + name, integrity)
         for package in lock["packages"].values():
             name, integrity = package["file_name"], _integrity(bytes.fromhex(package["sha256"]))
-            yield f"pyodide/{name}", _Part((base or pinned["packages_url"]) + name, integrity)
+            yield f"pyodide/{name}", _PageFile((base or pinned["packages_url"]) + name, integrity)
     else:
         for name in ("pyodide.mjs", "python_stdlib.zip", *_assembly(Path(source)), *packages):
             yield f"pyodide/{name}", _part(f"pyodide/{name}", _content(Path(source, name)))

@@ -20,7 +20,7 @@ _MODES = {
 }
 
 
-class Labels(Struct, frozen=True):
+class BoxLabels(Struct, frozen=True):
     """Distinct labels: what makes two boxes look different."""
 
     name: list[bytes]
@@ -35,7 +35,7 @@ class Labels(Struct, frozen=True):
 
 def labels_of(
     profile: Profile, frames: LocationFrames, groups: list[str], *, with_arguments: bool
-) -> tuple[Labels, I64, I64]:
+) -> tuple[BoxLabels, I64, I64]:
     """Return the labels, the label of each frame and that of each group."""
     jit = are_jit(profile, frames)
     arguments = _arguments(profile, frames) if with_arguments else [b""] * len(frames)
@@ -45,7 +45,7 @@ def labels_of(
     of_group = [index.setdefault((name, "", b""), len(index)) for name in groups]
     names: dict[str, int] = {}
     same = [names.setdefault(name, len(names)) for name, _, _ in index]
-    labels = Labels(
+    labels = BoxLabels(
         [json_bytes(name) for name, _, _ in index],
         np.array(same, np.int64),
         [category for _, category, _ in index],

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from perf2x.base.columnar.arrays import I64, AnyArray, arange, bincount, flatnonzero, narrow, sum_of, take_rows_of
 from perf2x.base.columnar.unique import unique_inverse
-from perf2x.emitters.chrome.box_labels import Labels, labels_of
+from perf2x.emitters.chrome.box_labels import BoxLabels, labels_of
 from perf2x.emitters.chrome.trace_times import TICK_NS
 from perf2x.emitters.timeline.frame_slices import Piles, count_of, piles_of
 from perf2x.emitters.timeline.shown_samples import ShownSamples, in_ticks, on_cpus, shown_samples
@@ -40,7 +40,7 @@ class Drawing(Struct, frozen=True):
     """(tree rows,) label of each row."""
     kind: I64
     """(tree rows,) the Wait that a row belongs to; 0: no wait."""
-    labels: Labels
+    labels: BoxLabels
     outermost: int
     """Depth of the outermost boxes: 0 where the tree's groups are drawn, too."""
     weight: I64

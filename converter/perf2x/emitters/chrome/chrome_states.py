@@ -11,7 +11,7 @@ import numpy as np
 from perf2x.base.columnar.arrays import I64, AnyArray, arange, argsort, flatnonzero, row_slices
 from perf2x.emitters.chrome.trace_times import ids_of, ticks_of, time_chunks
 from perf2x.emitters.encoding.decimal_text import chunk_array, interleaved
-from perf2x.emitters.timeline.running_spans import Runs
+from perf2x.emitters.timeline.running_spans import RunningSpans
 from perf2x.emitters.timeline.shown_samples import thread_runs
 from perf2x.emitters.timeline.tracks import Tracks
 from perf2x.model.profile.profile import Profile
@@ -36,7 +36,7 @@ def state_events(profile: Profile, tracks: Tracks) -> Iterator[bytes]:
         yield interleaved(heads[state[rows]], *times, tails[track[rows]])
 
 
-def _states(runs: Runs) -> tuple[AnyArray, I64, I64, I64]:
+def _states(runs: RunningSpans) -> tuple[AnyArray, I64, I64, I64]:
     """Return track, start, end (ticks) and number of the name of all states, by track, then start."""
     start, end = ticks_of(runs.start), ticks_of(runs.end)
     off = flatnonzero(runs.track[1:] == runs.track[:-1])

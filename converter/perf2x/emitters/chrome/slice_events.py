@@ -10,7 +10,7 @@ import numpy as np
 
 from perf2x.base.columnar.arrays import I64, AnyArray, begins_run, cumsum, repeat, row_slices, take
 from perf2x.base.columnar.unique import unique_inverse
-from perf2x.emitters.chrome.box_labels import OFF_CPU, Labels
+from perf2x.emitters.chrome.box_labels import OFF_CPU, BoxLabels
 from perf2x.emitters.chrome.chrome_drawing import Drawing
 from perf2x.emitters.chrome.trace_times import ids_of, time_chunks
 from perf2x.emitters.encoding.decimal_text import chunk_array
@@ -67,7 +67,7 @@ def _heads(drawing: Drawing) -> tuple[AnyArray, I64]:
     return chunk_array(_head(drawing.labels, label, kind) for label, kind in pairs), head
 
 
-def _head(labels: Labels, label: int, kind: int) -> bytes:
+def _head(labels: BoxLabels, label: int, kind: int) -> bytes:
     category = OFF_CPU if kind in _COLOURS else labels.category[label]
     text = b'{"ph":"X","name":%b' % labels.name[label]
     if category:

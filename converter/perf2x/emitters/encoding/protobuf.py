@@ -202,21 +202,21 @@ def top_level(field: int, messages: Ragged) -> bytes:
     return bytes(nested_field(field, messages, np.array([0, len(messages)], np.int64)).values)
 
 
-class Texts(Struct, frozen=True):
+class EncodedRows(Struct, frozen=True):
     """Rows of bytes as objects, each made once, for messages that share them."""
 
     pieces: AnyArray
     lengths: I64
 
 
-Chosen = tuple[Texts, I64]
+Chosen = tuple[EncodedRows, I64]
 """Texts, and the row of each message: message i holds row ``chosen[1][i]``."""
 
 
-def texts_of(rows: Ragged) -> Texts:
+def texts_of(rows: Ragged) -> EncodedRows:
     """Return every row as an object."""
     data = rows.values.tobytes()
-    return Texts(chunk_array([data[start:end] for start, end in pairwise(rows.offsets.tolist())]), rows.lengths)
+    return EncodedRows(chunk_array([data[start:end] for start, end in pairwise(rows.offsets.tolist())]), rows.lengths)
 
 
 def whole(rows: Ragged) -> Chosen:

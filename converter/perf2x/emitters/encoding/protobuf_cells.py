@@ -24,7 +24,7 @@ _HELD = np.array([(1 << 8 * size) // 255 for size in range(_WIDTH + 1)], "<u8")
 """A byte 1 for each of the first bytes of a word."""
 
 
-class Column(Struct, frozen=True):
+class WordColumn(Struct, frozen=True):
     """Words of every row, the first byte lowest, of which the first ``sizes`` are written, ``width`` of them at most.
 
     What lies above is 0.
@@ -34,23 +34,23 @@ class Column(Struct, frozen=True):
     sizes: I64
     width: int
 
-    def and_then(self, other: "Column") -> "Column":
+    def and_then(self, other: "WordColumn") -> "WordColumn":
         """Both in one word, which has room for them."""
         words = other.words << (self.sizes.view(np.uint64) << np.uint64(3))
-        return Column(words | self.words, self.sizes + other.sizes, self.width + other.width)
+        return WordColumn(words | self.words, self.sizes + other.sizes, self.width + other.width)
 
 
 class Cells(Struct, frozen=True):
     """Columns side by side, and how many bytes of each row are written."""
 
-    columns: tuple[Column, ...]
+    columns: tuple[WordColumn, ...]
     sizes: I64
 
     def without(self, left_out: Bools) -> "Cells":
         """The same, with nothing written in some rows."""
         columns = (
-            Column(np.where(left_out, np.uint64(0), column.words), np.where(left_out, 0, column.sizes), column.width)
-            for column in self.columns
+            WordColumn(np.where(left_out, np.uint64(0), one.words), np.where(left_out, 0, one.sizes), one.width)
+            for one in self.columns
         )
         return Cells(tuple(columns), np.where(left_out, 0, self.sizes))
 
@@ -64,7 +64,7 @@ class Cells(Struct, frozen=True):
         return octets.compress(held.view(np.bool_).reshape(-1)).tobytes()  # a third of the time of octets[held]
 
 
-def _folded(columns: Sequence[Column]) -> Iterator[Column]:
+def _folded(columns: Sequence[WordColumn]) -> Iterator[WordColumn]:
     """Yield neighbouring columns as one wherever a word has room for them."""
     folded = columns[0]
     for column in columns[1:]:
@@ -80,7 +80,7 @@ def constant(count: int, text: bytes) -> Cells:
     """The same bytes in every row."""
     parts = [text[start : start + _WIDTH] for start in range(0, len(text), _WIDTH)]
     columns = (
-        Column(
+        WordColumn(
             np.full(count, int.from_bytes(part, "little"), np.uint64), np.full(count, len(part), np.int64), len(part)
         )
         for part in parts
@@ -119,6 +119,6 @@ def _varints(values: AnyArray, tag: bytes = b"") -> Cells:
     """Numbers from 0 to 2**64 − 1 behind a tag, lowest seven bits first; `varint` is the scalar twin."""
     words, sizes, width = varint_words(values, tag)
     if len(words) == 1:
-        return Cells((Column(words[0], sizes, width),), sizes)
+        return Cells((WordColumn(words[0], sizes, width),), sizes)
     lower, upper = np.minimum(sizes, _WIDTH), np.maximum(sizes - _WIDTH, 0)
-    return Cells((Column(words[0], lower, _WIDTH), Column(words[1], upper, width - _WIDTH)), sizes)
+    return Cells((WordColumn(words[0], lower, _WIDTH), WordColumn(words[1], upper, width - _WIDTH)), sizes)

@@ -45,7 +45,7 @@ _SHORTEST_NS = 1000
 """A stack that stands for no time is shown so long, so that it can be seen."""
 
 
-class SampleRows(ColumnTable):
+class TrackSamples(ColumnTable):
     """Rows of all threads' samples, by track, then time."""
 
     track: I64
@@ -80,16 +80,16 @@ class Moments(Struct, frozen=True):
     is_wait: Bools
     """(samples + 1,) likewise."""
 
-    def of_tracks(self, first: int, end: int) -> SampleRows:
+    def of_tracks(self, first: int, end: int) -> TrackSamples:
         """Return the rows of tracks from ``first`` to before ``end``."""
         own = self.order[self.ends[first] : self.ends[end]]
         if not len(own):
-            return no_rows(SampleRows)
+            return no_rows(TrackSamples)
         shown = take_rows_of(self.shown, slice(*searchsorted(self.shown.track, [first, end]).tolist()))
         points = _Points(self.timeline.track[own], self.timeline.times(own), own)
         points = _with_pauses(points, _bounds(shown, self.is_wait[shown.sample], self.length))
         points = _with_pauses(points, _ends_of_stacks(points, self.length, self.is_wait))
-        return SampleRows(points.track, points.time, points.sample, _cpu_time(points, shown, self.is_wait))
+        return TrackSamples(points.track, points.time, points.sample, _cpu_time(points, shown, self.is_wait))
 
 
 def moments_of(profile: Profile, timeline: Timeline, chosen: I64) -> Moments:
@@ -105,7 +105,7 @@ def moments_of(profile: Profile, timeline: Timeline, chosen: I64) -> Moments:
     return Moments(timeline, order, ends, shown, length, np.append(placed_waits(profile.samples), False))
 
 
-def rows_of_track(rows: SampleRows, track: int) -> slice:
+def rows_of_track(rows: TrackSamples, track: int) -> slice:
     """Return which rows are a track's."""
     return slice(*searchsorted(rows.track, [track, track + 1]).tolist())
 
@@ -167,7 +167,7 @@ def _cpu_time(points: _Points, shown: ShownSamples, is_wait: Bools) -> I64:
     return cpu_time
 
 
-class Weights(Struct, frozen=True):
+class SampleWeights(Struct, frozen=True):
     """``weightType``, and (samples,) what each sample weighs."""
 
     kind: str
@@ -180,9 +180,9 @@ class Weights(Struct, frozen=True):
         return np.where(sample < 0, 0, self.of_sample[sample])
 
 
-def weights_of(profile: Profile, chosen: AnyArray) -> Weights:
+def weights_of(profile: Profile, chosen: AnyArray) -> SampleWeights:
     """Return times where waits are among the chosen samples, as a wait is as long as it is; else numbers of samples."""
     waits = profile.samples.wait
     if waits is not None and np.any(waits[chosen]):
-        return Weights("tracing-ms", profile.samples.value, True)
-    return Weights("samples", profile.samples.count, False)
+        return SampleWeights("tracing-ms", profile.samples.value, True)
+    return SampleWeights("samples", profile.samples.count, False)

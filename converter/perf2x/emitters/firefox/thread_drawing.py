@@ -21,7 +21,14 @@ from perf2x.emitters.firefox.markers import (
     switch_markers,
     switch_spans,
 )
-from perf2x.emitters.firefox.sample_rows import Moments, SampleRows, Weights, moments_of, rows_of_track, weights_of
+from perf2x.emitters.firefox.sample_rows import (
+    Moments,
+    SampleWeights,
+    TrackSamples,
+    moments_of,
+    rows_of_track,
+    weights_of,
+)
 from perf2x.emitters.firefox.shared_tables import SharedStacks, TextTable, category_list, shared_stacks
 from perf2x.emitters.timeline.counters import counters_of
 from perf2x.emitters.timeline.running_counter import TITLE, Steps, running_steps
@@ -34,7 +41,7 @@ _ROWS_PER_PIECE = 1 << 16
 _ROWS_AT_ONCE = 1 << 17
 
 
-class Drawing(Struct, frozen=True):
+class ThreadDrawing(Struct, frozen=True):
     """Samples and markers of all tracks, sorted by track; ``lanes`` in the order in which threads are written."""
 
     profile: Profile
@@ -42,7 +49,7 @@ class Drawing(Struct, frozen=True):
     lanes: list[Lane]
     stacks: SharedStacks
     samples: Moments
-    weights: Weights
+    weights: SampleWeights
     markers: Markers
     marker_ends: I64
     """(tracks + 1,) first row of markers of each track."""
@@ -70,13 +77,13 @@ class Drawing(Struct, frozen=True):
                 yield together
                 together, size = [], 0
 
-    def _thread(self, lane: Lane, rows: SampleRows) -> Iterator[bytes]:
+    def _thread(self, lane: Lane, rows: TrackSamples) -> Iterator[bytes]:
         yield b'%b,"samples":' % json_bytes(thread_head(self.profile, self.timeline.tracks, lane))[:-1]
         yield from self._sample_table(rows)
         markers = slice(*self.marker_ends[lane.track : lane.track + 2].tolist())
         yield b',"markers":%b}' % marker_table(self.markers, markers)
 
-    def _sample_table(self, rows: SampleRows) -> Iterator[bytes]:
+    def _sample_table(self, rows: TrackSamples) -> Iterator[bytes]:
         """Rows without a stack, and those where a thread stops, have the stack null."""
         encode_weight = json_milliseconds if self.weights.are_times else json_numbers
         yield b'{"length":%d,"weightType":"%b"' % (len(rows), self.weights.kind.encode())
@@ -98,7 +105,7 @@ class Drawing(Struct, frozen=True):
 
 def drawing_of(
     profile: Profile, frames: LocationFrames, is_sample: Bools, with_markers: bool, texts: TextTable
-) -> Drawing:
+) -> ThreadDrawing:
     """Return what is drawn: samples where ``is_sample`` (samples,), the others as markers if these are wanted."""
     timeline = timeline_of(profile)
     samples = moments_of(profile, timeline, flatnonzero(is_sample))
@@ -107,7 +114,7 @@ def drawing_of(
     rows = flatnonzero((~is_sample | has_fields) & sampled(profile))
     markers = _markers(profile, timeline, stacks, rows, texts) if with_markers else no_rows(Markers)
     numbers = arange(len(timeline.tracks) + 1)
-    return Drawing(
+    return ThreadDrawing(
         profile,
         timeline,
         list(lanes_of(timeline)),

@@ -16,7 +16,7 @@ from perf2x.base.columnar.arrays import sum_of
 from perf2x.base.errors import OptionError
 from perf2x.emitters.flame.picture_title import facts, heading
 from perf2x.emitters.flame.svg_text import fitted, shown_name, xml
-from perf2x.emitters.flame.svg_tree import Boxes, boxes_of
+from perf2x.emitters.flame.svg_tree import Rectangles, boxes_of
 from perf2x.model.plugin_options import Needs, check_choices, option
 from perf2x.model.profile.profile import Profile, find_event
 from perf2x.model.profile.shown_frames import LocationFrames, full_names, location_frames
@@ -64,7 +64,7 @@ class Svg:
             '<rect class="g" width="100%" height="100%"/>\n<g class="b">\n'
         ).encode()
 
-    def _closing(self, profile: Profile, event: int, boxes: Boxes) -> str:
+    def _closing(self, profile: Profile, event: int, boxes: Rectangles) -> str:
         """Make the bar, which lies over the boxes when a reader scrolls, and the script."""
         said = [profile.events[event].name] if profile.events else []
         said += facts(profile, event)
@@ -79,7 +79,7 @@ class Svg:
     def _title(self, profile: Profile) -> str:
         return xml(shown_name(self.title or heading(profile)))
 
-    def _boxes(self, profile: Profile, frames: LocationFrames, boxes: Boxes, levels: int) -> list[str]:
+    def _boxes(self, profile: Profile, frames: LocationFrames, boxes: Rectangles, levels: int) -> list[str]:
         names = [*(shown_name(name) or "[unknown]" for name in frames.name), "all"]  # the last one serves −1
         full = [*map(shown_name, full_names(profile, frames)), ""]
         whole = sum_of(boxes.total[:1])

@@ -9,7 +9,7 @@ from perf2x.model.profile.profile import Profile
 from perf2x.model.profile.shown_frames import LocationFrames
 
 
-class Boxes(Struct, frozen=True):
+class Rectangles(Struct, frozen=True):
     """Columns of one entry a box, level by level, each level from left to right; the first is the whole."""
 
     depth: I64
@@ -25,7 +25,7 @@ class Boxes(Struct, frozen=True):
         return len(self.depth)
 
 
-def boxes_of(profile: Profile, frames: LocationFrames, event: int, least: float, most: int) -> Boxes:
+def boxes_of(profile: Profile, frames: LocationFrames, event: int, least: float, most: int) -> Rectangles:
     """Return the boxes of an event that are at least ``least`` of the whole wide, at most the widest ``most``."""
     samples, stacks = profile.samples, expand(profile.stacks, frames.of_location)
     held = flatnonzero(samples.event == event)
@@ -38,7 +38,7 @@ def boxes_of(profile: Profile, frames: LocationFrames, event: int, least: float,
     widest = lexsort((start[wide], tree.depth[wide], -total[wide]))[:most]
     rows = wide[widest]
     rows = rows[lexsort((start[rows], tree.depth[rows]))]
-    return Boxes(tree.depth[rows], tree.key[rows], start[rows], total[rows], len(wide) - len(rows))
+    return Rectangles(tree.depth[rows], tree.key[rows], start[rows], total[rows], len(wide) - len(rows))
 
 
 def _name_ranks(frames: LocationFrames) -> I64:

@@ -23,7 +23,7 @@ from perf2x.emitters.otlp.otlp_schema import (
 from perf2x.model.printable_text import printable
 
 
-class Texts:
+class AttributeTexts:
     """Distinct texts in the order in which they were added; number 0 is the empty one, which means "not set"."""
 
     def __init__(self) -> None:
@@ -49,7 +49,7 @@ Value = str | int | bool | tuple[str, ...]
 class Attributes:
     """Distinct (key, value) in the order in which they were added; number 0 is empty and means "not set"."""
 
-    def __init__(self, texts: Texts) -> None:
+    def __init__(self, texts: AttributeTexts) -> None:
         self._texts = texts
         self._numbers: dict[tuple[int, type, Value], int] = {}
 
@@ -86,7 +86,7 @@ def key_values(attributes: Mapping[str, str]) -> Ragged:
     )
 
 
-def referring_key_values(attributes: Mapping[str, str], texts: Texts) -> Ragged:
+def referring_key_values(attributes: Mapping[str, str], texts: AttributeTexts) -> Ragged:
     """Return the same with keys and values in the table of texts."""
     items = sorted(attributes.items())
     keys, numbers = (np.array([texts.add(item[at]) for item in items], np.int64) for at in (0, 1))
@@ -142,7 +142,7 @@ class Dictionary:
     """Texts and attributes, to which profiles and tables add."""
 
     def __init__(self) -> None:
-        self.texts = Texts()
+        self.texts = AttributeTexts()
         self.attributes = Attributes(self.texts)
 
     def own_tables(self) -> Pieces:

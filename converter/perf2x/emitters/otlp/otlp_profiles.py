@@ -94,7 +94,7 @@ _ORIGINAL_FORMAT = b"linux_perf"
 """The specification's name of perf.data."""
 
 
-class EventType(Struct, frozen=True):
+class CountedEvent(Struct, frozen=True):
     """What the numbers of an event's samples are."""
 
     name: str
@@ -105,7 +105,7 @@ class EventType(Struct, frozen=True):
     period: int
 
 
-def event_types(profile: Profile, count_samples: bool, style: str) -> list[EventType]:
+def event_types(profile: Profile, count_samples: bool, style: str) -> list[CountedEvent]:
     """(events,) types; ``count_samples``: numbers are those of samples, not sums of periods."""
     names = plain_names(profile.events)
     if style != "plain":
@@ -116,14 +116,14 @@ def event_types(profile: Profile, count_samples: bool, style: str) -> list[Event
     ]
 
 
-def _event_type(event: ProfileEvent, name: str, unit: str, period: int, count_samples: bool) -> EventType:
+def _event_type(event: ProfileEvent, name: str, unit: str, period: int, count_samples: bool) -> CountedEvent:
     """Return the type; names of CPU time and of waits are those that collectors know from OpenTelemetry's profiler."""
     if event.is_wait:
         own = (name if is_tracepoint(event.name) else "off_cpu"), unit
-        return EventType(*(("samples", "count") if count_samples else own), "", "", 0)
+        return CountedEvent(*(("samples", "count") if count_samples else own), "", "", 0)
     if not count_samples:
-        return EventType(name, unit, name, unit, period)
-    return EventType("samples", "count", "cpu" if unit == "nanoseconds" else name, unit, period)
+        return CountedEvent(name, unit, name, unit, period)
+    return CountedEvent("samples", "count", "cpu" if unit == "nanoseconds" else name, unit, period)
 
 
 def _periods(profile: Profile) -> list[int]:
@@ -166,7 +166,7 @@ class ProfileEncoder:
         profile: Profile,
         dictionary: Dictionary,
         groups: SampleGroups,
-        types: list[EventType],
+        types: list[CountedEvent],
         *,
         keep_original: bool,
     ) -> None:
@@ -189,7 +189,7 @@ class ProfileEncoder:
             entries += entry(ScopeProfiles.PROFILES, fields)
         return entries
 
-    def _profile(self, kind: EventType, messages: slice) -> Pieces:
+    def _profile(self, kind: CountedEvent, messages: slice) -> Pieces:
         start, duration = _interval(self._meta, self._groups, messages)
         rows = _sample_rows(self._groups, messages)
         samples = [top_level(ProfileFields.SAMPLES, some) for some in rows]

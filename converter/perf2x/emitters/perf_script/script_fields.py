@@ -34,7 +34,7 @@ _KINDS = {
 }  # fmt: skip
 
 
-class _Change(IntEnum):
+class _FieldChange(IntEnum):
     """Effect of a list of fields on those that an event has by default."""
 
     REPLACE = 0
@@ -61,7 +61,7 @@ def event_fields(events: Sequence[Event], asked: str, sampled: Container[int], *
     if colon and kind not in _KINDS:
         raise _refused(f"={asked}: no kind of event {kind!r}; there are {', '.join(_KINDS)}")
     changes = _parsed(names)
-    replaces = {change is _Change.REPLACE for _, change in changes}
+    replaces = {change is _FieldChange.REPLACE for _, change in changes}
     if len(replaces) > 1:
         raise _refused(f"={asked}: either all fields, or all with + or -")
     found = []
@@ -70,7 +70,7 @@ def event_fields(events: Sequence[Event], asked: str, sampled: Container[int], *
         if is_meant and replaces == {True}:
             fields.clear()
         for name, change in changes if is_meant else ():
-            if change is _Change.REMOVE:
+            if change is _FieldChange.REMOVE:
                 fields.discard(name)
             else:
                 fields.add(name)
@@ -86,11 +86,11 @@ def _default(event: Event, chains: bool) -> tuple[str, ...]:
     return _RAW if event.type == EventType.RAW else _USUAL
 
 
-def _parsed(names: str) -> list[tuple[str, _Change]]:
-    signs = {"+": _Change.ADD, "-": _Change.REMOVE}
+def _parsed(names: str) -> list[tuple[str, _FieldChange]]:
+    signs = {"+": _FieldChange.ADD, "-": _FieldChange.REMOVE}
     found = []
     for word in filter(None, names.split(",")):
-        change = signs.get(word[0], _Change.REPLACE)
+        change = signs.get(word[0], _FieldChange.REPLACE)
         name = word[1:] if change else word
         if name not in NEEDED:
             raise _refused(f"={word}: there are {', '.join(NEEDED)}")

@@ -71,7 +71,7 @@ class TrackEvent(IntEnum):
     CALLSTACK_IID = 56
 
 
-class EventType(IntEnum):
+class TrackEventType(IntEnum):
     """TrackEvent.Type."""
 
     TYPE_SLICE_BEGIN = 1

@@ -39,7 +39,7 @@ _LONG = 256
 """Boxes in a chain from which on it is worth a call of its own."""
 
 
-class Chains(Struct, frozen=True):
+class BoxChains(Struct, frozen=True):
     """Boxes in an order in which none may overlap the one before: those of one track, or of one CPU, by time."""
 
     order: I64 | None
@@ -48,15 +48,15 @@ class Chains(Struct, frozen=True):
     """(boxes,) True where a chain begins."""
 
     @staticmethod
-    def of(chain: AnyArray, moment: I64) -> "Chains":
+    def of(chain: AnyArray, moment: I64) -> "BoxChains":
         """Return the chains of boxes that stand on numbered lines and belong to moments."""
-        return Chains.in_order(order_of(chain, moment), chain)
+        return BoxChains.in_order(order_of(chain, moment), chain)
 
     @staticmethod
-    def in_order(order: I64 | None, chain: AnyArray) -> "Chains":
+    def in_order(order: I64 | None, chain: AnyArray) -> "BoxChains":
         """Return the chains of rows in an order that keeps chains together."""
         lane = chain if order is None else chain[order]
-        return Chains(order, begins_run(lane))
+        return BoxChains(order, begins_run(lane))
 
     def take(self, values: I64) -> I64:
         """Return a copy of values of boxes, chain by chain."""
@@ -71,7 +71,7 @@ class Chains(Struct, frozen=True):
         return result
 
 
-def place(moment: I64, length: I64, chains: list[Chains]) -> tuple[I64, I64]:
+def place(moment: I64, length: I64, chains: list[BoxChains]) -> tuple[I64, I64]:
     """Return starts and ends of boxes that overlap in no chain. All times are at least 0."""
     most = _LIMIT // max(len(length), 1)
     length = np.minimum(length, most) if length.max(initial=0) > most else length
@@ -95,7 +95,7 @@ def order_of(lane: AnyArray, time: I64) -> I64 | None:
     return argsort_rows([lane, time])
 
 
-def _latest_ends(moment: I64, length: I64, chains: list[Chains]) -> I64:
+def _latest_ends(moment: I64, length: I64, chains: list[BoxChains]) -> I64:
     """(boxes,) the latest ends, not behind the moments, at which boxes overlap in no chain, if few rounds find them."""
     end, settled = moment, 0  # chains one behind the other in which no boxes overlap
     for chain in islice(cycle(chains), _ROUNDS * len(chains)):
@@ -107,7 +107,7 @@ def _latest_ends(moment: I64, length: I64, chains: list[Chains]) -> I64:
     return end
 
 
-def _ends_before(end: I64, chains: list[Chains]) -> tuple[I64, Bools]:
+def _ends_before(end: I64, chains: list[BoxChains]) -> tuple[I64, Bools]:
     """(boxes,) the latest end of all earlier boxes in any chain, and whether it is one of the first chain's."""
     latest, is_own = earlier_ends(end, chains[0]), np.ones(len(end), np.bool_)
     for chain in chains[1:]:
@@ -117,7 +117,7 @@ def _ends_before(end: I64, chains: list[Chains]) -> tuple[I64, Bools]:
     return latest, is_own
 
 
-def _pushed_back(end: I64, length: I64, chain: Chains) -> I64:
+def _pushed_back(end: I64, length: I64, chain: BoxChains) -> I64:
     """(boxes,) latest ends, not behind the given ones, at which the boxes of a chain do not overlap."""
     total, latest = chain.take(length), chain.take(end)
     np.cumsum(total, dtype=np.int64, out=total)
@@ -130,7 +130,7 @@ def _pushed_back(end: I64, length: I64, chain: Chains) -> I64:
     return chain.put(latest)
 
 
-def _are_lower_behind(values: I64, chain: Chains) -> bool:
+def _are_lower_behind(values: I64, chain: BoxChains) -> bool:
     """Whether any value is lower than the one before in its chain."""
     return bool(np.any((values[1:] < values[:-1]) & ~chain.first[1:]))
 
@@ -159,7 +159,7 @@ def _lower_to_minimum_behind(values: I64, first: Bools) -> None:
     values -= lift
 
 
-def earlier_ends(end: I64, chain: Chains) -> I64:
+def earlier_ends(end: I64, chain: BoxChains) -> I64:
     """(boxes,) the latest end of all earlier boxes of the chain; 0 for the first."""
     ends = chain.take(end)
     if _are_lower_behind(ends, chain):
@@ -171,7 +171,7 @@ def earlier_ends(end: I64, chain: Chains) -> I64:
     return chain.put(ends)
 
 
-def _without_short_gaps(start: I64, end: I64, before: I64, is_own: Bools, own: Chains) -> I64:
+def _without_short_gaps(start: I64, end: I64, before: I64, is_own: Bools, own: BoxChains) -> I64:
     """Return starts: boxes begin where the one before on their track ends, if the gap is short and free in all chains.
 
     A thread that runs on is one run, whatever the jitter of its samples. ``before`` is the latest end of all earlier

@@ -30,13 +30,13 @@ from perf2x.base.columnar.arrays import (
     take_rows_of,
 )
 from perf2x.base.columnar.unique import argsort_rows
-from perf2x.emitters.timeline.box_times import Chains, earlier_ends, place
+from perf2x.emitters.timeline.box_times import BoxChains, earlier_ends, place
 from perf2x.emitters.timeline.running_time import FAR, RunningTime, Spans, last_until, rows_until, since, spans_of
 from perf2x.emitters.timeline.tracks import switch_tracks
 from perf2x.model.profile.profile import Profile
 
 
-class Runs(ColumnTable):
+class RunningSpans(ColumnTable):
     """Stretches of time in which threads had a CPU, by track, then start, in nanoseconds since the origin."""
 
     track: I64
@@ -52,14 +52,14 @@ class Runs(ColumnTable):
         return Spans(self.track, self.start, self.end)
 
 
-def runs_of(profile: Profile, origin: int, samples: Spans) -> Runs:
+def runs_of(profile: Profile, origin: int, samples: Spans) -> RunningSpans:
     """Return the runs of all tracks (``tracks_of``) whose switches were recorded.
 
     ``samples`` are moments (``start``) by track, then time, with the time that each stands for as ``end``.
     """
     switches = profile.switches
     if switches is None or not len(switches.time):
-        return no_rows(Runs)
+        return no_rows(RunningSpans)
     track, time = switch_tracks(profile, switches), since(switches.time, origin)
     known = flatnonzero(track >= 0)
     order = known[argsort_rows([track[known], time[known], known])]
@@ -68,15 +68,15 @@ def runs_of(profile: Profile, origin: int, samples: Spans) -> Runs:
     leaving = switches.is_preempted[order]
     is_told = end == of_next(time, FAR)
     leaving = np.where(is_out, leaving, of_next(leaving, False) & is_told)
-    runs = Runs(track, start, end, switches.cpu[order].astype(np.int64), leaving)
+    runs = RunningSpans(track, start, end, switches.cpu[order].astype(np.int64), leaving)
     is_guess = is_out | ~is_told
     return _in_order(_on_free_cpus(take_rows_of(runs, is_run), is_guess[is_run], is_out[is_run]))
 
 
-def _on_free_cpus(runs: Runs, is_guess: Bools, is_out: Bools) -> Runs:
+def _on_free_cpus(runs: RunningSpans, is_guess: Bools, is_out: Bools) -> RunningSpans:
     """Let guessed starts (``is_out``: those of switches out) and guessed ends give way to other runs of the CPU."""
     order = argsort_rows([runs.cpu, runs.end, runs.start])
-    before = earlier_ends(runs.end, Chains.in_order(order, runs.cpu))
+    before = earlier_ends(runs.end, BoxChains.in_order(order, runs.cpu))
     begins, ends = is_guess & is_out & (runs.cpu >= 0), is_guess & ~is_out & (runs.cpu >= 0)
     start = np.where(begins, np.minimum(np.maximum(runs.start, before), runs.end), runs.start)
     order = argsort_rows([runs.cpu, start])
@@ -85,7 +85,7 @@ def _on_free_cpus(runs: Runs, is_guess: Bools, is_out: Bools) -> Runs:
     return replace(runs, start=start, end=np.where(ends, np.minimum(runs.end, after), runs.end))
 
 
-def _in_order(runs: Runs) -> Runs:
+def _in_order(runs: RunningSpans) -> RunningSpans:
     runs = take_rows_of(runs, argsort_rows([runs.track, runs.start, runs.end]))
     end = np.where(ends_run(runs.track), runs.end, np.minimum(runs.end, of_next(runs.start, 0)))
     return take_rows_of(replace(runs, end=end), end > runs.start)
@@ -135,7 +135,9 @@ class Boxes(Struct, frozen=True):
     length: I64
 
 
-def pieces_without_switches(profile: Profile, boxes: Boxes, waiting: Spans, runs: Runs) -> tuple[AnyArray, Spans]:
+def pieces_without_switches(
+    profile: Profile, boxes: Boxes, waiting: Spans, runs: RunningSpans
+) -> tuple[AnyArray, Spans]:
     """Return the pieces of boxes whose threads' switches were not recorded, placed around waits and runs of others.
 
     Where samples tell no CPUs, they are given to all CPUs in turn if more threads than CPUs would run at once: boxes
@@ -158,13 +160,13 @@ def _in_turn(boxes: Boxes, cpus: int) -> AnyArray:
     return turn
 
 
-def _placed(boxes: Boxes, holes: Spans, cpu: AnyArray | None, runs: Runs) -> tuple[I64 | slice, Spans]:
+def _placed(boxes: Boxes, holes: Spans, cpu: AnyArray | None, runs: RunningSpans) -> tuple[I64 | slice, Spans]:
     """Return the pieces of all boxes, and each piece's box; ``cpu`` (boxes,) runs one at a time."""
     clock = RunningTime.without(holes)
     moment = clock.of(boxes.track, boxes.moment)
-    chains = [Chains.of(boxes.track, moment)]
+    chains = [BoxChains.of(boxes.track, moment)]
     if cpu is not None:
-        chains.append(Chains.of(_apart(cpu, boxes.track, holes), moment))
+        chains.append(BoxChains.of(_apart(cpu, boxes.track, holes), moment))
     start, end = place(moment, boxes.length, chains)
     del moment
     chains.clear()
@@ -191,7 +193,7 @@ def most_at_once(spans: Spans) -> int:
     return int(at_once.max(initial=0))
 
 
-def _beside_runs(cpu: AnyArray, pieces: Spans, runs: Runs) -> Spans:
+def _beside_runs(cpu: AnyArray, pieces: Spans, runs: RunningSpans) -> Spans:
     """Return what is left of pieces where no run is on their CPU.
 
     A thread that has ended has no number any more, but still takes samples in its last run.
@@ -211,11 +213,11 @@ def _behind_others(cpu: AnyArray, pieces: Spans) -> I64:
     Threads with waits each have a running time of their own, in which CPUs cannot be compared: what still overlaps is
     cut.
     """
-    start = np.maximum(pieces.start, earlier_ends(pieces.end, Chains.of(cpu, pieces.start)))
+    start = np.maximum(pieces.start, earlier_ends(pieces.end, BoxChains.of(cpu, pieces.start)))
     return np.minimum(start, pieces.end)
 
 
-def _cpu_of(profile: Profile, boxes: Boxes, runs: Runs) -> AnyArray | None:
+def _cpu_of(profile: Profile, boxes: Boxes, runs: RunningSpans) -> AnyArray | None:
     """(boxes,) a number for each CPU, and for the unknown ones of each track; None where no CPU is known."""
     cpu = profile.samples.cpu
     if cpu is None or int(cpu[boxes.sample].max(initial=-1)) < 0:

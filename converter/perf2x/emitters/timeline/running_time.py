@@ -33,7 +33,7 @@ from perf2x.base.columnar.arrays import (
 )
 from perf2x.base.columnar.ragged import join_tables, offsets_of, ranges, row_numbers
 from perf2x.base.columnar.unique import argsort_rows, unique_inverse
-from perf2x.emitters.timeline.box_times import Chains, earlier_ends
+from perf2x.emitters.timeline.box_times import BoxChains, earlier_ends
 
 FAR = 1 << 61
 """Nanoseconds that no time reaches."""
@@ -70,7 +70,7 @@ def union_of(one: Spans, other: Spans) -> Spans:
     both = join_tables([one, other])
     both = replace(both, end=np.minimum(both.end, FAR))
     both = take_rows_of(both, argsort_rows([both.track, both.start, both.end]))
-    chain = Chains.in_order(None, both.track)
+    chain = BoxChains.in_order(None, both.track)
     first = flatnonzero(chain.first | (both.start > earlier_ends(both.end, chain)))
     end = np.maximum.reduceat(both.end, as_intp(first)) if len(first) else both.end
     return replace(take_rows_of(both, first), end=end)

@@ -34,7 +34,7 @@ from perf2x.base.columnar.arrays import (
 )
 from perf2x.base.columnar.ragged import argsort_small
 from perf2x.emitters.timeline.box_times import order_of
-from perf2x.emitters.timeline.running_spans import Boxes, Runs, pieces_without_switches, runs_of
+from perf2x.emitters.timeline.running_spans import Boxes, RunningSpans, pieces_without_switches, runs_of
 from perf2x.emitters.timeline.running_time import FAR, RunningTime, Spans, gaps_between, last_until, since, union_of
 from perf2x.emitters.timeline.sample_durations import Durations, durations_of, ran_then
 from perf2x.emitters.timeline.tracks import cpu_tracks_of, tracks_of
@@ -60,11 +60,11 @@ class ShownSamples(ColumnTable):
     joined: Bools
 
 
-def thread_runs(profile: Profile) -> Runs:
+def thread_runs(profile: Profile) -> RunningSpans:
     """When the threads of all tracks (``tracks_of``) had a CPU, as context switches say; empty without them."""
     samples = profile.samples
     if profile.switches is None or not len(profile.switches.time):
-        return no_rows(Runs)
+        return no_rows(RunningSpans)
     everything, track = arange(len(samples)), tracks_of(profile)[1]
     origin = origin_of(profile)
     boxes = _boxes(track, everything, since(samples.times, origin), durations_of(profile, everything, track))

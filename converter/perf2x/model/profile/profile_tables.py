@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct, field
 
-from perf2x.base.columnar.arrays import I32, I64, U8, U64, Bools, ColumnTable, SampleTable
+from perf2x.base.columnar.arrays import I32, I64, U8, U64, Bools, ColumnTable, SampleColumns
 from perf2x.model.advice import Advice
 from perf2x.model.profile.code_counts import CodeCounts
 from perf2x.model.profile.listings import Listings
@@ -116,7 +116,7 @@ class Stacks(ColumnTable):
     location: I32
 
 
-class ProfileSamples(SampleTable):
+class ProfileSamples(SampleColumns):
     """Rows of samples.
 
     Aggregated profiles: unique (event, thread, stack) and whatever extra label columns were asked for, summed; ``time``

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from msgspec import Struct, field
 
-from perf2x.base.columnar.arrays import I32, I64, U8, U64, SampleTable
+from perf2x.base.columnar.arrays import I32, I64, U8, U64, SampleColumns
 from perf2x.base.columnar.ragged import Ragged
 from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.recording.recorded_files import RecordedFile
@@ -138,7 +138,7 @@ class ReadValues(Struct, frozen=True):
     lost: U64 | None
 
 
-class Samples(SampleTable):
+class Samples(SampleColumns):
     """One batch of PERF_RECORD_SAMPLE in file order; all columns have ``n`` rows.
 
     ``event`` indexes Session.events. ``cpumode`` is misc & PERF_RECORD_MISC_CPUMODE. ``chain`` is the callchain

@@ -62,7 +62,7 @@ def compile_format(
     return _Printer(form, arguments, (function, strings_at)).text
 
 
-class _Field:
+class _PrintedField:
     """The value of a field, or its bytes."""
 
     def __init__(self, name: str) -> None:
@@ -180,7 +180,7 @@ def _primary(tokens: Tokens, depth: int) -> _Expression:
     if name == "REC":
         tokens.expect("->")
         field = tokens.take("name")
-        return _indexed(tokens, _Field(field), depth)
+        return _indexed(tokens, _PrintedField(field), depth)
     if tokens.accept("("):
         return _indexed(tokens, _call(name, tokens, depth), depth)
     return _Name(name)
@@ -203,7 +203,7 @@ def _indexed(tokens: Tokens, value: _Expression, depth: int) -> _Expression:
 def _call(name: str, tokens: Tokens, depth: int) -> _Expression:
     getter = re.fullmatch(r"__get_(?:rel_)?(str|dynamic_array|dynamic_array_len|sockaddr|bitmask|cpumask)", name)
     if getter:
-        field = _Field(tokens.take("name"))
+        field = _PrintedField(tokens.take("name"))
         tokens.expect(")")
         shown = {"dynamic_array_len": lambda part, _: len(part), "bitmask": bitmask, "cpumask": bit_list}.get(getter[1])
         return field if shown is None else _worded(shown, field)
@@ -260,12 +260,12 @@ def _symbolic(value: int, names: list[tuple[int, str]]) -> str:
     return next((name for number, name in names if (number ^ value) & _MASK == 0), f"{value & _MASK:#x}")
 
 
-def _worded(shown: Callable[[bytes, Order], Any], field: _Field) -> _Expression:
+def _worded(shown: Callable[[bytes, Order], Any], field: _PrintedField) -> _Expression:
     return lambda fields: shown(field.part(fields), fields.get(ORDER, "little"))
 
 
 def _part(value: _Expression) -> Callable[[Fields], bytes]:
-    if not isinstance(value, _Field):
+    if not isinstance(value, _PrintedField):
         raise PrintFormatError("bytes of what is no field")
     return value.part
 
@@ -339,7 +339,7 @@ def _converted(found: "re.Match[str]", arguments: Iterator[_Expression], kernel:
     if special[:1] in ("S", "s", "F", "f"):
         return lambda fields: function(_number(argument(fields)) & _MASK, special[0] in "SF")
     if special:
-        if not isinstance(argument, _Field):
+        if not isinstance(argument, _PrintedField):
             raise PrintFormatError(found[0])
         most = stars[0] if stars else lambda fields: int(found["width"] or -1)
         return lambda fields: pointed_text(

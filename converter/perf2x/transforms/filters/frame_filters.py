@@ -32,7 +32,7 @@ from perf2x.transforms.filters.unmatched_filters import UnmatchedFilters
 Texts = tuple[str, ...]
 
 
-class _Lines(ColumnTable, frozen=True):
+class _FrameLines(ColumnTable, frozen=True):
     """The frames of locations, innermost first; a location without lines has one, without a function."""
 
     location: I64
@@ -93,7 +93,7 @@ def collapse(profile: Profile, texts: Texts, unmatched: UnmatchedFilters) -> Pro
     label, found = _matches(profile, lines, "collapse", texts, unmatched)
     names = [bracketed(text) for text in found]
     function = np.where(label < 0, lines.function, len(profile.functions) + label)
-    lines = _Lines(lines.location, function, np.where(label < 0, lines.number, 0))
+    lines = _FrameLines(lines.location, function, np.where(label < 0, lines.number, 0))
     again = np.zeros(len(lines), np.bool_)
     again[1:] = (label[1:] >= 0) & (label[1:] == label[:-1]) & (lines.location[1:] == lines.location[:-1])
     lines, label = take_rows_of(lines, ~again), label[~again]
@@ -142,7 +142,7 @@ def rename(profile: Profile, texts: Texts, unmatched: UnmatchedFilters) -> Profi
     return _with_lines(made, replace(lines, function=function), arange(len(profile.locations)))
 
 
-def _lines_of(profile: Profile) -> _Lines:
+def _lines_of(profile: Profile) -> _FrameLines:
     """Return the frames of all locations, in their order."""
     locations = profile.locations
     lines = np.diff(locations.line_offsets)
@@ -151,10 +151,10 @@ def _lines_of(profile: Profile) -> _Lines:
     function = np.full(sum_of(count), -1, np.int64)
     number = np.zeros(len(function), np.int64)
     function[into], number[into] = locations.line_function, locations.line_number
-    return _Lines(row_numbers(count), function, number)
+    return _FrameLines(row_numbers(count), function, number)
 
 
-def _with_lines(profile: Profile, lines: _Lines, origin: I64) -> Profile:
+def _with_lines(profile: Profile, lines: _FrameLines, origin: I64) -> Profile:
     """Return the profile with a location for each of ``origin``, rows of the old ones, that has these frames."""
     old, named = profile.locations, lines.function >= 0
     locations = replace(
@@ -178,12 +178,12 @@ def _with_functions(profile: Profile, names: list[str]) -> Profile:
     return replace(with_made_up_frames(profile, names)[0], locations=profile.locations)
 
 
-def _any_line(profile: Profile, lines: _Lines, is_hit: Bools) -> Bools:
+def _any_line(profile: Profile, lines: _FrameLines, is_hit: Bools) -> Bools:
     """(locations,) True where a frame is hit."""
     return bincount(lines.location[is_hit], len(profile.locations)) > 0
 
 
-def _with_frames(profile: Profile, lines: _Lines, stays: Bools, unmatched: UnmatchedFilters) -> Profile:
+def _with_frames(profile: Profile, lines: _FrameLines, stays: Bools, unmatched: UnmatchedFilters) -> Profile:
     """The profile with the frames that stay; samples that have none left are counted."""
     if stays.all():
         return profile
@@ -203,14 +203,14 @@ def _has_any(profile: Profile, locations: Bools) -> Bools:
     return found[profile.samples.stack]
 
 
-def _hit(profile: Profile, setting: str, texts: Texts, unmatched: UnmatchedFilters) -> tuple[_Lines, Bools]:
+def _hit(profile: Profile, setting: str, texts: Texts, unmatched: UnmatchedFilters) -> tuple[_FrameLines, Bools]:
     """The frames of all locations, and (lines,) True where a pattern matches."""
     lines = _lines_of(profile)
     return lines, _matches(profile, lines, setting, texts, unmatched)[0] >= 0
 
 
 def _matches(
-    profile: Profile, lines: _Lines, setting: str, texts: Texts, unmatched: UnmatchedFilters
+    profile: Profile, lines: _FrameLines, setting: str, texts: Texts, unmatched: UnmatchedFilters
 ) -> tuple[I64, list[str]]:
     """(lines,) number of what the first pattern that fits matched, −1: none does; and the texts of these numbers."""
     mapping = profile.locations.mapping[lines.location].astype(np.int64)

@@ -27,8 +27,8 @@ from perf2x.transforms.scheduling.schedule import Departures, Schedule, has_sche
 from perf2x.transforms.scheduling.switch_samples import SWITCH, base_name
 from perf2x.transforms.scheduling.thread_times import ThreadTimes, last_at_or_before
 from perf2x.transforms.scheduling.wait_rows import (
-    Spans,
     Waits,
+    WaitSpans,
     clipped,
     joined_samples,
     report_of,
@@ -167,7 +167,7 @@ def _scheduled_waits(
     return profile, waits, report_of(waits, interval // BLOCKED_SHARE, sum_of(spans.duration[spans.is_open]))
 
 
-def _waits(profile: Profile, schedule: Schedule, spans: Spans, owners: Owners) -> Waits:
+def _waits(profile: Profile, schedule: Schedule, spans: WaitSpans, owners: Owners) -> Waits:
     left = take_rows_of(schedule.left, spans.left)
     stack = np.append(profile.samples.stack, -1)[owners.sample].astype(np.int32)
     return Waits(owners.sample, owners.thread, stack, left.cpu, spans.since, spans.duration, left.kind)
@@ -202,7 +202,7 @@ def _note_stacks(interval: int, owners: Owners, diagnostics: Diagnostics) -> Non
     diagnostics.add("waits_without_stack", Severity.INFO, advice, sum_of(owners.sample < 0))
 
 
-def _note_ends(spans: Spans, diagnostics: Diagnostics) -> None:
+def _note_ends(spans: WaitSpans, diagnostics: Diagnostics) -> None:
     advice = "the end is only known from the thread's next sample or its exit; record with -a or --switch-events"
     diagnostics.add("guessed_ends_of_waits", Severity.GUESS, advice, sum_of(spans.is_guessed))
     advice = "the recording ends during these waits; they count until its last record"

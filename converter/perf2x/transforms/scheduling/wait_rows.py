@@ -20,7 +20,7 @@ from perf2x.transforms.scheduling.thread_times import ThreadTimes, next_time
 from perf2x.transforms.time_reports import WaitReport
 
 
-class Spans(ColumnTable):
+class WaitSpans(ColumnTable):
     """One row per wait: ``left`` is its row of Schedule.left, and it lasts from ``since`` to ``until`` (ns)."""
 
     left: I64
@@ -38,7 +38,7 @@ class Spans(ColumnTable):
         return lasted.astype(np.int64)
 
 
-def spans_of(schedule: Schedule, seen: ThreadTimes) -> Spans:
+def spans_of(schedule: Schedule, seen: ThreadTimes) -> WaitSpans:
     """Return the wait behind each departure; none of a thread overlap.
 
     A thread is back when a record says so. Without one it was back before it left again, exited or, where departures
@@ -62,7 +62,7 @@ def spans_of(schedule: Schedule, seen: ThreadTimes) -> Spans:
     # a thread that is traced only where it leaves may have come back unseen before the end
     unseen = np.full(len(rows), schedule.is_traced, np.bool_) & ~np.isin(start.tid, schedule.entered.tid)
     is_guessed = np.where(is_open, unseen, guess < told)
-    spans = Spans(rows, start.time, until, is_guessed, is_open)
+    spans = WaitSpans(rows, start.time, until, is_guessed, is_open)
     return take_rows_of(spans, ~is_open | (until > start.time))
 
 
@@ -73,7 +73,7 @@ def _distinct(left: ThreadTimes) -> I64:
     return first
 
 
-def clipped(spans: Spans, ranges: Sequence[Range]) -> Spans:
+def clipped(spans: WaitSpans, ranges: Sequence[Range]) -> WaitSpans:
     """Return the parts of waits within ranges of time, in order of time; all of them where there are no ranges."""
     if not ranges:
         return spans
@@ -81,7 +81,7 @@ def clipped(spans: Spans, ranges: Sequence[Range]) -> Spans:
     return take_rows_of(joined, lexsort((joined.left, joined.since)))
 
 
-def _within(spans: Spans, first: int, last: int) -> Spans:
+def _within(spans: WaitSpans, first: int, last: int) -> WaitSpans:
     since = np.maximum(spans.since, np.uint64(first))
     until = np.minimum(spans.until, np.uint64(last + 1))
     begins_in = (spans.since >= np.uint64(first)) & (spans.since <= np.uint64(last))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from perf2x.base.columnar.arrays import I32, U64, AnyArray, Bools, ColumnTable, SampleTable, no_rows
+from perf2x.base.columnar.arrays import I32, U64, AnyArray, Bools, ColumnTable, SampleColumns, no_rows
 from perf2x.model.recording.sideband import Sideband, Throttles
 from perf2x.reader.records.decoders import DECODERS
 from perf2x.reader.sideband_decoder import TABLES
@@ -17,7 +17,7 @@ class Rows(ColumnTable):
     lane: I32 | None = None
 
 
-class Samples(SampleTable):
+class Samples(SampleColumns):
     event: I32
     time: U64 | None = None
     cpu: I32 | None = None

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from perf2x.emitters.firefox.lanes import timeline_of
-from perf2x.emitters.firefox.sample_rows import SampleRows, moments_of
+from perf2x.emitters.firefox.sample_rows import TrackSamples, moments_of
 from perf2x.emitters.timeline.shown_samples import origin_of, shown_samples
 from perf2x.model.profile.profile import Profile, Wait
 from perf2x.testing import ProfileBuilder
@@ -36,7 +36,7 @@ def made(seed: int, with_switches: bool, with_waits: bool) -> Profile:
     return builder.build(timeline=True)
 
 
-def sample_rows(profile: Profile) -> SampleRows:
+def sample_rows(profile: Profile) -> TrackSamples:
     """Return the rows of all samples and tracks."""
     timeline = timeline_of(profile)
     return moments_of(profile, timeline, np.arange(len(profile.samples))).of_tracks(0, len(timeline.tracks))
@@ -105,7 +105,7 @@ def test_rows_of_tracks_are_the_same_one_by_one() -> None:
     moments, whole = moments_of(profile, timeline, np.arange(len(profile.samples))), sample_rows(profile)
     parts = [moments.of_tracks(track, track + 1) for track in range(len(timeline.tracks))]
     assert len(parts) == 3
-    for name in SampleRows.__struct_fields__:
+    for name in TrackSamples.__struct_fields__:
         assert np.concatenate([getattr(part, name) for part in parts]).tolist() == getattr(whole, name).tolist()
 
 

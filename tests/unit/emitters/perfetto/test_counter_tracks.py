@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from perf2x.emitters.perfetto.perfetto import Perfetto
-from perf2x.emitters.perfetto.track_schema import EventType
+from perf2x.emitters.perfetto.track_schema import TrackEventType
 from perf2x.emitters.perfetto.tracks import counter_tracks
 from perf2x.model.profile.profile import Meta, Profile, RunningThreads
 from perf2x.testing import ProfileBuilder
@@ -33,7 +33,7 @@ def counters(profile: Profile) -> dict[tuple[int, str, int], list[tuple[int, int
         if one.HasField("counter"):
             tracks[one.uuid] = (pids[one.parent_uuid], one.name, one.counter.unit)
     for packet in trace.of("track_event"):
-        if packet.track_event.type == EventType.TYPE_COUNTER:
+        if packet.track_event.type == TrackEventType.TYPE_COUNTER:
             place = tracks[packet.track_event.track_uuid]
             found.setdefault(place, []).append((packet.timestamp, packet.track_event.counter_value))
     return found

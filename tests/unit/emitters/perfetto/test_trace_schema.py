@@ -23,7 +23,7 @@ ELSEWHERE = {
     "Tracepoint": "PerfEvents.Tracepoint",
     "Counter": "PerfEvents.Counter",
     "TaskState": "GenericKernelTaskStateEvent.TaskStateEnum",
-    "EventType": "TrackEvent.Type",
+    "TrackEventType": "TrackEvent.Type",
     "TrackCounter": "CounterDescriptor",
     "TrackUnit": "CounterDescriptor.Unit",
     "Process": "ProcessTree.Process",

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perf2x.emitters.timeline import box_times
-from perf2x.emitters.timeline.box_times import Chains, order_of, place
+from perf2x.emitters.timeline.box_times import BoxChains, order_of, place
 
 BOXES = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2), st.integers(0, 400), st.integers(1, 60)), max_size=25)
 """Track, CPU, moment, length."""
@@ -74,7 +74,7 @@ def close_gaps(boxes: list[tuple[int, int]], kinds: list[list[list[int]]]) -> li
 
 def vectorised(rows: list[tuple[int, int, int, int]], with_cpus: bool) -> tuple[np.ndarray, np.ndarray]:
     track, cpu, moment, length = (np.array([row[at] for row in rows], np.int64) for at in range(4))
-    chains = [Chains.of(track, moment)] + ([Chains.of(cpu, moment)] if with_cpus else [])
+    chains = [BoxChains.of(track, moment)] + ([BoxChains.of(cpu, moment)] if with_cpus else [])
     return place(moment, length, chains)
 
 

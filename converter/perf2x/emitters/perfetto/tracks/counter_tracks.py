@@ -11,7 +11,7 @@ from perf2x.emitters.perfetto.event_descriptions import event_names
 from perf2x.emitters.perfetto.message import packet_rows
 from perf2x.emitters.perfetto.thread_ids import ThreadIds, thread_ids
 from perf2x.emitters.perfetto.trace_schema import TracePacket
-from perf2x.emitters.perfetto.track_schema import EventType, TrackEvent, TrackUnit
+from perf2x.emitters.perfetto.track_schema import TrackEvent, TrackEventType, TrackUnit
 from perf2x.emitters.perfetto.tracks.track_ids import (
     TrackKind,
     counter_track,
@@ -89,7 +89,7 @@ def _values(time: U64, track: I64, value: I64, first_track: int) -> Iterator[byt
         TracePacket.TRACK_EVENT,
         time,
         lambda rows: [
-            numbers(TrackEvent.TYPE, np.full(len(time[rows]), EventType.TYPE_COUNTER, np.int64)),
+            numbers(TrackEvent.TYPE, np.full(len(time[rows]), TrackEventType.TYPE_COUNTER, np.int64)),
             numbers(TrackEvent.TRACK_UUID, first_track + track[rows]),
             numbers(TrackEvent.COUNTER_VALUE, value[rows]),
         ],

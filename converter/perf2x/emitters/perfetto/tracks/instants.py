@@ -13,7 +13,7 @@ from perf2x.emitters.perfetto.event_descriptions import event_names
 from perf2x.emitters.perfetto.message import COMMON_SEQUENCE, GOES_ON, interned_packet, packet_rows
 from perf2x.emitters.perfetto.thread_ids import thread_ids
 from perf2x.emitters.perfetto.trace_schema import InternedData, TracePacket
-from perf2x.emitters.perfetto.track_schema import DebugAnnotation, EventType, TrackEvent
+from perf2x.emitters.perfetto.track_schema import DebugAnnotation, TrackEvent, TrackEventType
 from perf2x.emitters.perfetto.tracks.track_ids import TrackKind, global_track, thread_track, track_ids
 from perf2x.emitters.timeline.field_rows import field_tables
 from perf2x.model.printable_text import printable
@@ -115,7 +115,7 @@ def _fact(name: int, field: DebugAnnotation, values: AnyArray) -> Cells:
 
 def _instant(track: I64, name: I64) -> list[Cells]:
     return [
-        numbers(TrackEvent.TYPE, np.full(len(track), EventType.TYPE_INSTANT, np.int64)),
+        numbers(TrackEvent.TYPE, np.full(len(track), TrackEventType.TYPE_INSTANT, np.int64)),
         numbers(TrackEvent.NAME_IID, name),
         numbers(TrackEvent.TRACK_UUID, track),
     ]

@@ -30,7 +30,7 @@ from perf2x.emitters.perfetto.message import packet_rows
 from perf2x.emitters.perfetto.thread_ids import ThreadIds, thread_ids
 from perf2x.emitters.perfetto.trace_schema import TracePacket
 from perf2x.emitters.perfetto.track_schema import GenericKernelTaskStateEvent, TaskState
-from perf2x.emitters.perfetto.tracks.thread_states import Switches, switches_of
+from perf2x.emitters.perfetto.tracks.thread_states import CpuSwitches, switches_of
 from perf2x.emitters.timeline.tracks import UNKNOWN_ID
 from perf2x.model.profile.profile import Profile
 
@@ -60,7 +60,7 @@ def task_state_packets(profile: Profile) -> Iterator[bytes]:
     )
 
 
-def _task_states(switches: Switches, ids: ThreadIds) -> _TaskStates:
+def _task_states(switches: CpuSwitches, ids: ThreadIds) -> _TaskStates:
     """Return the states that context switches tell; without idle and unknown threads, and without unknown CPUs.
 
     ::
@@ -94,7 +94,7 @@ def _task_states(switches: Switches, ids: ThreadIds) -> _TaskStates:
     return take_rows_of(rows, argsort_rows([rows.time, comes, rows.cpu, rows.tid]))
 
 
-def _with_cpus_of_exits(switches: Switches) -> Switches:
+def _with_cpus_of_exits(switches: CpuSwitches) -> CpuSwitches:
     """Let threads that leave no one knows where (exits) leave the CPU that they came to; rows change their order."""
     order = argsort_rows([switches.thread, switches.time, switches.is_out, switches.cpu])
     switches = take_rows_of(switches, order)
@@ -103,7 +103,7 @@ def _with_cpus_of_exits(switches: Switches) -> Switches:
     return replace(switches, cpu=np.where(ran & (switches.cpu < 0), switches.cpu[before], switches.cpu))
 
 
-def _without_returns(switches: Switches, tid: I64) -> Switches:
+def _without_returns(switches: CpuSwitches, tid: I64) -> CpuSwitches:
     """Let threads that are seen again after their end (their number is, or they were preempted on their way) sleep.
 
     Readers refuse whatever follows a thread's end.
@@ -116,7 +116,7 @@ def _without_returns(switches: Switches, tid: I64) -> Switches:
     return replace(switches, state=state)
 
 
-def _empty_runs(switches: Switches, after: Bools) -> Bools:
+def _empty_runs(switches: CpuSwitches, after: Bools) -> Bools:
     """(n,) both rows of a run that ends when it begins."""
     ends = after & switches.is_out & ~of_previous(switches.is_out, True) & ~begins_run(switches.time)
     ends[:-1] |= ends[1:]

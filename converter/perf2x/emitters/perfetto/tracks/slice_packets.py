@@ -10,7 +10,7 @@ from perf2x.emitters.encoding.protobuf_cells import Cells, numbers
 from perf2x.emitters.perfetto.message import COMMON_SEQUENCE, GOES_ON, interned_packet, packet_rows
 from perf2x.emitters.perfetto.thread_ids import ThreadIds
 from perf2x.emitters.perfetto.trace_schema import InternedData, TracePacket
-from perf2x.emitters.perfetto.track_schema import EventType, TrackEvent
+from perf2x.emitters.perfetto.track_schema import TrackEvent, TrackEventType
 from perf2x.emitters.perfetto.tracks.track_ids import TrackKind, child_track, thread_track, track_ids
 
 
@@ -52,7 +52,7 @@ def _slice_packets(
         is_end = end > 0
         cells = [
             numbers(TrackEvent.CATEGORY_IIDS, np.ones_like(row), left_out=is_end),
-            numbers(TrackEvent.TYPE, np.where(is_end, EventType.TYPE_SLICE_END, EventType.TYPE_SLICE_BEGIN)),
+            numbers(TrackEvent.TYPE, np.where(is_end, TrackEventType.TYPE_SLICE_END, TrackEventType.TYPE_SLICE_BEGIN)),
             numbers(TrackEvent.NAME_IID, name[row], left_out=is_end),
             numbers(TrackEvent.TRACK_UUID, track[row]),
         ]

@@ -41,7 +41,7 @@ _ANY_STATE = 0x2FF
 """Without any of these bits a thread could have run on; those above say that it was preempted."""
 
 
-class Switches(Struct, frozen=True):
+class CpuSwitches(Struct, frozen=True):
     """(n,) columns in any order: threads that leave (``is_out``) or enter a CPU."""
 
     time: U64
@@ -54,16 +54,16 @@ class Switches(Struct, frozen=True):
     """The TaskState that begins."""
 
 
-def switches_of(profile: Profile, ids: ThreadIds) -> Switches:
+def switches_of(profile: Profile, ids: ThreadIds) -> CpuSwitches:
     """Return all that a profile tells of context switches."""
     switches = profile.switches
     if switches is None:
-        return no_rows(Switches)
+        return no_rows(CpuSwitches)
     asleep = np.where(switches.is_preempted, TaskState.TASK_STATE_RUNNABLE, TaskState.TASK_STATE_INTERRUPTIBLE_SLEEP)
     told = np.where(switches.state >= 0, states_of(switches.state), asleep)
     state = np.where(switches.is_out, told, TaskState.TASK_STATE_RUNNING).astype(np.uint8)
     thread = ids.number[switches.thread].astype(np.int64)
-    return Switches(switches.time, thread, switches.is_out, switches.cpu, state)
+    return CpuSwitches(switches.time, thread, switches.is_out, switches.cpu, state)
 
 
 def states_of(prev_state: AnyArray) -> U8:
@@ -101,14 +101,14 @@ def state_slice_packets(profile: Profile) -> Iterator[bytes]:
     yield from thread_slices(ids, switches.thread[rows], TrackKind.STATES, "state", texts, bounds, name)
 
 
-def _without_cpu(switches: Switches, ids: ThreadIds) -> Switches:
+def _without_cpu(switches: CpuSwitches, ids: ThreadIds) -> CpuSwitches:
     """Return switches of known threads on unknown CPUs, by thread and time."""
     tid = ids.tid[switches.thread]
     held = flatnonzero((switches.cpu < 0) & (tid > 0) & (tid != UNKNOWN_ID))
     return take_rows_of(switches, held[argsort_rows([switches.thread[held], switches.time[held]])])
 
 
-def _slices(switches: Switches, end: np.uint64) -> tuple[I64, U64]:
+def _slices(switches: CpuSwitches, end: np.uint64) -> tuple[I64, U64]:
     """Return the rows that a slice begins at, and where it ends.
 
     A second switch in or out in a row, between which one was lost, tells nothing new. A thread's last slice is drawn to

@@ -12,7 +12,7 @@ from perf2x.model.profile.place_names import FunctionRow, PlaceNames
 from perf2x.model.profile.profile import Profile
 from perf2x.storage.dataset.arrow_columns import coded, flat, is_known, numbers
 from perf2x.storage.dataset.dataset_schema import KEY, LINE, arrow
-from perf2x.storage.dataset.names.symbol_index import SymbolIndex
+from perf2x.storage.dataset.names.symbol_index import PlaceIndex
 from perf2x.storage.dataset.read.dataset_part import DatasetPart
 from perf2x.storage.dataset.read.restore_profile import HeldObjects, Restored
 from perf2x.storage.dataset.write.profile_places import UNMAPPED, unmapped_kernel, with_twins
@@ -38,7 +38,7 @@ def known_names(
     own = _own_names(restored.places)
     symbols = part.symbols(set(restored.objects.ids) | {UNMAPPED.hex()})
     table = arrow().concat_tables([own, symbols.select(_COLUMNS)]).unify_dictionaries().combine_chunks()
-    index = SymbolIndex(table, np.append(np.zeros(len(own), np.int8), 1 + ~_has_lines(symbols)))
+    index = PlaceIndex(table, np.append(np.zeros(len(own), np.int8), 1 + ~_has_lines(symbols)))
     place, row = _rows_of(profile, restored.objects, index, ident)
     lists = flat(table, "lines")
     offsets = lists.offsets.to_numpy().astype(np.int64)
@@ -69,7 +69,7 @@ def _own_names(places: "pyarrow.Table") -> "pyarrow.Table":
     return places.select(_COLUMNS).take(flatnonzero(is_known(places, "lines")))
 
 
-def _rows_of(profile: Profile, objects: HeldObjects, index: SymbolIndex, ident: str) -> tuple[I64, I64]:
+def _rows_of(profile: Profile, objects: HeldObjects, index: PlaceIndex, ident: str) -> tuple[I64, I64]:
     """Locations and twins that have a row of names, rising, and their rows."""
     locations = profile.locations
     location, is_return = with_twins(locations)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import pyarrow
 
 
-class SymbolIndex:
+class PlaceIndex:
     """Rows of a table with the columns of ``KEY``, ordered once by a hash of them; of equal ones the first counts."""
 
     def __init__(self, rows: "pyarrow.Table", rank: AnyArray) -> None:

@@ -94,7 +94,7 @@ def commit_recordings(tables: DeltaTables, rows: "Sequence[pyarrow.Table]", *, r
         tables.merge("recordings", some, _SAME, later)
 
 
-class _Row(Struct, frozen=True):
+class _RecordingRow(Struct, frozen=True):
     rank: tuple[bool, int, str]
     session: str | None
     is_unfinished: bool
@@ -108,7 +108,7 @@ def _rounds(rows: "Sequence[pyarrow.Table]") -> "Iterator[pyarrow.Table]":
     whole = arrow().concat_tables(rows).combine_chunks()
     names = whole.select(["recording", "session", "unfinished", "samples"]).to_pylist()
     states = [
-        _Row((not one["unfinished"], one["samples"], one["recording"]), one["session"] or one["recording"],
+        _RecordingRow((not one["unfinished"], one["samples"], one["recording"]), one["session"] or one["recording"],
              one["unfinished"], at) for at, one in enumerate(names)
     ]  # fmt: skip
     waiting = sorted(states, key=lambda one: one.rank, reverse=True)
