@@ -3,22 +3,21 @@
 Beside the pipeline because it needs the names that emitters show (shown_frames.py), and is no output format.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from msgspec import Struct
 
 from perf2x.base.columnar.arrays import F64, I64, AnyArray, arange, flatnonzero, repeat, searchsorted, sum_of
-from perf2x.base.columnar.ragged import Ragged, ranges, row_numbers
-from perf2x.base.columnar.unique import unique, unique_inverse
+from perf2x.base.columnar.ragged import Ragged, ranges
+from perf2x.base.columnar.unique import unique_inverse
 from perf2x.base.errors import SettingError
 from perf2x.model.profile.profile import Profile, find_event
 from perf2x.model.profile.shown_frames import LocationFrames, location_frames
-from perf2x.model.profile.stack_tree import location_rows
+from perf2x.model.profile.stack_tree import kinds_in_stacks
 
 _KINDS = ("function", "object", "thread", "data-object")
 _VALUES = ("period", "samples", "latency", "weight", "mispredicts")
-_LEAVES_AT_ONCE = 1 << 15
 
 
 class Total(Struct, frozen=True):
@@ -107,15 +106,14 @@ def _thread_names(profile: Profile) -> list[str]:
 
 
 def _frame_costs(profile: Profile, rows: I64, weight: I64, squares: F64, by: str) -> list[Total]:
-    frames = location_frames(profile)
-    names, kind_of_frame = lines_of_frames(frames, by)
+    names, lines = _lines_of_locations(profile, by)
     leaves, place = unique_inverse(profile.samples.stack[rows])
     held = leaves >= 0
     which = leaves[held].astype(np.int64)
     cost, noise = (_summed(place, column, len(leaves))[held] for column in (weight, squares))
     own, total = np.zeros(len(names), np.int64), np.zeros(len(names), np.int64)
     own_noise, total_noise = np.zeros(len(names), np.float64), np.zeros(len(names), np.float64)
-    for span, leaf, stack, line in _lines_of_stacks(profile, which, frames, kind_of_frame, len(names)):
+    for span, leaf, stack, line in kinds_in_stacks(profile, which, lines, len(names)):
         np.add.at(own, leaf, cost[span])
         np.add.at(own_noise, leaf, noise[span])
         np.add.at(total, line, cost[span][stack])
@@ -123,17 +121,6 @@ def _frame_costs(profile: Profile, rows: I64, weight: I64, squares: F64, by: str
     used = flatnonzero(total)
     sums = zip(*(column[used].tolist() for column in (own, total, own_noise, total_noise)), strict=True)
     return [Total(*names[row], *each) for row, each in zip(used.tolist(), sums, strict=True)]
-
-
-def _lines_of_stacks(
-    profile: Profile, leaves: I64, frames: LocationFrames, kind_of_frame: I64, lines: int
-) -> Iterator[tuple[slice, I64, I64, I64]]:
-    """Yield some stacks at a time: which, the line of each leaf, and stack and line of each line that is in a stack."""
-    for start in range(0, len(leaves), _LEAVES_AT_ONCE):
-        span = slice(start, start + _LEAVES_AT_ONCE)
-        kinds = _kinds_of_stacks(location_rows(profile, leaves[span]), frames.of_location, kind_of_frame)
-        stack, line = np.divmod(unique(row_numbers(kinds.lengths) * lines + kinds.values), lines)
-        yield span, kinds.values[kinds.offsets[1:] - 1], stack, line
 
 
 class GroupCosts(Struct, frozen=True):
@@ -157,8 +144,7 @@ def group_costs(profile: Profile, group: I64, groups: int, event: str | None, by
         held = profile.samples.thread[rows] * np.int64(groups) + group
         costs = _sums([held], [weight])
         return GroupCosts([(name, "") for name in _thread_names(profile)], wholes, costs, costs)
-    frames = location_frames(profile)
-    names, kind_of_frame = lines_of_frames(frames, by)
+    names, lines_of = _lines_of_locations(profile, by)
     deep = flatnonzero(profile.samples.stack[rows] >= 0)
     leaves, place = unique_inverse(profile.samples.stack[rows[deep]])
     key, cost = _sums([place * groups + group[deep]], [weight[deep]])
@@ -166,9 +152,7 @@ def group_costs(profile: Profile, group: I64, groups: int, event: str | None, by
     begins = searchsorted(number, arange(len(leaves) + 1))
     keys: list[list[I64]] = [[], []]
     costs_of: list[list[I64]] = [[], []]
-    for span, leaf, stack, line in _lines_of_stacks(
-        profile, leaves.astype(np.int64), frames, kind_of_frame, len(names)
-    ):
+    for span, leaf, stack, line in kinds_in_stacks(profile, leaves.astype(np.int64), lines_of, len(names)):
         first, count = begins[:-1][span], np.diff(begins)[span]
         for kind, (stacks, lines) in enumerate(((arange(len(leaf)), leaf), (stack, line))):
             pairs = ranges(first[stacks], count[stacks])
@@ -192,6 +176,13 @@ def _summed(place: AnyArray, weight: AnyArray, count: int) -> AnyArray:
     return sums
 
 
+def _lines_of_locations(profile: Profile, by: str) -> tuple[list[tuple[str, str]], Ragged]:
+    """(name, object) of every line, and the lines of each location, outermost first."""
+    frames = location_frames(profile)
+    names, line = lines_of_frames(frames, by)
+    return names, Ragged(frames.of_location.offsets, line[frames.of_location.values])
+
+
 def lines_of_frames(frames: LocationFrames, by: str) -> tuple[list[tuple[str, str]], I64]:
     """(name, object) of every line, and the line of each frame."""
     known: dict[tuple[str, str], int] = {}
@@ -199,9 +190,3 @@ def lines_of_frames(frames: LocationFrames, by: str) -> tuple[list[tuple[str, st
     keys = ((name, thing) if by in ("function", "data-object") else (thing or "[unknown]", "") for name, thing in pairs)
     line = np.fromiter((known.setdefault(key, len(known)) for key in keys), np.int64, len(frames))
     return list(known), line
-
-
-def _kinds_of_stacks(stacks: Ragged, frames_of_location: Ragged, kind_of_frame: I64) -> Ragged:
-    """Rows of locations, outermost first, to rows of lines of the table."""
-    frames = frames_of_location.take(stacks.values)
-    return Ragged(frames.offsets[stacks.offsets], kind_of_frame[frames.values])

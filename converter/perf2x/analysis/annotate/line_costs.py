@@ -8,13 +8,11 @@ from msgspec import Struct
 
 from perf2x.base.columnar.arrays import I64, Bools, bincount, flatnonzero
 from perf2x.base.columnar.ragged import Ragged, offsets_of, row_numbers
-from perf2x.base.columnar.unique import group_rows, unique, unique_inverse
+from perf2x.base.columnar.unique import group_rows, unique_inverse
 from perf2x.model.profile.listings import Measure
 from perf2x.model.profile.profile import Profile
 from perf2x.model.profile.shown_frames import LocationFrames, lines_outermost_first
-from perf2x.model.profile.stack_tree import location_rows
-
-_LEAVES_AT_ONCE = 1 << 15
+from perf2x.model.profile.stack_tree import kinds_in_stacks
 
 
 class StackWeights(Struct, frozen=True):
@@ -52,13 +50,8 @@ def total_by_kind(profile: Profile, stacks: StackWeights, kinds: Ragged, count: 
     ``kinds`` are those of each location, none or several, from 0 to ``count`` − 1.
     """
     cost = np.zeros((count, stacks.weight.shape[1]), np.int64)
-    for start in range(0, len(stacks.leaf) if count else 0, _LEAVES_AT_ONCE):
-        span = slice(start, start + _LEAVES_AT_ONCE)
-        rows = location_rows(profile, stacks.leaf[span])
-        found = kinds.take(rows.values)
-        stack = row_numbers(rows.lengths)[row_numbers(found.lengths)]
-        which, kind = np.divmod(unique(stack * count + found.values), count)
-        np.add.at(cost, kind, stacks.weight[span][which])
+    for span, _, stack, kind in kinds_in_stacks(profile, stacks.leaf, kinds, count):
+        np.add.at(cost, kind, stacks.weight[span][stack])
     return cost
 
 

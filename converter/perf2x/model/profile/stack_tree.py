@@ -1,6 +1,6 @@
 """Walks the prefix tree of stacks, and rebuilds it when stacks change; one numpy pass per level, never per stack."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from msgspec.structs import replace
@@ -14,15 +14,17 @@ from perf2x.base.columnar.arrays import (
     bincount,
     cumsum,
     flatnonzero,
+    row_slices,
     take_rows_of,
 )
 from perf2x.base.columnar.interner import prefix_tree
 from perf2x.base.columnar.ragged import Ragged, argsort_small, offsets_of, row_numbers
-from perf2x.base.columnar.unique import group_rows, sorted_runs, sum_runs, unique_inverse
+from perf2x.base.columnar.unique import group_rows, sorted_runs, sum_runs, unique, unique_inverse
 from perf2x.model.profile.profile import Profile, ProfileSamples, Stacks
 from perf2x.model.profile.recorded_samples import DROPPED
 
 _SUMMED = frozenset({"value", "count", "latency"})
+_LEAVES_AT_ONCE = 1 << 15
 _RUNS = 2048
 """Runs of rows from which on a pass over all that are left costs less than one for each run."""
 
@@ -120,6 +122,19 @@ def location_rows(profile: Profile, leaves: I64) -> Ragged:
     parent = profile.stacks.parent.astype(np.int64)
     path = paths(parent, depths(parent), leaves, outermost_first=True)
     return Ragged(path.offsets, profile.stacks.location[path.values].astype(np.int64))
+
+
+def kinds_in_stacks(profile: Profile, leaves: I64, kinds: Ragged, count: int) -> Iterator[tuple[slice, I64, I64, I64]]:
+    """Yield some stacks at a time: which, the innermost kind of each with any, and each stack with each of its kinds.
+
+    ``kinds`` are those of each location, none or several, from 0 to ``count`` − 1, outermost first.
+    """
+    for span in row_slices(len(leaves) if count else 0, _LEAVES_AT_ONCE):
+        rows = location_rows(profile, leaves[span])
+        found = kinds.take(rows.values)
+        ends = found.offsets[rows.offsets]
+        stack, kind = np.divmod(unique(row_numbers(np.diff(ends)) * count + found.values), count)
+        yield span, found.values[ends[1:][np.diff(ends) > 0] - 1], stack, kind
 
 
 def rewrite_stacks(profile: Profile, change: Callable[[Ragged], Ragged]) -> Profile:
