@@ -3,6 +3,7 @@
 import gc
 import os
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
@@ -38,6 +39,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.name == "test_ten_thousand_threads":
             item.add_marker(pytest.mark.slow)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Give each process whole files of quick tests, which share what they read."""
+    from xdist.scheduler import LoadFileScheduling
+
+    is_quick = config.getoption("dist") == "load" and "not slow" in config.getoption("markexpr")
+    return LoadFileScheduling(config, log) if is_quick else None
 
 
 @pytest.fixture(autouse=True, scope="session")
