@@ -74,8 +74,11 @@ def test_kallsyms_may_come_through_a_pipe(tmp_path: Path) -> None:
     packed = Path(CALLS).with_name("kallsyms.xz")
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    with subprocess.Popen(["sh", "-c", 'cat "$0" > "$1"', packed, pipe]):
-        ran = perf2x("top", CALLS, "--kallsyms", pipe, "--json")
+    with subprocess.Popen(["sh", "-c", 'exec cat "$0" > "$1"', packed, pipe]) as writer:
+        try:
+            ran = perf2x("top", CALLS, "--kallsyms", pipe, "--json")
+        finally:
+            writer.kill()  # it would wait for ever where nobody opened the pipe
     assert ran.out == perf2x("top", CALLS, "--kallsyms", packed, "--json").out
 
 
