@@ -102,3 +102,15 @@ def test_one_image_has_one_last_epoch() -> None:
     here = np.zeros(3, np.bool_)
     assert spaces.find(last[:3], np.array([5, 5, 6], np.uint64), here).tolist() == [2, 2, 0]
     assert (spaces.made[[2, 2, 0]] <= spaces.rank(epoch[:3])).tolist() == [False, False, True]
+
+
+def test_a_child_has_what_its_parent_mapped_before_the_fork_alone() -> None:
+    spaces = spaces_of(
+        [
+            ("map", 1, 0, 2), ("fork", 2, 1, False), ("map", 1, 3, 2), ("map", 1, 0, 2), ("fork", 3, 2, False),
+            ("map", 2, 5, 1),
+        ]
+    )  # fmt: skip
+    epoch, address = spaces.epoch(np.array([1, 2, 3]), np.full(3, 6)), np.array([0, 3, 5], np.uint64)
+    found = spaces.find(np.repeat(epoch, 3), np.tile(address, 3), np.zeros(9, np.bool_))
+    assert found.reshape(3, 3).tolist() == [[2, 1, -1], [0, -1, 3], [0, -1, -1]]
