@@ -96,7 +96,7 @@ def _decode_mmap2(at: FieldCursor, misc: Misc) -> Columns:
     """
     pid, tid = at.i32_pair()
     start, length, pgoff = at.u64(), at.u64(), at.u64()
-    has_build_id = _has_flag(misc, uapi.MISC_MMAP_BUILD_ID)
+    has_build_id = _holds_build_id(at, misc)
     build_ids = _mapping_build_ids(at, has_build_id)
     major, minor = at.u32_pair()
     inode, inode_generation = at.u64(), at.u64()
@@ -112,11 +112,25 @@ def _decode_mmap2(at: FieldCursor, misc: Misc) -> Columns:
     }  # fmt: skip
 
 
+def _holds_build_id(at: FieldCursor, misc: Misc) -> Bools:
+    """(n,) whether the union of a MMAP2 is a build id: the flag alone may be that of another perf's record.
+
+    perf_event_mmap_output (kernel/events/core.c) gives a mapping to all that listen, one after the other, and leaves
+    the flag set for those behind one that wants build ids; they get device and inode.
+    """
+    found = _has_flag(misc, uapi.MISC_MMAP_BUILD_ID)
+    begin = take(at.block.data.view("<u8"), at.at[found])
+    size = begin & np.uint64(0xFFFFFFFF)  # with what is reserved, which is 0
+    is_inode = (size <= np.uint64(12)) & (begin >> np.uint64(52) == np.uint64(0))  # a major and a minor number
+    found[found] = (size > np.uint64(0)) & (size <= np.uint64(20)) & ~is_inode
+    return found
+
+
 def _mapping_build_ids(at: FieldCursor, carried: Bools) -> Texts[bytes]:
     """Read { u8 size; u8 padding[3]; u8 build_id[20]; } where ``carried`` holds; b"" elsewhere."""
     words = at.at[carried][:, None] + arange(3)
     unions = take(at.block.data.view("V8"), words, mode="clip").view("V24").ravel().tolist()
-    ids = Texts.of(unions).changed(lambda union: union[4 : 4 + min(union[0], 20)])
+    ids = Texts.of(unions).changed(lambda union: union[4 : 4 + union[0]])
     with_none = Texts.joined([Texts.of([b""]), ids])
     number = np.zeros(len(at), np.int32)
     number[carried] = with_none.number[1:]

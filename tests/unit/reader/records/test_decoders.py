@@ -1,5 +1,6 @@
 """Side-band records: each is forged and read back, in both byte orders."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -71,6 +72,31 @@ def test_mappings_are_read_back(tmp_path: Path, order: str) -> None:
     assert list(mmaps.filename) == ["[kernel]", "/bin/ü", "/\udcff"]
     assert list(mmaps.build_id) == [b"", b"", bytes(range(16))]
     assert mmaps.cpumode.tolist()[0] == k.KERNEL and mmaps.time.tolist()[:2] == [900, 900]
+
+
+DEVICES = [
+    (254, 0, 260689, 0),
+    (8, 1, 1234, 0),
+    (8, 17, 1 << 40, 77),
+    (259, 3, 5, 0),
+    (270, 1, 5, 0),
+    (0, 45, 99, 0),
+    (9, 0, 5, 9),
+]
+LONG = [bytes(range(200, 200 + size)) for size in (8, 16, 20)] + [bytes(4) + b"x" * 16]
+
+
+@BOTH
+def test_a_flag_of_a_build_id_that_another_perf_wanted(order: str, tmp_path: Path) -> None:
+    """The kernel leaves it set for those that get device and inode."""
+    at = forge.Mmap2(pid=1, tid=2, addr=1, len=2, misc=k.USER)
+    flagged = [
+        replace(at, misc=k.USER | k.MISC_14, major=major, minor=minor, inode=inode, inode_generation=generation)
+        for major, minor, inode, generation in DEVICES
+    ]
+    mmaps = _sideband(tmp_path, order, *flagged, *(replace(at, build_id=one) for one in LONG)).mmaps
+    assert list(mmaps.build_id) == [b""] * len(DEVICES) + LONG
+    assert mmaps.inode.tolist() == [inode for _, _, inode, _ in DEVICES] + [0] * len(LONG)
 
 
 @BOTH
