@@ -49,6 +49,15 @@ def _count_threads(loaded: "Loaded", run: SessionRun) -> "Loaded":
     return with_profile(loaded, profile)
 
 
+def _forget_others(loaded: "Loaded", run: SessionRun) -> "Loaded":
+    """Leave out of the tables what no sample uses any more."""
+    if not run.options.of(_Parallelism).parallelism:
+        return loaded
+    from perf2x.transforms.drop_unused import compact
+
+    return with_profile(loaded, compact(loaded.profile))
+
+
 def _count_latency(loaded: "Loaded", run: SessionRun) -> "Loaded":
     if run.options.of(_Parallelism).latency != "value":
         return loaded
@@ -57,4 +66,6 @@ def _count_latency(loaded: "Loaded", run: SessionRun) -> "Loaded":
     return with_profile(loaded, latency_as_value(loaded.profile))
 
 
-FEATURE = Feature({Place.RUNNING: _count_threads, Place.VALUED: _count_latency}, _Parallelism)
+FEATURE = Feature(
+    {Place.RUNNING: _count_threads, Place.CHOSEN: _forget_others, Place.VALUED: _count_latency}, _Parallelism
+)

@@ -130,6 +130,12 @@ def test_a_wrong_option_is_named_as_typed(name: str, flag: str, value: str, tmp_
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("words", [("--source",), ("--source-dir", "."), ("--assembly",)])
+def test_listings_are_refused_by_what_was_typed(words: tuple[str, ...], tmp_path: Path) -> None:
+    ran = perf2x("convert", recording("calls"), "-t", "pprof", "-o", tmp_path / "out", *words)
+    assert (ran.code, ran.said) == (2, f"perf2x: pprof cannot take {words[0]}; html can")
+
+
 @pytest.mark.parametrize("name", [name for name in available(EMITTERS) if emitter_options(load_emitter(name))])
 def test_a_wrong_value_is_named_as_typed(name: str, tmp_path: Path) -> None:
     """Fields set by ``--set``: wrong names, and values of the wrong kind."""

@@ -18,8 +18,6 @@ class ListingOptions(Struct, frozen=True):
     function: str = ""
     """Name or glob; empty: the ``hottest``."""
     hottest: int = _HOTTEST
-    source: Annotated[bool, Setting(group=LISTINGS)] = False
-    """Show costs of source lines."""
     assembly: Annotated[bool, Setting(group=LISTINGS, asks="files")] = False
     """Show costs of instructions."""
     instructions: bool = False
@@ -28,6 +26,8 @@ class ListingOptions(Struct, frozen=True):
     """Read source files under the paths that debug info has, too."""
     source_dirs: Annotated[tuple[Path, ...], Setting(group=LISTINGS, asks="files")] = ()
     """Folders with source files."""
+    source: Annotated[bool, Setting(group=LISTINGS)] = False
+    """Show costs of source lines; pages do, whatever is asked for, so that a format that has none names the others."""
     syntax: str = "att"
     around: int = 10
     """Lines to show before and after one with a cost."""

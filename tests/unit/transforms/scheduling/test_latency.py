@@ -145,6 +145,12 @@ def test_samples_of_a_parallelism(tmp_path: Path) -> None:
         loaded(tmp_path, *records, how="", wanted=(3,))
 
 
+def test_samples_of_another_parallelism_leave_no_trace(tmp_path: Path) -> None:
+    records = [switch(7, 1), ran(7, 5), Comm(pid=7, tid=8, comm="other"), switch(8, 10), ran(7, 11), ran(8, 12)]
+    assert "other" in loaded(tmp_path, *records, how="", wanted=(2,)).strings
+    assert "other" not in loaded(tmp_path, *records, how="", wanted=(1,)).strings
+
+
 def test_sums_of_latencies(tmp_path: Path) -> None:
     records = [switch(7, 1), ran(7, 5), switch(8, 10), *(ran(7, time) for time in (11, 12)), ran(8, 13)]
     profile = loaded(tmp_path, *records, how="value", timeline=False)
