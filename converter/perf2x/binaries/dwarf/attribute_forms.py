@@ -149,8 +149,8 @@ class Abbreviation(Struct, frozen=True):
 
     leaf: int
     """Size with a code of one byte, where that is fixed and the entries have no children and no code; else 0."""
-    passed: tuple[int, ...]
-    """Size as above, and ``sibling``, of types and functions without code that can be passed over, else ()."""
+    passed: tuple[int, int] | None
+    """Size as above, and the offset of a sibling's reference of four bytes, of types and functions without code."""
 
 
 class AbbreviationTable:
@@ -166,7 +166,7 @@ class AbbreviationTable:
         self._data, self._at, self._encoding, self._budget, self._known = data, at, encoding, budget, known
         self._table: dict[int, Abbreviation] = {}
         self.leaves: dict[int, int] = {}
-        self.passed: dict[int, tuple[int, ...]] = {}
+        self.passed: dict[int, tuple[int, int]] = {}
         """``Abbreviation.leaf`` and ``passed`` of codes of one byte."""
         self._ended, self._end = False, at
         self._error = ""
@@ -247,12 +247,12 @@ def _abbreviation(
     size = sum(steps) if all(step >= 0 for step in steps) else -1
     sibling = _sibling_reference(attributes, steps)
     tells_code = c.AT_LOW_PC in names or c.AT_RANGES in names
-    is_fixed, is_function = size >= 0 and not tells_code, tag in c.TAGS_WITH_CODE
+    is_fixed, holds_none = size >= 0 and not tells_code, tag in c.TAG_TYPES or tag in c.TAGS_WITH_CODE
     sized = zip(attributes, (max(step, 0) for step in steps), strict=True)
     return Abbreviation(
         tag, has_children, tuple((*one, step) for one, step in sized), size, tuple(_merge_fixed_steps(steps)), sibling,
         tells_code, _code_range_layout(attributes, steps), 1 + size if is_fixed and not has_children else 0,
-        (1 + size, *sibling) if is_fixed and sibling[1] and (tag in c.TAG_TYPES or is_function) else (),
+        (1 + size, 1 + size - sibling[0]) if is_fixed and sibling[1] == 4 and holds_none else None,
     )  # fmt: skip
 
 

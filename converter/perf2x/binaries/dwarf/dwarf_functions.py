@@ -3,9 +3,10 @@
 Source of truth: DWARF 5, sections 3.3 (subroutines) and 3.3.8 (inlined subroutines).
 """
 
+import struct
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
-from typing import Literal
+from typing import Literal, NoReturn
 
 from msgspec import Struct
 
@@ -103,13 +104,12 @@ def _walk(unit: Unit, enter: Callable[[int, Abbreviation], bool], *, everything:
     True or ``everything`` is wanted.
     """
     data, encoding, end = unit.file.sections.info, unit.encoding, unit.end
-    order: Literal["little", "big"] = "little" if encoding.byte_order == "<" else "big"
     passed = 0  # depth of the entries in one that is passed over step by step: LLVM does not say where it ends
     try:
         table, skip = unit.abbreviations, encoding.skip
         leaf = unit.abbreviation_table.leaves.get
-        passed_over: dict[int, tuple[int, ...]] = {} if everything else unit.abbreviation_table.passed
-        over = passed_over.get
+        over = (unit.abbreviation_table.passed if not everything else dict[int, tuple[int, int]]()).get
+        start, word = unit.start, struct.Struct(encoding.byte_order + "I").unpack_from
         code, at = uleb128(data, unit.first)
         root = unit.abbreviation(code)
         at, depth = skip(data, at, root.steps), int(root.has_children)
@@ -119,9 +119,9 @@ def _walk(unit: Unit, enter: Callable[[int, Abbreviation], bool], *, everything:
                 at += size
                 continue
             if layout := over(code):
-                size, back, width = layout
-                at, behind = at + size, at + size - back
-                at = _sibling(unit, at, int.from_bytes(data[behind : behind + width], order))
+                size, place = layout
+                sibling = start + word(data, at + place)[0]
+                at = sibling if sibling >= at + size else _backwards(unit)
                 continue
             code, at = (code, at + 1) if code < 0x80 else uleb128(data, at)
             if not code:
@@ -140,21 +140,19 @@ def _walk(unit: Unit, enter: Callable[[int, Abbreviation], bool], *, everything:
             if abbreviation.has_children:
                 back, size = abbreviation.sibling
                 if size and not wanted:
-                    at = _sibling(unit, at, int.from_bytes(data[at - back : at - back + size], order))
+                    sibling = start + encoding.integer(data, at - back, size)
+                    at = sibling if sibling >= at else _backwards(unit)
                 else:
                     depth += 1
                     passed = passed or (0 if wanted else depth)
                     if depth > MAX_DEPTH:
                         raise ObjectError(f"{unit.file.name}: debug info is nested too deeply")
-    except (IndexError, ValueError):
+    except (IndexError, ValueError, struct.error):
         raise ObjectError(f"{unit.file.name}: debug info is cut off") from None
 
 
-def _sibling(unit: Unit, at: int, reference: int) -> int:
-    """Return the offset of the next entry on the same level; ``at`` is behind the entry that refers to it."""
-    if unit.start + reference < at:
-        raise ObjectError(f"{unit.file.name}: debug info leads backwards")
-    return unit.start + reference
+def _backwards(unit: Unit) -> NoReturn:
+    raise ObjectError(f"{unit.file.name}: debug info leads backwards")
 
 
 class _ScopeChains:

@@ -25,7 +25,9 @@ _MAX_PROGRAM_SIZE = 1 << 25
 """Bytes of one line program, each of which may produce a row."""
 _SMALL = 1 << 14
 """Bytes of a program that is run together with others."""
-_CONTENT_PATH, _CONTENT_DIRECTORY = 1, 2
+_CONTENT_PATH, _CONTENT_DIRECTORY, _CONTENT_MD5 = 1, 2, 5
+_SHORT = (_CONTENT_PATH, c.FORM_LINE_STRP), (_CONTENT_DIRECTORY, c.FORM_UDATA)
+_SHORT_ROWS = {_SHORT: "IB", (*_SHORT, (_CONTENT_MD5, c.FORM_DATA16)): "IB16x"}
 
 
 class FileNames(Struct, frozen=True):
@@ -254,7 +256,11 @@ class _LineProgramHeader:
         total, at = uleb128(self._data, at)
         if total > len(self._data):
             raise ObjectError(f"{self._unit.file.name}: a line table with {total} files")
-        rows, begin, read = [], at, self.encoding.value
+        rows, end = self._short_rows(columns, at, total)
+        if rows or not total:
+            self._budget.spend(end - at)
+            return rows, end
+        begin, read = at, self.encoding.value
         for _ in range(total):
             path = path_form = directory = 0
             for kind, form in columns:
@@ -266,6 +272,18 @@ class _LineProgramHeader:
             rows.append((path_form, path, directory))
         self._budget.spend(max(at - begin, total))
         return rows, at
+
+    def _short_rows(
+        self, columns: list[tuple[int, int]], at: int, total: int
+    ) -> tuple[list[tuple[int, int, int]], int]:
+        """Read rows as compilers write them: offset of a path, directory below 128, perhaps a digest; none else."""
+        layout = _SHORT_ROWS.get(tuple(columns), "") if self.encoding.offset_size == 4 else ""
+        row = struct.Struct(self.encoding.byte_order + layout)
+        end = at + row.size * total
+        data = self._data[at:end]
+        if not layout or len(data) < end - at or max(data[4 :: row.size], default=0) >= 0x80:
+            return [], at
+        return [(c.FORM_LINE_STRP, path, directory) for path, directory in row.iter_unpack(data)], end
 
 
 def _sorted_rows(rows: LineRows) -> LineRows:

@@ -42,8 +42,9 @@ def test_one_and_the_same_code_of_an_abbreviation_is_the_first() -> None:
 
 
 @pytest.mark.parametrize("tag", [0x39, 0x13])
-def test_an_end_in_front_of_an_entry_is_refused(tag: int) -> None:
-    inside = b"\x03" + struct.pack("<I", START) + b"\0"
+@pytest.mark.parametrize("end", [START, START + 1, START + 3])
+def test_an_end_that_is_not_behind_an_entry_is_refused(tag: int, end: int) -> None:
+    inside = b"\x03" + struct.pack("<I", end) + b"\0"
     unit = by_hand(
         b"\x06",
         inside,
