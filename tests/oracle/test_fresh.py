@@ -132,6 +132,25 @@ def test_other_differences_of_strange_programs_fail() -> None:
     assert found(damage=renamed, forks=WHOLE_MACHINE, shell_id=9).unknown["name of a thread"] == 1
 
 
+def test_a_program_that_goes_in_between_differs_nowhere() -> None:
+    """Its names are in the first answer alone; perf, asked first, has them, too."""
+
+    class Vanishing(Stored):
+        def ask(self, folder: Path, *words: str) -> str:
+            text = super().ask(folder, *words)
+            if words[0] == "script":
+                object.__setattr__(self, "damage", ("", ""))
+            return text
+
+        def samples_by_perf(self, path: Path) -> tuple[list[str], Tasks]:
+            return script().replace(*self.damage).split("\n"), tasks("")
+
+    commands, findings = Vanishing(("perf",), ("perf2x",), Path()), Findings()
+    object.__setattr__(commands, "damage", ("[unknown] (/demo/calls)", "work+0x1 (/demo/calls)"))
+    compare(commands, [DATA], findings)
+    assert not findings.unknown
+
+
 def test_differences_of_sums_are_found() -> None:
     assert found(more_folds=1).unknown == Counter({"folded stacks": 1})
     assert found(lost=7).unknown == Counter({"lost samples": 1})
