@@ -1,5 +1,6 @@
 """Side-band records: each is forged and read back, in both byte orders."""
 
+import struct
 from dataclasses import replace
 from pathlib import Path
 
@@ -172,3 +173,14 @@ def test_records_without_a_time_take_that_of_the_samples_before_them(tmp_path: P
     assert sideband.mmaps.time.tolist() == ([900] * 3 if flags else [0, 50, 60])
     if not flags:  # these tell it themselves
         assert sideband.forks.time.tolist() == [70] and sideband.throttles.time.tolist() == [80, 90]
+
+
+@BOTH
+def test_devices_and_inodes_in_the_table_of_build_ids(order: str, tmp_path: Path) -> None:
+    """perf writes there what it took from such mappings."""
+    taken = [struct.pack(order + "IQQ", *one) for one in ((0, 26933, 0), (17, 2**32 - 1, 9), (2**20 - 1, 5, 2**32 - 1))]
+    kept = [b"\xfe" * 8 + bytes(12), bytes(4) + b"x" * 16, b"x" * 16 + bytes(4), b"x" * 20]
+    names = tuple((f"/bin/{number}", one) for number, one in enumerate(taken + kept))
+    session = forge.Session(events=(EVENT, OTHER), order=order, features=forge.Features(build_ids=names))
+    found = reopened(tmp_path, session, [forge.Comm(pid=1, tid=1, comm="x")]).session.build_ids
+    assert {name: bytes(one)[:20] for name, one in found.items()} == dict(names[len(taken) :])
