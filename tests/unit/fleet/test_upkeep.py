@@ -32,16 +32,22 @@ def recordings(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     return write_fleet(tmp_path_factory.mktemp("fleet") / "recordings", 9)
 
 
-@pytest.fixture
-def data(recordings: list[Path], tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def written(recordings: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A dataset that was written in three runs, on two days."""
-    folder = tmp_path / "profiles"
+    folder = tmp_path_factory.mktemp("written") / "profiles"
     for first, day in ((0, "21"), (3, "21"), (6, "22")):
         for path in recordings[first : first + 3]:
             named = path.with_name(f"{path.stem}-202611{day}.data")
             shutil.copy(path, named)
             add_recordings(folder, [named], {"service": "web"}, ["service"], start_time="*-%Y%m%d.data")
     return folder
+
+
+@pytest.fixture
+def data(written: Path, tmp_path: Path) -> Path:
+    """A copy of it: writing takes much longer."""
+    return Path(shutil.copytree(written, tmp_path / "profiles"))
 
 
 def said(data: Path) -> tuple[Any, ...]:
@@ -116,7 +122,7 @@ def test_flipped_bytes_are_refused_or_change_nothing(data: Path) -> None:
     expected, chosen = said(data), random.Random(3)
     files = [path for table in TABLES[1:-1] for path in sorted((data / table).rglob("*.parquet"))]
     refused = 0
-    for _ in range(40):
+    for _ in range(16):
         file = chosen.choice(files)
         raw = bytearray(file.read_bytes())
         raw[chosen.randrange(len(raw))] ^= 1 << chosen.randrange(8)
@@ -129,7 +135,7 @@ def test_flipped_bytes_are_refused_or_change_nothing(data: Path) -> None:
         asked = perf2x("fleet", "query", str(data), SQL, "--format", "csv")
         assert asked.code in (0, 1) and (asked.code or asked.out == expected[1]) and "Traceback" not in asked.err
         file.write_bytes(whole)
-    assert refused > 20
+    assert refused > 8
 
 
 @pytest.mark.parametrize("table", ["samples", "stacks", "places", "recordings"])
@@ -153,8 +159,16 @@ def edit_log(data: Path, table: str, change: Callable[[dict[str, Any]], None]) -
     log.write_text("".join(json.dumps(line) + "\n" for line in lines))
 
 
-@pytest.mark.parametrize("path", ["../../secret.parquet", "/etc/passwd", "file:///etc/passwd", "x/../../../secret"])
-@pytest.mark.parametrize("table", ["recordings", "samples"])
+@pytest.mark.parametrize(
+    ("table", "path"),
+    [
+        *(
+            ("samples", path)
+            for path in ("../../secret.parquet", "/etc/passwd", "file:///etc/passwd", "x/../../../secret")
+        ),
+        *(("recordings", path) for path in ("../../secret.parquet", "file:///etc/passwd")),
+    ],
+)
 def test_no_file_outside_of_a_table_is_read(data: Path, path: str, table: str) -> None:
     file = max((data / "samples").rglob("*.parquet"))
     shutil.copy(file, data.parent / "secret.parquet")
