@@ -1,11 +1,10 @@
 """Answers of DuckDB to SQL about a dataset, a batch of rows at a time.
 
-SQL that reads is told from SQL that would write before any of it runs. Values of Arrow become those that every output
-has: ids in hexadecimal, times as texts, whole decimals as numbers.
+Statements that are no queries are refused before they run, and DuckDB refuses what opens a file. Values of Arrow become
+those that every output has: ids in hexadecimal, times as texts, whole decimals as numbers.
 """
 
 import contextlib
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from itertools import chain, islice
@@ -20,7 +19,7 @@ from perf2x.base.errors import OptionError
 from perf2x.storage.dataset.dataset_address import parse_address
 from perf2x.storage.dataset.dataset_schema import arrow
 from perf2x.storage.dataset.read.dataset_part import DatasetPart
-from perf2x.storage.dataset.sql.duckdb_engine import Limits, address_space, duckdb, engine, told_apart
+from perf2x.storage.dataset.sql.duckdb_engine import Limits, address_space, engine, told_apart
 
 if TYPE_CHECKING:
     import pyarrow
@@ -86,41 +85,19 @@ def _batches(root: str, rows: Any) -> "Iterator[pyarrow.RecordBatch]":
         yield from rows
 
 
-_READS = frozenset(
-    ("SELECT", "FROM", "WITH", "VALUES", "TABLE", "PIVOT", "UNPIVOT", "DESCRIBE", "DESC", "SHOW", "SUMMARIZE")
-)
-"""First words of statements that are run."""
-_TYPES = frozenset(("SELECT", "EXPLAIN", "MULTI"))
-"""DuckDB's kinds of them; a PIVOT is MULTI."""
-_SPACE = r"(?:\s|\(|--[^\n]*(?:\n|$)|/\*.*?\*/)*"
-_WORD = re.compile(_SPACE + r"(\w*)", re.DOTALL)
-_EXPLAIN = re.compile(_SPACE + r"EXPLAIN\b" + _SPACE + r"(?:ANALYZE\b)?", re.DOTALL | re.IGNORECASE)
+_KINDS = frozenset(("SELECT", "EXPLAIN", "MULTI"))
+"""DuckDB's kinds of statements that are run; a PIVOT is MULTI."""
 
 
 def check_reads(connection: Any, sql: str) -> None:
-    """OptionError for all but one statement, and for one that might write a file or change how DuckDB runs."""
-    statements: Sequence[Any] = connection.extract_statements(sql)
-    if not statements:
+    """OptionError for all but one statement, and for one that is no query; DuckDB refuses what opens files."""
+    kinds = [one.type.name for one in connection.extract_statements(sql)]
+    if not kinds:
         raise OptionError("give an SQL statement, such as 'SELECT * FROM by_function'")
-    if not _is_one(sql):
+    if len(kinds) > 1:
         raise OptionError("only one SQL statement can be run at a time")
-    word, kinds = _first_word(sql), {one.type.name for one in statements}
-    if word not in _READS or not kinds <= _TYPES:
-        raise OptionError(f"only queries are run: {word or min(kinds)} is not")
-
-
-def _is_one(sql: str) -> bool:
-    """Whether nothing stands behind a semicolon but more of them, and comments."""
-    module, text = duckdb(), sql.encode()
-    tokens = (text[start : start + 1] for start, kind in module.tokenize(sql) if kind != module.token_type.comment)
-    return b";" not in b"".join(tokens).rstrip(b";")
-
-
-def _first_word(text: str) -> str:
-    """First word of a statement in upper case; of one to be explained, that of what is explained."""
-    explained = _EXPLAIN.match(text)
-    found = _WORD.match(text, explained.end() if explained else 0)
-    return found.group(1).upper() if found else ""
+    if kinds[0] not in _KINDS:
+        raise OptionError(f"only queries are run: {kinds[0]} is not")
 
 
 def _plain_column(column: "pyarrow.Array") -> list[object]:

@@ -99,15 +99,15 @@ READS = (
 )  # fmt: skip
 WRITES = (
     "COPY (SELECT 1) TO '{}/x.csv'", "ATTACH '{}/x.db'",
-    "COPY (PIVOT (SELECT 1 AS k, 2 AS v) ON k USING sum(v)) TO '{}/x.csv'", "EXPORT DATABASE '{}/x'",
-    "EXPLAIN ANALYZE COPY (SELECT 1) TO '{}/x.csv'", "INSTALL httpfs", "LOAD httpfs", "SET threads = 1",
-    "EXPLAIN /* */ ANALYZE COPY (SELECT 1) TO '{}/x.csv'", "DROP VIEW samples",
+    "EXPORT DATABASE '{}/x'",
+    "INSTALL httpfs", "LOAD httpfs", "SET threads = 1", "DROP VIEW samples",
     "CREATE SECRET s (TYPE s3)", "CREATE TABLE t AS FROM '/etc/hostname'", "CREATE MACRO one() AS 1",
 )  # fmt: skip
-"""Refused before they run: DuckDB itself would let a query write below the folder that it may read."""
+"""Refused before they run."""
 BEYOND = (
     "SELECT * FROM read_text('/etc/hostname')", "SELECT * FROM glob('/*')",
-    "FROM query($$COPY (SELECT 1) TO '{}/x'$$)",
+    "FROM query($$COPY (SELECT 1) TO '{}/x'$$)", "EXPLAIN ANALYZE COPY (SELECT 1) TO '{}/x.csv'",
+    "COPY (PIVOT (SELECT 1 AS k, 2 AS v) ON k USING sum(v)) TO '{}/x.csv'",
 )  # fmt: skip
 """Refused by DuckDB."""
 
