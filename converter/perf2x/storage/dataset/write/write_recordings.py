@@ -8,8 +8,6 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct
-
 from perf2x.model.profile.place_names import PlaceNames
 from perf2x.storage.dataset.dataset_schema import DATE, OF_RECORDINGS, arrow
 from perf2x.storage.dataset.delta_tables import DeltaTables, Parts, new_attempt
@@ -94,33 +92,20 @@ def commit_recordings(tables: DeltaTables, rows: "Sequence[pyarrow.Table]", *, r
         tables.merge("recordings", some, _SAME, later)
 
 
-class _RecordingRow(Struct, frozen=True):
-    rank: tuple[bool, int, str]
-    session: str | None
-    is_unfinished: bool
-    at: int
-
-
 def _rounds(rows: "Sequence[pyarrow.Table]") -> "Iterator[pyarrow.Table]":
     """Yield rows in parts in which no session, and no recording, is twice: a row may have one match alone."""
     if not rows:
         return
     whole = arrow().concat_tables(rows).combine_chunks()
-    names = whole.select(["recording", "session", "unfinished", "samples"]).to_pylist()
-    states = [
-        _RecordingRow((not one["unfinished"], one["samples"], one["recording"]), one["session"] or one["recording"],
-             one["unfinished"], at) for at, one in enumerate(names)
-    ]  # fmt: skip
-    waiting = sorted(states, key=lambda one: one.rank, reverse=True)
+    named = whole.select(["unfinished", "samples", "recording", "session"]).to_pylist()
+    waiting = sorted(range(len(named)), key=lambda at: (not named[at]["unfinished"], named[at]["samples"],
+                                                        named[at]["recording"]), reverse=True)  # fmt: skip
     while waiting:
-        taken: dict[str | None, int] = {}
-        idents: set[str] = set()
-        later = []
-        for one in waiting:
-            if one.session in taken or one.rank[2] in idents:
-                later.append(one)
-            else:
-                taken[one.session] = one.at
-                idents.add(one.rank[2])
-        yield whole.take(sorted(taken.values()))
-        waiting = later
+        seen: set[str] = set()
+        parts: tuple[list[int], list[int]] = ([], [])
+        for at in waiting:
+            keys = {named[at]["recording"], named[at]["session"] or named[at]["recording"]}
+            parts[bool(keys & seen)].append(at)
+            seen |= keys
+        yield whole.take(sorted(parts[0]))
+        waiting = parts[1]
