@@ -84,7 +84,7 @@ def restore_profile(part: DatasetPart, rows: Sequence[Row], meta: Meta, *, with_
     samples = part.of("samples", rows)
     threads, thread = _threads(samples.table, strings)
     missing = {number for number, row in enumerate(rows) if row.values["samples"]} - set(samples.number.tolist())
-    if missing and not part.files("samples", rows)[1]:
+    if missing:
         raise FormatError(f"{source}: damaged: samples of {rows[min(missing)].ident} are missing")
     leaf = numbers(samples.table, "stack", -1).astype(np.int64)
     tag_sets, tags = _tags(rows, samples.number)
