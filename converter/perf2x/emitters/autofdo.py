@@ -14,10 +14,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import BinaryIO, ClassVar
 
-from perf2x.base.columnar.arrays import sum_of
 from perf2x.model.code_request import CodeRequest
 from perf2x.model.plugin_options import Needs, check_choices, option
-from perf2x.model.profile.code_counts import COUNTS_CODE, FunctionCounts, Place
+from perf2x.model.profile.code_counts import COUNTS_CODE, FunctionCounts, Place, counted
 from perf2x.model.profile.profile import Profile
 
 
@@ -47,11 +46,7 @@ class Autofdo:
         if profile.code is None:
             return ()
         code = profile.code
-        what = f"{len(code.functions):,} functions from {sum_of(code.branches.count):,} branches"
-        if not len(code.branches):
-            samples = f"{sum_of(code.samples.count):,} samples"
-            what = f"{len(code.functions):,} functions from {samples}, as no branches were recorded (perf record -b)"
-        return (f"of {code.filename}: {what}",)
+        return (f"of {code.filename}: {len(code.functions):,} functions from {counted(code)}",)
 
 
 def by_weight(profile: Profile) -> list[FunctionCounts]:

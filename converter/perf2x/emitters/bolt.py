@@ -19,11 +19,11 @@ from typing import BinaryIO, ClassVar
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, U64, Bools, flatnonzero, row_slices, sum_of
+from perf2x.base.columnar.arrays import I64, U64, Bools, flatnonzero, row_slices
 from perf2x.base.columnar.unique import group_rows
 from perf2x.model.code_request import CodeRequest
 from perf2x.model.plugin_options import Needs, check_choices, option
-from perf2x.model.profile.code_counts import COUNTS_CODE, EXTERNAL, NOT_RECORDED, BranchCounts, CodeCounts
+from perf2x.model.profile.code_counts import COUNTS_CODE, EXTERNAL, NOT_RECORDED, BranchCounts, CodeCounts, counted
 from perf2x.model.profile.profile import Profile
 
 _LINES_PER_WRITE = 16_384
@@ -62,12 +62,7 @@ class Bolt:
         """Name the object, and say what its lines count."""
         if profile.code is None:
             return ()
-        code = profile.code
-        what = f"{sum_of(code.branches.count):,} branches"
-        if not len(code.branches):
-            samples = f"{sum_of(code.samples.count):,} samples"
-            what = f"{samples} for perf2bolt -pa -nl, as no branches were recorded (perf record -b)"
-        return (f"of {code.filename}: {what}",)
+        return (f"of {profile.code.filename}: {counted(profile.code, ' for perf2bolt -pa -nl')}",)
 
     def _lines(self, code: CodeCounts) -> Iterator[str]:
         if not len(code.branches):

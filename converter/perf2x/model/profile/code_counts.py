@@ -9,7 +9,7 @@ import numpy as np
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I64, U64, ColumnTable
+from perf2x.base.columnar.arrays import I64, U64, ColumnTable, sum_of
 from perf2x.base.columnar.ragged import join_tables
 from perf2x.base.columnar.unique import group_rows
 from perf2x.base.errors import SettingError
@@ -113,6 +113,13 @@ class CodeCounts(Struct, frozen=True):
     """Counts of lines, by name, where they are asked for."""
     files: dict[str, set[str]] = field(default_factory=dict)
     """Last parts of the paths of the files that each of their names is declared in; "" for an unknown one."""
+
+
+def counted(code: CodeCounts, use: str = "") -> str:
+    """Say what was counted; ``use`` is what samples are good for where no branches were recorded."""
+    if len(code.branches):
+        return f"{sum_of(code.branches.count):,} branches"
+    return f"{sum_of(code.samples.count):,} samples{use}, as no branches were recorded (perf record -b)"
 
 
 def merged_code(parts: Sequence[CodeCounts]) -> CodeCounts:
