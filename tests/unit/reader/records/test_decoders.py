@@ -180,6 +180,7 @@ def test_devices_and_inodes_in_the_table_of_build_ids(order: str, tmp_path: Path
     """perf writes there what it took from such mappings."""
     taken = [struct.pack(order + "IQQ", *one) for one in ((0, 26933, 0), (17, 2**32 - 1, 9), (2**20 - 1, 5, 2**32 - 1))]
     kept = [b"\xfe" * 8 + bytes(12), bytes(4) + b"x" * 16, b"x" * 16 + bytes(4), b"x" * 20]
+    kept += [struct.pack(order + "IQQ", *one) for one in ((0, 5, 1 << 32), (0, 1 << 32, 0), (1 << 20, 5, 0))]
     names = tuple((f"/bin/{number}", one) for number, one in enumerate(taken + kept))
     session = forge.Session(events=(EVENT, OTHER), order=order, features=forge.Features(build_ids=names))
     found = reopened(tmp_path, session, [forge.Comm(pid=1, tid=1, comm="x")]).session.build_ids
