@@ -58,7 +58,7 @@ _BEHIND = re.compile(
 """Fields behind the object of a frame: physical addresses, page sizes, branches, instructions."""
 _NAMED = (
     rb"[^\s:]{1,256}:[ \t].{0,200}?\S[ \t]+\d{1,10}(?:[ \t]*$|[ \t]+(?:[0-9a-f]{4,16} \S.*\)$"
-    rb"|(?:\d{1,18}[ \t]+)?\S{1,256}:(?:[ \t]*$|[ \t]+[0-9a-f]{4,16} )))"
+    rb"|(?:\d{1,18}[ \t]+)?(?:\w+:\w+:[ \t]|\S{1,256}:(?:[ \t]*$|[ \t]+[0-9a-f]{4,16} ))))"
 )
 """``nginx: worker 7``: a word with a colon that begins a thread's name, for its number follows, and what follows it."""
 _BEGIN = re.compile(

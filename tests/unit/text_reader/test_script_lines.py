@@ -299,6 +299,15 @@ def test_names_of_threads_without_a_time(comm: str, thread: str, held: str, fiel
         }
 
 
+@pytest.mark.parametrize("comm", TITLES)
+@pytest.mark.parametrize("period", ["", "       1 "])
+def test_tracepoints_of_threads_without_a_time(comm: str, period: str) -> None:
+    line = (
+        f"{comm}   4242 {period}sched:sched_switch: prev_comm=a: b prev_pid=7 prev_state=R+ ==> next_comm=c next_prio=9"
+    )
+    assert told(f"{line}\n{FRAMES}") == (comm, -1, 4242, -1, NO_TIME, "sched:sched_switch", 1)
+
+
 def test_numbers_of_memory_between_an_event_and_its_place() -> None:
     line = "prog    17 cycles:     7ffe12345678   53     55883533419b work (/demo/prog)\n"
     assert told(line * 3) == ("prog", -1, 17, -1, NO_TIME, "cycles", 1)
