@@ -11,7 +11,7 @@ import os
 import re
 import secrets
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache, reduce
 from importlib import import_module
 from operator import and_
@@ -73,15 +73,6 @@ class DataFile(Struct, frozen=True):
     path: str
     size: int
     parts: Mapping[str, str | None]
-    first: str | None
-    """Least recording of its rows; None where nobody says."""
-    last: str | None
-
-    def may_hold(self, parts: Collection[Parts], least: str, greatest: str) -> bool:
-        """Whether rows of recordings from one id to another, in some partitions, may be in it."""
-        return tuple(self.parts.values()) in parts and (
-            self.first is None or self.last is None or (least <= self.last and greatest >= self.first)
-        )
 
 
 class DeltaTables:
@@ -158,12 +149,9 @@ class DeltaTables:
             actions = pa.RecordBatchReader.from_stream(found.get_add_actions(flatten=True))  # pa.table imports pandas
             rows = actions.read_all().to_pylist()
         files = [
-            DataFile(
-                unquote(row["path"]), row["size_bytes"], {key: row.get(f"partition.{key}") for key in columns},
-                row.get("min.recording"), row.get("max.recording"),
-            )
+            DataFile(unquote(row["path"]), row["size_bytes"], {key: row.get(f"partition.{key}") for key in columns})
             for row in rows
-        ]  # fmt: skip
+        ]
         return sorted(files, key=lambda file: file.path)
 
     def read(self, table: str, found: Any, files: Sequence[DataFile], columns: Sequence[str] = ()) -> "pyarrow.Table":

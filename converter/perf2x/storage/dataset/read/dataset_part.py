@@ -88,8 +88,8 @@ class DatasetPart:
             self._open[table] = found, self.tables.files(found)
         found, files = self._open[table]
         if table in OF_RECORDINGS:
-            parts, idents = {row.parts for row in rows}, sorted(row.ident for row in rows)
-            files = [file for file in files if idents and file.may_hold(parts, idents[0], idents[-1])]
+            parts = {row.parts for row in rows}
+            files = [file for file in files if tuple(file.parts.values()) in parts]
         return found, files
 
     def of(self, table: str, rows: Sequence[Row]) -> Rows:
