@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from perf2x.base.columnar import hashing
 from perf2x.base.columnar.ragged import Ragged, offsets_of
 from perf2x.model.profile.profile import Profile
 from perf2x.model.profile.stack_tree import keep_samples
@@ -19,6 +20,7 @@ from perf2x.transforms.traced_samples import decode_columns
 from tests.forge import Event, Features, Mmap2, Sample, Session, Stamp, write_file
 from tests.forge import kernel as k
 from tests.forge.features import TRACING_DATA
+from tests.support.collisions import other_weights
 from tests.unit.transforms.scheduling.test_off_cpu import RAW, tracing_data
 
 FORMAT = """name: everything
@@ -50,6 +52,9 @@ def shown(table: TracepointFields, row: int) -> dict[str, object]:
     return {name: texts[name][value] if name in texts else value for name, value in values.items()}
 
 
+FIELDS = [field for field in parse_format(FORMAT)["fields"] if not field["name"].startswith("common_")]
+
+
 @pytest.mark.parametrize("order", ["<", ">"])
 def test_columns_are_what_the_decoder_of_one_sample_says(order: str) -> None:
     raws = [
@@ -57,20 +62,18 @@ def test_columns_are_what_the_decoder_of_one_sample_says(order: str) -> None:
         record(order, b"with\0xyz", -1, b"", 2**60),
         record(order, b"eightlen", 2**31 - 1, b"caf\xc3\xa9 \xff\0", 2**53 - 1),
     ]
-    fields = [field for field in parse_format(FORMAT)["fields"] if not field["name"].startswith("common_")]
     raw = Ragged(offsets_of(np.array([len(one) for one in raws])), np.frombuffer(b"".join(raws), np.uint8))
-    table = decode_columns(fields, raw, order)
+    table = decode_columns(FIELDS, raw, order)
     for row, octets in enumerate(raws):
-        wanted = decode_fields(fields, octets, order)
+        wanted = decode_fields(FIELDS, octets, order)
         args = wanted.pop("args")
         wanted |= {"args[0]": args[0], "args[1]": args[1], "large": hex(wanted["large"])}
         assert shown(table, row) == wanted
 
 
 def test_bytes_beyond_the_end_of_a_record_are_zeros() -> None:
-    fields = [field for field in parse_format(FORMAT)["fields"] if not field["name"].startswith("common_")]
     cut = record("<", b"bash", 7, b"/bin/true\0", 5)[:18]
-    table = decode_columns(fields, Ragged(np.array([0, len(cut), len(cut)]), np.frombuffer(cut, np.uint8)), "<")
+    table = decode_columns(FIELDS, Ragged(np.array([0, len(cut), len(cut)]), np.frombuffer(cut, np.uint8)), "<")
     assert shown(table, 0)["comm"] == "bash"
     assert shown(table, 0)["pid"] == 7
     assert shown(table, 1) == {"comm": "", "pid": 0, "flags": 0, "file": "", "other": "", "args[0]": 0, "args[1]": 0,
@@ -156,3 +159,16 @@ def names_by_address(profile: Profile) -> dict[int, object]:
     assert samples.fields is not None
     address = profile.locations.address[profile.stacks.location[samples.stack]].tolist()
     return {at: shown(table, row)["file"] for at, row in zip(address, samples.fields.tolist(), strict=True)}
+
+
+def test_texts_stand_in_order_of_appearance_whatever_the_weights_of_hashes(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = [f"thread {number * 7 % 300}" for number in range(300)]
+    raws = [record("<", name.encode()[-8:], 7, name.encode() + b"\0", 5) for name in (*names, *names)]
+    for seed in range(3):
+        monkeypatch.setattr(hashing, "_weights", other_weights(seed))
+        rows = Ragged(
+            offsets_of(np.array([len(raw) for raw in raws], np.int64)), np.frombuffer(b"".join(raws), np.uint8)
+        )
+        (column,) = [one for one in decode_columns(FIELDS, rows, "<").columns if one.name == "file"]
+        assert column.texts == names
+        assert column.values.tolist() == [*range(300), *range(300)]
