@@ -42,7 +42,10 @@ _FRAME = re.compile(
     rb"|.*[\d:] +%b)(.*))?$" % _FLAT  # and no frame: a thread may be called dd
 )
 _SOURCE = re.compile(r"  (?:(\S+):(\d{1,9})|\S+\[[0-9a-f]+\])( \(inlined\))?")
-_IGNORED = re.compile(rb"#|.*(PERF_RECORD_|DEFERRED CALLCHAIN)|[ \t]*0x[0-9a-f]+/0x| instruction trace error| insn: ")
+_IGNORED = re.compile(
+    rb"#(?!.*\d[ \t].*\d\.\d{6,9}:[ \t])"  # of a header; a thread may be called so
+    rb"|.*(PERF_RECORD_|DEFERRED CALLCHAIN)|[ \t]*0x[0-9a-f]+/0x| instruction trace error| insn: "
+)
 _BRANCH = re.compile(rb"^[^\n]* branches(?::\w+)?:.* => +[0-9a-f]+ ", re.MULTILINE)
 _BEGINNING = 1 << 12
 _TRACED = re.compile(rb"\t(tracing data:|\t\w+ : )")

@@ -269,7 +269,9 @@ def test_paths_and_names_have_brackets(line: str, name: str, held: str) -> None:
         assert (frame[0], frame[2]) == (held, ((name, "", 0),))
 
 
-@pytest.mark.parametrize("comm", ["foo: bar", "worker: 3", "a: b: c", "x (1) [2]: y", "CPU 0/KVM", "[007] x", "1 2"])
+@pytest.mark.parametrize(
+    "comm", ["foo: bar", "worker: 3", "a: b: c", "x (1) [2]: y", "CPU 0/KVM", "[007] x", "1 2", "#c"]
+)
 def test_names_of_threads_have_colons_and_numbers(comm: str) -> None:
     for event in ("cpu-clock:uH", "cpu_core/cycles/P", "sched:sched_switch"):
         line = f"{comm}  4242 [000]   100.000001:     250000 {event}: "
