@@ -44,7 +44,7 @@ _STUDENT = re.compile("student", re.IGNORECASE)
 _NO_MORE = ("enable_external_access = false", "lock_configuration = true")
 
 
-def duckdb() -> ModuleType:
+def _duckdb() -> ModuleType:
     """Import DuckDB; OptionError says how to install it."""
     try:
         module = import_module("duckdb")
@@ -71,7 +71,7 @@ def engine(part: DatasetPart, asked: str = "", limits: Limits | None = None) -> 
     """
     root = part.tables.root
     room_left = address_space(root)
-    limits, module = limits or Limits(), duckdb()
+    limits, module = limits or Limits(), _duckdb()
     settings = {
         "autoinstall_known_extensions": "false", "autoload_known_extensions": "false",
         "allow_community_extensions": "false", "allow_persistent_secrets": "false",
@@ -121,7 +121,7 @@ def _memory(connection: Any, limits: Limits) -> int:
 @contextlib.contextmanager
 def told_apart(root: str) -> Iterator[None]:
     """Turn an error of DuckDB into one sentence: FormatError for the dataset's files, OptionError for the SQL."""
-    module = duckdb()
+    module = _duckdb()
     try:
         yield
     except module.InterruptException:  # by a signal, which is told of behind the query
