@@ -21,6 +21,7 @@ from perf2x.model.diagnostics import Count, Severity
 from perf2x.model.profile.place_names import FunctionRow, PlaceNames
 from perf2x.model.profile.profile import Profile
 from perf2x.model.recording.build_ids import is_vdso
+from perf2x.model.recording.recorded_names import is_jitdump
 from perf2x.symbolizer.demangle.demangle import full_name, short_name
 from perf2x.symbolizer.entry_names import not_called, without_padding
 from perf2x.symbolizer.mapped_objects import MappedObject, addresses_of, dso_of, vdso_files
@@ -199,7 +200,8 @@ def find_files(context: Context, mapped: MappedObject) -> ObjectFiles:
     if is_vdso(key.name):
         return vdso_files(context, mapped)
     found = context.find(key.name, key.build_id, mapped.pid)
-    if found.doubtful and not found.files and context.recorded.made_here:
+    is_program = not is_jitdump(key.name)  # a runtime goes on writing its dump
+    if found.doubtful and not found.files and is_program and context.recorded.made_here:
         advice = (
             "a program without a build id was changed after the recording, so that its code has no names: convert "
             "before it is built again, keep the recorded file (--symfs DIR), or link with --build-id."

@@ -235,6 +235,20 @@ def test_jitdumps_at_the_recorded_path(host: str, inner: int, taken: bool, machi
     assert ("jitted" in names(tmp_path / "a.tar.gz")) is taken
 
 
+def test_dumps_that_were_written_on_after_the_recording(machine: Path, tmp_path: Path) -> None:
+    """perf record -p ends before the program; entries have times, so that gates can judge them."""
+    dump = put(machine, "/tmp/jit-7.dump", header() + code_load(1, 0x500000, "jitted", 0, size=64))
+    recording = write(tmp_path / "a.data", dump.stat().st_ino, name="/tmp/jit-7.dump")
+    recording.write_bytes(
+        recording.read_bytes().replace((0x400008).to_bytes(8, "little"), (0x500008).to_bytes(8, "little"))
+    )
+    written = recording.stat().st_mtime_ns + 9 * SECOND
+    os.utime(recording, ns=(written - 99 * SECOND, written - 99 * SECOND))
+    os.utime(dump, ns=(written, written))
+    assert "jitted" in names(recording, "--strict")
+    assert gate("diff", recording, recording, "--fail-above", "total=100%").code == 0
+
+
 def test_bundles_hold_no_file_that_a_perf_map_only_leads_to(machine: Path, tmp_path: Path) -> None:
     """A link of the map's name, made by anybody in /tmp; lines of the file that look like a map's are no proof."""
     recording, packed = write(tmp_path / "a.data", 0, name="//anon"), tmp_path / "a.tar.gz"
