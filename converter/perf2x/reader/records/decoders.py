@@ -119,7 +119,7 @@ def _holds_build_id(at: FieldCursor, misc: Misc) -> Bools:
     the flag set for those behind one that wants build ids; they get device and inode.
     """
     found = _has_flag(misc, uapi.MISC_MMAP_BUILD_ID)
-    begin = take(at.block.data.view("<u8"), at.at[found])
+    begin = take(at.block.data.view("<u8"), at.at[found], mode="clip")
     size = begin & np.uint64(0xFFFFFFFF)  # with what is reserved, which is 0
     is_inode = (size <= np.uint64(12)) & (begin >> np.uint64(52) == np.uint64(0))  # a major and a minor number
     found[found] = (size > np.uint64(0)) & (size <= np.uint64(20)) & ~is_inode

@@ -175,6 +175,12 @@ def test_records_without_a_time_take_that_of_the_samples_before_them(tmp_path: P
         assert sideband.forks.time.tolist() == [70] and sideband.throttles.time.tolist() == [80, 90]
 
 
+def test_a_mapping_that_is_cut_before_its_build_id(tmp_path: Path) -> None:
+    short = forge.Raw(type=10, misc=k.USER | k.MISC_14, body=bytes(8))
+    found = reopened(tmp_path, forge.Session(events=(forge.Event(),)), [forge.Comm(pid=1, tid=1, comm="x"), short])
+    assert len(found.sideband.comms) == 1
+
+
 @BOTH
 def test_devices_and_inodes_in_the_table_of_build_ids(order: str, tmp_path: Path) -> None:
     """perf writes there what it took from such mappings."""
