@@ -10,6 +10,7 @@ from msgspec import Struct
 from perf2x.base.abi.uapi import CpuMode, EventType, SampleType
 from perf2x.base.columnar.arrays import Bools, as_intp, flatnonzero, sum_of
 from perf2x.model.advice import Advice
+from perf2x.model.number_format import plural
 from perf2x.model.printable_text import base_name
 from perf2x.model.profile.profile import Profile
 from perf2x.model.profile.stack_tree import path_sums, stack_weights
@@ -128,7 +129,8 @@ def _on_samples(profile: Profile) -> Iterator[Advice]:
         return
     spread = 100 * min(2 * math.sqrt(0.1 * 0.9 / samples), 0.9)
     names = (event.name,) if samples < sum_of(profile.samples.count) else ()
-    text = f"There are only {samples:,} samples{' of {0}' if names else ''}: a share of 10 % is uncertain by"
+    are = "is" if samples == 1 else "are"
+    text = f"There {are} only {plural(samples, 'sample')}{' of {0}' if names else ''}: a share of 10 % is uncertain by"
     text += f" ±{spread:.0f} points. Record for longer, or at a higher frequency (perf record -F)."
     yield Advice("samples", text, names)
 

@@ -14,6 +14,7 @@ from perf2x import Choice, Loaded, SymbolOptions, read
 from perf2x.analysis.recording_advice import ChainReport, advice, chain_report
 from perf2x.base.abi.uapi import CpuMode
 from perf2x.model.profile.profile import Profile
+from perf2x.model.profile.stack_tree import keep_samples
 from tests.support.command import perf2x
 from tests.support.recordings import CORPUS
 
@@ -103,6 +104,12 @@ def test_several_recordings_are_judged_together() -> None:
 
 def test_filters_of_frames_do_not_count_as_cut_stacks() -> None:
     assert "cut_stacks" not in said(read(source("good"), symbols=SYMFS, choice=Choice(max_stack=1)))
+
+
+def test_a_single_sample_is_spoken_of_as_one() -> None:
+    profile = keep_samples(read(source("few"), symbols=None, timeline=True).profile, np.arange(1))
+    (words,) = [one.words() for one in advice(ChainReport(), profile, None) if one.about == "samples"]
+    assert words.startswith("There is only 1 sample: ")
 
 
 def test_few_exact_counts_are_no_mistake() -> None:
