@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class _Parallelism(FeatureSettings, frozen=True):
-    """What is asked of the number of threads that ran."""
+    """Options on the number of threads that ran."""
 
     NEEDS_TIMES: ClassVar[bool] = True
 

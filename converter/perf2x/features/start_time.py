@@ -19,7 +19,7 @@ def _parse(_: str, text: str) -> int | Literal["file"]:
 
 
 class _StartTime(FeatureSettings, frozen=True):
-    """When a recording began that does not tell."""
+    """The start of a recording that does not tell it."""
 
     PANEL: ClassVar[str] = "Output"
 

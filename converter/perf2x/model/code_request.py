@@ -1,4 +1,4 @@
-"""What compilers and optimizers ask for."""
+"""Requests of formats for compilers and optimizers."""
 
 from typing import Literal
 
@@ -6,7 +6,7 @@ from msgspec import Struct
 
 
 class CodeRequest(Struct, frozen=True):
-    """What an output format asks for: counts of one object's code."""
+    """Counts of one object's code that an output format asks for."""
 
     object: str = ""
     """Name, path or build id; empty: the one that most samples were taken in."""

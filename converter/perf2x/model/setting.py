@@ -23,7 +23,7 @@ ON = "On by default"
 
 
 class Setting(Struct, frozen=True):
-    """What a field's option is called, says and takes."""
+    """Names, help and values of a field's option."""
 
     help: str = ""
     """Empty: the command line has no option of its own for it."""
@@ -39,10 +39,10 @@ class Setting(Struct, frozen=True):
     rare: bool = False
     """True: only ``--help-all`` shows it."""
     group: str = ""
-    """What a format must honour; empty: it shows in every format, or in none."""
+    """Group of options that a format must honour; empty: it shows in every format, or in none."""
     asks: str = ""
-    """What an input must tell: ``files`` (that can be looked into), ``records``, ``stitching`` (still to be done) or
-    ``times`` (also CPUs) of samples."""
+    """Facts that an input must tell: ``files`` (that can be looked into), ``records``, ``trace``, ``stitching`` (still
+    to be done) or ``times`` (also CPUs) of samples."""
     default: object = ...
     """The command line's default, where it differs from the library's."""
     variable: str = ""

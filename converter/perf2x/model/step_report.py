@@ -1,4 +1,4 @@
-"""What a feature reports of its work."""
+"""Reports of features on their work."""
 
 from typing import ClassVar
 
@@ -9,7 +9,7 @@ class StepReport(Struct, frozen=True):
     """Figures; those of several recordings are added up field by field (pipeline/merge_reports.py)."""
 
     NAME: ClassVar[str]
-    """What they are called in JSON."""
+    """Key in JSON."""
 
     def line(self) -> str:
         """A sentence for the summary."""

@@ -39,7 +39,7 @@ _STEPS = "perf2x.steps"
 
 
 class Place(IntEnum):
-    """When a step is taken; what is asked of the times of samples comes first, then names, then groups."""
+    """Places of steps: those that look at the times of samples come first, then names, then groups."""
 
     SWITCHES = auto()
     """Context switches of a timeline are completed."""
@@ -70,7 +70,7 @@ class Place(IntEnum):
 
 
 class SessionRun(Struct, frozen=True):
-    """What steps know besides what was loaded."""
+    """Facts that steps know besides what was loaded."""
 
     recording: "Recording"
     selection: "Selection"

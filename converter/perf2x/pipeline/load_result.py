@@ -56,7 +56,7 @@ class Loaded(Struct, frozen=True):
     record_counts: Mapping[str, int] = field(default_factory=dict)
     """Records of all recordings by type."""
     reports: tuple[StepReport, ...] = ()
-    """What features report."""
+    """Reports of features."""
     chains: ChainReport = ChainReport()
 
     @property

@@ -1,4 +1,4 @@
-"""What an input of a load is: a source, found by what it begins with.
+"""Inputs of a load: sources, found by what they begin with.
 
 An entry point of the group ``perf2x.sources`` names a ``SourceKind``; what none of them takes is a perf.data file.
 """
@@ -49,7 +49,7 @@ class Source(Protocol):
 
     @property
     def lacks(self) -> Lacks:
-        """What it does not tell; an input without ``records`` is a session of its own."""
+        """Facts that it does not tell; an input without ``records`` is a session of its own."""
         ...
 
     def stitched(self, selection: "Selection", context: "LoadContext") -> Stitched:

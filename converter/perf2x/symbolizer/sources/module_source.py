@@ -66,7 +66,7 @@ class VmlinuxSource(BuiltInSource):
 
     @property
     def names(self) -> list[str]:
-        """Where systems keep the ELF file of the recorded release."""
+        """Places in which systems keep the ELF file of the recorded release."""
         release = self._context.session.os_release
         return [path.format(release) for path in VMLINUX_PATHS] if is_folder_name(release) else []
 
