@@ -111,7 +111,7 @@ def _forked(count: int, there: Callable[[int, Sequence[Connection]], Any]) -> It
         yield [ours for ours, _ in pipes]
     finally:
         for process in processes:
-            process.terminate()
+            process.kill()  # SIGTERM would meet this process's handler in a worker that has only just begun
         for process in processes:
             process.join()
         for ours, _ in pipes:
@@ -129,7 +129,7 @@ def _run(
     pipes: Sequence[tuple[Connection, Connection]],
     there: Callable[[int, Sequence[Connection]], Any],
 ) -> None:
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # the first process ends workers with it
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # the first process cleans up
     for kind in (signal.SIGINT, signal.SIGHUP):  # the first process reports interruptions
         if signal.getsignal(kind) is not signal.SIG_IGN:  # nohup holds for all
             signal.signal(kind, signal.SIG_DFL)

@@ -1,6 +1,7 @@
 """Results of worker processes are joined pair by pair, and none is lost unnoticed."""
 
 import os
+import subprocess
 import sys
 from multiprocessing.context import ForkProcess
 
@@ -122,3 +123,17 @@ def test_a_result_that_breaks_off_is_lost() -> None:
     done: list[int] = []
     assert not list(run_in_processes(2, done.append, lambda number: [np.zeros(LARGE), Fatal()]))
     assert done == [0, 1], "its share is done here"
+
+
+def test_a_worker_that_has_just_begun_ends_without_a_word() -> None:
+    """It has the first process's handlers until it sets its own."""
+    code = (
+        "import os, signal, time\n"
+        "from perf2x.base.worker_processes import run_in_processes\n"
+        "signal.signal(signal.SIGTERM, lambda *_: os.write(2, b'told'))\n"
+        "os.register_at_fork(after_in_child=lambda: time.sleep(1))\n"
+        "def here(number): time.sleep(0.2); raise SystemExit(7)\n"
+        "list(run_in_processes(2, here, lambda number: number))"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+    assert (ran.returncode, ran.stderr) == (7, b"")
