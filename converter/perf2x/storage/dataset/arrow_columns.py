@@ -53,7 +53,7 @@ def numbers(table: "pyarrow.Table", name: str, missing: int = 0) -> AnyArray:
     """A column of numbers or truth values; ``missing`` stands for null."""
     column = flat(table, name)
     if column.null_count:
-        column = column.fill_null(missing)
+        column = column.fill_null(arrow().scalar(missing).cast(column.type))  # of truth values, too
     result: AnyArray = column.to_numpy(zero_copy_only=False)
     return result
 
