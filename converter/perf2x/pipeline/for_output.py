@@ -95,8 +95,8 @@ def refuse_lacking(options: LoadOptions, lacks: Lacks) -> None:
         if declared.asks in lacks:
             before, after = lacks[declared.asks]
             raise SettingError(before, setting, after)
-    for field in lacks.keys() & set(LoadOptions.__struct_fields__):
-        if getattr(options, field) != getattr(_PLAIN, field):
+    for field in LoadOptions.__struct_fields__:  # in their order: that of a set differs from run to run
+        if field in lacks and getattr(options, field) != getattr(_PLAIN, field):
             raise OptionError(*lacks[field])
     by_cpu = options.grouping.root == "cpu"
     if "times" in lacks and (by_cpu or (not options.sums_do and (options.needs_times or "cpu" in options.columns))):

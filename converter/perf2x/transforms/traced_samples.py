@@ -153,11 +153,9 @@ def _text_column(name: str, raw: Ragged, start: I64, length: I64, is_text: bool)
     row = distinct.number_spans(raw.values, raw.offsets[:-1] + start, length)
     texts = [_text(entry.tobytes(), is_text) for entry in distinct.table().rows()]
     # in order of appearance: an interner's numbers are those of its hashes, which differ from run to run
-    first, place = np.zeros(len(texts), np.int64), np.zeros(len(texts), np.int64)
-    first[row[::-1]] = arange(len(row))[::-1]
+    first, _ = group_rows([row])
     order = argsort(first)
-    place[order] = arange(len(order))
-    return FieldColumn(name, "text", place[row], [texts[number] for number in order.tolist()])
+    return FieldColumn(name, "text", argsort(order)[row], [texts[number] for number in order.tolist()])
 
 
 def _text(octets: bytes, is_text: bool) -> str:

@@ -48,7 +48,7 @@ def tree(path: Path) -> ast.Module:
 
 
 def last_name(node: ast.AST) -> str:
-    """What is called or assigned, without the object in front of it; nothing for what has no name."""
+    """The name that is called or assigned, without the object in front of it; "" where there is none."""
     return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
 
 

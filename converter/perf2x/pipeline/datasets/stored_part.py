@@ -86,11 +86,6 @@ class StoredPart(StitchedRecording):
         self.diagnostics = diagnostics
 
     @property
-    def recording(self) -> StoredPart:
-        """It stands for one."""
-        return self
-
-    @property
     def lacks(self) -> Lacks:
         """Records, single samples and code; sums have no times and CPUs either."""
         named = f"{self.name} is a dataset"

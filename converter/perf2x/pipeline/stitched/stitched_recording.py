@@ -5,7 +5,7 @@ It stands in the place of one that is read; filters and columns come afterwards.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from msgspec.structs import replace
@@ -29,6 +29,11 @@ if TYPE_CHECKING:
 
 class StitchedRecording:
     """``model.recording.events.Recording``, as far as there is one, and the profile of its samples, without names."""
+
+    @property
+    def recording(self) -> Self:
+        """It stands for one."""
+        return self
 
     @property
     def lacks(self) -> Lacks:

@@ -58,11 +58,6 @@ class _TextRecording(StitchedRecording):
         diagnostics.add("text_stacks_cut", Severity.LOSS, "only their innermost frames are shown.", text.cut)
 
     @property
-    def recording(self) -> _TextRecording:
-        """It stands for one."""
-        return self
-
-    @property
     def lacks(self) -> Lacks:
         """Addresses, files and records."""
         named = f"{self._profile.meta.source} ({self._text.kind})"

@@ -19,7 +19,7 @@ UDATA = b"\x02\x0f"
 
 
 def table(rows: list[tuple[int, int]], columns: list[bytes], cut: int = 0) -> Any:
-    """What is told of the files of a table whose rows are (number of a name, directory)."""
+    """Files of a table whose rows are (number of a name, directory)."""
     end = bytes(16) if MD5 in columns else b""
     size = lambda number: bytes([number]) if number < 128 or UDATA not in columns else bytes([number & 127 | 128, 1])  # noqa: E731
     files = b"".join(struct.pack("<I", 8 * name) + size(directory) + end for name, directory in rows)
