@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 
@@ -38,7 +39,7 @@ def add_recordings(
     **job: Any,
 ) -> IngestTotals:
     options = LoadOptions(keep=frozenset({"cgroup"}), timeline=timeline, symbols=symbols)
-    named = Job(str(folder), options, tags or {}, str(id(object())), partition=tuple(partition), **job)
+    named = Job(str(folder), options, tags or {}, uuid4().hex, partition=tuple(partition), **job)
     return ingest(crew or Here(), 1, [str(path) for path in recordings], named, lambda totals: None)
 
 
