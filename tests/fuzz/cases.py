@@ -14,7 +14,7 @@ OUTPUT = "out"
 FORMATS = ("pprof", "chrome", "collapsed", "html", "svg", "speedscope", "firefox", "perfetto", "otlp",
            "bolt", "autofdo", "gcov", "callgrind")  # fmt: skip
 ONE_INPUT = (
-    ("convert", "--to", "chrome", "--per-cpu", "--counters", "-o", "{dir}/out/x"),
+    ("convert", "--to", "chrome", "--set", "per_cpu=yes", "--set", "counters=yes", "-o", "{dir}/out/x"),
     ("convert", "--to", "pprof", "--label", "pid,tid,comm,thread,cpu,mode,time", "-o", "{dir}/out/x"),
     ("convert", "--to", "pprof", "--root", "cgroup", "--merge-threads", "--fold-recursion", "-o", "{dir}/out/x"),
     ("convert", "--to", "html", "--off-cpu", "merged", "-o", "{dir}/out/x"),

@@ -57,7 +57,16 @@ def _at(second: float) -> str:
 
 
 CASES: dict[str, tuple[Case, ...]] = {
-    "settings": (Case(("--set", "nothing=1")),),
+    "settings": (
+        Case(("--set", "nothing=1")),
+        Case(("--set", "inline=off"), on="listed"),
+        Case(("--set", "max_samples=3")),
+        Case(("--set", "min_duration=5000")),
+        Case(("--set", "max_events=1"), says=True),
+        Case(("--set", "per_cpu=yes")),
+        Case(("--set", "counters=yes"), instead={"firefox": Case(("--set", "counters=no"))}),
+        *(Case(("--set", f"{name}=yes")) for name in ("with_pid", "with_tid", "annotate_all")),
+    ),
     "tags": (Case(("--tag", "service=web")),),
     "start_time": (Case(("--start-time", "2026-11-21T10:00:05Z"), on="deferred"),),
     "events": (
@@ -98,19 +107,14 @@ CASES: dict[str, tuple[Case, ...]] = {
     "sample_types": (Case(("--sample-types", "compat"), instead={
         "otlp": Case(("--sample-types", "identifiers")),
     }),),
-    "pprof_inline": (Case(("--inline-style", "off"), on="listed"),),
     "reader": (Case(("--for", "go-pgo")),),
     "object": (Case(("--object", "hot-clang")),),
-    "max_samples": (Case(("--max-samples", "3")),),
-    "min_duration": (Case(("--min-duration", "5000")),),
-    "max_events": (Case(("--max-events", "1"), says=True),),
-    "per_cpu": (Case(("--per-cpu",)),),
-    "counters": (Case(("--counters",)),),
-    "with_pid": (Case(("--with-pid",)),),
-    "with_tid": (Case(("--with-tid",)),),
-    "annotate_all": (Case(("--annotate-all",)),),
     "title": (Case(("--title", "mine")),),
     "columns": (Case(("--column", "all")),),
+    "fields": (Case(("-F", "ip,sym")),),
+    "ns": (Case(("--ns",)),),
+    "hide_call_graph": (Case(("-G",)),),
+    "branch_filter": (Case(("--branch-filter", "call"), base=("-F", "brstack")),),
     "per_event": (Case(("--per-event",)),),
     "source": (Case(("--source",), on="listed"),),
     "source_dirs": (Case(("--source-dir", str(LISTED)), on="listed"),),
@@ -161,13 +165,12 @@ NO_PAIRS = {
 """Options that are no pair with a format."""
 
 REFUSED = (
-    "cannot take|has no option|needs code to show|leaves out|is not in this recording|chooses recordings and samples of"
-    "|is a dataset|has sums"
+    "cannot take|has no option|there is no option|needs code to show|leaves out|is not in this recording"
+    "|chooses recordings and samples of|is a dataset|has sums"
 )
 HARMLESS: tuple[tuple[tuple[str, ...], tuple[str, ...], str], ...] = (
     (FORMATS, ("--jobs",), "results are the same, however many processes make them"),
     (FORMATS, ("--debuginfod",), "another place of objects, as --debug-dir: tests/unit/binaries/find"),
-    (("firefox",), ("--counters",), "they are on unless --set counters=no"),
     (CODE, ("--kallsyms", "--vmlinux", "--perf-map-dir"), "they count the code of a program's file"),
     (CODE, ("--no-idle",), "the idle task runs no code of programs"),
     (("bolt",), ("--no-symbols",), "it has addresses alone"),

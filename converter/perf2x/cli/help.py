@@ -13,9 +13,9 @@ from typer.core import TyperCommand
 from perf2x.cli.as_typed import as_typed, option_of
 from perf2x.cli.options import Rare
 from perf2x.cli.plain_parameters import take_plain_values
-from perf2x.cli.usage_errors import report_usage_errors
+from perf2x.cli.usage_errors import report_usage_errors, takes_format
 
-_ALL = "perf2x.help_all"
+_ALL, _OF_FORMAT = "perf2x.help_all", "perf2x.of_format"
 
 EXAMPLES = {
     "convert": (
@@ -133,22 +133,27 @@ class HelpfulCommand(PlainHelp, TyperCommand):
 
     def get_params(self, ctx: Any) -> Any:
         """Return the command's parameters, with that of help."""
-        return take_plain_values(super().get_params(ctx), self.callback)
+        return [*take_plain_values(super().get_params(ctx), self.callback), *ctx.meta.get(_OF_FORMAT, ())]
 
     def parse_args(self, ctx: Any, args: list[str]) -> Any:
         """Parse the options."""
         with report_usage_errors(ctx):
+            if takes_format(self) and not set(self.help_names) & set(args):
+                from perf2x.cli.format_parameters import parameters_of_format
+
+                ctx.meta[_OF_FORMAT] = parameters_of_format(self, ctx, args)
             return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command; errors name options as they are typed."""
-        with as_typed(partial(option_of, self.params)):
+        with as_typed(partial(option_of, self.get_params(ctx))):
             return super().invoke(ctx)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help; with the rare options after ``--help-all``."""
         shown = self
         if not ctx.meta.get(_ALL):
+            ctx.meta.pop(_OF_FORMAT, None)
             shown = copy.copy(self)
             shown.params = [parameter for parameter in self.params if parameter.name not in self.rare]
         super(HelpfulCommand, shown).format_help(ctx, formatter)

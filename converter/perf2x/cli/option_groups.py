@@ -7,7 +7,6 @@
         options = asked.but(**rows.part())
 """
 
-import dataclasses
 import functools
 import inspect
 import os
@@ -15,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
-from msgspec import Struct, defstruct
+from msgspec import Struct
 from typer import Option
 from typer.models import OptionInfo
 
@@ -80,17 +79,6 @@ def with_groups(function: Callable[..., None]) -> Callable[..., None]:
     run.__signature__ = inspect.Signature(spread)  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in spread}
     return run
-
-
-def flags_of(kind: type, **letters: str) -> type[Struct]:
-    """Make the group of a format's own options; ``letters`` are short names."""
-    fields: list[tuple[str, Any, object]] = []
-    for field in dataclasses.fields(kind):
-        said, name = field.metadata["help"], f"--{field.name.replace('_', '-')}"
-        short = [letters[field.name]] if field.name in letters else []
-        named = Option(name, *short, help=f"{said[0].upper()}{said[1:]}.")
-        fields.append((field.name, Annotated[field.type, named], field.default))
-    return defstruct(f"{kind.__name__}Flags", fields, frozen=True)
 
 
 def typed(kind: type[Group], given: Mapping[str, Any]) -> Group:

@@ -50,12 +50,23 @@ def _sentence(error: Any, context: Any) -> str:
     return f"{text} ({context.command_path} --help)"
 
 
+def takes_format(command: Any) -> bool:
+    """Whether a command has the options of the format that is typed."""
+    return any("--set" in one.opts for one in command.params)
+
+
 def _meant(option: str, context: Any) -> str:
-    """The option that was meant: by another word for it, else one that looks like it."""
+    """The option that was meant: by another word for it, of another format, else one that looks like it."""
+    from perf2x.cli.format_parameters import options_of_formats
+
     command = context.command
     known = [name for parameter in command.get_params(context) for name in (*parameter.opts, *parameter.secondary_opts)]
     words = [name for name in _OTHER_WORDS.get(option, ()) if name in known]
     if words:
         return f"; did you mean {' or '.join(words)}?"
-    spelled = {name.lstrip("-"): name for name in known if name.startswith("--")}
+    of_formats = options_of_formats() if takes_format(command) else {}
+    if option in of_formats:
+        typed, formats = of_formats[option]
+        return f"; {typed} is an option of {', '.join(formats)}"
+    spelled = {name.lstrip("-"): name for name in (*known, *of_formats) if name.startswith("--")}
     return did_you_mean(option.lstrip("-"), spelled).replace("mean ", "mean --").replace(" or ", " or --")

@@ -26,7 +26,7 @@ class Autofdo:
 
     suffix: ClassVar[str] = ".afdo"
 
-    object: str = option("", "program or library: name, path or build id; default: the one with most samples")
+    object: str = option("", "program or library: name, path or build id; default: the one with most samples", flag="")
 
     def __post_init__(self) -> None:
         check_choices(self)

@@ -36,7 +36,7 @@ class Bolt:
 
     suffix: ClassVar[str] = ".preagg"
 
-    object: str = option("", "program or library: name, path or build id; default: the one with most samples")
+    object: str = option("", "program or library: name, path or build id; default: the one with most samples", flag="")
     style: str = option(
         "traces", "lines: traces (T, what perf2bolt makes of a recording), branches (B, F and f, for LLVM without T)",
         ("traces", "branches"),

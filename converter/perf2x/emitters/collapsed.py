@@ -39,9 +39,13 @@ class Collapsed:
 
     suffix: ClassVar[str] = ".folded"
 
-    event: str | None = option(None, "event to count, or 'all' (with value=samples); default: the recording's first")
-    value: str = option("period", "what the number is: the event's period summed, or samples", ("period", "samples"))
-    kernel_suffix: bool = option(False, "mark kernel functions with _[k]")
+    event: str | None = option(
+        None, "event to count, or 'all' (with value=samples); default: the recording's first", flag="--event"
+    )
+    value: str = option(
+        "period", "what the number is: the event's period summed, or samples", ("period", "samples"), flag="--value"
+    )
+    kernel_suffix: bool = option(False, "mark kernel functions with _[k]", flag="")
     jit_suffix: bool = option(False, "mark just-in-time compiled functions with _[j]")
     inline_suffix: bool = option(False, "mark inlined functions with _[i]")
     annotate_all: bool = option(False, "mark kernel and just-in-time compiled functions, as inferno's --all")

@@ -35,7 +35,7 @@ class Speedscope:
     suffix: ClassVar[str] = ".speedscope.json"
     needs: ClassVar[Needs] = Needs(timeline=True, columns=frozenset({"cpu"}), viewer="open it: speedscope.app")
 
-    event: str | None = option(None, "write the samples of this event only; default: of all events")
+    event: str | None = option(None, "write the samples of this event only; default: of all events", flag="--event")
 
     def __post_init__(self) -> None:
         check_choices(self)

@@ -29,7 +29,8 @@ class Needs(Struct, frozen=True):
     """Whether it can show only samples that have times."""
     columns: frozenset[str] = frozenset()
     """Optional columns of Profile.samples that it takes: ``cpu``, ``cgroup``, ``data_src``, ``fields`` (of
-    tracepoints), ``latency`` (beside the values, where it is asked for); ``counts``: it shows what perf stat read."""
+    tracepoints), ``latency`` (beside the values, where it is asked for); ``counts``: it shows what perf stat read;
+    ``events``: it shows others beside those that were chosen."""
     threads: bool = True
     """Whether it tells threads of one name apart."""
     full_names: bool = False
@@ -60,12 +61,14 @@ class Needs(Struct, frozen=True):
     """What to do with the file ``{0}``: "open it: speedscope.app"."""
 
 
-def option(default: Any, sentence: str, choices: Iterable[str] = (), least: int = 0) -> Any:
+def option(default: Any, sentence: str, choices: Iterable[str] = (), least: int = 0, flag: str | None = None) -> Any:
     """Declare a dataclass field with a sentence of help; check_choices refuses values outside ``choices``.
 
-    Who makes the format by its name refuses numbers below ``least``.
+    Who makes the format by its name refuses numbers below ``least``. With a ``flag`` the field has an option of the
+    command line in place of ``--set``: called so, or as the field, with a letter (``-F``) or without (empty).
     """
-    return dataclasses.field(default=default, metadata={"help": sentence, "choices": tuple(choices), "least": least})
+    metadata = {"help": sentence, "choices": tuple(choices), "least": least, "flag": flag}
+    return dataclasses.field(default=default, metadata=metadata)
 
 
 def check_choices(plugin: Any) -> None:

@@ -46,6 +46,7 @@ def for_output(options: LoadOptions, name: str, needs: Needs, timeline: bool | N
         by_thread=options.by_thread and needs.threads,
         keep=options.keep | needs.columns,
         counts=options.counts or "counts" in needs.columns,
+        beside=options.beside or "events" in needs.columns,
         code=needs.code or options.code,
         listings=ListingOptions(hottest=0, instructions=True) if needs.instructions else options.listings,
         as_recorded=needs.recorded or options.as_recorded,

@@ -86,6 +86,8 @@ class OptionHelp(Struct, frozen=True):
     choices: tuple[str, ...]
     least: int = 0
     """Least value of a number."""
+    flags: tuple[str, ...] = ()
+    """Names of the option of the command line; empty: ``--set`` sets it."""
 
 
 def emitter_options(emitter: type) -> tuple[OptionHelp, ...]:
@@ -100,9 +102,16 @@ def emitter_options(emitter: type) -> tuple[OptionHelp, ...]:
             field.metadata.get("help", ""),
             field.metadata.get("choices", ()),
             field.metadata.get("least", 0),
+            _flags(field.name, field.metadata.get("flag")),
         )
         for field in dataclasses.fields(emitter)
     )
+
+
+def _flags(name: str, flag: str | None) -> tuple[str, ...]:
+    if flag is None or flag.startswith("--"):
+        return () if flag is None else (flag,)
+    return (f"--{name.replace('_', '-')}", *filter(None, (flag,)))
 
 
 def build_emitter(name: str, options: Mapping[str, object] | None = None) -> Emitter:

@@ -13,9 +13,6 @@ from perf2x import Choice, Grouping, SymbolOptions, convert, read
 from perf2x.analysis.annotate.listing_options import ListingOptions
 from perf2x.base.errors import OptionError
 from perf2x.base.installed_packages import available
-from perf2x.cli import app as application
-from perf2x.cli.as_typed import option_of
-from perf2x.cli.options.format_options import FormatFlags
 from perf2x.model.code_request import CodeRequest
 from perf2x.model.plugin_options import NAMES
 from perf2x.plugins.registry import EMITTERS, emitter_options, load_emitter
@@ -78,11 +75,10 @@ def settings(name: str) -> Iterator[tuple[str, ...]]:
         if isinstance(entry.default, tuple):
             values = (",".join(value for value in entry.choices),)
         values = ("no",) if entry.name == "instructions" else values  # they are refused: test_callgrind.py
-        flag = FormatFlags.own(name, load_emitter(name)).get(entry.name)
-        if flag is None:
+        if not entry.flags:
             yield from (("--set", f"{entry.name}={value}") for value in values)
         else:
-            word = option_of(application.command("convert").params, flag).partition(" ")[0]
+            word = entry.flags[0]
             yield from ((word,) if value == "yes" else (word, value) for value in values if value not in ("", "no"))
     yield ("--event", "all") if name == "collapsed" else ("--event", "page-faults")
 

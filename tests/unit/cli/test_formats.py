@@ -7,9 +7,8 @@ import pytest
 from typer.testing import CliRunner
 
 from perf2x.base.installed_packages import available
-from perf2x.cli.app import app
+from perf2x.cli.app import app, command
 from perf2x.cli.commands import perf_to_profile
-from perf2x.cli.options.format_options import FormatFlags
 from perf2x.emitters.pprof import profile_pb2
 from perf2x.plugins.registry import EMITTERS, emitter_options, load_emitter
 
@@ -72,20 +71,24 @@ def test_label_cpu_reaches_the_profile(tmp_path) -> None:
 
 
 def test_flags_that_the_format_does_not_have_are_usage_errors(tmp_path) -> None:
-    ran = CliRunner().invoke(app, ["convert", str(CALLS), "-o", str(tmp_path / "x.folded"), "--max-samples", "3"])
-    assert ran.exit_code == 2
-    assert "collapsed has no option --max-samples" in ran.output
+    for words, said in {
+        ("--set", "max_samples=3"): "collapsed has no option --set max_samples;",
+        ("--max-samples", "3"): "there is no option --max-samples; --set max_samples=… is an option of pprof",
+        ("--label", "pid"): "there is no option --label; --label is an option of otlp, pprof",
+    }.items():
+        ran = CliRunner().invoke(app, ["convert", str(CALLS), "-o", str(tmp_path / "x.folded"), *words])
+        assert (ran.exit_code, said in ran.output) == (2, True), ran.output
 
 
 def test_formats_lists_options() -> None:
     listed = run("formats", "-v")
-    assert "    --max-samples  " in listed and "    --inline-style  " in listed and "    --set placeholders=" in listed
+    assert "    --label  " in listed and "    --for  " in listed and "    --set placeholders=" in listed
     assert "--set" not in run("formats")
 
 
 @pytest.mark.parametrize(("name", "field", "option"), [
-    ("pprof", "inline", "--inline-style"), ("pprof", "reader", "--for"), ("html", "columns", "--column"),
-    ("chrome", "per-cpu", "--per-cpu"), ("chrome", "counters", "--counters"), ("otlp", "label", "--label"),
+    ("pprof", "reader", "--for"), ("html", "columns", "--column"), ("otlp", "label", "--label"),
+    ("perf-script", "hide-call-graph", "--hide-call-graph"),
     ("collapsed", "value", "--value"), ("collapsed", "event", "--event"), ("svg", "event", "--event"),
     ("speedscope", "event", "--event"), ("bolt", "object", "--object"),
 ])  # fmt: skip
@@ -94,15 +97,20 @@ def test_what_has_an_option_is_not_set_otherwise(tmp_path, name, field, option) 
     assert (ran.exit_code, ran.output) == (2, f"perf2x: --set {field.replace('-', '_')}=…: the option is {option}\n")
 
 
-def test_every_field_is_set_in_one_way() -> None:
-    """Fields called as a parameter have it, but for those that are on, and ``event`` where others show, too."""
-    parameters = {flag.removeprefix("pprof_"): flag for flag in FormatFlags.__struct_fields__}
+def test_no_option_of_a_field_is_one_of_the_command_with_another_meaning() -> None:
+    spelled = {word for one in command("convert").params for word in (*one.opts, *one.secondary_opts)}
+    names = {one.name for one in command("convert").params}
     for name in available(EMITTERS):
-        kind = load_emitter(name)
-        own, fields = FormatFlags.own(name, kind), {entry.name: entry.default for entry in emitter_options(kind)}
-        assert {field for field in fields if field in parameters and fields[field] is not True} == set(own) - {"event"}
-    assert "counters" not in FormatFlags.own("firefox", load_emitter("firefox"))
-    assert "event" not in FormatFlags.own("chrome", load_emitter("chrome"))
+        for entry in emitter_options(load_emitter(name)):
+            taken = spelled.intersection(entry.flags)
+            assert taken <= {"--event", "--value"}, (name, entry.name)
+            assert taken or not entry.flags or entry.name not in names, (name, entry.name)
+
+
+def test_help_has_the_options_of_the_format_that_was_typed() -> None:
+    assert "Options of pprof" in (shown := run("convert", "--help-all")) and "--for <any|go-pgo>" in shown
+    assert "--title" not in shown and "--title" in run("convert", "-o", "x.html", "--help-all")
+    assert "--for" not in run("convert", "--help")
 
 
 class TestPerfToProfile:

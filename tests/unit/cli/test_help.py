@@ -156,7 +156,7 @@ def test_help_shows_defaults() -> None:
 
 
 def test_help_shows_brackets_as_they_are() -> None:
-    out = perf2x("convert", "--help-all").out
+    out = perf2x("convert", "-t", "collapsed", "--help-all").out
     assert "[libc.so.6]" in out
     assert "_[k]" in out
 

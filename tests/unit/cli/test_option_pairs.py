@@ -14,7 +14,6 @@ from perf2x.base.installed_packages import available
 from perf2x.cli.app import command
 from perf2x.cli.as_typed import option_of
 from perf2x.cli.commands.convert import convert as convert_command
-from perf2x.cli.options.format_options import FormatFlags
 from perf2x.pipeline.for_output import OF_COMMAND
 from perf2x.plugins.registry import EMITTERS, emitter_options, load_emitter
 from perf2x.stitcher.call_graph_options import CallGraphOptions
@@ -32,9 +31,10 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
 
 
 def test_every_option_has_a_case() -> None:
-    parameters = set(inspect.signature(convert_command).parameters) - {"inputs", "help_all"}
-    assert parameters == {*CASES, *NO_PAIRS}
+    parameters = set(inspect.signature(convert_command).parameters) - {"context", "inputs", "help_all"}
+    assert parameters | FLAGS.keys() == {*CASES, *NO_PAIRS}
     spelled = {word for option in command("convert").params for word in (*option.opts, *option.secondary_opts)}
+    spelled |= {word for name in FORMATS for entry in emitter_options(load_emitter(name)) for word in entry.flags}
     assert {case.words[0] for cases in CASES.values() for case in cases} <= spelled
     assert {word for _, words, _ in HARMLESS for word in words} <= spelled
 
@@ -101,11 +101,25 @@ def test_settings_have_an_option() -> None:
     assert {option(setting).partition(" ")[0] for setting in settings} <= spelled
 
 
+def flags() -> dict[str, list[str]]:
+    """Formats by the fields that have options."""
+    found: dict[str, list[str]] = {}
+    for name in FORMATS:
+        for entry in emitter_options(load_emitter(name)):
+            if entry.flags and entry.name not in OWN:
+                found.setdefault(entry.name, []).append(name)
+    return found
+
+
+OWN = inspect.signature(convert_command).parameters.keys() | {"event"}
+FLAGS = flags()
+
+
 def lacking() -> list[Any]:
     """(format, flag, value) of the formats' own options that this format lacks; each fourth pair is a quick test."""
     found = [
         (name, case.words[0], " ".join(case.words[1:]))
-        for flag, owners in FORMAT_FLAGS.items()
+        for flag, owners in FLAGS.items()
         for case in CASES[flag]
         for name in FORMATS
         if name not in owners
@@ -113,20 +127,13 @@ def lacking() -> list[Any]:
     return [pytest.param(*pair, marks=pytest.mark.slow if row % 4 else ()) for row, pair in enumerate(found)]
 
 
-FORMAT_FLAGS = {
-    "kernel_suffix": {"collapsed"}, "label": {"pprof", "otlp"}, "sample_types": {"pprof", "otlp"},
-    "pprof_inline": {"pprof"}, "reader": {"pprof"}, "object": {"autofdo", "bolt", "gcov"}, "max_samples": {"pprof"},
-    "min_duration": {"chrome"}, "max_events": {"chrome"},
-    "per_cpu": {"chrome"}, "counters": {"chrome", "firefox"}, "with_pid": {"collapsed"}, "with_tid": {"collapsed"},
-    "annotate_all": {"collapsed"}, "title": {"html", "svg"}, "columns": {"html"},
-}  # fmt: skip
-
-
 @pytest.mark.parametrize(("name", "flag", "value"), lacking())
 def test_a_wrong_option_is_named_as_typed(name: str, flag: str, value: str, tmp_path: Path) -> None:
     words = (flag, value) if value else (flag,)
     ran = perf2x("convert", recording("calls"), "-t", name, "-o", tmp_path / "out", *words)
-    assert (ran.code, ran.said.startswith(f"perf2x: {name} has no option {flag}; it ")) == (2, True), ran.said
+    owners = next(owners for field, owners in FLAGS.items() if CASES[field][0].words[0] == flag)
+    there = f"; {flag} is an option of {', '.join(owners)} (perf2x convert --help)"
+    assert (ran.code, ran.said) == (2, f"perf2x: there is no option {flag}{there}")
     assert not list(tmp_path.iterdir())
 
 
@@ -144,7 +151,7 @@ def test_a_wrong_value_is_named_as_typed(name: str, tmp_path: Path) -> None:
     wrong += [
         (entry.name, f"--set {entry.name}=x") for entry in fields if entry.choices or entry.type in ("int", "bool")
     ]
-    options = FormatFlags.own(name, load_emitter(name))
+    options = {entry.name for entry in fields if entry.flags}
     for field, words in wrong:
         words = f"--set {field}=…: the option is --" if field in options else words
         ran = perf2x("convert", recording("calls"), "-t", name, "-o", tmp_path / "out", "--set", f"{field}=x")

@@ -1,4 +1,4 @@
-"""``--annotate-all`` against ``perf script | inferno-collapse-perf --all``, byte for byte.
+"""``--set annotate_all=yes`` against ``perf script | inferno-collapse-perf --all``, byte for byte.
 
 inferno cannot be had as a package, so its rules for C programs stand here, as a small model of its collapse/perf.rs,
 and are applied to what perf said of each recording. Where it guesses and we know, the model is told the truth:
@@ -45,7 +45,7 @@ def inferno(blocks: list[Block]) -> bytes:
 
 
 def ours(case: Case, event: str, target: Path) -> bytes:
-    words = ["convert", str(case.data), "--to", "collapsed", "--annotate-all", "--value", "samples", "-q"]
+    words = ["convert", str(case.data), "--to", "collapsed", "--set", "annotate_all=yes", "--value", "samples", "-q"]
     words += ["--symfs", str(case.symfs), "--kallsyms", str(case.kallsyms), "--no-inline", "--event", event]
     words += ["--buildid-dir", str(target.parent)]
     ran = CliRunner().invoke(app, [*words, "-o", str(target)])

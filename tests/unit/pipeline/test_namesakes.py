@@ -79,7 +79,7 @@ def test_what_asks_more_of_threads_has_them_apart(options: dict[str, object]) ->
 
 def test_lines_with_numbers_of_threads(tmp_path: Path) -> None:
     path = twins(tmp_path / "perf.data", 5)
-    for flag, lines in (("--with-tid", 5), ("--with-pid", 4), ("--quiet", 4)):
+    for flag, lines in (("--set=with_tid=yes", 5), ("--set=with_pid=yes", 4), ("--quiet", 4)):
         ran = perf2x("convert", path, "-t", "collapsed", flag, "-o", "-", "-q", "--no-symbols")
         assert (ran.code, len(ran.out.splitlines())) == (0, lines)
     assert not build_emitter("collapsed").needs.threads

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from perf2x.base.errors import OptionError
+from perf2x.cli.format_parameters import given_options
 from perf2x.cli.messages import print_message
 from perf2x.cli.option_groups import Honouring, with_groups
 from perf2x.cli.options import Rare
@@ -30,6 +31,7 @@ ProfileStages = Annotated[
 
 @with_groups
 def convert(
+    context: typer.Context,
     inputs: Inputs = None,
     *,
     written: OutputFlags,
@@ -57,8 +59,8 @@ def convert(
     name = written.format()
     if written.is_default() and not quiet:
         print_message(f"no --to: writing {name} (perf2x formats lists the others)")
-    more: dict[str, object] = {"event": "all"} if asked.every_event else {}
-    emitter = formatting.build(load_emitter(name), name, written.said(), more)
+    more = {"event": "all"} if asked.every_event else {}
+    emitter = formatting.build(load_emitter(name), name, written.said(), given_options(context) | more)
     needs = emitter.needs
     target = written.target(sources[0], emitter.suffix)
     _refuse_terminal(target, name, needs)

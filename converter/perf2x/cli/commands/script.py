@@ -2,11 +2,11 @@
 
 from typing import TYPE_CHECKING, Annotated
 
-from msgspec.structs import asdict
 from typer import Option
 
+from perf2x.cli.format_parameters import flags_of, given_flags
 from perf2x.cli.messages import print_message
-from perf2x.cli.option_groups import Without, flags_of, with_groups
+from perf2x.cli.option_groups import Without, with_groups
 from perf2x.cli.options.input_options import Inputs, Quiet, recordings
 from perf2x.cli.progress import progress_bar
 from perf2x.emitters.perf_script.perf_script import PerfScript
@@ -16,7 +16,7 @@ from perf2x.transforms.filters.filter_options import Grouping
 if TYPE_CHECKING:
     from msgspec import Struct as ScriptFlags
 else:
-    ScriptFlags = flags_of(PerfScript, fields="-F", hide_call_graph="-G")
+    ScriptFlags = flags_of(PerfScript)
 _NAME = "perf-script"
 
 InputFile = Annotated[str | None, Option("--input", "-i", metavar="FILE", help="The recording, as perf takes it.")]
@@ -39,9 +39,10 @@ def script(
     from perf2x.cli.render.summary import quality_lines
     from perf2x.pipeline.for_output import for_output
     from perf2x.pipeline.load import load
+    from perf2x.plugins.registry import build_emitter
 
     sources = recordings([*(inputs or ()), *([input_file] if input_file else ())])
-    emitter = PerfScript(**asdict(shown))
+    emitter = build_emitter(_NAME, given_flags(shown))
     options = for_output(asked, _NAME, emitter.needs)
     with progress_bar(quiet) as progress:
         loaded = load(sources, options, progress)

@@ -1,19 +1,24 @@
 """``perf2x view``: a recording as a flame graph in the browser."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from perf2x.base.errors import OptionError
+from perf2x.cli.format_parameters import flags_of, given_flags
 from perf2x.cli.messages import print_message
-from perf2x.cli.option_groups import Only, with_groups
+from perf2x.cli.option_groups import with_groups
 from perf2x.cli.options import Rare
-from perf2x.cli.options.format_options import FormatFlags
 from perf2x.cli.options.input_options import Inputs, Quiet, Verbose, recordings
 from perf2x.cli.options.source_options import ListingFlags
 from perf2x.cli.progress import progress_bar
+from perf2x.emitters.flame.html import Html
 from perf2x.pipeline.load_options import LoadOptions
 
+if TYPE_CHECKING:
+    from msgspec import Struct as HtmlFlags
+else:
+    HtmlFlags = flags_of(Html)
 _PANEL = "Browser"
 
 Serve = Annotated[
@@ -44,7 +49,7 @@ def view(
     *,
     serve: Serve = False,
     port: Port = None,
-    formatting: Annotated[FormatFlags, Only("title", "columns")],
+    shown: Annotated[HtmlFlags, Rare],
     asked: LoadOptions,
     listing: Annotated[ListingFlags, Rare],
     quiet: Quiet = False,
@@ -65,10 +70,9 @@ def view(
     if port is not None and not serve:
         raise OptionError("--port is the port of --serve; add --serve")
     sources = recordings(inputs)
-    settings = {"title": formatting.title or "", "columns": formatting.columns or []}
+    settings = given_flags(shown)
     emitter = build_emitter("html", settings)
-    options = asked.but(**listing.part(), beside=bool(formatting.columns))
-    options = for_output(options, "html", emitter.needs)
+    options = for_output(asked.but(**listing.part()), "html", emitter.needs)
     with progress_bar(quiet) as progress:
         loaded = load(sources, options, progress)
     lines = (*(verbose_lines(loaded) if verbose else quality_lines(loaded)), *notes(emitter, loaded.profile))
@@ -76,7 +80,7 @@ def view(
         print_message(line)
 
     def alone(source: str, name: str) -> Page:
-        titled = settings | ({"title": f"{formatting.title}: {source}"} if formatting.title else {})
+        titled = settings | ({"title": f"{settings['title']}: {source}"} if "title" in settings else {})
         with progress_bar(quiet) as progress:
             return make_page(source, name, load(source, options, progress), build_emitter("html", titled))
 

@@ -31,26 +31,32 @@ class Html:
     """Interactive flame graph in one HTML file: no network, opens anywhere, keeps as a CI artifact."""
 
     suffix: ClassVar[str] = ".html"
-    needs: ClassVar[Needs] = Needs(
-        timeline=True,
-        columns=frozenset({"cpu", "latency"}),
-        full_names=True,
-        honours=FINISHED | {LISTINGS},
-        viewer="open it in any browser",
-    )
 
-    title: str = option("", "heading of the page; default: the recorded command, or the busiest process")
+    title: str = option("", "heading of the page; default: the recorded command, or the busiest process", flag="")
     direction: str = option(
         "icicle", "where roots are at first: on top (icicle) or at the bottom (flame)", ("icicle", "flame")
     )
     max_moments: int = option(500_000, "keep sums in place of stacks over time where samples are more than this")
     columns: tuple[str, ...] = option(
-        (), "columns of functions and lines that show at first: events, all, ipc, mpki, mispredicts, A/B"
+        (),
+        "columns of functions and lines that show at first: events, all, ipc, mpki, mispredicts, A/B",
+        flag="--column",
     )
     compress: bool = option(True, "keep the data gzip-compressed in the page; no: plain JSON, three times as large")
 
     def __post_init__(self) -> None:
         check_choices(self)
+
+    @property
+    def needs(self) -> Needs:
+        """A timeline, of all events where columns may be of others."""
+        return Needs(
+            timeline=True,
+            columns=frozenset({"cpu", "latency", *["events"] * bool(self.columns)}),
+            full_names=True,
+            honours=FINISHED | {LISTINGS},
+            viewer="open it in any browser",
+        )
 
     def emit(self, profile: Profile, out: BinaryIO) -> None:
         """Write the page; the data is encoded as it is made."""

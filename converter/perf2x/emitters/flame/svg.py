@@ -31,8 +31,8 @@ class Svg:
     suffix: ClassVar[str] = ".svg"
     needs: ClassVar[Needs] = Needs(full_names=True, viewer="open it in any browser")
 
-    event: str | None = option(None, "event to draw; default: the recording's first")
-    title: str = option("", "heading; default: the recorded command, or the busiest process")
+    event: str | None = option(None, "event to draw; default: the recording's first", flag="--event")
+    title: str = option("", "heading; default: the recorded command, or the busiest process", flag="")
     direction: str = option("flame", "where roots are: at the bottom (flame) or on top (icicle)", ("flame", "icicle"))
     width: int = option(1200, "width in pixels; a browser that opens the file takes the window's")
     min_width: float = option(0.1, "leave out boxes narrower than this many pixels")

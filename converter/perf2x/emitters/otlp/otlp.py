@@ -79,9 +79,9 @@ class Otlp:
     suffix: ClassVar[str] = ".otlp.pb"
 
     label: tuple[str, ...] = option(
-        ("pid", "tid", "comm", "process"), "attributes of samples, separated by commas", tuple(_KEYS)
+        ("pid", "tid", "comm", "process"), "attributes of samples, separated by commas", tuple(_KEYS), flag=""
     )
-    value: str = option("period", "period, or samples (their number)", ("period", "samples"))
+    value: str = option("period", "period, or samples (their number)", ("period", "samples"), flag="--value")
     timestamps: bool = option(False, "keep the time of every sample; no: sums")
     placeholders: bool = option(True, "name unresolved frames after their object; no: leave them to the receiver")
     references: bool = option(False, "resources refer to the table of texts: for files that Collectors of 2026 read")
@@ -90,6 +90,7 @@ class Otlp:
         "plain",
         "names of sample types: plain (cpu-clock), identifiers (cpu_clock, for Parca and Pyroscope)",
         ("plain", "identifiers"),
+        flag="",
     )
     schema: str = option(VERSION, "version of the schema", (VERSION,))
 

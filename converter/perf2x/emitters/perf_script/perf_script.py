@@ -42,11 +42,11 @@ class PerfScript:
     """The text of perf script: for flamegraph.pl, Firefox Profiler, llvm-profgen and whatever else reads it."""
 
     suffix: ClassVar[str] = ".perf.txt"
-    fields: str = option("", "what perf script's -F takes: fields to print, or to +add and -leave out")
-    ns: bool = option(False, "print times in nanoseconds")
-    hide_call_graph: bool = option(False, "leave call chains out: the sampled function alone")
+    fields: str = option("", "what perf script's -F takes: fields to print, or to +add and -leave out", flag="-F")
+    ns: bool = option(False, "print times in nanoseconds", flag="")
+    hide_call_graph: bool = option(False, "leave call chains out: the sampled function alone", flag="-G")
     branch_filter: str = option(
-        "", "branches of brstack to print, by type, speculation or privilege: call,ind_call,user"
+        "", "branches of brstack to print, by type, speculation or privilege: call,ind_call,user", flag=""
     )
 
     @property

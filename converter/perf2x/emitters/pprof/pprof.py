@@ -56,7 +56,7 @@ class Pprof:
 
     suffix: ClassVar[str] = ".pb.gz"
 
-    label: tuple[str, ...] = option(("pid", "tid", "comm"), "labels of samples, separated by commas", LABELS)
+    label: tuple[str, ...] = option(("pid", "tid", "comm"), "labels of samples, separated by commas", LABELS, flag="")
     inline: str = option(
         "lines",
         "inlined functions: lines of one location (as the format means it), frames (Speedscope shows them), off",
@@ -67,11 +67,15 @@ class Pprof:
         "names of sample types: plain (cpu-clock), compat (perf_data_converter's), "
         "identifiers (cpu_clock, for Parca and Pyroscope)",
         ("plain", "compat", "identifiers"),
+        flag="",
     )
     max_samples: int = option(0, "write no more samples than this (Pyroscope takes 16000); the rest is one sum")
     placeholders: bool = option(True, "name unresolved frames after their object; no: leave them to pprof")
     reader: str = option(
-        "any", "go-pgo: only what go build -pgo reads, without labels, kernel and machine", ("any", "go-pgo")
+        "any",
+        "go-pgo: only what go build -pgo reads, without labels, kernel and machine",
+        ("any", "go-pgo"),
+        flag="--for",
     )
     compress: bool = option(True, "gzip the output, as the format demands; no: plain protobuf")
 
