@@ -149,8 +149,9 @@ class Abbreviation(Struct, frozen=True):
 
     leaf: int
     """Size with a code of one byte, where that is fixed and the entries have no children and no code; else 0."""
-    passed: tuple[int, int] | None
-    """Size as above, and the offset of a sibling's reference of four bytes, of types and functions without code."""
+    passed: tuple[int, ...]
+    """Size as above, and the offset of a sibling's reference of four bytes, of types and functions without code; empty
+    for all others."""
 
 
 class AbbreviationTable:
@@ -165,9 +166,9 @@ class AbbreviationTable:
         """``known`` are abbreviations by their bytes: tables of one file are much alike."""
         self._data, self._at, self._encoding, self._budget, self._known = data, at, encoding, budget, known
         self._table: dict[int, Abbreviation] = {}
-        self.leaves: dict[int, int] = {}
-        self.passed: dict[int, tuple[int, int]] = {}
-        """``Abbreviation.leaf`` and ``passed`` of codes of one byte."""
+        self.leaves = [0] * 256
+        self.passed: list[tuple[int, ...]] = [()] * 256
+        """``Abbreviation.leaf`` and ``passed`` by codes of one byte; 0 and empty for those not looked up yet."""
         self._ended, self._end = False, at
         self._error = ""
 
@@ -218,10 +219,8 @@ class AbbreviationTable:
                 known[data[begin:end]] = found
             if code not in table:
                 table[code] = found
-                if code < 0x80 and found.leaf:
-                    self.leaves[code] = found.leaf
-                elif code < 0x80 and found.passed:
-                    self.passed[code] = found.passed
+                if code < 0x80:
+                    self.leaves[code], self.passed[code] = found.leaf, found.passed
             self._at = self._end = end
 
     def _parse(self, at: int) -> tuple[Abbreviation, int]:
@@ -252,7 +251,7 @@ def _abbreviation(
     return Abbreviation(
         tag, has_children, tuple((*one, step) for one, step in sized), size, tuple(_merge_fixed_steps(steps)), sibling,
         tells_code, _code_range_layout(attributes, steps), 1 + size if is_fixed and not has_children else 0,
-        (1 + size, 1 + size - sibling[0]) if is_fixed and sibling[1] == 4 and holds_none else None,
+        (1 + size, 1 + size - sibling[0]) if is_fixed and sibling[1] == 4 and holds_none else (),
     )  # fmt: skip
 
 

@@ -107,19 +107,18 @@ def _walk(unit: Unit, enter: Callable[[int, Abbreviation], bool], *, everything:
     passed = 0  # depth of the entries in one that is passed over step by step: LLVM does not say where it ends
     try:
         table, skip = unit.abbreviations, encoding.skip
-        leaf = unit.abbreviation_table.leaves.get
-        over = (unit.abbreviation_table.passed if not everything else dict[int, tuple[int, int]]()).get
+        leaf, over = unit.abbreviation_table.leaves, unit.abbreviation_table.passed
         start, word = unit.start, struct.Struct(encoding.byte_order + "I").unpack_from
         code, at = uleb128(data, unit.first)
         root = unit.abbreviation(code)
         at, depth = skip(data, at, root.steps), int(root.has_children)
         while depth and at < end:
             code = data[at]
-            if size := leaf(code):  # most entries
+            if size := leaf[code]:  # most entries
                 at += size
                 continue
-            if layout := over(code):
-                size, place = layout
+            if not everything and over[code]:
+                size, place = over[code]
                 sibling = start + word(data, at + place)[0]
                 at = sibling if sibling >= at + size else _backwards(unit)
                 continue
