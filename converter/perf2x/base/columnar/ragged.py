@@ -192,9 +192,3 @@ def side_by_side(parts: Sequence[Ragged]) -> Ragged:
         values[ranges(start, part.lengths)] = part.values
         start += part.lengths
     return Ragged(offsets, values)
-
-
-def octet_rows(texts: Sequence[bytes]) -> Ragged:
-    """Return a table of uint8, one row for each text."""
-    lengths = np.array([len(text) for text in texts], np.int64)
-    return Ragged(offsets_of(lengths), np.frombuffer(b"".join(texts), np.uint8))

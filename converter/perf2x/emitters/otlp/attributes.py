@@ -7,10 +7,12 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I64, AnyArray, arange, flatnonzero
-from perf2x.base.columnar.ragged import Ragged, octet_rows, offsets_of, side_by_side
+from perf2x.base.columnar.arrays import I64, AnyArray
+from perf2x.base.columnar.interner import StringInterner
+from perf2x.base.columnar.ragged import Ragged, offsets_of, side_by_side
 from perf2x.base.columnar.unique import unique_inverse
-from perf2x.emitters.encoding.protobuf import message_field, nested_field, number_field, number_fields, top_level
+from perf2x.emitters.encoding.protobuf_fields import message, number, number_but_0, text
+from perf2x.emitters.encoding.protobuf_fields import texts as text_entries
 from perf2x.emitters.otlp.otlp_schema import (
     AnyValue,
     ArrayValue,
@@ -23,24 +25,17 @@ from perf2x.emitters.otlp.otlp_schema import (
 from perf2x.model.printable_text import printable
 
 
-class AttributeTexts:
+class AttributeTexts(StringInterner):
     """Distinct texts in the order in which they were added; number 0 is the empty one, which means "not set"."""
-
-    def __init__(self) -> None:
-        self._numbers = {"": 0}
 
     def add(self, text: str) -> int:
         """Return the number of a text."""
-        return self._numbers.setdefault(printable(text), len(self._numbers))
+        return self[printable(text)]
 
     def add_rows(self, texts: Sequence[str], rows: AnyArray) -> I64:
         """Return (n,) the numbers of the texts in (n,) rows; texts in no row are not added."""
         used, place = unique_inverse(rows.astype(np.int64))
         return np.array([self.add(texts[row]) for row in used.tolist()], np.int64)[place]
-
-    def listed(self) -> list[str]:
-        """Return all texts, the empty one first."""
-        return list(self._numbers)
 
 
 Value = str | int | bool | tuple[str, ...]
@@ -63,67 +58,35 @@ class Attributes:
         held = (values[row] for row in used.tolist())
         return np.array([0 if value is None else self.add(key, value) for value in held], np.int64)[place]
 
-    def encoded(self) -> Ragged:
-        """Return the table, as messages."""
-        keys = np.array([0, *(key for key, _, _ in self._numbers)], np.int64)
-        values = _any_values([value for _, _, value in self._numbers])
-        offsets = offsets_of((arange(len(keys)) > 0).astype(np.int64))
-        return side_by_side(
-            [
-                number_field(KeyValueAndUnit.KEY_STRINDEX, keys),
-                nested_field(KeyValueAndUnit.VALUE, values, offsets),
-            ]
-        )
+    def encoded(self) -> Pieces:
+        """Yield the entries of the table."""
+        yield message(ProfilesDictionary.ATTRIBUTE_TABLE, b"")
+        for key, _, value in self._numbers:
+            fields = number(KeyValueAndUnit.KEY_STRINDEX, key) + _any_value(KeyValueAndUnit.VALUE, value)
+            yield message(ProfilesDictionary.ATTRIBUTE_TABLE, fields)
 
 
-def key_values(attributes: Mapping[str, str]) -> Ragged:
-    """Return the attributes of a resource, as messages, in the order of their keys."""
+def key_values(field: int, attributes: Mapping[str, str], texts: AttributeTexts | None) -> Pieces:
+    """Yield attributes as a repeated field, in the order of their keys; with ``texts`` as numbers of that table."""
     items = sorted(attributes.items())
-    values = _any_values([value for _, value in items])
-    keys = octet_rows([printable(key).encode() for key, _ in items])
-    return side_by_side(
-        [message_field(KeyValue.KEY, keys), nested_field(KeyValue.VALUE, values, arange(len(items) + 1))]
-    )
+    if texts is None:
+        for key, value in items:
+            yield message(field, text(KeyValue.KEY, printable(key)) + _any_value(KeyValue.VALUE, value))
+        return
+    keys, values = ([texts.add(item[at]) for item in items] for at in (0, 1))
+    for name, held in zip(keys, values, strict=True):
+        refers = message(KeyValue.VALUE, number_but_0(AnyValue.STRING_VALUE_STRINDEX, held))
+        yield message(field, refers + number_but_0(KeyValue.KEY_STRINDEX, name))
 
 
-def referring_key_values(attributes: Mapping[str, str], texts: AttributeTexts) -> Ragged:
-    """Return the same with keys and values in the table of texts."""
-    items = sorted(attributes.items())
-    keys, numbers = (np.array([texts.add(item[at]) for item in items], np.int64) for at in (0, 1))
-    values = number_fields({AnyValue.STRING_VALUE_STRINDEX: numbers})
-    return side_by_side(
-        [
-            nested_field(KeyValue.VALUE, values, arange(len(items) + 1)),
-            number_field(KeyValue.KEY_STRINDEX, keys),
-        ]
-    )
-
-
-def _any_values(values: Sequence[Value]) -> Ragged:
-    """Return values as messages; a text that is empty is an empty message."""
-    texts = octet_rows([printable(value).encode() if isinstance(value, str) else b"" for value in values])
-    truths = np.array([value is True for value in values], np.bool_)
-    are_numbers = np.array([isinstance(value, int) and not isinstance(value, bool) for value in values], np.bool_)
-    numbers = np.array([value if isinstance(value, int) else 0 for value in values], np.int64)
-    return side_by_side(
-        [
-            message_field(AnyValue.STRING_VALUE, texts),
-            number_field(AnyValue.BOOL_VALUE, truths.astype(np.int64)),
-            number_field(AnyValue.INT_VALUE, numbers, are_numbers),
-            _arrays(values),
-        ]
-    )
-
-
-def _arrays(values: Sequence[Value]) -> Ragged:
-    """(n,) rows of the field that holds several texts."""
-    lists = [value if isinstance(value, tuple) else () for value in values]
-    entries = octet_rows([printable(text).encode() for texts in lists for text in texts])
-    items = message_field(AnyValue.STRING_VALUE, entries)
-    offsets = offsets_of(np.array([len(texts) for texts in lists], np.int64))
-    arrays = nested_field(ArrayValue.VALUES, items, offsets)
-    held = np.array([isinstance(value, tuple) for value in values], np.bool_)
-    return nested_field(AnyValue.ARRAY_VALUE, arrays.take(flatnonzero(held)), offsets_of(held.astype(np.int64)))
+def _any_value(field: int, value: Value) -> bytes:
+    """Encode an AnyValue; a text that is empty is an empty message."""
+    if isinstance(value, str):
+        return message(field, text(AnyValue.STRING_VALUE, printable(value)))
+    if isinstance(value, tuple):
+        entries = (_any_value(ArrayValue.VALUES, one) for one in value)
+        return message(field, message(AnyValue.ARRAY_VALUE, b"".join(entries)))
+    return message(field, number(AnyValue.BOOL_VALUE if isinstance(value, bool) else AnyValue.INT_VALUE, value))
 
 
 def number_rows(columns: Sequence[I64], count: int) -> Ragged:
@@ -132,10 +95,6 @@ def number_rows(columns: Sequence[I64], count: int) -> Ragged:
         return Ragged.of_empty_rows(count, np.int64)
     held = [Ragged(offsets_of((column > 0).astype(np.int64)), column[column > 0]) for column in columns]
     return side_by_side(held)
-
-
-_NO_LINK = (Link.TRACE_ID, bytes(16)), (Link.SPAN_ID, bytes(8))
-"""Entry 0 of the links has zeros, for readers that expect so many bytes."""
 
 
 class Dictionary:
@@ -147,9 +106,7 @@ class Dictionary:
 
     def own_tables(self) -> Pieces:
         """Yield links, texts and attributes, once nothing more is added."""
-        link = side_by_side([message_field(field, octet_rows([value])) for field, value in _NO_LINK])
-        attributes = self.attributes.encoded()
-        texts = octet_rows([text.encode() for text in self.texts.listed()])
-        yield top_level(ProfilesDictionary.LINK_TABLE, link)
-        yield top_level(ProfilesDictionary.STRING_TABLE, texts)
-        yield top_level(ProfilesDictionary.ATTRIBUTE_TABLE, attributes)
+        no_link = message(Link.TRACE_ID, bytes(16)) + message(Link.SPAN_ID, bytes(8))
+        yield message(ProfilesDictionary.LINK_TABLE, no_link)  # zeros, for readers that expect so many bytes
+        yield text_entries(ProfilesDictionary.STRING_TABLE, self.texts)
+        yield from self.attributes.encoded()

@@ -6,7 +6,6 @@ receiver and exporter have it; the body of an export request has the same bytes.
 Attributes of samples, by the names that users choose them by: those of pprof's labels.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import chain
 from typing import BinaryIO, ClassVar
@@ -15,12 +14,10 @@ import numpy as np
 
 from perf2x.base.abi.uapi import CpuMode
 from perf2x.base.columnar.arrays import I64
-from perf2x.base.columnar.ragged import Ragged, octet_rows
 from perf2x.base.columnar.unique import unique, unique_inverse
 from perf2x.base.errors import OptionError
-from perf2x.emitters.encoding.protobuf import message_field, top_level
-from perf2x.emitters.otlp.attributes import Attributes, Dictionary, Value, key_values, referring_key_values
-from perf2x.emitters.otlp.otlp_encoding import entry
+from perf2x.emitters.encoding.protobuf_fields import entry, text
+from perf2x.emitters.otlp.attributes import Attributes, Dictionary, Value, key_values
 from perf2x.emitters.otlp.otlp_profiles import ProfileEncoder, SampleGroups, event_types, grouped, utc_times
 from perf2x.emitters.otlp.otlp_schema import (
     VERSION,
@@ -131,9 +128,12 @@ class Otlp:
         resources: list[bytes] = []
         for number in unique(groups.resource).tolist():
             tags = profile.tag_sets[number] if profile.samples.tags is not None else {}
-            attributes = self._key_values(_resource_attributes(profile, tags), dictionary)
-            fields = self._resource(attributes, profiles.of_resource(number))
-            resources += entry(ProfilesData.RESOURCE_PROFILES, fields)
+            known = {**_facts(profile.meta), **profile.labels, **tags}
+            texts = dictionary.texts if self.references else None
+            resource = entry(ResourceProfiles.RESOURCE, key_values(Resource.ATTRIBUTES, known, texts))
+            scope = entry(ScopeProfiles.SCOPE, [text(InstrumentationScope.NAME, "perf2x")])
+            scoped = entry(ResourceProfiles.SCOPE_PROFILES, [*scope, *profiles.of_resource(number)])
+            resources += entry(ProfilesData.RESOURCE_PROFILES, [*resource, *scoped])
         tables = StackTables(profile, leaves.rows, self.placeholders).encoded(dictionary)
         shared = entry(ProfilesData.DICTIONARY, chain(tables, dictionary.own_tables()))
         return chain(resources, shared)
@@ -146,27 +146,9 @@ class Otlp:
         times = utc_times(profile) if self.timestamps else None
         return grouped((resource, samples.event.astype(np.int64), stack), attributes, values, times)
 
-    def _key_values(self, attributes: Mapping[str, str], dictionary: Dictionary) -> Ragged:
-        if self.references:
-            return referring_key_values(attributes, dictionary.texts)
-        return key_values(attributes)
-
-    def _resource(self, attributes: Ragged, profiles: Pieces) -> Pieces:
-        described = top_level(Resource.ATTRIBUTES, attributes)
-        scope = bytes(message_field(InstrumentationScope.NAME, octet_rows([b"perf2x"])).values)
-        fields = [*entry(ScopeProfiles.SCOPE, [scope]), *profiles]
-        scoped = entry(ResourceProfiles.SCOPE_PROFILES, fields)
-        resource = entry(ResourceProfiles.RESOURCE, [described])
-        return [*resource, *scoped]
-
 
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64", "i386": "x86", "i586": "x86", "i686": "x86", "armv7l": "arm32"}
 """``host.arch`` of the semantic conventions; others keep the kernel's name."""
-
-
-def _resource_attributes(profile: Profile, tags: Mapping[str, str]) -> dict[str, str]:
-    """Return facts of the recording and, over them, the labels of all inputs and of this one (``--tag``)."""
-    return {**_facts(profile.meta), **profile.labels, **tags}
 
 
 def _facts(meta: Meta) -> dict[str, str]:

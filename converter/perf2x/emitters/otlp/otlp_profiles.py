@@ -19,12 +19,12 @@ import numpy as np
 from msgspec import Struct
 
 from perf2x.base.columnar.arrays import I64, U64, arange, row_slices, searchsorted
-from perf2x.base.columnar.ragged import Ragged, octet_rows, side_by_side
+from perf2x.base.columnar.ragged import Ragged, side_by_side
 from perf2x.base.columnar.unique import sorted_runs, sum_runs, unique
 from perf2x.base.errors import OptionError, SettingError
-from perf2x.emitters.encoding.protobuf import fixed_field, message_field, number_field, packed_field, top_level
+from perf2x.emitters.encoding.protobuf import message_field, number_field, packed_field, top_level
+from perf2x.emitters.encoding.protobuf_fields import entry, fixed64_but_0, message, number_but_0, text, varint
 from perf2x.emitters.otlp.attributes import Dictionary, number_rows
-from perf2x.emitters.otlp.otlp_encoding import entry, one_number
 from perf2x.emitters.otlp.otlp_schema import Pieces, Sample, ScopeProfiles, ValueType
 from perf2x.emitters.otlp.otlp_schema import Profile as ProfileFields
 from perf2x.emitters.pprof.pprof_tables import comment_lines
@@ -90,7 +90,7 @@ def _encoded(groups: SampleGroups, part: slice) -> Ragged:
 
 
 _COMMENT = "pprof.profile.comment"
-_ORIGINAL_FORMAT = b"linux_perf"
+_ORIGINAL_FORMAT = "linux_perf"
 """The specification's name of perf.data."""
 
 
@@ -193,18 +193,16 @@ class ProfileEncoder:
         start, duration = _interval(self._meta, self._groups, messages)
         rows = _sample_rows(self._groups, messages)
         samples = [top_level(ProfileFields.SAMPLES, some) for some in rows]
-        begun = fixed_field(ProfileFields.TIME_UNIX_NANO, np.array([start], np.uint64))
         period = self._value_type(ProfileFields.PERIOD_TYPE, kind.period_name, kind.period_unit)
-        attributes = Ragged(np.array([0, len(self._attributes)], np.int64), np.array(self._attributes, np.int64))
         return [
             *self._value_type(ProfileFields.SAMPLE_TYPE, kind.name, kind.unit),
             *samples,
-            bytes(begun.values),
-            one_number(ProfileFields.DURATION_NANO, duration),
+            fixed64_but_0(ProfileFields.TIME_UNIX_NANO, start),
+            number_but_0(ProfileFields.DURATION_NANO, duration),
             *(period if kind.period_name else []),
-            one_number(ProfileFields.PERIOD, kind.period),
+            number_but_0(ProfileFields.PERIOD, kind.period),
             *self._payload(),
-            bytes(packed_field(ProfileFields.ATTRIBUTE_INDICES, attributes).values),
+            *(message(ProfileFields.ATTRIBUTE_INDICES, varint(one)) for one in self._attributes),
         ]
 
     def _payload(self) -> Pieces:
@@ -212,13 +210,13 @@ class ProfileEncoder:
         original, self._original = self._original, b""
         if not original:
             return []
-        named = message_field(ProfileFields.ORIGINAL_PAYLOAD_FORMAT, octet_rows([_ORIGINAL_FORMAT]))
-        return [bytes(named.values), *entry(ProfileFields.ORIGINAL_PAYLOAD, [original])]
+        named = text(ProfileFields.ORIGINAL_PAYLOAD_FORMAT, _ORIGINAL_FORMAT)
+        return [named, *entry(ProfileFields.ORIGINAL_PAYLOAD, [original])]
 
     def _value_type(self, field: int, name: str, unit: str) -> Pieces:
         add = self._dictionary.texts.add
-        texts = ((ValueType.TYPE_STRINDEX, name), (ValueType.UNIT_STRINDEX, unit))
-        return entry(field, [one_number(part, add(text)) for part, text in texts])
+        parts = ((ValueType.TYPE_STRINDEX, name), (ValueType.UNIT_STRINDEX, unit))
+        return entry(field, [number_but_0(part, add(word)) for part, word in parts])
 
 
 def _interval(meta: Meta, groups: SampleGroups, messages: slice) -> tuple[int, int]:

@@ -17,6 +17,7 @@ from perf2x.base.columnar.arrays import I64, AnyArray, arange, row_slices
 from perf2x.base.columnar.ragged import Ragged, row_batches, side_by_side
 from perf2x.base.columnar.unique import unique
 from perf2x.emitters.encoding.protobuf import nested_field, number_field, number_fields, packed_field, top_level
+from perf2x.emitters.encoding.protobuf_fields import message
 from perf2x.emitters.otlp.attributes import Dictionary, number_rows
 from perf2x.emitters.otlp.otlp_schema import Function, Line, Location, Mapping, Pieces, ProfilesDictionary, Stack
 from perf2x.emitters.pprof.pprof_tables import LocationLines, StringTable, lines_as_recorded, lines_with_placeholders
@@ -64,14 +65,17 @@ class StackTables:
 
     def encoded(self, dictionary: Dictionary) -> Pieces:
         """Yield all tables; their texts and attributes are added to the dictionary."""
-        yield top_level(ProfilesDictionary.MAPPING_TABLE, self._encoded_mappings(dictionary))
-        for rows in self._encoded_locations(dictionary):
-            yield top_level(ProfilesDictionary.LOCATION_TABLE, rows)
-        yield top_level(ProfilesDictionary.FUNCTION_TABLE, self._encoded_functions(dictionary))
-        for rows in self._encoded_stacks():
-            yield top_level(ProfilesDictionary.STACK_TABLE, rows)
+        tables = {
+            ProfilesDictionary.MAPPING_TABLE: self._encoded_mappings(dictionary),
+            ProfilesDictionary.LOCATION_TABLE: self._encoded_locations(dictionary),
+            ProfilesDictionary.FUNCTION_TABLE: self._encoded_functions(dictionary),
+            ProfilesDictionary.STACK_TABLE: self._encoded_stacks(),
+        }
+        for field, parts in tables.items():
+            yield message(field, b"")
+            yield from (top_level(field, rows) for rows in parts)
 
-    def _encoded_mappings(self, dictionary: Dictionary) -> Ragged:
+    def _encoded_mappings(self, dictionary: Dictionary) -> Iterator[Ragged]:
         mappings, rows = self._profile.mappings, self._mappings.rows
         name = dictionary.texts.add_rows(self._strings.texts, mappings.filename[rows])
         build_ids = [text or None for text in self._strings.texts]
@@ -83,24 +87,28 @@ class StackTables:
         attributes = number_rows(columns, len(rows))
         numbers = number_fields(
             {
-                Mapping.MEMORY_START: _behind_zero(mappings.start[rows]),
-                Mapping.MEMORY_LIMIT: _behind_zero(mappings.limit[rows]),
-                Mapping.FILE_OFFSET: _behind_zero(mappings.offset[rows]),
-                Mapping.FILENAME_STRINDEX: _behind_zero(name),
+                Mapping.MEMORY_START: mappings.start[rows],
+                Mapping.MEMORY_LIMIT: mappings.limit[rows],
+                Mapping.FILE_OFFSET: mappings.offset[rows],
+                Mapping.FILENAME_STRINDEX: name,
             }
         )
-        held = Ragged(np.append(0, attributes.offsets), attributes.values)
-        return side_by_side([numbers, packed_field(Mapping.ATTRIBUTE_INDICES, held)])
+        yield side_by_side([numbers, packed_field(Mapping.ATTRIBUTE_INDICES, attributes)])
 
     def _encoded_locations(self, dictionary: Dictionary) -> Iterator[Ragged]:
         """Yield locations, some ten thousand at a time: there may be nearly as many as words in the recording."""
         locations, used = self._profile.locations, self._locations.rows
-        yield _entry_0()
         kinds = dictionary.attributes.add_column(_FRAME_TYPE, _FRAME_TYPES, _frame_types(self._profile)[used])
         for part in row_slices(len(used), _LOCATIONS_AT_ONCE):
             rows = used[part]
             offsets = self._line.offsets[part.start : part.stop + 1]
-            lines = self._encoded_lines(self._line.values[offsets[0] : offsets[-1]])
+            line = self._line.values[offsets[0] : offsets[-1]]
+            lines = number_fields(
+                {
+                    Line.FUNCTION_INDEX: self._functions.entry[self._lines.function[line]],
+                    Line.LINE: np.maximum(self._lines.number[line], 0),
+                }
+            )
             yield side_by_side(
                 [
                     number_field(Location.MAPPING_INDEX, self._mappings.entry[locations.mapping[rows]]),
@@ -110,15 +118,7 @@ class StackTables:
                 ]
             )
 
-    def _encoded_lines(self, lines: I64) -> Ragged:
-        return number_fields(
-            {
-                Line.FUNCTION_INDEX: self._functions.entry[self._lines.function[lines]],
-                Line.LINE: np.maximum(self._lines.number[lines], 0),
-            },
-        )
-
-    def _encoded_functions(self, dictionary: Dictionary) -> Ragged:
+    def _encoded_functions(self, dictionary: Dictionary) -> Iterator[Ragged]:
         functions, rows = self._profile.functions, self._functions.rows
         bare, none = np.array(self._bare, np.int64), np.zeros(len(self._bare), np.int64)
         columns = {
@@ -127,14 +127,13 @@ class StackTables:
             Function.FILENAME_STRINDEX: np.append(functions.filename, none),
         }
         add, texts = dictionary.texts.add_rows, self._strings.texts
-        fields = {field: _behind_zero(add(texts, column[rows])) for field, column in columns.items()}
+        fields = {field: add(texts, column[rows]) for field, column in columns.items()}
         start = np.append(np.maximum(functions.start_line, 0), none)[rows]
-        return number_fields({**fields, Function.START_LINE: _behind_zero(start)})
+        yield number_fields({**fields, Function.START_LINE: start})
 
     def _encoded_stacks(self) -> Iterator[Ragged]:
         """Yield stacks, innermost location first, some ten thousand frames at a time."""
         stacks = self._profile.stacks
-        yield _entry_0()
         parent = stacks.parent.astype(np.int64)
         depth = depths(parent)
         for rows in row_batches(depth[self._leaves] + 1, _FRAMES_AT_ONCE):
@@ -153,16 +152,6 @@ def _used_locations(profile: Profile, leaves: I64) -> I64:
         above = unique(parent[rows])
         rows = above[(above >= 0) & ~used[above]]
     return profile.stacks.location[used].astype(np.int64)
-
-
-def _behind_zero(values: AnyArray) -> AnyArray:
-    """Put entry 0 in front of a column, in its own type: addresses never meet signed numbers."""
-    return np.concatenate([np.zeros(1, values.dtype), values])
-
-
-def _entry_0() -> Ragged:
-    """Return a table of one message without fields."""
-    return Ragged(np.zeros(2, np.int64), np.zeros(0, np.uint8))
 
 
 _FRAME_TYPES = (None, "native", "kernel", "go", "rust", "cpython", "v8js", "jvm", "dotnet", "php", "beam", "ruby")

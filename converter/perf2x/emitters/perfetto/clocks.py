@@ -5,7 +5,8 @@ relate to the trace's own one (src/trace_processor/importers/common/clock_tracke
 """
 
 from perf2x.base.abi.uapi import ClockId
-from perf2x.emitters.perfetto.message import COMMON_SEQUENCE, STARTS, message, number, packet
+from perf2x.emitters.encoding.protobuf_fields import message, number
+from perf2x.emitters.perfetto.message import COMMON_SEQUENCE, STARTS, packet
 from perf2x.emitters.perfetto.trace_schema import BuiltinClock, Clock, ClockSnapshot, TracePacket, TracePacketDefaults
 from perf2x.model.profile.profile import Meta
 

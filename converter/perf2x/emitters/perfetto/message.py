@@ -1,10 +1,10 @@
-"""Packets, one by one or in columns, and single messages."""
+"""Packets, one by one or in columns."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from perf2x.base.columnar.arrays import U64, row_slices
-from perf2x.emitters.encoding.protobuf import LENGTH, VARINT, varint
 from perf2x.emitters.encoding.protobuf_cells import Cells, beside, constant, nested, numbers
+from perf2x.emitters.encoding.protobuf_fields import message, number
 from perf2x.emitters.perfetto.trace_schema import TRACE_PACKET, InternedData, InternedString, SequenceFlags, TracePacket
 
 COMMON_SEQUENCE = 1
@@ -14,21 +14,6 @@ STARTS = SequenceFlags.SEQ_INCREMENTAL_STATE_CLEARED | SequenceFlags.SEQ_NEEDS_I
 GOES_ON = int(SequenceFlags.SEQ_NEEDS_INCREMENTAL_STATE)
 
 _ROWS_AT_ONCE = 1 << 14
-
-
-def number(field: int, value: int) -> bytes:
-    """A field of one number, 0 included; negative ones are 64-bit two's complement."""
-    return varint(field << 3 | VARINT) + varint(value & 0xFFFF_FFFF_FFFF_FFFF)
-
-
-def message(field: int, payload: bytes) -> bytes:
-    """A field of bytes: a message, or a text in UTF-8."""
-    return varint(field << 3 | LENGTH) + varint(len(payload)) + payload
-
-
-def text(field: int, value: str) -> bytes:
-    """A field of text, which must be printable; nothing for an empty one."""
-    return message(field, value.encode()) if value else b""
 
 
 def packet_rows(

@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import BinaryIO, ClassVar
 
+from perf2x.emitters.encoding.protobuf_fields import message, number, text
 from perf2x.emitters.perfetto.clocks import clock_snapshot, sequence_start
-from perf2x.emitters.perfetto.message import message, number, packet, text
+from perf2x.emitters.perfetto.message import packet
 from perf2x.emitters.perfetto.samples.sample_packets import sample_packets
 from perf2x.emitters.perfetto.thread_ids import process_tree
 from perf2x.emitters.perfetto.trace_schema import SystemInfo, TracePacket, Utsname

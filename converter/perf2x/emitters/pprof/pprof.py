@@ -15,15 +15,8 @@ from perf2x.base.columnar.arrays import I64, arange, sum_of
 from perf2x.base.columnar.ragged import Ragged, row_batches
 from perf2x.base.columnar.unique import group_rows, unique_inverse
 from perf2x.base.files.background_writer import BackgroundGzipWriter
-from perf2x.emitters.encoding.protobuf import (
-    Chosen,
-    Ids,
-    chosen_messages,
-    chosen_packed,
-    text_fields,
-    texts_of,
-    whole,
-)
+from perf2x.emitters.encoding.protobuf import Chosen, Ids, chosen_messages, packed_field, texts_of
+from perf2x.emitters.encoding.protobuf_fields import message, texts, varint
 from perf2x.emitters.pprof.pprof_tables import (
     REST,
     StringTable,
@@ -168,7 +161,7 @@ class Pprof:
         del lines, owner
         yield encode_functions(profile.functions, names)
         yield from self._samples(profile, strings, written)
-        yield text_fields(6, strings.texts)
+        yield texts(6, strings.texts)
 
     def _samples(self, profile: Profile, strings: StringTable, written: Ragged | None) -> Iterator[bytes]:
         """Yield Profile.sample (2): distinct (stack, labels), in this order, values of all sample types side by side.
@@ -245,35 +238,33 @@ class _StackIds:
 
 def _encoded_rest(values: I64, location: int) -> bytes:
     """Encode one sample without labels that stands for all that max_samples leaves out."""
-    row, no_labels = np.zeros(1, np.int64), Ragged(np.zeros(2, np.int64), np.zeros(0, np.uint8))
-    location_ids = chosen_packed(1, Ragged(np.array([0, 1], np.int64), np.array([location], np.int64)), row)
-    return _encoded_samples(location_ids, values.reshape(1, -1), whole(no_labels))
+    return message(2, message(1, varint(location)) + message(2, b"".join(map(varint, values.tolist()))))
 
 
 def _encoded_samples(location_ids: Chosen, values: I64, labels: Chosen) -> bytes:
     """Encode samples: location ids and labels are encoded already, ``values`` are (rows, sample types)."""
     first, kind = group_rows(list(values.T))  # most samples of a stack came once
-    numbers = chosen_packed(2, Ragged(arange(len(first) + 1) * values.shape[1], values[first].reshape(-1)), kind)
-    return chosen_messages(2, [location_ids, numbers, labels])
+    numbers = Ragged(arange(len(first) + 1) * values.shape[1], values[first].reshape(-1))
+    return chosen_messages(2, [location_ids, (texts_of(packed_field(2, numbers)), kind), labels])
 
 
 def _header(profile: Profile, strings: StringTable, kinds: list[ValueKind], style: str) -> "profile_pb2.Profile":
     """Return all fields but tables and samples."""
     from perf2x.emitters.pprof import profile_pb2
 
-    meta, message = profile.meta, profile_pb2.Profile()
+    meta, header = profile.meta, profile_pb2.Profile()
     for kind in kinds:
-        message.sample_type.add(type=strings.add(kind.name), unit=strings.add(kind.unit))
+        header.sample_type.add(type=strings.add(kind.name), unit=strings.add(kind.unit))
     if kinds:
-        message.default_sample_type = strings.add(kinds[-1].name)
+        header.default_sample_type = strings.add(kinds[-1].name)
     if profile.events:
         shown = shown_event(profile)
         event, name = profile.events[shown], plain_names(profile.events)[shown]
-        message.period_type.type, message.period_type.unit = (
+        header.period_type.type, header.period_type.unit = (
             strings.add(in_style(text, style)) for text in (name, event.unit)
         )
         by_clock = event.unit == "nanoseconds" and event.frequency
-        message.period = 1_000_000_000 // event.frequency if by_clock else event.period
-    message.time_nanos, message.duration_nanos = meta.wall_start_ns, meta.duration_ns
-    message.comment.extend(strings.add(line) for line in comment_lines(meta))
-    return message
+        header.period = 1_000_000_000 // event.frequency if by_clock else event.period
+    header.time_nanos, header.duration_nanos = meta.wall_start_ns, meta.duration_ns
+    header.comment.extend(strings.add(line) for line in comment_lines(meta))
+    return header

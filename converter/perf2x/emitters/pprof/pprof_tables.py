@@ -9,10 +9,11 @@ import numpy as np
 from msgspec import Struct
 
 from perf2x.base.columnar.arrays import I32, I64, arange, as_intp, begins_run, bincount, flatnonzero, repeat, row_slices
-from perf2x.base.columnar.ragged import Ragged, offsets_of, ranges, side_by_side
+from perf2x.base.columnar.ragged import Ragged, offsets_of, ranges
 from perf2x.base.columnar.unique import unique_inverse
-from perf2x.emitters.encoding.protobuf import nested_field, number_field, number_fields, top_level
+from perf2x.emitters.encoding.protobuf import number_fields, top_level
 from perf2x.emitters.encoding.protobuf_cells import beside, nested, numbers, numbers_but_0
+from perf2x.emitters.encoding.protobuf_fields import message, number
 from perf2x.model.printable_text import bracketed, printable
 from perf2x.model.profile.profile import Functions, Locations, Mappings, Meta, Profile
 from perf2x.model.recording.recorded_names import is_real_path, without_deleted
@@ -167,9 +168,7 @@ def encode_locations(locations: Locations, lines: LocationLines, owner: I64 | No
 
 def encode_rest(location: int, function: int) -> bytes:
     """One more Profile.location (4), in no mapping, for REST."""
-    line = number_field(1, np.array([function], np.int64))
-    fields = [number_field(1, np.array([location], np.int64)), nested_field(4, line, np.array([0, 1], np.int64))]
-    return top_level(4, side_by_side(fields))
+    return message(4, number(1, location) + message(4, number(1, function)))
 
 
 def comment_lines(meta: Meta) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perf2x.base.columnar.ragged import Ragged, side_by_side
-from perf2x.emitters.encoding import protobuf
+from perf2x.emitters.encoding import protobuf, protobuf_cells, protobuf_fields
 from perf2x.emitters.pprof import profile_pb2
 from tests.support.ragged_rows import ragged_of
 
@@ -28,18 +28,18 @@ def rows(table: Ragged) -> list[bytes]:
 
 @given(st.lists(U64))
 def test_unsigned_varints(values) -> None:
-    assert rows(protobuf.varints(np.array(values, np.uint64))) == [varint(value) for value in values]
+    assert rows(protobuf_cells.varints(np.array(values, np.uint64)).rows()) == [varint(value) for value in values]
 
 
 @given(st.lists(I64))
 def test_signed_varints(values) -> None:
-    assert rows(protobuf.varints(np.array(values, np.int64))) == [varint(value) for value in values]
+    assert rows(protobuf_cells.varints(np.array(values, np.int64)).rows()) == [varint(value) for value in values]
 
 
 @pytest.mark.parametrize("bits", range(64))
 def test_varints_at_every_length(bits) -> None:
     values = [2**bits - 1, 2**bits]
-    assert rows(protobuf.varints(np.array(values, np.uint64))) == [varint(value) for value in values]
+    assert rows(protobuf_cells.varints(np.array(values, np.uint64)).rows()) == [varint(value) for value in values]
 
 
 @given(st.lists(st.lists(st.integers(0, 40_000), max_size=5)))
@@ -83,15 +83,11 @@ def test_samples_parse_to_what_went_in(samples) -> None:
     ]
     assert got == samples
     rows = np.arange(len(samples))[::-1]
-    shared = [
-        protobuf.chosen_packed(1, ragged_of([sample[0] for sample in samples]), rows),
-        protobuf.chosen_packed(2, ragged_of([sample[1] for sample in samples], np.int64), rows),
-        (protobuf.texts_of(fields[2]), rows),
-    ]
+    shared = [(protobuf.texts_of(field), rows) for field in fields]
     backwards = side_by_side([field.take(rows) for field in fields])
     assert protobuf.chosen_messages(2, shared) == protobuf.top_level(2, backwards)
 
 
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=200)))
 def test_texts_parse_to_what_went_in(texts) -> None:
-    assert list(profile_pb2.Profile.FromString(protobuf.text_fields(6, texts)).string_table) == texts
+    assert list(profile_pb2.Profile.FromString(protobuf_fields.texts(6, texts)).string_table) == texts

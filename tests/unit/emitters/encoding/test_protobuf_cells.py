@@ -3,13 +3,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perf2x.emitters.encoding import protobuf_cells as cells
-from perf2x.emitters.encoding.protobuf import varint
+from perf2x.emitters.encoding.protobuf_fields import message, varint
 
 U64 = st.integers(0, 2**64 - 1) | st.integers(0, 300)
-
-
-def message(field: int, payload: bytes) -> bytes:
-    return varint(field << 3 | 2) + varint(len(payload)) + payload
 
 
 @given(st.lists(st.tuples(U64, st.booleans(), U64, U64, U64)))

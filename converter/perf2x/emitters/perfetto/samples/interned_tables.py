@@ -8,7 +8,9 @@ from perf2x.base.columnar.arrays import I64, AnyArray, arange, row_slices
 from perf2x.base.columnar.ragged import Ragged, side_by_side
 from perf2x.base.columnar.unique import unique_inverse, unique_known
 from perf2x.emitters.encoding.protobuf import Ids, number_field, top_level
-from perf2x.emitters.perfetto.message import GOES_ON, interned_string, message, number, packet
+from perf2x.emitters.encoding.protobuf_cells import beside, nested, numbers_but_0
+from perf2x.emitters.encoding.protobuf_fields import message, number
+from perf2x.emitters.perfetto.message import GOES_ON, interned_string, packet
 from perf2x.emitters.perfetto.samples.frame_rows import FrameTable
 from perf2x.emitters.perfetto.samples.stack_numbers import StackPaths, used_frames
 from perf2x.emitters.perfetto.trace_schema import Callstack, Frame, InternedData, Mapping, TracePacket
@@ -50,15 +52,15 @@ def _frame_tables(profile: Profile, frames: FrameTable, used: I64) -> Iterator[b
     for rows in row_slices(len(used), _ROWS_AT_ONCE):
         which = used[rows]
         fields = [
-            number_field(Frame.IID, arange(rows.start, rows.stop) + 1),
-            number_field(Frame.FUNCTION_NAME_ID, name[rows] + 1),
-            number_field(Frame.MAPPING_ID, mapping[rows] + 1),
-            number_field(Frame.REL_PC, frames.rel_pc[which]),
-            number_field(Frame.SOURCE_PATH_IID, source[rows] + 1),
-            number_field(Frame.LINE_NUMBER, frames.line[which]),
-            number_field(Frame.KIND, frames.kind[which]),
+            numbers_but_0(Frame.IID, arange(rows.start, rows.stop) + 1),
+            numbers_but_0(Frame.FUNCTION_NAME_ID, name[rows] + 1),
+            numbers_but_0(Frame.MAPPING_ID, mapping[rows] + 1),
+            numbers_but_0(Frame.REL_PC, frames.rel_pc[which]),
+            numbers_but_0(Frame.SOURCE_PATH_IID, source[rows] + 1),
+            numbers_but_0(Frame.LINE_NUMBER, frames.line[which]),
+            numbers_but_0(Frame.KIND, frames.kind[which]),
         ]
-        yield top_level(InternedData.FRAMES, side_by_side(fields))
+        yield nested(InternedData.FRAMES, beside(fields)).tobytes()
 
 
 def _texts(field: InternedData, rows: AnyArray, text_of: Callable[[int], bytes]) -> bytes:

@@ -11,9 +11,10 @@ from msgspec import Struct
 from perf2x.base.abi.uapi import CpuMode
 from perf2x.base.columnar.arrays import I32, I64, U8, U64, arange, flatnonzero
 from perf2x.emitters.encoding.protobuf_cells import Cells, beside, nested, numbers, packed
+from perf2x.emitters.encoding.protobuf_fields import message
 from perf2x.emitters.perfetto.clocks import sequence_start
 from perf2x.emitters.perfetto.event_descriptions import event_names, stack_sample_defaults
-from perf2x.emitters.perfetto.message import COMMON_SEQUENCE, GOES_ON, message, packet, packet_rows
+from perf2x.emitters.perfetto.message import COMMON_SEQUENCE, GOES_ON, packet, packet_rows
 from perf2x.emitters.perfetto.samples.frame_rows import frame_table
 from perf2x.emitters.perfetto.samples.interned_tables import interned_packets
 from perf2x.emitters.perfetto.samples.sample_sequences import Stream, streams_of
