@@ -81,6 +81,8 @@ def maintain(root: str, before_ns: int | None, now_ns: int, *, dry_run: bool = F
     """
     part = DatasetPart(DatasetAddress(root, {}))
     tables, report = part.tables, Maintained(of=len(part.rows))
+    if part.is_empty:  # the first command may have been killed before all tables were made
+        tables.make(())
     if before_ns is not None:
         old = [row for row in part.rows if _began(row) < before_ns]
         report.recordings = len(old)

@@ -191,8 +191,49 @@ def test_files_that_unpack_to_too_much_are_refused(data: Path) -> None:
     assert tried.code == 1 and "--max-unpacked" in tried.err
 
 
+@pytest.mark.parametrize("table", ["samples", "stacks"])
+def test_rows_that_are_gone_are_named_by_all_who_read(data: Path, table: str) -> None:
+    """As when someone else's DELETE stopped between two tables: joins would leave the recording out."""
+    gone = min(row["recording"] for row in rows(data, "samples"))
+    deltalake.DeltaTable(str(data / table)).delete(f"recording = '{gone}'")
+    out, missing = data / "out.folded", f"samples of {gone} are" if table == "samples" else "a stack is"
+    for words in (
+        ("top", data),
+        ("convert", data, "-o", out),
+        ("fleet", "query", data, SQL),
+        ("fleet", "symbolize", data),
+    ):
+        ran = perf2x(*words)
+        if words[1] != "symbolize" or table == "samples":
+            assert (ran.code, f"{data}: damaged: {missing} missing" in ran.said) == (1, True), ran.said
+    assert perf2x("fleet", "rm", data, gone).code == 0
+    assert perf2x("fleet", "query", data, SQL).code == perf2x("top", data).code == 0
+
+
+@pytest.mark.parametrize("left", ["recordings", "recordings/_delta_log", "recordings/_delta_log/0.json#1", "stacks"])
+def test_what_was_killed_before_a_first_recording_has_none_yet(tmp_path: Path, left: str) -> None:
+    data = tmp_path / "profiles"
+    if left == "stacks":
+        DeltaTables(str(data)).make(())
+        shutil.rmtree(data / "stacks")
+    elif "#" in left:
+        (data / left).parent.mkdir(parents=True)
+        (data / left).write_text("{")
+    else:
+        (data / left).mkdir(parents=True)
+    for words in (
+        ("top", data),
+        ("fleet", "query", data, SQL),
+        ("fleet", "symbolize", data),
+        ("fleet", "rm", data, "x"),
+    ):
+        assert f"{data}: no recordings yet" in perf2x(*words).err
+    assert perf2x("fleet", "maintain", data).code == (left != "stacks")
+
+
 def test_folders_that_are_no_datasets_say_so(data: Path, tmp_path: Path) -> None:
     (tmp_path / "other" / "recordings").mkdir(parents=True)
+    (tmp_path / "other" / "recordings" / "perf.data").touch()
     assert "not a dataset" in perf2x("top", str(tmp_path / "other")).err
     deltalake.DeltaTable(str(data / "samples")).alter.set_table_description("perf2x dataset, version 3: samples")
     assert "this perf2x reads perf2x dataset, version 4: samples" in perf2x("top", str(data)).err

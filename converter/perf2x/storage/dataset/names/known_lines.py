@@ -37,7 +37,8 @@ def known_names(
     """
     own = _own_names(restored.places)
     symbols = part.symbols(set(restored.objects.ids) | {UNMAPPED.hex()})
-    table = arrow().concat_tables([own, symbols.select(_COLUMNS)]).unify_dictionaries().combine_chunks()
+    both = arrow().concat_tables([own, symbols.select(_COLUMNS)], promote_options="default")  # either may lack lines
+    table = both.unify_dictionaries().combine_chunks()
     index = PlaceIndex(table, np.append(np.zeros(len(own), np.int8), 1 + ~_has_lines(symbols)))
     place, row = _rows_of(profile, restored.objects, index, ident)
     lists = flat(table, "lines")

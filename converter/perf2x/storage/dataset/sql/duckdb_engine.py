@@ -30,7 +30,7 @@ from perf2x.base.files.unpack_limit import free_space, parse_size
 from perf2x.base.student import student
 from perf2x.storage.dataset.dataset_schema import TABLES, arrow, schema_of
 from perf2x.storage.dataset.read.dataset_part import DatasetPart
-from perf2x.storage.dataset.sql.table_views import statements
+from perf2x.storage.dataset.sql.table_views import DAMAGED, WITHOUT_SAMPLES, statements
 
 if TYPE_CHECKING:
     import pyarrow
@@ -69,6 +69,8 @@ def engine(part: DatasetPart, asked: str = "", limits: Limits | None = None) -> 
 
     FormatError when it is damaged, OptionError for what DuckDB says about SQL and without DuckDB.
     """
+    if part.is_empty:
+        part.require()
     root = part.tables.root
     room_left = address_space(root)
     limits, module = limits or Limits(), _duckdb()
@@ -135,9 +137,10 @@ def told_apart(root: str) -> Iterator[None]:
     except module.Error as error:
         if os.strerror(errno.ENOSPC) in str(error):
             raise _shortage(root) from None
-        if _ERROR not in str(error) or "registered as 'stored_" in str(error):  # what readers of files say
-            raise FormatError(f"{root}: damaged: {_sentence(error)}") from None
-        raise OptionError(f"SQL: {_sentence(error)}") from None
+        said = _sentence(error)
+        if _ERROR not in str(error) or said.startswith(DAMAGED) or "registered as 'stored_" in said:  # of files
+            raise FormatError(f"{root}: damaged: {said.removeprefix(DAMAGED)}") from None
+        raise OptionError(f"SQL: {said}") from None
 
 
 def _shortage(root: str) -> Perf2xError:
@@ -160,6 +163,8 @@ def _define(connection: Any, part: DatasetPart, sql: str) -> None:
     tags = sorted({key for row in part.rows for key in row.tags})
     for statement in statements(part.columns, tags):
         connection.execute(statement)
+    if gone := connection.execute(WITHOUT_SAMPLES).fetchone():
+        raise FormatError(f"{part.tables.root}: damaged: samples of {gone[0]} are missing")
     if _STUDENT.search(sql):
         connection.create_function("student", student, ["DOUBLE", "BIGINT", "BIGINT"], "DOUBLE")
 

@@ -8,6 +8,11 @@ from collections.abc import Iterable, Iterator
 from perf2x.model.profile.made_up_frames import ROOT_FRAME_NAMES
 from perf2x.storage.dataset.dataset_schema import COLUMNS, DATE, KEY, OF_RECORDINGS
 
+DAMAGED = "damaged: "
+"""How an error begins that a view finds in rows."""
+WITHOUT_SAMPLES = """
+SELECT recording FROM stored_recordings ANTI JOIN stored_samples USING (recording, attempt) WHERE samples > 0 LIMIT 1
+"""
 _MACROS = """
 CREATE MACRO base_name(file) AS CASE WHEN file LIKE '[%]%' THEN file[:strpos(file, ']')]
     ELSE coalesce(string_split(rtrim(file, '/'), '/')[-1], '') END;
@@ -84,10 +89,11 @@ WITH {called}, names AS MATERIALIZED (
         max(one.frequency) OVER (PARTITION BY number, event) AS frequency
     FROM (SELECT recording, unnest(events) AS one, generate_subscripts(events, 1) AS position FROM recordings)
         JOIN kept USING (recording)
-), costs AS MATERIALIZED (
-    SELECT number, number | stack AS id, first AS event_number, sum(value)::BIGINT AS value, sum(count)::BIGINT AS count
+), facts AS MATERIALIZED (
+    FROM kept JOIN recordings USING (recording) JOIN weights USING (recording)
+), costs AS (
+    SELECT number, number | stack AS id, first AS event_number, value, count
     FROM stored_samples JOIN kept USING (recording, attempt) LEFT JOIN measured USING (number, event_number)
-    WHERE stack IS NOT NULL GROUP BY ALL
 ), lists AS (
     SELECT number | stack AS stack, number | unnest(places) AS id,
         generate_subscripts(places, 1) = len(places) AS is_last
@@ -99,12 +105,11 @@ WITH {called}, names AS MATERIALIZED (
     SELECT number, event_number, name, coalesce(sum(value) FILTER (is_self), 0)::BIGINT AS self,
         sum(value)::BIGINT AS total, coalesce(sum(count) FILTER (is_self), 0)::BIGINT AS self_samples,
         sum(count)::BIGINT AS total_samples
-    FROM once JOIN costs USING (id) GROUP BY ALL
+    FROM costs LEFT JOIN once USING (id) WHERE id IS NOT NULL GROUP BY ALL
 )
-SELECT recording, event, unit, function, object, build_id, self, total, self_samples, total_samples,
-    {seconds} AS cpu_seconds, weight, {labels}
-FROM summed JOIN names USING (name) JOIN kept USING (number) JOIN recordings USING (recording)
-    JOIN weights USING (recording) LEFT JOIN measured USING (number, event_number)
+SELECT recording, event, unit, coalesce(function, error('{damaged}a stack is missing')) AS function, object, build_id,
+    self, total, self_samples, total_samples, {seconds} AS cpu_seconds, weight, {labels}
+FROM summed LEFT JOIN names USING (name) JOIN facts USING (number) LEFT JOIN measured USING (number, event_number)
 """
 _BY_STACK = """
 CREATE VIEW by_stack AS
@@ -148,9 +153,12 @@ def statements(partition: Iterable[str], tags: Iterable[str]) -> Iterator[str]:
     called = _CALLED.format(made_up=made_up, key=", ".join(KEY), shown="{shown}")
     yield _FUNCTIONS.format(called=called.format(shown="recording, place, file_offset, mode, "))
     yield from (_FRAMES, _WEIGHTS, _RATES)
-    labels = ", ".join(["host", "recordings.date", *(_name(key) for key in keys if key not in _TAKEN)])
+    labels = ", ".join(["host", DATE, *(_name(key) for key in keys if key not in _TAKEN)])
     yield _BY_FUNCTION.format(
-        called=called.format(shown=""), seconds=_SECONDS.format(value="self", count="self_samples"), labels=labels
+        called=called.format(shown=""),
+        seconds=_SECONDS.format(value="self", count="self_samples"),
+        labels=labels,
+        damaged=DAMAGED,
     )
     yield _BY_STACK.format(seconds=_SECONDS.format(value="value", count="count"), labels=labels)
 
