@@ -71,6 +71,7 @@ from perf2x.base.columnar.arrow import ArrowTable, Coded
 from perf2x.base.errors import OptionError
 from perf2x.library_types import FormatName, ReadOptions, SampleTable, TableOptions
 from perf2x.model.profile.profile import Profile
+from perf2x.model.profile.view import View, view_of
 from perf2x.pipeline.conversion import convert_to, write_file
 from perf2x.pipeline.load import load
 from perf2x.pipeline.load_options import LoadOptions, load_options
@@ -187,7 +188,7 @@ def write(
 
         tells_waits = WAITS not in emitter.needs.honours  # so that it can leave them out
         profile = without_times(profile, keep_cpu="cpu" in emitter.needs.columns, keep_wait=tells_waits)
-    write_file(emitter, profile, target, ())
+    write_file(emitter, profile if isinstance(profile, View) else view_of(profile), target, ())
 
 
 def sample_table(profile: Profile) -> SampleTable:

@@ -41,7 +41,7 @@ class TableOptions(TypedDict, total=False):
     """Columns that samples have, and that keep them apart: ``cpu``, ``cgroup``, ``data_src`` (of memory accesses), in
     timelines ``fields`` of tracepoints."""
     as_recorded: bool
-    """Keep what reads the samples once more, one by one (``Profile.recorded``)."""
+    """Keep what reads the samples once more, one by one (``View.single_samples``)."""
     places: frozenset[str]
     """Name addresses of such samples besides their stacks: ``branches``, ``data``."""
     stacks: bool
@@ -88,7 +88,7 @@ class TableOptions(TypedDict, total=False):
     listings: ListingOptions | None
     """Functions to list with costs of lines and instructions; None: none."""
     original: int
-    """Bytes of the recording that may be kept as they are, in Profile.original; 0: none."""
+    """Bytes of the recording that may be kept as they are, in View.original; 0: none."""
     call_graphs: CallGraphOptions
     """Unwinding of user stack dumps and branch records."""
 

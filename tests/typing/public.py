@@ -18,7 +18,6 @@ from perf2x import (
     DiffTable,
     Grouping,
     Loaded,
-    Profile,
     SampleTable,
     SymbolOptions,
     TopTable,
@@ -30,11 +29,11 @@ from perf2x import (
     top,
     write,
 )
-from perf2x.plugins import build_emitter
+from perf2x.plugins import View, build_emitter
 
 loaded = read("perf.data", timeline=True, events=("cycles",), choice=Choice(comms=("nginx*",)), jobs=0)
 assert_type(loaded, Loaded)
-assert_type(loaded.profile, Profile)
+assert_type(loaded.profile, View)
 assert_type(loaded.samples, int)
 assert_type(loaded.recorded_samples, int)
 assert_type(loaded.events[0].unit, str)
@@ -52,7 +51,7 @@ if "time" in table:
 assert_type(to_arrow(loaded.profile), ArrowTable)
 assert_type(to_arrow(loaded.profile).__arrow_c_stream__(), object)
 changed = dataclasses.replace(loaded.profile, default_event=0)
-assert_type(changed, Profile)
+assert_type(changed, View)
 write(changed, Path("out.pb.gz"))
 write(changed, "out", to="collapsed", settings={"value": "samples"})
 assert_type(

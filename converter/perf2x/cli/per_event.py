@@ -8,10 +8,11 @@ from msgspec.structs import replace
 from perf2x.base.columnar.arrays import flatnonzero
 from perf2x.base.columnar.unique import unique
 from perf2x.base.errors import OptionError
-from perf2x.model.profile.profile import Profile, plain_names
+from perf2x.model.profile.profile import plain_names
+from perf2x.model.profile.view import View
 
 
-def per_event(profile: Profile, target: str, suffix: str) -> Iterator[tuple[str, Profile]]:
+def per_event(profile: View, target: str, suffix: str) -> Iterator[tuple[str, View]]:
     """File name (``out.folded`` becomes ``out.cycles.folded``) and profile of each event that has samples.
 
     OptionError for standard output, which cannot be several files.
@@ -26,7 +27,7 @@ def per_event(profile: Profile, target: str, suffix: str) -> Iterator[tuple[str,
         yield _inserted(target, suffix, name), _only_event(profile, row)
 
 
-def _only_event(profile: Profile, row: int) -> Profile:
+def _only_event(profile: View, row: int) -> View:
     """The profile with the samples of one event only, which becomes the default event."""
     kept = flatnonzero(profile.samples.event == row)
     names = (field for field in profile.samples.__struct_fields__)

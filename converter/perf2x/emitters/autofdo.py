@@ -17,7 +17,7 @@ from typing import BinaryIO, ClassVar
 from perf2x.model.code_request import CodeRequest
 from perf2x.model.plugin_options import Needs, check_choices, option
 from perf2x.model.profile.code_counts import COUNTS_CODE, FunctionCounts, Place, counted
-from perf2x.model.profile.profile import Profile
+from perf2x.model.profile.view import View
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +36,12 @@ class Autofdo:
         """Counts of code alone."""
         return Needs(code=CodeRequest(self.object, "external", lines=True), honours=frozenset(), why=COUNTS_CODE)
 
-    def emit(self, profile: Profile, out: BinaryIO) -> None:
+    def emit(self, profile: View, out: BinaryIO) -> None:
         """Write functions by falling totals, then by name."""
         for function in by_weight(profile):
             out.write("".join(_lines(function)).encode(errors="surrogateescape"))
 
-    def notes(self, profile: Profile) -> tuple[str, ...]:
+    def notes(self, profile: View) -> tuple[str, ...]:
         """Name the object, and say what was counted."""
         if profile.code is None:
             return ()
@@ -49,7 +49,7 @@ class Autofdo:
         return (f"of {code.filename}: {len(code.functions):,} functions from {counted(code)}",)
 
 
-def by_weight(profile: Profile) -> list[FunctionCounts]:
+def by_weight(profile: View) -> list[FunctionCounts]:
     """Return functions by falling totals, then by name."""
     functions = profile.code.functions if profile.code is not None else ()
     return sorted(functions, key=lambda each: (-each.total, each.name))

@@ -24,7 +24,7 @@ from perf2x.base.columnar.unique import group_rows
 from perf2x.model.code_request import CodeRequest
 from perf2x.model.plugin_options import Needs, check_choices, option
 from perf2x.model.profile.code_counts import COUNTS_CODE, EXTERNAL, NOT_RECORDED, BranchCounts, CodeCounts, counted
-from perf2x.model.profile.profile import Profile
+from perf2x.model.profile.view import View
 
 _LINES_PER_WRITE = 16_384
 _OUTSIDE = "X:0"
@@ -50,7 +50,7 @@ class Bolt:
         """Counts of code alone."""
         return Needs(code=CodeRequest(self.object, "kernel"), honours=frozenset(), why=COUNTS_CODE)
 
-    def emit(self, profile: Profile, out: BinaryIO) -> None:
+    def emit(self, profile: View, out: BinaryIO) -> None:
         """Write lines in order of kind and address; of a recording without branches those of samples."""
         if profile.code is None:
             return
@@ -58,7 +58,7 @@ class Bolt:
         for rows in row_slices(len(lines), _LINES_PER_WRITE):
             out.write("".join(lines[rows]).encode())
 
-    def notes(self, profile: Profile) -> tuple[str, ...]:
+    def notes(self, profile: View) -> tuple[str, ...]:
         """Name the object, and say what its lines count."""
         if profile.code is None:
             return ()

@@ -48,6 +48,7 @@ from perf2x.model.profile.made_up_frames import with_made_up_frames
 from perf2x.model.profile.profile import Profile, plain_names
 from perf2x.model.profile.shown_frames import lines_outermost_first, location_frames
 from perf2x.model.profile.stack_tree import paths
+from perf2x.model.profile.view import View
 
 _MOST_EVENTS = 200
 """MaxRealIndexValue in libcore/costitem.h of KCachegrind, which reads no file with more."""
@@ -78,7 +79,7 @@ class Callgrind:
         """Sums by name of thread, and the code if instructions are wanted."""
         return Needs(threads=False, instructions=self.instructions, viewer="open it: kcachegrind {0}")
 
-    def emit(self, profile: Profile, out: BinaryIO) -> None:
+    def emit(self, profile: View, out: BinaryIO) -> None:
         """Write function by function: the cost of each line, then those of the calls on it."""
         events = unique(profile.samples.event).tolist()
         if len(events) > _MOST_EVENTS:
@@ -113,7 +114,7 @@ class _Graph:
     Threads of one name are a function; where the user chose roots, it only has samples without a stack.
     """
 
-    def __init__(self, profile: Profile, form: str) -> None:
+    def __init__(self, profile: View, form: str) -> None:
         """Print positions by ``form``, made of address and line."""
         self._form, text = form, profile.strings
         roots: dict[str, int] = {}

@@ -26,7 +26,7 @@ from perf2x.emitters.autofdo import Autofdo, by_weight
 from perf2x.model.code_request import CodeRequest
 from perf2x.model.plugin_options import Needs, option
 from perf2x.model.profile.code_counts import COUNTS_CODE, FunctionCounts, Place
-from perf2x.model.profile.profile import Profile
+from perf2x.model.profile.view import View
 
 _MAGIC = 0x67636461
 _SUMMARY, _NAMES, _FUNCTIONS, _MODULES, _WORKING_SET = 0xA8000000, 0xAA000000, 0xAC000000, 0xAE000000, 0xAF000000
@@ -55,7 +55,7 @@ class Gcov(Autofdo):
         code = CodeRequest(self.object, "external", lines=True, gcc=int(self.gcc))
         return Needs(code=code, honours=frozenset(), why=COUNTS_CODE)
 
-    def emit(self, profile: Profile, out: BinaryIO) -> None:
+    def emit(self, profile: View, out: BinaryIO) -> None:
         """Write functions by falling totals, then by name."""
         functions = by_weight(profile)
         places = Counter(count.count for top in functions for _, _, each in top.tree() for count in each.lines.values())
@@ -76,7 +76,7 @@ class Gcov(Autofdo):
         shares = _shares(places, (total // (_BUCKETS + 1) * (each + 1) for each in range(_BUCKETS)))
         out.write(_section(_WORKING_SET, b"".join(pack("<IQ", number, least) for least, number in shares)))
 
-    def notes(self, profile: Profile) -> tuple[str, ...]:
+    def notes(self, profile: View) -> tuple[str, ...]:
         """Name the object, say what was counted, and when that is little."""
         said, code = Autofdo.notes(self, profile), profile.code
         if code is None or sum_of((code.branches if len(code.branches) else code.samples).count) >= _FEW:
@@ -100,7 +100,7 @@ def _offset(place: Place) -> int:
     return place[0] << 16 | place[1]
 
 
-def _names(names: StringInterner, profile: Profile) -> bytes:
+def _names(names: StringInterner, profile: View) -> bytes:
     """Return the files, and names with the numbers of theirs; none where functions of one name are in several files."""
     files, rows = TextInterner[str](), []
     for name in names:

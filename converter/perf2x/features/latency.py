@@ -10,6 +10,7 @@ from perf2x.pipeline.feature import Feature, Place, SessionRun, with_profile
 from perf2x.transforms.filters.filter_options import SAMPLES_PANEL
 
 if TYPE_CHECKING:
+    from perf2x.model.profile.profile import Profile
     from perf2x.pipeline.load_result import Loaded
 
 
@@ -36,7 +37,8 @@ class _Parallelism(FeatureSettings, frozen=True):
 
 
 def _count_threads(loaded: "Loaded", run: SessionRun) -> "Loaded":
-    wanted, pids, profile = run.options.of(_Parallelism), run.options.choice.pids, loaded.profile
+    wanted, pids = run.options.of(_Parallelism), run.options.choice.pids
+    profile: Profile = loaded.profile
     if wanted != _Parallelism():
         from perf2x.transforms.scheduling.latency import with_latency
 

@@ -36,15 +36,15 @@ class Needs(Struct, frozen=True):
     full_names: bool = False
     """Whether it has a place for full names beside the displayed ones (``Profile.full_names``)."""
     code: CodeRequest | None = None
-    """The counts of one object's code that it is made of (``Profile.code``); None: of stacks."""
+    """The counts of one object's code that it is made of (``View.code``); None: of stacks."""
     recorded: bool = False
-    """Whether it writes the samples one by one as they were recorded (``Profile.recorded``)."""
+    """Whether it writes the samples one by one as they were recorded (``View.single_samples``)."""
     places: frozenset[str] = frozenset()
     """Addresses that samples tell besides their stacks, and that it names: ``branches``, ``data``."""
     lines: bool = True
     """Whether it shows anything that only debug info tells."""
     original: int = 0
-    """Bytes of the recording itself that it writes at most (``Profile.original``)."""
+    """Bytes of the recording itself that it writes at most (``View.original``)."""
     honours: frozenset[str] = FINISHED
     """Groups of options that show in the output; pipeline/for_output.py has their options, and refuses others.
 
@@ -54,7 +54,7 @@ class Needs(Struct, frozen=True):
     why: str = ""
     """Why it honours no more, for the error: the end of a sentence about the option."""
     instructions: bool = False
-    """Whether it tells which instruction each location is in (``Listings.instructions`` of Profile.listings)."""
+    """Whether it tells which instruction each location is in (``Listings.instructions`` of View.listings)."""
     binary: bool = False
     """Whether its bytes are not for a terminal."""
     viewer: str = ""

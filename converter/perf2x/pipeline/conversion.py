@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 
 from perf2x.base.files.atomic import open_output, wants_gzip
-from perf2x.model.profile.profile import Profile
+from perf2x.model.profile.view import View
 from perf2x.pipeline.for_output import for_output
 from perf2x.pipeline.load import load
 from perf2x.pipeline.load_options import LoadOptions, Progress
@@ -11,7 +11,7 @@ from perf2x.pipeline.load_result import Loaded
 from perf2x.pipeline.stage_timer import Stages
 from perf2x.plugins.registry import Emitter
 
-Outputs = Callable[[Profile], Iterable[tuple[str, Profile]]]
+Outputs = Callable[[View], Iterable[tuple[str, View]]]
 """Makes names of outputs, and the profile of each, from the whole profile."""
 
 
@@ -25,7 +25,7 @@ def convert_to(
     timeline: bool | None = None,
     progress: Progress | None = None,
     stages: Stages | None = None,
-    write: Callable[[Emitter, Profile, str, Sequence[str]], None] | None = None,
+    write: Callable[[Emitter, View, str, Sequence[str]], None] | None = None,
 ) -> tuple[Loaded, list[str]]:
     """Load what the format ``name`` is made of, hand each output to ``write``; return what was loaded, and their names.
 
@@ -40,7 +40,7 @@ def convert_to(
     return loaded, targets
 
 
-def write_file(emitter: Emitter, profile: Profile, target: str, inputs: Sequence[str]) -> None:
+def write_file(emitter: Emitter, profile: View, target: str, inputs: Sequence[str]) -> None:
     """Write a file, whole or not at all; OptionError when it is one of ``inputs``."""
     with open_output(target, inputs=tuple(inputs), compress=wants_gzip(target, emitter.suffix)) as out:
         emitter.emit(profile, out)

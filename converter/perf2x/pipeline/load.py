@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from perf2x.analysis.recording_advice import advice
 from perf2x.base.errors import FormatError, OptionError
 from perf2x.model.diagnostics import Diagnostics, comment
+from perf2x.model.profile.view import view_of
 from perf2x.pipeline.datasets.stored_sessions import split_stored
 from perf2x.pipeline.for_output import ONE_RECORDING
 from perf2x.pipeline.load_options import LoadContext, LoadOptions, Progress
@@ -140,7 +141,7 @@ def _load_session(session: SessionInput, context: LoadContext) -> Loaded:
     )
     stitched = source.stitched(selection, context)
     loaded = Loaded(
-        profile=stitched.profile,
+        profile=view_of(stitched.profile),
         recording=recording,
         recorded_samples=recording.sample_count,
         events=(),

@@ -98,9 +98,9 @@ class LoadOptions(Struct, frozen=True):
     code: CodeRequest | None = None
     """Count branches and samples of one object's code; None: do not."""
     listings: ListingOptions | None = None
-    """Functions to list with costs of lines and instructions, in Profile.listings; None: none."""
+    """Functions to list with costs of lines and instructions, in View.listings; None: none."""
     original: int = 0
-    """Bytes of the recording that may be kept as they are, in Profile.original; 0: none."""
+    """Bytes of the recording that may be kept as they are, in View.original; 0: none."""
     deferred_missing: Annotated[
         Literal["mark", "kernel-only", "drop"],
         Setting(

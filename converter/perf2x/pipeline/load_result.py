@@ -14,6 +14,7 @@ from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.number_format import format_amount, plural
 from perf2x.model.printable_text import short
 from perf2x.model.profile.profile import Profile
+from perf2x.model.profile.view import View
 from perf2x.model.recording.events import Recording
 from perf2x.model.step_report import StepReport
 from perf2x.stitcher.call_graphs import UnwindReport
@@ -40,7 +41,7 @@ class EventCount(Struct, frozen=True, omit_defaults=True):
 class Loaded(Struct, frozen=True):
     """A profile and the reports on how it came to be."""
 
-    profile: Profile
+    profile: View
     recording: Recording
     """The first one, if there are several."""
     recorded_samples: int

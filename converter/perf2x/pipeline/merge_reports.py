@@ -7,7 +7,9 @@ from typing import Any, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
+from perf2x.model.profile.code_counts import CodeCounts, merged_code
 from perf2x.model.profile.profile import Profile
+from perf2x.model.profile.view import view_of
 from perf2x.model.step_report import StepReport
 from perf2x.model.value_limits import check_total
 from perf2x.pipeline.load_result import Loaded, event_counts
@@ -26,6 +28,7 @@ class ResultFold:
         self._common = common_tags(tags)
         self._own = iter([{key: value for key, value in tag.items() if key not in self._common} for tag in tags])
         self._profiles = ProfileFold()
+        self._codes: list[CodeCounts] = []
         self._value = 0.0
         self._first: Loaded | None = None
 
@@ -33,13 +36,15 @@ class ResultFold:
         """Take the next result. Raises FormatError when the values together do not fit into 64 bits."""
         self._value = check_total("these recordings together", part.profile.samples.value, self._value)
         self._profiles.add(_labelled(part.profile, next(self._own)))
+        self._codes += [] if part.profile.code is None else [part.profile.code]
         self._first = part if self._first is None else _add_reports(self._first, part)
 
     def finish(self) -> Loaded:
         """Return one result for all of them; at least one was added."""
         if self._first is None:
             raise ValueError("nothing was added")
-        profile = replace(self._profiles.finish(), labels=self._common)
+        code = merged_code(self._codes) if self._codes else None
+        profile = view_of(replace(self._profiles.finish(), labels=self._common), code)
         return replace(self._first, profile=profile, events=event_counts(profile))
 
 

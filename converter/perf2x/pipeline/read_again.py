@@ -14,16 +14,8 @@ from perf2x.base.columnar.ragged import row_numbers
 from perf2x.base.columnar.unique import unique
 from perf2x.base.errors import FormatError
 from perf2x.model.diagnostics import Diagnostics
-from perf2x.model.profile.recorded_samples import (
-    NEVER,
-    NamedPlaces,
-    RecordedBatch,
-    RecordedPart,
-    RecordedRows,
-    SampleReader,
-    check_of,
-    names_data,
-)
+from perf2x.model.profile.recorded_samples import NEVER, RecordedPart, RecordedRows, check_of
+from perf2x.model.profile.view import NamedPlaces, RecordedBatch, SampleReader, names_data
 from perf2x.model.recording.events import Event, Samples, Want
 from perf2x.model.recording.sample_batches import take_rows
 from perf2x.pipeline.load_options import LoadContext
@@ -35,8 +27,8 @@ if TYPE_CHECKING:
     from perf2x.transforms.filters.apply_choice import Selection
 
 
-def with_reader(profile: Profile, recording: Recording, selection: Selection, context: LoadContext) -> Profile:
-    """Return the profile with what reads its recorded samples again; ``profile`` has names, where they are wanted."""
+def sample_reader(profile: Profile, recording: Recording, selection: Selection, context: LoadContext) -> SampleReader:
+    """Make what reads a profile's recorded samples again; ``profile`` has names, where they are wanted."""
 
     rows = profile.recorded
     assert rows is not None
@@ -58,8 +50,7 @@ def with_reader(profile: Profile, recording: Recording, selection: Selection, co
     starts = _symbol_starts(profile, recording, context)
     traced = TracedText(recording.session, _kernel_functions(profile, recording, context)).of
     places = {kind: _named_places(read, recording, context, kind) for kind in sorted(context.options.places)}
-    reader = SampleReader(read, traced, places, recording.session, recording.sideband, starts)
-    return replace(profile, recorded=replace(rows, reader=reader))
+    return SampleReader(read, traced, places, recording.session, recording.sideband, starts)
 
 
 class _RowsByPosition:

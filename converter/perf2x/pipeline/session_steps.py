@@ -112,8 +112,8 @@ def _symbolize(loaded: Loaded, run: SessionRun) -> Loaded:
         facts = make_context(profile, session, symbols, context.diagnostics, context.finder, sideband)
         given = run.names(profile, symbols) if run.names else None
         symbolizer = ProfileSymbolizer(profile, facts, load_symbol_sources(), context.known_names, given)
-        profile, report = symbolizer.finish(_resolve_objects(symbolizer, context))
-    return replace(loaded, profile=profile, symbols=report)
+        named, report = symbolizer.finish(_resolve_objects(symbolizer, context))
+    return replace(loaded, profile=named, symbols=report)
 
 
 def _resolve_objects(symbolizer: ProfileSymbolizer, context: LoadContext) -> Iterable[list[ResolveResult]]:
@@ -144,9 +144,10 @@ def _read_again(loaded: Loaded, run: SessionRun) -> Loaded:
     """Add what reads the samples once more, as they were recorded."""
     if loaded.profile.recorded is None:
         return loaded
-    from perf2x.pipeline.read_again import with_reader
+    from perf2x.pipeline.read_again import sample_reader
 
-    return with_profile(loaded, with_reader(loaded.profile, run.recording, run.selection, run.context))
+    reader = sample_reader(loaded.profile, run.recording, run.selection, run.context)
+    return with_profile(loaded, replace(loaded.profile, single_samples=reader))
 
 
 def _group(loaded: Loaded, run: SessionRun) -> Loaded:

@@ -1,7 +1,8 @@
 """Plugins: output formats and symbol sources. Their authors import from here, and tests from ``perf2x.testing``.
 
-An output format needs ``Needs``, ``option``, ``Profile`` and its tables; a symbol source ``SymbolSource``, what it is
-asked (``Context``, ``Dso``) and what it answers (``Symbols``, ``Function``). Both raise subclasses of ``Perf2xError``.
+An output format needs ``Needs``, ``option``, ``Profile`` and its tables, ``View`` where it asks for more than these; a
+symbol source ``SymbolSource``, what it is asked (``Context``, ``Dso``) and what it answers (``Symbols``, ``Function``).
+Both raise subclasses of ``Perf2xError``.
 """
 
 from importlib import import_module
@@ -23,6 +24,7 @@ from perf2x.model.profile.profile import (
     Threads,
     ThreadSwitches,
 )
+from perf2x.model.profile.view import View
 from perf2x.plugins.registry import Emitter, build_emitter
 
 if TYPE_CHECKING:
@@ -54,6 +56,7 @@ __all__ = [
     "Symbols",
     "ThreadSwitches",
     "Threads",
+    "View",
     "build_emitter",
     "option",
 ]

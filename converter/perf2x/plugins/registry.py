@@ -14,7 +14,7 @@ from perf2x.base.did_you_mean import did_you_mean
 from perf2x.base.errors import OptionError, SettingError
 from perf2x.base.installed_packages import EntryPoint, available
 from perf2x.model.plugin_options import Needs, option
-from perf2x.model.profile.profile import Profile
+from perf2x.model.profile.view import View
 
 if TYPE_CHECKING:
     from perf2x.symbolizer.sources.symbol_source import SymbolSource
@@ -54,7 +54,7 @@ class Emitter(Protocol):
         """What it is made of, and which options it honours. May be a plain class attribute."""
         ...
 
-    def emit(self, profile: Profile, out: BinaryIO) -> None:
+    def emit(self, profile: View, out: BinaryIO) -> None:
         """Write the whole profile; deterministic, sequential writes only (``out`` may be a pipe)."""
         ...
 
@@ -142,7 +142,7 @@ def build_options(kind: type[Options], name: str, options: Mapping[str, object] 
     return kind(**values)
 
 
-def notes(emitter: Emitter, profile: Profile) -> tuple[str, ...]:
+def notes(emitter: Emitter, profile: View) -> tuple[str, ...]:
     """Remarks of the emitter on this profile, such as its unit or left-out events; none by default."""
     describe = getattr(emitter, "notes", None)
     return tuple(describe(profile)) if describe else ()

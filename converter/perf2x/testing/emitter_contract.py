@@ -6,7 +6,7 @@ from typing import Any, BinaryIO, cast
 from perf2x.base.abi.uapi import CpuMode
 from perf2x.base.columnar.arrays import sum_of
 from perf2x.model.plugin_options import HONOURABLE
-from perf2x.model.profile.profile import Profile
+from perf2x.model.profile.view import View
 from perf2x.plugins.registry import Emitter, notes
 from perf2x.testing.profile_builder import ProfileBuilder
 
@@ -39,7 +39,6 @@ ODD_NAMES = (
     "$name@plt.part.0",
     "<script>alert(1)</script>",
     " ",
-    "Profile",
     "x" * 64_000,
 )
 
@@ -58,13 +57,13 @@ class EmitterContract:
         """Sum of all values in the output; None when the format cannot tell."""
         return None
 
-    def output(self, profile: Profile) -> bytes:
+    def output(self, profile: View) -> bytes:
         """The emitter's bytes for a profile, through a sink that cannot seek."""
         sink = _SequentialSink()
         self.emitter().emit(profile, cast(BinaryIO, sink))
         return b"".join(sink.pieces)
 
-    def profile(self, builder: ProfileBuilder) -> Profile:
+    def profile(self, builder: ProfileBuilder) -> View:
         """Build the profile as this emitter wants it: summed, or one row per sample."""
         return builder.build(timeline=self.emitter().needs.timeline)
 

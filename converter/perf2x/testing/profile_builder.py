@@ -13,7 +13,6 @@ from perf2x.model.profile.profile import (
     Locations,
     Mappings,
     Meta,
-    Profile,
     ProfileEvent,
     ProfileSamples,
     Stacks,
@@ -21,6 +20,7 @@ from perf2x.model.profile.profile import (
     ThreadSwitches,
     Wait,
 )
+from perf2x.model.profile.view import View
 
 Line = tuple[str, str, int]
 """Function name, source file, line number."""
@@ -122,11 +122,11 @@ class ProfileBuilder:
         """Record that a thread left or entered a CPU (−1: unknown which) at this time (ns)."""
         self._switches.append((time, thread, is_out, cpu, is_preempted))
 
-    def build(self, timeline: bool = False, meta: Meta | None = None) -> Profile:
+    def build(self, timeline: bool = False, meta: Meta | None = None) -> View:
         """The checked profile. Without ``timeline``, rows of equal event, thread and stack are summed; no times."""
         rows = sorted(self._samples, key=lambda row: row[5]) if timeline else _summed(self._samples)
         resolved = {row[2] for row in self._tables["locations"] if row[5]}
-        profile = Profile(
+        profile = View(
             strings=list(self._strings),
             events=tuple(self._events),
             threads=Threads(*_columns(self._tables["threads"], *[np.int32] * 4)),

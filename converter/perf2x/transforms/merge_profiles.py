@@ -14,7 +14,6 @@ from perf2x.base.columnar.arrays import I32, I64, AnyArray, arange, cumsum, lexs
 from perf2x.base.columnar.interner import StringInterner, prefix_tree
 from perf2x.base.columnar.ragged import Ragged, concatenate
 from perf2x.base.columnar.unique import group_rows, unique_inverse
-from perf2x.model.profile.code_counts import merged_code
 from perf2x.model.profile.profile import Locations, Meta, Profile, ProfileEvent, ProfileSamples, Stacks, Threads
 from perf2x.model.profile.stack_tree import location_rows, sum_samples, used_stacks
 from perf2x.model.recording.recorded_names import is_object
@@ -58,7 +57,6 @@ def merge_profiles(profiles: Sequence[Profile], tags: Sequence[Tags] | None = No
         default_event=min(_default_events(profiles, event_of), default=0),
         labels=_common_labels(profiles), tag_sets=tag_sets, own_roots=any(profile.own_roots for profile in profiles),
         fields=tuple(entry for profile in profiles for entry in profile.fields),
-        code=merged_code(codes) if (codes := [each.code for each in profiles if each.code]) else None,
         full_names={name: full for each in profiles for name, full in each.full_names.items()},
     )  # fmt: skip
     return sum_samples(_in_time_order(whole))

@@ -9,12 +9,12 @@ import pytest
 from perf2x.base.errors import OptionError
 from perf2x.model.code_request import CodeRequest
 from perf2x.model.profile.code_counts import EXTERNAL, NOT_RECORDED, CodeCounts
-from perf2x.model.profile.profile import Profile
+from perf2x.model.profile.view import View
 from perf2x.pipeline.load import load
 from perf2x.pipeline.load_options import LoadOptions, load_options
+from perf2x.pipeline.merge_reports import ResultFold
 from perf2x.symbolizer.symbol_options import SymbolOptions
 from perf2x.transforms.filters.filter_options import Choice
-from perf2x.transforms.merge_profiles import merge_profiles
 from tests.forge import Branch, Comm, Event, Mmap2, Sample, Stamp, write_file
 from tests.forge import kernel as k
 from tests.forge.session import Session
@@ -152,16 +152,18 @@ def test_filters_of_times_and_events_hold_for_branches(tmp_path: Path) -> None:
         counted(tmp_path, path, request, choice=Choice(dsos=("prog",)))
 
 
-def profile_of(folder: Path, path: str) -> Profile:
+def profile_of(folder: Path, path: str) -> View:
     options = LoadOptions(symbols=SymbolOptions(symfs=folder), look_up=False, code=CodeRequest("prog"))
     return load(path, options).profile
 
 
 def test_recordings_of_one_object_are_added_up(tmp_path: Path) -> None:
     program(tmp_path)
-    one = profile_of(tmp_path, recorded(tmp_path, SAMPLES))
-    both = merge_profiles([one, one], [{}, {}]).code
-    assert one.code is not None
-    assert both is not None
+    options = LoadOptions(symbols=SymbolOptions(symfs=tmp_path), look_up=False, code=CodeRequest("prog"))
+    loaded, fold = load(recorded(tmp_path, SAMPLES), options), ResultFold([{}, {}])
+    for _ in range(2):
+        fold.add(loaded)
+    one, both = loaded.profile, fold.finish().profile.code
+    assert one.code is not None and both is not None
     assert both.branches.count.tolist() == [2 * count for count in one.code.branches.count.tolist()]
     assert both.samples.count.sum() == 2 * one.code.samples.count.sum()

@@ -1,4 +1,4 @@
-"""The recording itself in Profile.original: one file's bytes, unpacked, within the limit."""
+"""The recording itself in View.original: one file's bytes, unpacked, within the limit."""
 
 from pathlib import Path
 

@@ -18,7 +18,7 @@ from perf2x.cli.help import HelpfulCommand
 from perf2x.cli.standard_streams import open_standard_streams
 
 if TYPE_CHECKING:
-    from perf2x.model.profile.profile import Profile
+    from perf2x.model.profile.view import View
     from perf2x.plugins.registry import Emitter
 
 Source = Annotated[str, typer.Option("-i", "--input", metavar="FILE", help="The recording.")]
@@ -49,7 +49,7 @@ def perf_to_profile(
     convert_to(lambda whole: [(target, whole)], (source,), "pprof", build_emitter("pprof"), options, write=write)
 
 
-def _overwrite(emitter: "Emitter", profile: "Profile", target: str, inputs: Sequence[str]) -> None:
+def _overwrite(emitter: "Emitter", profile: "View", target: str, inputs: Sequence[str]) -> None:
     """Overwrite the file in place: pprof made it and reads it through the handle that it keeps open."""
     whole = io.BytesIO()
     emitter.emit(profile, whole)

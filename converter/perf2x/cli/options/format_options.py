@@ -12,7 +12,7 @@ from perf2x.cli.options import Rare
 
 if TYPE_CHECKING:
     from perf2x.model.plugin_options import Needs
-    from perf2x.model.profile.profile import Profile
+    from perf2x.model.profile.view import View
 
 Format = TypeVar("Format")
 
@@ -54,7 +54,7 @@ class FormatFlags(Struct, frozen=True):
         with as_typed(lambda field: f"--set {field}" if field in said else {"event": "--event all"}.get(field, field)):
             return build_options(kind, name, {**typed, **value, **said})
 
-    def outputs(self, profile: "Profile", target: str, suffix: str) -> "Iterable[tuple[str, Profile]]":
+    def outputs(self, profile: "View", target: str, suffix: str) -> "Iterable[tuple[str, View]]":
         """Names of the files to write and the profile of each: one file, or one for each event."""
         if not self.per_event:
             return ((target, profile),)

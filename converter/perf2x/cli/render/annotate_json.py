@@ -6,10 +6,10 @@ from typing import Any
 from perf2x.analysis.event_columns import Cell, LineColumns, event_columns, wholes
 from perf2x.cli.render.annotate_page import ListingRow, source_rows, whole_of
 from perf2x.model.profile.listings import CodeListing, Costs, FunctionListing
-from perf2x.model.profile.profile import Profile
+from perf2x.model.profile.view import View
 
 
-def listing_json(profile: Profile, columns: Sequence[str] = ()) -> str:
+def listing_json(profile: View, columns: Sequence[str] = ()) -> str:
     """All listings as JSON."""
     import json
 

@@ -12,7 +12,7 @@ from perf2x.cli.render.text_table import HEAD, Column, number_column, table_line
 from perf2x.model.number_format import format_amount, format_percent
 from perf2x.model.printable_text import base_name, plain, short
 from perf2x.model.profile.listings import CodeListing, Costs, FunctionListing, InstructionCost, Listings, SourceListing
-from perf2x.model.profile.profile import Profile
+from perf2x.model.profile.view import View
 
 GAP = "⋮"
 
@@ -57,7 +57,7 @@ class _Scale(Struct, frozen=True):
         return own, format_percent(row.own, self.whole) if row.own else "", total, row.place
 
 
-def listing_lines(profile: Profile, screen: Screen, columns: Sequence[str] = ()) -> str:
+def listing_lines(profile: View, screen: Screen, columns: Sequence[str] = ()) -> str:
     """All listings as text."""
     listings = profile.listings
     assert listings is not None
@@ -69,7 +69,7 @@ def listing_lines(profile: Profile, screen: Screen, columns: Sequence[str] = ())
 
 def _function_lines(
     one: FunctionListing,
-    profile: Profile,
+    profile: View,
     whole: int,
     screen: Screen,
     beside: LineColumns,
@@ -165,7 +165,7 @@ def _table(rows: Sequence[ListingRow], scale: _Scale, screen: Screen, place: str
     return table_lines([[*columns[:3], *scale.beside(rows), columns[3], text]], screen)
 
 
-def whole_of(profile: Profile, listings: Listings) -> int:
+def whole_of(profile: View, listings: Listings) -> int:
     """The sum of all samples."""
     measure = listings.measures[0]
     rows = profile.samples.event == measure.event

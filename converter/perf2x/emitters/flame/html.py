@@ -23,6 +23,7 @@ from perf2x.model.printable_text import one_line
 from perf2x.model.profile.frame_tree import FrameTree, expand, merge_stacks
 from perf2x.model.profile.profile import Profile
 from perf2x.model.profile.shown_frames import LocationFrames, are_jit, full_names, location_frames
+from perf2x.model.profile.view import View
 from perf2x.model.profile.wanted_columns import offered_columns, wanted_columns
 
 
@@ -58,7 +59,7 @@ class Html:
             viewer="open it in any browser",
         )
 
-    def emit(self, profile: Profile, out: BinaryIO) -> None:
+    def emit(self, profile: View, out: BinaryIO) -> None:
         """Write the page; the data is encoded as it is made."""
         write_page(self._title(profile), self._data(profile), out, compress=self.compress)
 
@@ -69,7 +70,7 @@ class Html:
     def _title(self, profile: Profile) -> str:
         return self.title or heading(profile)
 
-    def _data(self, profile: Profile) -> Iterator[bytes]:
+    def _data(self, profile: View) -> Iterator[bytes]:
         """The profile as one JSON object, as emitters/flame/page/data.js reads it."""
         frames = location_frames(profile)
         samples = profile.samples

@@ -33,6 +33,7 @@ from perf2x.emitters.pprof.pprof_tables import StringTable
 from perf2x.emitters.pprof.sample_labels import LABELS, MODE_NAMES
 from perf2x.model.plugin_options import FINISHED, START_TIME, TAGS, Needs, check_choices, option
 from perf2x.model.profile.profile import Meta, Profile
+from perf2x.model.profile.view import View
 
 _KEYS = {
     "pid": "process.pid",
@@ -108,7 +109,7 @@ class Otlp:
             binary=True,
         )
 
-    def emit(self, profile: Profile, out: BinaryIO) -> None:
+    def emit(self, profile: View, out: BinaryIO) -> None:
         """Write the whole message."""
         out.writelines(self.pieces(profile))
 
@@ -116,7 +117,7 @@ class Otlp:
         """Name the protocol's version, because receivers take no other one of an alpha."""
         return (f"OpenTelemetry profiles {VERSION}",)
 
-    def pieces(self, profile: Profile) -> Pieces:
+    def pieces(self, profile: View) -> Pieces:
         """Return the message: profiles by resource first, then what they share."""
         if self.original_payload and not profile.original:
             raise OptionError("the profile was read without the recording's own bytes (LoadOptions.original)")

@@ -30,6 +30,7 @@ from perf2x.emitters.otlp.otlp_schema import Profile as ProfileFields
 from perf2x.emitters.pprof.pprof_tables import comment_lines
 from perf2x.emitters.pprof.sample_types import in_style, names_in_style
 from perf2x.model.profile.profile import Meta, Profile, ProfileEvent, plain_names, shown_event
+from perf2x.model.profile.view import View
 from perf2x.model.recording.recorded_names import is_tracepoint
 
 _SAMPLES_AT_ONCE = 1 << 14
@@ -163,7 +164,7 @@ class ProfileEncoder:
 
     def __init__(
         self,
-        profile: Profile,
+        profile: View,
         dictionary: Dictionary,
         groups: SampleGroups,
         types: list[CountedEvent],

@@ -14,8 +14,8 @@ from perf2x.base.columnar.unique import unique_inverse
 from perf2x.emitters.encoding.decimal_text import chunk_array, shared_texts
 from perf2x.model.printable_text import base_name, without_controls
 from perf2x.model.profile.profile import Profile
-from perf2x.model.profile.recorded_samples import NamedPlaces, SampleReader
 from perf2x.model.profile.stack_tree import depths, paths_of_length
+from perf2x.model.profile.view import NamedPlaces, SampleReader
 
 _PLACE = frozenset({"ip", "sym", "symoff", "dso", "dsoff", "srcline"})
 """Fields that are said of each frame."""

@@ -25,7 +25,7 @@ from perf2x.emitters.perf_script.time_order import TimeOrder
 from perf2x.model.plugin_options import FRAMES, INLINE, SAMPLES, Needs, option
 from perf2x.model.printable_text import without_controls
 from perf2x.model.profile.profile import Profile
-from perf2x.model.profile.recorded_samples import RecordedBatch, SampleReader, names_data
+from perf2x.model.profile.view import RecordedBatch, SampleReader, View, names_data
 from perf2x.model.recording.branch_words import filter_branches, parse_branch_filter
 from perf2x.model.recording.events import Samples, Want
 from perf2x.model.recording.sample_batches import take_rows
@@ -62,11 +62,11 @@ class PerfScript:
             viewer="read it: less {0}",
         )
 
-    def emit(self, profile: Profile, out: BinaryIO) -> None:
+    def emit(self, profile: View, out: BinaryIO) -> None:
         """Write all samples; nothing of a profile without recorded ones."""
-        if profile.recorded is None or profile.recorded.reader is None:
+        if profile.single_samples is None:
             return
-        for chunk in _Writer(profile, profile.recorded.reader, self).chunks():
+        for chunk in _Writer(profile, profile.single_samples, self).chunks():
             out.write(chunk)
 
 

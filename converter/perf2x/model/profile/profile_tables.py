@@ -10,8 +10,6 @@ from msgspec import Struct, field
 
 from perf2x.base.columnar.arrays import I32, I64, U8, U64, Bools, ColumnTable, SampleColumns
 from perf2x.model.advice import Advice
-from perf2x.model.profile.code_counts import CodeCounts
-from perf2x.model.profile.listings import Listings
 from perf2x.model.profile.recorded_samples import RecordedRows
 from perf2x.model.profile.tracepoint_fields import TracepointFields
 
@@ -243,11 +241,5 @@ class ProfileTables(Struct, frozen=True):
     """Fields of tracepoints (``samples.fields``)."""
     own_roots: bool = False
     """Whether the user chose what stacks begin with (``--root``), so that formats add nothing below them."""
-    code: CodeCounts | None = None
-    """Counts of one object's code, for formats that ask for them (``code`` of an emitter)."""
     full_names: Mapping[str, str] = field(default_factory=dict)
     """Names in full by system name, of functions whose ``name`` says less; empty unless they are asked for."""
-    listings: Listings | None = None
-    """Costs of lines and instructions, for outputs that show them; None unless they are asked for."""
-    original: bytes = b""
-    """The recording itself, unpacked; empty unless it is asked for."""

@@ -17,8 +17,8 @@ from perf2x.cli.app import command
 from perf2x.emitters.perf_script.frame_lines import FrameLines
 from perf2x.emitters.perf_script.perf_script import PerfScript
 from perf2x.emitters.perf_script.script_fields import NEEDED, event_fields
-from perf2x.model.profile.profile import Profile
-from perf2x.model.profile.recorded_samples import NEVER, RecordedBatch, RecordedRows, SampleReader
+from perf2x.model.profile.recorded_samples import NEVER
+from perf2x.model.profile.view import RecordedBatch, SampleReader, View
 from perf2x.model.recording.events import Event as Recorded
 from perf2x.model.recording.events import Samples, Session
 from perf2x.model.recording.sideband import Cgroups
@@ -45,11 +45,11 @@ class TestPerfScript(EmitterContract):
     def emitter(self) -> PerfScript:
         return PerfScript()
 
-    def profile(self, builder: ProfileBuilder) -> Profile:
+    def profile(self, builder: ProfileBuilder) -> View:
         return recorded(super().profile(builder))
 
 
-def recorded(profile: Profile) -> Profile:
+def recorded(profile: View) -> View:
     """The profile with a reader of its rows, as samples with call chains."""
     kind, rows, count = k.IP | k.TID | k.TIME | k.CALLCHAIN, profile.samples, len(profile.samples)
     events = tuple(Recorded(row, one.name, 1, 0, 1, kind, 0, frozenset()) for row, one in enumerate(profile.events))
@@ -65,9 +65,7 @@ def recorded(profile: Profile) -> Profile:
         lambda *_: ([""], np.zeros(0, np.int64)), {},
         Session("here", "<", events), sideband, np.zeros(len(profile.locations), np.uint64),
     )  # fmt: skip
-    none = np.zeros(0, np.int64)
-    read = RecordedRows([], none, none.astype(np.uint64), none, none, reader=reader)
-    return replace(profile, recorded=read)
+    return replace(profile, single_samples=reader)
 
 
 def printed(path: Path, emitter: PerfScript | None = None, **options: object) -> str:
