@@ -43,7 +43,7 @@ class Only(Some):
 
 
 class Honouring(Some):
-    """The command has options of these groups, which show in some output formats alone."""
+    """The command has options of these groups, not those of all that show a finished profile."""
 
 
 class Hidden(Some):
@@ -166,7 +166,7 @@ def _declared(group: type[Struct]) -> Iterator[tuple[str, Any, Any]]:
 def _options(group: type[Struct], marks: tuple[object, ...]) -> Iterator[inspect.Parameter]:
     """Yield the fields of a group as parameters; options get the name of their field and the panel of their group."""
     left_out, hidden, only = (_marked(marks, kind) for kind in (Without, Hidden, Only))
-    honoured = {"", *FINISHED, *_marked(marks, Honouring)}
+    honoured = {""} | (_marked(marks, Honouring) or FINISHED)
     for field, hint, default in _declared(group):
         setting = setting_of(hint)
         shows = setting is None or setting.group in honoured

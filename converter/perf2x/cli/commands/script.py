@@ -6,12 +6,11 @@ from typer import Option
 
 from perf2x.cli.format_parameters import flags_of, given_flags
 from perf2x.cli.messages import print_message
-from perf2x.cli.option_groups import Without, with_groups
+from perf2x.cli.option_groups import Honouring, with_groups
 from perf2x.cli.options.input_options import Inputs, Quiet, recordings
 from perf2x.cli.progress import progress_bar
 from perf2x.emitters.perf_script.perf_script import PerfScript
 from perf2x.pipeline.load_options import LoadOptions
-from perf2x.transforms.filters.filter_options import Grouping
 
 if TYPE_CHECKING:
     from msgspec import Struct as ScriptFlags
@@ -28,7 +27,7 @@ def script(
     *,
     input_file: InputFile = None,
     shown: ScriptFlags,
-    asked: Annotated[LoadOptions, Without(Grouping, "off_cpu", "anonymize")],
+    asked: Annotated[LoadOptions, Honouring(*PerfScript().needs.honours)],
     quiet: Quiet = False,
 ) -> None:
     """Print the samples of a recording as perf script does, in order of time.
