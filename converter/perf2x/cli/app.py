@@ -1,7 +1,6 @@
 """The typer application: names of the commands, each imported when it is used."""
 
 import functools
-import inspect
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
@@ -13,7 +12,7 @@ from perf2x import __version__
 from perf2x.base.did_you_mean import did_you_mean
 from perf2x.base.errors import OptionError
 from perf2x.cli.error_handling import DONE, USAGE
-from perf2x.cli.help import HelpfulCommand, PlainHelp, paragraphs, rare_options
+from perf2x.cli.help import HelpfulCommand, PlainHelp, help_texts, rare_options
 from perf2x.cli.plain_parameters import take_plain_values
 from perf2x.cli.usage_errors import report_usage_errors
 
@@ -106,8 +105,8 @@ def command(name: str) -> TyperCommand:
     """Import one of COMMANDS and make its parameters."""
     function = function_of(name)
     alone = typer.Typer(add_completion=False, rich_markup_mode=None)
-    text = paragraphs(inspect.getdoc(function) or "")
-    alone.command(name, cls=HelpfulCommand, help=text)(function)
+    text, examples = help_texts(function)
+    alone.command(name, cls=HelpfulCommand, help=text, epilog=examples)(function)
     made: Any = typer.main.get_command(alone)
     made.rare, made.help_names = rare_options(function), _HELP_NAMES
     take_plain_values(made.params, function)

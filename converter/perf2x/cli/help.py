@@ -5,6 +5,7 @@ import inspect
 import os
 from collections.abc import Callable
 from functools import partial
+from textwrap import dedent, indent
 from typing import Annotated, Any
 
 import typer
@@ -16,78 +17,6 @@ from perf2x.cli.plain_parameters import take_plain_values
 from perf2x.cli.usage_errors import report_usage_errors, takes_format
 
 _ALL, _OF_FORMAT = "perf2x.help_all", "perf2x.of_format"
-
-EXAMPLES = {
-    "convert": (
-        "perf2x convert perf.data -o profile.pb.gz",
-        "perf2x convert perf.data -t html --comm myserver --time 10%-20%",
-        "perf2x convert perf.data -t collapsed -o - | flamegraph.pl > flame.svg",
-    ),
-    "view": (
-        "perf2x view perf.data",
-        "perf2x view perf.data --comm myserver",
-        "perf2x view perf.data --serve --port 8000",
-    ),
-    "top": (
-        "perf2x top perf.data",
-        "perf2x top perf.data --by object --sort total -n 10",
-        "perf2x top perf.data --graph",
-    ),
-    "annotate": (
-        "perf2x annotate main perf.data --source",
-        "perf2x annotate main perf.data --source-dir src",
-        "perf2x annotate 'parse*' perf.data --assembly",
-    ),
-    "diff": (
-        "perf2x diff before.data after.data",
-        "perf2x diff before.data after.data -o diff.html",
-        "perf2x diff main.data branch.data --fail-above total=5%",
-    ),
-    "report": (
-        'perf2x report perf.data >> "$GITHUB_STEP_SUMMARY"',
-        "perf2x report after.data --before before.data",
-        "perf2x report perf.data -n 5 --max-bytes 20000",
-    ),
-    "info": ("perf2x info perf.data", "perf2x info perf.data --symbols -v", "perf2x info perf.data --json"),
-    "explain": (
-        "perf2x explain /usr/bin/myserver",
-        "perf2x explain /lib/x86_64-linux-gnu/libc.so.6 --debug-dir debug",
-        "perf2x explain symfs/usr/bin/myserver --symfs symfs --json",
-    ),
-    "script": (
-        "perf2x script perf.data | stackcollapse-perf.pl | flamegraph.pl > flame.svg",
-        "perf2x script perf.data -F +pid,-cpu --comm myserver",
-        "perf2x script perf.data -F ip,brstack > lbr.txt",
-    ),
-    "dump": (
-        "perf2x dump perf.data -n 20",
-        "perf2x dump perf.data --type MMAP2 --type COMM",
-        "perf2x dump perf.data --time 12.5,13 -v",
-    ),
-    "bundle": ("perf2x bundle perf.data", "perf2x bundle perf.data --symbols-only -o small.tar.gz"),
-    "web": ("perf2x web page/", "perf2x web page/ --pyodide pyodide/"),
-    "fleet ingest": (
-        "perf2x fleet ingest recordings/*.data -o profiles/",
-        "perf2x fleet ingest 's3://bucket/*.data' -o profiles/ --tag service=web --partition service",
-        "perf2x fleet ingest --list names.txt -o profiles/ --scheduler tls://scheduler:8786",
-    ),
-    "fleet symbolize": (
-        "perf2x fleet symbolize profiles/",
-        "perf2x fleet symbolize profiles/ build/bin/myserver build/lib/",
-        "perf2x fleet symbolize profiles/ --debug-dir debug/ --debuginfod https://debuginfod.debian.net",
-    ),
-    "fleet query": (
-        'perf2x fleet query profiles/ "SELECT function, sum(self) FROM by_function GROUP BY ALL ORDER BY 2 DESC"',
-        "perf2x fleet query profiles/ 'FROM recordings' -o recordings.csv",
-    ),
-    "fleet maintain": ("perf2x fleet maintain profiles/", "perf2x fleet maintain profiles/ --older-than 30d"),
-    "fleet rm": (
-        "perf2x fleet rm profiles/ recordings/web-1.data --dry-run",
-        "perf2x fleet rm 'profiles/?service=web&date=2026-11-22'",
-    ),
-    "mcp": ("perf2x mcp recordings/", "perf2x mcp recordings/ build/ --source-dir src"),
-    "formats": ("perf2x formats", "perf2x formats -v"),
-}
 
 
 class PlainHelp:
@@ -160,10 +89,9 @@ class HelpfulCommand(PlainHelp, TyperCommand):
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """Write the examples, which are not wrapped: users copy them."""
-        examples = EXAMPLES.get(str(self.name))
-        if examples:
+        if self.epilog:
             with formatter.section(_emphasized("Examples")):
-                formatter.write("".join(f"  {line}\n" for line in examples))
+                formatter.write(indent(f"{self.epilog}\n", "  "))
 
 
 def _show_all(context: typer.Context, wanted: bool) -> None:
@@ -185,6 +113,7 @@ def rare_options(function: Callable[..., None]) -> frozenset[str | None]:
     return frozenset(name for name, hint in hints.items() if Rare in getattr(hint, "__metadata__", ()))
 
 
-def paragraphs(text: str) -> str:
-    """Remove line breaks inside paragraphs, so that the text is wrapped to the terminal's width."""
-    return "\n\n".join(" ".join(part.split()) for part in text.split("\n\n"))
+def help_texts(function: Callable[..., None]) -> tuple[str, str]:
+    """A docstring without line breaks inside paragraphs, which are wrapped; and the examples behind its ``::``."""
+    text, _, examples = (inspect.getdoc(function) or "").partition("\n\n::\n\n")
+    return "\n\n".join(" ".join(part.split()) for part in text.split("\n\n")), dedent(examples)

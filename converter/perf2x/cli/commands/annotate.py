@@ -38,6 +38,12 @@ def annotate(
     """Show what each source line or instruction of a function costs.
 
     Without --source, the numbers of lines and their costs; source files are read only if you say where they are.
+
+    ::
+
+        perf2x annotate main perf.data --source
+        perf2x annotate main perf.data --source-dir src
+        perf2x annotate 'parse*' perf.data --assembly
     """
     from perf2x.cli.render.annotate_json import listing_json
     from perf2x.cli.render.annotate_page import listing_lines

@@ -51,6 +51,11 @@ def bundle(
     """Pack a recording with the objects it needs, to convert it on any machine.
 
     It contains the recording and the programs themselves: publish it only if you would publish those.
+
+    ::
+
+        perf2x bundle perf.data
+        perf2x bundle perf.data --symbols-only -o small.tar.gz
     """
     from perf2x.base.files.atomic import open_output
     from perf2x.pipeline.load import load

@@ -48,6 +48,12 @@ def convert(
     Files of one recording session are stitched together, independent recordings are added up.
 
     Writes to the current directory unless -o says otherwise; never overwrites its input.
+
+    ::
+
+        perf2x convert perf.data -o profile.pb.gz
+        perf2x convert perf.data -t html --comm myserver --time 10%-20%
+        perf2x convert perf.data -t collapsed -o - | flamegraph.pl > flame.svg
     """
     from perf2x.base.files.atomic import STDOUT
     from perf2x.pipeline.conversion import convert_to

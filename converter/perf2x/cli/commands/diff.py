@@ -42,6 +42,12 @@ def diff(
 
     perf2x diff before.data after.data -o diff.html draws it; red grew, blue shrank. ~ marks changes that sampling
     noise explains.
+
+    ::
+
+        perf2x diff before.data after.data
+        perf2x diff before.data after.data -o diff.html
+        perf2x diff main.data branch.data --fail-above total=5%
     """
     from perf2x.analysis.diff.changed_rows import Shown
     from perf2x.base.files.atomic import STDOUT

@@ -64,6 +64,12 @@ def dump(
 
     Samples and deferred chains are worded as perf script -D words them, other records by the names of their fields.
     What is damaged or missing is counted on standard error at the end.
+
+    ::
+
+        perf2x dump perf.data -n 20
+        perf2x dump perf.data --type MMAP2 --type COMM
+        perf2x dump perf.data --time 12.5,13 -v
     """
     from perf2x.analysis.dump.dump_records import DumpOptions, DumpTotals, dump_lines
     from perf2x.model.recording.branch_words import parse_branch_filter

@@ -33,6 +33,12 @@ def explain(
     """Show which symbols, lines and unwinding information ELF files have, and what would help.
 
     Debug files are looked for where a conversion looks for them; every path that was looked at is listed.
+
+    ::
+
+        perf2x explain /usr/bin/myserver
+        perf2x explain /lib/x86_64-linux-gnu/libc.so.6 --debug-dir debug
+        perf2x explain symfs/usr/bin/myserver --symfs symfs --json
     """
     from perf2x.analysis.explain.explain_object import explain_file
     from perf2x.base.files.unpack_limit import limit_unpacking

@@ -8,7 +8,13 @@ from perf2x.cli.options.input_options import Verbose
 
 
 def formats(verbose: Verbose = False) -> None:
-    """List the output formats, plugins included, with file suffix and one line of help; -v: their options, too."""
+    """List the output formats, plugins included, with file suffix and one line of help; -v: their options, too.
+
+    ::
+
+        perf2x formats
+        perf2x formats -v
+    """
     from perf2x.base.installed_packages import available
     from perf2x.plugins.registry import EMITTERS, emitter_options, is_built_in
 

@@ -45,6 +45,12 @@ def info(
 
     --symbols, or an option for the source of names, adds the share of frames that have names; with -v, perf2x also
     shows why names are missing and what would help.
+
+    ::
+
+        perf2x info perf.data
+        perf2x info perf.data --symbols -v
+        perf2x info perf.data --json
     """
     from perf2x.base.files.unpack_limit import limit_unpacking
     from perf2x.cli.render.info_page import info_report

@@ -23,6 +23,11 @@ def mcp(
 
     Its tools are report, top, callers, annotate, diff, explain and query. They read recordings, objects and datasets
     below the folders alone, and change nothing. Needs the extra mcp.
+
+    ::
+
+        perf2x mcp recordings/
+        perf2x mcp recordings/ build/ --source-dir src
     """
     from perf2x.cli.agents.agent_tools import AgentTools
     from perf2x.cli.agents.below_folders import BelowFolders

@@ -38,6 +38,12 @@ def report(
 
     For a job summary, a pull request or a language model; limited in size. With --before, it also says what changed.
     With limits, it begins with the verdict.
+
+    ::
+
+        perf2x report perf.data >> "$GITHUB_STEP_SUMMARY"
+        perf2x report after.data --before before.data
+        perf2x report perf.data -n 5 --max-bytes 20000
     """
     from perf2x.cli.render.report_formats import print_report
     from perf2x.cli.render.summary import verbose_lines

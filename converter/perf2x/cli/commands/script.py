@@ -33,6 +33,12 @@ def script(
     """Print the samples of a recording as perf script does, in order of time.
 
     What flamegraph.pl, inferno, Firefox Profiler, llvm-profgen and other readers of perf script's text expect.
+
+    ::
+
+        perf2x script perf.data | stackcollapse-perf.pl | flamegraph.pl > flame.svg
+        perf2x script perf.data -F +pid,-cpu --comm myserver
+        perf2x script perf.data -F ip,brstack > lbr.txt
     """
     from perf2x.base.files.atomic import STDOUT, open_output
     from perf2x.cli.render.summary import quality_lines

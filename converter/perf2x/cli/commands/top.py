@@ -23,7 +23,14 @@ def top(
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
-    """Show the hottest functions: what each costs itself, and with all that it calls."""
+    """Show the hottest functions: what each costs itself, and with all that it calls.
+
+    ::
+
+        perf2x top perf.data
+        perf2x top perf.data --by object --sort total -n 10
+        perf2x top perf.data --graph
+    """
     from perf2x.analysis.top_rows import TopTable
     from perf2x.cli.render.top_table import remarks, top_report
     from perf2x.pipeline.load import load

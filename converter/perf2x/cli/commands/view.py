@@ -59,6 +59,12 @@ def view(
 
     Several are shown together, or one of them, as chosen on the page. The page goes to a temporary file, whose path is
     printed; nothing leaves the machine. On a remote machine, --serve prints a URL to open through ssh -L.
+
+    ::
+
+        perf2x view perf.data
+        perf2x view perf.data --comm myserver
+        perf2x view perf.data --serve --port 8000
     """
     from perf2x.cli.render.summary import quality_lines, verbose_lines
     from perf2x.cli.view.recording_pages import Page, file_name, make_page, with_each_alone

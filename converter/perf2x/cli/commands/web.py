@@ -23,6 +23,11 @@ def web(folder: Folder, pyodide: Pyodide = "", quiet: Quiet = False) -> None:
     """Write a web page that converts recordings in the browser; nothing is uploaded.
 
     Put the folder on any web server with https. To try it here: python3 -m http.server -d DIR.
+
+    ::
+
+        perf2x web page/
+        perf2x web page/ --pyodide pyodide/
     """
     from perf2x.cli.web.write_folder import write_folder
 

@@ -59,6 +59,12 @@ def fleet_ingest(
     Recordings are read, stitched and unwound; names are looked up later. Content that the dataset has is skipped, so
     the same command goes on where it was interrupted. A recording that cannot be read is a row with its error, and
     one that is unfinished or cut a row that says so, until more of it comes.
+
+    ::
+
+        perf2x fleet ingest recordings/*.data -o profiles/
+        perf2x fleet ingest 's3://bucket/*.data' -o profiles/ --tag service=web --partition service
+        perf2x fleet ingest --list names.txt -o profiles/ --scheduler tls://scheduler:8786
     """
     from perf2x.fleet.ingest import ingest
     from perf2x.fleet.input_names import expanded

@@ -25,6 +25,11 @@ def fleet_maintain(
 
     This is OPTIMIZE, DELETE and VACUUM of Delta Lake. Files that are no longer part of the dataset go after a day. The
     command may be killed at any moment, and run while recordings are added.
+
+    ::
+
+        perf2x fleet maintain profiles/
+        perf2x fleet maintain profiles/ --older-than 30d
     """
     from perf2x.fleet.upkeep import maintain
 

@@ -33,6 +33,11 @@ def fleet_query(
 
     Its tables are recordings, samples, stacks, places, mappings and symbols; views are by_function, by_stack,
     functions and frames. Nothing else can be read, and nothing written.
+
+    ::
+
+        perf2x fleet query profiles/ "SELECT function, sum(self) FROM by_function GROUP BY ALL ORDER BY 2 DESC"
+        perf2x fleet query profiles/ 'FROM recordings' -o recordings.csv
     """
     from perf2x.base.files.unpack_limit import limit_unpacking
     from perf2x.fleet.query import answered

@@ -21,6 +21,11 @@ def fleet_rm(dataset: Dataset, recordings: Recordings = None, *, dry_run: DryRun
 
     Without names, all with the tags behind the dataset's name go. Files go with a later fleet maintain. The command may
     be killed at any moment, and run while recordings are added; run it again if it was killed.
+
+    ::
+
+        perf2x fleet rm profiles/ recordings/web-1.data --dry-run
+        perf2x fleet rm 'profiles/?service=web&date=2026-11-22'
     """
     from perf2x.fleet.upkeep import chosen, remove
     from perf2x.storage.dataset.dataset_address import parse_address

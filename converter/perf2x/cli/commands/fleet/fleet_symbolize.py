@@ -48,6 +48,12 @@ def fleet_symbolize(
     Only what has no name yet is looked up, so that later runs with more debug files fill in what is missing. OBJECT:
     names come from these files alone, by build id. What could be named only where it was recorded (just-in-time
     compiled code) was named when it was added.
+
+    ::
+
+        perf2x fleet symbolize profiles/
+        perf2x fleet symbolize profiles/ build/bin/myserver build/lib/
+        perf2x fleet symbolize profiles/ --debug-dir debug/ --debuginfod https://debuginfod.debian.net
     """
     from perf2x.binaries.find.given_objects import given_objects
     from perf2x.fleet.symbolize_dataset import NamingJob, symbolize
