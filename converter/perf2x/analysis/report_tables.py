@@ -12,7 +12,7 @@ from msgspec import Struct
 from perf2x.analysis.top_rows import TopTable
 from perf2x.analysis.totals import lines_of_frames, weights
 from perf2x.base.abi.uapi import CpuMode
-from perf2x.base.columnar.arrays import I64, flatnonzero, lexsort, sum_of
+from perf2x.base.columnar.arrays import I64, flatnonzero, lexsort, sum_at, sum_of
 from perf2x.base.columnar.unique import unique_inverse
 from perf2x.model.profile.frame_tree import FrameTree, expand, weighed_tree
 from perf2x.model.profile.profile import Profile
@@ -123,8 +123,7 @@ def callers_of(calls: CallTree, functions: Iterable[Key]) -> dict[Key, list[Call
         is_it = tree.key == names.index(name)
         outermost = flatnonzero(is_it & (path_sums(tree.parent, is_it.astype(np.int64)) == 1) & (calls.total > 0))
         caller, place = unique_inverse(tree.key[tree.parent[outermost]])
-        value = np.zeros(len(caller), np.int64)
-        np.add.at(value, place, calls.total[outermost])
+        value = sum_at(place, calls.total[outermost], len(caller))
         rows = [
             Caller(names[by][0], names[by][1], cost) for by, cost in zip(caller.tolist(), value.tolist(), strict=True)
         ]

@@ -1,16 +1,17 @@
 """Tables that the library gives away: rows of a result for pandas, Arrow and notebooks."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from perf2x.analysis.sample_table import coded
 from perf2x.analysis.totals import Totals
-from perf2x.base.columnar.arrow import ArrowTable, Coded, is_there
-from perf2x.model.printable_text import plain, printable, short
+from perf2x.base.columnar.arrow import ArrowTable, is_there
+from perf2x.model.printable_text import plain, short
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -102,7 +103,7 @@ class ResultTable(ABC):
 
         Texts are dictionary-encoded; undecodable bytes of names are shown as ``\\\\xNN``. Needs pyarrow or polars.
         """
-        return ArrowTable({name: _coded(values) if name in _TEXTS else values for name, values in self._arrays()})
+        return ArrowTable({name: coded(values) if name in _TEXTS else values for name, values in self._arrays()})
 
     def to_pandas(self) -> "DataFrame":
         """Make a pandas.DataFrame; ImportError without pandas."""
@@ -117,9 +118,3 @@ class ResultTable(ABC):
             kind = name.rpartition("_")[2]
             is_ratio = any(value is None or isinstance(value, float) for value in values)
             yield name, np.array(values, _KINDS.get(name) or _KINDS.get(kind, np.float64 if is_ratio else np.int64))
-
-
-def _coded(values: Iterable[str]) -> Coded:
-    codes: dict[str, int] = {}
-    places = [codes.setdefault(printable(value), len(codes)) for value in values]
-    return Coded(np.array(places, np.int32), tuple(codes))

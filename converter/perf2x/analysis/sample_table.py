@@ -7,7 +7,7 @@ import numpy as np
 from perf2x.base.columnar.arrays import I32, I64
 from perf2x.base.columnar.arrow import Coded, Numbers
 from perf2x.base.columnar.ragged import Ragged
-from perf2x.base.columnar.unique import unique_inverse
+from perf2x.base.columnar.unique import number_keys, unique_inverse
 from perf2x.model.printable_text import printable
 from perf2x.model.profile.profile import Profile
 from perf2x.model.profile.shown_frames import location_frames
@@ -25,13 +25,13 @@ def columns_of(profile: Profile) -> dict[str, Numbers | Coded]:
     function, thing, stack = _texts_of(profile, leaves)
     timed: dict[str, Numbers | Coded] = {} if samples.time is None else {"time": samples.time}
     table: dict[str, Numbers | Coded] = {
-        "event": _coded((event.name for event in profile.events), samples.event),
+        "event": coded((event.name for event in profile.events), samples.event),
         "pid": threads.pid[samples.thread],
         "tid": threads.tid[samples.thread],
-        "comm": _coded((strings[row] for row in threads.comm.tolist()), samples.thread),
-        "function": _coded(function, place),
-        "object": _coded(thing, place),
-        "stack": _coded(stack, place),
+        "comm": coded((strings[row] for row in threads.comm.tolist()), samples.thread),
+        "function": coded(function, place),
+        "object": coded(thing, place),
+        "stack": coded(stack, place),
         "value": samples.value,
         "count": samples.count,
     }
@@ -39,15 +39,14 @@ def columns_of(profile: Profile) -> dict[str, Numbers | Coded]:
         table["cpu"] = samples.cpu
     if samples.cgroup is not None:
         used, row = unique_inverse(samples.cgroup)
-        table["cgroup"] = _coded((strings[text] for text in used.tolist()), row)
+        table["cgroup"] = coded((strings[text] for text in used.tolist()), row)
     return timed | table
 
 
-def _coded(texts: Iterable[str], rows: I32 | I64) -> Coded:
-    """A column that has text ``rows[i]`` in row i; equal texts get one code."""
-    codes: dict[str, int] = {}
-    code = np.array([codes.setdefault(printable(text), len(codes)) for text in texts], np.int32)
-    return Coded(code[rows], tuple(codes))
+def coded(texts: Iterable[str], rows: I32 | I64 | slice = slice(None)) -> Coded:
+    """Return a column that has text ``rows[i]`` in row i; equal texts get one code."""
+    distinct, code = number_keys(map(printable, texts))
+    return Coded(code.astype(np.int32)[rows], tuple(distinct))
 
 
 def _texts_of(profile: Profile, leaves: I64) -> tuple[list[str], list[str], list[str]]:

@@ -8,13 +8,13 @@ from collections.abc import Sequence
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import F64, I64, AnyArray, arange, flatnonzero, repeat, searchsorted, sum_of
+from perf2x.base.columnar.arrays import F64, I64, arange, flatnonzero, repeat, searchsorted, sum_at, sum_of
 from perf2x.base.columnar.ragged import Ragged, ranges
-from perf2x.base.columnar.unique import unique_inverse
+from perf2x.base.columnar.unique import number_keys, sum_rows, unique_inverse
 from perf2x.base.errors import SettingError
 from perf2x.model.profile.profile import Profile, find_event
 from perf2x.model.profile.shown_frames import LocationFrames, location_frames
-from perf2x.model.profile.stack_tree import kinds_in_stacks
+from perf2x.model.profile.stack_tree import costs_of_kinds, kinds_in_stacks
 
 _KINDS = ("function", "object", "thread", "data-object")
 _VALUES = ("period", "samples", "latency", "weight", "mispredicts")
@@ -95,7 +95,7 @@ def _squares(profile: Profile, rows: I64, weight: I64) -> F64:
 
 
 def _thread_costs(profile: Profile, rows: I64, weight: I64, squares: F64) -> list[Total]:
-    cost, noise = (_summed(profile.samples.thread[rows], column, len(profile.threads)) for column in (weight, squares))
+    cost, noise = (sum_at(profile.samples.thread[rows], column, len(profile.threads)) for column in (weight, squares))
     sums = zip(_thread_names(profile), cost.tolist(), noise.tolist(), strict=True)
     return [Total(name, "", value, value, square, square) for name, value, square in sums if value]
 
@@ -110,16 +110,10 @@ def _frame_costs(profile: Profile, rows: I64, weight: I64, squares: F64, by: str
     leaves, place = unique_inverse(profile.samples.stack[rows])
     held = leaves >= 0
     which = leaves[held].astype(np.int64)
-    cost, noise = (_summed(place, column, len(leaves))[held] for column in (weight, squares))
-    own, total = np.zeros(len(names), np.int64), np.zeros(len(names), np.int64)
-    own_noise, total_noise = np.zeros(len(names), np.float64), np.zeros(len(names), np.float64)
-    for span, leaf, stack, line in kinds_in_stacks(profile, which, lines, len(names)):
-        np.add.at(own, leaf, cost[span])
-        np.add.at(own_noise, leaf, noise[span])
-        np.add.at(total, line, cost[span][stack])
-        np.add.at(total_noise, line, noise[span][stack])
+    columns = [sum_at(place, column, len(leaves))[held] for column in (weight, squares)]
+    (own, total), noise = costs_of_kinds(profile, which, lines, len(names), columns)
     used = flatnonzero(total)
-    sums = zip(*(column[used].tolist() for column in (own, total, own_noise, total_noise)), strict=True)
+    sums = zip(*(column[used].tolist() for column in (own, total, *noise)), strict=True)
     return [Total(*names[row], *each) for row, each in zip(used.tolist(), sums, strict=True)]
 
 
@@ -139,7 +133,7 @@ def group_costs(profile: Profile, group: I64, groups: int, event: str | None, by
     """Return what ``totals`` does for each group of samples; ``group`` (samples,) has numbers below ``groups``."""
     rows = flatnonzero(profile.samples.event == find_event(profile, event))
     weight, group = weights(profile, value)[rows], group[rows]
-    wholes = _summed(group, weight, groups)
+    wholes = sum_at(group, weight, groups)
     if by == "thread":
         held = profile.samples.thread[rows] * np.int64(groups) + group
         costs = _sums([held], [weight])
@@ -150,8 +144,8 @@ def group_costs(profile: Profile, group: I64, groups: int, event: str | None, by
     key, cost = _sums([place * groups + group[deep]], [weight[deep]])
     number, apart = np.divmod(key, groups)
     begins = searchsorted(number, arange(len(leaves) + 1))
-    keys: list[list[I64]] = [[], []]
-    costs_of: list[list[I64]] = [[], []]
+    none = np.zeros(0, np.int64)
+    keys, costs_of = ([[none], [none]] for _ in range(2))
     for span, leaf, stack, line in kinds_in_stacks(profile, leaves.astype(np.int64), lines_of, len(names)):
         first, count = begins[:-1][span], np.diff(begins)[span]
         for kind, (stacks, lines) in enumerate(((arange(len(leaf)), leaf), (stack, line))):
@@ -164,16 +158,8 @@ def group_costs(profile: Profile, group: I64, groups: int, event: str | None, by
 
 def _sums(keys: Sequence[I64], values: Sequence[I64]) -> tuple[I64, I64]:
     """Distinct keys, rising, and the sum of the values of each."""
-    none = np.zeros(0, np.int64)
-    distinct, place = unique_inverse(np.concatenate([none, *keys]))
-    return distinct, _summed(place, np.concatenate([none, *values]), len(distinct))
-
-
-def _summed(place: AnyArray, weight: AnyArray, count: int) -> AnyArray:
-    """(count,) the sum of the weights at each place."""
-    sums = np.zeros(count, weight.dtype)
-    np.add.at(sums, place, weight)
-    return sums
+    (distinct,), (sums,) = sum_rows([np.concatenate(keys)], [np.concatenate(values)])
+    return distinct, sums
 
 
 def _lines_of_locations(profile: Profile, by: str) -> tuple[list[tuple[str, str]], Ragged]:
@@ -185,8 +171,6 @@ def _lines_of_locations(profile: Profile, by: str) -> tuple[list[tuple[str, str]
 
 def lines_of_frames(frames: LocationFrames, by: str) -> tuple[list[tuple[str, str]], I64]:
     """(name, object) of every line, and the line of each frame."""
-    known: dict[tuple[str, str], int] = {}
     pairs = zip(frames.name, frames.object, strict=True)
     keys = ((name, thing) if by in ("function", "data-object") else (thing or "[unknown]", "") for name, thing in pairs)
-    line = np.fromiter((known.setdefault(key, len(known)) for key in keys), np.int64, len(frames))
-    return list(known), line
+    return number_keys(keys)

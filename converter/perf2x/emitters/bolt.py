@@ -17,10 +17,9 @@ from dataclasses import dataclass
 from typing import BinaryIO, ClassVar
 
 import numpy as np
-from msgspec import Struct
 
 from perf2x.base.columnar.arrays import I64, U64, Bools, flatnonzero, row_slices
-from perf2x.base.columnar.unique import group_rows
+from perf2x.base.columnar.unique import sum_rows
 from perf2x.model.code_request import CodeRequest
 from perf2x.model.plugin_options import Needs, check_choices, option
 from perf2x.model.profile.code_counts import COUNTS_CODE, EXTERNAL, NOT_RECORDED, BranchCounts, CodeCounts, counted
@@ -79,38 +78,22 @@ def _traces(branches: BranchCounts) -> Iterator[str]:
     rows = flatnonzero(traced)
     yield from _rows("T", [branches.source[rows], branches.target[rows], branches.next[rows]], [branches.count[rows]])
     rest = np.where(traced, 0, branches.count)
-    summed = _summed([branches.source, branches.target], [rest, branches.mispredicted])
-    said = flatnonzero((summed.sums[0] > 0) | (summed.sums[1] > 0))
-    yield from _rows("B", [key[said] for key in summed.keys], [value[said] for value in summed.sums])
+    keys, sums = sum_rows([branches.source, branches.target], [rest, branches.mispredicted])
+    said = flatnonzero((sums[0] > 0) | (sums[1] > 0))
+    yield from _rows("B", [key[said] for key in keys], [value[said] for value in sums])
 
 
 def _branches_and_ranges(branches: BranchCounts) -> Iterator[str]:
     """Yield B for all branches; F and f for the code between two of them."""
-    summed = _summed([branches.source, branches.target], [branches.count, branches.mispredicted])
-    yield from _rows("B", summed.keys, summed.sums)
+    yield from _rows("B", *sum_rows([branches.source, branches.target], [branches.count, branches.mispredicted]))
     traced, outside = _is_traced(branches), branches.source == EXTERNAL
     for kind, rows in (("F", flatnonzero(traced & ~outside)), ("f", flatnonzero(traced & outside))):
-        ran = _summed([branches.target[rows], branches.next[rows]], [branches.count[rows]])
-        yield from _rows(kind, ran.keys, ran.sums)
+        yield from _rows(kind, *sum_rows([branches.target[rows], branches.next[rows]], [branches.count[rows]]))
 
 
 def _is_traced(branches: BranchCounts) -> Bools:
     traced: Bools = (branches.next != NOT_RECORDED) & (branches.next != EXTERNAL) & (branches.target != EXTERNAL)
     return traced
-
-
-class _Sums(Struct, frozen=True):
-    keys: list[U64]
-    sums: list[I64]
-
-
-def _summed(keys: list[U64], values: list[I64]) -> _Sums:
-    """Sum values of equal keys, which are sorted."""
-    first, group = group_rows(keys)
-    total = np.zeros((len(values), len(first)), np.int64)
-    for row, value in enumerate(values):
-        np.add.at(total[row], group, value)
-    return _Sums([key[first] for key in keys], list(total))
 
 
 def _rows(kind: str, addresses: list[U64], counts: list[I64]) -> Iterator[str]:

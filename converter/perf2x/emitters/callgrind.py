@@ -28,7 +28,6 @@ import numpy as np
 
 from perf2x.base.columnar.arrays import (
     I64,
-    AnyArray,
     arange,
     argsort,
     as_intp,
@@ -36,9 +35,10 @@ from perf2x.base.columnar.arrays import (
     flatnonzero,
     repeat,
     row_slices,
+    sum_at,
 )
 from perf2x.base.columnar.ragged import Ragged, row_batches, row_numbers
-from perf2x.base.columnar.unique import group_rows, sorted_runs, sum_runs, unique
+from perf2x.base.columnar.unique import group_rows, number_keys, sum_rows, unique
 from perf2x.base.errors import SettingError
 from perf2x.emitters.flame.picture_title import heading
 from perf2x.model.plugin_options import Needs, option
@@ -94,8 +94,7 @@ class Callgrind:
 def _header(profile: Profile, events: list[int], positions: str) -> str:
     names = [one_line(name) for name in plain_names(profile.events)]
     words = [re.sub(r"\W", "_", name, flags=re.ASCII) for name in names]
-    sums = np.zeros(len(names), np.int64)
-    np.add.at(sums, profile.samples.event, profile.samples.value)
+    sums = sum_at(profile.samples.event, profile.samples.value, len(names))
     for row in events:  # words are distinct, and begin with a letter
         if words.count(words[row]) > 1 or not words[row][:1].isalpha():
             words[row] = f"event{row}_{words[row]}"
@@ -117,14 +116,10 @@ class _Graph:
     def __init__(self, profile: View, form: str) -> None:
         """Print positions by ``form``, made of address and line."""
         self._form, text = form, profile.strings
-        roots: dict[str, int] = {}
-        names = [f"[thread {text[row]}]" for row in profile.threads.comm.tolist()]
-        self._group = np.array([roots.setdefault(name, len(roots)) for name in names], np.int64)  # of each thread
-        self._profile, root = with_made_up_frames(profile, [*roots])
+        roots, self._group = number_keys(f"[thread {text[row]}]" for row in profile.threads.comm.tolist())
+        self._profile, root = with_made_up_frames(profile, roots)
         frames, functions = location_frames(self._profile), self._profile.functions
-        known: dict[tuple[str, str], int] = {}
-        pairs = zip(frames.name, frames.object, strict=True)
-        function = np.array([known.setdefault(pair, len(known)) for pair in pairs], np.int64)
+        known, function = number_keys(zip(frames.name, frames.object, strict=True))
         self._names = [name for name, _ in known]
         objects, files = np.zeros((2, len(known)), np.int64)
         objects[function] = np.append(profile.mappings.filename, 0)[frames.mapping]
@@ -153,8 +148,8 @@ class _Graph:
         stacks = expand(self._profile.stacks, self._places)
         tree, node = merge_stacks(stacks, arange(len(self._line)), samples.stack, self._group[samples.thread])
         tree.key[tree.key < 0] = self._roots[: np.count_nonzero(tree.key < 0)]
-        node, event, value, count = _summed(2, [node, samples.event, samples.value, samples.count])
-        costs = _summed(3, [tree.key[node], np.full(len(node), -1, np.int64), event, value, count])
+        (node, event), numbers = sum_rows([node, samples.event], [samples.value, samples.count])
+        keys, sums = sum_rows([tree.key[node], np.full(len(node), -1, np.int64), event], numbers)
         for batch in row_batches(tree.depth[node] + 1, _FRAMES_AT_ONCE):
             path = paths(tree.parent, tree.depth, node[batch], outermost_first=True)
             stack, place = row_numbers(path.lengths), tree.key[path.values]
@@ -162,9 +157,12 @@ class _Graph:
             first, _ = group_rows([stack, function])
             first = first[tree.depth[path.values[first]] > own_roots]
             row = batch[stack[first]]
-            calls = [place[first - 1], function[first], event[row], value[row], count[row]]
-            costs = _summed(3, [np.append(*pair) for pair in zip(costs, calls, strict=True)])
-        return costs
+            calls = [place[first - 1], function[first], event[row]]
+            keys, sums = sum_rows(
+                [np.append(*pair) for pair in zip(keys, calls, strict=True)],
+                [np.append(known, column[row]) for known, column in zip(sums, numbers, strict=True)],
+            )
+        return [*keys, *sums]
 
     def texts(self, events: list[int]) -> Iterator[str]:
         """Yield the lines of all places, those of some thousand rows of costs at a time."""
@@ -212,10 +210,3 @@ class _Graph:
             return f"({known[key]})"
         known[key] = len(known) + 1
         return f"({known[key]}) {one_line(name) or '???'}"
-
-
-def _summed(keys: int, columns: list[AnyArray]) -> list[I64]:
-    """Sum the other columns of rows that are equal in the first ``keys`` columns; sorted by these."""
-    order, begins = sorted_runs(columns[:keys])
-    sums = [sum_runs(column, order, begins) for column in columns[keys:]]
-    return [column[order[begins]] for column in columns[:keys]] + sums

@@ -13,7 +13,7 @@ import numpy as np
 from msgspec import Struct
 
 from perf2x.base.abi.uapi import CpuMode
-from perf2x.base.columnar.arrays import I64, AnyArray, arange, flatnonzero, row_slices, take
+from perf2x.base.columnar.arrays import I64, AnyArray, arange, flatnonzero, row_slices, sum_at, take
 from perf2x.base.columnar.ragged import row_batches, row_numbers
 from perf2x.base.columnar.unique import argsort_rows, unique, unique_inverse
 from perf2x.base.errors import OptionError
@@ -102,8 +102,7 @@ class Collapsed:
         tree = folded(_with_no_stack(expand(profile.stacks, frames.of_location), len(frames)), key_of_frame)
         root, count = root_of_thread[profile.samples.thread[rows]], len(tree.parent)
         line, place = unique_inverse(root * count + tree.row_of_stack[profile.samples.stack[rows]])
-        value = np.zeros(len(line), np.int64)
-        np.add.at(value, place, weight)
+        value = sum_at(place, weight, len(line))
         key = key_of_frame[tree.frame]
         is_line = np.zeros(count, np.bool_)
         is_line[line % count] = True

@@ -3,10 +3,10 @@
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I32, I64, AnyArray, arange, cumsum, flatnonzero, take_rows_of
-from perf2x.base.columnar.ragged import Ragged
-from perf2x.base.columnar.unique import unique
-from perf2x.model.profile.profile import Locations, Profile, Stacks
+from perf2x.base.columnar.arrays import AnyArray, Bools, flatnonzero, kept_places, take_rows_of
+from perf2x.model.profile.location_tables import take_locations
+from perf2x.model.profile.profile import Profile
+from perf2x.model.profile.stack_tree import with_callers
 
 TEXTS = {
     "threads": ("comm", "process"),
@@ -14,6 +14,7 @@ TEXTS = {
     "functions": ("name", "system_name", "filename"),
 }
 """Columns that are rows of Profile.strings."""
+_TEXTS_OF_SAMPLES = ("cgroup",)
 
 
 def compact(profile: Profile) -> Profile:
@@ -21,93 +22,49 @@ def compact(profile: Profile) -> Profile:
 
     Switches of threads without samples are dropped, too.
     """
-    profile = _compact_stacks(profile)
-    profile = _compact_locations(profile)
-    profile = _compact_threads(profile)
-    return _compact_strings(profile)
-
-
-def _compact_stacks(profile: Profile) -> Profile:
-    """Rows on the way from a sample to the root stay: marked level by level, callees first."""
-    parent = profile.stacks.parent.astype(np.int64)
-    used = np.zeros(len(parent), np.bool_)
-    rows = unique(profile.samples.stack[profile.samples.stack >= 0]).astype(np.int64)
-    while len(rows):
-        used[rows] = True
-        above = parent[rows]
-        above = unique(above[above >= 0])
-        rows = above[~used[above]]
-    number = _numbers(used)
-    kept = flatnonzero(used)
-    stacks = Stacks(number[parent[kept]].astype(np.int32), profile.stacks.location[kept])
-    samples = replace(profile.samples, stack=number[profile.samples.stack].astype(np.int32))
-    return replace(profile, stacks=stacks, samples=samples)
-
-
-def _compact_locations(profile: Profile) -> Profile:
-    """Locations, and through them functions and mappings."""
-    old = profile.locations
-    number, kept = _used(profile.stacks.location, len(old))
-    lines = Ragged(old.line_offsets, arange(len(old.line_function))).take(kept)
-    function, functions = _used(old.line_function[lines.values], len(profile.functions))
-    mapping, mappings = _used(old.mapping[kept], len(profile.mappings))
-    locations = Locations(
-        address=old.address[kept],
-        lookup=old.lookup[kept],
-        mapping=mapping[old.mapping[kept]].astype(np.int32),
-        mode=old.mode[kept],
-        synthetic=old.synthetic[kept],
-        line_offsets=lines.offsets,
-        line_function=function[old.line_function[lines.values]].astype(np.int32),
-        line_number=old.line_number[lines.values],
-    )
-    return replace(
-        profile,
-        stacks=Stacks(profile.stacks.parent, number[profile.stacks.location].astype(np.int32)),
-        locations=locations,
-        functions=take_rows_of(profile.functions, functions),
-        mappings=take_rows_of(profile.mappings, mappings),
-    )
+    used = with_callers(profile.stacks.parent, profile.samples.stack)
+    profile = _renumbered(profile, used, {"stacks": ("parent",), "samples": ("stack",)})
+    profile = replace(profile, stacks=take_rows_of(profile.stacks, used))
+    used = _used(len(profile.locations), profile.stacks.location)
+    profile = _renumbered(profile, used, {"stacks": ("location",)})
+    profile = replace(profile, locations=take_locations(profile.locations, flatnonzero(used)))
+    for table, column in (("functions", "line_function"), ("mappings", "mapping")):
+        used = _used(len(getattr(profile, table)), getattr(profile.locations, column))
+        profile = _renumbered(profile, used, {"locations": (column,)})
+        profile = replace(profile, **{table: take_rows_of(getattr(profile, table), used)})
+    return _compact_strings(_compact_threads(profile))
 
 
 def _compact_threads(profile: Profile) -> Profile:
-    number, kept = _used(profile.samples.thread, len(profile.threads))
-    switches = profile.switches
-    if switches is not None:
-        thread = number[switches.thread].astype(np.int32)
-        switches = take_rows_of(replace(switches, thread=thread), thread >= 0)
-    samples = replace(profile.samples, thread=number[profile.samples.thread].astype(np.int32))
-    parents = None if profile.parents is None else number[profile.parents[kept]].astype(np.int32)
-    threads = take_rows_of(profile.threads, kept)
-    return replace(profile, threads=threads, samples=samples, switches=switches, parents=parents)
+    used = _used(len(profile.threads), profile.samples.thread)
+    parents = None if profile.parents is None else kept_places(used)[profile.parents[used]]
+    profile = _renumbered(profile, used, {"samples": ("thread",), "switches": ("thread",)})
+    switches = profile.switches and take_rows_of(profile.switches, profile.switches.thread >= 0)
+    return replace(profile, threads=take_rows_of(profile.threads, used), switches=switches, parents=parents)
 
 
 def _compact_strings(profile: Profile) -> Profile:
-    columns = [getattr(getattr(profile, table), name) for table, names in TEXTS.items() for name in names]
-    cgroup = profile.samples.cgroup
-    columns += [np.zeros(1, np.int32)] + ([cgroup] if cgroup is not None else [])
-    number, kept = _used(np.concatenate(columns), len(profile.strings))
-    tables = {
-        table: replace(
-            getattr(profile, table),
-            **{name: number[getattr(getattr(profile, table), name)].astype(np.int32) for name in names},
-        )
-        for table, names in TEXTS.items()
-    }
-    samples = profile.samples
-    if cgroup is not None:
-        samples = replace(samples, cgroup=number[cgroup].astype(np.int32))
-    strings = [profile.strings[row] for row in kept.tolist()]
-    return replace(profile, strings=strings, samples=samples, **tables)
+    columns = TEXTS | {"samples": _TEXTS_OF_SAMPLES}
+    held = [getattr(getattr(profile, table), name) for table, names in columns.items() for name in names]
+    used = _used(len(profile.strings), np.zeros(1, np.int32), *(column for column in held if column is not None))
+    strings = [profile.strings[row] for row in flatnonzero(used).tolist()]
+    return replace(_renumbered(profile, used, columns), strings=strings)
 
 
-def _used(column: I32, count: int) -> tuple[I64, I64]:
-    """New number of each of ``count`` rows (−1: unused; and −1 for the row −1), and the rows that stay."""
-    used = np.zeros(count, np.bool_)
-    used[column[column >= 0]] = True
-    return _numbers(used), flatnonzero(used)
+def _used(count: int, *columns: AnyArray) -> Bools:
+    """(``count``,) True for the rows of a table that the columns refer to; −1 refers to none."""
+    used = np.zeros(count + 1, np.bool_)
+    for column in columns:
+        used[column] = True
+    return used[:-1]
 
 
-def _numbers(used: AnyArray) -> I64:
-    """Return the new number of each kept row; the additional last entry maps −1 to −1."""
-    return np.append(np.where(used, cumsum(used) - 1, -1), -1).astype(np.int64)
+def _renumbered(profile: Profile, used: Bools, columns: dict[str, tuple[str, ...]]) -> Profile:
+    """Let columns refer to a table of which only the used rows are left; what they referred to besides is −1."""
+    place, changed = kept_places(used), {}
+    for table, names in columns.items():
+        held = {name: getattr(getattr(profile, table), name, None) for name in names}
+        moved = {name: place[column] for name, column in held.items() if column is not None}
+        if moved:
+            changed[table] = replace(getattr(profile, table), **moved)
+    return replace(profile, **changed)

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from perf2x.base.columnar.arrays import I64, arange, lexsort
 from perf2x.base.columnar.interner import prefix_tree
 from perf2x.base.columnar.ragged import Ragged, side_by_side
-from perf2x.base.columnar.unique import group_rows, unique_inverse
+from perf2x.base.columnar.unique import group_rows, number_keys, unique_inverse
 from perf2x.base.errors import SettingError
 from perf2x.model.profile.made_up_frames import with_made_up_frames
 from perf2x.model.profile.profile import Profile, Threads
@@ -81,10 +81,9 @@ def _with_roots(profile: Profile, root: str) -> Profile:
     used, kind = unique_inverse(column)
     name = _ROOT_TEXTS[root]
     texts = [name(profile, row) for row in used.tolist()]
-    titles: dict[str, int] = {}
-    title_of = np.array([titles.setdefault(text, len(titles)) for text in texts], np.int64)[kind]
-    grown, first_location = with_made_up_frames(profile, list(titles))
-    return _hung(grown, title_of + first_location)
+    titles, title = number_keys(texts)
+    grown, first_location = with_made_up_frames(profile, titles)
+    return _hung(grown, title[kind] + first_location)
 
 
 _ROOT_TEXTS: dict[str, Callable[[Profile, int], str]] = {
@@ -116,6 +115,5 @@ def _functions_of(profile: Profile) -> I64:
     """(locations,) a number that is equal where the functions of the lines are; the location itself without lines."""
     locations = profile.locations
     offsets, lines = locations.line_offsets.tolist(), locations.line_function.tolist()
-    known: dict[tuple[int, ...], int] = {}
     keys = (tuple(lines[offsets[row] : offsets[row + 1]]) or (-1, row) for row in range(len(locations)))
-    return np.fromiter((known.setdefault(key, len(known)) for key in keys), np.int64, len(locations))
+    return number_keys(keys)[1]

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I32, I64, AnyArray, arange, cumsum, lexsort, take_rows_of
+from perf2x.base.columnar.arrays import I32, I64, AnyArray, cumsum, lexsort, take_rows_of
 from perf2x.base.columnar.interner import StringInterner, prefix_tree
 from perf2x.base.columnar.ragged import Ragged, concatenate
 from perf2x.base.columnar.unique import group_rows, unique_inverse
+from perf2x.model.profile.location_tables import join_locations, take_locations
 from perf2x.model.profile.profile import Locations, Meta, Profile, ProfileEvent, ProfileSamples, Stacks, Threads
 from perf2x.model.profile.stack_tree import location_rows, sum_samples, used_stacks
 from perf2x.model.recording.recorded_names import is_object
@@ -116,13 +117,9 @@ def _ordered(tables: Sequence[list[Any]]) -> tuple[list[Any], list[I64]]:
     return unique, [np.array([*(place[row] for row in table), -1], np.int64) for table in tables]
 
 
-def _strings_of(profile: Profile, column: I32) -> list[str]:
-    return [profile.strings[row] for row in column.tolist()]
-
-
 def _merged_table(
     profiles: Sequence[Profile], name: str, texts: tuple[list[str], list[I64]], strings: StringInterner
-) -> tuple[Any, list[I64]]:
+) -> tuple[Any, list[I32]]:
     """Distinct rows of one table of all profiles, texts compared, and where each profile's rows went.
 
     ``texts`` are the strings of all profiles, sorted, and the place of each profile's among them.
@@ -157,14 +154,15 @@ def _least_pids(columns: Mapping[str, AnyArray], words: Sequence[str]) -> AnyArr
     return np.where(is_file[columns["filename"]], least[group], columns["pid"])
 
 
-def _of_each(group: I64, tables: Sequence[Sized]) -> list[I64]:
+def _of_each(group: I64, tables: Sequence[Sized]) -> list[I32]:
     """The numbers of each table's rows among those of all (−1 stays −1)."""
-    return [np.append(part, -1) for part in np.split(group, cumsum([len(table) for table in tables])[:-1])]
+    parts = np.split(group.astype(np.int32), cumsum([len(table) for table in tables])[:-1])
+    return [np.append(part, np.int32(-1)) for part in parts]
 
 
 def _merged_threads(
     profiles: Sequence[Profile], texts: tuple[list[str], list[I64]], strings: StringInterner
-) -> tuple[Threads, list[I64]]:
+) -> tuple[Threads, list[I32]]:
     threads, numbers = _merged_table(profiles, "threads", texts, strings)
     starts = np.zeros(len(threads), np.int32)
     for profile, number in zip(profiles, numbers, strict=True):
@@ -174,31 +172,22 @@ def _merged_threads(
 
 
 def _locations(
-    profiles: Sequence[Profile], mapping_of: list[I64], function_of: list[I64]
-) -> tuple[Locations, list[I64]]:
+    profiles: Sequence[Profile], mapping_of: list[I32], function_of: list[I32]
+) -> tuple[Locations, list[I32]]:
     """Distinct locations of all profiles, and where each profile's went; of equal ones those with fewer lines first."""
     olds = [profile.locations for profile in profiles]
-    offsets = [
-        Ragged(old.line_offsets, function[old.line_function]) for old, function in zip(olds, function_of, strict=True)
+    parts = [
+        replace(old, mapping=mapping[old.mapping], line_function=function[old.line_function])
+        for old, mapping, function in zip(olds, mapping_of, function_of, strict=True)
     ]
-    functions, number = concatenate(offsets, np.int64), np.concatenate([old.line_number for old in olds])
-    _, line = group_rows([functions.values, number])
-    lists = Ragged(functions.offsets, line)
-    mapping = np.concatenate([each[old.mapping] for old, each in zip(olds, mapping_of, strict=True)])
-    others = {
-        name: np.concatenate([getattr(old, name) for old in olds])
-        for name in ("address", "lookup", "mode", "synthetic")
-    }
-    first, group = group_rows([mapping, *others.values(), prefix_tree(lists)[2]])
-    kept = Ragged(lists.offsets, arange(len(line))).take(first)
-    return Locations(
-        mapping=mapping[first].astype(np.int32), **{name: column[first] for name, column in others.items()},
-        line_offsets=kept.offsets, line_function=functions.values[kept.values].astype(np.int32),
-        line_number=number[kept.values],
-    ), _of_each(group, olds)  # fmt: skip
+    whole = join_locations(parts)
+    _, line = group_rows([whole.line_function, whole.line_number])
+    lists = prefix_tree(Ragged(whole.line_offsets, line))[2]
+    first, group = group_rows([whole.mapping, whole.address, whole.lookup, whole.mode, whole.synthetic, lists])
+    return take_locations(whole, first), _of_each(group, olds)
 
 
-def _merged_stacks(profiles: Sequence[Profile], location_of: list[I64]) -> tuple[Stacks, list[I64]]:
+def _merged_stacks(profiles: Sequence[Profile], location_of: list[I32]) -> tuple[Stacks, list[I32]]:
     """The common tree, and the leaf of every sample of every profile."""
     parts, places, first = [], [], 0
     for profile, location in zip(profiles, location_of, strict=True):
@@ -208,11 +197,11 @@ def _merged_stacks(profiles: Sequence[Profile], location_of: list[I64]) -> tuple
         places.append(place + first)
         first += len(leaves)
     parent, item, leaf = prefix_tree(concatenate(parts, np.int64))
-    return Stacks(parent, item), [leaf[place].astype(np.int64) for place in places]
+    return Stacks(parent, item), [leaf[place] for place in places]
 
 
 def _merged_samples(
-    profiles: Sequence[Profile], event_of: list[I32], thread_of: list[I64], leaves: list[I64], strings: StringInterner
+    profiles: Sequence[Profile], event_of: list[I32], thread_of: list[I32], leaves: list[I32], strings: StringInterner
 ) -> ProfileSamples:
     columns: dict[str, list[AnyArray | None]] = {name: [] for name in ProfileSamples.__struct_fields__}
     has_fields = any(profile.samples.fields is not None for profile in profiles)
@@ -223,10 +212,10 @@ def _merged_samples(
         samples = replace(
             own,
             event=events[own.event],
-            thread=threads[own.thread].astype(np.int32),
-            stack=leaf.astype(np.int32),
+            thread=threads[own.thread],
+            stack=leaf,
             cgroup=None if own.cgroup is None else _cgroups(profile, own.cgroup, strings),
-            fields=_raised(fields, 0, entries),
+            fields=None if fields is None else np.where(fields >= 0, fields + np.int32(entries), fields),
         )
         entries += sum(entry.count for entry in profile.fields)
         for name, column in columns.items():
@@ -235,14 +224,9 @@ def _merged_samples(
     return ProfileSamples(**{name: np.concatenate(held[name]) for name in held if len(held[name]) == len(profiles)})
 
 
-def _raised(column: I32 | None, least: int, base: int) -> I32 | None:
-    """Return the numbers of one profile, from the ``least`` one on, as those behind ``base`` others."""
-    return None if column is None else np.where(column >= least, column + base, column).astype(np.int32)
-
-
 def _cgroups(profile: Profile, column: I32, strings: StringInterner) -> I32:
     used, place = unique_inverse(column)
-    return strings.add_all(_strings_of(profile, used))[place]
+    return strings.add_all(profile.strings[row] for row in used.tolist())[place]
 
 
 def _in_time_order(profile: Profile) -> Profile:

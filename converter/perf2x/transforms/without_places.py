@@ -3,7 +3,7 @@
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import cumsum, take_rows_of
+from perf2x.base.columnar.arrays import kept_places, take_rows_of
 from perf2x.model.profile.profile import Profile
 
 
@@ -14,8 +14,7 @@ def without_places(profile: Profile) -> Profile:
     if not nowhere.any():
         return profile
     kept = ~(nowhere & (mappings.filename == 0))
-    row = np.append(np.where(kept, cumsum(kept) - 1, -1), -1).astype(np.int32)  # the last one serves −1
     is_place = np.append(nowhere, True)[locations.mapping]
     address, lookup = (np.where(is_place, np.uint64(0), one) for one in (locations.address, locations.lookup))
-    locations = replace(locations, address=address, lookup=lookup, mapping=row[locations.mapping])
+    locations = replace(locations, address=address, lookup=lookup, mapping=kept_places(kept)[locations.mapping])
     return replace(profile, mappings=take_rows_of(mappings, kept), locations=locations)

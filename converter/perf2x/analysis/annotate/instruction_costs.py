@@ -13,7 +13,7 @@ from perf2x.analysis.annotate.line_costs import FunctionFrames, StackWeights, ow
 from perf2x.analysis.annotate.listing_options import ListingOptions
 from perf2x.analysis.annotate.object_code import ObjectCode
 from perf2x.analysis.annotate.source_lines import Sources
-from perf2x.base.columnar.arrays import I64, U64, arange, searchsorted
+from perf2x.base.columnar.arrays import I64, U64, arange, searchsorted, sum_at
 from perf2x.base.columnar.ragged import Ragged, offsets_of, row_numbers
 from perf2x.base.columnar.unique import group_rows, unique
 from perf2x.base.errors import ObjectError
@@ -196,8 +196,7 @@ def _costs(profile: Profile, places: Sequence[_Place], first: I64, stacks: Stack
         if len(place.instructions):
             instruction[place.locations] = start + place.rows
     held = instruction >= 0
-    own = np.zeros((count, stacks.weight.shape[1]), np.int64)
-    np.add.at(own, instruction[held], own_by_location(profile, stacks)[held])
+    own = sum_at(instruction[held], own_by_location(profile, stacks)[held], count)
     kinds = Ragged(offsets_of(held), instruction[held])
     return own, total_by_kind(profile, stacks, kinds, count)
 

@@ -6,13 +6,14 @@ Sums of samples by what stands in their stacks, a column for each measure.
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, Bools, bincount, flatnonzero
+from perf2x.analysis.totals import weights
+from perf2x.base.columnar.arrays import I64, Bools, bincount, flatnonzero, sum_at
 from perf2x.base.columnar.ragged import Ragged, offsets_of, row_numbers
 from perf2x.base.columnar.unique import group_rows, unique_inverse
 from perf2x.model.profile.listings import Measure
 from perf2x.model.profile.profile import Profile
 from perf2x.model.profile.shown_frames import LocationFrames, lines_outermost_first
-from perf2x.model.profile.stack_tree import kinds_in_stacks
+from perf2x.model.profile.stack_tree import costs_of_kinds
 
 
 class StackWeights(Struct, frozen=True):
@@ -31,17 +32,14 @@ def stack_weights(profile: Profile, measures: tuple[Measure, ...]) -> StackWeigh
     weight = np.zeros((len(leaf), len(measures)), np.int64)
     for column, measure in enumerate(measures):
         rows = flatnonzero(samples.event == measure.event)
-        numbers = samples.count if measure.value == "samples" else samples.value
-        np.add.at(weight[:, column], place[rows], numbers[rows])
+        weight[:, column] = sum_at(place[rows], weights(profile, measure.value)[rows], len(leaf))
     held = leaf >= 0
     return StackWeights(leaf[held], weight[held])
 
 
 def own_by_location(profile: Profile, stacks: StackWeights) -> I64:
     """(locations, measures) weight of the samples taken at each location."""
-    cost = np.zeros((len(profile.locations), stacks.weight.shape[1]), np.int64)
-    np.add.at(cost, profile.stacks.location[stacks.leaf], stacks.weight)
-    return cost
+    return sum_at(profile.stacks.location[stacks.leaf], stacks.weight, len(profile.locations))
 
 
 def total_by_kind(profile: Profile, stacks: StackWeights, kinds: Ragged, count: int) -> I64:
@@ -49,10 +47,8 @@ def total_by_kind(profile: Profile, stacks: StackWeights, kinds: Ragged, count: 
 
     ``kinds`` are those of each location, none or several, from 0 to ``count`` − 1.
     """
-    cost = np.zeros((count, stacks.weight.shape[1]), np.int64)
-    for span, _, stack, kind in kinds_in_stacks(profile, stacks.leaf, kinds, count):
-        np.add.at(cost, kind, stacks.weight[span][stack])
-    return cost
+    ((_, total),) = costs_of_kinds(profile, stacks.leaf, kinds, count, [stacks.weight])
+    return total
 
 
 class FunctionFrames(Struct, frozen=True):
@@ -109,8 +105,7 @@ def function_totals(profile: Profile, entries: FunctionFrames, stacks: StackWeig
 
 def _sums(profile: Profile, entries: FunctionFrames, stacks: StackWeights, kind: I64, count: int) -> tuple[I64, I64]:
     """Self and total of each of ``count`` kinds of entries: (count, measures) each."""
-    own = np.zeros((count, stacks.weight.shape[1]), np.int64)
     mine = flatnonzero(entries.is_innermost)
-    np.add.at(own, kind[mine], own_by_location(profile, stacks)[entries.location[mine]])
+    own = sum_at(kind[mine], own_by_location(profile, stacks)[entries.location[mine]], count)
     kinds = Ragged(offsets_of(bincount(entries.location, len(profile.locations))), kind)
     return own, total_by_kind(profile, stacks, kinds, count)

@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from perf2x.analysis.diff.host_noise import HostSpread
 from perf2x.analysis.diff.noise import Interval, Measured, interval, quantile, share_interval
-from perf2x.analysis.totals import Total, Totals
-from perf2x.base.columnar.arrays import cumsum, flatnonzero
+from perf2x.analysis.totals import Total, Totals, weights
+from perf2x.base.columnar.arrays import cumsum, flatnonzero, sum_at
 from perf2x.base.student import student
 from perf2x.model.profile.profile import Profile
 from perf2x.transforms.merge_profiles import merge_profiles
@@ -190,7 +190,5 @@ def scaled(after: Profile, factors: Sequence[float]) -> Profile:
 
 def _wholes(profile: Profile, value: str) -> dict[tuple[str, str], int]:
     """Sum of each event's samples, in the order of the events."""
-    samples = profile.samples
-    whole = np.zeros(len(profile.events), np.int64)
-    np.add.at(whole, samples.event, samples.count if value == "samples" else samples.value)
+    whole = sum_at(profile.samples.event, weights(profile, value), len(profile.events))
     return dict(zip([(event.name, event.unit) for event in profile.events], whole.tolist(), strict=True))

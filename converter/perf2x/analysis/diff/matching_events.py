@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-import numpy as np
 from msgspec.structs import replace
 
+from perf2x.base.columnar.arrays import sum_at
 from perf2x.model.profile.profile import Profile
 from perf2x.model.recording.recorded_names import event_name
 
@@ -42,9 +42,8 @@ def _candidates(before: Profile, after: Profile) -> Iterator[tuple[tuple[bool, b
 
 def _samples_by_event(profile: Profile) -> list[int]:
     """Of each event."""
-    count = np.zeros(len(profile.events), np.int64)
-    np.add.at(count, profile.samples.event, profile.samples.count)
-    return [int(number) for number in count]
+    count: list[int] = sum_at(profile.samples.event, profile.samples.count, len(profile.events)).tolist()
+    return count
 
 
 def _notes(before: Profile, after: Profile, pairs: dict[int, int]) -> Iterator[str]:

@@ -139,6 +139,18 @@ def sum_of(values: AnyArray) -> int:
     return int(values.sum(dtype=np.uint64 if values.dtype.kind == "u" else np.int64))
 
 
+def sum_at(places: AnyArray, values: AnyArray, count: int) -> AnyArray:
+    """(``count``, …) the sum of the values, or rows of values, at each place, of their type."""
+    sums = np.zeros((count, *values.shape[1:]), values.dtype)
+    np.add.at(sums, places, values)
+    return sums
+
+
+def kept_places(is_kept: Bools) -> I32:
+    """(n + 1,) the place of each row among those that are kept, −1 for others; the last one serves −1."""
+    return np.append(np.where(is_kept, cumsum(is_kept) - 1, -1), -1).astype(np.int32)
+
+
 def begins_run(*columns: AnyArray) -> Bools:
     """(n,) True where a row differs in any column from the row before it, and for the first one."""
     first, *others = columns

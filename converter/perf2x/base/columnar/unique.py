@@ -22,7 +22,8 @@ number rows in the order in which they come, and their user sorts them in the en
 ``dict`` serve for texts and for tables of some hundred rows.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -43,6 +44,8 @@ from perf2x.base.columnar.arrays import (
     take,
 )
 from perf2x.base.columnar.hashing import hash_columns
+
+Key = TypeVar("Key", bound=Hashable)
 
 FEW = 256
 """Up to this many rows np.lexsort is quicker than packing them: a numpy call costs more than what it does."""
@@ -92,6 +95,19 @@ def unique_inverse(values: npt.NDArray[Number]) -> tuple[npt.NDArray[Number], I6
     place = np.empty(len(values), np.int64)
     place[is_near], place[~is_near] = place_of_near, len(distinct) + place_of_far
     return np.append(distinct, far), place
+
+
+def number_keys(keys: Iterable[Key]) -> tuple[list[Key], I64]:
+    """Return distinct keys in the order in which they come, and (n,) the place of each key among them."""
+    known: dict[Key, int] = {}
+    place = [known.setdefault(key, len(known)) for key in keys]
+    return list(known), np.array(place, np.int64)
+
+
+def numbers_of(values: npt.NDArray[Number], number: Callable[[int], int]) -> I64:
+    """(n,) the number of each whole number; each distinct one is asked for once, rising."""
+    distinct, place = unique_inverse(values)
+    return np.array([number(value) for value in distinct.tolist()], np.int64)[place]
 
 
 def unique_known(numbers: I64) -> tuple[I64, I64]:
@@ -161,6 +177,12 @@ def sum_runs(values: AnyArray, order: I64, begins: I64) -> I64:
     sums = take(sums, np.append(begins, len(sums))[1:] - 1)
     sums[1:] -= sums[:-1].copy()
     return sums
+
+
+def sum_rows(keys: Sequence[AnyArray], values: Sequence[AnyArray]) -> tuple[list[AnyArray], list[I64]]:
+    """Return the distinct rows of the keys, ordered as by `group_rows`, and the sums of each one's values."""
+    order, begins = sorted_runs(keys)
+    return [key[order[begins]] for key in keys], [sum_runs(column, order, begins) for column in values]
 
 
 def rows_by(values: npt.NDArray[Number]) -> Iterator[tuple[int, I64]]:

@@ -6,6 +6,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from perf2x.analysis.event_columns import LineColumns, cell_text, event_columns
+from perf2x.analysis.totals import weights
 from perf2x.base.columnar.arrays import sum_of
 from perf2x.cli.render.screen import Screen, heat
 from perf2x.cli.render.text_table import HEAD, Column, number_column, table_lines
@@ -168,6 +169,4 @@ def _table(rows: Sequence[ListingRow], scale: _Scale, screen: Screen, place: str
 def whole_of(profile: View, listings: Listings) -> int:
     """The sum of all samples."""
     measure = listings.measures[0]
-    rows = profile.samples.event == measure.event
-    numbers = profile.samples.count if measure.value == "samples" else profile.samples.value
-    return sum_of(numbers[rows])
+    return sum_of(weights(profile, measure.value)[profile.samples.event == measure.event])

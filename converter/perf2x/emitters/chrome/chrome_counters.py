@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I64, flatnonzero, row_slices
+from perf2x.base.columnar.arrays import I64, flatnonzero, row_slices, sum_at
 from perf2x.base.columnar.unique import rows_by
 from perf2x.emitters.chrome.trace_times import TICK_NS, time_chunks
 from perf2x.emitters.encoding.decimal_text import chunk_array, interleaved, number_chunks
@@ -60,7 +60,6 @@ def counter_events(profile: Profile, tracks: Tracks, origin: int, *, with_sample
 
 def _sums(step: I64, value: I64) -> tuple[I64, I64]:
     """Sums by step where they change, the step behind the last one among them."""
-    sums = np.zeros(int(step[-1]) + 2, np.int64)
-    np.add.at(sums, step, value)
+    sums = sum_at(step, value, int(step[-1]) + 2)
     changes = flatnonzero(np.diff(sums, prepend=-1))
     return changes, sums[changes]

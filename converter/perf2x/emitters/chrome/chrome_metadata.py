@@ -5,9 +5,7 @@ Each has ``ts`` although the format does not ask for it: older importers refuse 
 
 from collections.abc import Iterator
 
-import numpy as np
-
-from perf2x.base.columnar.arrays import I64, lexsort
+from perf2x.base.columnar.arrays import I64, lexsort, sum_at
 from perf2x.base.columnar.unique import group_rows
 from perf2x.emitters.encoding.json_encoder import json_bytes
 from perf2x.emitters.timeline.tracks import CPUS_ID, Tracks
@@ -22,8 +20,7 @@ def track_names(profile: Profile, tracks: Tracks, weight: I64, place: int) -> It
     """
     first, process = group_rows([tracks.pid])
     pids = tracks.pid[first]
-    busy = np.zeros(len(pids), np.int64)
-    np.add.at(busy, process, weight)
+    busy = sum_at(process, weight, len(pids))
     busy[pids >= CPUS_ID] = 0
     for at, row in enumerate(lexsort((pids, -busy)).tolist(), place):
         lane = int(first[row])

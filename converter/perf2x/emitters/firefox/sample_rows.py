@@ -28,6 +28,7 @@ from perf2x.base.columnar.arrays import (
     of_next,
     of_previous,
     searchsorted,
+    sum_at,
     sum_of,
     take_rows_of,
 )
@@ -97,8 +98,7 @@ def moments_of(profile: Profile, timeline: Timeline, chosen: I64) -> Moments:
     chosen = narrow(chosen)
     shown = shown_samples(profile, timeline.track, chosen)
     shown = _since(shown, timeline.origin - origin_of(profile))
-    length = np.zeros(len(profile.samples) + 1, np.int64)
-    np.add.at(length, shown.sample, shown.end - shown.start)
+    length = sum_at(shown.sample, shown.end - shown.start, len(profile.samples) + 1)
     track = timeline.track[chosen]
     ends = offsets_of(bincount(track, len(timeline.tracks)))
     order = chosen[argsort_small(track)]

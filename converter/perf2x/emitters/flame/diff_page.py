@@ -10,8 +10,8 @@ from typing import BinaryIO
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, Bools, arange
-from perf2x.base.columnar.unique import group_rows
+from perf2x.base.columnar.arrays import I64, Bools, arange, sum_at
+from perf2x.base.columnar.unique import group_rows, number_keys
 from perf2x.emitters.encoding.json_encoder import json_bytes, json_table
 from perf2x.emitters.flame.html import event_table, frame_table, node_table
 from perf2x.emitters.flame.page_file import field, write_page
@@ -80,9 +80,8 @@ def _shown_alike(frames: LocationFrames) -> tuple[I64, I64]:
 
     Source files and lines move between two builds, and so does the mapping; the name and the object stay.
     """
-    known: dict[tuple[str, str, int, bool], int] = {}
     columns = zip(frames.name, frames.object, frames.mode.tolist(), frames.inlined.tolist(), strict=True)
-    key = np.fromiter((known.setdefault(column, len(known)) for column in columns), np.int64, len(frames))
+    known, key = number_keys(columns)
     first = np.zeros(len(known), np.int64)
     first[key[::-1]] = arange(len(frames))[::-1]
     return key, first
@@ -90,10 +89,8 @@ def _shown_alike(frames: LocationFrames) -> tuple[I64, I64]:
 
 def _thread_names(profile: Profile) -> tuple[list[str], I64]:
     """Return the names of threads, and the name of each sample's thread."""
-    texts = [one_line(profile.strings[row]) for row in profile.threads.comm.tolist()]
-    names = list(dict.fromkeys(texts))
-    place = {name: row for row, name in enumerate(names)}
-    return names, np.array([place[text] for text in texts], np.int64)[profile.samples.thread]
+    names, place = number_keys(one_line(profile.strings[row]) for row in profile.threads.comm.tolist())
+    return names, place[profile.samples.thread]
 
 
 def _is_before(profile: Profile) -> Bools:
@@ -115,7 +112,5 @@ def _compared_rows(profile: Profile, thread: I64, node: I64, old: Bools) -> Iter
         ("beforeValue", old, samples.value),
         ("beforeCount", old, samples.count),
     ):
-        total = np.zeros(len(first), np.int64)
-        np.add.at(total, kind[side], column[side])
-        columns.append((name, total))
+        columns.append((name, sum_at(kind[side], column[side], len(first))))
     yield from json_table(columns)

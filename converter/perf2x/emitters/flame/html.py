@@ -10,7 +10,7 @@ from typing import BinaryIO, ClassVar
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I64, arange, narrow
+from perf2x.base.columnar.arrays import I64, arange, narrow, sum_at
 from perf2x.emitters.encoding.json_encoder import json_bytes, json_table
 from perf2x.emitters.flame.listing_data import listing_data
 from perf2x.emitters.flame.page_file import field, write_page
@@ -104,8 +104,7 @@ class Html:
 
 def event_table(profile: Profile) -> list[dict[str, object]]:
     """Name, unit and number of samples of every event."""
-    counts = np.zeros(len(profile.events), np.int64)
-    np.add.at(counts, profile.samples.event, profile.samples.count)
+    counts = sum_at(profile.samples.event, profile.samples.count, len(profile.events))
     return [
         {"name": one_line(event.name), "unit": event.unit, "samples": count}
         for event, count in zip(profile.events, counts.tolist(), strict=True)

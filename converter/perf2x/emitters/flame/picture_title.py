@@ -1,8 +1,6 @@
 """Title and subtitle of a picture of a recording."""
 
-import numpy as np
-
-from perf2x.base.columnar.arrays import sum_of
+from perf2x.base.columnar.arrays import sum_at, sum_of
 from perf2x.model.diagnostics import missing_ends
 from perf2x.model.printable_text import base_name, one_line
 from perf2x.model.profile.profile import Profile, count_threads
@@ -13,8 +11,7 @@ def heading(profile: Profile) -> str:
     meta, threads = profile.meta, profile.threads
     if len(meta.command_line) > 1:
         return one_line(" ".join((base_name(meta.command_line[0]), *meta.command_line[1:])))
-    weight = np.zeros(len(profile.strings), np.int64)
-    np.add.at(weight, threads.process[profile.samples.thread], profile.samples.count)
+    weight = sum_at(threads.process[profile.samples.thread], profile.samples.count, len(profile.strings))
     weight[0] = 0
     busiest = profile.strings[int(weight.argmax())] if weight.any() else ""
     return one_line(busiest or base_name(meta.source)) or "perf2x"

@@ -10,7 +10,7 @@ import numpy as np
 from perf2x.base.columnar.arrays import I64, AnyArray
 from perf2x.base.columnar.interner import StringInterner
 from perf2x.base.columnar.ragged import Ragged, offsets_of, side_by_side
-from perf2x.base.columnar.unique import unique_inverse
+from perf2x.base.columnar.unique import numbers_of
 from perf2x.emitters.encoding.protobuf_fields import message, number, number_but_0, text
 from perf2x.emitters.encoding.protobuf_fields import texts as text_entries
 from perf2x.emitters.otlp.otlp_schema import (
@@ -34,8 +34,7 @@ class AttributeTexts(StringInterner):
 
     def add_rows(self, texts: Sequence[str], rows: AnyArray) -> I64:
         """Return (n,) the numbers of the texts in (n,) rows; texts in no row are not added."""
-        used, place = unique_inverse(rows.astype(np.int64))
-        return np.array([self.add(texts[row]) for row in used.tolist()], np.int64)[place]
+        return numbers_of(rows, lambda row: self.add(texts[row]))
 
 
 Value = str | int | bool | tuple[str, ...]
@@ -54,9 +53,12 @@ class Attributes:
 
     def add_column(self, key: str, values: Sequence[Value | None], rows: I64) -> I64:
         """Return (n,) the numbers of the values in (n,) rows, 0 where there is none; unused values are not added."""
-        used, place = unique_inverse(rows)
-        held = (values[row] for row in used.tolist())
-        return np.array([0 if value is None else self.add(key, value) for value in held], np.int64)[place]
+
+        def number_of(row: int) -> int:
+            value = values[row]
+            return 0 if value is None else self.add(key, value)
+
+        return numbers_of(rows, number_of)
 
     def encoded(self) -> Pieces:
         """Yield the entries of the table."""

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, U64, arange, row_slices, searchsorted
+from perf2x.base.columnar.arrays import I64, U64, arange, row_slices, searchsorted, sum_at
 from perf2x.base.columnar.ragged import Ragged, side_by_side
 from perf2x.base.columnar.unique import sorted_runs, sum_runs, unique
 from perf2x.base.errors import OptionError, SettingError
@@ -130,9 +130,7 @@ def _event_type(event: ProfileEvent, name: str, unit: str, period: int, count_sa
 def _periods(profile: Profile) -> list[int]:
     """(events,) the distance of two samples: the one that was asked for, or their mean where the kernel adapted it."""
     samples, events = profile.samples, profile.events
-    sums, counts = np.zeros(len(events), np.int64), np.zeros(len(events), np.int64)
-    np.add.at(sums, samples.event, samples.value)
-    np.add.at(counts, samples.event, samples.count)
+    sums, counts = (sum_at(samples.event, column, len(events)) for column in (samples.value, samples.count))
     means = (sums // np.maximum(counts, 1)).tolist()
     return [_period(event, mean) for event, mean in zip(events, means, strict=True)]
 

@@ -24,7 +24,7 @@ from perf2x.emitters.pprof.pprof_tables import LocationLines, StringTable, lines
 from perf2x.model.compiled_names import read_compiled_name
 from perf2x.model.profile.profile import Profile
 from perf2x.model.profile.shown_frames import in_memory
-from perf2x.model.profile.stack_tree import depths, paths
+from perf2x.model.profile.stack_tree import depths, paths, with_callers
 
 _BUILD_ID, _FRAME_TYPE = "process.executable.build_id.gnu", "profile.frame.type"
 _FRAMES_AT_ONCE = 1 << 18
@@ -56,7 +56,8 @@ class StackTables:
         self._lines: LocationLines = lines_as_recorded(profile.locations)
         if placeholders:
             self._lines, self._bare = lines_with_placeholders(profile, self._strings)
-        self._locations = numbered(_used_locations(profile, leaves), len(profile.locations))
+        used = profile.stacks.location[with_callers(profile.stacks.parent, leaves)]
+        self._locations = numbered(used, len(profile.locations))
         self._mappings = numbered(profile.locations.mapping[self._locations.rows], len(profile.mappings))
         every_line = Ragged(self._lines.offsets, arange(self._lines.offsets[-1]))
         self._line = every_line.take(self._locations.rows)
@@ -140,18 +141,6 @@ class StackTables:
             path = paths(parent, depth, self._leaves[rows])
             entries = Ragged(path.offsets, self._locations.entry[stacks.location[path.values]])
             yield packed_field(Stack.LOCATION_INDICES, entries)
-
-
-def _used_locations(profile: Profile, leaves: I64) -> I64:
-    """Return the locations in the stacks of ``leaves``, going up the tree one step for all of them at a time."""
-    parent = profile.stacks.parent.astype(np.int64)
-    used = np.zeros(len(parent), np.bool_)
-    rows = leaves
-    while len(rows):
-        used[rows] = True
-        above = unique(parent[rows])
-        rows = above[(above >= 0) & ~used[above]]
-    return profile.stacks.location[used].astype(np.int64)
 
 
 _FRAME_TYPES = (None, "native", "kernel", "go", "rust", "cpython", "v8js", "jvm", "dotnet", "php", "beam", "ruby")

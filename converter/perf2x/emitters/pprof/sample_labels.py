@@ -12,7 +12,7 @@ from perf2x.base.abi import data_source
 from perf2x.base.abi.uapi import CpuMode
 from perf2x.base.columnar.arrays import I64, AnyArray, arange, flatnonzero
 from perf2x.base.columnar.ragged import Ragged, offsets_of, side_by_side
-from perf2x.base.columnar.unique import group_rows, unique, unique_inverse
+from perf2x.base.columnar.unique import group_rows, numbers_of, unique, unique_inverse
 from perf2x.emitters.encoding.protobuf import Chosen, nested_field, number_fields, texts_of, whole
 from perf2x.model.profile.profile import Profile
 
@@ -143,8 +143,7 @@ def _encoded_label(key: int, values: I64, unit: int) -> Ragged:
 
 def _interned_texts(values: AnyArray, names: Sequence[str], intern: Intern) -> I64:
     """Row numbers to string indices, interning only the names that occur."""
-    used, inverse = unique_inverse(values)
-    return np.array([intern(names[row]) for row in used.tolist()], np.int64)[inverse]
+    return numbers_of(values, lambda row: intern(names[row]))
 
 
 def _thread_label(key: str, profile: Profile, texts: list[str], intern: Intern) -> LabelColumn:
@@ -198,9 +197,7 @@ def _of_data_source(key: str, word: Callable[[int], str]) -> Label:
         source = profile.samples.data_src
         if source is None:
             return None
-        used, inverse = unique_inverse(source)
-        words = [word(bits) if bits else "" for bits in used.tolist()]
-        return LabelColumn(key, np.array([intern(text) for text in words], np.int64)[inverse])
+        return LabelColumn(key, numbers_of(source, lambda bits: intern(word(bits) if bits else "")))
 
     return column
 

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from perf2x.base.columnar.arrays import I64, U64, ColumnTable, sum_of
 from perf2x.base.columnar.ragged import join_tables
-from perf2x.base.columnar.unique import group_rows
+from perf2x.base.columnar.unique import sum_rows
 from perf2x.base.errors import SettingError
 
 Place = tuple[int, int]
@@ -143,19 +143,12 @@ def merged_code(parts: Sequence[CodeCounts]) -> CodeCounts:
 def sum_branches(parts: list[BranchCounts]) -> BranchCounts:
     """Add counts of equal rows up, sorted by content."""
     rows = join_tables(parts)
-    first, group = group_rows([rows.source, rows.target, rows.next])
-    sums = (_sums(column, group, len(first)) for column in (rows.count, rows.mispredicted))
-    return BranchCounts(rows.source[first], rows.target[first], rows.next[first], *sums)
+    keys, sums = sum_rows([rows.source, rows.target, rows.next], [rows.count, rows.mispredicted])
+    return BranchCounts(*keys, *sums)
 
 
 def sum_addresses(parts: list[AddressCounts]) -> AddressCounts:
     """Add counts of equal addresses up, sorted."""
     rows = join_tables(parts)
-    first, group = group_rows([rows.address])
-    return AddressCounts(rows.address[first], _sums(rows.count, group, len(first)))
-
-
-def _sums(values: I64, group: I64, groups: int) -> I64:
-    total = np.zeros(groups, np.int64)
-    np.add.at(total, group, values)
-    return total
+    keys, sums = sum_rows([rows.address], [rows.count])
+    return AddressCounts(*keys, *sums)

@@ -21,6 +21,7 @@ from perf2x.base.columnar.arrays import (
     flatnonzero,
     repeat,
     searchsorted,
+    sum_at,
 )
 from perf2x.base.columnar.ragged import Ragged, argsort_small, offsets_of
 from perf2x.base.columnar.unique import argsort_rows, group_pairs, unique, unique_inverse
@@ -114,8 +115,7 @@ def weighed_tree(rows: FrameRows, key_of_frame: I64, stack: AnyArray, weight: I6
     Also return the weight of each row by itself, and with all below it; ``weight`` is one number for each ``stack``.
     """
     tree, node = merge_stacks(rows, key_of_frame, stack)
-    own = np.zeros(len(tree), np.int64)
-    np.add.at(own, node, weight)
+    own = sum_at(node, weight, len(tree))
     total = own.copy()
     add_to_parents(total, tree.parent, tree.depth)
     return tree, own, total

@@ -5,37 +5,34 @@ from enum import IntEnum
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I32, I64, searchsorted
+from perf2x.base.columnar.arrays import I32, I64, arange, searchsorted
 from perf2x.base.columnar.interner import StringInterner
-from perf2x.base.columnar.ragged import join_tables, offsets_of
+from perf2x.base.columnar.ragged import join_tables
+from perf2x.base.columnar.texts import TextInterner
 from perf2x.base.columnar.unique import unique
+from perf2x.model.profile.location_tables import join_locations
 from perf2x.model.profile.profile import Functions, Locations, Profile
 
 
 def with_made_up_frames(profile: Profile, names: list[str]) -> tuple[Profile, int]:
     """Return the profile with one made-up location per name at the end of its table, and the first one's row."""
-    strings = list(profile.strings)
-    place = {text: row for row, text in enumerate(strings)}
-    for name in names:
-        if name not in place:
-            place[name] = len(strings)
-            strings.append(name)
-    text = np.array([place[name] for name in names], np.int32)
-    count, none = len(names), np.zeros(len(names), np.int32)
+    strings = TextInterner({text: row for row, text in enumerate(profile.strings)})
+    text, count = strings.add_all(names), len(names)
     old, functions = profile.locations, profile.functions
-    grown = join_tables([functions, Functions(text, text, none, none)])
-    lengths = np.concatenate([np.diff(old.line_offsets), np.ones(count, np.int64)])
-    locations = Locations(
-        address=np.concatenate([old.address, np.zeros(count, np.uint64)]),
-        lookup=np.concatenate([old.lookup, np.zeros(count, np.uint64)]),
-        mapping=np.concatenate([old.mapping, np.full(count, -1, np.int32)]),
-        mode=np.concatenate([old.mode, np.zeros(count, np.uint8)]),
-        synthetic=np.concatenate([old.synthetic, np.ones(count, np.bool_)]),
-        line_offsets=offsets_of(lengths),
-        line_function=np.concatenate([old.line_function, np.arange(count, dtype=np.int32) + len(functions)]),
-        line_number=np.concatenate([old.line_number, none]),
+    nowhere, none = np.zeros(count, np.uint64), np.zeros(count, np.int32)
+    made = Locations(
+        address=nowhere,
+        lookup=nowhere,
+        mapping=np.full(count, -1, np.int32),
+        mode=np.zeros(count, np.uint8),
+        synthetic=np.ones(count, np.bool_),
+        line_offsets=arange(count + 1),
+        line_function=np.arange(count, dtype=np.int32) + len(functions),
+        line_number=none,
     )
-    return replace(profile, strings=strings, functions=grown, locations=locations), len(old)
+    grown = join_tables([functions, Functions(text, text, none, none)])
+    locations = join_locations([old, made])
+    return replace(profile, strings=strings.table(), functions=grown, locations=locations), len(old)
 
 
 class RootFrame(IntEnum):

@@ -1,6 +1,6 @@
 """Walks the prefix tree of stacks, and rebuilds it when stacks change; one numpy pass per level, never per stack."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 from msgspec.structs import replace
@@ -71,6 +71,17 @@ def path_sums(parent: AnyArray, own: I64) -> I64:
     return total[:-1]
 
 
+def with_callers(parent: AnyArray, rows: AnyArray) -> Bools:
+    """(rows of the tree,) True for those asked for and all above them, a step up for all of them at a time."""
+    found = np.zeros(len(parent), np.bool_)
+    rows = unique(rows[rows >= 0])
+    while len(rows):
+        found[rows] = True
+        above = unique(parent[rows])
+        rows = above[(above >= 0) & ~found[above]]
+    return found
+
+
 def paths(parent: I64, depth: I64, rows: I64, outermost_first: bool = False) -> Ragged:
     """Return the rows from each given row to its root, both included, innermost first by default.
 
@@ -134,7 +145,23 @@ def kinds_in_stacks(profile: Profile, leaves: I64, kinds: Ragged, count: int) ->
         found = kinds.take(rows.values)
         ends = found.offsets[rows.offsets]
         stack, kind = np.divmod(unique(row_numbers(np.diff(ends)) * count + found.values), count)
-        yield span, found.values[ends[1:][np.diff(ends) > 0] - 1], stack, kind
+        last = np.where(np.diff(ends) > 0, ends[1:] - 1, -1)
+        yield span, np.append(found.values, -1)[last], stack, kind
+
+
+def costs_of_kinds(
+    profile: Profile, leaves: I64, kinds: Ragged, count: int, columns: Sequence[AnyArray]
+) -> list[tuple[AnyArray, AnyArray]]:
+    """Sum columns of weights (stacks, …) by kind: (count, …) of stacks that end in one, and of those that have it.
+
+    As in `kinds_in_stacks`, a stack that has a kind twice counts once.
+    """
+    sums = [tuple(np.zeros((count + 1, *column.shape[1:]), column.dtype) for _ in range(2)) for column in columns]
+    for span, leaf, stack, kind in kinds_in_stacks(profile, leaves, kinds, count):
+        for (own, total), column in zip(sums, columns, strict=True):
+            np.add.at(own, leaf, column[span])
+            np.add.at(total, kind, column[span][stack])
+    return [(own[:-1], total[:-1]) for own, total in sums]
 
 
 def rewrite_stacks(profile: Profile, change: Callable[[Ragged], Ragged]) -> Profile:

@@ -13,7 +13,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from perf2x.base.abi.uapi import CpuMode
-from perf2x.base.columnar.arrays import I64, Bools, argsort, as_intp, flatnonzero
+from perf2x.base.columnar.arrays import I64, Bools, argsort, as_intp, flatnonzero, sum_at
 from perf2x.base.columnar.ragged import Ragged, offsets_of, ranges, row_numbers
 from perf2x.base.columnar.unique import unique
 from perf2x.base.errors import OptionError, SettingError
@@ -134,8 +134,7 @@ def keep_functions(profile: Profile, patterns: tuple[str, ...], unmatched: Unmat
     ``0x7f01…-0x7f02…``, both ends included.
     """
     unmatched, leaf = unmatched or UnmatchedFilters(), _leaf_locations(profile)
-    weight = np.zeros(len(profile.locations) + 1, np.int64)
-    np.add.at(weight, leaf, profile.samples.count)
+    weight = sum_at(leaf, profile.samples.count, len(profile.locations) + 1)
     chosen = np.zeros(len(profile.locations) + 1, np.bool_)
     for span in filter(None, map(_address_span, patterns)):
         chosen |= _at_addresses(profile, span, weight, unmatched)
@@ -150,8 +149,7 @@ def _called(profile: Profile, patterns: tuple[str, ...], weight: I64, unmatched:
     locations, functions = profile.locations, profile.functions
     owner = row_numbers(np.diff(locations.line_offsets))  # (lines,)
     held = weight[owner] > 0
-    total = np.zeros(len(functions), np.int64)
-    np.add.at(total, locations.line_function[held], weight[owner[held]])
+    total = sum_at(locations.line_function[held], weight[owner[held]], len(functions))
     rows = flatnonzero(total)
     rows = rows[argsort(-total[rows])]
     shown = [profile.strings[functions.name[row]] for row in rows.tolist()]

@@ -22,6 +22,7 @@ from perf2x.base.columnar.ragged import Ragged, join_tables, offsets_of, ranges,
 from perf2x.base.columnar.unique import group_rows
 from perf2x.model.diagnostics import Severity
 from perf2x.model.printable_text import bracketed
+from perf2x.model.profile.location_tables import take_locations
 from perf2x.model.profile.made_up_frames import with_made_up_frames
 from perf2x.model.profile.profile import Profile
 from perf2x.model.profile.shown_frames import frame_name
@@ -158,8 +159,7 @@ def _with_lines(profile: Profile, lines: _FrameLines, origin: I64) -> Profile:
     """Return the profile with a location for each of ``origin``, rows of the old ones, that has these frames."""
     old, named = profile.locations, lines.function >= 0
     locations = replace(
-        old,
-        **{name: getattr(old, name)[origin] for name in ("address", "lookup", "mapping", "mode", "synthetic")},
+        take_locations(old, origin),
         line_offsets=offsets_of(bincount(lines.location[named], len(origin))),
         line_function=lines.function[named].astype(np.int32),
         line_number=lines.number[named].astype(np.int32),

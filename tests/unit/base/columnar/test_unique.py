@@ -8,12 +8,16 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import perf2x.base.columnar.unique
+from perf2x.base.columnar.arrays import kept_places, sum_at
 from perf2x.base.columnar.unique import (
     argsort_rows,
     group_alike,
     group_pairs,
     group_rows,
+    number_keys,
+    numbers_of,
     sorted_runs,
+    sum_rows,
     sum_runs,
     unique,
     unique_inverse,
@@ -137,3 +141,39 @@ def test_distinct_numbers_and_their_places(largest: int, data: st.DataObject) ->
 @given(st.lists(st.integers(-(2**63), 2**63 - 1), max_size=9))
 def test_numbers_as_json(numbers: list[int]) -> None:
     assert json_numbers(np.array(numbers, np.int64)) == ",".join(map(str, numbers)).encode()
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(-9, 9))))
+def test_rows_of_equal_keys_are_summed(rows: list[tuple[int, int]]) -> None:
+    place, number = (np.array([row[at] for row in rows], np.int64) for at in (0, 1))
+    expected = {key: sum(value for other, value in rows if other == key) for key in sorted({key for key, _ in rows})}
+    (keys,), (sums,) = sum_rows([place], [number])
+    assert dict(zip(keys.tolist(), sums.tolist(), strict=True)) == expected
+    assert sum_at(place, number, 4).tolist() == [expected.get(key, 0) for key in range(4)]
+    pairs = sum_at(place, np.stack([number, -number], axis=1), 4)
+    assert pairs.tolist() == [[expected.get(key, 0), -expected.get(key, 0)] for key in range(4)]
+
+
+@given(st.lists(st.booleans()))
+def test_kept_rows_have_places(kept: list[bool]) -> None:
+    rows = [row for row, is_kept in enumerate(kept) if is_kept]
+    expected = [rows.index(row) if is_kept else -1 for row, is_kept in enumerate(kept)]
+    assert kept_places(np.array(kept, np.bool_)).tolist() == [*expected, -1]
+
+
+@given(st.lists(st.sampled_from("abc")))
+def test_keys_are_numbered_as_they_come(keys: list[str]) -> None:
+    distinct, place = number_keys(keys)
+    assert distinct == list(dict.fromkeys(keys))
+    assert [distinct[row] for row in place.tolist()] == keys
+
+
+def test_each_distinct_number_is_asked_for_once() -> None:
+    asked: list[int] = []
+
+    def number(value: int) -> int:
+        asked.append(value)
+        return 10 * value
+
+    assert numbers_of(np.array([3, -1, 3, 2], np.int32), number).tolist() == [30, -10, 30, 20]
+    assert asked == [-1, 2, 3]

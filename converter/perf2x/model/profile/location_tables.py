@@ -1,0 +1,26 @@
+"""Rows of Profile.locations with their lines: chosen ones, and those of several tables."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from msgspec.structs import replace
+
+from perf2x.base.columnar.arrays import I64, arange
+from perf2x.base.columnar.ragged import Ragged, join_tables, offsets_of
+from perf2x.model.profile.profile import Locations
+
+_OF_LINES = ("line_function", "line_number")
+
+
+def take_locations(locations: Locations, rows: I64) -> Locations:
+    """Return these locations, in this order."""
+    lines = Ragged(locations.line_offsets, arange(len(locations.line_function))).take(rows)
+    names = (name for name in Locations.__struct_fields__ if name != "line_offsets")
+    columns = {name: getattr(locations, name)[lines.values if name in _OF_LINES else rows] for name in names}
+    return Locations(**columns, line_offsets=lines.offsets)
+
+
+def join_locations(parts: Sequence[Locations]) -> Locations:
+    """Return the locations of every part, in order."""
+    lengths = np.concatenate([np.diff(part.line_offsets) for part in parts])
+    return replace(join_tables(parts), line_offsets=offsets_of(lengths))

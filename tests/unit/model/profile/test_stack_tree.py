@@ -1,0 +1,40 @@
+"""Rows of the tree of stacks that some leaves use, and what stacks cost by kinds, against plain Python."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from perf2x.base.columnar.ragged import Ragged
+from perf2x.model.profile.stack_tree import costs_of_kinds, with_callers
+from perf2x.testing import ProfileBuilder
+
+PARENTS = st.lists(st.integers(0, 9), min_size=1, max_size=12)
+
+
+@given(PARENTS, st.lists(st.integers(-1, 11)))
+def test_leaves_are_found_with_their_callers(drawn: list[int], leaves: list[int]) -> None:
+    parent = [min(above, row) - 1 for row, above in enumerate(drawn)]
+    leaves = [row for row in leaves if row < len(parent)]
+    expected = set()
+    for row in leaves:
+        while row >= 0:
+            expected.add(row)
+            row = parent[row]
+    found = with_callers(np.array(parent, np.int32), np.array(leaves, np.int32))
+    assert np.flatnonzero(found).tolist() == sorted(expected)
+
+
+def test_a_stack_costs_each_of_its_kinds_once_and_its_innermost_one_itself() -> None:
+    builder = ProfileBuilder()
+    builder.event()
+    places = [builder.function(name) for name in "abc"]
+    leaves = [builder.stack(places), builder.stack([places[1]]), builder.stack([places[0], places[2], places[0]])]
+    builder.sample(places, builder.thread())
+    kinds = Ragged(np.array([0, 2, 2, 3]), np.array([1, 0, 1]))  # a: 1, then 0; b: none; c: 1
+    weight = np.array([5, 7, 9])
+    profile = builder.build()
+    ((own, total), (rows, _)) = costs_of_kinds(
+        profile, np.array(leaves), kinds, 2, [weight, np.stack([weight, 2 * weight], 1)]
+    )
+    assert (own.tolist(), total.tolist()) == ([9, 5], [14, 14])
+    assert rows.tolist() == [[9, 18], [5, 10]]
