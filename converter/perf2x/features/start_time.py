@@ -1,21 +1,50 @@
-"""``--start-time``: the time of day of a recording that does not tell."""
+"""``--start-time``: the time of day of a recording that does not tell: given, or by the date of its files."""
 
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+import re
+import stat
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from msgspec.structs import replace
 
+from perf2x.base.errors import SettingError
 from perf2x.model.plugin_options import START_TIME
 from perf2x.model.setting import FeatureSettings, Setting
 from perf2x.pipeline.feature import Feature, Place, SessionRun, with_profile
 
 if TYPE_CHECKING:
+    from perf2x.model.profile.profile import Meta
+    from perf2x.model.recording.events import Session
     from perf2x.pipeline.load_result import Loaded
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_SECONDS = re.compile(r"(\d{1,10})(?:\.(\d{1,9}))?")
 
-def _parse(_: str, text: str) -> int | Literal["file"]:
-    from perf2x.transforms.start_time import parse_start_time
 
-    return parse_start_time(text)
+def parse_start_time(setting: str, text: str) -> int | Literal["file"]:
+    """Parse what was typed for the setting: seconds since the epoch, ISO 8601 (UTC without a zone) or ``file``.
+
+    OptionError for anything else, and for times before 1970.
+    """
+    from perf2x.model.value_limits import LAST_TIME
+
+    if text == "file":
+        return "file"
+    seconds = _SECONDS.fullmatch(text)
+    if seconds:
+        return int(seconds[1]) * 10**9 + int((seconds[2] or "").ljust(9, "0"))
+    try:
+        moment = datetime.fromisoformat(text)
+        since = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - _EPOCH
+    except (ValueError, OverflowError):
+        since = timedelta(-1)
+    if since < timedelta(0):
+        raise SettingError(
+            "", setting, f": {text!r} is not a time; write 2026-11-21T10:00:05Z, seconds since the epoch, or file"
+        )
+    return min(since // timedelta(microseconds=1) * 1000, LAST_TIME)
 
 
 class _StartTime(FeatureSettings, frozen=True):
@@ -31,20 +60,58 @@ class _StartTime(FeatureSettings, frozen=True):
             metavar="TIME|file",
             rare=True,
             group=START_TIME,
-            read=_parse,
+            read=parse_start_time,
         ),
     ] = None
     """Nanoseconds since the epoch; ``file``: the date of the recording's files, less its duration."""
 
 
-def _set_start_time(loaded: "Loaded", run: SessionRun) -> "Loaded":
-    wanted = run.options.of(_StartTime).start_time
-    if wanted is None:
-        return loaded
-    from perf2x.transforms.start_time import with_start_time
+def date_of(path: str) -> int:
+    """Modification time of a recording in nanoseconds, of a directory that of its first file.
 
-    meta = with_start_time(loaded.profile.meta, run.recording.session, wanted, run.session.files)
+    OptionError for inputs that have none, such as pipes.
+    """
+    file = Path(path) / "data" if Path(path).is_dir() else Path(path)
+    try:
+        status = file.stat() if path != "-" else None
+    except OSError as error:
+        raise SettingError("", "start_time", f" file: {file}: {error.strerror}") from None
+    if status is None or not stat.S_ISREG(status.st_mode):
+        raise SettingError("", "start_time", " file: a pipe has no date; give the time itself")
+    return status.st_mtime_ns
+
+
+def _set_start_time(loaded: "Loaded", run: SessionRun) -> "Loaded":
+    start, session = run.options.of(_StartTime).start_time, run.recording.session
+    if start is None or (start == "file" and session.wall_clock_offset_ns is not None):
+        return loaded
+    meta = _started(loaded.profile.meta, session, start, run.session.files)
     return with_profile(loaded, replace(loaded.profile, meta=meta))
+
+
+def _started(meta: "Meta", session: "Session", start: int | Literal["file"], files: Sequence[str]) -> "Meta":
+    """Add the start, with a comment that says where it comes from.
+
+    A time replaces what the recording says of its clock; the date of its files only stands in for it.
+    """
+    from perf2x.model.value_limits import LAST_TIME
+
+    if start != "file":
+        return replace(meta, wall_start_ns=start, comments=(*meta.comments, "perf2x-start-time:given"))
+    last = max(map(date_of, files))
+    comment = f"perf2x-start-time:file written until {_iso(last)}"
+    begin = min(max(last - _recorded_after_start(meta, session), 0), LAST_TIME)
+    return replace(meta, wall_start_ns=begin, comments=(*meta.comments, comment))
+
+
+def _recorded_after_start(meta: "Meta", session: "Session") -> int:
+    """Nanoseconds from the profile's first sample to the recording's last one, as perf wrote it down."""
+    known: Any = session.features.get("sample_time") or {}
+    return max(int(known.get("last", 0)) - meta.start_ns if meta.start_ns else 0, meta.duration_ns)
+
+
+def _iso(nanoseconds: int) -> str:
+    return (_EPOCH + timedelta(seconds=nanoseconds // 10**9)).isoformat().replace("+00:00", "Z")
 
 
 FEATURE = Feature({Place.DESCRIBED: _set_start_time}, _StartTime)

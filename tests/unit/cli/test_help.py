@@ -65,7 +65,6 @@ def test_a_conversion_imports_only_what_it_uses_and_collects_hardly_any_garbage(
         "perf2x.stitcher.unwind.unwinder",
         "perf2x.cli.commands.top",
         "perf2x.cli.per_event",
-        "perf2x.transforms.start_time",
         "perf2x.emitters.chrome.chrome",
     }
     words = ["convert", recording("calls"), "-o", str(tmp_path / "out.folded"), "-q"]

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from perf2x.base.errors import OptionError
+from perf2x.features.start_time import date_of, parse_start_time
 from perf2x.model.profile.profile import Meta
 from perf2x.pipeline.load import load
 from perf2x.pipeline.load_options import load_options
-from perf2x.transforms.start_time import date_of, parse_start_time
 from tests.forge import Event, Features, Sample, Session, write_file
 from tests.support.recordings import CORPUS
 
@@ -26,7 +26,7 @@ def forged(path: Path, **session: object) -> str:
 
 
 def start_of(path: str | list[str], start_time: str | None = None, **options: object) -> Meta:
-    start = None if start_time is None else parse_start_time(start_time)
+    start = None if start_time is None else parse_start_time("start_time", start_time)
     return load(path, load_options(start_time=start, **options)).profile.meta
 
 
@@ -48,7 +48,7 @@ def start_of(path: str | list[str], start_time: str | None = None, **options: ob
 def test_times_in_seconds_and_in_iso_8601(text: str, nanoseconds: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TZ", "XYZ+5")
     time.tzset()
-    assert parse_start_time(text) == nanoseconds
+    assert parse_start_time("start_time", text) == nanoseconds
     monkeypatch.undo()
     time.tzset()
 
@@ -56,7 +56,7 @@ def test_times_in_seconds_and_in_iso_8601(text: str, nanoseconds: int, monkeypat
 @pytest.mark.parametrize("text", ["", "soon", "-1", "1e9", "1969-12-31T23:59:59", "0001-01-01T00:00:00+14:00", "FILE"])
 def test_other_texts_are_usage_errors(text: str) -> None:
     with pytest.raises(OptionError, match=r"start_time: .* is not a time; write 2026-11-21T10:00:05Z"):
-        parse_start_time(text)
+        parse_start_time("start_time", text)
 
 
 def test_without_the_option_a_recording_without_a_clock_has_no_start(tmp_path: Path) -> None:
