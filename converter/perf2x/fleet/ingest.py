@@ -31,7 +31,8 @@ from perf2x.storage.dataset.write.write_recordings import TOGETHER, RowsOfRecord
 if TYPE_CHECKING:
     from perf2x.pipeline.datasets.ingest_recording import Ingested
 
-_ADDED, _KNOWN, _LEFT, _FAILED = "added", "known", "left", "failed"
+_NAMED = 20
+"""Errors that are kept."""
 
 
 class Job(Struct, frozen=True):
@@ -55,28 +56,45 @@ class Job(Struct, frozen=True):
     """Columns that tables are partitioned by."""
 
 
-class Outcome(Struct, frozen=True):
-    """Result of adding a recording."""
+class IngestTotals(Struct):
+    """Numbers of recordings: of some, or of all so far."""
 
-    source: str
-    state: str
+    of: int = 0
+    added: int = 0
+    known: int = 0
+    left: int = 0
+    """Unfinished recordings that may still grow."""
+    failed: int = 0
+    unfinished: int = 0
+    """Of those that were added; so are the undated."""
+    undated: int = 0
+    """Without the time of day, so that nothing tells their place among others."""
+    untagged: int = 0
+    """Some source of tags has none of them."""
+    retagged: int = 0
+    """Of those that are known: the dataset has them with other tags."""
     samples: int = 0
-    unfinished: bool = False
-    undated: bool = False
-    """Without the time of day, so that nothing tells its place among others."""
-    untagged: bool = False
-    """Some source of tags has none of it."""
-    retagged: bool = False
-    """The dataset has it with other tags."""
-    error: str = ""
+    errors: list[str] = field(default_factory=list)
+    """The first few."""
+
+    @property
+    def done(self) -> int:
+        """Number of recordings that are done."""
+        return self.added + self.known + self.left + self.failed
+
+    def add(self, other: "IngestTotals") -> None:
+        """Count those of a task, too."""
+        for name in self.__struct_fields__:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        del self.errors[_NAMED:]
 
 
 class Batch(Struct, frozen=True):
     """End of a task."""
 
-    outcomes: Sequence[Outcome]
-    rows: Any = None
-    """Rows of the table of recordings, which wait for their commit; None for none."""
+    totals: IngestTotals
+    rows: Any
+    """Rows of the table of recordings, which wait for their commit."""
 
 
 def ingest_some(sources: Sequence[str], job: Job) -> Batch:
@@ -84,19 +102,20 @@ def ingest_some(sources: Sequence[str], job: Job) -> Batch:
 
     OutputError when the dataset cannot be written.
     """
-    rows, outcomes, seen = RowsOfRecordings(DeltaTables(job.root), job.partition), list[Outcome](), set[bytes]()
+    rows, totals, seen = RowsOfRecordings(DeltaTables(job.root), job.partition), IngestTotals(), set[str]()
     for source in sources:
         try:
-            outcomes.append(_ingest_one(source, job, rows, seen))
+            _ingest_one(source, job, rows, seen, totals)
         except (FormatError, OSError, MemoryError) as error:
             text = f"{source}: {error.strerror or error}" if isinstance(error, OSError) else str(error) or repr(error)
             text = f"{source}: not enough memory" if isinstance(error, MemoryError) else text
             rows.add(failed_recording(text_id("unread", source), source, text, job.tags))
-            outcomes.append(Outcome(source, _FAILED, error=text))
-    return Batch(outcomes, rows.finish())
+            totals.failed += 1
+            totals.errors.append(text)
+    return Batch(totals, rows.finish())
 
 
-def _ingest_one(source: str, job: Job, rows: RowsOfRecordings, seen: set[bytes]) -> Outcome:
+def _ingest_one(source: str, job: Job, rows: RowsOfRecordings, seen: set[str], totals: IngestTotals) -> None:
     tags, untagged = tags_of(source, job.tag_from)
     job = replace(job, tags={**job.tags, **tags})
     with (
@@ -104,49 +123,39 @@ def _ingest_one(source: str, job: Job, rows: RowsOfRecordings, seen: set[bytes])
         limit_unpacking(job.options.max_unpacked),
         open_bundles([str(path)], job.options.symbols) as ((file,), symbols),
     ):
-        ident = recording_id([Path(file)])
-        there = _there(job.root, job.run).get(ident.hex())
-        if ident in seen or (there is not None and not job.replace):
-            return Outcome(source, _KNOWN, retagged=there is not None and not job.tags.items() <= there.tags.items())
-        job = replace(job, options=replace(job.options, symbols=symbols))
-        found = _read(source, file, str(path), ident, job)
+        ident, there = recording_id([Path(file)]), _there(job.root, job.run)
+        held = there.get(ident.hex())
+        if ident.hex() in seen or (held and not job.replace):
+            totals.known += 1
+            totals.retagged += held is not None and not job.tags.items() <= dict(held["tags"]).items()
+            return
+        found = _read(source, file, str(path), ident, replace(job, options=replace(job.options, symbols=symbols)))
     if found is None:
-        return Outcome(source, _LEFT)
+        totals.left += 1
+        return
     stored = found.stored
-    if not job.replace and any(stored.unfinished and one.is_as_late(stored.samples) for one in _of_session(job, found)):
-        return Outcome(source, _KNOWN)
+    states = [one for one in there.values() if stored.session and one["session"] == stored.session.hex()]
+    is_late = any(not one["unfinished"] or one["samples"] >= stored.samples for one in states)
+    if is_late and stored.unfinished and not job.replace:
+        totals.known += 1
+        return
     rows.add(stored, found.names)
-    seen.add(ident)
-    undated = not stored.profile.meta.wall_start_ns
-    return Outcome(source, _ADDED, stored.samples, stored.unfinished, undated, untagged)
-
-
-class _There(Struct, frozen=True):
-    tags: Mapping[str, str]
-    session: str | None
-    unfinished: bool
-    samples: int
-
-    def is_as_late(self, samples: int) -> bool:
-        return not self.unfinished or self.samples >= samples
+    seen.add(ident.hex())
+    totals.added += 1
+    totals.samples += stored.samples
+    totals.unfinished += stored.unfinished
+    totals.undated += not stored.profile.meta.wall_start_ns
+    totals.untagged += untagged
 
 
 @lru_cache(maxsize=1)
-def _there(root: str, run: str) -> dict[str, _There]:
-    """Recordings that a dataset has, by id; not those that could not be read, which are tried again."""
+def _there(root: str, run: str) -> Mapping[str, Mapping[str, Any]]:
+    """Rows of recordings that a dataset has, by id; not those that could not be read, which are tried again."""
     tables = DeltaTables(root)
     table = tables.require("recordings")
     columns = ("recording", "tags", "error", "session", "unfinished", "samples")
     held = tables.read("recordings", table, tables.files(table), columns)
-    return {
-        one["recording"]: _There(dict(one["tags"]), one["session"], one["unfinished"], one["samples"])
-        for one in held.to_pylist() if one["error"] is None
-    }  # fmt: skip
-
-
-def _of_session(job: Job, found: "Ingested") -> Iterator[_There]:
-    session = found.stored.session.hex() if found.stored.session else None
-    return (one for one in _there(job.root, job.run).values() if session and one.session == session)
+    return {one["recording"]: one for one in held.to_pylist() if one["error"] is None}
 
 
 def _read(source: str, file: str, name: str, ident: bytes, job: Job) -> "Ingested | None":
@@ -181,45 +190,6 @@ def _read(source: str, file: str, name: str, ident: bytes, job: Job) -> "Ingeste
     return replace(found, stored=replace(stored, profile=replace(profile, meta=meta), tags=tags))
 
 
-_NAMED = 20
-
-
-class IngestTotals(Struct):
-    """Ends of the tasks so far."""
-
-    of: int
-    added: int = 0
-    known: int = 0
-    left: int = 0
-    """Unfinished recordings that may still grow."""
-    failed: int = 0
-    unfinished: int = 0
-    """Of those that were added; so are the undated."""
-    undated: int = 0
-    untagged: int = 0
-    retagged: int = 0
-    """Of those that are known."""
-    samples: int = 0
-    errors: list[str] = field(default_factory=list)
-    """The first few."""
-
-    @property
-    def done(self) -> int:
-        """Number of recordings that are done."""
-        return self.added + self.known + self.left + self.failed
-
-    def add(self, outcome: Outcome) -> None:
-        """Count one more."""
-        setattr(self, outcome.state, getattr(self, outcome.state) + 1)  # states are called as their numbers
-        self.unfinished += outcome.unfinished
-        self.undated += outcome.undated
-        self.untagged += outcome.untagged
-        self.retagged += outcome.retagged
-        self.samples += outcome.samples
-        if outcome.error and len(self.errors) < _NAMED:
-            self.errors.append(outcome.error)
-
-
 def ingest(
     crew: Executor, workers: int, sources: Sequence[str], job: Job, report: Callable[[IngestTotals], None]
 ) -> IngestTotals:
@@ -230,9 +200,8 @@ def ingest(
     totals, tables = IngestTotals(len(sources)), DeltaTables(job.root)
     job = replace(job, partition=tables.make(job.partition))
     for _, batch in done(crew, ingest_some, _batches(sources, workers, job), job):
-        commit_recordings(tables, [] if batch.rows is None else [batch.rows], replace=job.replace)
-        for outcome in batch.outcomes:
-            totals.add(outcome)
+        commit_recordings(tables, batch.rows, replace=job.replace)
+        totals.add(batch.totals)
         report(totals)
     return totals
 

@@ -90,7 +90,7 @@ def test_writers_that_began_together_count_once(recordings: list[Path], tmp_path
     tables.make(())
     both = [module.ingest_some([str(path) for path in recordings[:2]], options) for _ in range(2)]
     for one in both:
-        write_recordings.commit_recordings(tables, [one.rows])
+        write_recordings.commit_recordings(tables, one.rows)
     assert len(rows(tmp_path, "samples")) == 2 * len(counted_rows(tmp_path, "samples")) > 0
 
 

@@ -4,12 +4,14 @@
 attempt are in the table of recordings.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from perf2x.model.profile.place_names import PlaceNames
-from perf2x.storage.dataset.dataset_schema import DATE, OF_RECORDINGS, arrow
+from perf2x.storage.dataset.dataset_schema import DATE, OF_RECORDINGS, arrow, schema_of
 from perf2x.storage.dataset.delta_tables import DeltaTables, Parts, new_attempt
 from perf2x.storage.dataset.write.recording_to_store import StoredRecording
 from perf2x.storage.dataset.write.table_rows import recording_tables
@@ -46,14 +48,16 @@ class RowsOfRecordings:
         if self._size > _BYTES:
             self._write()
 
-    def finish(self) -> "pyarrow.Table | None":
+    def finish(self) -> "pyarrow.Table":
         """Write what is left, and return the rows of the table of recordings, which the caller commits."""
         self._write()
-        found = [
-            _with_parts(rows, self._partition, parts) for parts, many in self._rows["recordings"].items()
-            for rows in many
-        ]  # fmt: skip
-        return arrow().concat_tables(found) if found else None
+        pa, found = arrow(), [schema_of("recordings", self._partition).empty_table()]
+        for parts, many in self._rows["recordings"].items():
+            rows = pa.concat_tables(many)
+            for key, value in zip(self._partition, parts, strict=True):
+                rows = rows.append_column(key, pa.array([value] * len(rows), pa.string()))
+            found.append(rows)
+        return pa.concat_tables(found)
 
     def _write(self) -> None:
         for table in OF_RECORDINGS[:-1]:
@@ -62,12 +66,6 @@ class RowsOfRecordings:
                 whole = {parts: arrow().concat_tables(many).combine_chunks() for parts, many in taken.items()}
                 self._tables.append(table, whole, self._attempt)
         self._size = 0
-
-
-def _with_parts(rows: "pyarrow.Table", partition: tuple[str, ...], parts: Parts) -> "pyarrow.Table":
-    for key, value in zip(partition, parts, strict=True):
-        rows = rows.append_column(key, arrow().array([value] * len(rows), arrow().string()))
-    return rows
 
 
 def _partition_values(stored: StoredRecording, partition: Sequence[str]) -> Parts:
@@ -81,31 +79,20 @@ def date_of(start_ns: int | None) -> str:
     return datetime.fromtimestamp(start_ns // 10**9, UTC).strftime("%Y-%m-%d") if start_ns else ""
 
 
-def commit_recordings(tables: DeltaTables, rows: "Sequence[pyarrow.Table]", *, replace: bool = False) -> None:
+def commit_recordings(tables: DeltaTables, rows: "pyarrow.Table", *, replace: bool = False) -> None:
     """Make recordings part of a dataset by their rows in the table of recordings.
 
     What is there stays, unless it is an error, or an earlier state; ``replace``: also then. OutputError when it cannot
     be written.
     """
     later = f"t.recording = s.recording OR {_LATER}" if replace else _LATER
-    for some in _rounds(rows):
-        tables.merge("recordings", some, _SAME, later)
-
-
-def _rounds(rows: "Sequence[pyarrow.Table]") -> "Iterator[pyarrow.Table]":
-    """Yield rows in parts in which no session, and no recording, is twice: a row may have one match alone."""
-    if not rows:
-        return
-    whole = arrow().concat_tables(rows).combine_chunks()
-    named = whole.select(["unfinished", "samples", "recording", "session"]).to_pylist()
-    waiting = sorted(range(len(named)), key=lambda at: (not named[at]["unfinished"], named[at]["samples"],
-                                                        named[at]["recording"]), reverse=True)  # fmt: skip
-    while waiting:
-        seen: set[str] = set()
-        parts: tuple[list[int], list[int]] = ([], [])
-        for at in waiting:
-            keys = {named[at]["recording"], named[at]["session"] or named[at]["recording"]}
-            parts[bool(keys & seen)].append(at)
+    waiting = rows.sort_by([("unfinished", "ascending"), ("samples", "descending"), ("recording", "ascending")])
+    while len(waiting):  # no session, and no recording, is twice in a part: a row may have one match alone
+        seen, first = set[str](), list[bool]()
+        for row in waiting.select(["recording", "session"]).to_pylist():
+            keys = {row["recording"], row["session"] or row["recording"]}
+            first.append(keys.isdisjoint(seen))
             seen |= keys
-        yield whole.take(sorted(parts[0]))
-        waiting = parts[1]
+        is_first = np.array(first, np.bool_)
+        tables.merge("recordings", waiting.filter(is_first), _SAME, later)
+        waiting = waiting.filter(~is_first)
