@@ -22,8 +22,9 @@ from perf2x.pipeline.stage_timer import Stages
 from perf2x.storage.dataset.content_ids import recording_id
 from perf2x.storage.dataset.dataset_schema import KEY
 from perf2x.storage.dataset.delta_tables import DeltaTables
-from perf2x.storage.dataset.write.recording_to_store import PlaceKeys, StoredRecording
-from perf2x.storage.dataset.write.table_rows import MODES, object_symbols
+from perf2x.storage.dataset.place_keys import MODES, PlaceKeys
+from perf2x.storage.dataset.write.recording_to_store import StoredRecording
+from perf2x.storage.dataset.write.table_rows import object_symbols
 from perf2x.symbolizer.symbol_options import SymbolOptions
 
 

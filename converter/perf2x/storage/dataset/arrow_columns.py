@@ -14,13 +14,6 @@ if TYPE_CHECKING:
     import pyarrow
 
 
-def same_text(text: str, count: int) -> Any:
-    """A column with the same text in all rows."""
-    pa = arrow()
-    numbers = pa.array(np.zeros(count, np.int32))
-    return pa.DictionaryArray.from_arrays(numbers, pa.array([text], pa.string())).cast(pa.string())
-
-
 def text_column(known: Sequence[str], rows: AnyArray) -> Any:
     """A column of texts: ``known[rows[i]]``, null for the row −1; undecodable bytes are written as ``\\xNN``."""
     pa = arrow()
@@ -29,23 +22,32 @@ def text_column(known: Sequence[str], rows: AnyArray) -> Any:
     return words.take(pa.array(place.astype(np.int32), mask=place < 0))
 
 
-def list_column(offsets: I64, values: Any, kind: Any, is_null: AnyArray | None = None) -> Any:
+def list_column(offsets: I64, values: Any, is_null: AnyArray | None = None) -> Any:
     """A column of lists, ``values[offsets[i] : offsets[i + 1]]``; null where ``is_null``."""
     pa = arrow()
     mask = None if is_null is None else pa.array(is_null)
-    return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), values, mask=mask).cast(kind)
+    return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), values, mask=mask)
 
 
-def nulls(table: str, column: str, count: int) -> Any:
-    """A column of nulls."""
-    return arrow().nulls(count, schema_of(table).field(column).type)
+def known(numbers: AnyArray) -> Any:
+    """A column of numbers, null for those below 0."""
+    return arrow().array(numbers, mask=numbers < 0)
 
 
 def table_of(name: str, columns: Mapping[str, Any]) -> "pyarrow.Table":
-    """Make a table, whose columns must be those of its schema."""
+    """Make a table of the columns of its schema, None for one of nulls; numbers of 64 bits keep their bits."""
     pa, schema = arrow(), schema_of(name)
-    arrays = [pa.array(columns[field.name], field.type) if isinstance(columns[field.name], np.ndarray | list)
-              else columns[field.name] for field in schema]  # fmt: skip
+    count = len(columns[schema.names[0]])
+    arrays = []
+    for field in schema:
+        values = columns[field.name]
+        if isinstance(values, np.ndarray):
+            values = values.view(np.int64) if values.dtype == np.uint64 else values
+        if values is None:
+            values = pa.nulls(count, field.type)
+        elif isinstance(values, np.ndarray | list):
+            values = pa.array(values, field.type)
+        arrays.append(values if values.type == field.type else values.cast(field.type))
     return pa.table(arrays, schema=schema)
 
 

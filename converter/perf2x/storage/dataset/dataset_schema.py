@@ -23,6 +23,9 @@ LINE = ("function", "system_name", "file", "line", "start_line")
 """Fields of a line: one function of a place, the innermost inlined one first."""
 _OF_RECORDING = {"recording": "text", "attempt": "text"}
 _NAMES = {"lines": "lines", "is_exact": "bool", "has_inlines": "bool"}
+MAPPINGS = {"start": "start", "limit": "limit", "file_offset": "offset", "pid": "pid", "is_kernel": "is_kernel"}
+MAPPING_TEXTS = {"file": "filename", "build_id": "build_id"}
+"""Columns of mappings as a profile's Mappings call them."""
 KEY = ("object_id", "file_offset", "mode", "is_return", "variant")
 """Columns that tell places apart, whichever recording has them."""
 COLUMNS: Mapping[str, Mapping[str, str]] = {

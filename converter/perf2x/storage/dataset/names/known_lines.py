@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from perf2x.base.abi.uapi import CpuMode
 from perf2x.base.columnar.arrays import I64, Bools, flatnonzero
 from perf2x.base.columnar.ragged import ranges
 from perf2x.base.columnar.unique import group_rows
@@ -14,8 +13,8 @@ from perf2x.storage.dataset.arrow_columns import coded, flat, is_known, numbers
 from perf2x.storage.dataset.dataset_schema import KEY, LINE, arrow
 from perf2x.storage.dataset.names.symbol_index import PlaceIndex
 from perf2x.storage.dataset.read.dataset_part import DatasetPart
-from perf2x.storage.dataset.read.restore_profile import HeldObjects, Restored
-from perf2x.storage.dataset.write.profile_places import UNMAPPED, unmapped_kernel, with_twins
+from perf2x.storage.dataset.read.restore_profile import Restored
+from perf2x.storage.dataset.write.profile_places import UNMAPPED, profile_places
 from perf2x.symbolizer.known.place_names import LocationNames
 from perf2x.symbolizer.object_resolver import function_row
 from perf2x.symbolizer.sources.symbol_source import Function
@@ -36,11 +35,13 @@ def known_names(
     Without ``inline`` of each place only the function that it really belongs to.
     """
     own = _own_names(restored.places)
-    symbols = part.symbols(set(restored.objects.ids) | {UNMAPPED.hex()})
+    symbols = part.symbols({*restored.objects.ids, UNMAPPED})
     both = arrow().concat_tables([own, symbols.select(_COLUMNS)], promote_options="default")  # either may lack lines
     table = both.unify_dictionaries().combine_chunks()
     index = PlaceIndex(table, np.append(np.zeros(len(own), np.int8), 1 + ~_has_lines(symbols)))
-    place, row = _rows_of(profile, restored.objects, index, ident)
+    found = index.rows_of(profile_places(profile.locations, restored.objects, bytes.fromhex(ident)))
+    place = flatnonzero(found >= 0)
+    row = found[place]
     lists = flat(table, "lines")
     offsets = lists.offsets.to_numpy().astype(np.int64)
     first, count = offsets[row], offsets[row + 1] - offsets[row]
@@ -56,7 +57,7 @@ def known_names(
         line=line,
         functions=functions,
     )
-    return LocationNames(names, restored.objects.looked_up, kernel_looked_up=False)
+    return LocationNames(names, restored.looked_up, kernel_looked_up=False)
 
 
 def _has_lines(rows: "pyarrow.Table") -> Bools:
@@ -68,21 +69,6 @@ def _has_lines(rows: "pyarrow.Table") -> Bools:
 def _own_names(places: "pyarrow.Table") -> "pyarrow.Table":
     """Rows of places whose names recordings have."""
     return places.select(_COLUMNS).take(flatnonzero(is_known(places, "lines")))
-
-
-def _rows_of(profile: Profile, objects: HeldObjects, index: PlaceIndex, ident: str) -> tuple[I64, I64]:
-    """Locations and twins that have a row of names, rising, and their rows."""
-    locations = profile.locations
-    location, is_return = with_twins(locations)
-    mapping, mode = locations.mapping[location], locations.mode[location]
-    base, variant = (np.append(column, 0)[mapping] for column in (objects.base, objects.variant))
-    known = [*objects.ids, unmapped_kernel(bytes.fromhex(ident)).hex(), UNMAPPED.hex()]
-    row = np.where(mapping < 0, len(known) - np.where(mode == CpuMode.KERNEL, 2, 1), mapping).astype(np.int64)
-    offset = locations.address[location] - base.view(np.uint64)
-    found = index.rows_of(known, row, offset, mode, is_return, variant)
-    found[locations.synthetic[location]] = -1
-    place = flatnonzero(found >= 0)
-    return place, found[place]
 
 
 def _functions(lines: Any, rows: I64, style: NameStyle) -> tuple[list[FunctionRow], I64, I64]:

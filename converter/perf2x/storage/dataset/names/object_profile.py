@@ -5,10 +5,11 @@ from msgspec.structs import replace
 
 from perf2x.base.columnar.interner import StringInterner
 from perf2x.model.printable_text import as_recorded
-from perf2x.model.profile.profile import Locations, Mappings, Profile
+from perf2x.model.profile.profile import Locations, Profile
 from perf2x.model.recording.build_ids import KERNEL
 from perf2x.model.recording.events import Session
 from perf2x.storage.dataset.names.unnamed_places import CodeObject
+from perf2x.storage.dataset.read.restore_profile import restore_mappings
 from perf2x.storage.dataset.write.profile_places import code_objects
 from perf2x.storage.dataset.write.recording_to_store import empty_profile
 
@@ -19,9 +20,9 @@ def object_profile(code: CodeObject) -> Profile:
     Places are at the addresses where the object's first mapping has them; its other mappings may hold other parts.
     """
     strings, none = StringInterner(), np.zeros(0, np.int32)
-    mappings = _mappings(code, strings)
-    objects = code_objects(mappings, strings.table(), bytes.fromhex(code.mappings[0]["recording"]))
-    own = objects.ids.index(bytes.fromhex(code.id))
+    mappings = restore_mappings(code.mappings, strings)
+    objects = code_objects(mappings, strings.table(), bytes.fromhex(code.facts["recording"]))
+    own = objects.ids.index(code.id)
     address = code.places.offset + objects.base[own]
     count = len(address)
     return replace(
@@ -53,18 +54,3 @@ def object_session(code: CodeObject) -> Session:
         os_release=as_recorded(code.facts["kernel"]),
         build_ids={KERNEL: bytes.fromhex(kernel)} if kernel else {},
     )
-
-
-def _mappings(code: CodeObject, strings: StringInterner) -> Mappings:
-    rows = code.mappings
-    start, limit, offset = (
-        np.array([row[name] % 2**64 for row in rows], np.uint64) for name in ("start", "limit", "file_offset")
-    )
-    filename, build_id = (strings.add_all(as_recorded(row[name]) for row in rows) for name in ("file", "build_id"))
-    no = np.zeros(len(rows), np.bool_)
-    return Mappings(
-        start=start, limit=limit, offset=offset, filename=filename, build_id=build_id,
-        pid=np.array([row["pid"] for row in rows], np.int32),
-        is_kernel=np.array([row["is_kernel"] for row in rows], np.bool_),
-        has_functions=no, has_filenames=no, has_line_numbers=no, has_inline_frames=no,
-    )  # fmt: skip

@@ -6,8 +6,9 @@ import numpy as np
 
 from perf2x.base.columnar.arrays import I64, AnyArray, begins_run, lexsort, searchsorted
 from perf2x.base.columnar.hashing import hash_columns
-from perf2x.storage.dataset.arrow_columns import numbers, texts
-from perf2x.storage.dataset.write.table_rows import modes_of
+from perf2x.storage.dataset.arrow_columns import texts
+from perf2x.storage.dataset.place_keys import PlaceKeys, keys_of_rows
+from perf2x.storage.dataset.write.profile_places import ProfilePlaces
 
 if TYPE_CHECKING:
     import pyarrow
@@ -20,30 +21,24 @@ class PlaceIndex:
         """``rank`` tells which of equal ones goes first."""
         code, known = texts(rows, "object_id")
         self._object = {one: number for number, one in enumerate(known)}
-        offset = numbers(rows, "file_offset").astype(np.int64)
-        flags = _flags(modes_of(rows), numbers(rows, "is_return"), numbers(rows, "variant"))
-        self._columns = (code, offset, flags)
+        self._columns = _columns(code, keys_of_rows(rows))
         hashes = hash_columns(*self._columns)
         order = lexsort((rank, hashes))
         self._row: I64 = order[begins_run(hashes[order])]
         self._hashes = hashes[self._row]
 
-    def rows_of(
-        self, objects: list[str], object_row: I64, offset: AnyArray, mode: AnyArray, is_return: AnyArray, variant: I64
-    ) -> I64:
-        """(n,) the row of names of each place, whose object is one of ``objects``; −1 for none."""
-        known = np.array([*(self._object.get(one, -1) for one in objects), -1], np.int64)
-        columns = (known[object_row], offset.view(np.int64), _flags(mode, is_return, variant))
+    def rows_of(self, places: ProfilePlaces) -> I64:
+        """(places,) the row of names of each place; −1 for none."""
+        known = np.array([*(self._object.get(one, -1) for one in places.object_ids), -1], np.int64)
+        columns = _columns(known[places.object], places.keys)
         if not len(self._hashes):
-            return np.full(len(object_row), -1, np.int64)
-        hashes = hash_columns(*columns)
-        row = self._row[np.minimum(searchsorted(self._hashes, hashes), len(self._hashes) - 1)]
+            return np.full(len(places.object), -1, np.int64)
+        row = self._row[np.minimum(searchsorted(self._hashes, hash_columns(*columns)), len(self._hashes) - 1)]
         same = columns[0] >= 0
         for mine, theirs in zip(columns, self._columns, strict=True):
             same &= mine == theirs[row]
         return np.where(same, row, -1)
 
 
-def _flags(mode: AnyArray, is_return: AnyArray, variant: AnyArray) -> I64:
-    flags: I64 = variant.astype(np.int64) << 8 | mode.astype(np.int64) << 1 | is_return.astype(np.int64)
-    return flags
+def _columns(code: I64, keys: PlaceKeys) -> tuple[I64, I64, I64]:
+    return code, keys.offset.view(np.int64), keys.flags()

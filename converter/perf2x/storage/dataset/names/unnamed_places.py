@@ -1,22 +1,18 @@
 """Places of a dataset that nobody has named yet, by object: each once, however many recordings have it."""
 
 from collections.abc import Collection, Iterator
-from itertools import groupby
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from msgspec import Struct
 
-from perf2x.storage.dataset.arrow_columns import numbers
+from perf2x.storage.dataset.dataset_schema import KEY
+from perf2x.storage.dataset.place_keys import PlaceKeys, keys_of_rows
 from perf2x.storage.dataset.sql.duckdb_engine import arrow_table
-from perf2x.storage.dataset.write.recording_to_store import PlaceKeys
-from perf2x.storage.dataset.write.table_rows import modes_of
 
 if TYPE_CHECKING:
     import pyarrow
 
-_FACTS = ("arch", "kernel", "kernel_build_id", "host")
+_FACTS = ("recording", "arch", "kernel", "kernel_build_id", "host")
 _TODO = """
 CREATE TEMP TABLE todo AS
 SELECT object_id, file_offset, mode, is_return, variant
@@ -47,7 +43,7 @@ class CodeObject(Struct, frozen=True):
 
     id: str
     places: PlaceKeys
-    mappings: tuple[dict[str, Any], ...]
+    mappings: "pyarrow.Table"
     """Rows of the table of mappings: the object's own, and the kernel's in which a module lies."""
     facts: dict[str, str]
     """Columns of the recording's row that tell the kernel."""
@@ -83,23 +79,9 @@ def unnamed_objects(connection: Any, builds: Collection[str] | None = None) -> U
 
 
 def _code_objects(connection: Any) -> Iterator[CodeObject]:
-    rows = _rows(connection, "FROM held ORDER BY of_object, mapping").to_pylist()
-    for ident, mappings in groupby(rows, itemgetter("of_object")):
-        yield _code_object(connection, ident, tuple(mappings))
-
-
-def _code_object(connection: Any, ident: str, mappings: tuple[dict[str, Any], ...]) -> CodeObject:
-    order = "ORDER BY file_offset, mode, is_return, variant"
-    places = _rows(connection, f"FROM todo WHERE object_id = $id {order}", id=ident)
-    keys = PlaceKeys(
-        offset=numbers(places, "file_offset").astype(np.int64).view(np.uint64),
-        mode=modes_of(places),
-        is_return=numbers(places, "is_return").astype(np.bool_),
-        variant=numbers(places, "variant"),
-    )
-    return CodeObject(ident, keys, mappings, {name: mappings[0][name] for name in _FACTS})
-
-
-def _rows(connection: Any, sql: str, **values: str) -> "pyarrow.Table":
-    found = connection.sql(sql, params=values) if values else connection.sql(sql)
-    return arrow_table(found)
+    for (ident,) in connection.execute("SELECT object_id FROM owners ORDER BY ALL").fetchall():
+        places, mappings = (
+            arrow_table(connection.sql(f"FROM {table} WHERE {column} = $id ORDER BY {order}", params={"id": ident}))
+            for table, column, order in (("todo", KEY[0], ", ".join(KEY)), ("held", "of_object", "mapping"))
+        )
+        yield CodeObject(ident, keys_of_rows(places), mappings, mappings.select(_FACTS).slice(0, 1).to_pylist()[0])

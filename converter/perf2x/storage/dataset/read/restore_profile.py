@@ -4,13 +4,13 @@ Recordings are put together in columns: equal code of equal objects is one locat
 """
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I32, I64, AnyArray, Bools, arange, cumsum, repeat, searchsorted
+from perf2x.base.columnar.arrays import I32, I64, AnyArray, Bools, arange, column_type, cumsum, repeat, searchsorted
 from perf2x.base.columnar.interner import StringInterner, prefix_tree
 from perf2x.base.columnar.ragged import Ragged
 from perf2x.base.columnar.unique import group_rows
@@ -30,14 +30,15 @@ from perf2x.model.profile.profile import (
 )
 from perf2x.model.profile.stack_tree import sum_samples
 from perf2x.storage.dataset.arrow_columns import flat, is_known, numbers, texts
+from perf2x.storage.dataset.dataset_schema import MAPPING_TEXTS, MAPPINGS
+from perf2x.storage.dataset.place_keys import keys_of_rows
 from perf2x.storage.dataset.read.dataset_part import DatasetPart, Row, Rows, check_build_ids, in_order
-from perf2x.storage.dataset.write.profile_places import made_up_object
-from perf2x.storage.dataset.write.table_rows import modes_of
+from perf2x.storage.dataset.write.profile_places import CodeObjects, made_up_object
 
 if TYPE_CHECKING:
     import pyarrow
 
-_KINDS = {made_up_object(name).hex(): kind for kind, name in ROOT_FRAME_NAMES.items()}
+_KINDS = {made_up_object(name): kind for kind, name in ROOT_FRAME_NAMES.items()}
 
 
 class _Numbered(Struct, frozen=True):
@@ -54,30 +55,20 @@ class _Numbered(Struct, frozen=True):
         return np.where(number < 0, -1, np.append(self.value, -1)[self.start[recording] + number])
 
 
-class HeldObjects(Struct, frozen=True):
-    """Objects of a restored profile's mappings."""
-
-    ids: Sequence[str]
-    """(mappings,)"""
-    base: I64
-    """(mappings,) address of the object's offset 0, modulo 2⁶⁴."""
-    variant: I64
-    looked_up: Bools
-    """(mappings,) names were looked up when a recording was added."""
-
-
 class Restored(Struct, frozen=True):
     """A profile, and what is known of its places."""
 
     profile: Profile
-    objects: HeldObjects
+    objects: CodeObjects
+    looked_up: Bools
+    """(mappings,) names were looked up when a recording was added."""
     places: "pyarrow.Table"
 
 
 def restore_profile(part: DatasetPart, rows: Sequence[Row], meta: Meta, *, with_cgroups: bool = True) -> Restored:
     """Make the profile of recordings that have the same events; FormatError when rows do not fit together."""
     source, strings = part.tables.root, StringInterner()
-    mappings, objects, mapping_of = _mappings(part.of("mappings", rows), len(rows), strings, source)
+    mappings, objects, looked_up, mapping_of = _mappings(part.of("mappings", rows), len(rows), strings, source)
     places, place_number = in_order(part.of("places", rows), "place", source)
     locations, functions, location_of = _locations(places, place_number, mapping_of, objects, strings, source)
     stacks, leaf_of = _stacks(part.of("stacks", rows), place_number, location_of, len(rows), source)
@@ -109,7 +100,7 @@ def restore_profile(part: DatasetPart, rows: Sequence[Row], meta: Meta, *, with_
         profile.check()
     except ValueError as error:
         raise FormatError(f"{source}: damaged: {error}") from None
-    return Restored(sum_samples(profile), objects, places)
+    return Restored(sum_samples(profile), objects, looked_up, places)
 
 
 def _tags(rows: Sequence[Row], number: I64) -> tuple[tuple[dict[str, str], ...], I32 | None]:
@@ -124,47 +115,49 @@ def _tags(rows: Sequence[Row], number: I64) -> tuple[tuple[dict[str, str], ...],
     return tuple(dict(one) for one in known), np.array([place[one] for one in own], np.int32)[number]
 
 
-def _mappings(rows: Rows, count: int, strings: StringInterner, source: str) -> tuple[Mappings, HeldObjects, _Numbered]:
-    """Mappings that differ by more than their address, their objects, and the row of each recording's."""
+def _mappings(
+    rows: Rows, count: int, strings: StringInterner, source: str
+) -> tuple[Mappings, CodeObjects, Bools, _Numbered]:
+    """Mappings that differ by more than their address, their objects, which were looked up, and each recording's."""
     table, number = in_order(rows, "mapping", source)
-    words = {name: _signed(table, name) for name in ("base", "start", "limit", "file_offset")}
-    codes = {name: texts(table, name) for name in ("object_id", "file", "build_id")}
-    check_build_ids(codes["build_id"][1], source)
-    flags = {name: numbers(table, name).astype(np.int64) for name in ("variant", "is_local", "is_kernel", "pid")}
-    size = words["limit"] - words["start"]
-    own = np.where((flags["is_local"] > 0) | (count == 1), number, -1)
-    apart = (np.where(own >= 0, column, 0) for column in (words["start"], flags["pid"]))
+    code = {name: texts(table, name) for name in ("object_id", *MAPPING_TEXTS)}
+    check_build_ids(code["build_id"][1], source)
+    value = {name: numbers(table, name).astype(np.int64) for name in ("base", "variant", "is_local", *MAPPINGS)}
+    own = np.where((value["is_local"] > 0) | (count == 1), number, -1)
     keys = [
-        *(codes[name][0] for name in codes), flags["variant"], flags["is_kernel"], size, words["file_offset"],
-        words["start"] - words["base"], own, *apart,
+        *(codes for codes, _ in code.values()), value["variant"], value["is_kernel"], value["limit"] - value["start"],
+        value["file_offset"], value["start"] - value["base"], own,
+        *(np.where(own >= 0, value[name], 0) for name in ("start", "pid")),
     ]  # fmt: skip
     first, group = group_rows(keys)
-    unsigned = {name: words[name][first].view(np.uint64) for name in words}
-    filename, build_id = (strings.add_all(codes[name][1][row] for row in codes[name][0][first].tolist())
-                          for name in ("file", "build_id"))  # fmt: skip
-    no, looked_up = np.zeros(len(first), np.bool_), np.zeros(len(first), np.bool_)
+    looked_up = np.zeros(len(first), np.bool_)
     looked_up[group[numbers(table, "looked_up").astype(np.bool_)]] = True
-    mappings = Mappings(
-        start=unsigned["start"], limit=unsigned["limit"], offset=unsigned["file_offset"], filename=filename,
-        build_id=build_id, pid=flags["pid"][first].astype(np.int32),
-        is_kernel=flags["is_kernel"][first].astype(np.bool_), has_functions=no, has_filenames=no,
-        has_line_numbers=no, has_inline_frames=no,
+    codes, known = code["object_id"]
+    objects = CodeObjects(
+        [known[row] for row in codes[first].tolist()], value["base"][first].view(np.uint64),
+        value["is_local"][first].astype(np.bool_), value["variant"][first],
     )  # fmt: skip
-    ids = [codes["object_id"][1][row] for row in codes["object_id"][0][first].tolist()]
-    held = HeldObjects(ids, words["base"][first], flags["variant"][first], looked_up)
-    starts = searchsorted(number, arange(count + 1))
-    return mappings, held, _Numbered(starts, group)
+    held = _Numbered(searchsorted(number, arange(count + 1)), group)
+    return restore_mappings(table.take(first), strings), objects, looked_up, held
 
 
-def _signed(table: "pyarrow.Table", name: str) -> I64:
-    return numbers(table, name).astype(np.int64)
+def restore_mappings(rows: "pyarrow.Table", strings: StringInterner) -> Mappings:
+    """Make a mapping of each row."""
+    no = np.zeros(len(rows), np.bool_)
+    columns: dict[str, Any] = {}
+    for column, name in MAPPINGS.items():
+        columns[name] = numbers(rows, column).astype(column_type(Mappings, name))
+    for column, name in MAPPING_TEXTS.items():
+        code, known = texts(rows, column)
+        columns[name] = strings.add_all(known[row] for row in code.tolist())
+    return Mappings(**columns, has_functions=no, has_filenames=no, has_line_numbers=no, has_inline_frames=no)
 
 
 def _locations(
     places: "pyarrow.Table",
     number: I64,
     mapping_of: _Numbered,
-    objects: HeldObjects,
+    objects: CodeObjects,
     strings: StringInterner,
     source: str,
 ) -> tuple[Locations, Functions, I64]:
@@ -173,18 +166,16 @@ def _locations(
     code, known = texts(places, "object_id")
     root = np.array([*(_KINDS.get(one, RootFrame.NONE) for one in known), 0], np.int64)[code]
     mapping = mapping_of.of(number, numbers(places, "mapping", -1).astype(np.int64), "mapping", source)
-    offset = _signed(places, "file_offset")
-    base = np.append(objects.base, 0)[mapping]
-    address = np.where(root > 0, 0, offset + base).view(np.uint64)
-    lookup = address - numbers(places, "is_return").astype(np.uint64)
-    mode = modes_of(places)
-    order, rank = group_rows([mapping, address, lookup, mode.astype(np.int64), root])
+    keys, base = keys_of_rows(places), np.append(objects.base, np.uint64(0))[mapping]
+    address = np.where(root > 0, np.uint64(0), keys.offset + base)
+    lookup = address - keys.is_return
+    order, rank = group_rows([mapping, address, lookup, keys.mode.astype(np.int64), root])
     functions, line_function = root_functions(root[order], strings)
     locations = Locations(
         address=address[order],
         lookup=lookup[order],
         mapping=mapping[order].astype(np.int32),
-        mode=mode[order],
+        mode=keys.mode[order],
         synthetic=root[order] > 0,
         line_offsets=np.concatenate([[0], cumsum(root[order] > 0)]).astype(np.int64),
         line_function=line_function,

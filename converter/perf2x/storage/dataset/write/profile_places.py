@@ -23,17 +23,16 @@ from perf2x.model.profile.profile import Locations, Mappings, Profile
 from perf2x.model.recording.build_ids import KERNEL
 from perf2x.model.recording.recorded_names import is_jitdump, is_object
 from perf2x.storage.dataset.content_ids import text_id
+from perf2x.storage.dataset.place_keys import PlaceKeys
 
 
 class CodeObjects(Struct, frozen=True):
-    """Object of each mapping of a profile, and the offsets in it that the mapping shows: ``first`` to ``limit``."""
+    """Object of each mapping of a profile."""
 
-    ids: tuple[bytes, ...]
-    """(mappings,) two mappings of one object have the same."""
+    ids: Sequence[str]
+    """(mappings,) in hexadecimal; two mappings of one object have the same."""
     base: U64
     """(mappings,) the recorded address of the object's offset 0, modulo 2⁶⁴."""
-    first: U64
-    limit: U64
     is_local: Bools
     """(mappings,) the object means nothing outside its recording."""
     variant: I64
@@ -46,11 +45,10 @@ class CodeObjects(Struct, frozen=True):
 def code_objects(mappings: Mappings, strings: Sequence[str], recording: bytes) -> CodeObjects:
     """Find the object of every mapping of a recording."""
     rows = [_code_object(mappings, strings, row, recording) for row in range(len(mappings))]
-    base = np.array([one[1] % 2**64 for one in rows], np.uint64)
-    ids, first = tuple(one[0] for one in rows), mappings.start - base
+    ids, base = [one[0].hex() for one in rows], np.array([one[1] % 2**64 for one in rows], np.uint64)
     limit = np.where(mappings.limit == 0, np.uint64(2**64 - 1), mappings.limit - base)
     is_local = np.array([one[2] for one in rows], np.bool_)
-    return CodeObjects(ids, base, first, limit, is_local, _variants(ids, first.tolist(), limit.tolist()))
+    return CodeObjects(ids, base, is_local, _variants(ids, (mappings.start - base).tolist(), limit.tolist()))
 
 
 def _code_object(mappings: Mappings, strings: Sequence[str], row: int, recording: bytes) -> tuple[bytes, int, bool]:
@@ -77,7 +75,7 @@ def _shared_object(name: str, build_id: str, is_kernel: bool, start: int, offset
     return None
 
 
-def _variants(ids: Sequence[bytes], first: Sequence[int], limit: Sequence[int]) -> I64:
+def _variants(ids: Sequence[str], first: Sequence[int], limit: Sequence[int]) -> I64:
     """(mappings,) the place of each among those of its object that form one run of overlapping ones."""
     variant = np.zeros(len(ids), np.int64)
     run: list[int] = []
@@ -91,101 +89,57 @@ def _variants(ids: Sequence[bytes], first: Sequence[int], limit: Sequence[int]) 
     return variant
 
 
-UNMAPPED = text_id("unmapped")
+UNMAPPED = text_id("unmapped").hex()
 """Object of addresses of programs that no mapping holds."""
 
 
-def unmapped_kernel(recording: bytes) -> bytes:
+def unmapped_kernel(recording: bytes) -> str:
     """Object of kernel addresses that no mapping holds: they hold for one boot."""
-    return text_id("own", recording, "", "kernel")
+    return text_id("own", recording, "", "kernel").hex()
 
 
-def made_up_object(name: str) -> bytes:
+def made_up_object(name: str) -> str:
     """Object of a frame that stands for no code, such as ``[truncated stack]``."""
-    return text_id("made up", name)
-
-
-Rows = AnyArray | slice
+    return text_id("made up", name).hex()
 
 
 class ProfilePlaces(Struct, frozen=True):
     """Places of a profile: one of each location, then exact twins of the kernel's return addresses.
 
-    They may be all addresses of a file, so what mappings tell of them is found for some ``rows`` at a time.
+    A return address of the kernel may turn out to be where an interrupt came, once functions have names: it is there a
+    second time as an exact address, so that whoever names places names both.
     """
 
     location: I32
     """(places,) row of the profile's locations."""
-    is_return: Bools
-    locations: Locations
-    object_of_location: I32
-    """(locations,) row of ``object_ids``."""
-    object_ids: tuple[str, ...]
-    """Distinct ones, in hexadecimal."""
-    objects: CodeObjects
-
-    def object(self, rows: Rows) -> I32:
-        """(rows,) row of ``object_ids``."""
-        return self.object_of_location[self.location[rows]]
-
-    def offset(self, rows: Rows) -> U64:
-        """(rows,) the distance from the object's base; 0 of frames that stand for no code."""
-        return _offsets_of_locations(self.locations, self.objects, self.location[rows])
-
-    def variant(self, rows: Rows) -> I32:
-        """(rows,) as in CodeObjects."""
-        return np.append(self.objects.variant, 0).astype(np.int32)[self.locations.mapping[self.location[rows]]]
-
-    def is_local(self, rows: Rows) -> Bools:
-        """(rows,) the place means nothing outside its recording."""
-        locations, location = self.locations, self.location[rows]
-        mapping = locations.mapping[location]
-        is_kernel = (locations.mode[location] == CpuMode.KERNEL) & ~locations.synthetic[location]
-        found: Bools = np.append(self.objects.is_local, False)[mapping] | (mapping < 0) & is_kernel
-        return found
+    object_ids: Sequence[str]
+    """In hexadecimal."""
+    object: I64
+    """(places,) row of ``object_ids``; −1 of frames that stand for no code."""
+    keys: PlaceKeys
+    """Offsets are distances from the object's base."""
+    is_local: Bools
+    """(places,) the place means nothing outside its recording."""
 
 
-def _offsets_of_locations(locations: Locations, objects: CodeObjects, rows: AnyArray) -> U64:
-    """(rows,) the distance of locations from the bases of their objects."""
-    offset: U64 = locations.address[rows]
-    offset -= np.append(objects.base, np.uint64(0))[locations.mapping[rows]]  # the last one serves −1
-    return offset
-
-
-def profile_places(profile: Profile, recording: bytes) -> ProfilePlaces:
-    """Find the places of all locations of a recording's profile.
-
-    A return address of the kernel may turn out to be where an interrupt came, once functions have names: it is there a
-    second time as an exact address, so that whoever names places names both.
-    """
-    locations, objects = profile.locations, code_objects(profile.mappings, profile.strings, recording)
-    location, is_return = with_twins(locations)
-    object_ids, row = _objects_of(profile, objects, recording)
-    return ProfilePlaces(location, is_return, locations, row, object_ids, objects)
-
-
-def with_twins(locations: Locations) -> tuple[I32, Bools]:
-    """Return (places,) the location of each place, and whether it is a return address."""
-    returns = locations.lookup != locations.address
-    twins = flatnonzero((locations.mode == CpuMode.KERNEL) & returns & ~locations.synthetic)
+def profile_places(locations: Locations, objects: CodeObjects, recording: bytes) -> ProfilePlaces:
+    """Find the places of all locations; ``recording`` is the one with kernel code outside of all mappings."""
+    returns, is_kernel = locations.lookup != locations.address, locations.mode == CpuMode.KERNEL
+    twins = flatnonzero(is_kernel & returns & ~locations.synthetic)
     location = np.append(np.arange(len(locations), dtype=np.int32), twins.astype(np.int32))
-    return location, np.append(returns, np.zeros(len(twins), np.bool_))
+    is_return = np.append(returns, np.zeros(len(twins), np.bool_))
+    mapping, own_kernel = locations.mapping[location], is_kernel[location]
+    known = [*objects.ids, unmapped_kernel(recording), UNMAPPED]
+    row = np.where(mapping < 0, len(known) - np.where(own_kernel, 2, 1), mapping)
+    row[locations.synthetic[location]] = -1
+    columns: tuple[AnyArray, ...] = (objects.base, objects.variant, objects.is_local)
+    base, variant, is_local = (np.append(one, np.zeros(1, one.dtype))[mapping] for one in columns)  # 0 serves −1
+    keys = PlaceKeys(locations.address[location] - base, locations.mode[location], is_return, variant)
+    return ProfilePlaces(location, known, row, keys, is_local | (mapping < 0) & own_kernel & (row >= 0))
 
 
-def _objects_of(profile: Profile, objects: CodeObjects, recording: bytes) -> tuple[tuple[str, ...], I32]:
-    """Distinct ids of objects in hexadecimal, and (locations,) the row of each location's."""
+def made_up_names(profile: Profile) -> list[str]:
+    """Names of the frames that stand for no code, in the order of their locations."""
     locations = profile.locations
-    numbers: dict[bytes, int] = {}
-    known = [numbers.setdefault(one, len(numbers)) for one in (*objects.ids, UNMAPPED)]  # the last one serves −1
-    row = np.array(known, np.int32)[locations.mapping]
-    kernel = numbers.setdefault(unmapped_kernel(recording), len(numbers))
-    row[(locations.mapping < 0) & (locations.mode == CpuMode.KERNEL)] = kernel
-    for location in flatnonzero(locations.synthetic).tolist():
-        row[location] = numbers.setdefault(made_up_object(made_up_name(profile, location)), len(numbers))
-    return tuple(one.hex() for one in numbers), row
-
-
-def made_up_name(profile: Profile, location: int) -> str:
-    """Name of a frame that stands for no code."""
-    function = int(profile.locations.line_function[profile.locations.line_offsets[location]])
-    return profile.strings[int(profile.functions.name[function])]
+    first = locations.line_offsets[flatnonzero(locations.synthetic)]
+    return [profile.strings[row] for row in profile.functions.name[locations.line_function[first]].tolist()]

@@ -9,21 +9,8 @@ import numpy as np
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I32, U8, U64, Bools, no_rows
+from perf2x.base.columnar.arrays import Bools, no_rows
 from perf2x.model.profile.profile import Functions, Locations, Mappings, Meta, Profile, ProfileSamples, Stacks, Threads
-
-
-class PlaceKeys(Struct, frozen=True):
-    """What tells the places of one object apart."""
-
-    offset: U64
-    """(n,) in the object."""
-    mode: U8
-    """(n,) uapi.CpuMode"""
-    is_return: Bools
-    """(n,) the place is the address behind a call."""
-    variant: I32
-    """(n,) as in CodeObjects."""
 
 
 class StoredRecording(Struct, frozen=True):

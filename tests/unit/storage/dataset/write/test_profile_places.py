@@ -2,7 +2,10 @@
 
 import pytest
 
-from perf2x.storage.dataset.write.profile_places import ProfilePlaces, profile_places
+from perf2x.storage.dataset.dataset_schema import KEY
+from perf2x.storage.dataset.write.profile_places import ProfilePlaces, code_objects, profile_places
+from perf2x.storage.dataset.write.recording_to_store import StoredRecording
+from perf2x.storage.dataset.write.table_rows import recording_tables
 from tests.support.profile_builder import MappingRow, make_profile
 
 ONE, OTHER = b"1" * 16, b"2" * 16
@@ -16,14 +19,15 @@ def place_of(mappings: list[MappingRow], address: int, mapping: int = 0, recordi
 
 def key_of(places: ProfilePlaces) -> Place:
     """What tells the first place from others: object, offset, mode, return, variant."""
-    first = slice(0, 1)
-    mode = int(places.locations.mode[places.location[0]])
-    words = int(places.offset(first)[0]), mode, int(places.is_return[0]), int(places.variant(first)[0])
-    return places.object_ids[int(places.object(first)[0])], *words
+    keys = places.keys
+    words = (int(column[0]) for column in (keys.offset, keys.mode, keys.is_return, keys.variant))
+    return places.object_ids[int(places.object[0])], *words
 
 
 def places_of(mappings: list[MappingRow], frames: list[tuple[int, int]], recording: bytes = ONE) -> ProfilePlaces:
-    return profile_places(make_profile(mappings, frames), recording)
+    profile = make_profile(mappings, frames)
+    objects = code_objects(profile.mappings, profile.strings, recording)
+    return profile_places(profile.locations, objects, recording)
 
 
 def kernel(start: int, build_id: str = ELF, reference: int | None = None) -> MappingRow:
@@ -62,7 +66,7 @@ def test_shared_code_has_one_place(case: tuple[MappingRow, int, MappingRow, int]
     mapping, address, other, there = case
     assert place_of([mapping], address) == place_of([other], there, recording=OTHER)
     assert place_of([mapping], address) != place_of([other], there + 1, recording=OTHER)
-    assert not places_of([mapping], [(0, address)]).is_local(slice(None)).any()
+    assert not places_of([mapping], [(0, address)]).is_local.any()
 
 
 OWN: dict[str, MappingRow] = {
@@ -82,7 +86,7 @@ OWN: dict[str, MappingRow] = {
 def test_other_code_is_its_recordings_own(mapping: MappingRow) -> None:
     address = mapping[0] + 16
     assert place_of([mapping], address) != place_of([mapping], address, recording=OTHER)
-    assert places_of([mapping], [(0, address)]).is_local(slice(None)).all()
+    assert places_of([mapping], [(0, address)]).is_local.all()
 
 
 def test_memory_of_two_processes_differs() -> None:
@@ -95,8 +99,8 @@ def test_pieces_that_overlap_are_told_apart() -> None:
     pieces = [(0x1000, 0x9000, 0, "/bin/x", ELF, 7), (0x51000, 0x58000, 0, "/bin/x", ELF, 7),
               (0x71000, 0x72000, 0x8000, "/bin/x", ELF, 7)]  # fmt: skip
     places = places_of(pieces, [(0, 0x3010), (1, 0x53010), (2, 0x71010)])
-    assert places.offset(slice(3)).tolist() == [0x2010, 0x2010, 0x8010]
-    assert places.variant(slice(3)).tolist() == [0, 1, 0]
+    assert places.keys.offset.tolist() == [0x2010, 0x2010, 0x8010]
+    assert places.keys.variant.tolist() == [0, 1, 0]
 
 
 def test_addresses_that_no_mapping_holds() -> None:
@@ -108,6 +112,12 @@ def test_addresses_that_no_mapping_holds() -> None:
 
 def test_frames_that_stand_for_no_code_are_the_same_everywhere() -> None:
     one, other = (make_profile([], [], synthetic=[name]) for name in ("[truncated stack]", "[corrupt stack]"))
-    ids = [key_of(profile_places(profile, recording)) for profile in (one, other) for recording in (ONE, OTHER)]
+    rows = [
+        dict(recording_tables(StoredRecording(recording, profile), "attempt"))["places"].to_pylist()[0]
+        for profile in (one, other) for recording in (ONE, OTHER)
+    ]  # fmt: skip
+    ids = [tuple(row[name] for name in KEY) for row in rows]
     assert ids[0] == ids[1]
     assert ids[2] == ids[3] != ids[0]
+    assert [row["file"] for row in rows[1:3]] == ["[truncated stack]", "[corrupt stack]"]
+    assert not any(row["is_local"] for row in rows)
