@@ -1,6 +1,6 @@
 """Columns of numpy as Arrow arrays, and back."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +20,15 @@ def text_column(known: Sequence[str], rows: AnyArray) -> Any:
     used, place = unique_known(rows.astype(np.int64))
     words = pa.array([printable(known[row]) for row in used.tolist()], pa.string())
     return words.take(pa.array(place.astype(np.int32), mask=place < 0))
+
+
+def with_texts(value: Any, change: Callable[[str], str]) -> Any:
+    """A value whose texts are changed, also those in lists, which become tuples, and behind the keys of mappings."""
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, dict):
+        return {key: with_texts(one, change) for key, one in value.items()}
+    return tuple(with_texts(one, change) for one in value) if isinstance(value, list | tuple) else value
 
 
 def list_column(offsets: I64, values: Any, is_null: AnyArray | None = None) -> Any:

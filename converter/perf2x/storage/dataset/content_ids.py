@@ -5,13 +5,12 @@ from anywhere: a hash without cryptographic strength would let a file choose ids
 """
 
 from collections.abc import Iterable
-from hashlib import blake2b
+from functools import partial
+from hashlib import blake2b, file_digest
 from pathlib import Path
 
 _WIDTH = 16
 """Bytes of an id."""
-_READ = 8 << 20
-"""Bytes to hash at a time: a thread waits some milliseconds for the interpreter lock in between."""
 
 
 def text_id(*facts: bytes | str | int) -> bytes:
@@ -37,9 +36,5 @@ def _files_of(path: Path) -> list[Path]:
 
 
 def _file_digest(path: Path) -> bytes:
-    digest = blake2b(digest_size=_WIDTH)
     with path.open("rb", buffering=0) as file:
-        block = memoryview(bytearray(min(_READ, path.stat().st_size) or _READ))
-        while count := file.readinto(block):
-            digest.update(block[:count])
-    return digest.digest()
+        return file_digest(file, partial(blake2b, digest_size=_WIDTH)).digest()

@@ -26,6 +26,12 @@ _NAMES = {"lines": "lines", "is_exact": "bool", "has_inlines": "bool"}
 MAPPINGS = {"start": "start", "limit": "limit", "file_offset": "offset", "pid": "pid", "is_kernel": "is_kernel"}
 MAPPING_TEXTS = {"file": "filename", "build_id": "build_id"}
 """Columns of mappings as a profile's Mappings call them."""
+META = {
+    "source": "source", "host": "hostname", "start_ns": "wall_start_ns", "duration_ns": "duration_ns", "arch": "arch",
+    "kernel": "os_release", "cmdline": "command_line", "perf_version": "perf_version", "cpus": "cpus",
+    "clock_start_ns": "start_ns",
+}  # fmt: skip
+"""Columns of recordings as a profile's Meta calls them."""
 KEY = ("object_id", "file_offset", "mode", "is_return", "variant")
 """Columns that tell places apart, whichever recording has them."""
 COLUMNS: Mapping[str, Mapping[str, str]] = {

@@ -288,27 +288,17 @@ def _check_file(table: str, place: str, file: DataFile, metadata: Any) -> None:
 
 
 def _check_texts(path: str, rows: "pyarrow.Table", size: int) -> None:
-    """FormatError when texts that few bytes repeat would take more memory than a file of its size may."""
+    """FormatError when texts that few bytes repeat would take more memory than a file of its size may.
+
+    ArrowInvalid for texts that are not UTF-8.
+    """
+    compute: Any = import_module("pyarrow.compute")
+    rows.validate(full=True)
     limit = memory_limit(size)
-    if sum(_text_bytes(chunk) for column in rows.columns for chunk in column.chunks) > limit:
+    chunks = (chunk for column in rows.columns for chunk in column.chunks if arrow().types.is_dictionary(column.type))
+    lengths = (compute.binary_length(chunk.dictionary).take(chunk.indices) for chunk in chunks)
+    if sum(compute.sum(length).as_py() or 0 for length in lengths) > limit:
         raise FormatError(*too_large(f"{path}: ", size, limit))
-
-
-def _text_bytes(column: Any) -> int:
-    """Bytes of the texts in an array, which has but the number of each; ArrowInvalid for one that is not UTF-8."""
-    from pyarrow import compute
-
-    types = arrow().types
-    if types.is_dictionary(column.type):
-        column.dictionary.validate(full=True)
-        return compute.sum(compute.binary_length(column.dictionary).take(column.indices)).as_py() or 0
-    if types.is_map(column.type):
-        return _text_bytes(column.keys) + _text_bytes(column.items)
-    if types.is_list(column.type) or types.is_large_list(column.type):
-        return _text_bytes(column.flatten())
-    if types.is_string(column.type):  # within a list: they are as long as they are
-        column.validate(full=True)
-    return sum(map(_text_bytes, column.flatten())) if types.is_struct(column.type) else 0
 
 
 def _folder(column: str, value: str | None) -> str:
@@ -317,10 +307,8 @@ def _folder(column: str, value: str | None) -> str:
 
 
 def _stats(rows: "pyarrow.Table") -> str:
-    from pyarrow import compute
-
     key = rows.column_names[0]
-    ends = compute.min_max(rows[key]).as_py()
+    ends = import_module("pyarrow.compute").min_max(rows[key]).as_py()
     return json.encode(
         {"numRecords": len(rows), "minValues": {key: ends["min"]}, "maxValues": {key: ends["max"]},
          "nullCount": {key: 0}}

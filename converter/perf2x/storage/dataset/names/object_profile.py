@@ -8,6 +8,7 @@ from perf2x.model.printable_text import as_recorded
 from perf2x.model.profile.profile import Locations, Profile
 from perf2x.model.recording.build_ids import KERNEL
 from perf2x.model.recording.events import Session
+from perf2x.storage.dataset.arrow_columns import with_texts
 from perf2x.storage.dataset.names.unnamed_places import CodeObject
 from perf2x.storage.dataset.read.restore_profile import restore_mappings
 from perf2x.storage.dataset.write.profile_places import code_objects
@@ -44,13 +45,13 @@ def object_profile(code: CodeObject) -> Profile:
 
 def object_session(code: CodeObject) -> Session:
     """Make the facts of the recording that had the object, as far as names depend on them."""
-    kernel = code.facts["kernel_build_id"]
+    facts = with_texts(code.facts, as_recorded)
     return Session(
         source="",
         byte_order="<",
         events=(),
-        arch=as_recorded(code.facts["arch"]),
-        hostname=as_recorded(code.facts["host"]),
-        os_release=as_recorded(code.facts["kernel"]),
-        build_ids={KERNEL: bytes.fromhex(kernel)} if kernel else {},
+        arch=facts["arch"],
+        hostname=facts["host"],
+        os_release=facts["kernel"],
+        build_ids={KERNEL: bytes.fromhex(kernel)} if (kernel := facts["kernel_build_id"]) else {},
     )

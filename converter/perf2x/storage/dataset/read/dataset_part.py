@@ -2,16 +2,17 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, AnyArray, flatnonzero, lexsort, repeat
+from perf2x.base.columnar.arrays import I64, arange, flatnonzero, lexsort, searchsorted
 from perf2x.base.errors import FormatError
 from perf2x.model.printable_text import as_recorded
 from perf2x.model.value_limits import LAST_TIME
-from perf2x.storage.dataset.arrow_columns import coded, flat, numbers
+from perf2x.storage.dataset.arrow_columns import coded, flat, numbers, with_texts
 from perf2x.storage.dataset.dataset_address import DatasetAddress
 from perf2x.storage.dataset.dataset_schema import COLUMNS, DATE, OF_RECORDINGS, arrow
 from perf2x.storage.dataset.delta_tables import DataFile, DeltaTables, Parts, partition_of
@@ -62,7 +63,7 @@ class DatasetPart:
         found: list[Row] = []
         for values in self.tables.read("recordings", table, files).to_pylist():
             _check_row(values, self.tables.place("recordings"))
-            tags = {as_recorded(key): as_recorded(value) for key, value in values["tags"] or ()}
+            tags = dict(with_texts(values["tags"] or (), as_recorded))
             found.append(Row(values, tuple(values[key] for key in columns), tags))
         self.is_empty = not every
         self.count = len(found)
@@ -115,8 +116,7 @@ class DatasetPart:
 
     def symbols(self, objects: Collection[str]) -> "pyarrow.Table":
         """Names of places of some objects."""
-        from pyarrow import compute
-
+        compute: Any = import_module("pyarrow.compute")
         idents, wanted = flat(self._symbols, "object_id"), arrow().array(sorted(objects), arrow().string())
         chosen = compute.is_in(idents.dictionary, value_set=wanted).to_numpy(zero_copy_only=False)
         return self._symbols.take(flatnonzero(np.append(chosen, False)[coded(idents)[0]]))
@@ -135,28 +135,19 @@ def _numbers_of(rows: "pyarrow.Table", place: Mapping[tuple[str, str], int]) -> 
     return found
 
 
-def in_order(rows: Rows, key: str, source: str) -> "tuple[pyarrow.Table, I64]":
-    """Rows by recording and their number in it, and (rows,) the recording of each.
+def in_order(rows: Rows, key: str, count: int, source: str) -> "tuple[pyarrow.Table, I64, I64]":
+    """Rows by recording and their number in it, (rows,) the recording of each, and (count + 1,) where each begins.
 
     FormatError unless numbers of each recording are 0, 1, ….
     """
     value = numbers(rows.table, key).astype(np.int64)
     order = lexsort((value, rows.number))
-    number, value = rows.number[order], value[order]
-    if (value != _rank_in_run(number)).any():
+    number = rows.number[order]
+    start = searchsorted(number, arange(count + 1))
+    if (value[order] != arange(len(number)) - start[number]).any():
         raise FormatError(f"{source}: damaged: {key} numbers are missing or twice")
     is_sorted = bool((np.diff(order) == 1).all())
-    return rows.table if is_sorted else rows.table.take(order), number
-
-
-def _rank_in_run(number: AnyArray) -> I64:
-    """(n,) how many rows before each have the same number; equal ones stand together."""
-    begins = np.ones(len(number), np.bool_)
-    begins[1:] = number[1:] != number[:-1]
-    first = flatnonzero(begins)
-    found: I64 = np.arange(len(number), dtype=np.int64)
-    found -= repeat(first, np.diff(np.append(first, len(number))))
-    return found
+    return rows.table if is_sorted else rows.table.take(order), number, start
 
 
 def _has_tags(row: Row, wanted: Mapping[str, str]) -> bool:

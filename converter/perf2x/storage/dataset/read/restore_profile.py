@@ -3,14 +3,14 @@
 Recordings are put together in columns: equal code of equal objects is one location, wherever each host had it.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I32, I64, AnyArray, Bools, arange, column_type, cumsum, repeat, searchsorted
+from perf2x.base.columnar.arrays import I32, I64, AnyArray, Bools, column_type, cumsum, repeat
 from perf2x.base.columnar.interner import StringInterner, prefix_tree
 from perf2x.base.columnar.ragged import Ragged
 from perf2x.base.columnar.unique import group_rows
@@ -29,8 +29,8 @@ from perf2x.model.profile.profile import (
     Threads,
 )
 from perf2x.model.profile.stack_tree import sum_samples
-from perf2x.storage.dataset.arrow_columns import flat, is_known, numbers, texts
-from perf2x.storage.dataset.dataset_schema import MAPPING_TEXTS, MAPPINGS
+from perf2x.storage.dataset.arrow_columns import flat, is_known, numbers, texts, with_texts
+from perf2x.storage.dataset.dataset_schema import MAPPING_TEXTS, MAPPINGS, META
 from perf2x.storage.dataset.place_keys import keys_of_rows
 from perf2x.storage.dataset.read.dataset_part import DatasetPart, Row, Rows, check_build_ids, in_order
 from perf2x.storage.dataset.write.profile_places import CodeObjects, made_up_object
@@ -69,9 +69,9 @@ def restore_profile(part: DatasetPart, rows: Sequence[Row], meta: Meta, *, with_
     """Make the profile of recordings that have the same events; FormatError when rows do not fit together."""
     source, strings = part.tables.root, StringInterner()
     mappings, objects, looked_up, mapping_of = _mappings(part.of("mappings", rows), len(rows), strings, source)
-    places, place_number = in_order(part.of("places", rows), "place", source)
-    locations, functions, location_of = _locations(places, place_number, mapping_of, objects, strings, source)
-    stacks, leaf_of = _stacks(part.of("stacks", rows), place_number, location_of, len(rows), source)
+    places, place_number, start = in_order(part.of("places", rows), "place", len(rows), source)
+    locations, functions, location = _locations(places, place_number, mapping_of, objects, strings, source)
+    stacks, leaf_of = _stacks(part.of("stacks", rows), _Numbered(start, location), len(rows), source)
     samples = part.of("samples", rows)
     threads, thread = _threads(samples.table, strings)
     missing = {number for number, row in enumerate(rows) if row.values["samples"]} - set(samples.number.tolist())
@@ -85,7 +85,7 @@ def restore_profile(part: DatasetPart, rows: Sequence[Row], meta: Meta, *, with_
         samples=ProfileSamples(
             event=numbers(samples.table, "event_number"),
             thread=thread.astype(np.int32),
-            stack=leaf_of(samples.number, leaf),
+            stack=leaf_of.of(samples.number, leaf, "stack", source).astype(np.int32),
             value=numbers(samples.table, "value"),
             count=numbers(samples.table, "count"),
             time=_optional(samples.table, "time_ns", np.uint64),
@@ -119,7 +119,7 @@ def _mappings(
     rows: Rows, count: int, strings: StringInterner, source: str
 ) -> tuple[Mappings, CodeObjects, Bools, _Numbered]:
     """Mappings that differ by more than their address, their objects, which were looked up, and each recording's."""
-    table, number = in_order(rows, "mapping", source)
+    table, number, start = in_order(rows, "mapping", count, source)
     code = {name: texts(table, name) for name in ("object_id", *MAPPING_TEXTS)}
     check_build_ids(code["build_id"][1], source)
     value = {name: numbers(table, name).astype(np.int64) for name in ("base", "variant", "is_local", *MAPPINGS)}
@@ -137,8 +137,7 @@ def _mappings(
         [known[row] for row in codes[first].tolist()], value["base"][first].view(np.uint64),
         value["is_local"][first].astype(np.bool_), value["variant"][first],
     )  # fmt: skip
-    held = _Numbered(searchsorted(number, arange(count + 1)), group)
-    return restore_mappings(table.take(first), strings), objects, looked_up, held
+    return restore_mappings(table.take(first), strings), objects, looked_up, _Numbered(start, group)
 
 
 def restore_mappings(rows: "pyarrow.Table", strings: StringInterner) -> Mappings:
@@ -184,28 +183,20 @@ def _locations(
     return locations, functions, rank
 
 
-def _stacks(
-    rows: Rows, place_number: I64, location_of: I64, count: int, source: str
-) -> tuple[Stacks, Callable[[I64, I64], I32]]:
-    """The tree of all stacks, and a function from recordings and numbers of stacks to rows of it."""
-    table, number = in_order(rows, "stack", source)
+def _stacks(rows: Rows, places: _Numbered, count: int, source: str) -> tuple[Stacks, _Numbered]:
+    """The tree of all stacks, and the row in it of each recording's; ``places`` have locations."""
+    table, number, start = in_order(rows, "stack", count, source)
     lists = flat(table, "places")
     if lists.null_count or lists.flatten().null_count:
         raise FormatError(f"{source}: damaged: a stack is missing")
     offsets = lists.offsets.to_numpy().astype(np.int64)
     values = lists.values.to_numpy(zero_copy_only=False)[offsets[0] : offsets[-1]].astype(np.int64)
-    rows_of = Ragged(offsets - offsets[0], values)
-    places = _Numbered(searchsorted(place_number, arange(count + 1)), location_of)
+    stacks = Ragged(offsets - offsets[0], values)
     if (values < 0).any():
         raise FormatError(f"{source}: damaged: a place is missing")
-    location = places.of(repeat(number, rows_of.lengths), values, "place", source)
-    parent, item, leaf = prefix_tree(Ragged(rows_of.offsets, location))
-    leaves = _Numbered(searchsorted(number, arange(count + 1)), leaf.astype(np.int64))
-
-    def leaf_of(recording: I64, stack: I64) -> I32:
-        return leaves.of(recording, stack, "stack", source).astype(np.int32)
-
-    return Stacks(parent, item), leaf_of
+    location = places.of(repeat(number, stacks.lengths), values, "place", source)
+    parent, item, leaf = prefix_tree(Ragged(stacks.offsets, location))
+    return Stacks(parent, item), _Numbered(start, leaf.astype(np.int64))
 
 
 def _threads(samples: "pyarrow.Table", strings: StringInterner) -> tuple[Threads, I64]:
@@ -233,7 +224,7 @@ def _ranked(table: "pyarrow.Table", name: str) -> tuple[I64, list[str]]:
 
 def restore_events(row: Row) -> tuple[ProfileEvent, ...]:
     """All events of a recording, in recorded order."""
-    return tuple(ProfileEvent(**(event | {"name": as_recorded(event["name"])})) for event in row.values["events"])
+    return tuple(ProfileEvent(**event) for event in with_texts(row.values["events"], as_recorded))
 
 
 def _optional(table: "pyarrow.Table", name: str, dtype: type) -> AnyArray | None:
@@ -248,11 +239,5 @@ def _cgroups(table: "pyarrow.Table", strings: StringInterner) -> I32 | None:
 
 def restore_meta(row: Row, comments: tuple[str, ...] = (), clock_id: int = -1) -> Meta:
     """Facts of a recording's row."""
-    values = row.values
-    text = {name: as_recorded(values[name]) for name in ("source", "host", "kernel", "arch", "perf_version")}
-    return Meta(
-        source=text["source"], start_ns=values["clock_start_ns"], duration_ns=values["duration_ns"],
-        wall_start_ns=values["start_ns"] or 0, hostname=text["host"], os_release=text["kernel"], arch=text["arch"],
-        perf_version=text["perf_version"], cpus=values["cpus"],
-        command_line=tuple(as_recorded(word) for word in values["cmdline"]), comments=comments, clock_id=clock_id,
-    )  # fmt: skip
+    facts: dict[str, Any] = {name: with_texts(row.values[column], as_recorded) for column, name in META.items()}
+    return Meta(**facts | {"wall_start_ns": row.values["start_ns"] or 0}, comments=comments, clock_id=clock_id)

@@ -134,7 +134,8 @@ def profile_places(locations: Locations, objects: CodeObjects, recording: bytes)
     row[locations.synthetic[location]] = -1
     columns: tuple[AnyArray, ...] = (objects.base, objects.variant, objects.is_local)
     base, variant, is_local = (np.append(one, np.zeros(1, one.dtype))[mapping] for one in columns)  # 0 serves −1
-    keys = PlaceKeys(locations.address[location] - base, locations.mode[location], is_return, variant)
+    offset: U64 = locations.address[location] - base
+    keys = PlaceKeys(offset, locations.mode[location], is_return, variant)
     return ProfilePlaces(location, known, row, keys, is_local | (mapping < 0) & own_kernel & (row >= 0))
 
 

@@ -2,16 +2,19 @@
 
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import asdict
+
 from perf2x.base.errors import FormatError
 from perf2x.model.printable_text import printable
-from perf2x.storage.dataset.arrow_columns import table_of
-from perf2x.storage.dataset.dataset_schema import arrow, schema_of
+from perf2x.storage.dataset.arrow_columns import with_texts
+from perf2x.storage.dataset.dataset_schema import META, arrow, schema_of
 from perf2x.storage.dataset.write.recording_to_store import StoredRecording
 
 if TYPE_CHECKING:
     import pyarrow
 
-_EVENT = ("name", "unit", "period", "frequency", "is_wait", "leader")
+_SAME = ("samples", "lost", "deferred_missing", "kernel_build_id", "facts", "unfinished", "missing_bytes")
+"""Columns that are called as fields of StoredRecording."""
 
 
 def recording_table(stored: StoredRecording, attempt: str) -> "pyarrow.Table":
@@ -19,42 +22,24 @@ def recording_table(stored: StoredRecording, attempt: str) -> "pyarrow.Table":
 
     FormatError for numbers that the columns have no room for.
     """
-    profile, meta = stored.profile, stored.profile.meta
-    schema = schema_of("recordings")
-    events = [{name: getattr(event, name) for name in _EVENT} for event in profile.events]
-    texts = {
-        "source": meta.source, "host": meta.hostname, "arch": meta.arch, "kernel": meta.os_release,
-        "kernel_build_id": stored.kernel_build_id, "perf_version": meta.perf_version, "facts": stored.facts,
-    }  # fmt: skip
-    row = {
-        **{name: printable(text) for name, text in texts.items()},
-        "start_ns": meta.wall_start_ns or None,
-        "duration_ns": meta.duration_ns,
-        "cmdline": [printable(word) for word in meta.command_line],
-        "samples": stored.samples,
-        "lost": stored.lost,
-        "deferred_missing": stored.deferred_missing,
-        "tags": [(printable(key), printable(value)) for key, value in sorted(stored.tags.items())],
+    profile, meta, pa = stored.profile, stored.profile.meta, arrow()
+    row: dict[str, Any] = {
+        **{column: getattr(meta, name) for column, name in META.items()},
+        **{name: getattr(stored, name) for name in _SAME},
         "recording": stored.recording.hex(),
         "attempt": attempt,
         "session": stored.session.hex() if stored.session else None,
-        "unfinished": stored.unfinished,
-        "missing_bytes": stored.missing_bytes,
-        "error": printable(stored.error) if stored.error else None,
-        "cpus": meta.cpus,
-        "clock_start_ns": meta.start_ns,
+        "start_ns": meta.wall_start_ns or None,
+        "tags": sorted(stored.tags.items()),
+        "error": stored.error or None,
         "is_timeline": profile.samples.time is not None,
         "default_event": profile.default_event,
-        "events": [event | {"name": printable(event["name"])} for event in events],
+        "events": [asdict(event) for event in profile.events],
     }
-    arrays = {name: _cell(name, value, schema.field(name).type, meta.source) for name, value in row.items()}
-    return table_of("recordings", arrays)
-
-
-def _cell(name: str, value: object, kind: Any, source: str) -> Any:
-    """A column of one value."""
-    pa = arrow()
-    try:
-        return pa.array([value], kind)
-    except (OverflowError, pa.ArrowInvalid):
-        raise FormatError(f"{source}: {name} has a number that is too large for a dataset") from None
+    arrays, schema = [], schema_of("recordings")
+    for field in schema:
+        try:
+            arrays.append(pa.array([with_texts(row[field.name], printable)], field.type))
+        except (OverflowError, pa.ArrowInvalid):
+            raise FormatError(f"{meta.source}: {field.name} has a number that is too large for a dataset") from None
+    return pa.table(arrays, schema=schema)
