@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I64
+from perf2x.base.columnar import I64
 from perf2x.base.errors import FormatError
 
 LAST_TIME = 2**63 - 1

@@ -22,8 +22,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from perf2x.base.abi.layouts import ByteOrder
-from perf2x.base.columnar.arrays import I32, I64, U8, U32, U64, flatnonzero, take
-from perf2x.base.columnar.ragged import offsets_of, ranges
+from perf2x.base.columnar import I32, I64, U8, U32, U64, flatnonzero, offsets_of, ranges, take
 from perf2x.model.recording.events import ALL, Shard
 from perf2x.reader.containers.compressed_records import Unpacker
 from perf2x.reader.containers.input_file import InputFile

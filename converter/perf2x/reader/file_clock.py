@@ -11,7 +11,7 @@ import numpy as np
 from msgspec import Struct, field
 
 from perf2x.base.abi.uapi import SampleType
-from perf2x.base.columnar.arrays import I64, U64, searchsorted, take
+from perf2x.base.columnar import I64, U64, searchsorted, take
 from perf2x.model.recording.events import Event
 from perf2x.reader.block import Block
 

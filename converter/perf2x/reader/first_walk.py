@@ -11,7 +11,7 @@ from msgspec import Struct, field
 
 from perf2x.base.abi.layouts import HEADER_SIZE, ByteOrder
 from perf2x.base.abi.perffile import SimpleperfRecordType, UserRecordType
-from perf2x.base.columnar.arrays import U8, U64, sum_of
+from perf2x.base.columnar import U8, U64, sum_of
 from perf2x.base.errors import FormatError
 from perf2x.base.files.unpack_limit import format_size, record_limit
 from perf2x.model.diagnostics import Count, Severity

@@ -9,9 +9,7 @@ from msgspec.structs import replace
 
 from perf2x.base.abi.perffile import Feature, UserRecordType
 from perf2x.base.abi.uapi import ReadFormat, RecordType, SampleType
-from perf2x.base.columnar.arrays import I32, U32, bincount, flatnonzero, searchsorted, sum_of
-from perf2x.base.columnar.ragged import row_numbers
-from perf2x.base.columnar.unique import rows_by, unique
+from perf2x.base.columnar import I32, U32, bincount, flatnonzero, row_numbers, rows_by, searchsorted, sum_of, unique
 from perf2x.model.diagnostics import Count, Diagnostics, Severity
 from perf2x.model.recording.events import Event, Session
 from perf2x.model.recording.recorded_files import shown_path

@@ -14,9 +14,7 @@ from typing import Any
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I32, I64, U64, cumsum, lexsort
-from perf2x.base.columnar.ragged import join_tables
-from perf2x.base.columnar.unique import unique
+from perf2x.base.columnar import I32, I64, U64, cumsum, join_tables, lexsort, unique
 from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.recording.events import ALL, Recording, Samples, Session, Shard, Want
 from perf2x.model.recording.sideband import DeferredChains, Sideband

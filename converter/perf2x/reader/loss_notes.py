@@ -8,8 +8,7 @@ import numpy as np
 from perf2x.base.abi.hardware_trace import is_decoded
 from perf2x.base.abi.perffile import UserRecordType
 from perf2x.base.abi.uapi import AuxFlag
-from perf2x.base.columnar.arrays import I32, U64, sum_of
-from perf2x.base.columnar.unique import rows_by
+from perf2x.base.columnar import I32, U64, rows_by, sum_of
 from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.recording.events import Event, Session
 from perf2x.model.recording.lost_samples import counted_losses

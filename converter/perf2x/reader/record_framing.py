@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from perf2x.base.abi.layouts import HEADER_SIZE, ByteOrder
 from perf2x.base.abi.perffile import SimpleperfRecordType, UserRecordType
-from perf2x.base.columnar.arrays import I64, U8, U32, U64, flatnonzero, take
+from perf2x.base.columnar import I64, U8, U32, U64, flatnonzero, take
 
 WIDE = frozenset(
     {

@@ -19,8 +19,7 @@ from msgspec.structs import replace
 from perf2x.base.abi.hardware_trace import is_decoded
 from perf2x.base.abi.perffile import UserRecordType
 from perf2x.base.abi.uapi import RecordType
-from perf2x.base.columnar.arrays import I32, I64, U64, Bools, argsort, flatnonzero, searchsorted, sum_of, take
-from perf2x.base.columnar.unique import rows_by
+from perf2x.base.columnar import I32, I64, U64, Bools, argsort, flatnonzero, rows_by, searchsorted, sum_of, take
 from perf2x.base.errors import SettingError
 from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.recording.events import ALL, Event, Recording, Samples, Session, Shard, Want

@@ -9,11 +9,20 @@ import numpy as np
 from msgspec import Struct, field
 
 from perf2x.base.abi.perffile import UserRecordType
-from perf2x.base.columnar.arrays import I64, Bools, ColumnTable, column_type, flatnonzero, lexsort
-from perf2x.base.columnar.interner import RaggedInterner
-from perf2x.base.columnar.ragged import Ragged, SharedRows, concatenate
-from perf2x.base.columnar.texts import Texts
-from perf2x.base.columnar.unique import rows_by
+from perf2x.base.columnar import (
+    I64,
+    Bools,
+    ColumnTable,
+    Ragged,
+    RaggedInterner,
+    SharedRows,
+    Texts,
+    column_type,
+    concatenate,
+    flatnonzero,
+    lexsort,
+    rows_by,
+)
 from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.recording.sideband import DeferredChains, Sideband
 from perf2x.reader.block import Block, copy_records, join_blocks

@@ -10,8 +10,7 @@ to where the next newer one left::
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I64, U64, flatnonzero, no_rows
-from perf2x.base.columnar.ragged import row_numbers
+from perf2x.base.columnar import I64, U64, flatnonzero, no_rows, row_numbers
 from perf2x.model.code_request import CodeRequest
 from perf2x.model.profile.code_counts import (
     EXTERNAL,

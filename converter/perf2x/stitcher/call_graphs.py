@@ -15,9 +15,21 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from perf2x.base.abi.uapi import BranchSampleType, SampleType
-from perf2x.base.columnar.arrays import I32, I64, U8, U64, Bools, arange, bincount, lexsort, sum_of, take
-from perf2x.base.columnar.lookup_cache import RecentLookups
-from perf2x.base.columnar.ragged import Ragged, concatenate
+from perf2x.base.columnar import (
+    I32,
+    I64,
+    U8,
+    U64,
+    Bools,
+    Ragged,
+    RecentLookups,
+    arange,
+    bincount,
+    concatenate,
+    lexsort,
+    sum_of,
+    take,
+)
 from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.profile.made_up_frames import RootFrame
 from perf2x.model.recording.events import Branches, Event, Samples, Session, UserStacks, Want

@@ -14,10 +14,20 @@ import numpy as np
 from msgspec import Struct
 
 from perf2x.base.abi.uapi import SampleType
-from perf2x.base.columnar.arrays import I32, I64, U64, arange, cumsum, flatnonzero, searchsorted, take
-from perf2x.base.columnar.interner import StringInterner
-from perf2x.base.columnar.keyed_values import KeyedValues
-from perf2x.base.columnar.unique import argsort_rows, unique_inverse
+from perf2x.base.columnar import (
+    I32,
+    I64,
+    U64,
+    KeyedValues,
+    StringInterner,
+    arange,
+    argsort_rows,
+    cumsum,
+    flatnonzero,
+    searchsorted,
+    take,
+    unique_inverse,
+)
 from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.recording.build_ids import with_vdso_names
 from perf2x.model.recording.events import Samples, Session

@@ -13,10 +13,23 @@ import numpy as np
 from msgspec.structs import replace
 
 from perf2x.base.abi.uapi import EventType, ReadFormat, SampleType, SoftwareConfig
-from perf2x.base.columnar.arrays import I32, I64, U64, AnyArray, begins_run, bincount, cumsum, sum_of
-from perf2x.base.columnar.interner import StringInterner, prefix_tree
-from perf2x.base.columnar.ragged import Ragged, offsets_of
-from perf2x.base.columnar.unique import argsort_rows, group_rows, unique_inverse
+from perf2x.base.columnar import (
+    I32,
+    I64,
+    U64,
+    AnyArray,
+    Ragged,
+    StringInterner,
+    argsort_rows,
+    begins_run,
+    bincount,
+    cumsum,
+    group_rows,
+    offsets_of,
+    prefix_tree,
+    sum_of,
+    unique_inverse,
+)
 from perf2x.model.profile.made_up_frames import root_functions
 from perf2x.model.profile.profile import (
     Functions,

@@ -22,9 +22,21 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from perf2x.base.abi.uapi import CALLCHAIN_CONTEXT_MAX
-from perf2x.base.columnar.arrays import I32, I64, U8, U64, Bools, begins_run, cumsum, flatnonzero, take
-from perf2x.base.columnar.lookup_cache import RecentLookups
-from perf2x.base.columnar.ragged import Ragged, end_to_end, offsets_of
+from perf2x.base.columnar import (
+    I32,
+    I64,
+    U8,
+    U64,
+    Bools,
+    Ragged,
+    RecentLookups,
+    begins_run,
+    cumsum,
+    end_to_end,
+    flatnonzero,
+    offsets_of,
+    take,
+)
 from perf2x.model.profile.made_up_frames import RootFrame
 from perf2x.model.recording.events import Samples
 from perf2x.model.recording.sample_batches import take_rows

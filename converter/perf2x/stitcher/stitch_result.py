@@ -3,8 +3,7 @@
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import Bools
-from perf2x.base.columnar.ragged import Ragged
+from perf2x.base.columnar import Bools, Ragged
 from perf2x.model.profile.recorded_samples import RecordedRows
 from perf2x.model.recording.events import Samples
 from perf2x.model.value_limits import LAST_TIME

@@ -5,11 +5,20 @@ from collections.abc import Sequence
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I32, I64, flatnonzero, lexsort, sum_of, take_rows_of
-from perf2x.base.columnar.interner import StringInterner
-from perf2x.base.columnar.ragged import join_tables
-from perf2x.base.columnar.texts import Texts
-from perf2x.base.columnar.unique import argsort_rows, group_rows, unique_inverse
+from perf2x.base.columnar import (
+    I32,
+    I64,
+    StringInterner,
+    Texts,
+    argsort_rows,
+    flatnonzero,
+    group_rows,
+    join_tables,
+    lexsort,
+    sum_of,
+    take_rows_of,
+    unique_inverse,
+)
 from perf2x.model.profile.profile import Losses, Threads, ThreadSwitches
 from perf2x.model.recording.events import Event
 from perf2x.model.recording.lost_samples import final_counts

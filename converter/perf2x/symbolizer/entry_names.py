@@ -18,8 +18,7 @@ from enum import IntFlag
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, U8, Bools, flatnonzero
-from perf2x.base.columnar.unique import unique_inverse
+from perf2x.base.columnar import I64, U8, Bools, flatnonzero, unique_inverse
 
 _PADDING = ("__pfx_", "__cfi_")
 """Prefixes of symbols for the bytes in front of a kernel function (objtool --prefix; clang -fsanitize=kcfi)."""

@@ -16,9 +16,19 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from perf2x.base.abi.uapi import CpuMode
-from perf2x.base.columnar.arrays import I32, I64, U8, Bools, arange, argsort, flatnonzero
-from perf2x.base.columnar.ragged import Ragged
-from perf2x.base.columnar.unique import group_rows, unique, unique_inverse
+from perf2x.base.columnar import (
+    I32,
+    I64,
+    U8,
+    Bools,
+    Ragged,
+    arange,
+    argsort,
+    flatnonzero,
+    group_rows,
+    unique,
+    unique_inverse,
+)
 from perf2x.model.profile.profile import Locations, Profile, Stacks
 from perf2x.model.profile.stack_tree import depths, equal_rows, sum_samples
 from perf2x.symbolizer.entry_names import EntryRole, entry_roles, is_interrupted

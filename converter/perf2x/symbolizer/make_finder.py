@@ -5,7 +5,7 @@ Make the context of symbol sources from a recording.
 
 from collections.abc import Iterator, Sequence
 
-from perf2x.base.columnar.arrays import flatnonzero
+from perf2x.base.columnar import flatnonzero
 from perf2x.binaries.elf.elf_file import ElfObject, open_elf
 from perf2x.binaries.find.debuginfod import Debuginfod, Progress, cache_directory, debuginfod_urls
 from perf2x.binaries.find.object_finder import Fetcher, Finder

@@ -6,7 +6,7 @@ import numpy as np
 from msgspec import Struct
 
 from perf2x.base.abi.uapi import CpuMode
-from perf2x.base.columnar.arrays import I64, U64, Bools, arange, argsort, flatnonzero, searchsorted
+from perf2x.base.columnar import I64, U64, Bools, arange, argsort, flatnonzero, searchsorted
 from perf2x.binaries.elf.elf_file import PF_X, ElfObject
 from perf2x.binaries.find.object_finder import ObjectFiles
 from perf2x.binaries.find.recorded_vdso import find_vdso

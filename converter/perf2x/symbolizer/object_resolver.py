@@ -10,9 +10,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I32, I64, U64, Bools, cumsum, flatnonzero
-from perf2x.base.columnar.ragged import Ragged, offsets_of, ranges
-from perf2x.base.columnar.unique import unique_inverse
+from perf2x.base.columnar import I32, I64, U64, Bools, Ragged, cumsum, flatnonzero, offsets_of, ranges, unique_inverse
 from perf2x.base.errors import ObjectError
 from perf2x.binaries.elf.call_sites import CallSites
 from perf2x.binaries.elf.elf_file import ElfObject

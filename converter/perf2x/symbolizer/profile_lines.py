@@ -6,8 +6,7 @@ from itertools import chain
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import AnyArray, repeat
-from perf2x.base.columnar.ragged import offsets_of, ranges
+from perf2x.base.columnar import AnyArray, offsets_of, ranges, repeat
 from perf2x.model.profile.place_names import FunctionRow
 from perf2x.model.profile.profile import Functions, Locations, Mappings, Profile
 from perf2x.symbolizer.mapped_objects import MappedObject

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, Bools
-from perf2x.base.columnar.ragged import offsets_of, ranges
+from perf2x.base.columnar import I64, Bools, offsets_of, ranges
 
 _CALL_OPERATOR = "operator()"
 

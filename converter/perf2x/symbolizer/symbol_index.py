@@ -11,9 +11,21 @@ from functools import cached_property
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, U8, U64, Bools, arange, as_intp, flatnonzero, repeat, searchsorted
-from perf2x.base.columnar.ragged import offsets_of, ranges
-from perf2x.base.columnar.unique import argsort_rows, unique_inverse
+from perf2x.base.columnar import (
+    I64,
+    U8,
+    U64,
+    Bools,
+    arange,
+    argsort_rows,
+    as_intp,
+    flatnonzero,
+    offsets_of,
+    ranges,
+    repeat,
+    searchsorted,
+    unique_inverse,
+)
 from perf2x.binaries.elf.symtab import STB_GLOBAL, STB_WEAK, STT_NOTYPE
 
 PAGE = 4096

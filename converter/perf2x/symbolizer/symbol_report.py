@@ -5,8 +5,7 @@ from itertools import pairwise
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, Bools, arange, as_intp, bincount, cumsum, sum_of
-from perf2x.base.columnar.ragged import argsort_small
+from perf2x.base.columnar import I64, Bools, arange, argsort_small, as_intp, bincount, cumsum, sum_of
 from perf2x.model.profile.profile import Profile
 from perf2x.model.profile.stack_tree import depths, stack_weights
 

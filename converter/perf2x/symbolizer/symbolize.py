@@ -6,7 +6,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from perf2x.base.abi.uapi import CpuMode
-from perf2x.base.columnar.arrays import I32, I64, arange, flatnonzero, sum_of
+from perf2x.base.columnar import I32, I64, arange, flatnonzero, sum_of
 from perf2x.binaries.find.object_finder import Finder
 from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.profile.profile import Functions, Profile

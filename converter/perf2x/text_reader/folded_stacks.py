@@ -6,8 +6,7 @@ from operator import methodcaller
 import numpy as np
 
 from perf2x.base.abi.uapi import CpuMode
-from perf2x.base.columnar.arrays import arange, cumsum, repeat
-from perf2x.base.columnar.ragged import offsets_of
+from perf2x.base.columnar import arange, cumsum, offsets_of, repeat
 from perf2x.text_reader.text_tables import TextFrame, TextReader, TextSamples
 
 _MARKS = {"_[k]": CpuMode.KERNEL, "_[i]": CpuMode.UNKNOWN}

@@ -2,8 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 
-from perf2x.base.columnar.arrays import U8
-from perf2x.base.columnar.ragged import join_tables
+from perf2x.base.columnar import U8, join_tables
 from perf2x.base.errors import FormatError
 from perf2x.text_reader.folded_stacks import Folded
 from perf2x.text_reader.script_lines import ScriptText

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from perf2x.base.abi.uapi import CpuMode
-from perf2x.base.columnar.arrays import (
+from perf2x.base.columnar import (
     I32,
     I64,
     AnyArray,
@@ -25,11 +25,11 @@ from perf2x.base.columnar.arrays import (
     cumsum,
     flatnonzero,
     of_previous,
+    offsets_of,
     repeat,
     sum_of,
     take_rows_of,
 )
-from perf2x.base.columnar.ragged import offsets_of
 from perf2x.model.profile.made_up_frames import ROOT_FRAME_NAMES, RootFrame
 from perf2x.model.value_limits import LAST_TIME, MOST_PERIOD
 from perf2x.text_reader.text_tables import BEGIN, BLANK, IGNORED, TextFrame, TextReader, TextSamples

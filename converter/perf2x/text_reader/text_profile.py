@@ -9,9 +9,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from perf2x.base.abi.uapi import CpuMode
-from perf2x.base.columnar.arrays import AnyArray, arange, argsort
-from perf2x.base.columnar.interner import StringInterner, prefix_tree
-from perf2x.base.columnar.unique import argsort_rows, group_rows
+from perf2x.base.columnar import AnyArray, StringInterner, arange, argsort, argsort_rows, group_rows, prefix_tree
 from perf2x.model.profile.profile import (
     Functions,
     Locations,

@@ -15,22 +15,23 @@ from typing import ClassVar
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import (
+from perf2x.base.columnar import (
     I32,
     I64,
     U64,
     AnyArray,
     Bools,
     ColumnTable,
+    Ragged,
+    RaggedInterner,
+    TextInterner,
     flatnonzero,
     of_previous,
+    offsets_of,
     searchsorted,
     sum_of,
+    unique_inverse,
 )
-from perf2x.base.columnar.interner import RaggedInterner
-from perf2x.base.columnar.ragged import Ragged, offsets_of
-from perf2x.base.columnar.texts import TextInterner
-from perf2x.base.columnar.unique import unique_inverse
 from perf2x.model.value_limits import LAST_TIME, check_total
 
 UNNAMED = "weight"

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I32
+from perf2x.base.columnar import I32
 from perf2x.base.errors import FormatError
 from perf2x.base.files.operating_system import temporary_file
 from perf2x.base.files.unpack_limit import FreeSpace, Spool

@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from perf2x.base.abi.callframe import Operator
-from perf2x.base.columnar.arrays import I64, U64, AnyArray, Bools
+from perf2x.base.columnar import I64, U64, AnyArray, Bools
 from perf2x.base.errors import ObjectError
 from perf2x.binaries.cfi.byte_cursor import MASK, CfiCursor
 

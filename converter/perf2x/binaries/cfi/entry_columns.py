@@ -12,8 +12,7 @@ import numpy as np
 from msgspec import Struct
 
 from perf2x.base.abi.callframe import PointerBase, PointerFormat
-from perf2x.base.columnar.arrays import I64, U64, AnyArray, Bools, flatnonzero
-from perf2x.base.columnar.unique import unique_inverse
+from perf2x.base.columnar import I64, U64, AnyArray, Bools, flatnonzero, unique_inverse
 from perf2x.base.errors import ObjectError
 from perf2x.binaries.cfi.frame_entries import Cie, FrameSection
 

@@ -15,7 +15,7 @@ import numpy as np
 from msgspec import Struct, field
 
 from perf2x.base.abi.callframe import PointerBase, PointerFormat
-from perf2x.base.columnar.arrays import I64, U64, argsort, searchsorted
+from perf2x.base.columnar import I64, U64, argsort, searchsorted
 from perf2x.base.errors import ObjectError
 from perf2x.binaries.cfi.byte_cursor import CfiCursor, to_signed
 

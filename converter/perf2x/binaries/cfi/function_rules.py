@@ -10,9 +10,19 @@ Finds call frame information in an ELF file: by section, or by segment where the
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I32, I64, U64, GrowableColumns, argsort, bincount, cumsum, flatnonzero
-from perf2x.base.columnar.ragged import offsets_of, row_batches
-from perf2x.base.columnar.unique import unique
+from perf2x.base.columnar import (
+    I32,
+    I64,
+    U64,
+    GrowableColumns,
+    argsort,
+    bincount,
+    cumsum,
+    flatnonzero,
+    offsets_of,
+    row_batches,
+    unique,
+)
 from perf2x.base.errors import ObjectError
 from perf2x.binaries.cfi.entry_columns import FdeColumns, fde_columns
 from perf2x.binaries.cfi.frame_entries import FrameIndex, FrameSection, index_by_walking, index_from_header

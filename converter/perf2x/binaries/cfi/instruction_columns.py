@@ -13,7 +13,7 @@ instruction, are left to `cfi_instructions.CfiProgram`.
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import (
+from perf2x.base.columnar import (
     I64,
     U8,
     U64,
@@ -22,12 +22,12 @@ from perf2x.base.columnar.arrays import (
     bincount,
     cumsum,
     flatnonzero,
+    ranges,
     repeat,
     searchsorted,
     take,
 )
 from perf2x.base.columnar.byte_streams import extended, number_ends, numbers, reached
-from perf2x.base.columnar.ragged import ranges
 from perf2x.binaries.cfi.opcodes import PACKED, by_code
 
 _PACKED_FROM = 0x40

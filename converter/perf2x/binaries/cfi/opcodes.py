@@ -10,7 +10,7 @@ import numpy as np
 from msgspec import Struct
 
 from perf2x.base.abi.callframe import CallFrame
-from perf2x.base.columnar.arrays import I64
+from perf2x.base.columnar import I64
 from perf2x.binaries.cfi.unwind_rules import RuleKind
 
 PACKED = 0xC0

@@ -18,8 +18,21 @@ from functools import lru_cache
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I32, I64, U64, Bools, arange, bincount, cumsum, flatnonzero, searchsorted, take
-from perf2x.base.columnar.unique import argsort_rows, group_rows, unique
+from perf2x.base.columnar import (
+    I32,
+    I64,
+    U64,
+    Bools,
+    arange,
+    argsort_rows,
+    bincount,
+    cumsum,
+    flatnonzero,
+    group_rows,
+    searchsorted,
+    take,
+    unique,
+)
 from perf2x.binaries.cfi.byte_cursor import MASK
 from perf2x.binaries.cfi.frame_entries import Cie
 from perf2x.binaries.cfi.instruction_columns import CfiInstructions

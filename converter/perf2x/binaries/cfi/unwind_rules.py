@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, U8, U64, Bools, GrowableColumns
+from perf2x.base.columnar import I64, U8, U64, Bools, GrowableColumns
 from perf2x.binaries.cfi.dwarf_expressions import Expression
 
 NO_RULE = -1

@@ -9,8 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, U64, searchsorted
-from perf2x.base.columnar.unique import unique
+from perf2x.base.columnar import I64, U64, searchsorted, unique
 from perf2x.base.errors import ObjectError
 from perf2x.binaries.dwarf.compilation_units import Unit
 from perf2x.binaries.dwarf.dwarf_functions import Entry, Scope, Subprogram, inlined_bounds, scopes, subprograms

@@ -11,8 +11,7 @@ from itertools import islice
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, U64, flatnonzero, searchsorted
-from perf2x.base.columnar.unique import rows_by
+from perf2x.base.columnar import I64, U64, flatnonzero, rows_by, searchsorted
 from perf2x.base.errors import ObjectError
 from perf2x.binaries.dwarf import dwarf_numbers as c
 from perf2x.binaries.dwarf.compilation_units import DebugFile, Unit

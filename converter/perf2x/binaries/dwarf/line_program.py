@@ -12,7 +12,7 @@ from itertools import pairwise
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import (
+from perf2x.base.columnar import (
     I32,
     I64,
     U8,

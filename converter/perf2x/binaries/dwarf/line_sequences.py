@@ -11,7 +11,7 @@ from itertools import compress
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import U64, searchsorted
+from perf2x.base.columnar import U64, searchsorted
 from perf2x.binaries.dwarf.line_program import Machine
 
 _STANDARD = bytes([0, 1, 1, 1, 1, 0, 0, 0, 1, 0, 0, 1])

@@ -11,7 +11,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I64, U64, flatnonzero, lexsort, no_rows, searchsorted, take_rows_of
+from perf2x.base.columnar import I64, U64, flatnonzero, lexsort, no_rows, searchsorted, take_rows_of
 from perf2x.base.errors import ObjectError
 from perf2x.binaries.dwarf import dwarf_numbers as c
 from perf2x.binaries.dwarf.attribute_forms import UnitEncoding, uleb128

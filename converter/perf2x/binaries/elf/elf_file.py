@@ -13,7 +13,7 @@ from typing import IO
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import U64, Bools
+from perf2x.base.columnar import U64, Bools
 from perf2x.base.errors import ObjectError
 from perf2x.base.files.read_file import open_regular, read_object_file
 from perf2x.base.files.unpack_limit import memory_limit, too_large

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import U64, AnyArray, argsort, take_rows_of
+from perf2x.base.columnar import U64, AnyArray, argsort, take_rows_of
 from perf2x.base.errors import ObjectError
 from perf2x.binaries.elf.elf_file import ElfObject, ElfSection
 from perf2x.binaries.elf.symtab import Relocations, raw_symbols, relocations, string_at

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import U64, AnyArray, arange
+from perf2x.base.columnar import U64, AnyArray, arange
 from perf2x.base.errors import ObjectError
 from perf2x.binaries.elf.elf_file import SHF_ALLOC, ElfObject, ElfSection
 from perf2x.binaries.elf.symtab import SHN_LORESERVE, raw_symbols, relocations

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I64, U8, U32, U64, AnyArray, Bools, ColumnTable, arange, flatnonzero
+from perf2x.base.columnar import I64, U8, U32, U64, AnyArray, Bools, ColumnTable, arange, flatnonzero
 from perf2x.base.errors import ObjectError
 from perf2x.binaries.elf.elf_file import SHF_ALLOC, ElfObject, ElfSection
 

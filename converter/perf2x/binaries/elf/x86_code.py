@@ -4,7 +4,7 @@ from bisect import bisect_right
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import flatnonzero, lexsort
+from perf2x.base.columnar import flatnonzero, lexsort
 from perf2x.base.errors import ObjectError
 from perf2x.binaries.elf.code_blocks import CodeBlocks
 from perf2x.binaries.elf.elf_file import ElfObject

@@ -9,8 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, U64, flatnonzero, searchsorted
-from perf2x.base.columnar.ragged import row_numbers
+from perf2x.base.columnar import I64, U64, flatnonzero, row_numbers, searchsorted
 from perf2x.base.errors import ObjectError
 from perf2x.binaries.elf.elf_file import ElfObject
 from perf2x.binaries.go.go_values import pc_values, values_at

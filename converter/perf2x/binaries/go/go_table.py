@@ -20,8 +20,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import flatnonzero
-from perf2x.base.columnar.unique import unique
+from perf2x.base.columnar import flatnonzero, unique
 from perf2x.base.errors import ObjectError
 from perf2x.binaries.elf.elf_file import ElfObject, ElfSection
 from perf2x.binaries.elf.symtab import raw_symbols, relocations

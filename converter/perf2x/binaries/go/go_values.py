@@ -15,8 +15,24 @@ Source of truth: src/runtime/symtab.go step() and pcvalue() of the Go distributi
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I64, U8, U64, Bools, arange, argsort, cumsum, flatnonzero, repeat, searchsorted
-from perf2x.base.columnar.ragged import Ragged, concatenate, offsets_of, ranges, row_batches, row_numbers
+from perf2x.base.columnar import (
+    I64,
+    U8,
+    U64,
+    Bools,
+    Ragged,
+    arange,
+    argsort,
+    concatenate,
+    cumsum,
+    flatnonzero,
+    offsets_of,
+    ranges,
+    repeat,
+    row_batches,
+    row_numbers,
+    searchsorted,
+)
 
 _LONGEST = 1 << 20
 """Bytes of one function's table; generated code needs some ten thousand, and a hostile table must not take seconds."""

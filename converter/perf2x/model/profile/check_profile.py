@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import U8, AnyArray, arange, flatnonzero
-from perf2x.base.columnar.unique import unique
+from perf2x.base.columnar import U8, AnyArray, arange, flatnonzero, unique
 from perf2x.model.profile.profile_tables import ProfileSamples, ProfileTables, RunningThreads, Stacks
 
 

@@ -9,9 +9,7 @@ import numpy as np
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I64, U64, ColumnTable, sum_of
-from perf2x.base.columnar.ragged import join_tables
-from perf2x.base.columnar.unique import sum_rows
+from perf2x.base.columnar import I64, U64, ColumnTable, join_tables, sum_of, sum_rows
 from perf2x.base.errors import SettingError
 
 Place = tuple[int, int]

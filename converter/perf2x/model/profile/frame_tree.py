@@ -9,22 +9,27 @@ from itertools import pairwise
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import (
+from perf2x.base.columnar import (
     I64,
     AnyArray,
     Bools,
     ColumnTable,
+    Ragged,
     arange,
+    argsort_rows,
+    argsort_small,
     begins_run,
     bincount,
     cumsum,
     flatnonzero,
+    group_pairs,
+    offsets_of,
     repeat,
     searchsorted,
     sum_at,
+    unique,
+    unique_inverse,
 )
-from perf2x.base.columnar.ragged import Ragged, argsort_small, offsets_of
-from perf2x.base.columnar.unique import argsort_rows, group_pairs, unique, unique_inverse
 from perf2x.model.profile.profile import Stacks
 from perf2x.model.profile.stack_tree import path_sums
 

@@ -6,7 +6,7 @@ samples with it anywhere in the stack, once for each stack.
 
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import U64
+from perf2x.base.columnar import U64
 
 Costs = tuple[int, ...]
 """(measures,)"""

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I64, arange
-from perf2x.base.columnar.ragged import Ragged, join_tables, offsets_of
+from perf2x.base.columnar import I64, Ragged, arange, join_tables, offsets_of
 from perf2x.model.profile.profile import Locations
 
 _OF_LINES = ("line_function", "line_number")

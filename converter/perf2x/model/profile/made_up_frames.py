@@ -5,11 +5,7 @@ from enum import IntEnum
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I32, I64, arange, searchsorted
-from perf2x.base.columnar.interner import StringInterner
-from perf2x.base.columnar.ragged import join_tables
-from perf2x.base.columnar.texts import TextInterner
-from perf2x.base.columnar.unique import unique
+from perf2x.base.columnar import I32, I64, StringInterner, TextInterner, arange, join_tables, searchsorted, unique
 from perf2x.model.profile.location_tables import join_locations
 from perf2x.model.profile.profile import Functions, Locations, Profile
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, Bools
+from perf2x.base.columnar import I64, Bools
 
 FunctionRow = tuple[str, str, str, int]
 """(displayed name, system name, file, start line)."""

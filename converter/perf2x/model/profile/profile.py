@@ -19,8 +19,7 @@ from enum import IntEnum
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import U64, Bools, sum_of
-from perf2x.base.columnar.unique import unique, unique_inverse
+from perf2x.base.columnar import U64, Bools, sum_of, unique, unique_inverse
 from perf2x.base.errors import OptionError
 from perf2x.model.profile.check_profile import check_profile
 from perf2x.model.profile.profile_tables import (

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct, field
 
-from perf2x.base.columnar.arrays import I32, I64, U8, U64, Bools, ColumnTable, SampleColumns
+from perf2x.base.columnar import I32, I64, U8, U64, Bools, ColumnTable, SampleColumns
 from perf2x.model.advice import Advice
 from perf2x.model.profile.recorded_samples import RecordedRows
 from perf2x.model.profile.tracepoint_fields import TracepointFields

@@ -7,7 +7,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I32, I64, U64
+from perf2x.base.columnar import I32, I64, U64
 from perf2x.base.files.row_spool import RowSpool
 
 NEVER = 2**64 - 1

@@ -8,9 +8,18 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I64, U8, Bools, ColumnTable, repeat
-from perf2x.base.columnar.ragged import Ragged, offsets_of, ranges, row_numbers
-from perf2x.base.columnar.unique import group_rows
+from perf2x.base.columnar import (
+    I64,
+    U8,
+    Bools,
+    ColumnTable,
+    Ragged,
+    group_rows,
+    offsets_of,
+    ranges,
+    repeat,
+    row_numbers,
+)
 from perf2x.model.printable_text import base_name, bracketed
 from perf2x.model.profile.profile import Functions, Locations, Profile
 

@@ -5,21 +5,28 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import (
+from perf2x.base.columnar import (
     I64,
     AnyArray,
     Bools,
+    Ragged,
     arange,
+    argsort_small,
     as_intp,
     bincount,
     cumsum,
     flatnonzero,
+    group_rows,
+    offsets_of,
+    prefix_tree,
+    row_numbers,
     row_slices,
+    sorted_runs,
+    sum_runs,
     take_rows_of,
+    unique,
+    unique_inverse,
 )
-from perf2x.base.columnar.interner import prefix_tree
-from perf2x.base.columnar.ragged import Ragged, argsort_small, offsets_of, row_numbers
-from perf2x.base.columnar.unique import group_rows, sorted_runs, sum_runs, unique, unique_inverse
 from perf2x.model.profile.profile import Profile, ProfileSamples, Stacks
 from perf2x.model.profile.recorded_samples import DROPPED
 

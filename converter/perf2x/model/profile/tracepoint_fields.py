@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import AnyArray
+from perf2x.base.columnar import AnyArray
 
 
 class FieldColumn(Struct, frozen=True):

@@ -6,8 +6,7 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from perf2x.base.abi.uapi import EventType, SoftwareConfig
-from perf2x.base.columnar.arrays import I32, I64, U64
-from perf2x.base.columnar.ragged import Ragged
+from perf2x.base.columnar import I32, I64, U64, Ragged
 from perf2x.model.profile.code_counts import CodeCounts
 from perf2x.model.profile.listings import Listings
 from perf2x.model.profile.profile import Profile

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import bincount, flatnonzero
+from perf2x.base.columnar import bincount, flatnonzero
 from perf2x.base.errors import SettingError
 from perf2x.model.profile.profile import Profile, events_called, plain_names
 

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I64, U64, Bools, bincount
-from perf2x.base.columnar.ragged import offsets_of, row_numbers
+from perf2x.base.columnar import I64, U64, Bools, bincount, offsets_of, row_numbers
 from perf2x.base.errors import SettingError
 from perf2x.model.recording.events import Branches
 

@@ -3,8 +3,7 @@
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import flatnonzero
-from perf2x.base.columnar.texts import Texts
+from perf2x.base.columnar import Texts, flatnonzero
 from perf2x.model.recording.events import Session
 from perf2x.model.recording.sideband import Mmaps
 

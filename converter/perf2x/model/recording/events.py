@@ -12,8 +12,7 @@ from typing import Any, Protocol
 
 from msgspec import Struct, field
 
-from perf2x.base.columnar.arrays import I32, I64, U8, U64, SampleColumns
-from perf2x.base.columnar.ragged import Ragged
+from perf2x.base.columnar import I32, I64, U8, U64, Ragged, SampleColumns
 from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.recording.recorded_files import RecordedFile
 from perf2x.model.recording.sideband import Sideband

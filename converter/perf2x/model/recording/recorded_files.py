@@ -9,7 +9,7 @@ from enum import IntEnum
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, U64, searchsorted
+from perf2x.base.columnar import I64, U64, searchsorted
 
 
 class FileKind(IntEnum):

@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I64, Bools, argsort, flatnonzero
-from perf2x.base.columnar.ragged import Ragged, concatenate, offsets_of, ranges
+from perf2x.base.columnar import I64, Bools, Ragged, argsort, concatenate, flatnonzero, offsets_of, ranges
 from perf2x.model.recording.events import Branches, ReadValues, Samples, UserStacks
 
 _FILL = {"cpu": -1}

@@ -8,9 +8,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I32, I64, U8, U64, Bools, ColumnTable
-from perf2x.base.columnar.ragged import Ragged, SharedRows
-from perf2x.base.columnar.texts import Texts
+from perf2x.base.columnar import I32, I64, U8, U64, Bools, ColumnTable, Ragged, SharedRows, Texts
 
 
 class Mmaps(ColumnTable):

@@ -14,7 +14,7 @@ import numpy as np
 
 from perf2x.base.abi.layouts import HEADER_SIZE, ByteOrder
 from perf2x.base.abi.perffile import UserRecordType
-from perf2x.base.columnar.arrays import U8
+from perf2x.base.columnar import U8
 from perf2x.base.errors import FormatError
 from perf2x.base.files import unpack_limit
 from perf2x.reader.containers.zstd_module import TooLargeError, ZstdStream

@@ -18,7 +18,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from perf2x.base.abi.perffile import MAGIC, MAGIC_LEGACY, MAGIC_SWAPPED
-from perf2x.base.columnar.arrays import U8
+from perf2x.base.columnar import U8
 from perf2x.base.errors import FormatError, is_out_of_memory
 from perf2x.base.files import unpack_limit
 from perf2x.base.files.operating_system import free_pages, map_file

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I64, arange
+from perf2x.base.columnar import I64, arange
 from perf2x.reader.header.section_reader import SectionReader, text
 
 

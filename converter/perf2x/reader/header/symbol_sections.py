@@ -11,7 +11,7 @@ import numpy as np
 from msgspec import Struct, field
 
 from perf2x.base.abi.perffile import Feature
-from perf2x.base.columnar.arrays import argsort
+from perf2x.base.columnar import argsort
 from perf2x.model.recording.recorded_files import FileKind, RecordedFile, shown_path
 from perf2x.reader.header.section_reader import SectionError, SectionReader, text
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I32, U64
+from perf2x.base.columnar import I32, U64
 from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.recording.events import Samples
 from perf2x.model.value_limits import LAST_TIME, MOST_PERIOD

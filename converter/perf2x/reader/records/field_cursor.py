@@ -13,9 +13,7 @@ rows at the end. Nothing is read outside the block.
 import numpy as np
 import numpy.typing as npt
 
-from perf2x.base.columnar.arrays import I32, I64, U64, Bools, take
-from perf2x.base.columnar.ragged import Ragged, offsets_of, ranges
-from perf2x.base.columnar.texts import Texts
+from perf2x.base.columnar import I32, I64, U64, Bools, Ragged, Texts, offsets_of, ranges, take
 from perf2x.reader.block import Block
 
 _LOW = np.uint64(0xFFFFFFFF)

@@ -11,8 +11,7 @@ from msgspec.structs import replace
 
 from perf2x.base.abi.layouts import ByteOrder
 from perf2x.base.abi.uapi import EventType, SampleType, SoftwareConfig
-from perf2x.base.columnar.arrays import U64, Bools, take
-from perf2x.base.columnar.ragged import Ragged, offsets_of, ranges
+from perf2x.base.columnar import U64, Bools, Ragged, offsets_of, ranges, take
 from perf2x.model.recording.events import Event, Samples, Want
 from perf2x.model.value_limits import LAST_TIME
 from perf2x.reader.block import make_block

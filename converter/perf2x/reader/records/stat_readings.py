@@ -12,20 +12,21 @@ Totals are those of ``perf stat report``: what a counter grew by is extrapolated
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import (
+from perf2x.base.columnar import (
     I32,
     U64,
     AnyArray,
+    Ragged,
+    Texts,
     begins_run,
     flatnonzero,
+    group_rows,
+    join_tables,
     lexsort,
     of_previous,
     searchsorted,
     take_rows_of,
 )
-from perf2x.base.columnar.ragged import Ragged, join_tables
-from perf2x.base.columnar.texts import Texts
-from perf2x.base.columnar.unique import group_rows
 from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.recording.events import COUNTED, Samples, Session
 from perf2x.model.recording.sideband import Comms, Readings, Sideband

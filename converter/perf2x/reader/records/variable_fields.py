@@ -20,12 +20,13 @@ import numpy as np
 from msgspec import Struct, field
 
 from perf2x.base.abi.uapi import BranchSampleType, ReadFormat, RegsAbi
-from perf2x.base.columnar.arrays import (
+from perf2x.base.columnar import (
     I32,
     I64,
     U8,
     U64,
     Bools,
+    Ragged,
     arange,
     argsort,
     begins_run,
@@ -33,10 +34,11 @@ from perf2x.base.columnar.arrays import (
     lexsort,
     no_rows,
     of_previous,
+    offsets_of,
+    ranges,
     searchsorted,
     take,
 )
-from perf2x.base.columnar.ragged import Ragged, offsets_of, ranges
 from perf2x.model.recording.events import Branches, ReadValues, UserStacks
 from perf2x.reader.records.field_cursor import FieldCursor
 

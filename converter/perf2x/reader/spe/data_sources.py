@@ -9,7 +9,7 @@ from operator import or_
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import U64, Bools, take
+from perf2x.base.columnar import U64, Bools, take
 from perf2x.reader.spe.records import Happened, OpClass, TraceRecords
 
 _HIT, _MISS = 2 << 5, 4 << 5

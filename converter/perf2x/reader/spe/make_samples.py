@@ -7,8 +7,7 @@ import numpy as np
 from msgspec import Struct
 
 from perf2x.base.abi.uapi import CpuMode
-from perf2x.base.columnar.arrays import I32, I64, U64, Bools
-from perf2x.base.columnar.ragged import Ragged, offsets_of
+from perf2x.base.columnar import I32, I64, U64, Bools, Ragged, offsets_of
 from perf2x.model.recording.events import Branches, Samples, Want
 from perf2x.reader.spe.data_sources import uses_memory
 from perf2x.reader.spe.records import Happened, OpClass, TraceRecords

@@ -16,7 +16,7 @@ from enum import IntEnum
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, U8, U64, arange, flatnonzero, take
+from perf2x.base.columnar import I64, U8, U64, arange, flatnonzero, take
 from perf2x.base.columnar.byte_streams import reached
 
 

@@ -7,7 +7,7 @@ from enum import IntEnum
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I64, U64, Bools, ColumnTable, cumsum, flatnonzero, take_rows_of
+from perf2x.base.columnar import I64, U64, Bools, ColumnTable, cumsum, flatnonzero, take_rows_of
 from perf2x.reader.spe.packets import Field, Packets
 
 _COLUMNS = {

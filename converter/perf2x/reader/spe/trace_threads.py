@@ -2,9 +2,7 @@
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I32, I64, U64, flatnonzero, searchsorted
-from perf2x.base.columnar.keyed_values import KeyedValues
-from perf2x.base.columnar.unique import unique
+from perf2x.base.columnar import I32, I64, U64, KeyedValues, flatnonzero, searchsorted, unique
 from perf2x.model.recording.sideband import Sideband
 
 

@@ -19,8 +19,8 @@ from functools import cached_property
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I32, I64, U64, Bools, as_intp, flatnonzero, searchsorted, sum_of
-from perf2x.base.columnar.keyed_values import KeyedTimes, distance
+from perf2x.base.columnar import I32, I64, U64, Bools, KeyedTimes, as_intp, flatnonzero, searchsorted, sum_of
+from perf2x.base.columnar.keyed_values import distance
 from perf2x.model.recording.sideband import Comms, DeferredChains
 
 COOKIE_REUSE_NS = 100_000_000_000

@@ -10,9 +10,8 @@ from enum import StrEnum
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I32, I64, U64, Bools, flatnonzero, sum_of
-from perf2x.base.columnar.keyed_values import FOREVER, KeyedTimes
-from perf2x.base.columnar.unique import group_rows, unique
+from perf2x.base.columnar import I32, I64, U64, Bools, KeyedTimes, flatnonzero, group_rows, sum_of, unique
+from perf2x.base.columnar.keyed_values import FOREVER
 from perf2x.model.recording.sideband import Losts, Sideband
 from perf2x.stitcher.deferred.deferred_matching import DeferredRecords
 

@@ -9,18 +9,19 @@ maps__fixup_overlap_and_insert of tools/perf, except that nothing is copied.
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import (
+from perf2x.base.columnar import (
     I64,
     U64,
     Bools,
+    KeyedValues,
     arange,
     cumsum,
     ends_run,
     flatnonzero,
+    group_rows,
+    rows_by,
     take,
 )
-from perf2x.base.columnar.keyed_values import KeyedValues
-from perf2x.base.columnar.unique import group_rows, rows_by
 from perf2x.model.recording.sideband import Comms, Ksymbols, Mmaps, Tasks
 from perf2x.stitcher.history.kernel_mappings import end_addresses, is_kernel_mapping
 from perf2x.stitcher.history.overlapping_mappings import OverlappingRanges

@@ -13,8 +13,7 @@ compiler's, in the place of a library that is gone.
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I64, U64, arange, flatnonzero, take
-from perf2x.base.columnar.texts import Texts
+from perf2x.base.columnar import I64, U64, Texts, arange, flatnonzero, take
 from perf2x.model.recording.recorded_names import is_injected, is_jitdump, is_real_path, without_deleted
 from perf2x.model.recording.sideband import Mmaps
 from perf2x.stitcher.history.address_spaces import AddressSpaces

@@ -4,9 +4,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from perf2x.base.abi.uapi import CpuMode
-from perf2x.base.columnar.arrays import U64, Bools, flatnonzero
-from perf2x.base.columnar.ragged import join_tables
-from perf2x.base.columnar.texts import Texts
+from perf2x.base.columnar import U64, Bools, Texts, flatnonzero, join_tables
 from perf2x.model.recording.sideband import Ksymbols, Mmaps
 
 _KERNEL_IMAGE_SIZE = np.uint64(1 << 30)

@@ -15,8 +15,7 @@ Many frames of a system-wide recording are the kernel's, and nearly all of these
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, U64, Bools, arange, flatnonzero, repeat, take
-from perf2x.base.columnar.lookup_cache import RecentLookups
+from perf2x.base.columnar import I64, U64, Bools, RecentLookups, arange, flatnonzero, repeat, take
 from perf2x.model.recording.sideband import Mmaps
 from perf2x.stitcher.history.address_spaces import AddressSpaces
 from perf2x.stitcher.history.kernel_mappings import end_addresses, is_kernel_mapping

@@ -16,9 +16,20 @@ Ranges belong to separate spaces; those of one space never overlap those of anot
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, U64, Bools, arange, bincount, cumsum, repeat, searchsorted, take
-from perf2x.base.columnar.ragged import ranges
-from perf2x.base.columnar.unique import argsort_rows, unique_inverse
+from perf2x.base.columnar import (
+    I64,
+    U64,
+    Bools,
+    arange,
+    argsort_rows,
+    bincount,
+    cumsum,
+    ranges,
+    repeat,
+    searchsorted,
+    take,
+    unique_inverse,
+)
 
 _RADIX_BITS = 6
 

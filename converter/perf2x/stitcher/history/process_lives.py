@@ -3,9 +3,7 @@
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, arange, begins_run, cumsum, flatnonzero
-from perf2x.base.columnar.keyed_values import KeyedValues
-from perf2x.base.columnar.unique import argsort_rows
+from perf2x.base.columnar import I64, KeyedValues, arange, argsort_rows, begins_run, cumsum, flatnonzero
 from perf2x.model.recording.sideband import Comms, Tasks
 
 MAX_FORK_DEPTH = 2048

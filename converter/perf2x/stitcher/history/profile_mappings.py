@@ -13,10 +13,19 @@ All mappings of a profile laid end to end, so that one number identifies an addr
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I32, I64, U64, Bools, arange, flatnonzero, searchsorted
-from perf2x.base.columnar.interner import StringInterner
-from perf2x.base.columnar.texts import Texts
-from perf2x.base.columnar.unique import group_alike, group_rows
+from perf2x.base.columnar import (
+    I32,
+    I64,
+    U64,
+    Bools,
+    StringInterner,
+    Texts,
+    arange,
+    flatnonzero,
+    group_alike,
+    group_rows,
+    searchsorted,
+)
 from perf2x.model.profile.profile import Mappings
 from perf2x.model.recording.build_ids import build_id_by_name
 from perf2x.model.recording.events import Session

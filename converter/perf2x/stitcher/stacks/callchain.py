@@ -14,8 +14,20 @@ import numpy as np
 from msgspec import Struct
 
 from perf2x.base.abi.uapi import CALLCHAIN_CONTEXT_MAX, CallchainContext, CpuMode
-from perf2x.base.columnar.arrays import I64, U8, U64, Bools, arange, cumsum, flatnonzero, take
-from perf2x.base.columnar.ragged import Ragged, offsets_of, row_numbers, side_by_side
+from perf2x.base.columnar import (
+    I64,
+    U8,
+    U64,
+    Bools,
+    Ragged,
+    arange,
+    cumsum,
+    flatnonzero,
+    offsets_of,
+    row_numbers,
+    side_by_side,
+    take,
+)
 
 _MARKER_MODES = {
     CallchainContext.HV: CpuMode.HYPERVISOR,

@@ -9,7 +9,7 @@ To build a stack takes several lookups per frame; to see that another sample of 
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I64, cumsum, flatnonzero, take
+from perf2x.base.columnar import I64, cumsum, flatnonzero, take
 from perf2x.base.columnar.hashing import hash_columns, hash_rows
 from perf2x.base.columnar.interner import rows_equal
 from perf2x.stitcher.stacks.stack_rows import StackInputs

@@ -16,22 +16,24 @@ import numpy as np
 from msgspec import Struct
 
 from perf2x.base.abi.uapi import CpuMode
-from perf2x.base.columnar.arrays import (
+from perf2x.base.columnar import (
     I32,
     I64,
     U8,
     U64,
     Bools,
+    RecentLookups,
+    RowInterner,
     arange,
     flatnonzero,
+    group_rows,
     repeat,
     row_slices,
     searchsorted,
     take,
+    unique,
+    unique_inverse,
 )
-from perf2x.base.columnar.interner import RowInterner
-from perf2x.base.columnar.lookup_cache import RecentLookups
-from perf2x.base.columnar.unique import group_rows, unique, unique_inverse
 from perf2x.stitcher.history.address_spaces import AddressSpaces
 from perf2x.stitcher.history.mapping_lookup import MappingLookup, kernel_text_of
 from perf2x.stitcher.history.profile_mappings import AddressLayout, MergedMappings

@@ -17,8 +17,19 @@ import numpy as np
 from msgspec import Struct
 
 from perf2x.base.abi.uapi import CALLCHAIN_CONTEXT_MAX, CallchainContext
-from perf2x.base.columnar.arrays import I64, U64, Bools, arange, flatnonzero, lexsort
-from perf2x.base.columnar.ragged import Ragged, offsets_of, ranges, row_numbers, side_by_side
+from perf2x.base.columnar import (
+    I64,
+    U64,
+    Bools,
+    Ragged,
+    arange,
+    flatnonzero,
+    lexsort,
+    offsets_of,
+    ranges,
+    row_numbers,
+    side_by_side,
+)
 from perf2x.model.recording.events import Branches
 
 _USER_MARKER = np.uint64(CallchainContext.USER)

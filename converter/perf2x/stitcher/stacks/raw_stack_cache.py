@@ -5,8 +5,7 @@ To build a stack takes several lookups per frame; to find that it was built befo
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I32, I64, GrowableColumns, flatnonzero, take
-from perf2x.base.columnar.interner import RaggedInterner
+from perf2x.base.columnar import I32, I64, GrowableColumns, RaggedInterner, flatnonzero, take
 from perf2x.stitcher.stacks.stack_rows import StackInputs
 
 _MAX_ROWS = 1 << 17

@@ -11,7 +11,7 @@ A process writes to a spool of its own, which the first one made before it forke
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I32, I64, GrowableColumns
+from perf2x.base.columnar import I32, I64, GrowableColumns
 from perf2x.base.files.row_spool import RowSpool
 from perf2x.model.profile.recorded_samples import RecordedPart, RecordedRows, check_of
 from perf2x.model.recording.events import Samples

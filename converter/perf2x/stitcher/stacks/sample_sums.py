@@ -7,8 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I32, I64, U64, ColumnTable, GrowableColumns
-from perf2x.base.columnar.unique import sorted_runs, sum_runs
+from perf2x.base.columnar import I32, I64, U64, ColumnTable, GrowableColumns, sorted_runs, sum_runs
 
 _MIN_PENDING = 1 << 18
 """Rows are summed up when at least this many are new, and as many as are summed up already."""

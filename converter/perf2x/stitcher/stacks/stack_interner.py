@@ -7,9 +7,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I32, I64, U64, GrowableColumns, take
-from perf2x.base.columnar.interner import RaggedInterner, RowInterner
-from perf2x.base.columnar.ragged import Ragged, row_batches
+from perf2x.base.columnar import I32, I64, U64, GrowableColumns, Ragged, RaggedInterner, RowInterner, row_batches, take
 from perf2x.stitcher.stacks.frame_keys import renumber_keys
 from perf2x.stitcher.stacks.sample_sums import SampleRows, SampleSums, TimedRows
 

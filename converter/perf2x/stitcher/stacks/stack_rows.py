@@ -18,9 +18,19 @@ import numpy as np
 from msgspec import Struct
 
 from perf2x.base.abi.uapi import CpuMode
-from perf2x.base.columnar.arrays import I64, U8, U64, arange, flatnonzero, take
-from perf2x.base.columnar.ragged import Ragged, SharedRows, offsets_of, side_by_side
-from perf2x.base.columnar.unique import unique_inverse
+from perf2x.base.columnar import (
+    I64,
+    U8,
+    U64,
+    Ragged,
+    SharedRows,
+    arange,
+    flatnonzero,
+    offsets_of,
+    side_by_side,
+    take,
+    unique_inverse,
+)
 from perf2x.stitcher.history.mapping_lookup import lookup_contexts
 from perf2x.stitcher.stacks.callchain import ChainFrames, ChainParts, decode_chains, decode_user_chains
 from perf2x.stitcher.stacks.frame_keys import FrameKeys, mode_bits, root_frame_keys, without_return

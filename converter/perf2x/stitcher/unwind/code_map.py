@@ -17,20 +17,22 @@ from collections.abc import Callable
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import (
+from perf2x.base.columnar import (
     I32,
     I64,
     U8,
     U64,
     Bools,
+    RecentLookups,
     arange,
     argsort,
     flatnonzero,
+    rows_by,
     searchsorted,
     take,
+    unique,
+    unique_inverse,
 )
-from perf2x.base.columnar.lookup_cache import RecentLookups
-from perf2x.base.columnar.unique import rows_by, unique, unique_inverse
 from perf2x.base.errors import ObjectError
 from perf2x.binaries.cfi.unwind_rules import NO_RULE, RuleTable
 from perf2x.binaries.elf.call_sites import CallSites

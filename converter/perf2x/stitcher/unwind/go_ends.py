@@ -14,8 +14,7 @@ import re
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import U8, U64, Bools
-from perf2x.base.columnar.unique import unique_inverse
+from perf2x.base.columnar import U8, U64, Bools, unique_inverse
 from perf2x.binaries.cfi.function_rules import code_at
 from perf2x.binaries.elf.elf_file import ElfObject
 from perf2x.binaries.go.go_functions import GoFunctions

@@ -14,8 +14,19 @@ marker in front of every exact address carries ``UserChains.is_exact`` through a
 import numpy as np
 
 from perf2x.base.abi.uapi import CallchainContext
-from perf2x.base.columnar.arrays import I64, Bools, arange, cumsum, flatnonzero, repeat, take
-from perf2x.base.columnar.ragged import Ragged, offsets_of, ranges, row_numbers
+from perf2x.base.columnar import (
+    I64,
+    Bools,
+    Ragged,
+    arange,
+    cumsum,
+    flatnonzero,
+    offsets_of,
+    ranges,
+    repeat,
+    row_numbers,
+    take,
+)
 from perf2x.stitcher.unwind.unwound_chains import UserChains
 
 _USER, _DEFERRED = np.uint64(CallchainContext.USER), np.uint64(CallchainContext.USER_DEFERRED)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from msgspec import Struct, field
 
-from perf2x.base.columnar.arrays import I32, U64, arange
+from perf2x.base.columnar import I32, U64, arange
 from perf2x.base.errors import ObjectError
 from perf2x.binaries.cfi.frame_entries import FrameIndex
 from perf2x.binaries.cfi.function_rules import FrameSource, code_at, debug_frame_index, eh_frame_index

@@ -14,7 +14,7 @@ A step costs by the call, so samples lie side by side in the columns of one arra
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I32, I64, U64, Bools, arange, as_intp, flatnonzero, take
+from perf2x.base.columnar import I32, I64, U64, Bools, arange, as_intp, flatnonzero, take
 from perf2x.binaries.cfi.unwind_rules import RuleColumns, RuleKind, RuleTable
 from perf2x.stitcher.unwind.architecture import Architecture
 from perf2x.stitcher.unwind.register_file import SampleView

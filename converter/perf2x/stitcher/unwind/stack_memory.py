@@ -10,7 +10,7 @@
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, U64, Bools, take
+from perf2x.base.columnar import I64, U64, Bools, take
 from perf2x.model.recording.events import UserStacks
 
 _MAX_COPY = 60_000

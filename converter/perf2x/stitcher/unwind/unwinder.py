@@ -9,9 +9,7 @@ import numpy as np
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I32, I64, U8, U64, Bools, bincount, flatnonzero, take
-from perf2x.base.columnar.ragged import Ragged, offsets_of
-from perf2x.base.columnar.unique import group_rows
+from perf2x.base.columnar import I32, I64, U8, U64, Bools, Ragged, bincount, flatnonzero, group_rows, offsets_of, take
 from perf2x.binaries.cfi.unwind_rules import NO_RULE, RuleTable
 from perf2x.model.recording.events import UserStacks
 from perf2x.stitcher.call_graph_options import MAX_DEPTH

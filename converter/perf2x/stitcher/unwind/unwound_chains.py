@@ -6,9 +6,7 @@ from enum import IntEnum
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I32, I64, U8, U64, Bools, ColumnTable, flatnonzero, take
-from perf2x.base.columnar.ragged import Ragged
-from perf2x.base.columnar.texts import Texts
+from perf2x.base.columnar import I32, I64, U8, U64, Bools, ColumnTable, Ragged, Texts, flatnonzero, take
 
 LEAF_FRAMES = 2
 """A leaf function and its caller: all that registers tell without a copy of the stack."""

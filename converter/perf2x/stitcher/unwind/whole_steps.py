@@ -12,8 +12,7 @@ Registers of all samples are one array (register, sample); samples whose chains 
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I32, I64, U8, U64, Bools, bincount, flatnonzero, take
-from perf2x.base.columnar.unique import unique
+from perf2x.base.columnar import I32, I64, U8, U64, Bools, bincount, flatnonzero, take, unique
 from perf2x.binaries.cfi.dwarf_expressions import evaluate
 from perf2x.binaries.cfi.unwind_rules import CFA_BY_EXPRESSION, RuleColumns, RuleKind, RuleTable
 from perf2x.stitcher.unwind.register_file import UNFINISHED, RestoredRegister, SampleView

@@ -15,8 +15,7 @@ from collections.abc import Sequence
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I64, U64, cumsum, flatnonzero, searchsorted, sum_of
-from perf2x.base.columnar.unique import group_rows, unique
+from perf2x.base.columnar import I64, U64, cumsum, flatnonzero, group_rows, searchsorted, sum_of, unique
 from perf2x.base.errors import SettingError
 from perf2x.binaries.dwarf.code_lines import CodeFrame, CodeLines, Ranges
 from perf2x.binaries.dwarf.dwarf_functions import Subprogram

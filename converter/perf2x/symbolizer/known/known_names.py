@@ -12,10 +12,17 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I64, U64, GrowableColumns, cumsum, flatnonzero
-from perf2x.base.columnar.interner import RowInterner
-from perf2x.base.columnar.ragged import ranges
-from perf2x.base.columnar.unique import group_rows, unique_known
+from perf2x.base.columnar import (
+    I64,
+    U64,
+    GrowableColumns,
+    RowInterner,
+    cumsum,
+    flatnonzero,
+    group_rows,
+    ranges,
+    unique_known,
+)
 from perf2x.model.profile.place_names import FunctionRow, PlaceNames
 from perf2x.model.profile.profile import Profile
 from perf2x.model.recording.recorded_names import is_jitdump

@@ -9,7 +9,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I32, I64, Bools, arange, flatnonzero, searchsorted
+from perf2x.base.columnar import I32, I64, Bools, arange, flatnonzero, searchsorted
 from perf2x.model.profile.place_names import PlaceNames
 from perf2x.model.profile.profile import Locations, Profile
 from perf2x.model.recording.recorded_names import is_jitdump

@@ -2,7 +2,7 @@
 
 from functools import cached_property
 
-from perf2x.base.columnar.arrays import U64, argsort, flatnonzero
+from perf2x.base.columnar import U64, argsort, flatnonzero
 from perf2x.base.errors import ObjectError
 from perf2x.base.files.sysroot import is_file
 from perf2x.binaries.dwarf.code_lines import CodeLines

@@ -4,8 +4,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import U64
-from perf2x.base.columnar.unique import unique_known
+from perf2x.base.columnar import U64, unique_known
 from perf2x.base.errors import ObjectError
 from perf2x.binaries.find.object_finder import ObjectFiles
 from perf2x.binaries.go.go_table import has_go_table

@@ -6,7 +6,7 @@ from itertools import accumulate
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I64, U64
+from perf2x.base.columnar import I64, U64
 from perf2x.base.errors import ObjectError
 from perf2x.binaries.elf.elf_file import ElfObject
 from perf2x.binaries.elf.plt import LinkageTable

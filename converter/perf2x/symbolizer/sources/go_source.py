@@ -8,9 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I32, I64, U64, arange, cumsum, flatnonzero
-from perf2x.base.columnar.ragged import offsets_of
-from perf2x.base.columnar.unique import unique_inverse
+from perf2x.base.columnar import I32, I64, U64, arange, cumsum, flatnonzero, offsets_of, unique_inverse
 from perf2x.binaries.go.go_functions import MAX_LINE, GoFunction, GoFunctions
 from perf2x.binaries.go.go_table import go_functions, has_go_table
 from perf2x.symbolizer.sources.symbol_source import BuiltInSource, Dso, DsoKind, Function, Symbols, no_symbols

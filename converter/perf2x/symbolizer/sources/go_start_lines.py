@@ -4,8 +4,7 @@ import re
 
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import U64
-from perf2x.base.columnar.unique import unique
+from perf2x.base.columnar import U64, unique
 from perf2x.binaries.elf.elf_file import ElfObject
 from perf2x.binaries.go.go_table import go_functions, start_lines
 from perf2x.symbolizer.source_locations import SourceLocations

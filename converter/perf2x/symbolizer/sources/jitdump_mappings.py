@@ -20,11 +20,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from perf2x.base.abi.uapi import ClockId, CpuMode
-from perf2x.base.columnar.arrays import U64, Bools, flatnonzero, searchsorted
+from perf2x.base.columnar import U64, Bools, Texts, flatnonzero, join_tables, rows_by, searchsorted
 from perf2x.base.columnar.hashing import secret_key
-from perf2x.base.columnar.ragged import join_tables
-from perf2x.base.columnar.texts import Texts
-from perf2x.base.columnar.unique import rows_by
 from perf2x.base.errors import ObjectError
 from perf2x.base.files.sysroot import is_file, paths_in_root
 from perf2x.binaries.find.object_finder import Finder

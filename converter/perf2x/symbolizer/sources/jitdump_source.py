@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I64, U64, searchsorted
-from perf2x.base.columnar.ragged import offsets_of
+from perf2x.base.columnar import I64, U64, offsets_of, searchsorted
 from perf2x.model.recording.recorded_names import is_jitdump
 from perf2x.symbolizer.sources.jit_names import jit_function
 from perf2x.symbolizer.sources.jitdump_mappings import JitdumpFiles

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, U8, U64, Bools, arange, argsort, cumsum, flatnonzero, searchsorted
+from perf2x.base.columnar import I64, U8, U64, Bools, arange, argsort, cumsum, flatnonzero, searchsorted
 from perf2x.base.columnar.text_columns import differs_from_previous, hex_numbers
 from perf2x.base.errors import ObjectError
 from perf2x.base.files.read_file import read_object_file

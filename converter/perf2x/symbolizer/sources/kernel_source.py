@@ -12,8 +12,7 @@ from typing import ClassVar
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import U64
-from perf2x.base.columnar.unique import unique_known
+from perf2x.base.columnar import U64, unique_known
 from perf2x.base.errors import ObjectError
 from perf2x.base.files.sysroot import KALLSYMS, host_path, is_file
 from perf2x.base.files.temporary import shown_name

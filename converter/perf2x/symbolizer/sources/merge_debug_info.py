@@ -17,9 +17,7 @@ from collections.abc import Sequence
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I32, I64, flatnonzero
-from perf2x.base.columnar.ragged import offsets_of, ranges
-from perf2x.base.columnar.unique import unique_inverse
+from perf2x.base.columnar import I32, I64, flatnonzero, offsets_of, ranges, unique_inverse
 from perf2x.model.printable_text import base_name
 from perf2x.symbolizer.demangle.demangle import short_name
 from perf2x.symbolizer.source_locations import DebugFunction, SourceLocations

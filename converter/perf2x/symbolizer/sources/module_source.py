@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import U64
+from perf2x.base.columnar import U64
 from perf2x.base.errors import ObjectError, SettingError
 from perf2x.base.files.sysroot import VMLINUX_PATHS, is_file, is_folder_name
 from perf2x.binaries.elf.elf_file import ElfObject, open_object

@@ -17,9 +17,8 @@ from typing import ClassVar
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, U64, flatnonzero, searchsorted, sum_of
+from perf2x.base.columnar import I64, U64, flatnonzero, searchsorted, sum_of, unique_known
 from perf2x.base.columnar.hashing import secret_key
-from perf2x.base.columnar.unique import unique_known
 from perf2x.base.errors import ObjectError
 from perf2x.base.files.read_file import read_object_file
 from perf2x.base.files.sysroot import PERF_MAP_DIR, host_path, is_file, paths_in_root, resolve_in_root

@@ -13,8 +13,7 @@ import numpy as np
 from msgspec import DecodeError, Struct, msgpack
 
 from perf2x import __version__
-from perf2x.base.columnar.arrays import I64, U64, argsort, searchsorted, sum_of
-from perf2x.base.columnar.ragged import offsets_of
+from perf2x.base.columnar import I64, U64, argsort, offsets_of, searchsorted, sum_of
 from perf2x.base.files.checksummed import read_checksummed, write_checksummed
 from perf2x.base.files.operating_system import user_cache_dir
 from perf2x.binaries.elf.elf_file import ElfObject

@@ -12,8 +12,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 from msgspec import Struct, field
 
-from perf2x.base.columnar.arrays import I32, I64, U64
-from perf2x.base.columnar.ragged import offsets_of
+from perf2x.base.columnar import I32, I64, U64, offsets_of
 from perf2x.binaries.find.object_finder import Finder, ObjectFiles
 from perf2x.binaries.find.recorded_files import RecordedFiles
 from perf2x.model.diagnostics import Diagnostics

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import U64
+from perf2x.base.columnar import U64
 from perf2x.symbolizer.sources.symbol_source import BuiltInSource, Dso, DsoKind, Symbols, symbols_from_names
 
 _VSYSCALLS = ("vgettimeofday", "vtime", "vgetcpu")

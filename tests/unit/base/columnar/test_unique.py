@@ -1,13 +1,13 @@
 """Orders and distinct rows by counting and by radix, against numpy's sorts and plain Python."""
 
 from collections.abc import Iterator
+from importlib import import_module
 
 import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-import perf2x.base.columnar.unique
 from perf2x.base.columnar.arrays import kept_places, sum_at
 from perf2x.base.columnar.unique import (
     argsort_rows,
@@ -24,6 +24,7 @@ from perf2x.base.columnar.unique import (
 )
 from perf2x.emitters.encoding.json_encoder import json_numbers
 
+UNIQUE = import_module("perf2x.base.columnar.unique")  # the package has a function of that name
 NUMBERS = st.one_of(st.integers(-3, 3), st.integers(-(2**63), 2**63 - 1), st.sampled_from([0, 65535, 65536, 1 << 32]))
 ROWS = st.lists(st.tuples(NUMBERS, st.integers(0, 2), NUMBERS), max_size=30)
 
@@ -31,7 +32,7 @@ ROWS = st.lists(st.tuples(NUMBERS, st.integers(0, 2), NUMBERS), max_size=30)
 @pytest.fixture(autouse=True, scope="module")
 def no_rows_are_few() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(perf2x.base.columnar.unique, "FEW", 0)
+        patch.setattr(UNIQUE, "FEW", 0)
         yield
 
 
@@ -64,10 +65,10 @@ def test_pairs_are_grouped_as_rows_are(pairs: list[tuple[int, int]], more: int) 
 @pytest.mark.parametrize("bits", [64, 1, 0])
 @given(ROWS)
 def test_rows_are_grouped_by_their_hashes_also_where_these_collide(bits: int, rows: list[tuple[int, ...]]) -> None:
-    hashed = perf2x.base.columnar.unique.hash_columns
+    hashed = UNIQUE.hash_columns
     with pytest.MonkeyPatch.context() as patch:
         kept = np.uint64((1 << bits) - 1 << 64 - bits)
-        patch.setattr(perf2x.base.columnar.unique, "hash_columns", lambda *columns: hashed(*columns) & kept)
+        patch.setattr(UNIQUE, "hash_columns", lambda *columns: hashed(*columns) & kept)
         found = group_alike(columns_of(rows))
     assert [part.tolist() for part in found] == [part.tolist() for part in group_rows(columns_of(rows))]
 
@@ -86,7 +87,7 @@ def test_runs_of_equal_rows_are_summed(rows: list[tuple[int, ...]]) -> None:
 @given(ROWS)
 def test_rows_are_packed_a_few_at_a_time(at_once: int, rows: list[tuple[int, ...]]) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(perf2x.base.columnar.unique, "_AT_ONCE", at_once)
+        patch.setattr(UNIQUE, "_AT_ONCE", at_once)
         assert argsort_rows(columns_of(rows)).tolist() == sorted(range(len(rows)), key=lambda row: rows[row])
 
 
@@ -94,7 +95,7 @@ def test_rows_are_packed_a_few_at_a_time(at_once: int, rows: list[tuple[int, ...
 def test_few_rows_are_ordered_alike(rows: list[tuple[int, ...]]) -> None:
     columns = columns_of(rows)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(perf2x.base.columnar.unique, "FEW", len(rows))
+        patch.setattr(UNIQUE, "FEW", len(rows))
         few = [argsort_rows(columns), *group_rows(columns)]
     for one, other in zip(few, [argsort_rows(columns), *group_rows(columns)], strict=True):
         assert one.tolist() == other.tolist()
@@ -112,7 +113,7 @@ def test_unique_numbers(numbers: list[int]) -> None:
 def test_rows_that_no_word_holds_are_ordered_in_rounds(bits: int, rows: list[tuple[int, ...]]) -> None:
     """Narrow words stand for the many rows and wide columns that a test has not."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(perf2x.base.columnar.unique, "_WORD_BITS", bits)
+        patch.setattr(UNIQUE, "_WORD_BITS", bits)
         assert argsort_rows(columns_of(rows)).tolist() == sorted(range(len(rows)), key=lambda row: rows[row])
         first, kind = group_rows(columns_of(rows))
     distinct = sorted(set(rows))
