@@ -87,9 +87,7 @@ def _unpacked(packed: IO[bytes]) -> IO[bytes]:
 
         return cast(IO[bytes], gzip.GzipFile(fileobj=packed))
     if head.startswith(b"BZh"):
-        import bz2
-
-        return cast(IO[bytes], bz2.BZ2File(packed))
+        return cast(IO[bytes], unpacker("bzip2", ValueError).BZ2File(packed))
     if head == b"\xfd7zXZ\0":
         return cast(IO[bytes], unpacker("xz", ValueError).LZMAFile(packed))
     return packed

@@ -1,14 +1,15 @@
-"""Modules for xz and zstd, which a Python may lack: built without lzma, before 3.14 without the backport of zstd."""
+"""Modules for bzip2, xz and zstd, which a Python may be built without; before 3.14 zstd's is a backport."""
 
 import sys
 from importlib import import_module
 from typing import Any
 
-_NAMES = {"xz": "lzma", "zstd": "compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd"}
+_ZSTD = "compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd"
+_NAMES = {"bzip2": "bz2", "xz": "lzma", "zstd": _ZSTD}
 
 
 def unpacker(kind: str, error: type[Exception]) -> Any:
-    """Return the module for ``xz`` or ``zstd``; ``error`` where there is none."""
+    """Return the module for ``bzip2``, ``xz`` or ``zstd``; ``error`` where there is none."""
     try:
         return import_module(_NAMES[kind])
     except ImportError:

@@ -1,9 +1,11 @@
-"""A Python without xz or zstd says so, by the name of the file."""
+"""A Python without bzip2, xz or zstd says so, by the name of the file."""
 
 import gzip
 import lzma
 import sys
+import tarfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -47,3 +49,13 @@ def test_other_damage_is_told_without_xz(tmp_path: Path, monkeypatch: pytest.Mon
     cut = tmp_path / "cut.data.gz"
     cut.write_bytes(gzip.compress(Path(recording("calls")).read_bytes())[:-1000])
     assert "The compressed file is cut or damaged" in perf2x("info", cut).out
+
+
+@pytest.mark.parametrize(("kind", "mode"), [("bzip2", "w:bz2"), ("xz", "w:xz")])
+def test_a_packed_archive_is_refused(kind: str, mode: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    packed = tmp_path / "perf.data.tar"
+    tarfile.open(packed, mode).close()
+    monkeypatch.setitem(sys.modules, unpackers._NAMES[kind], None)
+    ran = perf2x("convert", recording("calls"), "--archive", packed, "--to", "collapsed", "-o", tmp_path / "out")
+    said = f"{kind} data: this Python has no {unpackers._NAMES[kind]} to unpack them"
+    assert ran.code == 0 and said in ran.err, ran.err
