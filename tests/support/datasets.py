@@ -47,7 +47,7 @@ def add_recordings(
 def stored(recording: Path, symbols: SymbolOptions | None = None) -> StoredRecording:
     context = LoadContext(LoadOptions(keep=frozenset({"cgroup"}), symbols=symbols), Diagnostics(), None, Stages())
     (session,) = find_sessions([Input(str(recording), str(recording), {})], context)
-    return ingest_session(session, context, recording_id([recording])).stored
+    return ingest_session(session, context, recording_id([recording]))
 
 
 def rows(folder: Path, table: str) -> list[dict[str, Any]]:

@@ -14,8 +14,10 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError, Executor, Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from importlib import import_module
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 from urllib.parse import urlsplit
+
+from msgspec import Struct
 
 from perf2x.base.errors import OptionError, Perf2xError
 from perf2x.base.files.operating_system import spawn_context
@@ -25,6 +27,21 @@ End = TypeVar("End")
 _SETTINGS = {"distributed.comm.timeouts.connect": "10s", "distributed.comm.timeouts.tcp": "30s"}
 _SAFE = frozenset(("tls", "wss"))
 _AGAIN = "what was added is kept; run the same command again to continue"
+
+
+class Totals(Struct):
+    """Numbers of one task, or of all so far."""
+
+    of: int = 0
+    """Things to do."""
+    done: int = 0
+    """Those that have ended, failed ones included."""
+    failed: int = 0
+
+    def add(self, task: Self) -> None:
+        """Add the numbers, and lists, of a task."""
+        for name in self.__struct_fields__:
+            setattr(self, name, getattr(self, name) + getattr(task, name))
 
 
 class Here(Executor):

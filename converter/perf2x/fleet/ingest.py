@@ -18,7 +18,7 @@ from perf2x.base.columnar.unique import unique
 from perf2x.base.errors import FormatError
 from perf2x.base.files.remote import is_address
 from perf2x.base.files.unpack_limit import limit_unpacking
-from perf2x.fleet.executors import done
+from perf2x.fleet.executors import Totals, done
 from perf2x.fleet.input_names import changed_ns, local_copy
 from perf2x.fleet.recording_labels import GROUPS, start_by_name, tags_of, tags_of_groups
 from perf2x.pipeline.load_options import LoadOptions
@@ -29,7 +29,9 @@ from perf2x.storage.dataset.write.recording_to_store import failed_recording
 from perf2x.storage.dataset.write.write_recordings import TOGETHER, RowsOfRecordings, commit_recordings
 
 if TYPE_CHECKING:
-    from perf2x.pipeline.datasets.ingest_recording import Ingested
+    import pyarrow
+
+    from perf2x.storage.dataset.write.recording_to_store import StoredRecording
 
 _NAMED = 20
 """Errors that are kept."""
@@ -56,15 +58,13 @@ class Job(Struct, frozen=True):
     """Columns that tables are partitioned by."""
 
 
-class IngestTotals(Struct):
-    """Numbers of recordings: of some, or of all so far."""
+class IngestTotals(Totals):
+    """Numbers of recordings."""
 
-    of: int = 0
     added: int = 0
     known: int = 0
     left: int = 0
     """Unfinished recordings that may still grow."""
-    failed: int = 0
     unfinished: int = 0
     """Of those that were added; so are the undated."""
     undated: int = 0
@@ -77,33 +77,15 @@ class IngestTotals(Struct):
     errors: list[str] = field(default_factory=list)
     """The first few."""
 
-    @property
-    def done(self) -> int:
-        """Number of recordings that are done."""
-        return self.added + self.known + self.left + self.failed
 
-    def add(self, other: "IngestTotals") -> None:
-        """Count those of a task, too."""
-        for name in self.__struct_fields__:
-            setattr(self, name, getattr(self, name) + getattr(other, name))
-        del self.errors[_NAMED:]
-
-
-class Batch(Struct, frozen=True):
-    """End of a task."""
-
-    totals: IngestTotals
-    rows: Any
-    """Rows of the table of recordings, which wait for their commit."""
-
-
-def ingest_some(sources: Sequence[str], job: Job) -> Batch:
+def ingest_some(sources: Sequence[str], job: Job) -> "tuple[IngestTotals, pyarrow.Table]":
     """Write the rows of some recordings, or those that say why they cannot be read; whoever asked commits them.
 
-    OutputError when the dataset cannot be written.
+    Returns numbers, and rows of the table of recordings. OutputError when the dataset cannot be written.
     """
     rows, totals, seen = RowsOfRecordings(DeltaTables(job.root), job.partition), IngestTotals(), set[str]()
     for source in sources:
+        totals.done += 1
         try:
             _ingest_one(source, job, rows, seen, totals)
         except (FormatError, OSError, MemoryError) as error:
@@ -112,7 +94,7 @@ def ingest_some(sources: Sequence[str], job: Job) -> Batch:
             rows.add(failed_recording(text_id("unread", source), source, text, job.tags))
             totals.failed += 1
             totals.errors.append(text)
-    return Batch(totals, rows.finish())
+    return totals, rows.finish()
 
 
 def _ingest_one(source: str, job: Job, rows: RowsOfRecordings, seen: set[str], totals: IngestTotals) -> None:
@@ -129,17 +111,16 @@ def _ingest_one(source: str, job: Job, rows: RowsOfRecordings, seen: set[str], t
             totals.known += 1
             totals.retagged += held is not None and not job.tags.items() <= dict(held["tags"]).items()
             return
-        found = _read(source, file, str(path), ident, replace(job, options=replace(job.options, symbols=symbols)))
-    if found is None:
+        stored = _read(source, file, str(path), ident, replace(job, options=replace(job.options, symbols=symbols)))
+    if stored is None:
         totals.left += 1
         return
-    stored = found.stored
     states = [one for one in there.values() if stored.session and one["session"] == stored.session.hex()]
     is_late = any(not one["unfinished"] or one["samples"] >= stored.samples for one in states)
     if is_late and stored.unfinished and not job.replace:
         totals.known += 1
         return
-    rows.add(stored, found.names)
+    rows.add(stored)
     seen.add(ident.hex())
     totals.added += 1
     totals.samples += stored.samples
@@ -158,7 +139,7 @@ def _there(root: str, run: str) -> Mapping[str, Mapping[str, Any]]:
     return {one["recording"]: one for one in held.to_pylist() if one["error"] is None}
 
 
-def _read(source: str, file: str, name: str, ident: bytes, job: Job) -> "Ingested | None":
+def _read(source: str, file: str, name: str, ident: bytes, job: Job) -> "StoredRecording | None":
     """Read, stitch and unwind a recording, in a file that ``name`` has or was packed in; None if it may still grow.
 
     FormatError where it cannot be read, or is unfinished and has no sample that tells it from others.
@@ -178,16 +159,15 @@ def _read(source: str, file: str, name: str, ident: bytes, job: Job) -> "Ingeste
         if not session.parts[0].sample_count:
             why = reason(0, session.parts[0].has_events, context.diagnostics.counts)
             raise FormatError(f"{source}: no samples: {why}")
-    found = ingest_session(session, context, ident)
-    stored, tags = found.stored, found.stored.tags
-    profile, meta = stored.profile, replace(stored.profile.meta, source=source)
+    stored = ingest_session(session, context, ident)
+    profile, tags, meta = stored.profile, stored.tags, replace(stored.profile.meta, source=source)
     if job.start_time and not meta.wall_start_ns:
         by_file = job.start_time == "file"
         start = changed_ns(source) - meta.duration_ns if by_file else start_by_name(source, job.start_time)
         meta = replace(meta, wall_start_ns=max(start or 0, 0))
     if GROUPS in job.tag_from and profile.samples.cgroup is not None:
         tags = {**tags_of_groups(profile.strings[row] for row in unique(profile.samples.cgroup).tolist()), **tags}
-    return replace(found, stored=replace(stored, profile=replace(profile, meta=meta), tags=tags))
+    return replace(stored, profile=replace(profile, meta=meta), tags=tags)
 
 
 def ingest(
@@ -199,9 +179,10 @@ def ingest(
     """
     totals, tables = IngestTotals(len(sources)), DeltaTables(job.root)
     job = replace(job, partition=tables.make(job.partition))
-    for _, batch in done(crew, ingest_some, _batches(sources, workers, job), job):
-        commit_recordings(tables, batch.rows, replace=job.replace)
-        totals.add(batch.totals)
+    for _, (some, rows) in done(crew, ingest_some, _batches(sources, workers, job), job):
+        commit_recordings(tables, rows, replace=job.replace)
+        totals.add(some)
+        del totals.errors[_NAMED:]
         report(totals)
     return totals
 

@@ -5,7 +5,7 @@ those that every output has: ids in hexadecimal, times as texts, whole decimals 
 """
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from itertools import chain, islice
 from math import isfinite
@@ -36,11 +36,6 @@ class Answer(Struct, frozen=True):
 
     schema: "pyarrow.Schema"
     batches: "Iterator[pyarrow.RecordBatch]"
-
-    @property
-    def names(self) -> Sequence[str]:
-        """Names of the columns; two may be equal."""
-        return list(self.schema.names)
 
     def rows(self) -> Iterator[Row]:
         """Yield all rows."""
@@ -103,12 +98,7 @@ def _plain_column(column: "pyarrow.Array") -> list[object]:
     pa = arrow()
     if pa.types.is_timestamp(column.type):
         return list(_times(column))
-    if pa.types.is_map(column.type):
-        return [
-            None if row is None else {str(_plain(key)): _plain(value) for key, value in row}
-            for row in column.to_pylist()
-        ]
-    return [_plain(value) for value in column.to_pylist()]
+    return [_plain(value) for value in column.to_pylist(maps_as_pydicts="lossy")]
 
 
 def _plain(value: Any) -> object:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct, field
 
 from perf2x.base.columnar.arrays import flatnonzero, sum_of
-from perf2x.fleet.executors import done
+from perf2x.fleet.executors import Totals, done
 from perf2x.model.printable_text import base_name
 from perf2x.storage.dataset.dataset_schema import KEY, arrow
 from perf2x.storage.dataset.delta_tables import DeltaTables
@@ -34,21 +34,17 @@ class NamingJob(Struct, frozen=True):
     max_unpacked: int | None = None
 
 
-class _Named(Struct, frozen=True):
-    """End of a task."""
+class NamingTotals(Totals):
+    """Numbers of objects whose places were looked up, and of places."""
 
-    name: str
-    """Base name of the object."""
-    places: int
+    places: int = 0
     """Places without names in front of it."""
-    named: int
-    reason: str
-    """The reason why places have none; "" if all have one."""
-    rows: Any
-    """Rows of the table of symbols."""
+    named: int = 0
+    unnamed: list[tuple[str, int, str]] = field(default_factory=list)
+    """Objects of which places stay without names: base name, number of places, reason."""
 
 
-def _symbolize_one(code: CodeObject, job: NamingJob) -> _Named:
+def _symbolize_one(code: CodeObject, job: NamingJob) -> "tuple[NamingTotals, pyarrow.Table]":
     """Name the places of an object, and make rows of what is found, or why nothing is; whoever asked commits them."""
     from perf2x.base.files.unpack_limit import limit_unpacking
     from perf2x.model.diagnostics import Diagnostics
@@ -67,20 +63,8 @@ def _symbolize_one(code: CodeObject, job: NamingJob) -> _Named:
     named, places = sum_of(found.count > 0), len(code.places.offset)
     reason = "" if named == places else found.reason or "no symbol"
     rows = object_symbols(code.id, code.places, found.names(flatnonzero(found.count)), reason)
-    return _Named(base_name(mapped.key.name), places, named, reason, rows)
-
-
-class NamingTotals(Struct):
-    """Ends of the tasks so far."""
-
-    of: int
-    """Number of objects."""
-    done: int = 0
-    failed: int = 0
-    places: int = 0
-    named: int = 0
-    unnamed: list[tuple[str, int, str]] = field(default_factory=list)
-    """Objects of which places stay without names: base name, number of places, reason."""
+    unnamed = [(base_name(mapped.key.name), places - named, reason)] if reason else []
+    return NamingTotals(done=1, places=places, named=named, unnamed=unnamed), rows
 
 
 def symbolize(
@@ -93,13 +77,9 @@ def symbolize(
     totals, tables, waiting = NamingTotals(count), DeltaTables(job.root), list[Any]()
     try:
         while some := list(islice(objects, _AHEAD)):
-            for _, one in done(crew, _symbolize_one, some, job):
-                totals.done += 1
-                totals.places += one.places
-                totals.named += one.named
-                if one.reason:
-                    totals.unnamed.append((one.name, one.places - one.named, one.reason))
-                waiting.append(one.rows)
+            for _, (one, rows) in done(crew, _symbolize_one, some, job):
+                totals.add(one)
+                waiting.append(rows)
                 if sum(map(len, waiting)) >= _ROWS:
                     commit_symbols(tables, waiting)
                     waiting.clear()

@@ -8,9 +8,7 @@ from pathlib import Path, PurePath
 
 from msgspec import Struct
 
-from perf2x.base.columnar.unique import unique
 from perf2x.base.errors import OptionError
-from perf2x.storage.dataset.arrow_columns import coded, flat
 from perf2x.storage.dataset.dataset_address import DatasetAddress
 from perf2x.storage.dataset.dataset_schema import OF_RECORDINGS, TABLES
 from perf2x.storage.dataset.delta_tables import DeltaTables, writing, written_ns
@@ -92,12 +90,12 @@ def maintain(root: str, before_ns: int | None, now_ns: int, *, dry_run: bool = F
         return report
     _remove_orphans(tables, now_ns - _DAY)
     for table in TABLES:
-        report.before += len(tables.files(tables.require(table)))
+        report.before += len(tables.require(table).file_uris())
         tables.change(table, lambda found: found.optimize.compact(
             max_concurrent_tasks=1, **writing(),
         ))  # fmt: skip
         found = tables.require(table)
-        report.after += len(tables.files(found))
+        report.after += len(found.file_uris())
         report.vacuumed += len(found.vacuum(_KEPT_HOURS, dry_run=False, enforce_retention_duration=False, full=True))
         found.create_checkpoint()
         found.cleanup_metadata()
@@ -110,17 +108,14 @@ def _began(row: Row) -> int:
 
 def _remove_orphans(tables: DeltaTables, before_ns: int) -> None:
     """Delete rows of attempts that ended before a time without a row in the table of recordings, or were replaced."""
-    counted = set(_attempts(tables, "recordings"))
+    counted = _attempts(tables, "recordings")
     for table in OF_RECORDINGS[:-1]:
         lost = {pair for pair in _attempts(tables, table) if pair not in counted and written_ns(pair[1]) < before_ns}
         _delete(tables, table, lost)
 
 
-def _attempts(tables: DeltaTables, table: str) -> Iterable[tuple[str, str]]:
+def _attempts(tables: DeltaTables, table: str) -> set[tuple[str, str]]:
     """Pairs of recording and attempt that a table has rows of."""
-    found = tables.require(table)
-    names = ("recording", "attempt")
-    held = tables.read(table, found, tables.files(found), names)
-    (one, idents), (other, attempts) = (coded(flat(held, name)) for name in names)
-    for code in unique(one * len(attempts) + other).tolist():
-        yield idents[code // len(attempts)], attempts[code % len(attempts)]
+    found, names = tables.require(table), ["recording", "attempt"]
+    pairs = tables.read(table, found, tables.files(found), names).group_by(names).aggregate([])
+    return {(one["recording"], one["attempt"]) for one in pairs.to_pylist()}

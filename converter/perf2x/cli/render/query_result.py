@@ -18,7 +18,7 @@ _AT_ONCE = 1000
 
 def _write_csv(answer: "Answer", out: BinaryIO) -> None:
     """Write all rows, headings first; lists and mappings as JSON."""
-    out.write(csv_text([answer.names]).encode())
+    out.write(csv_text([answer.schema.names]).encode())
     rows = answer.rows()
     while part := list(islice(rows, _AT_ONCE)):
         out.write(csv_text([_texts(row) for row in part]).encode())
@@ -28,7 +28,7 @@ def _write_json(answer: "Answer", out: BinaryIO) -> None:
     """Write an array of all rows, an object a line; of equal names the last one counts."""
     separator = "[\n"
     for row in answer.rows():
-        out.write((separator + json.dumps(dict(zip(answer.names, row, strict=True)))).encode())
+        out.write((separator + json.dumps(dict(zip(answer.schema.names, row, strict=True)))).encode())
         separator = ",\n"
     out.write(b"[]\n" if separator == "[\n" else b"\n]\n")
 
@@ -53,8 +53,8 @@ WRITERS: dict[str, Callable[["Answer", BinaryIO], None]] = {
 def first_rows(answer: "Answer", limit: int) -> tuple[Layout, int]:
     """The first rows of an answer as columns, all of them for 0, and the number of rows that are left out."""
     shown, left_out = answer.first_rows(limit)
-    columns = list(zip(*shown, strict=True)) or [()] * len(answer.names)
-    return [_column(name, cells) for name, cells in zip(answer.names, columns, strict=True)], left_out
+    columns = list(zip(*shown, strict=True)) or [()] * len(answer.schema.names)
+    return [_column(name, cells) for name, cells in zip(answer.schema.names, columns, strict=True)], left_out
 
 
 def text_lines(layout: Layout, screen: Screen) -> Iterable[str]:

@@ -7,33 +7,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
+from msgspec import json
 from msgspec.structs import replace
 
-from perf2x.pipeline.datasets.stored_part import StoredFacts, facts_text
+from perf2x.pipeline.datasets.stored_part import StoredFacts
 from perf2x.pipeline.load_options import LoadContext
 from perf2x.pipeline.open_sessions import SessionInput
 from perf2x.pipeline.source import Stitched
 
 if TYPE_CHECKING:
-    from perf2x.model.profile.place_names import PlaceNames
     from perf2x.model.recording.events import Recording
     from perf2x.storage.dataset.write.recording_to_store import StoredRecording
     from perf2x.symbolizer.known.place_names import LocationNames
 
 
-class Ingested(Struct, frozen=True):
-    """A recording ready to be written: ``dataset.write.write_recordings``."""
-
-    stored: StoredRecording
-    names: PlaceNames | None
-
-
-def ingest_session(session: SessionInput, context: LoadContext, ident: bytes) -> Ingested:
+def ingest_session(session: SessionInput, context: LoadContext, ident: bytes) -> StoredRecording:
     """Read, stitch and unwind one session, whose files have this ``recording_id``.
 
     The context's diagnostics must be of this session alone: they are stored with it.
     """
+    from perf2x.model.recording.build_ids import kernel_build_id
     from perf2x.storage.dataset.write.recording_to_store import StoredRecording
     from perf2x.transforms.filters.apply_choice import Selection
 
@@ -53,21 +46,21 @@ def ingest_session(session: SessionInput, context: LoadContext, ident: bytes) ->
         samples_say=_told_by_samples(recording),
         clock_id=profile.meta.clock_id,
     )
-    stored = StoredRecording(
+    return StoredRecording(
         recording=ident,
         profile=profile,
         tags=session.tags,
         samples=recording.sample_count,
         lost=context.diagnostics.lost,
         deferred_missing=deferred.missing,
-        kernel_build_id=_kernel_build_id(recording),
-        facts=facts_text(facts),
+        kernel_build_id=kernel_build_id(recording.session, recording.sideband.mmaps).hex(),
+        facts=json.encode(facts).decode(),
+        names=None if found is None else found.names,
         looked_up=None if found is None else found.looked_up,
         session=recording.beginning,
         unfinished=bool(context.diagnostics.missing_ends()),
         missing_bytes=context.diagnostics["file_cut"] or None,
     )
-    return Ingested(stored, None if found is None else found.names)
 
 
 def _told_by_samples(recording: Recording) -> tuple[str, ...]:
@@ -75,12 +68,6 @@ def _told_by_samples(recording: Recording) -> tuple[str, ...]:
 
     asked = (("cpu", SampleType.CPU), ("cgroup", SampleType.CGROUP))
     return tuple(name for name, bit in asked if any(event.sample_type & bit for event in recording.session.events))
-
-
-def _kernel_build_id(recording: Recording) -> str:
-    from perf2x.model.recording.build_ids import kernel_build_id
-
-    return kernel_build_id(recording.session, recording.sideband.mmaps).hex()
 
 
 def _location_names(stitched: Stitched, recording: Recording, context: LoadContext) -> LocationNames | None:

@@ -55,11 +55,6 @@ class StoredFacts(Struct, frozen=True, omit_defaults=True):
     """Meta.clock_id."""
 
 
-def facts_text(facts: StoredFacts) -> str:
-    """Encode facts as JSON."""
-    return json.encode(facts).decode()
-
-
 def parse_facts(text: str, source: str) -> StoredFacts:
     """Decode facts; FormatError when they are damaged."""
     try:

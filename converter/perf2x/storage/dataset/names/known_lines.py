@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I64, Bools, flatnonzero
+from perf2x.base.columnar.arrays import I64, flatnonzero
 from perf2x.base.columnar.ragged import ranges
 from perf2x.base.columnar.unique import group_rows
 from perf2x.model.profile.place_names import FunctionRow, PlaceNames
@@ -21,7 +21,7 @@ from perf2x.symbolizer.sources.symbol_source import Function
 from perf2x.symbolizer.symbol_options import NameStyle
 
 if TYPE_CHECKING:
-    import pyarrow
+    pass
 
 _COLUMNS = [*KEY, "lines", "is_exact", "has_inlines"]
 
@@ -34,16 +34,18 @@ def known_names(
     ``restored`` is what the profile was made of, ``ident`` the recording with kernel code outside of all mappings.
     Without ``inline`` of each place only the function that it really belongs to.
     """
-    own = _own_names(restored.places)
+    own = restored.places.select(_COLUMNS).take(flatnonzero(is_known(restored.places, "lines")))
     symbols = part.symbols({*restored.objects.ids, UNMAPPED})
     both = arrow().concat_tables([own, symbols.select(_COLUMNS)], promote_options="default")  # either may lack lines
     table = both.unify_dictionaries().combine_chunks()
-    index = PlaceIndex(table, np.append(np.zeros(len(own), np.int8), 1 + ~_has_lines(symbols)))
+    lists = flat(table, "lines")
+    offsets = lists.offsets.to_numpy().astype(np.int64)
+    of_objects = np.where(np.diff(offsets) > 0, 1, 2)  # a recording's own names count, then those of any object
+    of_objects[: len(own)] = 0
+    index = PlaceIndex(table, of_objects)
     found = index.rows_of(profile_places(profile.locations, restored.objects, bytes.fromhex(ident)))
     place = flatnonzero(found >= 0)
     row = found[place]
-    lists = flat(table, "lines")
-    offsets = lists.offsets.to_numpy().astype(np.int64)
     first, count = offsets[row], offsets[row + 1] - offsets[row]
     if not inline:
         first, count = first + np.maximum(count - 1, 0), np.minimum(count, 1)
@@ -58,17 +60,6 @@ def known_names(
         functions=functions,
     )
     return LocationNames(names, restored.looked_up, kernel_looked_up=False)
-
-
-def _has_lines(rows: "pyarrow.Table") -> Bools:
-    offsets = flat(rows, "lines").offsets.to_numpy()
-    found: Bools = np.diff(offsets) > 0
-    return found
-
-
-def _own_names(places: "pyarrow.Table") -> "pyarrow.Table":
-    """Rows of places whose names recordings have."""
-    return places.select(_COLUMNS).take(flatnonzero(is_known(places, "lines")))
 
 
 def _functions(lines: Any, rows: I64, style: NameStyle) -> tuple[list[FunctionRow], I64, I64]:

@@ -10,6 +10,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from perf2x.base.columnar.arrays import Bools, no_rows
+from perf2x.model.profile.place_names import PlaceNames
 from perf2x.model.profile.profile import Functions, Locations, Mappings, Meta, Profile, ProfileSamples, Stacks, Threads
 
 
@@ -30,6 +31,8 @@ class StoredRecording(Struct, frozen=True):
     kernel_build_id: str = ""
     facts: str = "{}"
     """JSON that only perf2x reads again."""
+    names: PlaceNames | None = None
+    """Names of the recording's own places, which it alone can tell."""
     looked_up: Bools | None = None
     """(mappings,) names were looked up already, found or not; None: of none."""
     session: bytes | None = None
@@ -40,11 +43,6 @@ class StoredRecording(Struct, frozen=True):
     """Bytes that an unfinished recording should have and has not; None where nobody knows."""
     error: str = ""
     """The reason why the recording could not be read; its profile is empty."""
-
-    def looked_up_mappings(self) -> Bools:
-        """(mappings,) ``looked_up`` for each mapping."""
-        none = np.zeros(len(self.profile.mappings), np.bool_)
-        return none if self.looked_up is None else self.looked_up
 
 
 def empty_profile(source: str) -> Profile:

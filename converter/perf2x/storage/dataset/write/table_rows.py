@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I64, AnyArray, arange, cumsum, flatnonzero, no_rows, searchsorted, sum_of
-from perf2x.base.columnar.ragged import Ragged, offsets_of
+from perf2x.base.columnar.arrays import I64, AnyArray, arange, flatnonzero, no_rows, sum_of
+from perf2x.base.columnar.ragged import Ragged, offsets_of, row_batches
 from perf2x.base.errors import FormatError
 from perf2x.model.profile.place_names import PlaceNames
 from perf2x.model.profile.profile import Profile
@@ -32,10 +32,8 @@ _AT_ONCE, _MOST = 1 << 22, 1 << 28
 """Frames of stacks that are written together, and of a recording: equal callers of many stacks are written for each."""
 
 
-def recording_tables(
-    stored: StoredRecording, attempt: str, names: PlaceNames | None = None
-) -> "Iterator[tuple[str, pyarrow.Table]]":
-    """Yield rows of one recording, some at a time, each with its table; ``names`` are of the recording's own places.
+def recording_tables(stored: StoredRecording, attempt: str) -> "Iterator[tuple[str, pyarrow.Table]]":
+    """Yield rows of one recording, some at a time, each with its table.
 
     FormatError for stacks that are too deep and too many.
     """
@@ -45,7 +43,7 @@ def recording_tables(
     leaves, stack = used_stacks(profile)
     for rows in _stacks(profile, leaves[leaves >= 0], of, profile.meta.source):
         yield "stacks", rows
-    yield "places", _places(profile, places, names or no_rows(PlaceNames), of)
+    yield "places", _places(profile, places, stored.names or no_rows(PlaceNames), of)
     yield "mappings", _mappings(stored, objects, of)
     number = stack - (1 if len(leaves) and leaves[0] < 0 else 0)
     yield "samples", _samples(profile, number, of)
@@ -62,17 +60,13 @@ def _stacks(profile: Profile, leaves: I64, of: tuple[str, str], source: str) -> 
     length = depths(profile.stacks.parent)[leaves] + 1
     if sum_of(length) > _MOST:
         raise FormatError(f"{source}: its stacks have {sum_of(length):,} frames, too many for a dataset")
-    ends, first = cumsum(length), 0
-    while first < len(leaves):
-        done = int(ends[first - 1]) if first else 0
-        last = max(int(searchsorted(ends, done + _AT_ONCE, "right")), first + 1)
-        rows = location_rows(profile, leaves[first:last])
+    for some in row_batches(length, _AT_ONCE):
+        rows = location_rows(profile, leaves[some])
         yield table_of("stacks", {
-            **_of(of, last - first),
-            "stack": np.arange(first, last, dtype=np.int32),
+            **_of(of, len(some)),
+            "stack": some,
             "places": list_column(rows.offsets, arrow().array(rows.values.astype(np.int32))),
         })  # fmt: skip
-        first = last
 
 
 def _places(profile: Profile, places: ProfilePlaces, names: PlaceNames, of: tuple[str, str]) -> "pyarrow.Table":
@@ -139,7 +133,7 @@ def _mappings(stored: StoredRecording, objects: CodeObjects, of: tuple[str, str]
         **{name: getattr(objects, name) for name in ("base", "variant", "is_local")},
         **{column: getattr(mappings, name) for column, name in MAPPINGS.items()},
         **{column: text_column(strings, getattr(mappings, name)) for column, name in MAPPING_TEXTS.items()},
-        "looked_up": stored.looked_up_mappings(),
+        "looked_up": np.zeros(len(mappings), np.bool_) if stored.looked_up is None else stored.looked_up,
     })  # fmt: skip
 
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from perf2x.model.profile.place_names import PlaceNames
 from perf2x.storage.dataset.dataset_schema import DATE, OF_RECORDINGS, arrow, schema_of
 from perf2x.storage.dataset.delta_tables import DeltaTables, Parts, new_attempt
 from perf2x.storage.dataset.write.recording_to_store import StoredRecording
@@ -37,9 +36,9 @@ class RowsOfRecordings:
         self._rows: dict[str, dict[Parts, list[Any]]] = {table: {} for table in OF_RECORDINGS}
         self._size = 0
 
-    def add(self, stored: StoredRecording, names: PlaceNames | None = None) -> None:
+    def add(self, stored: StoredRecording) -> None:
         """Take one more; FormatError for one that tables cannot hold, and none of its rows is taken."""
-        made = list(recording_tables(stored, self._attempt, names))
+        made = list(recording_tables(stored, self._attempt))
         parts = _partition_values(stored, self._partition)
         for table, rows in made:
             if len(rows):
