@@ -55,19 +55,25 @@ class TraceBlock(Struct, frozen=True):
     cpu: int
 
 
-class _Findings(Struct):
-    """Findings of the walk that are not part of a block."""
+class Findings(Struct):
+    """What the walk has found so far that is not part of a block, in file order."""
 
     damage: list[Count] = field(default_factory=list)
     tracing_data: list[U8] = field(default_factory=list)
+    """Data of the HEADER_TRACING_DATA records."""
     traces: list[TraceBlock] = field(default_factory=list)
+    """Blocks of hardware trace."""
     kallsyms: U8 | None = None
+    """The kernel's symbols that simpleperf put among the records."""
     uncounted: dict[int, int] = field(default_factory=dict)
+    """Number of records that no block holds, by type: compressed ones, and those of WIDE."""
 
     def count(self, kind: int) -> None:
+        """Count a record that no block holds."""
         self.uncounted[kind] = self.uncounted.get(kind, 0) + 1
 
     def note(self, name: str, advice: str, count: int = 1, where: str = "") -> None:
+        """Note damage."""
         self.damage.append(Count(name, Severity.LOSS, advice, count, where))
 
 
@@ -77,7 +83,7 @@ class FirstWalk:
     def __init__(self, sections: Sequence[DataSection], order: ByteOrder) -> None:
         self._sections = list(sections)
         self._order = order
-        self._findings = _Findings()
+        self.findings = Findings()
         self._plans: list[list[BlockPlan]] = []
         self._end = 0
 
@@ -86,32 +92,12 @@ class FirstWalk:
         """Bytes of all sections."""
         return sum(len(section.data) for section in self._sections)
 
-    @property
-    def tracing_data(self) -> list[U8]:
-        """Data of the HEADER_TRACING_DATA records so far, in file order."""
-        return self._findings.tracing_data
-
-    @property
-    def traces(self) -> list[TraceBlock]:
-        """Blocks of hardware trace so far, in file order."""
-        return self._findings.traces
-
-    @property
-    def kallsyms(self) -> U8 | None:
-        """The kernel's symbols that simpleperf put among the records."""
-        return self._findings.kallsyms
-
-    @property
-    def uncounted(self) -> dict[int, int]:
-        """Number of records so far that no block holds, by type: compressed ones, and those of WIDE."""
-        return self._findings.uncounted
-
     def blocks(self) -> Iterator[tuple[Block, int]]:
         """Yield each block, and the bytes of the input up to its end."""
         done = 0
         for section in self._sections:
             self._plans.append([])
-            walk = _SectionWalk(section, self._order, self._findings)
+            walk = _SectionWalk(section, self._order, self.findings)
             passed = 0
             for plan, block in walk.blocks(self._end):
                 self._plans[-1].append(plan)
@@ -124,8 +110,8 @@ class FirstWalk:
 
     def take_damage(self) -> list[Count]:
         """Return the damage met since the last call, in file order."""
-        damage = self._findings.damage.copy()
-        self._findings.damage.clear()
+        damage = self.findings.damage.copy()
+        self.findings.damage.clear()
         return damage
 
     def finish(self) -> RecordStream:
@@ -187,7 +173,7 @@ class _BlockBuilder:
 class _SectionWalk:
     """The first walk over one section."""
 
-    def __init__(self, section: DataSection, order: ByteOrder, findings: _Findings) -> None:
+    def __init__(self, section: DataSection, order: ByteOrder, findings: Findings) -> None:
         self.at = 0
         self._section = section
         self._order = order

@@ -73,10 +73,10 @@ def run_index_pass(
         if progress is not None:
             progress(done, walk.total)
     collector.note_damage(walk.take_damage())
-    for data in walk.tracing_data:
+    for data in walk.findings.tracing_data:
         opened.builder.add_feature(Feature.TRACING_DATA, data.tobytes())
-    if walk.kallsyms is not None:
-        opened.builder.kallsyms = walk.kallsyms.tobytes()
+    if walk.findings.kallsyms is not None:
+        opened.builder.kallsyms = walk.findings.kallsyms.tobytes()
     index = collector.finish(walk)
     _note_unknown(collector, diagnostics)
     note_losses(index.session, index.sideband, diagnostics)
@@ -145,7 +145,7 @@ class _Collector:
     def finish(self, walk: FirstWalk) -> RecordingIndex:
         """Return the index of the whole stream, which was walked to its end."""
         stream = walk.finish()
-        for kind, number in walk.uncounted.items():
+        for kind, number in walk.findings.uncounted.items():
             self.counts[kind] = self.counts.get(kind, 0) + number
         delivered = self._splitter.finish(len(self._owners)) if self._splitter.parts else None
         session, sideband = self._builder.session(), self._sideband.finish(self.counts, stream.end)
@@ -164,7 +164,7 @@ class _Collector:
             owners=self._owners,
             others=self._others,
             delivered=delivered,
-            traces=walk.traces,
+            traces=walk.findings.traces,
             late_events=self._events if self._are_late else None,
         )
 

@@ -10,7 +10,7 @@ to where the next newer one left::
 
 import numpy as np
 
-from perf2x.base.columnar import I64, U64, flatnonzero, no_rows, row_numbers
+from perf2x.base.columnar import I64, U64, begins_run, flatnonzero, no_rows, of_previous, row_numbers
 from perf2x.model.code_request import CodeRequest
 from perf2x.model.profile.code_counts import (
     EXTERNAL,
@@ -99,6 +99,5 @@ def _next_branches(source: U64, target: U64, sample: I64) -> U64:
 
     Also where it left from or the branch led to lies outside the object.
     """
-    newer = np.concatenate([[NOT_RECORDED], source[:-1]])[: len(source)].astype(np.uint64)
-    same = np.concatenate([[False], sample[1:] == sample[:-1]])[: len(source)]
-    return np.where(same & (newer != EXTERNAL) & (target != EXTERNAL), newer, NOT_RECORDED)
+    newer = of_previous(source, NOT_RECORDED)
+    return np.where(~begins_run(sample) & (newer != EXTERNAL) & (target != EXTERNAL), newer, NOT_RECORDED)

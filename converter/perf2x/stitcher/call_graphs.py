@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from perf2x.base.abi.uapi import BranchSampleType, SampleType
@@ -83,15 +83,21 @@ class UnwindReport(Struct, frozen=True):
         return min(max(4 * self.asked, 32768), _MAX_COPY)
 
 
-class UnwindCounts(Struct, frozen=True):
+class UnwindCounts(Struct):
     """Counts of one process, for ``absorb`` in another."""
 
-    ends: I64
-    frames: int
-    guessed: int
-    guessed_in_jit: int
-    cut_in_jit: int
-    problems: list[str]
+    ends: I64 = field(default_factory=lambda: np.zeros(len(End), np.int64))
+    """(len(End),) samples by their end"""
+    frames: int = 0
+    guessed: int = 0
+    guessed_in_jit: int = 0
+    cut_in_jit: int = 0
+    problems: list[str] = field(default_factory=list)
+
+    def add(self, other: UnwindCounts) -> None:
+        """Add the counts of other samples."""
+        for name in self.__struct_fields__:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
 
 
 class CallGraphs:
@@ -109,9 +115,7 @@ class CallGraphs:
         """1 where the recorded part of a chain has no return addresses: then those that are unwound are moved, too."""
         self._session_arch = session.arch or "x86_64"
         self._state = empty_lbr_state()
-        self._ends = np.zeros(len(End), np.int64)
-        self._frames = self._guessed = self._guessed_in_jit = self._cut_in_jit = 0
-        self._problems: list[str] = []
+        self._counts = UnwindCounts()
         self._asked = max((session.events[row].sample_stack_user for row in self._copied.tolist()), default=0)
 
         def unwinder(events: I64, max_depth: int) -> Unwinder | None:
@@ -157,33 +161,29 @@ class CallGraphs:
     def counted(self) -> UnwindCounts:
         """Counts of all batches so far."""
         problems = self._unwinder.problems() if self._unwinder is not None else []
-        return UnwindCounts(self._ends, self._frames, self._guessed, self._guessed_in_jit, self._cut_in_jit, problems)
+        return replace(self._counts, problems=self._counts.problems + problems)
 
     def absorb(self, unwound: UnwindCounts) -> None:
         """Add the counts of other batches."""
-        self._ends += unwound.ends
-        self._frames += unwound.frames
-        self._guessed += unwound.guessed
-        self._guessed_in_jit += unwound.guessed_in_jit
-        self._cut_in_jit += unwound.cut_in_jit
-        self._problems += unwound.problems
+        self._counts.add(unwound)
 
     def report(self, diagnostics: Diagnostics) -> UnwindReport:
         """Figures of all batches so far; ``diagnostics`` tell whether dumps of compiled code are missing."""
-        ends = {end: int(self._ends[end]) for end in End if self._ends[end]}
-        asked, missing = self._asked if ends else 0, diagnostics["jitdump_missing"] > 0
-        return UnwindReport(ends, self._frames, self._guessed, asked, self._cut_in_jit, missing)
+        counts, missing = self._counts, diagnostics["jitdump_missing"] > 0
+        ends = {end: int(counts.ends[end]) for end in End if counts.ends[end]}
+        return UnwindReport(ends, counts.frames, counts.guessed, self._asked if ends else 0, counts.cut_in_jit, missing)
 
     def note(self, diagnostics: Diagnostics) -> None:
         """Report guessed frames, unsupported processors and damaged objects."""
+        counts = self.counted()
         advice = "code without unwinding information was unwound by frame pointer; install its debug info."
-        diagnostics.add("guessed_frames", Severity.GUESS, advice, self._guessed - self._guessed_in_jit)
+        diagnostics.add("guessed_frames", Severity.GUESS, advice, counts.guessed - counts.guessed_in_jit)
         advice = f"just-in-time compiled code was unwound by frame pointer; {DESCRIBED_CODE}."
-        diagnostics.add("guessed_jit_frames", Severity.GUESS, advice, self._guessed_in_jit)
+        diagnostics.add("guessed_jit_frames", Severity.GUESS, advice, counts.guessed_in_jit)
         if self._unwinder is not None and not self._unwinder.knows_arch:
             advice = f"stacks of {self._session_arch} processors cannot be unwound; record with frame pointers."
-            diagnostics.add("stacks_not_unwound", Severity.LOSS, advice, int(self._ends[End.NO_REGISTERS]))
-        for problem in sorted({*self.counted().problems, *self._problems}):
+            diagnostics.add("stacks_not_unwound", Severity.LOSS, advice, int(counts.ends[End.NO_REGISTERS]))
+        for problem in sorted(set(counts.problems)):
             diagnostics.add(
                 "damaged_unwind_info",
                 Severity.GUESS,
@@ -197,11 +197,9 @@ class CallGraphs:
 
         stacks = replace(stacks, abi=np.where(use, stacks.abi, 0).astype(np.uint8))
         chains = unwinder.unwind(stacks, self._mapping_finder(samples))
-        self._ends += bincount(chains.end[use], len(End))
-        self._frames += len(chains.chain.values)
-        self._guessed += sum_of(chains.guessed)
-        self._guessed_in_jit += sum_of(chains.guessed_in_jit)
-        self._cut_in_jit += sum_of(chains.cut_in_jit[use])
+        jit = sum_of(chains.guessed_in_jit), sum_of(chains.cut_in_jit[use])
+        ends, frames = bincount(chains.end[use], len(End)), len(chains.chain.values)
+        self._counts.add(UnwindCounts(ends, frames, sum_of(chains.guessed), *jit))
         roots = np.zeros(len(End), np.uint8)
         roots[list(_ROOTS)] = list(_ROOTS.values())
         moved = chains.chain.values - ~chains.is_exact * self._call_addresses

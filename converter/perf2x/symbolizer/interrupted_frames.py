@@ -21,7 +21,6 @@ from perf2x.base.columnar import (
     I64,
     U8,
     Bools,
-    Ragged,
     arange,
     argsort,
     flatnonzero,
@@ -29,6 +28,7 @@ from perf2x.base.columnar import (
     unique,
     unique_inverse,
 )
+from perf2x.model.profile.location_tables import take_locations
 from perf2x.model.profile.profile import Locations, Profile, Stacks
 from perf2x.model.profile.stack_tree import depths, equal_rows, sum_samples
 from perf2x.symbolizer.entry_names import EntryRole, entry_roles, is_interrupted
@@ -197,14 +197,7 @@ def _without_twins(profile: Profile, twin: I32) -> Profile:
 
 def _take_locations(profile: Profile, rows: I64) -> Profile:
     """The profile with some of its locations, all that its stacks need, in the given order."""
-    old = profile.locations
-    lines = Ragged(old.line_offsets, arange(len(old.line_function))).take(rows)
-    number = np.full(len(old), -1, np.int32)
+    number = np.full(len(profile.locations), -1, np.int32)
     number[rows] = np.arange(len(rows), dtype=np.int32)
-    locations = Locations(
-        **{name: getattr(old, name)[rows] for name in ("lookup", *_FACTS)},
-        **{name: getattr(old, name)[lines.values] for name in ("line_function", "line_number")},
-        line_offsets=lines.offsets,
-    )
     stacks = Stacks(profile.stacks.parent, number[profile.stacks.location])
-    return replace(profile, locations=locations, stacks=stacks)
+    return replace(profile, locations=take_locations(profile.locations, rows), stacks=stacks)

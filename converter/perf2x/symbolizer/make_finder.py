@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from perf2x.base.columnar import flatnonzero
 from perf2x.binaries.elf.elf_file import ElfObject, open_elf
-from perf2x.binaries.find.debuginfod import Debuginfod, Progress, cache_directory, debuginfod_urls
+from perf2x.binaries.find.debuginfod import Debuginfod, Progress, cache_directory
 from perf2x.binaries.find.object_finder import Fetcher, Finder
 from perf2x.binaries.find.perf_archive import Archive, name_key
 from perf2x.binaries.find.recorded_files import RecordedFiles
@@ -27,16 +27,23 @@ def make_finder(options: SymbolOptions, diagnostics: Diagnostics, progress: Prog
     objects = _ArchivedObjects(archives_of(options))
     if options.archives:
         fetchers.append(objects.by_build_id)
-    urls = debuginfod_urls(options.debuginfod_urls, {})
-    if urls:
-        fetchers.append(Debuginfod(urls, cache_directory(), diagnostics, progress).fetch)
+    if (client := _debuginfod(options, diagnostics, progress)) is not None:
+        fetchers.append(client.fetch)
     return Finder(options.search_paths(), tuple(fetchers), objects.by_name)
 
 
 def make_source_fetcher(options: SymbolOptions, diagnostics: Diagnostics) -> Fetch | None:
     """Make a function that asks the debuginfod servers for source files; None without servers."""
-    urls = debuginfod_urls(options.debuginfod_urls, {})
-    return Debuginfod(urls, cache_directory(), diagnostics).source if urls else None
+    client = _debuginfod(options, diagnostics)
+    return client.source if client is not None else None
+
+
+def _debuginfod(
+    options: SymbolOptions, diagnostics: Diagnostics, progress: Progress | None = None
+) -> Debuginfod | None:
+    """Make a client of the servers; those in DEBUGINFOD_URLS may be others than of the web."""
+    urls = tuple(url.rstrip("/") for url in options.debuginfod_urls if url.startswith(("http://", "https://")))
+    return Debuginfod(urls, cache_directory(), diagnostics, progress) if urls else None
 
 
 def archives_of(options: SymbolOptions) -> tuple[Archive, ...]:

@@ -63,9 +63,6 @@ def _of_linker(function: Function) -> Function:
     return replace(function, name=_LINKER + short_name(function.system_name.removeprefix(_LINKER_PREFIX)))
 
 
-_KERNEL = (DsoKind.KERNEL, DsoKind.MODULE)
-
-
 class ResolveResult(Struct, frozen=True):
     """Functions and lines of one object's locations.
 
@@ -134,8 +131,8 @@ class ObjectResolver:
             count=answers.count[row],
             is_exact=is_exact,
             function=function,
-            line=np.concatenate([np.zeros(0, np.int32), *(part.line for part in answers.parts)]),
-            functions=[_behind_padding(row) for row in functions] if mapped.key.kind in _KERNEL else functions,
+            line=answers.line,
+            functions=_of_kind(mapped.key.kind, functions),
             has_inlines=np.full(len(row), any(part.has_inlines for part in answers.parts), np.bool_),
             reason=answers.reason or "no symbol at these addresses",
             counts=list(counts.values()),
@@ -148,14 +145,10 @@ class ObjectResolver:
         """
         answers = self._ask_sources(dso, address, "")
         function, used = _shared_functions(answers.parts)
-        line = np.concatenate([np.zeros(0, np.int32), *(part.line for part in answers.parts)])
         rows = ranges(answers.start, answers.count)
-        values = np.stack([function[rows], line[rows]], 1).astype(np.int64)
+        values = np.stack([function[rows], answers.line[rows]], 1).astype(np.int64)
         functions = [function_row(each, self._context.options.names) for each in used]
-        in_kernel = dso.kind in _KERNEL
-        return Ragged(offsets_of(answers.count), values), [
-            _behind_padding(row) if in_kernel else row for row in functions
-        ]
+        return Ragged(offsets_of(answers.count), values), _of_kind(dso.kind, functions)
 
     def _ask_sources(self, dso: Dso, address: U64, reason: str) -> "_SourceAnswers":
         """Ask each source in order for the addresses that earlier ones did not name."""
@@ -188,6 +181,11 @@ class _SourceAnswers(Struct, frozen=True):
     """(addresses,)"""
     parts: list[Symbols]
     reason: str
+
+    @property
+    def line(self) -> I32:
+        """(rows,) source lines, 0 if unknown."""
+        return np.concatenate([np.zeros(0, np.int32), *(part.line for part in self.parts)])
 
 
 def find_files(context: Context, mapped: MappedObject) -> ObjectFiles:
@@ -256,7 +254,11 @@ def _without_call(code: ElfObject | None, svma: U64, lookup: I64, exact: I64) ->
     return found
 
 
-def _behind_padding(function: FunctionRow) -> FunctionRow:
-    """The function itself, for what its padding is called."""
-    name, system_name, filename, start_line = function
-    return without_padding(name), without_padding(system_name), filename, start_line
+def _of_kind(kind: DsoKind, functions: list[FunctionRow]) -> list[FunctionRow]:
+    """The functions; of the kernel each itself, for what its padding is called."""
+    if kind not in (DsoKind.KERNEL, DsoKind.MODULE):
+        return functions
+    return [
+        (without_padding(name), without_padding(system_name), filename, start_line)
+        for name, system_name, filename, start_line in functions
+    ]

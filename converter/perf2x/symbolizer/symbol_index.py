@@ -19,6 +19,7 @@ from perf2x.base.columnar import (
     arange,
     argsort_rows,
     as_intp,
+    ends_run,
     flatnonzero,
     offsets_of,
     ranges,
@@ -71,25 +72,26 @@ class SymbolIndex:
     def find(self, address: U64) -> I64:
         """(n,) row of the symbol that contains each address, −1 for none."""
         result = np.full(len(address), -1, np.int64)
-        if not len(self._start):
-            return result
-        last = searchsorted(self._start, address, "right") - 1
-        last = self._climb(last, address)
-        found = flatnonzero(last >= 0)
-        hit, at = unique_inverse(last[found])
-        result[found] = self._order[self._winners(self._groups(hit))[at]]
+        found, hit, at = self._hit(address)
+        if len(found):
+            result[found] = self._order[self._winners(self._groups(hit))[at]]
         return result
 
     def extents(self, address: U64) -> tuple[U64, U64]:
         """(n,) first byte, and one past the last, of the symbols that `find` finds; both 0 where there is none."""
         start, end = np.zeros(len(address), np.uint64), np.zeros(len(address), np.uint64)
-        if not len(self._start):
-            return start, end
-        last = self._climb(searchsorted(self._start, address, "right") - 1, address)
-        found = flatnonzero(last >= 0)
-        hit, at = unique_inverse(last[found])
-        start[found], end[found] = self._start[hit][at], self._groups(hit).reach[at]
+        found, hit, at = self._hit(address)
+        if len(found):
+            start[found], end[found] = self._start[hit][at], self._groups(hit).reach[at]
         return start, end
+
+    def _hit(self, address: U64) -> tuple[I64, I64, I64]:
+        """Addresses that lie in a group, the groups that they hit, and the place of each address's among these."""
+        last = searchsorted(self._start, address, "right") - 1
+        if len(self._start):
+            last = self._climb(last, address)
+        found = flatnonzero(last >= 0)
+        return found, *unique_inverse(last[found])
 
     def _climb(self, last: I64, address: U64) -> I64:
         """(n,) nearest group at or before the one given that reaches each address, −1 for none.
@@ -117,7 +119,7 @@ class SymbolIndex:
 
     @cached_property
     def _nesting(self) -> "_Nesting":
-        last = flatnonzero(np.append(self._start[1:] != self._start[:-1], True))
+        last = flatnonzero(ends_run(self._start))
         return _Nesting(last, self._groups(last).reach)
 
     def _ends(self, rows: I64) -> U64:

@@ -1,11 +1,9 @@
 """Report of named and unnamed frames by object, for the summary and ``info --json``."""
 
-from itertools import pairwise
-
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar import I64, Bools, arange, argsort_small, as_intp, bincount, cumsum, sum_of
+from perf2x.base.columnar import I64, Bools, argsort_small, as_intp, bincount, cumsum, sum_of
 from perf2x.model.profile.profile import Profile
 from perf2x.model.profile.stack_tree import depths, stack_weights
 
@@ -51,22 +49,12 @@ def location_weights(profile: Profile) -> I64:
     """(locations,) number of frames of samples at each location, computed level by level, deepest first."""
     weight = stack_weights(profile.samples, len(profile.stacks))
     parent = profile.stacks.parent.astype(np.int64)
-    for rows in _rows_by_depth(parent)[:0:-1]:
+    depth = depths(parent)
+    for rows in np.split(argsort_small(depth), cumsum(bincount(depth))[:-1])[:0:-1]:
         np.add.at(weight, as_intp(parent[rows]), weight[rows])
     result = np.zeros(len(profile.locations), np.int64)
     np.add.at(result, profile.stacks.location, weight)
     return result
-
-
-def _rows_by_depth(parent: I64) -> list[I64]:
-    """Rows of each depth, outermost first."""
-    if not (parent[1:] < parent[:-1]).any():  # level by level, the stitcher's order
-        cuts = [0]
-        while (end := int(np.searchsorted(parent, cuts[-1]))) > cuts[-1]:
-            cuts.append(end)
-        return [arange(first, last) for first, last in pairwise(cuts)]
-    depth = depths(parent)
-    return np.split(argsort_small(depth), cumsum(bincount(depth))[:-1])
 
 
 def object_report(name: str, build_id: bytes, weight: I64, named: Bools, reason: str) -> ObjectReport:

@@ -9,8 +9,9 @@ from msgspec import Struct
 from typer.testing import CliRunner
 
 from perf2x.cli.help import rare_options
-from perf2x.cli.option_groups import Hidden, Only, Without, with_groups
+from perf2x.cli.option_groups import Hidden, Only, Without, typed, with_groups
 from perf2x.cli.options import Rare
+from perf2x.symbolizer.symbol_options import SymbolOptions
 
 
 class Ways(Struct, frozen=True):
@@ -72,3 +73,11 @@ def test_a_command_gets_what_was_typed_as_groups() -> None:
 )
 def test_a_command_chooses_of_a_group(ways: object, names: list[str], rare: set[str]) -> None:
     assert options(ways) == (["first", *names, "quiet", "help_all"], rare)
+
+
+def test_a_variable_stands_for_an_option_that_was_not_given(monkeypatch) -> None:
+    monkeypatch.delenv("DEBUGINFOD_URLS", raising=False)
+    assert typed(SymbolOptions, {"debuginfod_urls": None}) == SymbolOptions()
+    monkeypatch.setenv("DEBUGINFOD_URLS", "https://a/ http://b")
+    assert typed(SymbolOptions, {"debuginfod_urls": None}).debuginfod_urls == ("https://a/", "http://b")
+    assert typed(SymbolOptions, {"debuginfod_urls": ["http://c"]}).debuginfod_urls == ("http://c",)

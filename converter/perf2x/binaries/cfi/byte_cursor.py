@@ -62,6 +62,11 @@ class CfiCursor(Struct):
             if byte < 0x80:
                 return value, shift, byte
 
+    def operand(self, kind: str) -> int:
+        """Read an integer by a letter: ``u`` and ``s`` LEB128, ``a`` an address, or its struct letter."""
+        read = {"u": self.uleb, "s": self.sleb, "a": self.native}.get(kind)
+        return read() if read is not None else self.fixed(kind)
+
     def block(self) -> bytes:
         """Read a ULEB128 length and that many bytes."""
         length = self.uleb()

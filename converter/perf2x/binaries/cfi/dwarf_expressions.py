@@ -42,22 +42,13 @@ class ExpressionContext(Protocol):
         ...
 
 
-_OPERANDS: dict[int, Callable[[CfiCursor], int]] = {
-    Operator.ADDR: lambda at: at.native(),
-    Operator.CONST1U: lambda at: at.u8(),
-    Operator.CONST1S: lambda at: at.fixed("b"),
-    Operator.CONST2U: lambda at: at.fixed("H"),
-    Operator.CONST2S: lambda at: at.fixed("h"),
-    Operator.CONST4U: lambda at: at.fixed("I"),
-    Operator.CONST4S: lambda at: at.fixed("i"),
-    Operator.CONST8U: lambda at: at.fixed("Q"),
-    Operator.CONST8S: lambda at: at.fixed("q"),
-    Operator.CONSTU: lambda at: at.uleb(),
-    Operator.CONSTS: lambda at: at.sleb(),
-    Operator.PICK: lambda at: at.u8(),
-    Operator.PLUS_UCONST: lambda at: at.uleb(),
-    Operator.DEREF_SIZE: lambda at: at.u8(),
-}
+_OPERANDS: dict[int, str] = {
+    Operator.ADDR: "a", Operator.CONST1U: "B", Operator.CONST1S: "b", Operator.CONST2U: "H", Operator.CONST2S: "h",
+    Operator.CONST4U: "I", Operator.CONST4S: "i", Operator.CONST8U: "Q", Operator.CONST8S: "q",
+    Operator.CONSTU: "u", Operator.CONSTS: "s",
+    Operator.PICK: "B", Operator.PLUS_UCONST: "u", Operator.DEREF_SIZE: "B",
+}  # fmt: skip
+"""Operators with a number, and how it is read (`CfiCursor.operand`)."""
 _PLAIN = frozenset({
     Operator.DEREF, Operator.DUP, Operator.DROP, Operator.OVER, Operator.SWAP, Operator.ROT, Operator.ABS,
     Operator.NEG, Operator.NOT, Operator.NOP,
@@ -88,9 +79,9 @@ def _parse_operation(code: int, at: CfiCursor) -> Operation:
         register = at.uleb()
         return Operation(Operator.BREGX, at.sleb(), register)
     if code in _CONSTANTS:
-        return Operation(Operator.CONSTU, _OPERANDS[code](at) & MASK)
+        return Operation(Operator.CONSTU, at.operand(_OPERANDS[code]) & MASK)
     if code in _OPERANDS:
-        return Operation(Operator(code), _OPERANDS[code](at))
+        return Operation(Operator(code), at.operand(_OPERANDS[code]))
     if code in _PLAIN:
         return Operation(Operator(code))
     raise ObjectError(f"call frame information: no operator {code:#x} in an expression")

@@ -7,7 +7,7 @@ behind them. Every byte is read as if an instruction began there, so that its en
     marked     x  x        x    x  x  x    x       (a byte within an instruction never gets a mark)
 
 Programs with anything else than the usual instructions (expressions, addresses, unknown ones), or that end within an
-instruction, are left to `cfi_instructions.CfiProgram`.
+instruction, are left to `run_instructions.rule_rows`.
 """
 
 import numpy as np

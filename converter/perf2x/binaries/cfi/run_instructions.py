@@ -56,10 +56,6 @@ class _CfiProgram(Struct):
         match kind:
             case "6":
                 return byte & ~PACKED
-            case "u":
-                return at.uleb()
-            case "s":
-                return at.sleb()
             case "e":
                 parsed = parse_expression(at.block(), self.fde.cie.address_size, at.byte_order)
                 return self.table.expression_number(parsed)
@@ -68,7 +64,7 @@ class _CfiProgram(Struct):
                 if address is None:
                     raise ObjectError("call frame information: DW_CFA_set_loc without an address")
                 return address
-        return at.fixed(kind)
+        return at.operand(kind)
 
     def _execute(self, opcode: Opcode, first: int = 0, second: int = 0) -> None:
         match opcode.effect:

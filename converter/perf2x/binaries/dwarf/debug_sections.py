@@ -14,6 +14,15 @@ Contributions = Mapping[str, tuple[int, int]]
 """{section: (offset, size)} of one unit in a package."""
 
 
+def _section(name: str) -> "cached_property[bytes]":
+    """A property: the contents of a section, by the part of its name after ``.debug_``."""
+
+    def data(sections: "DebugSections") -> bytes:
+        return sections.data(name)
+
+    return cached_property(data)
+
+
 class DebugSections:
     """The debug sections of one file, each read on first use; b"" for missing ones."""
 
@@ -33,61 +42,33 @@ class DebugSections:
         self.kept = {} if kept is None else kept
         self._inflated = inflated or {}
 
-    @cached_property
-    def info(self) -> bytes:
-        """Units and their entries."""
-        return self._data("info")
-
-    @cached_property
-    def abbrev(self) -> bytes:
-        """Abbreviation tables."""
-        return self._data("abbrev")
-
-    @cached_property
-    def strings(self) -> bytes:
-        """Strings."""
-        return self._data("str")
-
-    @cached_property
-    def line_str(self) -> bytes:
-        """Strings of line tables (DWARF 5)."""
-        return self._data("line_str")
-
-    @cached_property
-    def str_offsets(self) -> bytes:
-        """Offsets of indexed strings."""
-        return self._data("str_offsets")
-
-    @cached_property
-    def addr(self) -> bytes:
-        """Indexed addresses."""
-        return self._data("addr")
-
-    @cached_property
-    def ranges(self) -> bytes:
-        """Ranges up to DWARF 4."""
-        return self._data("ranges")
-
-    @cached_property
-    def rnglists(self) -> bytes:
-        """Ranges of DWARF 5."""
-        return self._data("rnglists")
-
-    @cached_property
-    def aranges(self) -> bytes:
-        """Address ranges by unit; GCC writes it, clang does not."""
-        return self._data("aranges")
-
-    @cached_property
-    def line(self) -> bytes:
-        """Line tables."""
-        return self._data("line")
+    info = _section("info")
+    """Units and their entries."""
+    abbrev = _section("abbrev")
+    """Abbreviation tables."""
+    strings = _section("str")
+    """Strings."""
+    line_str = _section("line_str")
+    """Strings of line tables (DWARF 5)."""
+    str_offsets = _section("str_offsets")
+    """Offsets of indexed strings."""
+    addr = _section("addr")
+    """Indexed addresses."""
+    ranges = _section("ranges")
+    """Ranges up to DWARF 4."""
+    rnglists = _section("rnglists")
+    """Ranges of DWARF 5."""
+    aranges = _section("aranges")
+    """Address ranges by unit; GCC writes it, clang does not."""
+    line = _section("line")
+    """Line tables."""
 
     def section(self, name: str) -> ElfSection | None:
         """Return a section by the part of its name after ``.debug_``."""
         return self.file.section(f".debug_{name}{'.dwo' * self.is_split}")
 
-    def _data(self, name: str) -> bytes:
+    def data(self, name: str) -> bytes:
+        """Return the contents of a section by the part of its name after ``.debug_``."""
         if name not in self.kept:
             section = self.section(name)
             self.kept[name] = b"" if section is None else self._read(name, section)

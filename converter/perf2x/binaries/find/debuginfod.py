@@ -9,7 +9,7 @@ files (/buildid/BUILDID/source/PATH) have names of our own there.
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
 
@@ -29,17 +29,11 @@ Progress = Callable[[str, int, int], None]
 """Called with (address, bytes received, bytes in all or 0)."""
 
 
-def debuginfod_urls(given: Sequence[str] = (), environment: Mapping[str, str] = os.environ) -> tuple[str, ...]:
-    """Return the servers: those given, else those in DEBUGINFOD_URLS; without either the network is not used."""
-    words = [word for text in given for word in text.split()] or environment.get("DEBUGINFOD_URLS", "").split()
-    return tuple(word.rstrip("/") for word in words if word.startswith(("http://", "https://")))
-
-
-def cache_directory(environment: Mapping[str, str] = os.environ) -> Path | None:
+def cache_directory() -> Path | None:
     """Return DEBUGINFOD_CACHE_PATH, else XDG_CACHE_HOME/debuginfod_client, else ~/.cache/debuginfod_client."""
-    if path := environment.get("DEBUGINFOD_CACHE_PATH"):
+    if path := os.environ.get("DEBUGINFOD_CACHE_PATH"):
         return Path(path)
-    if path := environment.get("XDG_CACHE_HOME"):
+    if path := os.environ.get("XDG_CACHE_HOME"):
         return Path(path) / "debuginfod_client"
     try:
         return Path.home() / ".cache" / "debuginfod_client"
@@ -47,8 +41,8 @@ def cache_directory(environment: Mapping[str, str] = os.environ) -> Path | None:
         return None
 
 
-def _number(environment: Mapping[str, str], name: str, default: int) -> int:
-    text = environment.get(name, "")
+def _number(name: str, default: int) -> int:
+    text = os.environ.get(name, "")
     return int(text) if text.isdigit() and int(text) > 0 else default
 
 
@@ -59,11 +53,11 @@ class Debuginfod(Struct):
     cache: Path | None
     diagnostics: Diagnostics
     progress: Progress | None = None
-    timeout: int = field(default_factory=lambda: _number(os.environ, "DEBUGINFOD_TIMEOUT", _SLOW_SECONDS))
+    timeout: int = field(default_factory=lambda: _number("DEBUGINFOD_TIMEOUT", _SLOW_SECONDS))
     """Seconds without data before a request is abandoned."""
-    largest: int = field(default_factory=lambda: _number(os.environ, "DEBUGINFOD_MAXSIZE", sys.maxsize))
+    largest: int = field(default_factory=lambda: _number("DEBUGINFOD_MAXSIZE", sys.maxsize))
     """Bytes of one file; lowers the limit of base/files/unpack_limit.py but never raises it."""
-    longest: int = field(default_factory=lambda: _number(os.environ, "DEBUGINFOD_MAXTIME", 3600))
+    longest: int = field(default_factory=lambda: _number("DEBUGINFOD_MAXTIME", 3600))
     """Seconds for one file in total."""
     _dead: set[str] = field(default_factory=set)
 

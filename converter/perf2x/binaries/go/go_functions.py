@@ -4,6 +4,7 @@ Source of truth: src/debug/gosym/pclntab.go and src/runtime/symtab.go of the Go 
 1.18 and 1.20 are read, with words of 4 and 8 bytes, in both byte orders.
 """
 
+import struct
 from collections.abc import Sequence
 
 import numpy as np
@@ -83,10 +84,10 @@ class GoFunctions:
         layout = self._layout
         at = int(self._row[row]) + (0 if layout.version == _GO_12 else layout.functions)
         first = layout.word if layout.version in (_GO_12, _GO_116) else 4
-        fields = np.dtype(layout.order + "u4")
         if at + first + 36 > len(self._data):
             return None
-        name, _, _, _, file_at, line_at, _, unit, start = np.frombuffer(self._data, fields, 9, at + first).tolist()
+        fields = struct.unpack_from(layout.order + "9I", self._data, at + first)
+        name, _, _, _, file_at, line_at, _, unit, start = fields
         text = self._text(layout.names + name)
         known = start if layout.version == _GO_120 else 0
         unit = unit if layout.version != _GO_12 else 0
@@ -98,17 +99,17 @@ class GoFunctions:
 
     def inline_trees(self, rows: Sequence[int]) -> list[tuple[int, int]]:
         """Return (offset, number of calls) of the trees of functions that others were inlined into (go_table.py)."""
-        layout, fields = self._layout, np.dtype(self._layout.order + "u4")
+        layout = self._layout
         if layout.version != _GO_120:
             return []
         places = []
         for at in (int(self._row[row]) + layout.functions for row in rows):
-            tables = int.from_bytes(self._data[at + 28 : at + 32], "little" if layout.order == "<" else "big")
-            offsets = self._data[at + 43] if at + 43 < len(self._data) else 0
+            if at + 44 > len(self._data):
+                continue
+            tables, offsets = self._number(at + 28), self._data[at + 43]
             tree_at = at + 44 + 4 * (tables + _FUNCDATA_INLINE_TREE)
             if tables > _PCDATA_INLINE_INDEX and offsets > _FUNCDATA_INLINE_TREE and tree_at + 4 <= len(self._data):
-                index = np.frombuffer(self._data, fields, 1, at + 44 + 4 * _PCDATA_INLINE_INDEX)
-                places.append((int(index[0]), int(np.frombuffer(self._data, fields, 1, tree_at)[0])))
+                places.append((self._number(at + 44 + 4 * _PCDATA_INLINE_INDEX), self._number(tree_at)))
         places = [(index, tree) for index, tree in places if index]
         tables_at = min(layout.values, len(self._data)) + np.array([index for index, _ in places], np.int64)
         ends, numbers = pc_values(self._data, tables_at, layout.quantum)
@@ -140,8 +141,12 @@ class GoFunctions:
         at += 4 * (number + first_file)
         if at + 4 > len(self._data):
             return ""
-        offset = int(np.frombuffer(self._data, layout.order + "u4", 1, at)[0])
+        offset = self._number(at)
         return self._text(offset if layout.version == _GO_12 else layout.files + offset)
+
+    def _number(self, at: int) -> int:
+        (number,) = struct.unpack_from(self._layout.order + "I", self._data, at)
+        return int(number)
 
     def _text(self, at: int) -> str:
         end = self._data.find(b"\0", at, at + _LONGEST_NAME)
@@ -152,7 +157,7 @@ def _read_layout(data: bytes, name: str) -> _PclntabLayout:
     order = byte_order(data)
     if not order:
         raise ObjectError(f"{name}: not a table of Go functions, it begins with {data[:8].hex()}")
-    magic = int.from_bytes(data[:4], "little" if order == "<" else "big")
+    (magic,) = struct.unpack_from(order + "I", data)
     quantum, word = data[6], data[7]
     words = np.frombuffer(data, order + f"u{word}", min(8, (len(data) - 8) // word), 8).tolist()
     if magic == _GO_12:
@@ -160,7 +165,7 @@ def _read_layout(data: bytes, name: str) -> _PclntabLayout:
         field_end = 8 + word + (2 * count + 1) * word
         if field_end + 4 > len(data):
             raise ObjectError(f"{name}: {count} functions do not fit in {len(data)} bytes")
-        files = int(np.frombuffer(data, order + "u4", 1, field_end)[0])
+        (files,) = struct.unpack_from(order + "I", data, field_end)
         return _PclntabLayout(magic, order, word, quantum, count, 8 + word, 0, 0, files, 0)
     if len(words) < 8:
         raise ObjectError(f"{name}: a table of Go functions that is cut off after {len(data)} bytes")
@@ -172,10 +177,8 @@ def byte_order(data: bytes) -> str:
     """Return ``<`` or ``>`` when ``data`` begins like a table of Go functions, else ""."""
     if len(data) < 16 or data[4:6] != b"\0\0" or data[6] not in (1, 2, 4) or data[7] not in (4, 8):
         return ""
-    for order, name in (("<", "little"), (">", "big")):
-        if int.from_bytes(data[:4], name) in (_GO_12, _GO_116, _GO_118, _GO_120):  # type: ignore[arg-type]
-            return order
-    return ""
+    known = (_GO_12, _GO_116, _GO_118, _GO_120)
+    return next((order for order in "<>" if struct.unpack_from(order + "I", data)[0] in known), "")
 
 
 def is_go(elf: ElfObject) -> bool:

@@ -17,7 +17,6 @@ import numpy as np
 
 from perf2x.base.columnar import (
     I64,
-    U8,
     U64,
     Bools,
     Ragged,
@@ -33,7 +32,10 @@ from perf2x.base.columnar import (
     row_numbers,
     searchsorted,
 )
+from perf2x.base.columnar.byte_streams import numbers
 
+_LONGEST_NUMBER = 5
+"""Bytes of a number: no field is wider than 32 bits."""
 _LONGEST = 1 << 20
 """Bytes of one function's table; generated code needs some ten thousand, and a hostile table must not take seconds."""
 _FIRST_LOOK, _AT_ONCE = 256, 1 << 20
@@ -92,23 +94,13 @@ def _delta_pairs(data: bytes, begin: I64, length: I64) -> tuple[Ragged, Bools]:
     count = np.diff(offsets)
     first = np.append(0, last[:-1] + 1)[: len(last)]
     first[offsets[:-1][count > 0]] = starts[:-1][count > 0]
-    numbers = _decode_varints(raw, first, last)
-    place = arange(len(numbers)) - repeat(offsets[:-1], count)
-    zeros = np.append(flatnonzero((numbers == 0) & (place >= 2) & (place % 2 == 0)), len(numbers))
+    read = numbers(raw, first, np.minimum(last + 1, first + _LONGEST_NUMBER))
+    place = arange(len(read)) - repeat(offsets[:-1], count)
+    zeros = np.append(flatnonzero((read == 0) & (place >= 2) & (place % 2 == 0)), len(read))
     end = zeros[searchsorted(zeros, offsets[:-1])]
     has_end: Bools = end < offsets[1:]
     kept = np.where(has_end, end - offsets[:-1], count // 2 * 2)
-    return Ragged(offsets_of(kept), numbers[ranges(offsets[:-1], kept)]), has_end
-
-
-def _decode_varints(raw: U8, first: I64, last: I64) -> U64:
-    """Decode numbers of seven bits a byte, lowest first, given their first and last bytes."""
-    result = np.zeros(len(last), np.uint64)
-    for step in range(5):  # no field is wider than 32 bits
-        more = flatnonzero(first + step <= last)
-        byte = raw[first[more] + step] & np.uint8(0x7F)
-        result[more] |= byte.astype(np.uint64) << np.uint64(7 * step)
-    return result
+    return Ragged(offsets_of(kept), read[ranges(offsets[:-1], kept)]), has_end
 
 
 def _accumulate(pairs: Ragged, quantum: int) -> tuple[Ragged, I64]:

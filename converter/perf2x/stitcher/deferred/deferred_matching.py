@@ -19,7 +19,18 @@ from functools import cached_property
 
 import numpy as np
 
-from perf2x.base.columnar import I32, I64, U64, Bools, KeyedTimes, as_intp, flatnonzero, searchsorted, sum_of
+from perf2x.base.columnar import (
+    I32,
+    I64,
+    U64,
+    Bools,
+    KeyedTimes,
+    as_intp,
+    begins_run,
+    flatnonzero,
+    searchsorted,
+    sum_of,
+)
 from perf2x.base.columnar.keyed_values import distance
 from perf2x.model.recording.sideband import Comms, DeferredChains
 
@@ -74,14 +85,14 @@ class DeferredRecords:
     def duplicates(self) -> int:
         """Number of records that repeat the cookie, thread and time of another."""
         columns = (self._records.cookie, self._records.tid, self._when)
-        return sum_of(np.logical_and.reduce([column[1:] == column[:-1] for column in columns]))
+        return sum_of(~begins_run(*columns))
 
     def orphans(self, used: Bools) -> int:
         """Number of records whose cookie no sample has; ``used`` (records,) marks those joined with a sample."""
         cookie = self._records.cookie
         if not len(cookie):
             return 0
-        first = flatnonzero(np.concatenate([[True], cookie[1:] != cookie[:-1]]))
+        first = flatnonzero(begins_run(cookie))
         is_used = np.logical_or.reduceat(used, as_intp(first))
         return sum_of(np.diff(first, append=len(cookie))[~is_used])
 

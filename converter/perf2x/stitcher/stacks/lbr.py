@@ -23,6 +23,9 @@ from perf2x.base.columnar import (
     Bools,
     Ragged,
     arange,
+    argsort,
+    begins_run,
+    ends_run,
     flatnonzero,
     lexsort,
     offsets_of,
@@ -141,13 +144,11 @@ def stitch_older_calls(
     thread = _all_threads(state, thread)[rows]
     previous = np.concatenate([rows[:1], rows[:-1]])
     distance, continued = _continued(everything, rows, previous, depth)
-    continued &= np.concatenate([[False], thread[1:] == thread[:-1]])[: len(rows)]
+    continued &= ~begins_run(thread)
     chunks = _added_calls(everything, older, rows, previous, distance, continued)
     answers = _concatenate_runs(chunks, continued)
-    back = np.empty(len(rows), np.int64)
-    back[rows] = arange(len(rows))
-    result = answers.take(back[len(state.thread) :])
-    last = flatnonzero(np.concatenate([thread[1:] != thread[:-1], [True]])[: len(rows)])
+    result = answers.take(argsort(rows)[len(state.thread) :])
+    last = flatnonzero(ends_run(thread))
     return result, LbrState(thread[last], _take_branches(everything, rows[last]), answers.take(last))
 
 

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar import I64, U64, cumsum, flatnonzero, group_rows, searchsorted, sum_of, unique
+from perf2x.base.columnar import I64, U64, cumsum, flatnonzero, searchsorted, sum_of, sum_rows, unique
 from perf2x.base.errors import SettingError
 from perf2x.binaries.dwarf.code_lines import CodeFrame, CodeLines, Ranges
 from perf2x.binaries.dwarf.dwarf_functions import Subprogram
@@ -187,11 +187,8 @@ def _held(code: Ranges, address: U64) -> I64:
 def _edges(branches: BranchCounts) -> tuple[U64, U64, I64]:
     """Return (source, target, how often) of the branches into the object."""
     rows = flatnonzero(branches.target != EXTERNAL)
-    source, target = branches.source[rows], branches.target[rows]
-    first, group = group_rows([source, target])
-    total = np.zeros(len(first), np.int64)
-    np.add.at(total, group, branches.count[rows])
-    return source[first], target[first], total
+    (source, target), (total,) = sum_rows([branches.source[rows], branches.target[rows]], [branches.count[rows]])
+    return source, target, total
 
 
 def _entries(functions: list[Subprogram], symbols: dict[int, set[str]]) -> dict[int, str]:

@@ -9,7 +9,19 @@ from pathlib import Path
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar import I64, U8, U64, Bools, arange, argsort, cumsum, flatnonzero, searchsorted
+from perf2x.base.columnar import (
+    I64,
+    U8,
+    U64,
+    Bools,
+    arange,
+    argsort,
+    begins_run,
+    cumsum,
+    flatnonzero,
+    of_next,
+    searchsorted,
+)
 from perf2x.base.columnar.text_columns import differs_from_previous, hex_numbers
 from perf2x.base.errors import ObjectError
 from perf2x.base.files.read_file import read_object_file
@@ -64,9 +76,8 @@ class Kallsyms(Struct, frozen=True):
         """Ends of symbols: the last one before a module border reaches to the next page's end, others are unknown."""
         order = argsort(self.start)
         module = self.module[order]
-        border = np.append(module[1:] != module[:-1], False) if len(order) else np.zeros(0, np.bool_)
         end = self.start.copy()
-        rows = order[border]
+        rows = order[of_next(begins_run(module), False)]
         page = np.uint64(PAGE)
         end[rows] = (self.start[rows] + page + page - np.uint64(1)) // page * page
         return end

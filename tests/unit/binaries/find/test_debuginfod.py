@@ -16,10 +16,12 @@ import pytest
 
 from perf2x.base.files import unpack_limit
 from perf2x.base.files.unpack_limit import limit_unpacking
-from perf2x.binaries.find.debuginfod import Debuginfod, cache_directory, debuginfod_urls
+from perf2x.binaries.find.debuginfod import Debuginfod, cache_directory
 from perf2x.binaries.find.object_finder import Finder
 from perf2x.binaries.find.search_paths import SearchPaths
 from perf2x.model.diagnostics import Diagnostics
+from perf2x.symbolizer.make_finder import make_finder, make_source_fetcher
+from perf2x.symbolizer.symbol_options import SymbolOptions
 from tests.support.tiny_elf import TinySection, TinySymbol, symbol_sections, tiny_elf
 
 BUILD_ID = b"\x31" * 20
@@ -143,15 +145,22 @@ def test_the_finder_fetches_only_missing_files(tmp_path) -> None:
     assert found.symbols is not None and found.symbols.section(".symtab") and found.code is not found.symbols
 
 
-def test_servers_and_cache_come_from_the_environment() -> None:
-    assert debuginfod_urls((), {}) == ()
-    assert debuginfod_urls((), {"DEBUGINFOD_URLS": "https://a/ http://b ftp://c file:///d"}) == (
-        "https://a",
-        "http://b",
-    )
-    assert debuginfod_urls(("http://x",), {"DEBUGINFOD_URLS": "http://y"}) == ("http://x",)
-    assert cache_directory({"DEBUGINFOD_CACHE_PATH": "/c"}) == Path("/c")
-    assert cache_directory({"XDG_CACHE_HOME": "/x"}) == Path("/x/debuginfod_client")
+def test_the_cache_comes_from_the_environment(monkeypatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", "/x")
+    monkeypatch.delenv("DEBUGINFOD_CACHE_PATH", raising=False)
+    assert cache_directory() == Path("/x/debuginfod_client")
+    monkeypatch.setenv("DEBUGINFOD_CACHE_PATH", "/c")
+    assert cache_directory() == Path("/c")
+
+
+def test_servers_are_asked_that_the_web_has() -> None:
+    """elfutils' list may name files and other protocols, which urllib would open."""
+    given = ("https://a/", "ftp://c", "file:///d", "http://b")
+    options = SymbolOptions(debuginfod_urls=given)
+    fetch = make_source_fetcher(options, Diagnostics())
+    assert fetch is not None and fetch.__self__.urls == ("https://a", "http://b")
+    assert make_source_fetcher(SymbolOptions(debuginfod_urls=given[1:3]), Diagnostics()) is None
+    assert make_finder(SymbolOptions(debuginfod_urls=given[1:3]), Diagnostics()).is_local
 
 
 @pytest.mark.skipif(not shutil.which("debuginfod"), reason="no debuginfod server on this machine")
