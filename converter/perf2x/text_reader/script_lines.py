@@ -36,32 +36,37 @@ from perf2x.text_reader.text_tables import BEGIN, BLANK, IGNORED, TextFrame, Tex
 
 _FLAT = rb"(?= *[0-9a-f]{4,16} )[ 0-9a-f]{15}[0-9a-f] \S"
 """The frame of a flat sample, whose address perf aligns."""
+_MISC = rb"(?:[KUHGgMDESp]{1,8}[ \t]+)?"
 _FRAME = re.compile(
     rb"(?:[ \t]+|(?=[0-9a-f]{6,16} .*\)$))([0-9a-f]{1,16})"  # indentation may be lost
-    rb"(?:[ \t](?!.*\d\.\d{6,9}: | *(?:\d+ +)?\S{1,256}:(?: *$| +[0-9a-f]{4,16} )"  # no time or event behind it,
-    rb"|.*[\d:] +%b)(.*))?$" % _FLAT  # and no frame: a thread may be called dd
+    rb"(?:[ \t](?!.*\d\.\d{6,9}: | *%b(?:\d+ +)?\S{1,256}:(?: *$|  | +[0-9a-f]{4,16} )"  # no time or event behind it,
+    rb"|.*[\d:] +%b)(.*))?$" % (_MISC, _FLAT)  # and no frame: a thread may be called dd
 )
-_SOURCE = re.compile(r"  (?:(\S+):(\d{1,9})|\S+\[[0-9a-f]+\])( \(inlined\))?")
+_SOURCE = re.compile(r"  (?:(\S+):(\d{1,9})|\S+\[[0-9a-f]+\])( \(inlined\))?(?: .*)?")
 _IGNORED = re.compile(
     rb"#(?!.*\d[ \t].*\d\.\d{6,9}:[ \t])"  # of a header; a thread may be called so
-    rb"|.*(PERF_RECORD_|DEFERRED CALLCHAIN)|[ \t]*0x[0-9a-f]+/0x| instruction trace error| insn: "
+    rb"|.*(PERF_RECORD_|DEFERRED CALLCHAIN)|[ \t]*0x[0-9a-f]+/0x| instruction trace error"
 )
 _BRANCH = re.compile(rb"^[^\n]* branches(?::\w+)?:.* => +[0-9a-f]+ ", re.MULTILINE)
 _BEGINNING = 1 << 12
-_TRACED = re.compile(rb"\t(tracing data:|\t\w+ : )")
-"""Fields of a tracepoint, as simpleperf prints them below a stack."""
+_BELOW = re.compile(
+    rb"\t(?:tracing data:|\t\w+ : )|[ \t]+(?:insn|ilen|IPC): "
+    rb"|(?:(?= *[0-9a-f]+(?: |$))[ 0-9a-f]{15}[0-9a-f])?(?: \d+[BKMG]| N/A){0,2}$"
+)
+"""Fields below a stack: those of a tracepoint, from simpleperf; instructions, physical addresses, sizes of pages."""
 _NUMBER = re.compile(rb" *(?:\d{1,10} +)?\d{1,20} +(?:[0-9a-f]{6,16} \S.* \(.*\))?")
 """A thread, a period or both, alone or with a flat sample's frame; behind an address nothing follows, or a name."""
 _OWN_PLACE = re.compile(rb".* ((?= {0,15}[0-9a-f]{1,16}(?: |$))[ 0-9a-f]{15}[0-9a-f](?: .*|$))")
 """The last address that perf aligns on the line that begins a sample is the sample's own; others are of data."""
 _BEHIND = re.compile(
     rb"(?<=\))(?:[ \t]*[0-9a-f]{1,16}(?=[ \t]|$))?"
-    rb"(?:[ \t]+(?:0x[0-9a-f]+[/(+ ].*|[0-9a-f]{1,16}|\d+[BKMG]|N/A|(?:insn|ilen|IPC): .*))*[ \t]*$"
+    rb"(?:[ \t]+(?:0x[0-9a-f]+[/(+ ].*|[0-9a-f]{1,16}|\d+[BKMG]|N/A))*[ \t]*$"
+    rb"|[ \t]+(?:insn|ilen|IPC): .*|(?: \d+[BKMG]| N/A)+$"
 )
 """Fields behind the object of a frame: physical addresses, page sizes, branches, instructions."""
 _NAMED = (
-    rb"[^\s:]{1,256}:[ \t].{0,200}?\S[ \t]+\d{1,10}(?:[ \t]*$|[ \t]+(?:[0-9a-f]{4,16} \S.*\)$"
-    rb"|(?:\d{1,18}[ \t]+)?(?:\w+:\w+:[ \t]|\S{1,256}:(?:[ \t]*$|[ \t]+[0-9a-f]{4,16} ))))"
+    rb"[^\s:]{1,256}:[ \t].{0,200}?\S[ \t]+\d{1,10}(?:[ \t]*$|[ \t]+%b(?:[0-9a-f]{4,16} \S.*\)$"
+    rb"|(?:\d{1,18}[ \t]+)?(?:\w+:\w+:[ \t]|\S{1,256}:(?:[ \t]*$|[ \t]+[0-9a-f]{4,16} ))))" % _MISC
 )
 """``nginx: worker 7``: a word with a colon that begins a thread's name, for its number follows, and what follows it."""
 _BEGIN = re.compile(
@@ -108,7 +113,7 @@ class ScriptText(TextReader):
         rb"(?=\t|[0-9a-f]|[ 0-9a-f]{12})[ \t]*[0-9a-f]{4,16}[ \n]"
         rb"|\S[^#\n]{0,100}[ \t]\d*[ \t]*\n\t *[0-9a-f]{1,16}[ \n]"  # a thread, then a frame
         rb"|\t *[0-9a-f]{4,16} .* \(.*\)\n"
-        rb"|[^#\n]{1,200} %b.* \(.*\)\n"  # any field, then a frame
+        rb"|[^#\n]{1,200} %b.* \(.*\).*\n"  # any field, then a frame
         rb"|[^#\n]{1,200}: {1,2}%b.*\n"  # an event, then a frame without an object
         rb"|\t(?= *[0-9a-f]{4,16}[ \n])[ 0-9a-f]{16}(?: .*)?\n" % (_FLAT, _FLAT),  # as perf aligns it, without one
     )
@@ -208,7 +213,9 @@ def _own_place(rest: bytes) -> bytes:
 
 def _parse(line: bytes) -> TextFrame | int:
     """The frame that a line is, else its kind."""
-    if _TRACED.match(line):
+    if not line.strip():
+        return BLANK
+    if _BELOW.match(line):
         return IGNORED
     if _NUMBER.fullmatch(line):
         return BEGIN
@@ -216,8 +223,6 @@ def _parse(line: bytes) -> TextFrame | int:
         return _frame(int(found[1], 16), (found[2] or b"").decode("utf-8", "surrogateescape").strip())
     if line.startswith(b"  ") and (source := _SOURCE.fullmatch(line.decode("utf-8", "surrogateescape"))):
         return TextFrame("", inlined=bool(source[3]), source=(source[1] or "", int(source[2] or 0)), is_source=True)
-    if not line.strip():
-        return BLANK
     return IGNORED if _IGNORED.match(line) else BEGIN
 
 

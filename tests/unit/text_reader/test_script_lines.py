@@ -236,12 +236,31 @@ FLAT = "app  4242 [000]   100.000001:         50 page-faults: "
         f" {OWN} 0x564bfb121150/0x564bfb121154/P/-/-/0//-  0x10/0x20/M/-/-/0//- ",
         f" {OWN} insn: 48 89 e5",
         f" {OWN}\n  app.c:12",
+        f" {OWN}\n  app.c:12 ilen: 3 insn: 48 89 e5            1000 4K N/A",
+        f" {OWN.partition(' (')[0]} ilen: 3 insn: 48 89 e5",
+        f" {OWN.partition(' (')[0]} N/A 4K",
     ],
-    ids=["addr", "named", "memory", "cgroup", "pages", "wide", "brstack", "insn", "srcline"],
-)
+    ids=["addr", "named", "memory", "cgroup", "pages", "wide", "brstack", "insn", "srcline", "line and all",
+         "no object", "sizes alone"],
+)  # fmt: skip
 def test_the_place_of_a_flat_sample_stands_between_other_fields(line: str) -> None:
     source = ("app.c", 12) if "app.c" in line else ("", 0)
-    assert stacks(f"{FLAT}{line}\n" * 2) == [[("/srv/app", CpuMode.USER, (("touch", *source),))]] * 2
+    held = "/srv/app" if "(/srv/app)" in line else ""
+    assert stacks(f"{FLAT}{line}\n" * 2) == [[(held, CpuMode.USER, (("touch", *source),))]] * 2
+
+
+@pytest.mark.parametrize(
+    "below",
+    [" insn: 48 89 e5", " ilen: 3", " ilen: 3 insn: 53               0 N/A N/A", "\t IPC: 0.56 (14/25) ",
+     f"{'1042ba000':>16}", f"{'0':>16}", f"{'7f00000000001000':>16} 4K N/A", " 4K", " N/A 2M"],
+)  # fmt: skip
+def test_fields_below_a_stack_are_no_frames_and_no_samples(below: str) -> None:
+    found = read(f"{BEGIN}\n{FRAMES.rstrip()}\n{below}\n" * 2)
+    assert (found.stacks.lengths.tolist(), found.samples.stack.tolist(), found.not_read) == ([2], [0, 0], 0)
+
+
+def test_numbers_behind_an_event_alone_make_no_frame_of_a_thread() -> None:
+    assert told(f"  26023 page-faults: {'0':>40}\n{FRAMES}" * 2) == ("", -1, 26023, -1, NO_TIME, "page-faults", 1)
 
 
 def test_places_of_the_kernel_fill_their_column() -> None:
@@ -285,11 +304,11 @@ TITLES = ["nginx: worker p", "postgres: autov", "sshd: root@pts/", "kworker/0:1"
 @pytest.mark.parametrize("comm", [*HEX, *TITLES])
 @pytest.mark.parametrize("thread", ["%5d ", "%7d "], ids=["6.1", "7.2"])
 @pytest.mark.parametrize("held", [" (/demo/prog)", ""], ids=["object", "no object"])
-@pytest.mark.parametrize("fields", [(), ("event",), ("period", "event")], ids=["bare", "event", "period"])
+@pytest.mark.parametrize("fields", [(), ("event",), ("period", "event"), ("misc", "event")])
 def test_names_of_threads_without_a_time(comm: str, thread: str, held: str, fields: tuple[str, ...]) -> None:
     """Words that could be addresses, frames or events, in the columns that perf gives them, with a stack and flat."""
-    period, event = (name in fields for name in ("period", "event"))
-    front = f"{comm:>16} {thread % 4242}{'   1001001 ' * period}{'  cpu-clock: ' * event}"
+    misc, period, event = (name in fields for name in ("misc", "period", "event"))
+    front = f"{comm:>16} {thread % 4242}{'U    ' * misc}{'   1001001 ' * period}{'  cpu-clock: ' * event}"
     expected = (comm, -1, 4242, -1, NO_TIME, "cpu-clock" * event, 1001001 if period else 1)
     flat = f"{front}     55883533419b work{held}\n"
     for text in (f"{front.lstrip()}\n{FRAMES}" * 3, *([flat * 3] if held or event else [])):
