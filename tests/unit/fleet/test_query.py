@@ -83,6 +83,12 @@ def test_files_have_the_format_of_their_name(dataset: Path, tmp_path: Path) -> N
     assert str(found.schema.field("s").type) == "decimal128(38, 0)"
 
 
+def test_no_progress_is_among_the_rows(dataset: Path) -> None:
+    """DuckDB writes it to standard output after two seconds."""
+    asked = "SELECT current_setting('enable_progress_bar') AS shown"
+    assert perf2x("fleet", "query", dataset, asked, "--format", "csv").out == "shown\nfalse\n"
+
+
 def test_a_statement_comes_from_standard_input(dataset: Path) -> None:
     from typer.testing import CliRunner
 

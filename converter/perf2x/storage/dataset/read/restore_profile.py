@@ -240,4 +240,5 @@ def _cgroups(table: "pyarrow.Table", strings: StringInterner) -> I32 | None:
 def restore_meta(row: Row, comments: tuple[str, ...] = (), clock_id: int = -1) -> Meta:
     """Facts of a recording's row."""
     facts: dict[str, Any] = {name: with_texts(row.values[column], as_recorded) for column, name in META.items()}
-    return Meta(**facts | {"wall_start_ns": row.values["start_ns"] or 0}, comments=comments, clock_id=clock_id)
+    facts["wall_start_ns"] = facts["wall_start_ns"] or 0
+    return Meta(**facts, comments=comments, clock_id=clock_id)

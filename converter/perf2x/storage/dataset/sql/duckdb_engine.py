@@ -89,6 +89,7 @@ def engine(part: DatasetPart, asked: str = "", limits: Limits | None = None) -> 
             memory = _memory(connection, limits)
             memory = memory if room_left is None else min(memory, room_left)
             connection.execute(f"SET memory_limit = '{memory}B'")
+            connection.execute("SET enable_progress_bar = false")  # it would go to standard output, among the rows
             _define(connection, part, asked)
             connection.execute("SET TimeZone = 'UTC'")
             for setting in _NO_MORE:
