@@ -26,6 +26,7 @@ from perf2x.base.columnar import I32, I64, U8, U32, U64, flatnonzero, offsets_of
 from perf2x.model.recording.events import ALL, Shard
 from perf2x.reader.containers.compressed_records import Unpacker
 from perf2x.reader.containers.input_file import InputFile
+from perf2x.reader.record_framing import header_types
 
 Sizes = npt.NDArray[np.uint16]
 """(records,) bytes of each record, header included."""
@@ -54,7 +55,7 @@ class Block(Struct, frozen=True):
     @property
     def types(self) -> U32:
         """(n,) header.type of the records; computed at each call, as is ``misc``."""
-        return (self.headers if self.order == "<" else self.headers >> np.uint64(32)).astype(np.uint32)
+        return header_types(self.headers, self.order)
 
     @property
     def misc(self) -> npt.NDArray[np.uint16]:

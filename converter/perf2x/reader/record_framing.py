@@ -63,10 +63,6 @@ class FramedRecords(Struct, frozen=True):
     broken: bool
     """The bytes after ``length`` start with an impossible header."""
 
-    def types(self, order: ByteOrder) -> U32:
-        """(n,) header.type of each record."""
-        return (self.headers if order == "<" else self.headers >> np.uint64(32)).astype(np.uint32)
-
 
 def frame_records(
     data: U8, order: ByteOrder, careful: bool = False, specials: frozenset[int] = SPECIAL
@@ -90,9 +86,14 @@ def frame_records(
     return FramedRecords(headers, sizes, length + rest.length, rest.special, rest.broken)
 
 
+def header_types(headers: U64, order: ByteOrder) -> U32:
+    """(n,) header.type of each record."""
+    return (headers if order == "<" else headers >> np.uint64(32)).astype(np.uint32)
+
+
 def _first_irregular(headers: U64, sizes: npt.NDArray[np.uint16], order: ByteOrder, specials: frozenset[int]) -> int:
     """Return the first row that is special, or whose size is no multiple of 8; the number of rows if none is."""
-    types = (headers if order == "<" else headers >> np.uint64(32)).astype(np.uint32)
+    types = header_types(headers, order)
     perfs = flatnonzero(types >= _USER_TYPES)
     special = (row for row, kind in zip(perfs.tolist(), types[perfs].tolist(), strict=True) if kind in specials)
     first = int(next(special, len(sizes)))

@@ -245,7 +245,6 @@ class SessionBuilder(Struct):
             perf_version=known.get("version", ""),
             command_line=tuple(known.get("cmdline", ())),
             cpus_online=known.get("nrcpus", {}).get("online", 0),
-            cpu_description=known.get("cpudesc", ""),
             clock_id=clock_id,
             wall_clock_offset_ns=_wall_clock_offset(clock, clock_id),
             build_ids=with_vdso(self.build_ids),

@@ -148,7 +148,7 @@ class DumpedCode:
 
     @cached_property
     def _pieces(self) -> CodeByOffset:
-        return CodeByOffset(self._dump or JitDump(0, False, (), False))
+        return CodeByOffset(self._dump or JitDump(0, False, ()))
 
     def _piece_at(self, offset: int) -> JitCode | None:
         row = int(self._pieces.find(np.array([offset], np.uint64))[0])

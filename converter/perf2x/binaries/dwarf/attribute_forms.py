@@ -5,6 +5,8 @@ fixed, and else the steps that skip them.
 Source of truth: DWARF 5, sections 7.5.3 to 7.5.6.
 """
 
+import struct
+
 from msgspec import Struct
 
 from perf2x.base.errors import ObjectError
@@ -51,6 +53,15 @@ def sleb128(data: bytes, at: int) -> tuple[int, int]:
     value, end = uleb128(data, at)
     bits = 7 * (end - at)
     return (value - (1 << bits) if data[end - 1] & 0x40 else value), end
+
+
+def initial_length(order: str, data: bytes, at: int) -> tuple[int, int, int]:
+    """Read what every table begins with (DWARF 5, section 7.4): (length, offset behind it, bytes of an offset)."""
+    (length,) = struct.unpack_from(order + "I", data, at)
+    if length != 0xFFFFFFFF:
+        return length, at + 4, 4
+    (length,) = struct.unpack_from(order + "Q", data, at + 4)
+    return length, at + 12, 8
 
 
 class UnitEncoding(Struct, frozen=True):

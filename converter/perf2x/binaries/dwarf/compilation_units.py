@@ -12,7 +12,7 @@ from typing import Literal
 from perf2x.base.columnar.hashing import secret_key
 from perf2x.base.errors import ObjectError
 from perf2x.binaries.dwarf import dwarf_numbers as c
-from perf2x.binaries.dwarf.attribute_forms import Abbreviation, AbbreviationTable, UnitEncoding, uleb128
+from perf2x.binaries.dwarf.attribute_forms import Abbreviation, AbbreviationTable, UnitEncoding, initial_length, uleb128
 from perf2x.binaries.dwarf.debug_sections import DebugSections
 from perf2x.binaries.dwarf.range_lists import RangeLists
 from perf2x.binaries.dwarf.read_budget import ReadBudget
@@ -111,15 +111,11 @@ class DebugFile:
     def _headers(self) -> "Iterator[Unit]":
         data, order, start = self.sections.info, self.sections.file.byte_order, 0
         while start + 12 <= len(data):
-            (length,) = struct.unpack_from(order + "I", data, start)
-            at, wide = start + 4, length == 0xFFFFFFFF
-            if wide:
-                (length,) = struct.unpack_from(order + "Q", data, at)
-                at += 8
+            length, at, size = initial_length(order, data, start)
             end = at + length
             if length < 7 or end > len(data):
                 raise ObjectError(f"{self.name}: a unit of debug info reaches past its section")
-            unit = _unit(self, start, at, end, 8 if wide else 4)
+            unit = _unit(self, start, at, end, size)
             if unit is not None:
                 yield unit
             start = end

@@ -14,6 +14,7 @@ from msgspec import Struct
 from perf2x.base.columnar import I64, U64, flatnonzero, rows_by, searchsorted
 from perf2x.base.errors import ObjectError
 from perf2x.binaries.dwarf import dwarf_numbers as c
+from perf2x.binaries.dwarf.attribute_forms import initial_length
 from perf2x.binaries.dwarf.compilation_units import DebugFile, Unit
 from perf2x.binaries.dwarf.debug_sections import DebugSections
 from perf2x.binaries.dwarf.dwarf_functions import Entry, Scope, scopes
@@ -153,16 +154,12 @@ def unit_ranges(sections: DebugSections) -> dict[int, list[tuple[int, int]]]:
     found: dict[int, list[tuple[int, int]]] = {}
     at = 0
     while at + 12 <= len(data):
-        (length,) = struct.unpack_from(order + "I", data, at)
-        wide = length == 0xFFFFFFFF
-        if wide:
-            (length,) = struct.unpack_from(order + "Q", data, at + 4)
-        header = at + (12 if wide else 4)
+        length, header, width = initial_length(order, data, at)
         end = header + length
         if end > len(data) or length < 12:
             break
-        version, unit, size = struct.unpack_from(f"{order}H{'Q' if wide else 'I'}B", data, header)
-        first = at + -(-(header + (12 if wide else 8) - at) // (2 * size or 1)) * (2 * size)
+        version, unit, size = struct.unpack_from(f"{order}H{'Q' if width == 8 else 'I'}B", data, header)
+        first = at + -(-(header + width + 4 - at) // (2 * size or 1)) * (2 * size)
         if version == 2 and size in (4, 8) and first < end:
             count = (end - first) // size
             pairs = np.frombuffer(data, f"{order}u{size}", count // 2 * 2, first).reshape(-1, 2)

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from perf2x.base.columnar import I64, U64, flatnonzero, lexsort, no_rows, searchsorted, take_rows_of
 from perf2x.base.errors import ObjectError
 from perf2x.binaries.dwarf import dwarf_numbers as c
-from perf2x.binaries.dwarf.attribute_forms import UnitEncoding, uleb128
+from perf2x.binaries.dwarf.attribute_forms import UnitEncoding, initial_length, uleb128
 from perf2x.binaries.dwarf.compilation_units import DebugFile, Unit
 from perf2x.binaries.dwarf.line_program import LineRows, Machine, run_line_program, run_line_programs
 from perf2x.binaries.dwarf.line_sequences import sequences_at
@@ -185,11 +185,7 @@ class _ProgramPart(Struct, frozen=True):
 class _LineProgramHeader:
     def __init__(self, unit: Unit, data: bytes, at: int, budget: ReadBudget) -> None:
         order = unit.encoding.byte_order
-        (length,) = struct.unpack_from(order + "I", data, at)
-        at, size = at + 4, 4
-        if length == 0xFFFFFFFF:
-            (length,) = struct.unpack_from(order + "Q", data, at)
-            at, size = at + 8, 8
+        length, at, size = initial_length(order, data, at)
         self.end = min(at + length, len(data))
         if self.end - at > _MAX_PROGRAM_SIZE:
             raise ObjectError(f"{unit.file.name}: a line table of {length} bytes")

@@ -68,7 +68,6 @@ class Session(Struct, frozen=True):
     perf_version: str = ""
     command_line: tuple[str, ...] = ()
     cpus_online: int = 0
-    cpu_description: str = ""
     clock_id: int = -1
     """``ClockId`` of recorded times; −1: perf's own clock."""
     wall_clock_offset_ns: int | None = None

@@ -7,6 +7,8 @@ An event whose name was not recorded is named as perf does: evsel__name and evse
 tools/perf/util/evsel.c.
 """
 
+from typing import Any
+
 from perf2x.base.abi.layouts import ATTR_SIZE_NEWEST, ByteOrder, attr_dtype
 from perf2x.base.abi.uapi import ATTR_FLAGS
 from perf2x.model.recording.events import Event
@@ -15,33 +17,28 @@ import numpy as np  # isort: skip
 from perf2x.base.abi.uapi import EventType
 
 _PRECISE_IP_BIT = ATTR_FLAGS.index("precise_ip")
+_AS_RECORDED = (
+    "type", "config", "config1", "config2", "sample_period", "sample_type", "read_format", "branch_sample_type",
+    "sample_regs_user", "sample_stack_user", "sample_regs_intr",
+)  # fmt: skip
+"""Fields of Event that the attribute has under the same name."""
 
 
-def parse_attr(data: bytes, order: ByteOrder, index: int, ids: tuple[int, ...] = (), name: str = "") -> Event:
-    """Parse one event; without a name it gets perf's default name."""
+def parse_attr(data: bytes, order: ByteOrder, index: int, ids: tuple[int, ...] = ()) -> Event:
+    """Parse one event; it gets perf's default name."""
     raw = data[:ATTR_SIZE_NEWEST].ljust(ATTR_SIZE_NEWEST, b"\0")
     row = np.frombuffer(raw, attr_dtype(order), 1)[0]
-    fields = {key: int(row[key]) for key in row.dtype.names or ()}
+    fields: dict[str, Any] = {key: int(row[key]) for key in row.dtype.names or ()}
     flags, precise = _decode_flags(fields["flags"], order)
     return Event(
         index=index,
-        name=name or _default_event_name(fields["type"], fields["config"], flags, precise),
-        type=fields["type"],
-        config=fields["config"],
-        sample_period=fields["sample_period"],
-        sample_type=fields["sample_type"],
-        read_format=fields["read_format"],
+        name=_base_name(fields["type"], fields["config"]) + modifiers(flags, precise),
         flags=flags,
         precise_ip=precise,
         ids=ids,
         attr_size=fields["size"],
-        config1=fields["config1"],
-        config2=fields["config2"],
-        branch_sample_type=fields["branch_sample_type"],
-        sample_regs_user=fields["sample_regs_user"],
-        sample_stack_user=fields["sample_stack_user"],
-        sample_regs_intr=fields["sample_regs_intr"],
         clockid=fields["clockid"] if "use_clockid" in flags else -1,
+        **{name: fields[name] for name in _AS_RECORDED},
     )
 
 
@@ -70,11 +67,6 @@ _CACHES = ("L1-dcache", "L1-icache", "LLC", "dTLB", "iTLB", "branch", "node")
 _CACHE_OPERATIONS = ("load", "store", "prefetch")
 _CACHE_PLURALS = ("loads", "stores", "prefetches")
 _MISS = 1
-
-
-def _default_event_name(kind: int, config: int, flags: frozenset[str], precise_ip: int) -> str:
-    """Return perf's name for type and config, with modifiers: ``cycles:u``."""
-    return _base_name(kind, config) + modifiers(flags, precise_ip)
 
 
 def _base_name(kind: int, config: int) -> str:

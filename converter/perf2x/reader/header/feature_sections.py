@@ -12,8 +12,9 @@ from perf2x.reader.header.section_reader import SectionReader
 from perf2x.reader.header.symbol_sections import debug_unwind_files
 
 
-def _cpu_counts(section: SectionReader) -> dict[str, int]:
-    return section.named("II", "available", "online")
+def _named(codes: str, *names: str) -> Callable[[SectionReader], dict[str, Any]]:
+    """Decode a section of a few numbers, by struct codes."""
+    return lambda section: section.named(codes, *names)
 
 
 def _empty(section: SectionReader) -> bool:
@@ -37,20 +38,6 @@ def _group_desc(section: SectionReader) -> list[dict[str, Any]]:
     return section.rows(12, lambda at: {"name": at.string(), **at.named("II", "leader", "members")})
 
 
-def _sample_time(section: SectionReader) -> dict[str, int]:
-    return section.named("QQ", "first", "last")
-
-
-def _compression(section: SectionReader) -> dict[str, int]:
-    """struct { u32 version, type, level, ratio, mmap_len; }."""
-    return section.named("5I", "version", "type", "level", "ratio", "mmap_len")
-
-
-def _clock_data(section: SectionReader) -> dict[str, int]:
-    """u32 version, clockid; u64 wall_clock_ns, clockid_time_ns."""
-    return section.named("IiQQ", "version", "clockid", "wall_clock_ns", "clockid_time_ns")
-
-
 def _size(section: SectionReader) -> dict[str, int]:
     return {"size": section.left}
 
@@ -65,7 +52,7 @@ DECODERS: dict[int, Callable[[SectionReader], Any]] = {
     Feature.OSRELEASE: SectionReader.string,
     Feature.VERSION: SectionReader.string,
     Feature.ARCH: SectionReader.string,
-    Feature.NRCPUS: _cpu_counts,
+    Feature.NRCPUS: _named("II", "available", "online"),
     Feature.CPUDESC: SectionReader.string,
     Feature.CPUID: SectionReader.string,
     Feature.TOTAL_MEM: SectionReader.u64,
@@ -79,19 +66,19 @@ DECODERS: dict[int, Callable[[SectionReader], Any]] = {
     Feature.AUXTRACE: _auxtrace,
     Feature.STAT: _empty,
     Feature.CACHE: hardware_features.cache,
-    Feature.SAMPLE_TIME: _sample_time,
+    Feature.SAMPLE_TIME: _named("QQ", "first", "last"),
     Feature.MEM_TOPOLOGY: hardware_features.mem_topology,
     Feature.CLOCKID: SectionReader.u64,
     Feature.DIR_FORMAT: SectionReader.u64,
     Feature.BPF_PROG_INFO: hardware_features.bpf_prog_info,
     Feature.BPF_BTF: hardware_features.bpf_btf,
-    Feature.COMPRESSED: _compression,
+    Feature.COMPRESSED: _named("5I", "version", "type", "level", "ratio", "mmap_len"),
     Feature.CPU_PMU_CAPS: hardware_features.text_pairs,
-    Feature.CLOCK_DATA: _clock_data,
+    Feature.CLOCK_DATA: _named("IiQQ", "version", "clockid", "wall_clock_ns", "clockid_time_ns"),
     Feature.HYBRID_TOPOLOGY: hardware_features.text_pairs,
     Feature.PMU_CAPS: hardware_features.pmu_caps,
     Feature.CPU_DOMAIN_INFO: hardware_features.cpu_domain_info,
-    Feature.E_MACHINE: hardware_features.e_machine,
+    Feature.E_MACHINE: _named("II", "e_machine", "e_flags"),
     Feature.CLN_SIZE: SectionReader.u32,
     Feature.SIMPLEPERF_META_INFO: hardware_features.simpleperf_meta_info,
     Feature.SIMPLEPERF_DEBUG_UNWIND: debug_unwind_files,

@@ -153,11 +153,6 @@ def bpf_btf(section: SectionReader) -> list[dict[str, int]]:
     return section.rows(8, program)
 
 
-def e_machine(section: SectionReader) -> dict[str, int]:
-    """u32 e_machine, e_flags, as in ELF headers."""
-    return section.named("II", "e_machine", "e_flags")
-
-
 def simpleperf_meta_info(section: SectionReader) -> dict[str, str]:
     """simpleperf: key NUL value NUL …."""
     words = [word.decode("utf-8", "surrogateescape") for word in section.take(section.left).split(b"\0")]

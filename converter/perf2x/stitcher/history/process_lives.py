@@ -25,8 +25,6 @@ class ProcessLives(Struct, frozen=True):
     """Number of ancestors whose mappings it sees."""
     cut: int
     """Number of lives that see no ancestor because they end a chain of forks that is too long."""
-    by_pid: KeyedValues
-    """The life of each process at each rank."""
 
 
 def find_lives(owner: I64, mmap_rank: I64, forks: Tasks, fork_rank: I64, comms: Comms, comm_rank: I64) -> ProcessLives:
@@ -53,7 +51,7 @@ def find_lives(owner: I64, mmap_rank: I64, forks: Tasks, fork_rank: I64, comms: 
     depth = _generations(parent)
     is_cut = (depth > 0) & (depth % MAX_FORK_DEPTH == 0)
     parent[is_cut] = -1
-    return ProcessLives(pid, born, parent, before, depth % MAX_FORK_DEPTH, int(np.count_nonzero(is_cut)), by_pid)
+    return ProcessLives(pid, born, parent, before, depth % MAX_FORK_DEPTH, int(np.count_nonzero(is_cut)))
 
 
 def _first_seen(pid: I64, rank: I64) -> tuple[I64, I64]:

@@ -60,8 +60,6 @@ class JitDump(Struct, frozen=True):
     arch_timestamps: bool
     """True if times come from the processor's counter, not from CLOCK_MONOTONIC."""
     codes: tuple[JitCode, ...]
-    truncated: bool
-    """True if the last record is cut off: the program was still running or was killed."""
     machine: int = 0
     """ELF machine number."""
     name: str = ""
@@ -164,8 +162,8 @@ def parse_jitdump(data: bytes, name: str) -> JitDump:
     records = _Records(data, order)
     for kind, start, end, time in records.walk(size):
         reader.take(kind, start, end, time)
-    is_cut, codes = records.end != len(data), tuple(reader.codes)
-    return JitDump(pid, bool(flags & _ARCH_TIMESTAMP), codes, is_cut, machine, name, reader.outside, records.damaged)
+    codes, ticks = tuple(reader.codes), bool(flags & _ARCH_TIMESTAMP)
+    return JitDump(pid, ticks, codes, machine, name, reader.outside, records.damaged)
 
 
 def _byte_order(data: bytes, name: str) -> str:

@@ -96,8 +96,6 @@ def test_lives_begin_with_forks_with_execs_and_before_all(most: int, events: lis
     assert len(lives.pid) == len(expected)
     assert set(zip(names[:-1], *others, lives.depth.tolist(), strict=True)) == expected
     assert lives.cut == cut
-    for row, (pid, born) in enumerate(names[:-1]):  # type: ignore[misc]
-        assert lives.by_pid.at(np.array([pid]), np.array([born])).tolist() == [row]
 
 
 @given(EVENTS)

@@ -164,8 +164,7 @@ def test_big_endian_dumps_are_read() -> None:
 def test_a_dump_that_is_still_being_written_is_read() -> None:
     whole = header() + code_load(5, CODE, "f", 1)
     dump = parse_jitdump(whole + code_load(6, CODE, "g", 2)[:-3], "test")
-    assert dump.truncated and [code.name for code in dump.codes] == ["f"]
-    assert not parse_jitdump(whole, "test").truncated
+    assert [code.name for code in dump.codes] == ["f"] and not dump.damaged
 
 
 _PIECES = (
@@ -184,7 +183,7 @@ def test_bytes_between_records_hide_none_of_them(stray) -> None:
     assert [(code.name, code.address) for code in dump.codes] == [
         ("f", CODE), ("g", CODE + 64), ("f", CODE + 128), ("h", CODE + 192),
     ]  # fmt: skip
-    assert dump.codes[1].lines and dump.codes[1].unwinding and not dump.truncated
+    assert dump.codes[1].lines and dump.codes[1].unwinding
     assert dump.damaged == sum(map(bool, stray))
 
 
