@@ -55,7 +55,7 @@ class TraceBlock(Struct, frozen=True):
     cpu: int
 
 
-class Findings(Struct):
+class _Findings(Struct):
     """What the walk has found so far that is not part of a block, in file order."""
 
     damage: list[Count] = field(default_factory=list)
@@ -83,7 +83,7 @@ class FirstWalk:
     def __init__(self, sections: Sequence[DataSection], order: ByteOrder) -> None:
         self._sections = list(sections)
         self._order = order
-        self.findings = Findings()
+        self.findings = _Findings()
         self._plans: list[list[BlockPlan]] = []
         self._end = 0
 
@@ -173,7 +173,7 @@ class _BlockBuilder:
 class _SectionWalk:
     """The first walk over one section."""
 
-    def __init__(self, section: DataSection, order: ByteOrder, findings: Findings) -> None:
+    def __init__(self, section: DataSection, order: ByteOrder, findings: _Findings) -> None:
         self.at = 0
         self._section = section
         self._order = order

@@ -93,7 +93,7 @@ UNMAPPED = text_id("unmapped").hex()
 """Object of addresses of programs that no mapping holds."""
 
 
-def unmapped_kernel(recording: bytes) -> str:
+def _unmapped_kernel(recording: bytes) -> str:
     """Object of kernel addresses that no mapping holds: they hold for one boot."""
     return text_id("own", recording, "", "kernel").hex()
 
@@ -129,7 +129,7 @@ def profile_places(locations: Locations, objects: CodeObjects, recording: bytes)
     location = np.append(np.arange(len(locations), dtype=np.int32), twins.astype(np.int32))
     is_return = np.append(returns, np.zeros(len(twins), np.bool_))
     mapping, own_kernel = locations.mapping[location], is_kernel[location]
-    known = [*objects.ids, unmapped_kernel(recording), UNMAPPED]
+    known = [*objects.ids, _unmapped_kernel(recording), UNMAPPED]
     row = np.where(mapping < 0, len(known) - np.where(own_kernel, 2, 1), mapping)
     row[locations.synthetic[location]] = -1
     columns: tuple[AnyArray, ...] = (objects.base, objects.variant, objects.is_local)

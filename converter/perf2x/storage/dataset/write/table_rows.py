@@ -82,7 +82,7 @@ def _places(profile: Profile, places: ProfilePlaces, names: PlaceNames, of: tupl
     )
     return table_of("places", {
         **_of(of, len(location)),
-        "place": np.arange(len(location)),
+        "place": np.arange(len(location), dtype=np.int64),
         "mapping": known(mapping),
         "object_id": text_column([*places.object_ids, *map(made_up_object, made_up)], object_row),
         "build_id": text_column([*build_ids, *("" for _ in made_up)], row),
@@ -128,7 +128,7 @@ def _mappings(stored: StoredRecording, objects: CodeObjects, of: tuple[str, str]
     mappings, strings = stored.profile.mappings, stored.profile.strings
     return table_of("mappings", {
         **_of(of, len(mappings)),
-        "mapping": np.arange(len(mappings)),
+        "mapping": np.arange(len(mappings), dtype=np.int64),
         "object_id": list(objects.ids),
         **{name: getattr(objects, name) for name in ("base", "variant", "is_local")},
         **{column: getattr(mappings, name) for column, name in MAPPINGS.items()},
