@@ -1,12 +1,15 @@
 """What every test shares: it sees no machine, failures in helpers explain themselves, chance repeats itself."""
 
 import gc
+import itertools
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
+from hypothesis.internal.conjecture import providers
 
 gc.set_threshold(100_000)  # as the command does; cyclic garbage was a tenth of the processor time
 os.environ["_TYPER_FORCE_DISABLE_TERMINAL"] = "1"  # typer colours what it writes to a file when GITHUB_ACTIONS is set
@@ -17,7 +20,7 @@ from perf2x.base.columnar.hashing import use_weights  # noqa: E402
 from perf2x.testing import ProfileBuilder  # noqa: E402 - assertions in these explain themselves, too
 from tests.support.collisions import other_weights  # noqa: E402
 from tests.support.examples import FEW  # noqa: E402
-from tests.support.isolation import isolated  # noqa: E402
+from tests.support.isolation import at_home, isolated  # noqa: E402
 from tests.support.small_parts import cut_small  # noqa: E402
 
 settings.register_profile(
@@ -30,12 +33,25 @@ settings.register_profile("fewer", settings.get_profile("all"), max_examples=FEW
 settings.register_profile("unshrunk", settings.get_profile("all"), phases=[Phase.explicit, Phase.generate])
 seed = 1000 + int(os.environ.get("HASH_SEED", "0"))  # away from those that tests use beside it
 use_weights(other_weights(seed))  # tables collide as they did in the last run
+# Constants of the modules that are loaded so far would go into examples: others than in the last run, and each module
+# is parsed for them.
+if hasattr(providers, "_get_local_constants"):  # hypothesis since 6.131
+    providers._get_local_constants = providers.Constants
+_homes = itertools.count()
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fewer"))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Let every other process import the tests from their end: in a new clone each rewrites half of them."""
+    if int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:]) % 2 and config.args == config.getini("testpaths"):
+        folders = {path.parent for path in Path(*config.args).rglob("test_*.py")}
+        config.args = [str(folder) for folder in sorted(folders, reverse=True)]
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave the long test of the contract for formats, once for each of them, to the long ones."""
+    """Sort files, and leave the long test of the contract for formats, once for each of them, to the long ones."""
+    items.sort(key=lambda item: item.path)
     for item in items:
         if item.name == "test_ten_thousand_threads":
             item.add_marker(pytest.mark.slow)
@@ -51,21 +67,20 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 @pytest.fixture(autouse=True, scope="session")
-def _no_machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+def _no_machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Hide the machine from fixtures of modules and packages, too, and from every process that tests start."""
+    root = tmp_path_factory.getbasetemp()
     with pytest.MonkeyPatch.context() as patch:
-        isolated(patch, home=tmp_path_factory.mktemp("home"), root=tmp_path_factory.getbasetemp())
+        isolated(patch, root)
         if os.environ.get("SMALL_PARTS"):
             cut_small(patch)
-        yield
+        yield root
 
 
 @pytest.fixture(autouse=True)
-def _no_other_tests(
-    _no_machine: None, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def _no_other_tests(_no_machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Give each test a home of its own: what one test caches no other one reads."""
-    isolated(monkeypatch, home=tmp_path_factory.mktemp("home"), root=tmp_path_factory.getbasetemp())
+    at_home(monkeypatch, _no_machine / f"home-{next(_homes)}")
 
 
 @pytest.fixture

@@ -8,19 +8,14 @@ import pytest
 STEERING = ("PERF2X_SHARED", "PERF2X_WRITE_GOLDEN", "PERF2X_BROWSER_MODULES")
 """They steer the tests themselves."""
 _SPEAKING = ("PERF2X_", "_PERF2X_", "DEBUGINFOD_", "OTEL_", "XDG_", "GITHUB_", "GITLAB_", "CLICOLOR")
-_WORDS = ("CI", "NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES", "PAGER", "BROWSER", "PERF_BUILDID_DIR")
-_FOLDERS = {
-    "XDG_CACHE_HOME": ".cache",
-    "XDG_CONFIG_HOME": ".config",
-    "XDG_DATA_HOME": ".local/share",
-    "XDG_STATE_HOME": ".local/state",
-    "LOCALAPPDATA": "AppData/Local",
-    "APPDATA": "AppData/Roaming",
-}
+_WORDS = (
+    *("CI", "NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES", "PAGER", "BROWSER", "PERF_BUILDID_DIR"),
+    *("LOCALAPPDATA", "APPDATA"),
+)
 
 
-def isolated(patch: pytest.MonkeyPatch, home: Path, root: Path) -> None:
-    """Make ``home`` the home directory, and let searches for files of this machine end in ``root``.
+def isolated(patch: pytest.MonkeyPatch, root: Path) -> None:
+    """Make a home directory in ``root``, and let searches for files of this machine end there.
 
     Paths below ``root``, where tests keep their files, are found as they are. A test about the machine itself takes
     PERF2X_SYSROOT away again.
@@ -28,8 +23,11 @@ def isolated(patch: pytest.MonkeyPatch, home: Path, root: Path) -> None:
     for name in os.environ:
         if (name.startswith(_SPEAKING) or name in _WORDS) and name not in STEERING:
             patch.delenv(name)
+    at_home(patch, root / "home")
+    patch.setenv("PERF2X_SYSROOT", str(root))
+
+
+def at_home(patch: pytest.MonkeyPatch, home: Path) -> None:
+    """Make ``home`` the home directory; a folder that is made when something is put there."""
     patch.setenv("HOME", str(home))
     patch.setenv("USERPROFILE", str(home))
-    for name, folder in _FOLDERS.items():
-        patch.setenv(name, str(home / folder))
-    patch.setenv("PERF2X_SYSROOT", str(root))

@@ -47,7 +47,7 @@ def main() -> None:
     made.mkdir(exist_ok=True)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(ROOT)
-        isolated(patch, made, made)
+        isolated(patch, made)
         for recording in recordings:
             for line in _digests(recording, made):
                 print(line, flush=True)

@@ -12,7 +12,7 @@ import inspect
 import os
 from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum
-from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
 
 from msgspec import Struct
 from typer import Option
@@ -21,7 +21,7 @@ from typer.models import OptionInfo
 from perf2x.cli.help import HelpAll
 from perf2x.cli.options import Rare
 from perf2x.model.plugin_options import FINISHED
-from perf2x.model.setting import Setting, setting_of, split_numbers, struct_in
+from perf2x.model.setting import Setting, hints_of, setting_of, split_numbers, struct_in
 from perf2x.pipeline.feature import feature_settings
 
 Group = TypeVar("Group", bound=Struct)
@@ -87,7 +87,7 @@ def typed(kind: type[Group], given: Mapping[str, Any]) -> Group:
     An option that is None was not given. A struct whose own switch was given is None.
     """
     values: dict[str, Any] = {}
-    for field, hint in get_type_hints(kind, include_extras=True).items():
+    for field, hint in hints_of(kind).items():
         setting, inner = setting_of(hint), struct_in(hint)
         if field == "features":
             every = (typed(one, given) for one in feature_settings())
@@ -139,7 +139,7 @@ def _parameter(setting: Setting, kind: Any, default: Any) -> tuple[Any, Any]:
 
 def _declared(group: type[Struct]) -> Iterator[tuple[str, Any, Any]]:
     """Yield the options of a group, and of the structs in it: name, annotation and default."""
-    hints = get_type_hints(group, include_extras=True)
+    hints = hints_of(group)
     for field, default in zip(group.__struct_fields__, group.__struct_defaults__, strict=True):
         hint, setting, inner = hints[field], setting_of(hints[field]), struct_in(hints[field])
         for one in feature_settings() if field == "features" else (inner,) if inner else ():

@@ -9,8 +9,9 @@ From the declaration come the option of the command line, with its help and its 
 not honour its group, and the one by inputs that do not tell what it asks for.
 """
 
+import functools
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, get_type_hints
 
@@ -62,6 +63,12 @@ class FeatureSettings(Struct, frozen=True):
     """The setting that hides names, which nothing else may tell then."""
 
 
+@functools.cache
+def hints_of(kind: type[Struct]) -> Mapping[str, Any]:
+    """Types of a struct's fields, with what they are annotated with."""
+    return get_type_hints(kind, include_extras=True)
+
+
 def setting_of(hint: Any) -> Setting | None:
     """The setting that a field is annotated with; None for fields that are no options."""
     return next((mark for mark in getattr(hint, "__metadata__", ()) if isinstance(mark, Setting)), None)
@@ -73,7 +80,7 @@ def given_settings(struct: Struct, above: str = "") -> Iterator[tuple[str, Setti
     Features' settings have no dots.
     """
     plain = type(struct)()
-    for field, hint in get_type_hints(type(struct), include_extras=True).items():
+    for field, hint in hints_of(type(struct)).items():
         value, setting = getattr(struct, field), setting_of(hint)
         for inner in (value,) if isinstance(value, Struct) else value if field == "features" else ():
             yield from given_settings(inner, "" if field == "features" else f"{above}{field}.")

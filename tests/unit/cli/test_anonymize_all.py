@@ -68,13 +68,15 @@ def test_secrets_are_found_where_names_are_told(recorded: tuple[str, ...], tmp_p
 
 
 def settings(name: str) -> Iterator[tuple[str, ...]]:
-    """Words for each value of each setting of a format that is a choice, a switch or a list."""
+    """Words for each value but the default of each setting of a format that is a choice, a switch or a list."""
     yield ()
     for entry in emitter_options(load_emitter(name)):
         values = entry.choices or (("yes", "no") if isinstance(entry.default, bool) else ())
         if isinstance(entry.default, tuple):
             values = (",".join(value for value in entry.choices),)
         values = ("no",) if entry.name == "instructions" else values  # they are refused: test_callgrind.py
+        default = {True: "yes", False: "no"}.get(entry.default, entry.default)
+        values = tuple(value for value in values if value != default)
         if not entry.flags:
             yield from (("--set", f"{entry.name}={value}") for value in values)
         else:

@@ -40,7 +40,7 @@ def test_there_are_many_and_all_fail() -> None:
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        isolated(patch, home=Path(folder), root=Path(folder))
+        isolated(patch, Path(folder))
         os.chdir(prepared(Path(folder)))
         FILE.write_text("".join(f"$ {command}\n{answer(command, Path(folder))}" for command in TABLE))
 

@@ -28,7 +28,8 @@ HOSTILE = [
     "[x](http://e.example)", "&lt;", "\x1b[31mred\x1b[0m", "line\nbreak", "\u202etxt", "käfer", "名前::函数", "", " ",
     RUST,
 ]  # fmt: skip
-TEXTS = st.text(st.characters(codec="utf-8"), max_size=60).map(plain)
+CHARACTERS = st.characters(exclude_categories=["Cs"])  # by a codec, hypothesis tries each of them
+TEXTS = st.text(CHARACTERS, max_size=60).map(plain)
 
 
 def layout(cells: list[str]) -> Layout:
@@ -134,7 +135,7 @@ def test_a_backslash_escapes_nothing() -> None:
     assert code("a`b") == "<code>a&#96;b</code>"
 
 
-@given(st.text(max_size=40))
+@given(st.text(CHARACTERS, max_size=40))
 def test_code_has_no_pipe_that_ends_a_cell(name: str) -> None:
     found = code(name)
     assert not re.search(r"(?<!\\)(\\\\)*\|", found)

@@ -87,7 +87,7 @@ def test_every_command_has_one() -> None:
 def main() -> None:
     for name in NAMES:
         with tempfile.TemporaryDirectory() as place, pytest.MonkeyPatch.context() as patch:
-            isolated(patch, home=Path(place), root=Path(place))  # as in the tests: no kallsyms of this machine
+            isolated(patch, Path(place))  # as in the tests: no kallsyms of this machine
             os.chdir(prepared(Path(place)))
             path = FOLDER / f"{name}.txt"
             path.write_text(replayed(path.read_text(), Path(place)))
