@@ -206,7 +206,7 @@ def _summary(info: Any, perf: list[Sample], lost: int, found: Findings) -> None:
     found.equal("counts of events", +counts, +ours)
     found.equal("sums of periods", +sums, Counter({name: values[name] for name in +sums}))
     losses = {one["name"]: one["count"] for one in info["diagnostics"]}
-    found.equal("lost samples", lost, losses.get("lost_samples", losses.get("lost_records", 0)))
+    found.equal("lost samples", lost, losses.get("lost_samples", 0))
     found.equal("threads", len({(sample.pid, sample.tid) for sample in perf}), info["threads"])
     times = [sample.time for sample in perf if sample.time is not None]
     if times:

@@ -22,7 +22,7 @@ _PLACE = frozenset({"ip", "sym", "symoff", "dso", "dsoff", "srcline"})
 _UNKNOWN = b" [unknown]"
 _KERNELS = (b" ([kernel", b" ([guest.kernel")
 _MAP = b" (/tmp/perf-"
-_ANONYMOUS = ("//anon", "/anon_hugepage", "/SYSV")
+_ANONYMOUS = ("//anon", "/anon_hugepage", "/SYSV", "/dev/zero")
 
 
 class PlaceText:

@@ -268,6 +268,20 @@ def test_modules_of_the_kernel_have_short_names(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    "name", ["//anon", "/dev/zero (deleted)", "/SYSV00000000 (deleted)", "/anon_hugepage (deleted)"]
+)
+def test_code_in_memory_is_of_the_map_of_its_process(name: str, tmp_path: Path) -> None:
+    """tools/perf/util/map.c, is_anon_memory and is_no_dso_memory: compilers share memory, too (MAP_SHARED)."""
+    path, event = tmp_path / "perf.data", Event(sample_type=k.IP | k.TID | k.TIME)
+    code = Mmap2(
+        pid=7, tid=7, addr=0x7F0000000000, len=0x1000, filename=name, misc=2, prot=5, stamp=Stamp(pid=7, tid=7)
+    )
+    sample = Sample(ip=0x7F0000000010, pid=7, tid=7, time=5, mode=2)
+    path.write_bytes(write_file(Forged(events=(event,)), [code, sample]))
+    assert printed(path, PerfScript(fields="ip,sym,dso")) == "     7f0000000010 [unknown] (/tmp/perf-7.map)\n"
+
+
+@pytest.mark.parametrize(
     ("choice", "threads"),
     [(("--tid", "101"), {"101"}), (("--comm", "worker"), {"101"}), (("--event", "cycles"), {"101"}),
      (("--time", "0.000003,1"), {"100"})],
