@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from perf2x.base.columnar.unique import unique
+from perf2x.base.columnar import unique
 from perf2x.base.errors import FormatError
 from perf2x.base.files.remote import is_address
 from perf2x.base.files.unpack_limit import limit_unpacking

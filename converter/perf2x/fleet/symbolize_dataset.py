@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 
-from perf2x.base.columnar.arrays import flatnonzero, sum_of
+from perf2x.base.columnar import flatnonzero, sum_of
 from perf2x.fleet.executors import Totals, done
 from perf2x.model.printable_text import base_name
 from perf2x.storage.dataset.dataset_schema import KEY, arrow

@@ -13,8 +13,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import flatnonzero
-from perf2x.base.columnar.unique import unique
+from perf2x.base.columnar import flatnonzero, unique
 from perf2x.base.errors import OptionError, SettingError
 from perf2x.binaries.find.recorded_files import RecordedFiles
 from perf2x.model.code_request import CodeRequest
@@ -37,7 +36,7 @@ from perf2x.stitcher.process_history import build_process_history
 from perf2x.transforms.filters.unmatched_filters import no_such
 
 if TYPE_CHECKING:
-    from perf2x.base.columnar.arrays import I64, U64
+    from perf2x.base.columnar import I64, U64
     from perf2x.binaries.elf.elf_file import ElfObject
     from perf2x.binaries.find.object_finder import ObjectFiles
     from perf2x.model.profile.profile import Profile

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from perf2x.base.columnar.ragged import join_tables
+from perf2x.base.columnar import join_tables
 from perf2x.base.errors import FormatError, OptionError
 from perf2x.model.recording.events import COUNTED, Event, Session
 from perf2x.model.recording.sideband import Losts

@@ -16,7 +16,7 @@ from perf2x.analysis.diff.matching_events import renamed
 from perf2x.analysis.diff.matching_objects import match_objects
 from perf2x.analysis.event_columns import EventColumn, event_columns
 from perf2x.analysis.totals import totals
-from perf2x.base.columnar.arrays import sum_of
+from perf2x.base.columnar import sum_of
 from perf2x.base.errors import OptionError, SettingError
 from perf2x.model.profile.profile import find_event, sampled_events
 from perf2x.pipeline.load_options import LoadOptions

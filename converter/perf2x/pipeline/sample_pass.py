@@ -6,8 +6,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import U8
-from perf2x.base.columnar.ragged import row_batches
+from perf2x.base.columnar import U8, row_batches
 from perf2x.base.worker_processes import join_from_processes
 from perf2x.model.diagnostics import Count, Diagnostics
 from perf2x.model.recording.events import Recording, Samples, Shard, Want

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import arange
-from perf2x.base.columnar.ragged import Ragged
+from perf2x.base.columnar import Ragged, arange
 from perf2x.model.profile.profile import Profile
 from perf2x.model.profile.stack_tree import keep_samples, without_times
 from perf2x.model.recording.events import Samples

@@ -10,7 +10,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from perf2x.base.abi.uapi import SampleType
-from perf2x.base.columnar.arrays import cumsum, flatnonzero, sum_of
+from perf2x.base.columnar import cumsum, flatnonzero, sum_of
 from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.profile.place_names import FunctionRow, PlaceNames
 from perf2x.model.profile.profile import Meta, Profile

@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I64, AnyArray
-from perf2x.base.columnar.unique import unique_known
+from perf2x.base.columnar import I64, AnyArray, unique_known
 from perf2x.model.printable_text import as_recorded, printable
 from perf2x.storage.dataset.dataset_schema import arrow, schema_of
 

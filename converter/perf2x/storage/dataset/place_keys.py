@@ -6,7 +6,7 @@ import numpy as np
 from msgspec import Struct
 
 from perf2x.base.abi.uapi import CpuMode
-from perf2x.base.columnar.arrays import I64, U8, U64, AnyArray, Bools
+from perf2x.base.columnar import I64, U8, U64, AnyArray, Bools
 from perf2x.storage.dataset.arrow_columns import numbers, text_column, texts
 
 if TYPE_CHECKING:

@@ -5,8 +5,7 @@ from functools import partial
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I64, U64, AnyArray, flatnonzero
-from perf2x.base.columnar.unique import rows_by, unique, unique_inverse
+from perf2x.base.columnar import I64, U64, AnyArray, flatnonzero, rows_by, unique, unique_inverse
 from perf2x.emitters.encoding.protobuf_cells import Cells, beside, nested, numbers
 from perf2x.emitters.perfetto.clocks import sequence_start
 from perf2x.emitters.perfetto.event_descriptions import event_names

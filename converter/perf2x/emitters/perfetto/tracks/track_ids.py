@@ -3,7 +3,7 @@
 from enum import IntEnum
 from typing import TypeVar
 
-from perf2x.base.columnar.arrays import I64
+from perf2x.base.columnar import I64
 from perf2x.emitters.encoding.protobuf_fields import message, number, text
 from perf2x.emitters.perfetto.message import packet
 from perf2x.emitters.perfetto.thread_ids import ThreadIds

@@ -4,9 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I64, flatnonzero
-from perf2x.base.columnar.ragged import ranges
-from perf2x.base.columnar.unique import group_rows
+from perf2x.base.columnar import I64, flatnonzero, group_rows, ranges
 from perf2x.model.profile.place_names import FunctionRow, PlaceNames
 from perf2x.model.profile.profile import Profile
 from perf2x.storage.dataset.arrow_columns import coded, flat, is_known, numbers

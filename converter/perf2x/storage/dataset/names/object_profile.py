@@ -3,7 +3,7 @@
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar.interner import StringInterner
+from perf2x.base.columnar import StringInterner
 from perf2x.model.printable_text import as_recorded
 from perf2x.model.profile.profile import Locations, Profile
 from perf2x.model.recording.build_ids import KERNEL

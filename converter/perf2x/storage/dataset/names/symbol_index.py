@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I64, AnyArray, begins_run, lexsort, searchsorted
+from perf2x.base.columnar import I64, AnyArray, begins_run, lexsort, searchsorted
 from perf2x.base.columnar.hashing import hash_columns
 from perf2x.storage.dataset.arrow_columns import texts
 from perf2x.storage.dataset.place_keys import PlaceKeys, keys_of_rows

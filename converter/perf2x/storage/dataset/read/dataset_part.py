@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, arange, flatnonzero, lexsort, searchsorted
+from perf2x.base.columnar import I64, arange, flatnonzero, lexsort, searchsorted
 from perf2x.base.errors import FormatError
 from perf2x.model.printable_text import as_recorded
 from perf2x.model.value_limits import LAST_TIME

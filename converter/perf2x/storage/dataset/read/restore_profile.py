@@ -10,10 +10,19 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I32, I64, AnyArray, Bools, column_type, cumsum, repeat
-from perf2x.base.columnar.interner import StringInterner, prefix_tree
-from perf2x.base.columnar.ragged import Ragged
-from perf2x.base.columnar.unique import group_rows
+from perf2x.base.columnar import (
+    I32,
+    I64,
+    AnyArray,
+    Bools,
+    Ragged,
+    StringInterner,
+    column_type,
+    cumsum,
+    group_rows,
+    prefix_tree,
+    repeat,
+)
 from perf2x.base.errors import FormatError
 from perf2x.model.printable_text import as_recorded
 from perf2x.model.profile.made_up_frames import ROOT_FRAME_NAMES, RootFrame, root_functions

@@ -9,7 +9,7 @@ import numpy as np
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import Bools, no_rows
+from perf2x.base.columnar import Bools, no_rows
 from perf2x.model.profile.place_names import PlaceNames
 from perf2x.model.profile.profile import Functions, Locations, Mappings, Meta, Profile, ProfileSamples, Stacks, Threads
 
