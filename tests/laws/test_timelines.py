@@ -17,8 +17,7 @@ import pytest
 from msgspec.structs import replace
 
 from perf2x.base.installed_packages import available
-from perf2x.emitters.timeline.sample_durations import durations_of
-from perf2x.emitters.timeline.shown_samples import origin_of
+from perf2x.emitters.timeline.shown_samples import durations_of, origin_of
 from perf2x.emitters.timeline.tracks import CPUS_ID, tracks_of
 from perf2x.model.profile.profile import Profile
 from perf2x.pipeline.load import load

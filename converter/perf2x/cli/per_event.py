@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import flatnonzero
+from perf2x.base.columnar.arrays import take_rows_of
 from perf2x.base.columnar.unique import unique
 from perf2x.base.errors import OptionError
 from perf2x.model.profile.profile import plain_names
@@ -24,17 +24,8 @@ def per_event(profile: View, target: str, suffix: str) -> Iterator[tuple[str, Vi
         name = re.sub(r"[^\w.+-]+", "_", plain_names(profile.events)[row]).strip("_") or f"event_{row}"
         name = name if name not in taken else f"{name}_{row}"
         taken.add(name)
-        yield _inserted(target, suffix, name), _only_event(profile, row)
-
-
-def _only_event(profile: View, row: int) -> View:
-    """The profile with the samples of one event only, which becomes the default event."""
-    kept = flatnonzero(profile.samples.event == row)
-    names = (field for field in profile.samples.__struct_fields__)
-    columns = ((name, getattr(profile.samples, name)) for name in names)
-    kept_columns = {name: column[kept] for name, column in columns if column is not None}
-    samples = replace(profile.samples, **kept_columns)
-    return replace(profile, samples=samples, default_event=row)
+        samples = take_rows_of(profile.samples, profile.samples.event == row)
+        yield _inserted(target, suffix, name), replace(profile, samples=samples, default_event=row)
 
 
 def _inserted(target: str, suffix: str, name: str) -> str:

@@ -15,7 +15,7 @@ from perf2x.base.columnar.unique import rows_by, unique
 from perf2x.emitters.encoding.decimal_text import chunk_array, without_nulls
 from perf2x.emitters.encoding.json_encoder import json_bytes, json_column, json_string
 from perf2x.emitters.flame.picture_title import heading
-from perf2x.emitters.timeline.tracks import Tracks, tracks_of
+from perf2x.emitters.timeline.tracks import Tracks, track_names, tracks_of
 from perf2x.model.plugin_options import Needs, check_choices, option
 from perf2x.model.printable_text import one_line
 from perf2x.model.profile.frame_tree import FrameRows, expand
@@ -65,6 +65,7 @@ class Speedscope:
         if not len(samples):
             return
         tracks, track = tracks_of(profile)
+        names = track_names(profile, tracks)
         kinds = _in_order(profile, self.event)
         stacks, place = used_stacks(profile)
         texts = _stack_texts(expand(profile.stacks, frames.of_location), stacks)
@@ -72,7 +73,7 @@ class Speedscope:
         for kind in kinds:
             wanted = rows_of.get(kind, np.zeros(0, np.int64))
             for lane, chosen in _tracks_by_weight(track, samples.value, wanted):
-                name = _track_name(profile, tracks, lane) + (
+                name = _title(names[lane][0], tracks, lane) + (
                     f": {one_line(profile.events[kind].name)}" * (len(kinds) > 1)
                 )
                 unit = _UNITS.get(profile.events[kind].unit, "none")
@@ -141,9 +142,8 @@ def _in_order(profile: Profile, event: str | None) -> list[int]:
     return sorted(sampled, key=lambda row: (row != profile.default_event, row))
 
 
-def _track_name(profile: Profile, tracks: Tracks, lane: int) -> str:
-    pid, tid, cpu = int(tracks.pid[lane]), int(tracks.tid[lane]), int(tracks.cpu[lane])
-    if cpu >= 0:
-        return f"swapper/{cpu}"
-    name = one_line(profile.strings[profile.threads.comm[tracks.thread[lane]]]) or "?"
-    return f"{name} ({pid})" if pid == tid else f"{name} ({pid}/{tid})"
+def _title(name: str, tracks: Tracks, lane: int) -> str:
+    if tracks.cpu[lane] >= 0:
+        return name
+    pid, tid = int(tracks.pid[lane]), int(tracks.tid[lane])
+    return f"{one_line(name) or '?'} ({pid})" if pid == tid else f"{one_line(name) or '?'} ({pid}/{tid})"

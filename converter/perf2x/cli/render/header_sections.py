@@ -1,6 +1,6 @@
 """Header sections of a recording for ``perf2x info``: all of them as JSON, the useful ones as lines."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from perf2x.model.number_format import plural
@@ -30,39 +30,23 @@ def section_lines(features: Mapping[str, Any]) -> Iterator[str]:
     for name, describe in _DESCRIBED.items():
         value = features.get(name)
         if value:
-            yield from describe(value).splitlines()
+            line = describe.format(**value) if isinstance(describe, str) else describe(value)
+            yield from line.splitlines()
     others = sorted(set(features) - set(_DESCRIBED) - _SHOWN_ELSEWHERE)
     if others:
         yield f"also recorded: {', '.join(others)} (--json shows them)"
 
 
-def _cpu_line(value: Mapping[str, Any]) -> str:
-    return f"cpus: {value['online']} of {value['available']} online"
+def _listed(label: str, words: Iterable[str]) -> str:
+    return f"{label}: {', '.join(words)}"
 
 
-def _topology(value: Mapping[str, Any]) -> str:
-    cpus = value.get("cpus", [])
+def _gibibytes(kilobytes: int) -> str:
+    return f"{kilobytes / 1048576:.1f} GiB"
+
+
+def _topology(cpus: list[Mapping[str, int]]) -> str:
     return f"cpu topology: {len({cpu['socket'] for cpu in cpus})} sockets, {len(cpus)} cpus"
-
-
-def _nodes(value: list[Mapping[str, Any]]) -> str:
-    return "memory nodes: " + ", ".join(f"{node['node']} ({node['total_kb'] / 1048576:.1f} GiB)" for node in value)
-
-
-def _pmus(value: Mapping[str, Any]) -> str:
-    return f"pmus: {', '.join(sorted(value))}"
-
-
-def _groups(value: list[Mapping[str, Any]]) -> str:
-    return "groups: " + ", ".join(f"{group.get('name') or '{}'} of {group['members']} events" for group in value)
-
-
-def _compression_line(value: Mapping[str, Any]) -> str:
-    return f"compressed: zstd level {value['level']}, ratio {value['ratio']}"
-
-
-def _programs(value: list[Any]) -> str:
-    return f"bpf programs: {len(value)}"
 
 
 def _hardware_trace(value: Mapping[str, Any]) -> str:
@@ -99,31 +83,30 @@ _FACTS = (
 )
 
 
-def _recorded_symbols(value: Mapping[str, int]) -> str:
-    return f"symbols in the recording: {value['symbols']:,} of {value['files']:,} files"
-
-
-def _formats(value: Mapping[str, Any]) -> str:
-    names = sorted(_tracepoint_fields(one)["name"] for one in value.get("formats", {}).values())
-    return f"tracepoint formats: {', '.join(names)}"
-
-
-_DESCRIBED: dict[str, Callable[[Any], str]] = {
-    "text": lambda value: f"kind: {value}",
-    "cpudesc": lambda value: f"cpu: {value}",
-    "nrcpus": _cpu_line,
-    "cpu_topology": _topology,
-    "total_mem": lambda value: f"memory: {value / 1048576:.1f} GiB",
-    "numa_topology": _nodes,
-    "clock_data": lambda value: "clock: " + ", ".join(f"{key} {number}" for key, number in value.items()),
-    "pmu_mappings": _pmus,
-    "group_desc": _groups,
-    "compressed": _compression_line,
-    "bpf_prog_info": _programs,
+_SYMBOLS = "symbols in the recording: {symbols:,} of {files:,} files"
+_DESCRIBED: dict[str, str | Callable[[Any], str]] = {
+    "text": lambda kind: f"kind: {kind}",
+    "cpudesc": lambda cpu: f"cpu: {cpu}",
+    "nrcpus": "cpus: {online} of {available} online",
+    "cpu_topology": lambda value: _topology(value.get("cpus", [])),
+    "total_mem": lambda kilobytes: f"memory: {_gibibytes(kilobytes)}",
+    "numa_topology": lambda nodes: _listed(
+        "memory nodes", (f"{node['node']} ({_gibibytes(node['total_kb'])})" for node in nodes)
+    ),
+    "clock_data": lambda value: _listed("clock", (f"{key} {number}" for key, number in value.items())),
+    "pmu_mappings": lambda value: _listed("pmus", sorted(value)),
+    "group_desc": lambda groups: _listed(
+        "groups", (f"{group.get('name') or '{}'} of {group['members']} events" for group in groups)
+    ),
+    "compressed": "compressed: zstd level {level}, ratio {ratio}",
+    "bpf_prog_info": lambda programs: f"bpf programs: {len(programs)}",
     "hardware_trace": _hardware_trace,
-    "tracing_data": _formats,
+    "tracing_data": lambda value: _listed(
+        "tracepoint formats", sorted(_tracepoint_fields(one)["name"] for one in value.get("formats", {}).values())
+    ),
     "simpleperf_meta_info": _android,
-    "simpleperf_file": _recorded_symbols,
-    "simpleperf_file2": _recorded_symbols,
+    "simpleperf_file": _SYMBOLS,
+    "simpleperf_file2": _SYMBOLS,
 }
+"""The line of each section: a format of its values, or a function of it."""
 _SHOWN_ELSEWHERE = {"hostname", "osrelease", "version", "arch", "cmdline", "event_desc", "build_id", "sample_time"}

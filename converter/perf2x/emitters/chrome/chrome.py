@@ -12,12 +12,15 @@ from typing import BinaryIO, ClassVar, cast
 from perf2x.base.columnar.arrays import I64, flatnonzero
 from perf2x.base.errors import SettingError
 from perf2x.base.files.background_writer import BackgroundWriter
-from perf2x.emitters.chrome.chrome_counters import counter_events, running_events
-from perf2x.emitters.chrome.chrome_drawing import Drawing, Style, drawings_of
-from perf2x.emitters.chrome.chrome_instants import marker_events
-from perf2x.emitters.chrome.chrome_metadata import recording_facts, track_names
-from perf2x.emitters.chrome.chrome_states import state_events
-from perf2x.emitters.chrome.slice_events import slice_events
+from perf2x.emitters.chrome.chrome_drawing import Drawing, Style, drawings_of, slice_events
+from perf2x.emitters.chrome.chrome_tracks import (
+    counter_events,
+    marker_events,
+    recording_facts,
+    running_events,
+    state_events,
+    track_metadata,
+)
 from perf2x.emitters.encoding.json_encoder import json_bytes
 from perf2x.emitters.timeline.shown_samples import origin_of
 from perf2x.emitters.timeline.tracks import knows_cpus
@@ -126,7 +129,7 @@ class Chrome(_Remembers):
         """Every event as JSON, with a comma behind it; pieces of many."""
         place = 0
         for drawing in drawings:
-            yield from track_names(profile, drawing.tracks, drawing.weight, place)
+            yield from track_metadata(profile, drawing.tracks, drawing.weight, place)
             place += len(drawing.tracks)
         count = 0
         for drawing in drawings:

@@ -62,10 +62,9 @@ def json_milliseconds(nanoseconds: I64) -> bytes:
     return without_nulls(million_cells(nanoseconds, b","))[1:]
 
 
-def json_table(columns: Iterable[tuple[str, AnyArray]], length: int | None = None) -> Iterator[bytes]:
-    """Yield an object of columns, as ``{"a":[…],"b":[…]}``; with ``length`` first when it is given."""
-    yield b"{" if length is None else b'{"length":%d' % length
-    comma = b"" if length is None else b","
+def json_table(columns: Iterable[tuple[str, AnyArray]]) -> Iterator[bytes]:
+    """Yield an object of columns, as ``{"a":[…],"b":[…]}``."""
+    comma = b"{"
     for name, values in columns:
         yield comma + json_bytes(name) + b":"
         yield from json_column(values)

@@ -14,11 +14,11 @@ from typing import BinaryIO, ClassVar
 import numpy as np
 
 from perf2x.base.columnar.arrays import flatnonzero
+from perf2x.base.columnar.texts import TextInterner
 from perf2x.base.columnar.unique import unique
 from perf2x.emitters.encoding.json_encoder import json_bytes
-from perf2x.emitters.firefox.libraries import libraries_of
 from perf2x.emitters.firefox.markers import events_with_fields, marker_schemas
-from perf2x.emitters.firefox.shared_tables import TextTable, category_list, shared_tables
+from perf2x.emitters.firefox.shared_tables import category_list, libraries_of, shared_tables
 from perf2x.emitters.firefox.thread_drawing import drawing_of
 from perf2x.emitters.flame.picture_title import heading
 from perf2x.model.plugin_options import FINISHED, START_TIME, Needs, check_choices, option
@@ -57,7 +57,7 @@ class Firefox:
         if profile.samples.time is None:
             profile = keep_samples(profile, np.zeros(0, np.int64))
         chosen, others = self._kinds(profile)
-        is_sample, frames, texts = np.isin(profile.samples.event, chosen), location_frames(profile), TextTable()
+        is_sample, frames, texts = np.isin(profile.samples.event, chosen), location_frames(profile), TextInterner[str]()
         drawing = drawing_of(profile, frames, is_sample, self.markers, texts)
         out.write(b'{"meta":' + json_bytes(self._meta(profile, chosen, others)))
         libraries = libraries_of(profile)
@@ -67,7 +67,7 @@ class Firefox:
         out.write(b'],"threads":[')
         out.writelines(drawing.threads())
         shared = shared_tables(profile, frames, drawing.stacks, libraries, texts)
-        out.write(b'],"shared":' + json_bytes(shared | {"stringArray": texts.texts()}) + b"}\n")
+        out.write(b'],"shared":' + json_bytes(shared | {"stringArray": texts.table()}) + b"}\n")
 
     def _meta(self, profile: Profile, chosen: list[int], others: list[int]) -> dict[str, object]:
         events = [profile.events[row] for row in chosen]

@@ -18,11 +18,12 @@ from perf2x.base.columnar.arrays import (
     take_rows_of,
 )
 from perf2x.base.columnar.ragged import join_tables
+from perf2x.base.columnar.texts import TextInterner
 from perf2x.base.columnar.unique import argsort_rows, unique
 from perf2x.emitters.encoding.decimal_text import chunk_array, interleaved, number_chunks
 from perf2x.emitters.encoding.json_encoder import json_bytes, json_milliseconds, json_numbers
-from perf2x.emitters.firefox.lanes import Timeline
-from perf2x.emitters.firefox.shared_tables import SCHEDULER, TextTable
+from perf2x.emitters.firefox.sample_rows import Timeline
+from perf2x.emitters.firefox.shared_tables import SCHEDULER
 from perf2x.emitters.timeline.field_rows import field_tables
 from perf2x.emitters.timeline.running_time import Spans, since
 from perf2x.emitters.timeline.tracks import switch_tracks
@@ -100,7 +101,7 @@ class Markers(ColumnTable):
 
 
 def event_markers(
-    profile: Profile, timeline: Timeline, rows: I64, stack: I64, category: I64, texts: TextTable
+    profile: Profile, timeline: Timeline, rows: I64, stack: I64, category: I64, texts: TextInterner[str]
 ) -> Markers:
     """Return a marker for each of these samples; ``stack`` (samples,) and ``category`` (events,) are all of theirs."""
     samples = profile.samples
@@ -110,7 +111,7 @@ def event_markers(
     name, head = np.zeros(len(profile.events), np.int64), chunk_array([b""] * len(profile.events))
     for kind in kinds:
         text = one_line(profile.events[kind].name)
-        name[kind], head[kind] = texts.row(text), b'{"type":%b' % json_bytes(text)
+        name[kind], head[kind] = texts[text], b'{"type":%b' % json_bytes(text)
     event = samples.event[rows]
     start = timeline.times(rows)
     lasts = np.where(placed_waits(samples)[rows], samples.value[rows], 0)
@@ -130,12 +131,12 @@ def _payloads(head: AnyArray, fields: AnyArray, time: I64, stack: I64) -> AnyArr
     return payloads
 
 
-def switch_markers(spans: Spans, texts: TextTable) -> Markers:
+def switch_markers(spans: Spans, texts: TextInterner[str]) -> Markers:
     """Return a marker for each time that a thread spent without a CPU."""
     count = len(spans)
     if not count:
         return no_rows(Markers)
-    name, category = np.full(count, texts.row(_SWITCH), np.int64), np.full(count, SCHEDULER, np.int64)
+    name, category = np.full(count, texts[_SWITCH], np.int64), np.full(count, SCHEDULER, np.int64)
     data = chunk_array([b'{"type":%b}' % json_bytes(_SWITCH)] * count)
     return Markers(spans.track, spans.start, spans.end, name, category, data)
 

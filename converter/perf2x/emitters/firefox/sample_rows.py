@@ -1,8 +1,9 @@
-"""Samples of Firefox Profiler's format: when they were, what they weigh, how much CPU time went by between two.
+"""Threads and samples of Firefox Profiler's format.
 
-The viewer shows a stack until the thread's next sample, spreads CPU time over the time since the row before, and takes
-a thread without ``threadCPUDelta`` to run all the time. So rows without a stack and without weight stand where a thread
-begins to run and where it stops::
+Threads are in the format's order: processes by pid, leaders first. Samples tell when they were, what they weigh and how
+much CPU time went by between two. The viewer shows a stack until the thread's next sample, spreads CPU time over the
+time since the row before, and takes a thread without ``threadCPUDelta`` to run all the time. So rows without a stack
+and without weight stand where a thread begins to run and where it stops::
 
     runs        |-------|         |-----|              |----|
     samples         A   B      wait: C                      D
@@ -10,11 +11,14 @@ begins to run and where it stops::
     CPU         0   4   4  0   0  0     6              0    5   0
 """
 
+from collections.abc import Iterator
+
 import numpy as np
 from msgspec import Struct
 
 from perf2x.base.columnar.arrays import (
     I64,
+    U64,
     AnyArray,
     Bools,
     ColumnTable,
@@ -23,6 +27,7 @@ from perf2x.base.columnar.arrays import (
     cumsum,
     ends_run,
     flatnonzero,
+    lexsort,
     narrow,
     no_rows,
     of_next,
@@ -34,10 +39,77 @@ from perf2x.base.columnar.arrays import (
 )
 from perf2x.base.columnar.ragged import argsort_small, offsets_of
 from perf2x.base.columnar.unique import argsort_rows
-from perf2x.emitters.firefox.lanes import Timeline
-from perf2x.emitters.timeline.running_time import rows_until
+from perf2x.emitters.timeline.running_time import rows_until, since
 from perf2x.emitters.timeline.shown_samples import ShownSamples, origin_of, shown_samples
+from perf2x.emitters.timeline.tracks import Tracks, tracks_of
+from perf2x.model.printable_text import one_line
 from perf2x.model.profile.profile import Profile, placed_waits
+
+
+class Timeline(Struct, frozen=True):
+    """The track and the moment of each row of Profile.samples."""
+
+    tracks: Tracks
+    track: AnyArray
+    """32 bits where that is enough."""
+    recorded: U64 | None
+    """Times on the recording's clock."""
+    origin: int
+    """The first of them, in nanoseconds."""
+
+    def times(self, rows: AnyArray | slice) -> I64:
+        """Return nanoseconds since ``origin``, as in all tables; 0 for samples without times."""
+        if self.recorded is None:
+            return np.zeros(len(self.track[rows]), np.int64)
+        return since(self.recorded[rows], self.origin)
+
+
+def timeline_of(profile: Profile) -> Timeline:
+    """Return tracks and moments of all samples."""
+    tracks, track = tracks_of(profile)
+    recorded = profile.samples.time
+    origin = int(recorded[0]) if recorded is not None and len(recorded) else 0
+    return Timeline(tracks, narrow(track), recorded, origin)
+
+
+class Lane(Struct, frozen=True):
+    """One thread: its row in Tracks, the times (ns) of its first and its last event."""
+
+    track: int
+    first: int
+    last: int
+
+
+def lanes_of(timeline: Timeline) -> Iterator[Lane]:
+    """Yield all threads."""
+    tracks, track, time = timeline.tracks, timeline.track, timeline.times(slice(None))
+    last = np.zeros(len(tracks), np.int64)
+    last[track] = time  # the last assignment wins
+    first = np.zeros(len(tracks), np.int64)
+    first[track[::-1]] = time[::-1]
+    for row in lexsort((tracks.tid, tracks.tid != tracks.pid, tracks.pid)).tolist():
+        yield Lane(row, int(first[row]), int(last[row]))
+
+
+def thread_head(tracks: Tracks, lane: Lane, names: tuple[str, str]) -> dict[str, object]:
+    """Return all members of a thread but its tables; ``names`` are its own and its process's."""
+    pid, tid = int(tracks.pid[lane.track]), int(tracks.tid[lane.track])
+    name, process = map(one_line, names)
+    return {
+        "name": name,
+        "processName": process,
+        "processType": "default",
+        "isMainThread": pid == tid,
+        "pid": str(pid),
+        "tid": str(tid),
+        "registerTime": lane.first / 1e6,
+        "unregisterTime": lane.last / 1e6,
+        "processStartupTime": lane.first / 1e6,
+        "processShutdownTime": None,
+        "pausedRanges": [],
+        "showMarkersInTimeline": False,
+    }
+
 
 _JITTER = 0.5
 """A pause of at most this part of a sample's time is none: sampling is not exact."""

@@ -1,9 +1,8 @@
-"""``shared`` of Firefox Profiler's format: stacks, frames, functions, files and texts of all threads.
+"""``shared`` and ``libs`` of Firefox Profiler's format: stacks, frames, functions, files and texts of all threads.
 
 Shared since version 60. From tables of each thread the viewer makes shared ones itself, and leaves stacks that several
-threads have in there several times.
-
-Categories of Firefox Profiler's format: what a frame or a marker is, by name and colour.
+threads have in there several times. Mapped files have their build ids, by which symbol servers know them. Categories
+are what a frame or a marker is, by name and colour.
 """
 
 from collections.abc import Sequence
@@ -12,14 +11,68 @@ import numpy as np
 from msgspec import Struct
 
 from perf2x.base.abi.uapi import CpuMode
-from perf2x.base.columnar.arrays import I64, arange, flatnonzero
+from perf2x.base.columnar.arrays import I64, arange, flatnonzero, kept_places
+from perf2x.base.columnar.texts import TextInterner
 from perf2x.base.columnar.unique import group_rows, unique_inverse
-from perf2x.emitters.firefox.libraries import Libraries
-from perf2x.model.printable_text import one_line
+from perf2x.model.printable_text import base_name, one_line
 from perf2x.model.profile.frame_tree import FrameRows, expand, folded
 from perf2x.model.profile.profile import Profile, ProfileEvent, Wait
 from perf2x.model.profile.shown_frames import LocationFrames, are_jit
 from perf2x.model.recording.recorded_names import event_name, is_tracepoint
+
+_BIG_ENDIAN = frozenset({"s390", "s390x", "ppc", "ppc64", "sparc", "sparc64", "mips", "mips64", "m68k", "parisc"})
+"""Machines as uname names them; those that run either way are little-endian nearly everywhere."""
+
+_GUID_DIGITS = 32
+
+
+class Libraries(Struct, frozen=True):
+    """``libs``, and (mappings,) the row of each mapping's file in it, −1 for memory that is no file."""
+
+    entries: list[dict[str, object]]
+    of_mapping: I64
+
+
+def libraries_of(profile: Profile) -> Libraries:
+    """Return the files of all mappings: one entry for each path and build id."""
+    mappings, text = profile.mappings, profile.strings
+    first, place = group_rows([mappings.filename, mappings.build_id])
+    names = [text[row] for row in mappings.filename[first].tolist()]
+    build_ids = [text[row] for row in mappings.build_id[first].tolist()]
+    arch = one_line(profile.meta.arch)
+    entries: list[dict[str, object]] = []
+    row = np.full(len(first), -1, np.int64)
+    for at, (name, build_id) in enumerate(zip(names, build_ids, strict=True)):
+        if build_id or (name.startswith("/") and not name.startswith(("//", "/memfd:"))):
+            row[at] = len(entries)
+            entries.append(_library(name, build_id, arch))
+    return Libraries(entries, row[place])
+
+
+def _library(filename: str, build_id: str, arch: str) -> dict[str, object]:
+    name, path = one_line(base_name(filename)), one_line(filename)
+    return {
+        "arch": arch,
+        "name": name,
+        "path": path,
+        "debugName": name,
+        "debugPath": path,
+        "breakpadId": _breakpad_id(build_id, arch),
+        "codeId": build_id or None,
+    }
+
+
+def _breakpad_id(build_id: str, arch: str) -> str:
+    """Return the id that Breakpad gives an ELF file: a GUID of the first 16 bytes, and the age 0; zeros for none.
+
+    Its first three fields, of 4, 2 and 2 bytes, are numbers of the machine's byte order.
+    """
+    digits = build_id[:_GUID_DIGITS].ljust(_GUID_DIGITS, "0")
+    if arch not in _BIG_ENDIAN:
+        fields = (digits[:8], digits[8:12], digits[12:16])
+        digits = "".join(bytes.fromhex(field)[::-1].hex() for field in fields) + digits[16:]
+    return digits.upper() + "0"
+
 
 OTHER, USER, KERNEL, JIT, GUEST, OFF_CPU, SCHEDULER = range(7)
 
@@ -64,28 +117,8 @@ def _frame_categories(profile: Profile, frames: LocationFrames) -> I64:
     return np.where(are_jit(profile, frames), JIT, of_mode[frames.mode])
 
 
-def _wait_subcategories(wait: I64) -> I64:
-    """Return the subcategory of Off-CPU for each kind of wait."""
-    return np.select([wait == Wait.BLOCKED, wait == Wait.PREEMPTED], [1, 2], 0)
-
-
 _KINDS = 8
 """More than there are kinds of waits."""
-
-
-class TextTable:
-    """``stringArray``: each text once, in the order in which they were met."""
-
-    def __init__(self) -> None:
-        self._rows: dict[str, int] = {}
-
-    def row(self, text: str) -> int:
-        """Row of a text."""
-        return self._rows.setdefault(text, len(self._rows))
-
-    def texts(self) -> list[str]:
-        """All texts that were asked for."""
-        return list(self._rows)
 
 
 class SharedStacks(Struct, frozen=True):
@@ -127,98 +160,92 @@ def _with_waits(stacks: SharedStacks, rows: FrameRows, wait: I64) -> SharedStack
 
 
 def shared_tables(
-    profile: Profile, frames: LocationFrames, stacks: SharedStacks, libraries: Libraries, texts: TextTable
+    profile: Profile, frames: LocationFrames, stacks: SharedStacks, libraries: Libraries, texts: TextInterner[str]
 ) -> dict[str, object]:
     """Return all members of ``shared`` but stringArray."""
     resource, resources = _resources(frames, libraries, texts)
-    names = np.array([texts.row(one_line(name)) for name in frames.name], np.int64)
+    names = texts.add_all(map(one_line, frames.name)).astype(np.int64)
     first, func = group_rows([names, resource, frames.function])
     source, sources = _sources(profile, texts)
     return {
-        "stackTable": {
-            "length": len(stacks.parent),
-            "prefix": _with_nulls(stacks.parent),
-            "frame": stacks.frame.tolist(),
-        },
+        "stackTable": _table(len(stacks.parent), prefix=_with_nulls(stacks.parent), frame=stacks.frame),
         "frameTable": _frame_table(stacks, frames, func[stacks.origin], _frame_categories(profile, frames)),
         "funcTable": _func_table(names[first], resource[first], frames.function[first], source, profile),
         "resourceTable": resources,
-        "nativeSymbols": {"length": 0, "libIndex": [], "address": [], "name": [], "functionSize": []},
+        "nativeSymbols": _table(0, libIndex=None, address=None, name=None, functionSize=None),
         "sources": sources,
-        "sourceLocationTable": {"length": 0, "source": [], "line": [], "column": []},
+        "sourceLocationTable": _table(0, source=None, line=None, column=None),
     }
+
+
+def _table(length: int, **columns: object) -> dict[str, object]:
+    """Return a table of so many rows; what is no column is the same in all of them."""
+    made: dict[str, object] = {"length": length}
+    for name, column in columns.items():
+        listed = column.tolist() if isinstance(column, np.ndarray) else column
+        made[name] = listed if isinstance(listed, list) else [listed] * length
+    return made
 
 
 def _frame_table(stacks: SharedStacks, frames: LocationFrames, func: I64, category: I64) -> dict[str, object]:
-    count = len(stacks.origin)
-    none = [None] * count
-    return {
-        "length": count,
-        "address": [-1] * count,
-        "inlineDepth": frames.inlined[stacks.origin].astype(np.int64).tolist(),
-        "category": np.where(stacks.wait > 0, OFF_CPU, category[stacks.origin]).tolist(),
-        "subcategory": _wait_subcategories(stacks.wait).tolist(),
-        "func": func.tolist(),
-        "nativeSymbol": none,
-        "innerWindowID": none,
-        "line": none,
-        "column": none,
-        "originalLocation": none,
-    }
+    waits = [stacks.wait == Wait.BLOCKED, stacks.wait == Wait.PREEMPTED]
+    return _table(
+        len(stacks.origin),
+        address=-1,
+        inlineDepth=frames.inlined[stacks.origin].astype(np.int64),
+        category=np.where(stacks.wait > 0, OFF_CPU, category[stacks.origin]),
+        subcategory=np.select(waits, [1, 2], 0),  # rows of the category's own list
+        func=func,
+        nativeSymbol=None,
+        innerWindowID=None,
+        line=None,
+        column=None,
+        originalLocation=None,
+    )
 
 
 def _func_table(name: I64, resource: I64, function: I64, source: I64, profile: Profile) -> dict[str, object]:
-    count = len(name)
-    none, no = [None] * count, [False] * count
     line = np.append(profile.functions.start_line, 0)[function]  # the last one serves function −1
-    return {
-        "length": count,
-        "name": name.tolist(),
-        "isJS": no,
-        "relevantForJS": no,
-        "resource": resource.tolist(),
-        "source": _with_nulls(np.append(source, -1)[function]),
-        "lineNumber": _with_nulls(np.where(line > 0, line, -1)),
-        "columnNumber": none,
-        "originalLocation": none,
-    }
+    return _table(
+        len(name),
+        name=name,
+        isJS=False,
+        relevantForJS=False,
+        resource=resource,
+        source=_with_nulls(np.append(source, -1)[function]),
+        lineNumber=_with_nulls(np.where(line > 0, line, -1)),
+        columnNumber=None,
+        originalLocation=None,
+    )
 
 
-def _resources(frames: LocationFrames, libraries: Libraries, texts: TextTable) -> tuple[I64, dict[str, object]]:
+def _resources(frames: LocationFrames, libraries: Libraries, texts: TextInterner[str]) -> tuple[I64, dict[str, object]]:
     """(frames,) the resource of each frame, −1 for none; and resourceTable: mapped objects, with their file if any."""
-    names = np.array([texts.row(one_line(name)) if name else -1 for name in frames.object], np.int64)
+    names = np.array([texts[one_line(name)] if name else -1 for name in frames.object], np.int64)
     library = np.append(libraries.of_mapping, -1)[frames.mapping]
     held = flatnonzero(names >= 0)
     first, place = group_rows([names[held], library[held]])
     resource = np.full(len(frames), -1, np.int64)
     resource[held] = place
-    count = len(first)
-    return resource, {
-        "length": count,
-        "lib": _with_nulls(library[held][first]),
-        "name": names[held][first].tolist(),
-        "host": [None] * count,
-        "type": [1] * count,
-    }
+    named = held[first]
+    return resource, _table(len(named), lib=_with_nulls(library[named]), name=names[named], host=None, type=1)
 
 
-def _sources(profile: Profile, texts: TextTable) -> tuple[I64, dict[str, object]]:
+def _sources(profile: Profile, texts: TextInterner[str]) -> tuple[I64, dict[str, object]]:
     """(functions,) the source file of each function, −1 for none; and ``sources``."""
-    files, place = unique_inverse(profile.functions.filename.astype(np.int64))
-    named = [(at, one_line(profile.strings[row])) for at, row in enumerate(files.tolist()) if profile.strings[row]]
-    row_of = np.full(len(files), -1, np.int64)
-    row_of[[at for at, _ in named]] = arange(len(named))
-    count = len(named)
-    none, one = [None] * count, [1] * count
-    return row_of[place], {
-        "length": count,
-        "id": none,
-        "filename": [texts.row(name) for _, name in named],
-        "startLine": one,
-        "startColumn": one,
-        "sourceMapURL": none,
-        "content": none,
-    }
+    files, place = unique_inverse(profile.functions.filename)
+    is_named = np.array([bool(profile.strings[row]) for row in files.tolist()], np.bool_)
+    names = [one_line(profile.strings[row]) for row in files[is_named].tolist()]
+    table = _table(
+        len(names),
+        id=None,
+        filename=texts.add_all(names),
+        startLine=1,
+        startColumn=1,
+        sourceMapURL=None,
+        content=None,
+    )
+    return kept_places(is_named)[place].astype(np.int64), table
 
 
 def _with_nulls(values: I64) -> list[int | None]:

@@ -10,9 +10,9 @@ import numpy as np
 from msgspec import Struct
 
 from perf2x.base.columnar.arrays import I64, Bools, arange, flatnonzero, no_rows, repeat, searchsorted, take_rows_of
+from perf2x.base.columnar.texts import TextInterner
 from perf2x.base.columnar.unique import rows_by
 from perf2x.emitters.encoding.json_encoder import json_bytes, json_milliseconds, json_nullable, json_numbers
-from perf2x.emitters.firefox.lanes import Lane, Timeline, lanes_of, thread_head, timeline_of
 from perf2x.emitters.firefox.markers import (
     Markers,
     event_markers,
@@ -22,16 +22,21 @@ from perf2x.emitters.firefox.markers import (
     switch_spans,
 )
 from perf2x.emitters.firefox.sample_rows import (
+    Lane,
     Moments,
     SampleWeights,
+    Timeline,
     TrackSamples,
+    lanes_of,
     moments_of,
     rows_of_track,
+    thread_head,
+    timeline_of,
     weights_of,
 )
-from perf2x.emitters.firefox.shared_tables import SharedStacks, TextTable, category_list, shared_stacks
-from perf2x.emitters.timeline.counters import counters_of
-from perf2x.emitters.timeline.running_counter import TITLE, Steps, running_steps
+from perf2x.emitters.firefox.shared_tables import SharedStacks, category_list, shared_stacks
+from perf2x.emitters.timeline.counters import TITLE, Steps, counters_of, running_steps
+from perf2x.emitters.timeline.tracks import track_names
 from perf2x.model.printable_text import one_line
 from perf2x.model.profile.profile import Profile, sampled
 from perf2x.model.profile.shown_frames import LocationFrames
@@ -47,6 +52,8 @@ class ThreadDrawing(Struct, frozen=True):
     profile: Profile
     timeline: Timeline
     lanes: list[Lane]
+    names: list[tuple[str, str]]
+    """Of each track and its process."""
     stacks: SharedStacks
     samples: Moments
     weights: SampleWeights
@@ -78,7 +85,7 @@ class ThreadDrawing(Struct, frozen=True):
                 together, size = [], 0
 
     def _thread(self, lane: Lane, rows: TrackSamples) -> Iterator[bytes]:
-        yield b'%b,"samples":' % json_bytes(thread_head(self.profile, self.timeline.tracks, lane))[:-1]
+        yield b'%b,"samples":' % json_bytes(thread_head(self.timeline.tracks, lane, self.names[lane.track]))[:-1]
         yield from self._sample_table(rows)
         markers = slice(*self.marker_ends[lane.track : lane.track + 2].tolist())
         yield b',"markers":%b}' % marker_table(self.markers, markers)
@@ -104,7 +111,7 @@ class ThreadDrawing(Struct, frozen=True):
 
 
 def drawing_of(
-    profile: Profile, frames: LocationFrames, is_sample: Bools, with_markers: bool, texts: TextTable
+    profile: Profile, frames: LocationFrames, is_sample: Bools, with_markers: bool, texts: TextInterner[str]
 ) -> ThreadDrawing:
     """Return what is drawn: samples where ``is_sample`` (samples,), the others as markers if these are wanted."""
     timeline = timeline_of(profile)
@@ -118,6 +125,7 @@ def drawing_of(
         profile,
         timeline,
         list(lanes_of(timeline)),
+        track_names(profile, timeline.tracks),
         stacks,
         samples,
         weights_of(profile, samples.order),
@@ -126,7 +134,9 @@ def drawing_of(
     )
 
 
-def _markers(profile: Profile, timeline: Timeline, stacks: SharedStacks, rows: I64, texts: TextTable) -> Markers:
+def _markers(
+    profile: Profile, timeline: Timeline, stacks: SharedStacks, rows: I64, texts: TextInterner[str]
+) -> Markers:
     category = category_list(profile.events)[1]
     of_events = event_markers(profile, timeline, rows, stacks.of_sample, category, texts)
     return in_order([of_events, switch_markers(switch_spans(profile, timeline), texts)])

@@ -14,7 +14,7 @@ from perf2x.base.columnar.arrays import I64, Bools, arange, sum_at
 from perf2x.base.columnar.unique import group_rows, number_keys
 from perf2x.emitters.encoding.json_encoder import json_bytes, json_table
 from perf2x.emitters.flame.html import event_table, frame_table, node_table
-from perf2x.emitters.flame.page_file import field, write_page
+from perf2x.emitters.flame.page_file import field, table, write_page
 from perf2x.emitters.flame.picture_title import facts, heading
 from perf2x.model.diagnostics import missing_ends
 from perf2x.model.printable_text import base_name, one_line
@@ -59,10 +59,10 @@ class DifferencePage(Struct, frozen=True):
         yield field("compare", {"normalize": self.normalize, "samples": self.samples})
         yield field("events", event_table(profile))
         yield field("threads", [{"name": name, "process": name, "pid": -1, "tid": -1} for name in names])
-        yield b'"frames":' + b"".join(frame_table(profile, frames, strings, first)) + b","
-        yield b'"nodes":' + b"".join(node_table(tree)) + b","
-        yield b'"rows":' + b"".join(_compared_rows(profile, thread, node - 1, old)) + b","
-        yield field("noMoments", "A difference has no time.") + b'"moments":null,'
+        yield table("frames", frame_table(profile, frames, strings, first))
+        yield table("nodes", node_table(tree))
+        yield table("rows", _compared_rows(profile, thread, node - 1, old))
+        yield field("noMoments", "A difference has no time.") + field("moments", None)
         yield b'"strings":' + json_bytes(list(strings)) + b"}"
 
     def _facts(self, before: Profile, after: Profile) -> list[str]:

@@ -13,11 +13,10 @@ import numpy as np
 from perf2x.base.columnar.arrays import I64, arange, narrow, sum_at
 from perf2x.emitters.encoding.json_encoder import json_bytes, json_table
 from perf2x.emitters.flame.listing_data import listing_data
-from perf2x.emitters.flame.page_file import field, write_page
-from perf2x.emitters.flame.page_moments import burst_table, lane_table, moment_table
+from perf2x.emitters.flame.page_file import field, table, write_page
+from perf2x.emitters.flame.page_moments import burst_table, lane_table, moment_table, row_table, summed_samples
 from perf2x.emitters.flame.picture_title import facts, heading
-from perf2x.emitters.flame.summed_samples import row_table, summed_samples
-from perf2x.emitters.timeline.tracks import UNKNOWN_ID, Tracks, tracks_of
+from perf2x.emitters.timeline.tracks import UNKNOWN_ID, Tracks, track_names, tracks_of
 from perf2x.model.plugin_options import FINISHED, LISTINGS, Needs, check_choices, option
 from perf2x.model.printable_text import one_line
 from perf2x.model.profile.frame_tree import FrameTree, expand, merge_stacks
@@ -85,18 +84,18 @@ class Html:
         if len(columns := _column_table(profile, self.columns)) > 1:
             yield field("columns", columns)
         yield field("events", event_table(profile)) + field("threads", _thread_rows(profile, tracks))
-        yield b'"frames":' + b"".join(frame_table(profile, frames, strings, arange(len(frames)))) + b","
-        yield b'"nodes":' + b"".join(node_table(tree)) + b","
+        yield table("frames", frame_table(profile, frames, strings, arange(len(frames))))
+        yield table("nodes", node_table(tree))
         summed = summed_samples(profile, track, node)
-        yield b'"rows":' + b"".join(row_table(profile, track, node, summed)) + b","
+        yield table("rows", row_table(profile, track, node, summed))
         if samples.time is None or len(samples) > self.max_moments:
-            yield field("noMoments", _no_moments(profile, self.max_moments)) + b'"moments":null,'
+            yield field("noMoments", _no_moments(profile, self.max_moments)) + field("moments", None)
             del tree, node, summed  # there is not room for many columns of all samples
             if samples.time is not None:
-                yield b'"lanes":' + b"".join(lane_table(profile, track)) + b","
+                yield table("lanes", lane_table(profile, track))
         else:
-            yield b'"moments":' + b"".join(moment_table(profile, track, node)) + b","
-            yield b'"bursts":' + b"".join(burst_table(profile, track, summed)) + b","
+            yield table("moments", moment_table(profile, track, node))
+            yield table("bursts", burst_table(profile, track, summed))
         if profile.listings is not None:
             yield field("listings", listing_data(profile.listings))
         yield b'"strings":' + json_bytes(list(strings)) + b"}"
@@ -124,17 +123,15 @@ def _column_table(profile: Profile, shown: Sequence[str]) -> list[dict[str, obje
 
 
 def _thread_rows(profile: Profile, tracks: Tracks) -> list[dict[str, object]]:
-    threads, text = profile.threads, profile.strings
+    ids = zip(tracks.pid.tolist(), tracks.tid.tolist(), strict=True)
     return [
         {
-            "name": f"swapper/{cpu}" if cpu >= 0 else one_line(text[threads.comm[thread]]),
-            "process": "idle" if pid == 0 else one_line(text[threads.process[thread]]),
+            "name": one_line(name),
+            "process": one_line(process),
             "pid": -1 if pid == UNKNOWN_ID else pid,
             "tid": -1 if tid == UNKNOWN_ID else tid,
         }
-        for pid, tid, thread, cpu in zip(
-            *(getattr(tracks, name).tolist() for name in Tracks.__struct_fields__), strict=True
-        )
+        for (name, process), (pid, tid) in zip(track_names(profile, tracks), ids, strict=True)
     ]
 
 

@@ -7,7 +7,7 @@ import base64
 import html
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib.resources import files
 from itertools import chain
@@ -89,6 +89,11 @@ def write_page(title: str, pieces: Iterator[bytes], out: BinaryIO, *, compress: 
 def field(name: str, value: object) -> bytes:
     """One member of the object, with the comma that separates it from the next."""
     return json_bytes(name) + b":" + json_bytes(value) + b","
+
+
+def table(name: str, pieces: Iterable[bytes]) -> bytes:
+    """Encode a member of the page's data that is made in pieces."""
+    return json_bytes(name) + b":" + b"".join(pieces) + b","
 
 
 def _page(title: str) -> tuple[bytes, bytes]:

@@ -11,8 +11,8 @@ from perf2x.base.columnar.arrays import I64, AnyArray
 from perf2x.base.columnar.interner import StringInterner
 from perf2x.base.columnar.ragged import Ragged, offsets_of, side_by_side
 from perf2x.base.columnar.unique import numbers_of
-from perf2x.emitters.encoding.protobuf_fields import message, number, number_but_0, text
-from perf2x.emitters.encoding.protobuf_fields import texts as text_entries
+from perf2x.emitters.encoding.protobuf import message, number, number_but_0, text
+from perf2x.emitters.encoding.protobuf import texts as text_entries
 from perf2x.emitters.otlp.otlp_schema import (
     AnyValue,
     ArrayValue,

@@ -16,7 +16,7 @@ from perf2x.base.abi.uapi import CpuMode
 from perf2x.base.columnar.arrays import I64
 from perf2x.base.columnar.unique import unique, unique_inverse
 from perf2x.base.errors import OptionError
-from perf2x.emitters.encoding.protobuf_fields import entry, text
+from perf2x.emitters.encoding.protobuf import entry, text
 from perf2x.emitters.otlp.attributes import Attributes, Dictionary, Value, key_values
 from perf2x.emitters.otlp.otlp_profiles import ProfileEncoder, SampleGroups, event_types, grouped, utc_times
 from perf2x.emitters.otlp.otlp_schema import (

@@ -22,8 +22,18 @@ from perf2x.base.columnar.arrays import I64, U64, arange, row_slices, searchsort
 from perf2x.base.columnar.ragged import Ragged, side_by_side
 from perf2x.base.columnar.unique import sorted_runs, sum_runs, unique
 from perf2x.base.errors import OptionError, SettingError
-from perf2x.emitters.encoding.protobuf import message_field, number_field, packed_field, top_level
-from perf2x.emitters.encoding.protobuf_fields import entry, fixed64_but_0, message, number_but_0, text, varint
+from perf2x.emitters.encoding.protobuf import (
+    entry,
+    fixed64_but_0,
+    message,
+    message_field,
+    number_but_0,
+    number_field,
+    packed_field,
+    text,
+    top_level,
+    varint,
+)
 from perf2x.emitters.otlp.attributes import Dictionary, number_rows
 from perf2x.emitters.otlp.otlp_schema import Pieces, Sample, ScopeProfiles, ValueType
 from perf2x.emitters.otlp.otlp_schema import Profile as ProfileFields

@@ -16,8 +16,14 @@ from perf2x.base.abi.uapi import CpuMode
 from perf2x.base.columnar.arrays import I64, AnyArray, arange, row_slices
 from perf2x.base.columnar.ragged import Ragged, row_batches, side_by_side
 from perf2x.base.columnar.unique import unique
-from perf2x.emitters.encoding.protobuf import nested_field, number_field, number_fields, packed_field, top_level
-from perf2x.emitters.encoding.protobuf_fields import message
+from perf2x.emitters.encoding.protobuf import (
+    message,
+    nested_field,
+    number_field,
+    number_fields,
+    packed_field,
+    top_level,
+)
 from perf2x.emitters.otlp.attributes import Dictionary, number_rows
 from perf2x.emitters.otlp.otlp_schema import Function, Line, Location, Mapping, Pieces, ProfilesDictionary, Stack
 from perf2x.emitters.pprof.pprof_tables import LocationLines, StringTable, lines_as_recorded, lines_with_placeholders

@@ -16,10 +16,14 @@ from perf2x.base.columnar.arrays import I64, U64, AnyArray, flatnonzero
 from perf2x.base.columnar.unique import unique
 from perf2x.base.errors import SettingError
 from perf2x.emitters.encoding.decimal_text import chunk_array
-from perf2x.emitters.perf_script.branch_text import branch_column
 from perf2x.emitters.perf_script.frame_lines import FrameLines, PlaceText
-from perf2x.emitters.perf_script.memory_text import MemoryText
-from perf2x.emitters.perf_script.sample_columns import StartColumns, last_columns, value_columns
+from perf2x.emitters.perf_script.sample_columns import (
+    MemoryText,
+    StartColumns,
+    branch_column,
+    last_columns,
+    value_columns,
+)
 from perf2x.emitters.perf_script.script_fields import event_fields, named_places
 from perf2x.emitters.perf_script.time_order import TimeOrder
 from perf2x.model.plugin_options import FRAMES, INLINE, SAMPLES, Needs, option

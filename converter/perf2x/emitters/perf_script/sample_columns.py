@@ -1,7 +1,13 @@
-"""Columns of text that stand in front of a sample's frames, one for each field, in perf's order.
+"""Columns of text beside a sample's frames, one for each field, in perf's order.
 
-Texts that many samples share are made once; a time is put together from three tables.
-Source of truth: tools/perf/builtin-script.c perf_sample__fprintf_start and process_event.
+Texts that many samples share are made once; a time is put together from three tables. Memory accesses are words:
+``68100142 |OP LOAD|LVL L1 hit|SNP None|TLB L1 or L2 hit|LCK No|BLK  N/A``; a branch is
+`` 0x4004f0/0x4004e0/P/-/-/12/COND/-`` and a blank, with names
+``main+0x10 (/bin/prog)/work+0x0 (/bin/prog)/P/-/-/12/COND/-``.
+
+Source of truth: tools/perf/builtin-script.c perf_sample__fprintf_start, process_event, data_src__fprintf,
+print_bstack_flags, perf_sample__fprintf_brstack and perf_sample__fprintf_brstacksym; util/mem-events.c
+perf_script__meminfo_scnprintf; util/branch.c.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -9,12 +15,15 @@ from functools import cache
 
 import numpy as np
 
+from perf2x.base.abi.data_source import level, operation, snoop, translation
 from perf2x.base.columnar.arrays import I32, U64, AnyArray
+from perf2x.base.columnar.ragged import Ragged
+from perf2x.base.columnar.unique import group_rows, unique_inverse
 from perf2x.emitters.encoding.decimal_text import chunk_array, shared_texts
 from perf2x.emitters.perf_script.frame_lines import PlaceText
-from perf2x.emitters.perf_script.memory_text import MemoryText
 from perf2x.model.printable_text import without_controls
 from perf2x.model.profile.profile import Profile
+from perf2x.model.recording.branch_words import SPECULATIONS, TYPES, speculations, type_numbers
 from perf2x.model.recording.events import Samples
 
 Fields = frozenset[str]
@@ -75,6 +84,37 @@ def _three_digits() -> tuple[AnyArray, AnyArray]:
     return chunk_array(texts), chunk_array([text + b": " for text in texts])
 
 
+_MOST = 99
+
+
+class MemoryText:
+    """Each text is padded to the longest one so far."""
+
+    def __init__(self) -> None:
+        self._longest = 0
+
+    def column(self, data_src: U64) -> AnyArray:
+        """(n,) texts."""
+        found, place = unique_inverse(data_src)
+        texts = [_text(word) for word in found.tolist()]
+        lengths = np.array([self._longest, *map(len, texts)], np.int64)
+        widths = np.maximum.accumulate(np.append(self._longest, lengths[1:][place]))[1:]
+        self._longest = int(widths[-1])
+        rows = zip(place.tolist(), widths.tolist(), strict=True)
+        return chunk_array([f"{texts[row]:<{width}}".encode() for row, width in rows])
+
+
+def _text(word: int) -> str:
+    lock = "N/A" if word >> 24 & 1 else "Yes" if word >> 24 & 2 else "No"
+    block = word >> 40 & 7
+    blocked = " N/A" if not block or block & 1 else " Data" * (block >> 1 & 1) + " Addr" * (block >> 2)
+    where = level(word)
+    where += " " * (where != "N/A" and not word >> 5 & 6)
+    how = "|".join(("OP " + operation(word), "LVL " + where, "SNP " + snoop(word), "TLB " + translation(word),
+                    "LCK " + lock, "BLK " + blocked))  # fmt: skip
+    return f"{word:16x} |{how}"[:_MOST]
+
+
 def value_columns(
     samples: Samples,
     fields: Fields,
@@ -120,3 +160,45 @@ def _page_size(size: int) -> str:
     while size >> 10 > 1 and unit < len(_UNITS) - 1:
         size, unit = size >> 10, unit + 1
     return f" {size}{_UNITS[unit]}" if size else " N/A"
+
+
+_NAME = frozenset({"sym", "symoff"})
+_OBJECT = frozenset({"dso", "dsoff"})
+
+
+def branch_column(samples: Samples, fields: frozenset[str], places: PlaceText | None) -> AnyArray:
+    """(n,) the branches of each sample, newest first; ``places`` name their addresses."""
+    branches = samples.branches
+    assert branches is not None
+    places = places if fields & {"brstacksym", *_OBJECT} else None
+    columns: list[AnyArray] = [branches.flags, branches.from_ip, branches.to_ip]
+    if places is not None:
+        columns += np.split(places.locate(samples).astype(np.int64), 2)
+    first, kind = group_rows(columns)
+    flags, *columns = (column[first] for column in columns)
+    numbers = zip(flags.tolist(), type_numbers(flags).tolist(), speculations(flags).tolist(), strict=True)
+    start, end = _ends(columns, fields, places)
+    texts: AnyArray = start + b"/" + end + chunk_array([_flag_text(*row).encode() for row in numbers])
+    return chunk_array([b"".join(row.tolist()) for row in Ragged(branches.offsets, texts[kind]).rows()])
+
+
+def _ends(columns: list[AnyArray], fields: frozenset[str], places: PlaceText | None) -> Iterator[AnyArray]:
+    """Yield (n,) texts of where branches start, then of where they end."""
+    for address, *location in zip(columns[:2], *([columns[2:]] if places is not None else []), strict=True):
+        if "brstack" in fields or places is None:
+            text = shared_texts(address, (" {:#x}" if address is columns[0] else "{:#x}").format)
+        else:
+            text = chunk_array([name[1:] for name in places.texts(location[0], _NAME).tolist()])
+        if places is not None:
+            text = text + places.texts(location[0], fields & _OBJECT)
+        yield text
+
+
+def _flag_text(flags: int, kind: int, speculation: int) -> str:
+    """``/P/-/-/12/COND/-`` of struct perf_branch_entry's bits (include/uapi/linux/perf_event.h)."""
+    not_taken = "N" if flags >> 33 & 1 else ""
+    predicted = "P" if flags & 2 else "M" if flags & 1 or not_taken else "-"
+    word = TYPES[kind] or "N/A" * (kind > 0)
+    transaction, abort = "X" if flags & 4 else "-", "A" if flags & 8 else "-"
+    said = SPECULATIONS[speculation] or "-"
+    return f"/{predicted}{not_taken}/{transaction}/{abort}/{flags >> 4 & 0xFFFF}/{word}/{said} "

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from perf2x.emitters.encoding.protobuf_fields import message, number, text
+from perf2x.emitters.encoding.protobuf import message, number, text
 from perf2x.emitters.perfetto.trace_schema import (
     CounterDescriptor,
     Scope,

@@ -9,17 +9,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import BinaryIO, ClassVar
 
-from perf2x.emitters.encoding.protobuf_fields import message, number, text
-from perf2x.emitters.perfetto.clocks import clock_snapshot, sequence_start
-from perf2x.emitters.perfetto.message import packet
+from perf2x.emitters.encoding.protobuf import message, number, text
+from perf2x.emitters.perfetto.message import clock_snapshot, packet, sequence_start
 from perf2x.emitters.perfetto.samples.sample_packets import sample_packets
 from perf2x.emitters.perfetto.thread_ids import process_tree
 from perf2x.emitters.perfetto.trace_schema import SystemInfo, TracePacket, Utsname
-from perf2x.emitters.perfetto.tracks.counter_tracks import counter_packets, running_packets
-from perf2x.emitters.perfetto.tracks.instants import loss_packets, tracepoint_packets
-from perf2x.emitters.perfetto.tracks.name_slices import name_packets
-from perf2x.emitters.perfetto.tracks.scheduler_tracks import task_state_packets
-from perf2x.emitters.perfetto.tracks.thread_states import state_slice_packets
+from perf2x.emitters.perfetto.tracks.counters_and_instants import (
+    counter_packets,
+    loss_packets,
+    running_packets,
+    tracepoint_packets,
+)
+from perf2x.emitters.perfetto.tracks.thread_states import name_packets, state_slice_packets, task_state_packets
 from perf2x.model.plugin_options import FINISHED, START_TIME, Needs
 from perf2x.model.printable_text import printable
 from perf2x.model.profile.profile import Meta, Profile

@@ -15,8 +15,16 @@ from perf2x.base.columnar.arrays import I64, arange, sum_of
 from perf2x.base.columnar.ragged import Ragged, row_batches
 from perf2x.base.columnar.unique import group_rows, unique_inverse
 from perf2x.base.files.background_writer import BackgroundGzipWriter
-from perf2x.emitters.encoding.protobuf import Chosen, Ids, chosen_messages, packed_field, texts_of
-from perf2x.emitters.encoding.protobuf_fields import message, texts, varint
+from perf2x.emitters.encoding.protobuf import (
+    Chosen,
+    Ids,
+    chosen_messages,
+    message,
+    packed_field,
+    texts,
+    texts_of,
+    varint,
+)
 from perf2x.emitters.pprof.pprof_tables import (
     REST,
     StringTable,

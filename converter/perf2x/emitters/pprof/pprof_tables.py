@@ -11,9 +11,16 @@ from msgspec import Struct
 from perf2x.base.columnar.arrays import I32, I64, arange, as_intp, begins_run, bincount, flatnonzero, repeat, row_slices
 from perf2x.base.columnar.ragged import Ragged, offsets_of, ranges
 from perf2x.base.columnar.unique import unique_inverse
-from perf2x.emitters.encoding.protobuf import number_fields, top_level
-from perf2x.emitters.encoding.protobuf_cells import beside, nested, numbers, numbers_but_0
-from perf2x.emitters.encoding.protobuf_fields import message, number
+from perf2x.emitters.encoding.protobuf import (
+    beside,
+    message,
+    nested,
+    number,
+    number_fields,
+    numbers,
+    numbers_but_0,
+    top_level,
+)
 from perf2x.model.printable_text import bracketed, printable
 from perf2x.model.profile.profile import Functions, Locations, Mappings, Meta, Profile
 from perf2x.model.recording.recorded_names import is_real_path, without_deleted

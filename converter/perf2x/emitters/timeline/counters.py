@@ -1,12 +1,13 @@
-"""Counters of a timeline: what an event counted in one process, and where perf stat tells, on one CPU."""
+"""Counters of a timeline: what an event counted in one process or on one CPU, and how many threads ran at once."""
 
 from collections.abc import Sequence
 
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, AnyArray
+from perf2x.base.columnar.arrays import I64, AnyArray, ColumnTable, no_rows
 from perf2x.base.columnar.unique import group_rows
+from perf2x.emitters.timeline.running_time import since
 from perf2x.model.profile.profile import Profile, sampled
 
 
@@ -28,3 +29,32 @@ def counters_of(profile: Profile, rows: I64, pid: AnyArray, names: Sequence[str]
     first, counter = group_rows(keys)
     found = zip(*(key[first].tolist() for key in keys), strict=True)
     return [Counter(row, of, f"{names[row]} CPU {at}" if at >= 0 else names[row]) for row, of, at in found], counter
+
+
+TITLE = "threads running"
+"""Name of the curve, in every viewer."""
+
+
+class Steps(ColumnTable):
+    """A step curve: ``threads`` (n,) from ``time`` (n,), rising, to the next row's."""
+
+    time: I64
+    threads: I64
+
+
+def running_steps(profile: Profile, origin: int, tick: int = 1) -> Steps:
+    """Return Profile.running in ticks of so many nanoseconds since the origin; no rows where it is unknown.
+
+    Of the steps before the origin, and of those within one tick, the last one counts. Where one thread takes another's
+    place, both are counted for a nanosecond, which is no step.
+    """
+    curve = profile.running
+    if curve is None:
+        return no_rows(Steps)
+    time = since(curve.time, origin)
+    held = np.append(np.diff(time) > 1, True)[: len(time)]
+    time, threads = (time[held] + tick // 2) // tick, curve.threads[held].astype(np.int64)
+    is_last = np.append(np.diff(time) > 0, True)[: len(time)]
+    time, threads = time[is_last], threads[is_last]
+    changes = np.diff(threads, prepend=-1) != 0
+    return Steps(time[changes], threads[changes])

@@ -77,6 +77,19 @@ def cpu_tracks_of(profile: Profile) -> Tracks:
     return Tracks(CPUS_ID + cpus, CPUS_ID + cpus, np.zeros(len(cpus), np.int64), cpus)
 
 
+def track_names(profile: Profile, tracks: Tracks) -> list[tuple[str, str]]:
+    """Return the name of each lane, as recorded (``swapper/3`` for an idle one), and that of its process."""
+    threads, text = profile.threads, profile.strings
+    comm, process = (column[tracks.thread].tolist() for column in (threads.comm, threads.process))
+    rows = zip(tracks.pid.tolist(), tracks.cpu.tolist(), comm, process, strict=True)
+    return [
+        (f"CPU {cpu}",) * 2
+        if pid >= CPUS_ID
+        else (text[name] if cpu < 0 else f"swapper/{cpu}", text[leader] if pid else "idle")
+        for pid, cpu, name, leader in rows
+    ]
+
+
 def _ids(profile: Profile, thread: I64) -> tuple[I64, I64]:
     pid, tid = profile.threads.pid.astype(np.int64), profile.threads.tid.astype(np.int64)
     nameless = (tid < 0) | ((tid == 0) & (pid != 0))  # Perfetto takes tid 0 of another process for its leader

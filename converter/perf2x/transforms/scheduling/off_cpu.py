@@ -23,8 +23,15 @@ from perf2x.model.recording.events import Recording
 from perf2x.model.value_limits import LAST_TIME
 from perf2x.transforms.filters.filter_batches import SampleFilter, check_timed
 from perf2x.transforms.filters.time_ranges import Range
-from perf2x.transforms.scheduling.schedule import Departures, Schedule, has_schedule, sampling_intervals, schedule_of
-from perf2x.transforms.scheduling.switch_samples import SWITCH, base_name
+from perf2x.transforms.scheduling.schedule import (
+    SWITCH,
+    Departures,
+    Schedule,
+    base_name,
+    has_schedule,
+    sampling_intervals,
+    schedule_of,
+)
 from perf2x.transforms.scheduling.thread_times import ThreadTimes, last_at_or_before
 from perf2x.transforms.scheduling.wait_rows import (
     Waits,

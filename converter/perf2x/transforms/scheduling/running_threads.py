@@ -26,8 +26,7 @@ from perf2x.base.columnar.ragged import join_tables
 from perf2x.base.columnar.unique import argsort_rows, unique
 from perf2x.model.profile.profile import Profile, RunningThreads
 from perf2x.model.recording.events import Recording
-from perf2x.transforms.scheduling.schedule import Schedule, schedule_of
-from perf2x.transforms.scheduling.switch_samples import SWITCH, base_name
+from perf2x.transforms.scheduling.schedule import SWITCH, Schedule, base_name, schedule_of
 from perf2x.transforms.scheduling.thread_times import ThreadTimes, last_at_or_before
 from perf2x.transforms.scheduling.wait_stacks import sample_times
 

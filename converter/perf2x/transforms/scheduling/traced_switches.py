@@ -12,8 +12,7 @@ from perf2x.base.columnar.arrays import I64, Bools, flatnonzero, repeat, sum_of,
 from perf2x.base.columnar.unique import argsort_rows, group_rows
 from perf2x.model.profile.profile import Profile, Threads, ThreadSwitches, Wait
 from perf2x.model.recording.events import Recording
-from perf2x.transforms.scheduling.schedule import kinds_of_states
-from perf2x.transforms.scheduling.switch_samples import SWITCH, SwitchSamples, base_name, switch_samples
+from perf2x.transforms.scheduling.schedule import SWITCH, SwitchSamples, base_name, kinds_of_states, switch_samples
 
 _COMPLETE = 0.9
 """Part of the neighbouring samples of a CPU that must fit together; a few are lost."""

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perf2x.base.columnar.ragged import Ragged, side_by_side
-from perf2x.emitters.encoding import protobuf, protobuf_cells, protobuf_fields
+from perf2x.emitters.encoding import protobuf
 from perf2x.emitters.pprof import profile_pb2
 from tests.support.ragged_rows import ragged_of
 
@@ -28,18 +28,18 @@ def rows(table: Ragged) -> list[bytes]:
 
 @given(st.lists(U64))
 def test_unsigned_varints(values) -> None:
-    assert rows(protobuf_cells.varints(np.array(values, np.uint64)).rows()) == [varint(value) for value in values]
+    assert rows(protobuf.varints(np.array(values, np.uint64)).rows()) == [varint(value) for value in values]
 
 
 @given(st.lists(I64))
 def test_signed_varints(values) -> None:
-    assert rows(protobuf_cells.varints(np.array(values, np.int64)).rows()) == [varint(value) for value in values]
+    assert rows(protobuf.varints(np.array(values, np.int64)).rows()) == [varint(value) for value in values]
 
 
 @pytest.mark.parametrize("bits", range(64))
 def test_varints_at_every_length(bits) -> None:
     values = [2**bits - 1, 2**bits]
-    assert rows(protobuf_cells.varints(np.array(values, np.uint64)).rows()) == [varint(value) for value in values]
+    assert rows(protobuf.varints(np.array(values, np.uint64)).rows()) == [varint(value) for value in values]
 
 
 @given(st.lists(st.lists(st.integers(0, 40_000), max_size=5)))
@@ -90,4 +90,4 @@ def test_samples_parse_to_what_went_in(samples) -> None:
 
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=200)))
 def test_texts_parse_to_what_went_in(texts) -> None:
-    assert list(profile_pb2.Profile.FromString(protobuf_fields.texts(6, texts)).string_table) == texts
+    assert list(profile_pb2.Profile.FromString(protobuf.texts(6, texts)).string_table) == texts

@@ -2,8 +2,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perf2x.emitters.encoding import protobuf_cells as cells
-from perf2x.emitters.encoding.protobuf_fields import message, varint
+from perf2x.emitters.encoding import protobuf as cells
+from perf2x.emitters.encoding.protobuf import message, varint
 
 U64 = st.integers(0, 2**64 - 1) | st.integers(0, 300)
 

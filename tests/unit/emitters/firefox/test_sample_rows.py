@@ -5,8 +5,7 @@ import random
 import numpy as np
 import pytest
 
-from perf2x.emitters.firefox.lanes import timeline_of
-from perf2x.emitters.firefox.sample_rows import TrackSamples, moments_of
+from perf2x.emitters.firefox.sample_rows import TrackSamples, moments_of, timeline_of
 from perf2x.emitters.timeline.shown_samples import origin_of, shown_samples
 from perf2x.model.profile.profile import Profile, Wait
 from perf2x.testing import ProfileBuilder

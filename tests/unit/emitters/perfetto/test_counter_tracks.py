@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from perf2x.emitters.perfetto.perfetto import Perfetto
-from perf2x.emitters.perfetto.track_schema import TrackEventType
-from perf2x.emitters.perfetto.tracks import counter_tracks
+from perf2x.emitters.perfetto.trace_schema import TrackEventType
+from perf2x.emitters.perfetto.tracks import counters_and_instants
 from perf2x.model.profile.profile import Meta, Profile, RunningThreads
 from perf2x.testing import ProfileBuilder
 from tests.support.perfetto_trace import Slice, Trace, read_trace
@@ -82,7 +82,7 @@ def test_one_value_for_each_step(drawn: list[tuple[int, int, int]]) -> None:
 
 
 def test_long_recordings_have_longer_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(counter_tracks, "_STEPS", 100)
+    monkeypatch.setattr(counters_and_instants, "_STEPS", 100)
     builder = ProfileBuilder()
     builder.event("cycles", "count")
     builder.event("page-faults", "count")

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from perf2x.emitters.perfetto.perfetto import Perfetto
-from perf2x.emitters.perfetto.track_schema import TaskState
+from perf2x.emitters.perfetto.trace_schema import TaskState
 from perf2x.emitters.perfetto.tracks.thread_states import states_of
 from perf2x.emitters.timeline.tracks import UNKNOWN_ID
 from perf2x.model.profile.profile import Profile

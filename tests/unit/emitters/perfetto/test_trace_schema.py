@@ -6,7 +6,7 @@ from enum import IntEnum
 import pytest
 from google.protobuf.descriptor import Descriptor, EnumDescriptor
 
-from perf2x.emitters.perfetto import trace_schema, track_schema
+from perf2x.emitters.perfetto import trace_schema
 from tests.support.perfetto_trace import pb
 
 ELSEWHERE = {
@@ -29,7 +29,7 @@ ELSEWHERE = {
     "Process": "ProcessTree.Process",
     "Thread": "ProcessTree.Thread",
 }
-MEMBERS = [*inspect.getmembers(trace_schema, inspect.isclass), *inspect.getmembers(track_schema, inspect.isclass)]
+MEMBERS = inspect.getmembers(trace_schema, inspect.isclass)
 CLASSES = [one for _, one in MEMBERS if issubclass(one, IntEnum) and len(one)]
 
 

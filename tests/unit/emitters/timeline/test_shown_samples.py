@@ -6,14 +6,15 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perf2x.emitters.timeline.sample_durations import durations_of, typical_interval
 from perf2x.emitters.timeline.shown_samples import (
     ShownSamples,
+    durations_of,
     in_ticks,
     on_cpus,
     origin_of,
     shown_samples,
     thread_runs,
+    typical_interval,
 )
 from perf2x.emitters.timeline.tracks import cpu_tracks_of, tracks_of
 from perf2x.model.profile.profile import Profile, Wait

@@ -12,7 +12,7 @@ from perf2x.base.columnar.arrays import take_rows_of
 from perf2x.model.profile.profile import Threads
 from perf2x.pipeline.load import load
 from perf2x.pipeline.load_options import LoadOptions
-from perf2x.transforms.scheduling.switch_samples import SwitchSamples, unseen_departures
+from perf2x.transforms.scheduling.schedule import SwitchSamples, unseen_departures
 from perf2x.transforms.scheduling.thread_times import ThreadTimes
 from perf2x.transforms.scheduling.traced_switches import traced_switches
 from tests.forge import Comm, Event, Features, Sample, Session, write_file

@@ -1,36 +1,143 @@
-"""Samples as packets, each behind the stacks, threads and CPUs that it refers to by number.
+"""Samples as packets, behind the tables that they refer to by number: stacks, frames, names, files, threads and CPUs.
 
-Waits and times between tracepoints are slices on tracks below their thread's, each with the stack where it begins.
+Waits are slices on tracks below their thread's, each with the stack where it begins.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 from msgspec import Struct
 
 from perf2x.base.abi.uapi import CpuMode
-from perf2x.base.columnar.arrays import I32, I64, U8, U64, arange, flatnonzero
-from perf2x.emitters.encoding.protobuf_cells import Cells, beside, nested, numbers, packed
-from perf2x.emitters.encoding.protobuf_fields import message
-from perf2x.emitters.perfetto.clocks import sequence_start
+from perf2x.base.columnar.arrays import I32, I64, U8, U64, AnyArray, arange, flatnonzero, row_slices
+from perf2x.base.columnar.ragged import Ragged, side_by_side
+from perf2x.base.columnar.unique import unique_inverse, unique_known
+from perf2x.emitters.encoding.protobuf import (
+    Cells,
+    Ids,
+    beside,
+    message,
+    nested,
+    number,
+    number_field,
+    numbers,
+    numbers_but_0,
+    packed,
+    top_level,
+)
 from perf2x.emitters.perfetto.event_descriptions import event_names, stack_sample_defaults
-from perf2x.emitters.perfetto.message import COMMON_SEQUENCE, GOES_ON, packet, packet_rows
-from perf2x.emitters.perfetto.samples.frame_rows import frame_table
-from perf2x.emitters.perfetto.samples.interned_tables import interned_packets
+from perf2x.emitters.perfetto.message import (
+    COMMON_SEQUENCE,
+    GOES_ON,
+    interned_string,
+    packet,
+    packet_rows,
+    sequence_start,
+)
 from perf2x.emitters.perfetto.samples.sample_sequences import Stream, streams_of
-from perf2x.emitters.perfetto.samples.stack_numbers import StackPaths, by_frequency, stack_paths
+from perf2x.emitters.perfetto.samples.stack_numbers import (
+    FrameTable,
+    StackPaths,
+    by_frequency,
+    frame_table,
+    stack_paths,
+    used_frames,
+)
 from perf2x.emitters.perfetto.thread_ids import ThreadIds, thread_ids
 from perf2x.emitters.perfetto.trace_schema import (
+    Callstack,
     ExecutionContext,
+    Frame,
     InternedData,
+    Mapping,
     Mode,
     StackSample,
     TaskContext,
     TracePacket,
 )
-from perf2x.emitters.perfetto.tracks.slice_packets import thread_slices
-from perf2x.emitters.perfetto.tracks.track_ids import TrackKind
+from perf2x.emitters.perfetto.tracks.track_packets import TrackKind, thread_slices
+from perf2x.model.printable_text import printable
 from perf2x.model.profile.profile import Profile, ProfileSamples, Wait, placed_waits, wait_ends
+
+_ROWS_AT_ONCE = 1 << 16
+
+
+def _interned_packets(profile: Profile, paths: StackPaths, leaves: I64, sequence: int) -> Iterator[bytes]:
+    """Yield packets with the stacks of ``leaves``, numbered from 1, and all that they refer to."""
+    used, number_of = used_frames(paths, leaves)
+    yield from (_packet(tables, sequence) for tables in _frame_tables(profile, paths.frames, used))
+    ids = Ids(len(used), Callstack.FRAME_IDS)
+    first = 1
+    for rows in paths.of(leaves):
+        numbers = arange(first, first + len(rows))
+        frame_ids = ids.rows(Ragged(rows.offsets, number_of[rows.values] - 1))
+        stacks = side_by_side([number_field(Callstack.IID, numbers), frame_ids])
+        yield _packet(top_level(InternedData.CALLSTACKS, stacks), sequence)
+        first += len(rows)
+
+
+def _packet(tables: bytes, sequence: int) -> bytes:
+    return packet(message(TracePacket.INTERNED_DATA, tables), sequence, GOES_ON)
+
+
+def _frame_tables(profile: Profile, frames: FrameTable, used: I64) -> Iterator[bytes]:
+    """Yield names, source files, mappings and frames, in the order in which one refers to the other."""
+    names, name = unique_inverse(frames.name[used])
+    yield _texts(InternedData.FUNCTION_NAMES, names, lambda row: frames.names[row].encode())
+    name = name.astype(np.int32)  # here and below: columns of all frames
+    sources, source = unique_known(np.where(frames.source[used] > 0, frames.source[used], -1))
+    source = source.astype(np.int32)
+    yield _texts(InternedData.SOURCE_PATHS, sources, lambda row: printable(profile.strings[row]).encode())
+    mappings, mapping = unique_inverse(frames.mapping[used])
+    mapping = mapping.astype(np.int32)
+    yield _mappings(profile, mappings.tolist())
+    for rows in row_slices(len(used), _ROWS_AT_ONCE):
+        which = used[rows]
+        fields = [
+            numbers_but_0(Frame.IID, arange(rows.start, rows.stop) + 1),
+            numbers_but_0(Frame.FUNCTION_NAME_ID, name[rows] + 1),
+            numbers_but_0(Frame.MAPPING_ID, mapping[rows] + 1),
+            numbers_but_0(Frame.REL_PC, frames.rel_pc[which]),
+            numbers_but_0(Frame.SOURCE_PATH_IID, source[rows] + 1),
+            numbers_but_0(Frame.LINE_NUMBER, frames.line[which]),
+            numbers_but_0(Frame.KIND, frames.kind[which]),
+        ]
+        yield nested(InternedData.FRAMES, beside(fields)).tobytes()
+
+
+def _texts(field: InternedData, rows: AnyArray, text_of: Callable[[int], bytes]) -> bytes:
+    """Number texts from 1 on, in the order of ``rows``."""
+    return b"".join(interned_string(field, iid, text_of(row)) for iid, row in enumerate(rows.tolist(), 1))
+
+
+def _mappings(profile: Profile, rows: Sequence[int]) -> bytes:
+    """Encode files, each with its build id; the last row of all stands for what lies in no file.
+
+    Without address ranges: with them, readers keep the frames of every process apart.
+    """
+    pieces = []
+    for iid, row in enumerate(rows, 1):
+        payload = number(Mapping.IID, iid)
+        if row < len(profile.mappings):
+            filename = printable(profile.strings[profile.mappings.filename[row]])
+            build_id = _build_id(profile.strings[profile.mappings.build_id[row]])
+            path = filename.removeprefix("/").encode()  # readers put a slash in front
+            pieces.append(interned_string(InternedData.MAPPING_PATHS, iid, path))
+            if build_id:
+                pieces.append(interned_string(InternedData.BUILD_IDS, iid, build_id))
+                payload += number(Mapping.BUILD_ID, iid)
+            payload += number(Mapping.PATH_STRING_IDS, iid)
+        pieces.append(message(InternedData.MAPPINGS, payload))
+    return b"".join(pieces)
+
+
+def _build_id(text: str) -> bytes:
+    """Return the bytes of a build id in hex; nothing for what is none."""
+    try:
+        return bytes.fromhex(text)
+    except ValueError:
+        return b""
+
 
 _MODES = {
     CpuMode.KERNEL: Mode.MODE_KERNEL,
@@ -68,7 +175,7 @@ def sample_packets(profile: Profile) -> Iterator[bytes]:
         leaves, samples = _samples_of(profile, stream, paths)
         counters = stack_sample_defaults([(profile.events[row], names[row]) for row in stream.events])
         yield sequence_start(profile.meta, samples.sequence, counters)
-        yield from interned_packets(profile, paths, leaves, samples.sequence)
+        yield from _interned_packets(profile, paths, leaves, samples.sequence)
         yield from _stack_samples(samples, threads)
         yield from _wait_packets(profile, stream.rows, samples.callstack, threads, samples.sequence)
 

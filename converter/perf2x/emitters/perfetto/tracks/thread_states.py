@@ -1,12 +1,18 @@
-"""Context switches with the states that Perfetto has words for, and states of threads as slices below their tracks.
+"""States and names that threads had one after the other: scheduler tracks, and slices below the threads' tracks.
 
-Slices are for context switches without a CPU: scheduler tracks need one.
+Readers draw context switches as scheduler tracks of CPUs and threads. They refuse a thread that runs twice at once, and
+demand the CPU of both ends of a run. Records are lost, or told by the other thread of a switch, which nobody watched: a
+run without an end ends where its thread comes to another CPU, one without a beginning is a nanosecond long, and what
+says nothing new is left out.
+
+Context switches without a CPU are slices, and so are names: readers know a thread by its last one.
 """
 
 from collections.abc import Iterator
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 
 from perf2x.base.columnar.arrays import (
     I32,
@@ -15,20 +21,26 @@ from perf2x.base.columnar.arrays import (
     U64,
     AnyArray,
     Bools,
+    ColumnTable,
     arange,
     begins_run,
+    bincount,
     flatnonzero,
     no_rows,
     of_next,
+    of_previous,
+    repeat,
     take_rows_of,
 )
-from perf2x.base.columnar.unique import argsort_rows
-from perf2x.emitters.perfetto.clocks import sequence_start
+from perf2x.base.columnar.ragged import argsort_small
+from perf2x.base.columnar.unique import argsort_rows, unique_inverse
+from perf2x.emitters.encoding.protobuf import numbers
+from perf2x.emitters.perfetto.message import packet_rows, sequence_start
 from perf2x.emitters.perfetto.thread_ids import ThreadIds, thread_ids
-from perf2x.emitters.perfetto.track_schema import TaskState
-from perf2x.emitters.perfetto.tracks.slice_packets import thread_slices
-from perf2x.emitters.perfetto.tracks.track_ids import TrackKind
+from perf2x.emitters.perfetto.trace_schema import GenericKernelTaskStateEvent, TaskState, TracePacket
+from perf2x.emitters.perfetto.tracks.track_packets import TrackKind, thread_slices
 from perf2x.emitters.timeline.tracks import UNKNOWN_ID
+from perf2x.model.printable_text import printable
 from perf2x.model.profile.profile import Profile
 
 _STATES = (
@@ -41,7 +53,7 @@ _ANY_STATE = 0x2FF
 """Without any of these bits a thread could have run on; those above say that it was preempted."""
 
 
-class CpuSwitches(Struct, frozen=True):
+class _CpuSwitches(Struct, frozen=True):
     """(n,) columns in any order: threads that leave (``is_out``) or enter a CPU."""
 
     time: U64
@@ -54,16 +66,16 @@ class CpuSwitches(Struct, frozen=True):
     """The TaskState that begins."""
 
 
-def switches_of(profile: Profile, ids: ThreadIds) -> CpuSwitches:
+def _switches_of(profile: Profile, ids: ThreadIds) -> _CpuSwitches:
     """Return all that a profile tells of context switches."""
     switches = profile.switches
     if switches is None:
-        return no_rows(CpuSwitches)
+        return no_rows(_CpuSwitches)
     asleep = np.where(switches.is_preempted, TaskState.TASK_STATE_RUNNABLE, TaskState.TASK_STATE_INTERRUPTIBLE_SLEEP)
     told = np.where(switches.state >= 0, states_of(switches.state), asleep)
     state = np.where(switches.is_out, told, TaskState.TASK_STATE_RUNNING).astype(np.uint8)
     thread = ids.number[switches.thread].astype(np.int64)
-    return CpuSwitches(switches.time, thread, switches.is_out, switches.cpu, state)
+    return _CpuSwitches(switches.time, thread, switches.is_out, switches.cpu, state)
 
 
 def states_of(prev_state: AnyArray) -> U8:
@@ -89,7 +101,7 @@ _NAMES = {
 def state_slice_packets(profile: Profile) -> Iterator[bytes]:
     """Yield a slice from each context switch without a CPU to its thread's next one."""
     ids = thread_ids(profile)
-    switches = _without_cpu(switches_of(profile, ids), ids)
+    switches = _without_cpu(_switches_of(profile, ids), ids)
     rows, ends = _slices(switches, np.uint64(profile.meta.start_ns + profile.meta.duration_ns))
     if not len(rows):
         return
@@ -101,14 +113,14 @@ def state_slice_packets(profile: Profile) -> Iterator[bytes]:
     yield from thread_slices(ids, switches.thread[rows], TrackKind.STATES, "state", texts, bounds, name)
 
 
-def _without_cpu(switches: CpuSwitches, ids: ThreadIds) -> CpuSwitches:
+def _without_cpu(switches: _CpuSwitches, ids: ThreadIds) -> _CpuSwitches:
     """Return switches of known threads on unknown CPUs, by thread and time."""
     tid = ids.tid[switches.thread]
     held = flatnonzero((switches.cpu < 0) & (tid > 0) & (tid != UNKNOWN_ID))
     return take_rows_of(switches, held[argsort_rows([switches.thread[held], switches.time[held]])])
 
 
-def _slices(switches: CpuSwitches, end: np.uint64) -> tuple[I64, U64]:
+def _slices(switches: _CpuSwitches, end: np.uint64) -> tuple[I64, U64]:
     """Return the rows that a slice begins at, and where it ends.
 
     A second switch in or out in a row, between which one was lost, tells nothing new. A thread's last slice is drawn to
@@ -123,3 +135,130 @@ def _slices(switches: CpuSwitches, end: np.uint64) -> tuple[I64, U64]:
     ends[is_last] = np.maximum(switches.time[rows[is_last]], end)
     drawn = ~is_last | ~switches.is_out[rows]
     return rows[drawn], ends[drawn]
+
+
+class _TaskStates(ColumnTable):
+    """(n,) columns in order of time, threads that leave a CPU before those that come."""
+
+    time: U64
+    tid: I64
+    cpu: I32
+    state: U8
+    """A TaskState."""
+
+
+def task_state_packets(profile: Profile) -> Iterator[bytes]:
+    """Yield a packet for each change of a thread's state."""
+    ids = thread_ids(profile)
+    states = _task_states(_switches_of(profile, ids), ids)
+    yield from packet_rows(
+        TracePacket.GENERIC_KERNEL_TASK_STATE_EVENT,
+        states.time,
+        lambda rows: [
+            numbers(GenericKernelTaskStateEvent.CPU, states.cpu[rows]),
+            numbers(GenericKernelTaskStateEvent.TID, states.tid[rows]),
+            numbers(GenericKernelTaskStateEvent.STATE, states.state[rows]),
+        ],
+    )
+
+
+def _task_states(switches: _CpuSwitches, ids: ThreadIds) -> _TaskStates:
+    """Return the states that context switches tell; without idle and unknown threads, and without unknown CPUs.
+
+    ::
+
+        records of one thread   in 0        in 0   in 1                out 1        out 1
+        states                  Running 0          out 0, Running 1   Sleeping 1   Running 1, Sleeping 1
+    """
+    switches = _with_cpus_of_exits(switches)
+    tid = ids.tid[switches.thread]
+    known = flatnonzero((tid > 0) & (tid != UNKNOWN_ID) & (switches.cpu >= 0))
+    columns = (switches.thread, switches.time, switches.is_out, switches.cpu)
+    order = known[argsort_rows([column[known] for column in columns])]
+    switches, tid = take_rows_of(switches, order), tid[order]
+    switches = _without_returns(switches, tid)
+    after = ~begins_run(switches.thread)
+    before = np.maximum(arange(len(order)) - 1, 0)
+    is_same = after & (switches.is_out == switches.is_out[before])
+    moved = is_same & ~switches.is_out & (switches.cpu != switches.cpu[before])
+    again = is_same & switches.is_out & (switches.time > switches.time[before])
+    empty = _empty_runs(switches, after)
+    kept = flatnonzero((~is_same | moved | again) & ~empty)
+    ends, begins = flatnonzero(moved & ~empty), flatnonzero(again & ~empty)
+    states = (TaskState.TASK_STATE_RUNNABLE, TaskState.TASK_STATE_RUNNING)
+    rows = _TaskStates(
+        time=np.concatenate([switches.time[kept], switches.time[ends], switches.time[begins] - np.uint64(1)]),
+        tid=tid[np.concatenate([kept, ends, begins])],
+        cpu=np.concatenate([switches.cpu[kept], switches.cpu[before][ends], switches.cpu[begins]]),
+        state=np.append(switches.state[kept], repeat(states, [len(ends), len(begins)]).astype(np.uint8)),
+    )
+    comes = rows.state == TaskState.TASK_STATE_RUNNING
+    return take_rows_of(rows, argsort_rows([rows.time, comes, rows.cpu, rows.tid]))
+
+
+def _with_cpus_of_exits(switches: _CpuSwitches) -> _CpuSwitches:
+    """Let threads that leave no one knows where (exits) leave the CPU that they came to; rows change their order."""
+    order = argsort_rows([switches.thread, switches.time, switches.is_out, switches.cpu])
+    switches = take_rows_of(switches, order)
+    before = np.maximum(arange(len(order)) - 1, 0)
+    ran = ~begins_run(switches.thread) & switches.is_out & ~switches.is_out[before]
+    return replace(switches, cpu=np.where(ran & (switches.cpu < 0), switches.cpu[before], switches.cpu))
+
+
+def _without_returns(switches: _CpuSwitches, tid: I64) -> _CpuSwitches:
+    """Let threads that are seen again after their end (their number is, or they were preempted on their way) sleep.
+
+    Readers refuse whatever follows a thread's end.
+    """
+    tids, place = unique_inverse(tid)
+    last = np.zeros(len(tids), np.uint64)
+    np.maximum.at(last, place, switches.time)
+    ended = (switches.state == TaskState.TASK_STATE_DEAD) & (switches.time < last[place])
+    state = np.where(ended, np.uint8(TaskState.TASK_STATE_INTERRUPTIBLE_SLEEP), switches.state)
+    return replace(switches, state=state)
+
+
+def _empty_runs(switches: _CpuSwitches, after: Bools) -> Bools:
+    """(n,) both rows of a run that ends when it begins."""
+    ends = after & switches.is_out & ~of_previous(switches.is_out, True) & ~begins_run(switches.time)
+    ends[:-1] |= ends[1:]
+    return ends
+
+
+def name_packets(profile: Profile) -> Iterator[bytes]:
+    """Yield a slice for each name of threads that had several, from the first sample with it to that with the next.
+
+    ::
+
+        samples of a thread   10 sh   20 sh   30 ls   40 ls        slices   sh 10…30   ls 30…40
+    """
+    ids = thread_ids(profile)
+    several = (bincount(ids.number) > 1) & (ids.tid > 0)
+    if profile.samples.time is None or not several.any():
+        return
+    thread = ids.number[profile.samples.thread].astype(np.int64)
+    order = flatnonzero(several[thread])
+    order = order[argsort_small(thread[order])]
+    thread, name = thread[order], profile.threads.comm[profile.samples.thread[order]].astype(np.int64)
+    runs = _runs_of_names(thread, name)
+    thread, name = thread[runs[:, 0]], name[runs[:, 0]]
+    if not len(runs):
+        return
+    names, number = unique_inverse(name)
+    texts = [printable(profile.strings[row]) for row in names.tolist()]
+    yield sequence_start(profile.meta)
+    yield from thread_slices(ids, thread, TrackKind.NAMES, "name", texts, profile.samples.time[order][runs], number + 1)
+
+
+def _runs_of_names(thread: I64, name: I64) -> I64:
+    """(runs, 2) the first row of each run of one name, and of the next one's, or else the thread's last row.
+
+    Rows are in order of threads, then time; threads with one name have no runs.
+    """
+    is_new = begins_run(thread)
+    begins = flatnonzero(is_new | begins_run(name))
+    ends = of_next(begins, len(thread))
+    goes_on = ~np.append(is_new, True)[ends]
+    ends -= ~goes_on
+    runs: I64 = np.stack([begins, ends], axis=1)[goes_on | of_previous(goes_on, False)]
+    return runs

@@ -1,0 +1,176 @@
+"""Tracks of a Chrome trace, but for slices: their names, states of threads, counters, samples without a duration.
+
+When each thread had a CPU, and when not, is told by states: Perfetto (from version 54 on) makes its scheduler tracks of
+them, ``CPU 3`` among them where the CPU is known; other viewers pass them over. The names are those that its importer
+looks for.
+
+Counters are threads that ran at once, and rates of all other events per process. Samples that stand for no time, such
+as page faults beside a clock event, are asynchronous (``n``), and so have tracks of their own, one for each event of a
+process: Perfetto takes instants of threads for calls without a duration, and draws them among the slices.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from perf2x.base.columnar.arrays import I64, AnyArray, arange, argsort, flatnonzero, lexsort, row_slices, sum_at
+from perf2x.base.columnar.unique import group_rows, rows_by
+from perf2x.emitters.chrome.trace_times import TICK_NS, ids_of, ticks_of, time_chunks
+from perf2x.emitters.encoding.decimal_text import chunk_array, interleaved, number_chunks
+from perf2x.emitters.encoding.json_encoder import json_bytes, json_string
+from perf2x.emitters.timeline.counters import TITLE, counters_of, running_steps
+from perf2x.emitters.timeline.running_spans import RunningSpans
+from perf2x.emitters.timeline.running_time import since
+from perf2x.emitters.timeline.shown_samples import durations_of, ran_then, thread_runs
+from perf2x.emitters.timeline.tracks import CPUS_ID, Tracks, track_names, tracks_of
+from perf2x.model.printable_text import base_name, one_line, printable
+from perf2x.model.profile.profile import Profile, sampled
+
+
+def track_metadata(profile: Profile, tracks: Tracks, weight: I64, place: int) -> Iterator[bytes]:
+    """Yield name and place of processes and threads: the busiest process first, CPUs by number; leaders before others.
+
+    The first process has this ``place``.
+    """
+    names = track_names(profile, tracks)
+    first, process = group_rows([tracks.pid])
+    pids = tracks.pid[first]
+    busy = sum_at(process, weight, len(pids))
+    busy[pids >= CPUS_ID] = 0
+    for at, row in enumerate(lexsort((pids, -busy)).tolist(), place):
+        lane = int(first[row])
+        ids = (int(pids[row]), int(tracks.tid[lane]))
+        yield _metadata("process_name", ids, {"name": printable(names[lane][1])})
+        yield _metadata("process_sort_index", ids, {"sort_index": at})
+    for lane in range(len(tracks)):
+        ids = (int(tracks.pid[lane]), int(tracks.tid[lane]))
+        yield _metadata("thread_name", ids, {"name": printable(names[lane][0])})
+        if ids[0] == ids[1]:
+            yield _metadata("thread_sort_index", ids, {"sort_index": -1})
+
+
+def _metadata(name: str, ids: tuple[int, int], args: dict[str, object]) -> bytes:
+    return json_bytes({"ph": "M", "name": name, "ts": 0, "pid": ids[0], "tid": ids[1], "args": args}) + b",\n"
+
+
+def recording_facts(profile: Profile, origin: int) -> dict[str, object]:
+    """The ``metadata`` member; ``ts`` 0 is ``origin`` on the recording's clock."""
+    meta = profile.meta
+    facts = {
+        "source": printable(base_name(meta.source)),
+        "start-ns": origin,
+        "wall-start-ns": meta.wall_start_ns,
+        "hostname": printable(meta.hostname),
+        "os-release": printable(meta.os_release),
+        "command": printable(" ".join(meta.command_line)),
+        "perf-version": printable(meta.perf_version),
+    }
+    return {"tool": "perf2x"} | {key: value for key, value in facts.items() if value}
+
+
+_STATES_PER_WRITE = 1 << 12
+_SLEEPING, _PREEMPTED = 0, 1
+_NAMES = (b"S", b"R+")
+"""What the kernel's own traces call a thread that sleeps, and one that was preempted."""
+
+
+def state_events(profile: Profile, tracks: Tracks) -> Iterator[bytes]:
+    """Yield a state for each run, and one for the time until the thread's next run."""
+    runs = thread_runs(profile)
+    track, start, end, state = _states(runs)
+    numbers = arange(int(runs.cpu.max(initial=-1)) + 1).tolist()
+    running = [b'"Running"', *(b'"Running","args":{"cpu":%d}' % cpu for cpu in numbers)]
+    names = [*(b'"%b"' % name for name in _NAMES), *running]
+    heads = chunk_array(b'{"ph":"T","name":%b,"ts":' % name for name in names)
+    tails = ids_of(tracks.pid, tracks.tid)
+    for rows in row_slices(len(track), _STATES_PER_WRITE):
+        times = time_chunks(start[rows], b',"dur":'), time_chunks(end[rows] - start[rows])
+        yield interleaved(heads[state[rows]], *times, tails[track[rows]])
+
+
+def _states(runs: RunningSpans) -> tuple[AnyArray, I64, I64, I64]:
+    """Return track, start, end (ticks) and number of the name of all states, by track, then start."""
+    start, end = ticks_of(runs.start), ticks_of(runs.end)
+    off = flatnonzero(runs.track[1:] == runs.track[:-1])
+    order = argsort(np.concatenate([arange(len(runs)) * 2, off * 2 + 1]))
+    columns = (
+        (runs.track, runs.track[off]),
+        (start, end[off]),
+        (end, start[off + 1]),
+        (len(_NAMES) + 1 + runs.cpu, np.where(runs.is_preempted[off], _PREEMPTED, _SLEEPING)),
+    )
+    track, begin, finish, state = (np.concatenate(pair)[order] for pair in columns)
+    some = finish > begin
+    return track[some], begin[some], finish[some], state[some]
+
+
+_STEPS = 1000
+_SHORTEST_STEP_US = 1000
+_STEPS_PER_WRITE = 1 << 12
+
+
+def running_events(profile: Profile, tracks: Tracks, origin: int) -> Iterator[bytes]:
+    """Yield ``C`` events of the first process: the threads of the whole recording that ran at once, where known."""
+    steps = running_steps(profile, origin, TICK_NS)
+    pid = int(tracks.pid[0]) if len(tracks) else 0
+    head, tail = b'{"ph":"C","name":"%b","ts":' % TITLE.encode(), b',"pid":%d,"tid":%d,"args":{"threads":'
+    for rows in row_slices(len(steps), _STEPS_PER_WRITE):
+        times = time_chunks(steps.time[rows], tail % (pid, pid or 1))
+        heads = chunk_array([head] * len(times))
+        yield interleaved(heads, times, number_chunks(steps.threads[rows], b"}},\n"))
+
+
+def counter_events(profile: Profile, tracks: Tracks, origin: int, *, with_samples: bool) -> Iterator[bytes]:
+    """``C`` events: sums of periods per step of time (a thousandth of the recording, a millisecond at least).
+
+    A step without the event says 0 once, so that a curve falls where nothing happened. What perf stat counted between
+    two readings is one step.
+    """
+    samples, is_sample = profile.samples, sampled(profile)
+    rows = flatnonzero(~is_sample | (with_samples & (samples.event != profile.default_event)))
+    if samples.time is None or not len(rows):
+        return
+    time = since(samples.time, origin) // 1000
+    step = max(_SHORTEST_STEP_US, int(time[-1]) // _STEPS)
+    names = [one_line(event.name) for event in profile.events]
+    found, counter = counters_of(profile, rows, tracks.pid[tracks_of(profile)[1][rows]], names)
+    for number, among in rows_by(counter):
+        held, pid = rows[among], found[number].pid
+        if is_sample[held[0]]:
+            begin, value = _sums(time[held] // step, samples.value[held])
+            begin = begin * step
+        else:
+            begin, value = time[held], np.append(samples.value[held][1:], 0)
+        for at, size in zip(begin.tolist(), value.tolist(), strict=True):
+            event = {"ph": "C", "name": found[number].name, "ts": at, "pid": pid, "tid": pid or 1}
+            yield json_bytes(event | {"args": {"value": size}}) + b",\n"
+
+
+def _sums(step: I64, value: I64) -> tuple[I64, I64]:
+    """Sums by step where they change, the step behind the last one among them."""
+    sums = sum_at(step, value, int(step[-1]) + 2)
+    changes = flatnonzero(np.diff(sums, prepend=-1))
+    return changes, sums[changes]
+
+
+_EVENTS_PER_WRITE = 1 << 12
+
+
+def marker_events(profile: Profile, tracks: Tracks, origin: int, wanted: I64) -> Iterator[bytes]:
+    """Yield an instant, named after its event, for each wanted sample that is drawn nowhere else."""
+    samples = profile.samples
+    if samples.time is None or not len(wanted):
+        return
+    is_moment = durations_of(profile, wanted).time == 0
+    rows = wanted[is_moment & ran_then(samples, wanted)]
+    if not len(rows):
+        return
+    track = tracks_of(profile)[1]
+    ticks = ticks_of(since(samples.time[rows], origin))
+    names = [json_string(one_line(event.name)).encode() for event in profile.events]
+    heads = chunk_array(b'{"ph":"n","cat":%b,"name":%b,"ts":' % (name, name) for name in names)
+    ids = [(pid, tid, tid, tid) for pid, tid in zip(tracks.pid.tolist(), tracks.tid.tolist(), strict=True)]
+    tails = chunk_array(b',"pid":%d,"tid":%d,"id2":{"local":"%d"},"args":{"tid":%d}},\n' % one for one in ids)
+    for part in row_slices(len(rows), _EVENTS_PER_WRITE):
+        chosen = rows[part]
+        yield interleaved(heads[samples.event[chosen]], time_chunks(ticks[part]), tails[track[chosen]])
