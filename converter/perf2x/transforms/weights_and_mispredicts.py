@@ -18,7 +18,7 @@ from perf2x.base.columnar.arrays import I64, U8, U64, flatnonzero
 from perf2x.base.columnar.ragged import Ragged, row_numbers
 from perf2x.base.errors import SettingError
 from perf2x.model.profile.profile import Profile
-from perf2x.model.recording.events import Event, Recording, Samples, Want
+from perf2x.model.recording.events import Recording, Samples, Want
 from perf2x.model.recording.sample_batches import take_rows
 from perf2x.model.value_limits import MOST_PERIOD
 
@@ -58,7 +58,7 @@ class SampleValues:
         """OptionError when no event of the recording has what is wanted."""
         self.kind, events = kind, recording.session.events
         bits, self.want, words, how = _FIELDS[kind]
-        self._has = np.array([_has_field(event, bits) for event in events], np.bool_)
+        self._has = np.array([event.sample_type & bits for event in events], np.bool_)
         if len(events) and not self._has.any():
             setting, given = ("data_objects", "") if kind == _DATA else ("value", f" {kind}")
             raise SettingError("", setting, f"{given}: the recording has no {words}; record with: {how}")
@@ -67,7 +67,11 @@ class SampleValues:
         """Return the samples of events that have the field, with what is wanted of it."""
         samples = take_rows(samples, flatnonzero(self._has[samples.event]))
         if self.kind == _WEIGHT:
-            return samples if samples.weight is None else replace(samples, period=_limited(samples.weight))
+            return (
+                samples
+                if samples.weight is None
+                else replace(samples, period=np.minimum(samples.weight, np.uint64(MOST_PERIOD)))
+            )
         return _mispredicted(samples) if self.kind == _MISPREDICTS else _accessed(samples)
 
     def named(self, profile: Profile) -> Profile:
@@ -79,16 +83,6 @@ class SampleValues:
             for event, has in zip(profile.events, self._has.tolist(), strict=True)
         )
         return replace(profile, events=events)
-
-
-def _has_field(event: Event, bits: int) -> bool:
-    """Tell whether samples of an event have one of these fields."""
-    return bool(event.sample_type & bits)
-
-
-def _limited(weight: U64) -> U64:
-    limited: U64 = np.minimum(weight, np.uint64(MOST_PERIOD))
-    return limited
 
 
 def _mispredicted(samples: Samples) -> Samples:

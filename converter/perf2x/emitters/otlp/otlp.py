@@ -52,7 +52,7 @@ def _attribute_columns(profile: Profile, wanted: tuple[str, ...], attributes: At
     strings = StringTable(profile)
     columns = []
     for name, key in _KEYS.items():
-        label = LABELS[name](profile, strings.add) if name in wanted else None
+        label = LABELS[name](name, profile, strings.add) if name in wanted else None
         if label is None:
             continue
         used, place = unique_inverse(label.of_samples(profile))

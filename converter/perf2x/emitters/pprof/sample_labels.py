@@ -46,12 +46,12 @@ class LabelColumn(Struct, frozen=True):
     unit: str = ""
     by_thread: bool = False
 
-    def of_samples(self, profile: Profile) -> I64:
-        """(samples,) the label of each row of samples."""
-        return self.values[profile.samples.thread] if self.by_thread else self.values
+    def of_samples(self, profile: Profile, rows: I64 | slice = slice(None)) -> I64:
+        """(rows,) the label of these rows of samples."""
+        return self.values[profile.samples.thread[rows] if self.by_thread else rows]
 
 
-Label = Callable[[Profile, Intern], LabelColumn | None]
+Label = Callable[[str, Profile, Intern], LabelColumn | None]
 """Makes the labels of a profile's samples, where they know what they are made of."""
 
 
@@ -67,30 +67,30 @@ class Labels:
     """
 
     def __init__(self, columns: Sequence[LabelColumn], profile: Profile, intern: Intern) -> None:
-        self._columns, self._thread, self._intern = columns, profile.samples.thread, intern
+        self._columns, self._profile, self._intern = columns, profile, intern
         self._of_all = sorted(profile.labels.items())
 
     def keys(self) -> list[I64]:
         """(n,) columns of numbers by which rows are told apart, and ordered as by the labels themselves."""
         threads = [column.values for column in self._columns if column.by_thread]
-        kinds = [group_rows(threads)[1][self._thread]] if threads else []
+        kinds = [group_rows(threads)[1][self._profile.samples.thread]] if threads else []
         return [*kinds, *(column.values for column in self._columns if not column.by_thread)]
 
     def encoded(self, rows: I64) -> Ragged:
         """The label fields (Sample.label) of sample rows, labels of the whole profile included."""
         intern = self._intern
         fixed = [(intern(key), intern(value)) for key, value in self._of_all]
-        parts = [_encoded_label(intern(one.key), self._of(one, rows), intern(one.unit)) for one in self._columns]
+        parts = [
+            _encoded_label(intern(one.key), one.of_samples(self._profile, rows), intern(one.unit))
+            for one in self._columns
+        ]
         parts += [_encoded_label(key, np.full(len(rows), value, np.int64), 0) for key, value in fixed]
         return side_by_side(parts) if parts else Ragged.of_empty_rows(len(rows), np.uint8)
-
-    def _of(self, column: LabelColumn, rows: I64) -> I64:
-        return column.values[self._thread[rows] if column.by_thread else rows]
 
 
 def labels_of(profile: Profile, wanted: tuple[str, ...], intern: Intern) -> Labels:
     """The wanted labels that this profile can give, in the order of their names in ``LABELS``."""
-    made = (LABELS[name](profile, intern) for name in LABELS if name in wanted)
+    made = (LABELS[name](name, profile, intern) for name in LABELS if name in wanted)
     columns = [column for column in made if column is not None] + _tags(profile, intern)
     return Labels(columns, profile, intern)
 
@@ -154,77 +154,64 @@ def _thread_label(key: str, profile: Profile, texts: list[str], intern: Intern) 
     return LabelColumn(key, values, by_thread=True)
 
 
-def _id_of_thread(key: str) -> Label:
-    """Make a label of a number that threads have."""
-    return lambda profile, _: LabelColumn(key, getattr(profile.threads, key).astype(np.int64), key, by_thread=True)
+def _id_of_thread(key: str, profile: Profile, intern: Intern) -> LabelColumn:
+    return LabelColumn(key, getattr(profile.threads, key).astype(np.int64), key, by_thread=True)
 
 
-def _name_of_thread(key: str) -> Label:
-    """Make a label of a name that threads have."""
-
-    def column(profile: Profile, intern: Intern) -> LabelColumn:
-        texts = [profile.strings[row] for row in getattr(profile.threads, key)]
-        return _thread_label(key, profile, texts, intern)
-
-    return column
+def _name_of_thread(key: str, profile: Profile, intern: Intern) -> LabelColumn:
+    return _thread_label(key, profile, [profile.strings[row] for row in getattr(profile.threads, key)], intern)
 
 
-def _number_of_sample(name: str, unit: str) -> Label:
-    """Make a label of a column of samples that not all recordings have."""
-
-    def column(profile: Profile, intern: Intern) -> LabelColumn | None:
-        values = getattr(profile.samples, name)
-        return None if values is None else LabelColumn(name, values.astype(np.int64), unit)
-
-    return column
-
-
-def _thread(profile: Profile, intern: Intern) -> LabelColumn:
+def _thread(key: str, profile: Profile, intern: Intern) -> LabelColumn:
     """``name/tid``: one value per thread even where a pool names its threads alike."""
     pairs = zip(profile.threads.comm, profile.threads.tid, strict=True)
-    return _thread_label("thread", profile, [f"{profile.strings[comm]}/{tid}" for comm, tid in pairs], intern)
+    return _thread_label(key, profile, [f"{profile.strings[comm]}/{tid}" for comm, tid in pairs], intern)
 
 
-def _cgroup(profile: Profile, intern: Intern) -> LabelColumn | None:
+_UNITS = {"cpu": "cpu", "time": "nanoseconds"}
+
+
+def _number_of_sample(key: str, profile: Profile, intern: Intern) -> LabelColumn | None:
+    """Make a label of a column of samples that not all recordings have."""
+    values = getattr(profile.samples, key)
+    return None if values is None else LabelColumn(key, values.astype(np.int64), _UNITS[key])
+
+
+def _cgroup(key: str, profile: Profile, intern: Intern) -> LabelColumn | None:
     cgroup = profile.samples.cgroup
-    return None if cgroup is None else LabelColumn("cgroup", _interned_texts(cgroup, profile.strings, intern))
+    return None if cgroup is None else LabelColumn(key, _interned_texts(cgroup, profile.strings, intern))
 
 
-def _of_data_source(key: str, word: Callable[[int], str]) -> Label:
+def _of_data_source(key: str, profile: Profile, intern: Intern) -> LabelColumn | None:
     """Make a label of one part of what memory accesses say; samples that say nothing have none."""
-
-    def column(profile: Profile, intern: Intern) -> LabelColumn | None:
-        source = profile.samples.data_src
-        if source is None:
-            return None
-        return LabelColumn(key, numbers_of(source, lambda bits: intern(word(bits) if bits else "")))
-
-    return column
+    source, word = profile.samples.data_src, MEMORY_LABELS[key]
+    if source is None:
+        return None
+    return LabelColumn(key, numbers_of(source, lambda bits: intern(word(bits) if bits else "")))
 
 
-def _mode(profile: Profile, intern: Intern) -> LabelColumn:
+def _mode(key: str, profile: Profile, intern: Intern) -> LabelColumn:
     """Label a sample with the CPU mode of its innermost frame."""
     location = np.append(profile.stacks.location, -1)[profile.samples.stack]
-    mode = np.append(profile.locations.mode, int(CpuMode.UNKNOWN))[location].astype(np.int64)
-    return LabelColumn("mode", _interned_texts(mode, [MODE_NAMES.get(CpuMode(row), "") for row in CpuMode], intern))
+    mode = np.append(profile.locations.mode, int(CpuMode.UNKNOWN))[location]
+    return LabelColumn(key, _interned_texts(mode, [MODE_NAMES.get(CpuMode(row), "") for row in CpuMode], intern))
 
 
-def _event(profile: Profile, intern: Intern) -> LabelColumn:
-    names = [event.name for event in profile.events]
-    return LabelColumn("event", _interned_texts(profile.samples.event, names, intern))
+def _event(key: str, profile: Profile, intern: Intern) -> LabelColumn:
+    return LabelColumn(key, _interned_texts(profile.samples.event, [event.name for event in profile.events], intern))
 
 
 LABELS: dict[str, Label] = {
-    "pid": _id_of_thread("pid"),
-    "tid": _id_of_thread("tid"),
-    "comm": _name_of_thread("comm"),
-    "process": _name_of_thread("process"),
+    "pid": _id_of_thread,
+    "tid": _id_of_thread,
+    "comm": _name_of_thread,
+    "process": _name_of_thread,
     "thread": _thread,
-    "cpu": _number_of_sample("cpu", "cpu"),
+    "cpu": _number_of_sample,
     "cgroup": _cgroup,
     "mode": _mode,
     "event": _event,
-    "time": _number_of_sample("time", "nanoseconds"),
-    **{name: _of_data_source(name, word) for name, word in MEMORY_LABELS.items()},
+    "time": _number_of_sample,
+    **dict.fromkeys(MEMORY_LABELS, _of_data_source),
 }
 """Every label by the name that users write."""

@@ -5,7 +5,7 @@ that what is not wanted costs next to nothing; what must be looked up first (nam
 asked of the finished profile.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from datetime import datetime
 from typing import Any
 
@@ -16,7 +16,7 @@ from perf2x.base.errors import SettingError
 from perf2x.model.profile.profile import Profile
 from perf2x.model.recording.events import Recording, Samples, Want
 from perf2x.model.recording.sample_batches import select_rows
-from perf2x.transforms.filters.choice import COLUMNS, FILTERS, ROWS
+from perf2x.transforms.filters.choice import BEFORE_SYMBOLS, COLUMNS, FILTERS, ROWS
 from perf2x.transforms.filters.filter_batches import SampleFilter, Seen, not_recorded
 from perf2x.transforms.filters.filter_options import Choice
 from perf2x.transforms.filters.time_ranges import Range, needs_bounds, parse_times, parse_wall_times
@@ -59,7 +59,7 @@ class Selection:
 
     def before_symbols(self, profile: Profile) -> Profile:
         """Choose by what needs no names of functions: threads, modes, objects."""
-        return self._filtered(profile, by_function=False)
+        return self._filtered(profile, BEFORE_SYMBOLS)
 
     def after_symbols(self, profile: Profile) -> Profile:
         """Choose by function, cut stacks, and leave out of the tables what no sample uses any more."""
@@ -67,14 +67,14 @@ class Selection:
             return profile
         from perf2x.transforms.drop_unused import compact
 
-        profile = self._filtered(profile, by_function=True)
+        profile = self._filtered(profile, FILTERS.keys() - BEFORE_SYMBOLS)
         return compact(profile) if profile.recorded is None else profile  # whose rows are numbers of all tables
 
-    def _filtered(self, profile: Profile, *, by_function: bool) -> Profile:
+    def _filtered(self, profile: Profile, names: Set[str]) -> Profile:
         asked = self._choice.given()
-        for name, one in FILTERS.items():
-            if name in asked and one.by_function == by_function:
-                profile = one.keep(profile, asked[name], self.unmatched)
+        for name, keep in FILTERS.items():
+            if name in asked and name in names:
+                profile = keep(profile, asked[name], self.unmatched)
         return profile
 
 

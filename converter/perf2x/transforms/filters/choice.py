@@ -41,15 +41,6 @@ ROWS: dict[str, Callable[[Samples, object], Bools]] = {"no_idle": lambda samples
 """Other filters on what samples say: the samples that stay, given the field's value."""
 
 
-class _Filter(Struct, frozen=True):
-    """A filter on the finished profile."""
-
-    keep: Callable[..., Profile]
-    """Leaves out what is not wanted, given a profile, the field's value and UnmatchedFilters."""
-    by_function: bool = False
-    """Whether it needs the names of functions, or comes after those that do."""
-
-
 class Names(Struct, frozen=True):
     """Names that filters can be held against, most important first."""
 
@@ -70,10 +61,7 @@ class Names(Struct, frozen=True):
             found = set(named.get(pattern, ()))
             if _GLOB.search(pattern):
                 found.update(*(of_text for text, of_text in named.items() if fnmatchcase(text, pattern)))
-            if found:
-                unmatched.matched(self.kind, pattern)
-            else:
-                unmatched.missed(self.kind, pattern, self.known)
+            unmatched.asked(self.kind, pattern, found, self.known)
             rows |= found
         return rows
 
@@ -91,10 +79,7 @@ def keep_events(profile: Profile, patterns: tuple[str, ...], unmatched: Unmatche
     unmatched, wanted, names = unmatched or UnmatchedFilters(), set[int](), numbered_names(profile.events)
     for text in patterns:
         found = {row for row, name in enumerate(names) if names_event(text, name)}
-        if found:
-            unmatched.matched("event", text)
-        else:
-            unmatched.missed("event", text, names)
+        unmatched.asked("event", text, found, names)
         wanted |= found
     kept = keep_samples(profile, flatnonzero(np.isin(profile.samples.event, sorted(wanted))))
     first = int(kept.samples.event.min()) if len(kept.samples) else min(wanted, default=profile.default_event)
@@ -247,18 +232,20 @@ def _object_names(filename: str) -> list[str]:
     return list(dict.fromkeys([plain.rpartition("/")[2] or plain, plain, filename]))
 
 
-FILTERS = {
-    "comms": _Filter(keep_comms),
-    "frames": _Filter(keep_frames),
-    "dsos": _Filter(keep_objects),
-    "symbols": _Filter(keep_functions, by_function=True),
-    "ignore": _Filter(frame_filters.ignore, by_function=True),
-    "focus": _Filter(frame_filters.focus, by_function=True),
-    "skip_after": _Filter(frame_filters.skip_after, by_function=True),
-    "hide": _Filter(frame_filters.hide, by_function=True),
-    "keep": _Filter(frame_filters.keep, by_function=True),
-    "collapse": _Filter(frame_filters.collapse, by_function=True),
-    "rename": _Filter(frame_filters.rename, by_function=True),
-    "max_stack": _Filter(lambda profile, frames, _: innermost(profile, frames), by_function=True),
+FILTERS: dict[str, Callable[..., Profile]] = {
+    "comms": keep_comms,
+    "frames": keep_frames,
+    "dsos": keep_objects,
+    "symbols": keep_functions,
+    "ignore": frame_filters.ignore,
+    "focus": frame_filters.focus,
+    "skip_after": frame_filters.skip_after,
+    "hide": frame_filters.hide,
+    "keep": frame_filters.keep,
+    "collapse": frame_filters.collapse,
+    "rename": frame_filters.rename,
+    "max_stack": lambda profile, frames, _: innermost(profile, frames),
 }
-"""Filters on the finished profile by the field of Choice, in their order."""
+"""Filters on the finished profile by the field of Choice, in their order: of a profile, the value, UnmatchedFilters."""
+BEFORE_SYMBOLS = frozenset({"comms", "frames", "dsos"})
+"""Filters that need no names of functions."""

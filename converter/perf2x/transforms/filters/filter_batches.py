@@ -90,10 +90,7 @@ class Seen(Struct):
         if name == "cpu" and not known.isdisjoint(numbers):
             numbers = tuple(number for number in numbers if number in known)  # 0-7 means those that there are
         for number in numbers:
-            if number in known:
-                unmatched.matched(name, number)
-            else:
-                unmatched.missed(name, number, [str(value) for value in sorted(known)])
+            unmatched.asked(name, number, number in known, [str(value) for value in sorted(known)])
 
 
 def column_of(samples: Samples, name: str) -> AnyArray:

@@ -24,6 +24,13 @@ class UnmatchedFilters:
         self._missed: dict[Hashable, Callable[[], OptionError]] = {}
         self._known: dict[Hashable, dict[str, None]] = {}
 
+    def asked(self, kind: str, wanted: Hashable, found: object, known: Sequence[str]) -> None:
+        """Note that something was wanted of a recording, and whether it was found among what is known."""
+        if found:
+            self.matched(kind, wanted)
+        else:
+            self.missed(kind, wanted, known)
+
     def matched(self, kind: str, wanted: Hashable) -> None:
         """Note that a sample matched a filter."""
         self._matched.add((kind, wanted))

@@ -27,8 +27,8 @@ from perf2x.transforms.scheduling.schedule import (
     SWITCH,
     Departures,
     Schedule,
-    base_name,
     has_schedule,
+    rows_called,
     sampling_intervals,
     schedule_of,
 )
@@ -68,7 +68,7 @@ def off_cpu(
     """
     _check_how(how)
     passing = passing or SampleFilter()
-    events = [row for row, event in enumerate(profile.events) if base_name(event.name) == _MEASURED]
+    events = rows_called(profile.events, _MEASURED)
     if events:
         held = flatnonzero(np.isin(profile.samples.event, events))
         waits = _measured_waits(profile.samples, held, passing.times)
@@ -98,14 +98,14 @@ def _with_waits(profile: Profile, waits: Waits, how: str, passing: SampleFilter)
     then called wall-clock. OptionError when there is no clock event to add to.
     """
     samples, events = profile.samples, list(profile.events)
-    measured = next((row for row, event in enumerate(events) if base_name(event.name) == _MEASURED), -1)
-    kept = ~np.array([base_name(event.name) == _MEASURED for event in events], np.bool_)[samples.event]
+    measured = rows_called(events, _MEASURED)
+    kept = ~np.isin(samples.event, measured)
     if how == "merged":
         row = _clock(profile)
         events[row] = replace(events[row], name=_WALL_CLOCK, period=0, frequency=0)
         kept &= samples.event == row
-    elif how == "beside" and measured >= 0:
-        row = measured
+    elif how == "beside" and measured:
+        row = measured[0]
     else:
         row = len(events)
         events.append(ProfileEvent(_OFF_CPU, "nanoseconds", 0, 0, is_wait=True))
@@ -189,7 +189,7 @@ def _passes(left: Departures, passing: SampleFilter) -> np.ndarray[tuple[int], n
 
 def _owners_by_sample(profile: Profile, left: Departures) -> Owners:
     """Return the samples of sched_switch that departures are."""
-    switching = [row for row, event in enumerate(profile.events) if base_name(event.name) == SWITCH]
+    switching = rows_called(profile.events, SWITCH)
     rows = flatnonzero(np.isin(profile.samples.event, switching))
     times = sample_times(profile)
     among = ThreadTimes(times.tid[rows], times.time[rows])

@@ -26,7 +26,7 @@ from perf2x.base.columnar.ragged import join_tables
 from perf2x.base.columnar.unique import argsort_rows, unique
 from perf2x.model.profile.profile import Profile, RunningThreads
 from perf2x.model.recording.events import Recording
-from perf2x.transforms.scheduling.schedule import SWITCH, Schedule, base_name, schedule_of
+from perf2x.transforms.scheduling.schedule import SWITCH, Schedule, rows_called, schedule_of
 from perf2x.transforms.scheduling.thread_times import ThreadTimes, last_at_or_before
 from perf2x.transforms.scheduling.wait_stacks import sample_times
 
@@ -34,8 +34,7 @@ from perf2x.transforms.scheduling.wait_stacks import sample_times
 def running_threads(profile: Profile, recording: Recording, pids: tuple[int, ...] = ()) -> RunningThreads:
     """Return the step curve of a recording's schedule, of some processes only where ``pids`` names them."""
     schedule = schedule_of(recording)
-    switching = np.array([base_name(event.name) == SWITCH for event in profile.events], np.bool_)
-    seen, runs = sample_times(profile), ~np.append(switching, False)[profile.samples.event]
+    seen, runs = sample_times(profile), ~np.isin(profile.samples.event, rows_called(profile.events, SWITCH))
     moments = _moments(schedule, seen.where(runs & (seen.tid != 0)))
     if pids:
         tids = _threads_of(profile, recording, schedule, pids)

@@ -11,7 +11,7 @@ The idle task, thread 0, is left out: a CPU without work is no thread that waits
 thread that runs all the time is told by event.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -35,7 +35,7 @@ from perf2x.base.columnar.ragged import Ragged, join_tables
 from perf2x.base.columnar.unique import argsort_rows, rows_by
 from perf2x.model.profile.profile import Profile, ProfileEvent, Wait
 from perf2x.model.recording.events import Event, Recording, Samples, Session, Want
-from perf2x.model.recording.sideband import Sideband, Switches, Tasks
+from perf2x.model.recording.sideband import Sideband, Switches
 from perf2x.model.value_limits import LAST_TIME
 from perf2x.transforms.scheduling.thread_times import ThreadTimes, last_at_or_before, next_time
 
@@ -69,12 +69,17 @@ def base_name(name: str) -> str:
     return ":".join(parts[:2]) if name.startswith("sched:") else parts[0]
 
 
+def rows_called(events: Sequence[Event | ProfileEvent], name: str) -> list[int]:
+    """Return the rows of events with this name, whatever follows it."""
+    return [row for row, event in enumerate(events) if base_name(event.name) == name]
+
+
 def switch_samples(recording: Recording) -> tuple[SwitchSamples, int, int]:
     """Read all samples of sched_switch of a recording, whatever filters there are.
 
     With them come the latest time of any sample, of all events, and how many switches they stand for besides their own.
     """
-    rows = [row for row, event in enumerate(recording.session.events) if base_name(event.name) == SWITCH]
+    rows = rows_called(recording.session.events, SWITCH)
     fields = [_fields(recording, row) for row in rows]
     parts, last, missed = [no_rows(SwitchSamples)], 0, 0
     for batch in recording.samples(Want.RAW | Want.AGAIN):
@@ -190,7 +195,7 @@ class Departures(ColumnTable):
     @property
     def times(self) -> ThreadTimes:
         """Threads and times only."""
-        return ThreadTimes(self.tid, self.time)
+        return ThreadTimes.of(self)
 
 
 class Schedule(Struct, frozen=True):
@@ -224,7 +229,7 @@ def has_samples_only(recording: Recording) -> bool:
 
 
 def _switch_events(recording: Recording) -> list[Event]:
-    return [event for event in recording.session.events if base_name(event.name) == SWITCH]
+    return [recording.session.events[row] for row in rows_called(recording.session.events, SWITCH)]
 
 
 def _takes_every_switch(event: Event) -> bool:
@@ -240,14 +245,14 @@ def _is_traced(recording: Recording) -> bool:
 def schedule_of(recording: Recording) -> Schedule:
     """Read the schedule; in a recording without context switches nobody leaves."""
     sideband = recording.sideband
-    exits, forks = _task_times(sideband.exits), _task_times(sideband.forks)
+    exits, forks = ThreadTimes.of(sideband.exits), ThreadTimes.of(sideband.forks)
     is_traced, missed = _is_traced(recording), 0
     entered = [_entered(sideband.switches)]
     if is_traced:
         traced, last, missed = switch_samples(recording)
         entered.append(_without_idle(traced.next))
         left = _departures_of_samples(traced)
-        stopped = ThreadTimes(traced.tid, traced.time)
+        stopped = ThreadTimes.of(traced)
         stopped = join_tables([stopped, unseen_departures(traced, join_tables([stopped, *entered]))])
     else:
         left, last = _departures_of_records(sideband.switches, recording.session), 0
@@ -297,11 +302,7 @@ def kinds_of_states(state: I64) -> U8:
 
 
 def _entered(switches: Switches) -> ThreadTimes:
-    return _without_idle(ThreadTimes(switches.tid.astype(np.int64), switches.time).where(~switches.is_out))
-
-
-def _task_times(tasks: Tasks) -> ThreadTimes:
-    return ThreadTimes(tasks.tid.astype(np.int64), tasks.time)
+    return _without_idle(ThreadTimes.of(switches).where(~switches.is_out))
 
 
 def _without_idle(times: ThreadTimes) -> ThreadTimes:

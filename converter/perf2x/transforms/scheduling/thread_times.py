@@ -1,5 +1,7 @@
 """Moments of threads, and which moment of the same thread comes next or came last."""
 
+from typing import Any
+
 import numpy as np
 
 from perf2x.base.columnar.arrays import I64, U64, Bools, ColumnTable, arange, flatnonzero
@@ -11,6 +13,11 @@ class ThreadTimes(ColumnTable):
 
     tid: I64
     time: U64
+
+    @staticmethod
+    def of(table: Any) -> "ThreadTimes":
+        """Threads and times of a table of records."""
+        return ThreadTimes(table.tid.astype(np.int64), table.time)
 
     def where(self, keep: Bools) -> "ThreadTimes":
         """Return the moments where ``keep`` (n,) holds."""

@@ -12,7 +12,13 @@ from perf2x.base.columnar.arrays import I64, Bools, flatnonzero, repeat, sum_of,
 from perf2x.base.columnar.unique import argsort_rows, group_rows
 from perf2x.model.profile.profile import Profile, Threads, ThreadSwitches, Wait
 from perf2x.model.recording.events import Recording
-from perf2x.transforms.scheduling.schedule import SWITCH, SwitchSamples, base_name, kinds_of_states, switch_samples
+from perf2x.transforms.scheduling.schedule import (
+    SWITCH,
+    SwitchSamples,
+    kinds_of_states,
+    rows_called,
+    switch_samples,
+)
 
 _COMPLETE = 0.9
 """Part of the neighbouring samples of a CPU that must fit together; a few are lost."""
@@ -20,7 +26,7 @@ _COMPLETE = 0.9
 
 def with_traced_switches(profile: Profile, recording: Recording) -> Profile:
     """Return the profile with the switches of its threads, if samples of sched_switch tell all of them."""
-    if profile.switches is not None or not any(base_name(event.name) == SWITCH for event in recording.session.events):
+    if profile.switches is not None or not rows_called(recording.session.events, SWITCH):
         return profile
     return replace(profile, switches=traced_switches(switch_samples(recording)[0], profile.threads))
 

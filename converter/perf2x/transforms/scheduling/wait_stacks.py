@@ -15,6 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from perf2x.base.columnar.arrays import I32, I64, flatnonzero
+from perf2x.base.columnar.texts import TextInterner
 from perf2x.base.columnar.unique import group_rows
 from perf2x.model.profile.profile import Profile, Threads, Wait
 from perf2x.model.profile.stack_tree import sum_samples
@@ -90,21 +91,16 @@ def _with_threads(profile: Profile, left: Departures, thread: I32, sideband: Sid
     first, group = group_rows([left.pid[lacking].astype(np.int64), left.tid[lacking]])
     one = lacking[first]
     pid, tid, time = left.pid[one].astype(np.int64), left.tid[one], left.time[one]
-    strings = list(profile.strings)
-    place = {text: row for row, text in enumerate(strings)}
+    strings = TextInterner({text: row for row, text in enumerate(profile.strings)})
     comms = names_of_threads(sideband, ThreadTimes(tid, time))
     leaders = names_of_threads(sideband, ThreadTimes(pid, time))
-    for text in (*comms, *leaders):
-        if text not in place:
-            place[text] = len(strings)
-            strings.append(text)
     old = profile.threads
     none = np.zeros(len(one), np.int32)
     threads = Threads(
         pid=np.append(old.pid, pid.astype(np.int32)),
         tid=np.append(old.tid, tid.astype(np.int32)),
-        comm=np.append(old.comm, np.array([place[text] for text in comms], np.int32)),
-        process=np.append(old.process, np.array([place[text] for text in leaders], np.int32)),
+        comm=np.append(old.comm, strings.add_all(comms)),
+        process=np.append(old.process, strings.add_all(leaders)),
         starts=None if old.starts is None else np.append(old.starts, none),
     )
     found = thread.copy()
@@ -112,7 +108,7 @@ def _with_threads(profile: Profile, left: Departures, thread: I32, sideband: Sid
     parents = profile.parents
     if parents is not None:
         parents = np.append(parents, np.full(len(one), -1, np.int32))
-    return replace(profile, strings=strings, threads=threads, parents=parents), found
+    return replace(profile, strings=strings.table(), threads=threads, parents=parents), found
 
 
 _GENERATIONS = 64
@@ -143,7 +139,7 @@ def names_of_threads(sideband: Sideband, wanted: ThreadTimes) -> list[str]:
 
 def _parents(sideband: Sideband, wanted: ThreadTimes) -> ThreadTimes:
     """Return who made each thread, and when; thread −1 at 0 where no FORK record says it."""
-    forks = ThreadTimes(sideband.forks.tid.astype(np.int64), sideband.forks.time)
+    forks = ThreadTimes.of(sideband.forks)
     born = last_at_or_before(wanted, forks)
     maker = np.append(sideband.forks.ptid.astype(np.int64), -1)[born]
     return ThreadTimes(maker, np.append(forks.time, np.uint64(0))[born])

@@ -66,9 +66,9 @@ def profile_of(places: Sequence[tuple[int, list[tuple[str, str, int]]]], rows: S
 def applied(profile: Profile, choice: Choice, diagnostics: Diagnostics | None = None) -> Profile:
     unmatched = UnmatchedFilters(1, diagnostics)
     assert choice.given().keys() <= FILTERS.keys()
-    for name, one in FILTERS.items():
+    for name, keep in FILTERS.items():
         if name in choice.given():
-            profile = one.keep(profile, choice.given()[name], unmatched)
+            profile = keep(profile, choice.given()[name], unmatched)
     profile = compact(profile)
     profile.check()
     return profile
@@ -135,9 +135,9 @@ def test_a_pattern_that_no_frame_matches_is_told_once_none_of_the_recordings_has
     for recordings, found in ((1, 1), (2, 0)):
         diagnostics = Diagnostics()
         unmatched = UnmatchedFilters(recordings, diagnostics)
-        FILTERS["hide"].keep(profile, ("man",), unmatched)
+        FILTERS["hide"](profile, ("man",), unmatched)
         assert diagnostics["patterns_without_frame"] == found
-    FILTERS["hide"].keep(profile, ("man",), unmatched)
+    FILTERS["hide"](profile, ("man",), unmatched)
     assert diagnostics.counts["patterns_without_frame"].first == "'man'"
 
 

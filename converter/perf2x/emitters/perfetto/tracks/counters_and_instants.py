@@ -11,7 +11,7 @@ import numpy as np
 
 from perf2x.base.columnar.arrays import I64, U64, AnyArray, arange, begins_run, cumsum, ends_run, flatnonzero, repeat
 from perf2x.base.columnar.unique import argsort_rows, rows_by, unique, unique_inverse
-from perf2x.emitters.encoding.protobuf import Cells, beside, nested, numbers
+from perf2x.emitters.encoding.protobuf import Cells, beside, constant, nested, number, numbers
 from perf2x.emitters.perfetto.event_descriptions import event_names
 from perf2x.emitters.perfetto.message import COMMON_SEQUENCE, GOES_ON, interned_packet, packet_rows, sequence_start
 from perf2x.emitters.perfetto.thread_ids import ThreadIds, thread_ids
@@ -103,7 +103,7 @@ def _values(time: U64, track: I64, value: I64, first_track: int) -> Iterator[byt
         TracePacket.TRACK_EVENT,
         time,
         lambda rows: [
-            numbers(TrackEvent.TYPE, np.full(len(time[rows]), TrackEventType.TYPE_COUNTER, np.int64)),
+            constant(len(time[rows]), number(TrackEvent.TYPE, TrackEventType.TYPE_COUNTER)),
             numbers(TrackEvent.TRACK_UUID, first_track + track[rows]),
             numbers(TrackEvent.COUNTER_VALUE, value[rows]),
         ],
@@ -199,13 +199,13 @@ def loss_packets(profile: Profile) -> Iterator[bytes]:
 
 
 def _fact(name: int, field: DebugAnnotation, values: AnyArray) -> Cells:
-    annotation = [numbers(DebugAnnotation.NAME_IID, np.full(len(values), name, np.int64)), numbers(field, values)]
+    annotation = [constant(len(values), number(DebugAnnotation.NAME_IID, name)), numbers(field, values)]
     return nested(TrackEvent.DEBUG_ANNOTATIONS, beside(annotation))
 
 
 def _instant(track: I64, name: I64) -> list[Cells]:
     return [
-        numbers(TrackEvent.TYPE, np.full(len(track), TrackEventType.TYPE_INSTANT, np.int64)),
+        constant(len(track), number(TrackEvent.TYPE, TrackEventType.TYPE_INSTANT)),
         numbers(TrackEvent.NAME_IID, name),
         numbers(TrackEvent.TRACK_UUID, track),
     ]
