@@ -8,7 +8,7 @@ import numpy as np
 from msgspec import Struct
 
 from perf2x.base.abi.uapi import CpuMode, EventType, SampleType
-from perf2x.base.columnar.arrays import Bools, as_intp, flatnonzero, sum_of
+from perf2x.base.columnar import Bools, as_intp, flatnonzero, sum_of
 from perf2x.model.advice import Advice
 from perf2x.model.number_format import plural
 from perf2x.model.printable_text import base_name

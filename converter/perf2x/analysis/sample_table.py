@@ -4,10 +4,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I32, I64
+from perf2x.base.columnar import I32, I64, Ragged, number_keys, unique_inverse
 from perf2x.base.columnar.arrow import Coded, Numbers
-from perf2x.base.columnar.ragged import Ragged
-from perf2x.base.columnar.unique import number_keys, unique_inverse
 from perf2x.model.printable_text import printable
 from perf2x.model.profile.profile import Profile
 from perf2x.model.profile.shown_frames import location_frames

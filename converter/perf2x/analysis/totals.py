@@ -8,9 +8,21 @@ from collections.abc import Sequence
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import F64, I64, arange, flatnonzero, repeat, searchsorted, sum_at, sum_of
-from perf2x.base.columnar.ragged import Ragged, ranges
-from perf2x.base.columnar.unique import number_keys, sum_rows, unique_inverse
+from perf2x.base.columnar import (
+    F64,
+    I64,
+    Ragged,
+    arange,
+    flatnonzero,
+    number_keys,
+    ranges,
+    repeat,
+    searchsorted,
+    sum_at,
+    sum_of,
+    sum_rows,
+    unique_inverse,
+)
 from perf2x.base.errors import SettingError
 from perf2x.model.profile.profile import Profile, find_event
 from perf2x.model.profile.shown_frames import LocationFrames, location_frames

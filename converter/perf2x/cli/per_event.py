@@ -5,8 +5,7 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import take_rows_of
-from perf2x.base.columnar.unique import unique
+from perf2x.base.columnar import take_rows_of, unique
 from perf2x.base.errors import OptionError
 from perf2x.model.profile.profile import plain_names
 from perf2x.model.profile.view import View

@@ -18,8 +18,7 @@ from typing import BinaryIO, ClassVar
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I64, U64, Bools, flatnonzero, row_slices
-from perf2x.base.columnar.unique import sum_rows
+from perf2x.base.columnar import I64, U64, Bools, flatnonzero, row_slices, sum_rows
 from perf2x.model.code_request import CodeRequest
 from perf2x.model.plugin_options import Needs, check_choices, option
 from perf2x.model.profile.code_counts import COUNTS_CODE, EXTERNAL, NOT_RECORDED, BranchCounts, CodeCounts, counted

@@ -26,19 +26,24 @@ from typing import BinaryIO, ClassVar
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import (
+from perf2x.base.columnar import (
     I64,
+    Ragged,
     arange,
     argsort,
     as_intp,
     begins_run,
     flatnonzero,
+    group_rows,
+    number_keys,
     repeat,
+    row_batches,
+    row_numbers,
     row_slices,
     sum_at,
+    sum_rows,
+    unique,
 )
-from perf2x.base.columnar.ragged import Ragged, row_batches, row_numbers
-from perf2x.base.columnar.unique import group_rows, number_keys, sum_rows, unique
 from perf2x.base.errors import SettingError
 from perf2x.emitters.flame.picture_title import heading
 from perf2x.model.plugin_options import Needs, option

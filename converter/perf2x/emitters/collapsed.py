@@ -13,9 +13,20 @@ import numpy as np
 from msgspec import Struct
 
 from perf2x.base.abi.uapi import CpuMode
-from perf2x.base.columnar.arrays import I64, AnyArray, arange, flatnonzero, row_slices, sum_at, take
-from perf2x.base.columnar.ragged import row_batches, row_numbers
-from perf2x.base.columnar.unique import argsort_rows, unique, unique_inverse
+from perf2x.base.columnar import (
+    I64,
+    AnyArray,
+    arange,
+    argsort_rows,
+    flatnonzero,
+    row_batches,
+    row_numbers,
+    row_slices,
+    sum_at,
+    take,
+    unique,
+    unique_inverse,
+)
 from perf2x.base.errors import OptionError
 from perf2x.emitters.encoding.decimal_text import chunk_array, number_chunks
 from perf2x.model.plugin_options import Needs, check_choices, option

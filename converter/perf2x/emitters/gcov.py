@@ -19,9 +19,7 @@ from dataclasses import dataclass
 from struct import pack
 from typing import BinaryIO, ClassVar
 
-from perf2x.base.columnar.arrays import sum_of
-from perf2x.base.columnar.interner import StringInterner
-from perf2x.base.columnar.texts import TextInterner
+from perf2x.base.columnar import StringInterner, TextInterner, sum_of
 from perf2x.emitters.autofdo import Autofdo, by_weight
 from perf2x.model.code_request import CodeRequest
 from perf2x.model.plugin_options import Needs, option

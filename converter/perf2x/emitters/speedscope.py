@@ -10,8 +10,7 @@ from typing import BinaryIO, ClassVar
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I64, AnyArray, row_slices, sum_of
-from perf2x.base.columnar.unique import rows_by, unique
+from perf2x.base.columnar import I64, AnyArray, row_slices, rows_by, sum_of, unique
 from perf2x.emitters.encoding.decimal_text import chunk_array, without_nulls
 from perf2x.emitters.encoding.json_encoder import json_bytes, json_column, json_string
 from perf2x.emitters.flame.picture_title import heading

@@ -4,7 +4,7 @@ import io
 from typing import Any, BinaryIO, cast
 
 from perf2x.base.abi.uapi import CpuMode
-from perf2x.base.columnar.arrays import sum_of
+from perf2x.base.columnar import sum_of
 from perf2x.model.plugin_options import HONOURABLE
 from perf2x.model.profile.view import View
 from perf2x.plugins.registry import Emitter, notes

@@ -7,7 +7,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from perf2x.base.abi.uapi import CpuMode
-from perf2x.base.columnar.arrays import cumsum
+from perf2x.base.columnar import cumsum
 from perf2x.model.profile.profile import (
     Functions,
     Locations,

@@ -13,9 +13,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from perf2x.base.abi.tracepoint_systems import KERNEL_SYSTEMS
-from perf2x.base.columnar.arrays import I32, arange, flatnonzero, repeat, searchsorted
-from perf2x.base.columnar.interner import StringInterner
-from perf2x.base.columnar.unique import unique, unique_inverse
+from perf2x.base.columnar import I32, StringInterner, arange, flatnonzero, repeat, searchsorted, unique, unique_inverse
 from perf2x.model.profile.profile import Meta, Profile, ProfileEvent, ProfileSamples
 from perf2x.model.recording.recorded_names import event_name, is_tracepoint
 

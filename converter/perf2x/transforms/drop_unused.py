@@ -3,7 +3,7 @@
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import AnyArray, Bools, flatnonzero, kept_places, take_rows_of
+from perf2x.base.columnar import AnyArray, Bools, flatnonzero, kept_places, take_rows_of
 from perf2x.model.profile.location_tables import take_locations
 from perf2x.model.profile.profile import Profile
 from perf2x.model.profile.stack_tree import with_callers

@@ -7,10 +7,17 @@ from typing import get_args
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I64, arange, lexsort
-from perf2x.base.columnar.interner import prefix_tree
-from perf2x.base.columnar.ragged import Ragged, side_by_side
-from perf2x.base.columnar.unique import group_rows, number_keys, unique_inverse
+from perf2x.base.columnar import (
+    I64,
+    Ragged,
+    arange,
+    group_rows,
+    lexsort,
+    number_keys,
+    prefix_tree,
+    side_by_side,
+    unique_inverse,
+)
 from perf2x.base.errors import SettingError
 from perf2x.model.profile.made_up_frames import with_made_up_frames
 from perf2x.model.profile.profile import Profile, Threads

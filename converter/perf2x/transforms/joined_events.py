@@ -12,7 +12,7 @@ from itertools import takewhile
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import bincount, flatnonzero, sum_of
+from perf2x.base.columnar import bincount, flatnonzero, sum_of
 from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.profile.profile import Profile, ProfileEvent, numbered_names
 from perf2x.model.profile.stack_tree import sum_samples

@@ -10,10 +10,20 @@ from typing import Any
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I32, I64, AnyArray, cumsum, lexsort, take_rows_of
-from perf2x.base.columnar.interner import StringInterner, prefix_tree
-from perf2x.base.columnar.ragged import Ragged, concatenate
-from perf2x.base.columnar.unique import group_rows, unique_inverse
+from perf2x.base.columnar import (
+    I32,
+    I64,
+    AnyArray,
+    Ragged,
+    StringInterner,
+    concatenate,
+    cumsum,
+    group_rows,
+    lexsort,
+    prefix_tree,
+    take_rows_of,
+    unique_inverse,
+)
 from perf2x.model.profile.location_tables import join_locations, take_locations
 from perf2x.model.profile.profile import Locations, Meta, Profile, ProfileEvent, ProfileSamples, Stacks, Threads
 from perf2x.model.profile.stack_tree import location_rows, sum_samples, used_stacks

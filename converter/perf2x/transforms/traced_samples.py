@@ -13,18 +13,19 @@ import numpy as np
 from msgspec.structs import replace
 
 from perf2x.base.abi.uapi import EventType
-from perf2x.base.columnar.arrays import (
+from perf2x.base.columnar import (
     I64,
     AnyArray,
     ColumnTable,
+    Ragged,
+    RaggedInterner,
     arange,
     argsort,
     flatnonzero,
+    group_rows,
+    join_tables,
     searchsorted,
 )
-from perf2x.base.columnar.interner import RaggedInterner
-from perf2x.base.columnar.ragged import Ragged, join_tables
-from perf2x.base.columnar.unique import group_rows
 from perf2x.model.profile.profile import Profile
 from perf2x.model.profile.tracepoint_fields import FieldColumn, TracepointFields
 from perf2x.model.recording.events import Recording, Want

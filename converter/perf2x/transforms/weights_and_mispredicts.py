@@ -14,8 +14,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from perf2x.base.abi.uapi import CpuMode, SampleType
-from perf2x.base.columnar.arrays import I64, U8, U64, flatnonzero
-from perf2x.base.columnar.ragged import Ragged, row_numbers
+from perf2x.base.columnar import I64, U8, U64, Ragged, flatnonzero, row_numbers
 from perf2x.base.errors import SettingError
 from perf2x.model.profile.profile import Profile
 from perf2x.model.recording.events import Recording, Samples, Want

@@ -3,7 +3,7 @@
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import kept_places, take_rows_of
+from perf2x.base.columnar import kept_places, take_rows_of
 from perf2x.model.profile.profile import Profile
 
 

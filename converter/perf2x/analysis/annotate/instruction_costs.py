@@ -13,9 +13,18 @@ from perf2x.analysis.annotate.line_costs import FunctionFrames, StackWeights, ow
 from perf2x.analysis.annotate.listing_options import ListingOptions
 from perf2x.analysis.annotate.object_code import ObjectCode
 from perf2x.analysis.annotate.source_lines import Sources
-from perf2x.base.columnar.arrays import I64, U64, arange, searchsorted, sum_at
-from perf2x.base.columnar.ragged import Ragged, offsets_of, row_numbers
-from perf2x.base.columnar.unique import group_rows, unique
+from perf2x.base.columnar import (
+    I64,
+    U64,
+    Ragged,
+    arange,
+    group_rows,
+    offsets_of,
+    row_numbers,
+    searchsorted,
+    sum_at,
+    unique,
+)
 from perf2x.base.errors import ObjectError
 from perf2x.binaries.disassembler import Instruction, disassemble
 from perf2x.model.printable_text import base_name

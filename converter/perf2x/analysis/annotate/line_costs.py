@@ -7,9 +7,18 @@ import numpy as np
 from msgspec import Struct
 
 from perf2x.analysis.totals import weights
-from perf2x.base.columnar.arrays import I64, Bools, bincount, flatnonzero, sum_at
-from perf2x.base.columnar.ragged import Ragged, offsets_of, row_numbers
-from perf2x.base.columnar.unique import group_rows, unique_inverse
+from perf2x.base.columnar import (
+    I64,
+    Bools,
+    Ragged,
+    bincount,
+    flatnonzero,
+    group_rows,
+    offsets_of,
+    row_numbers,
+    sum_at,
+    unique_inverse,
+)
 from perf2x.model.profile.listings import Measure
 from perf2x.model.profile.profile import Profile
 from perf2x.model.profile.shown_frames import LocationFrames, lines_outermost_first

@@ -11,7 +11,7 @@ from perf2x.analysis.annotate.listing_options import ListingOptions
 from perf2x.analysis.annotate.source_lines import Sources
 from perf2x.analysis.event_columns import measures_beside
 from perf2x.analysis.totals import Total, totals
-from perf2x.base.columnar.arrays import I64, flatnonzero
+from perf2x.base.columnar import I64, flatnonzero
 from perf2x.base.errors import OptionError
 from perf2x.model.profile.listings import Costs, FunctionListing, LineCost, Listings, Measure, SourceListing
 from perf2x.model.profile.profile import Profile

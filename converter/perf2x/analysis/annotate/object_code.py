@@ -15,8 +15,7 @@ from pathlib import Path
 import numpy as np
 from elftools.elf.enums import ENUM_E_MACHINE
 
-from perf2x.base.columnar.arrays import I64, U64, argsort, flatnonzero, searchsorted
-from perf2x.base.columnar.ragged import Ragged
+from perf2x.base.columnar import I64, U64, Ragged, argsort, flatnonzero, searchsorted
 from perf2x.base.errors import ObjectError
 from perf2x.base.files.sysroot import KCORE, host_path, is_file
 from perf2x.base.files.temporary import shown_name

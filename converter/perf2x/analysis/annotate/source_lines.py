@@ -3,8 +3,7 @@
 from collections.abc import Iterable
 
 from perf2x.analysis.annotate.listing_options import ListingOptions
-from perf2x.base.columnar.arrays import I64
-from perf2x.base.columnar.unique import unique
+from perf2x.base.columnar import I64, unique
 from perf2x.binaries.find.recorded_files import is_own
 from perf2x.binaries.find.source_files import SourceFiles
 from perf2x.model.profile.profile import Profile

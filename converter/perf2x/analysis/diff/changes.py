@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from perf2x.analysis.diff.host_noise import HostSpread
 from perf2x.analysis.diff.noise import Interval, Measured, interval, quantile, share_interval
 from perf2x.analysis.totals import Total, Totals, weights
-from perf2x.base.columnar.arrays import cumsum, flatnonzero, sum_at
+from perf2x.base.columnar import cumsum, flatnonzero, sum_at
 from perf2x.base.student import student
 from perf2x.model.profile.profile import Profile
 from perf2x.transforms.merge_profiles import merge_profiles

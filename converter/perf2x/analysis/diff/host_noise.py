@@ -16,8 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from perf2x.analysis.totals import group_costs
-from perf2x.base.columnar.arrays import F64, I64, arange, as_intp, sum_of
-from perf2x.base.columnar.unique import unique_inverse
+from perf2x.base.columnar import F64, I64, arange, as_intp, sum_of, unique_inverse
 from perf2x.model.profile.profile import Profile
 from perf2x.model.profile.stack_tree import sum_samples
 

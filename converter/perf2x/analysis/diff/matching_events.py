@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import sum_at
+from perf2x.base.columnar import sum_at
 from perf2x.model.profile.profile import Profile
 from perf2x.model.recording.recorded_names import event_name
 

@@ -7,8 +7,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from perf2x.analysis.totals import totals
-from perf2x.base.columnar.arrays import I32
-from perf2x.base.columnar.unique import unique
+from perf2x.base.columnar import I32, unique
 from perf2x.base.errors import OptionError, SettingError
 from perf2x.model.printable_text import base_name
 from perf2x.model.profile.profile import Profile

@@ -17,8 +17,7 @@ from perf2x.analysis.dump.record_fields import decoded_fields, struct_fields, wi
 from perf2x.analysis.dump.sample_text import chain_lines, sample_lines
 from perf2x.base.abi.perffile import UserRecordType
 from perf2x.base.abi.uapi import MISC_CPUMODE_MASK, RecordType, SampleType
-from perf2x.base.columnar.arrays import I64, Bools, flatnonzero
-from perf2x.base.columnar.unique import rows_by, unique
+from perf2x.base.columnar import I64, Bools, flatnonzero, rows_by, unique
 from perf2x.base.did_you_mean import did_you_mean
 from perf2x.base.errors import OptionError
 from perf2x.model.diagnostics import Diagnostics

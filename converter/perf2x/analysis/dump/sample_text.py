@@ -11,7 +11,7 @@ import numpy as np
 from perf2x.analysis.dump.field_text import fields_text
 from perf2x.base.abi.register_numbers import NAMES
 from perf2x.base.abi.uapi import MISC_CPUMODE_MASK, CallchainContext, EventType, ReadFormat, SampleType
-from perf2x.base.columnar.arrays import flatnonzero
+from perf2x.base.columnar import flatnonzero
 from perf2x.model.recording.branch_words import (
     PRIVILEGES,
     SPECULATIONS,

@@ -5,9 +5,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I64
-from perf2x.base.columnar.interner import RaggedInterner
-from perf2x.base.columnar.ragged import Ragged
+from perf2x.base.columnar import I64, Ragged, RaggedInterner
 from perf2x.model.recording.events import Event, Session
 from perf2x.reader.records.format_tokens import PrintFormatError
 from perf2x.reader.records.print_format import ORDER, PARTS, Function, compile_format, field_text

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from perf2x.analysis.event_columns import LineColumns, cell_text, event_columns
 from perf2x.analysis.totals import weights
-from perf2x.base.columnar.arrays import sum_of
+from perf2x.base.columnar import sum_of
 from perf2x.cli.render.screen import Screen, heat
 from perf2x.cli.render.text_table import HEAD, Column, number_column, table_lines
 from perf2x.model.number_format import format_amount, format_percent

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from perf2x.analysis.top_rows import TopTable
 from perf2x.analysis.totals import weights
 from perf2x.base.abi.uapi import CpuMode
-from perf2x.base.columnar.arrays import flatnonzero, sum_of
+from perf2x.base.columnar import flatnonzero, sum_of
 from perf2x.cli.render.fit_text import cell_width, shorten
 from perf2x.cli.render.screen import WITHOUT_TERMINAL, Screen
 from perf2x.emitters.flame.svg_tree import boxes_of

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import to_builtins
 
-from perf2x.base.columnar.arrays import sum_of
+from perf2x.base.columnar import sum_of
 from perf2x.cli.render.header_sections import sections_as_json
 from perf2x.cli.render.stats_json import advice_facts, symbol_facts, unwound_facts
 from perf2x.model.profile.profile import count_threads, numbered_names

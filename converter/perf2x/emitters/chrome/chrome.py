@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import BinaryIO, ClassVar, cast
 
-from perf2x.base.columnar.arrays import I64, flatnonzero
+from perf2x.base.columnar import I64, flatnonzero
 from perf2x.base.errors import SettingError
 from perf2x.base.files.background_writer import BackgroundWriter
 from perf2x.emitters.chrome.chrome_drawing import Drawing, Style, drawings_of, slice_events

@@ -9,7 +9,7 @@ from collections.abc import Generator, Iterator
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import (
+from perf2x.base.columnar import (
     I64,
     AnyArray,
     arange,
@@ -23,8 +23,8 @@ from perf2x.base.columnar.arrays import (
     sum_of,
     take,
     take_rows_of,
+    unique_inverse,
 )
-from perf2x.base.columnar.unique import unique_inverse
 from perf2x.emitters.chrome.box_labels import OFF_CPU, BoxLabels, labels_of
 from perf2x.emitters.chrome.trace_times import TICK_NS, ids_of, time_chunks
 from perf2x.emitters.encoding.decimal_text import chunk_array

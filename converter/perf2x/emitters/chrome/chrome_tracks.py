@@ -13,8 +13,18 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I64, AnyArray, arange, argsort, flatnonzero, lexsort, row_slices, sum_at
-from perf2x.base.columnar.unique import group_rows, rows_by
+from perf2x.base.columnar import (
+    I64,
+    AnyArray,
+    arange,
+    argsort,
+    flatnonzero,
+    group_rows,
+    lexsort,
+    row_slices,
+    rows_by,
+    sum_at,
+)
 from perf2x.emitters.chrome.trace_times import TICK_NS, ids_of, ticks_of, time_chunks
 from perf2x.emitters.encoding.decimal_text import chunk_array, interleaved, number_chunks
 from perf2x.emitters.encoding.json_encoder import json_bytes, json_string

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I64, AnyArray
+from perf2x.base.columnar import I64, AnyArray
 from perf2x.emitters.encoding.decimal_text import chunk_array, number_chunks
 
 TICK_NS = 125

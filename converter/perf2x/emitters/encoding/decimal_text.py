@@ -16,8 +16,7 @@ from functools import cache
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I64, U32, U64, AnyArray, Bools, flatnonzero, take
-from perf2x.base.columnar.unique import unique_inverse
+from perf2x.base.columnar import I64, U32, U64, AnyArray, Bools, flatnonzero, take, unique_inverse
 
 FEW_MILLIONTHS, MANY_MILLIONTHS = 100, 10**15
 _TEN_THOUSAND = 10_000

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I64, AnyArray, row_slices
+from perf2x.base.columnar import I64, AnyArray, row_slices
 from perf2x.emitters.encoding.decimal_text import (
     FEW_MILLIONTHS,
     MANY_MILLIONTHS,

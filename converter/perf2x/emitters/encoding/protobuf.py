@@ -19,9 +19,21 @@ from itertools import pairwise
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, U8, U64, AnyArray, Bools, arange, as_intp, cumsum, searchsorted
-from perf2x.base.columnar.ragged import Ragged, offsets_of, side_by_side
-from perf2x.base.columnar.unique import unique_inverse
+from perf2x.base.columnar import (
+    I64,
+    U8,
+    U64,
+    AnyArray,
+    Bools,
+    Ragged,
+    arange,
+    as_intp,
+    cumsum,
+    offsets_of,
+    searchsorted,
+    side_by_side,
+    unique_inverse,
+)
 from perf2x.emitters.encoding.decimal_text import chunk_array, interleaved, without_nulls
 
 _VARINT, _FIXED64, _LENGTH = 0, 1, 2

@@ -13,9 +13,7 @@ from typing import BinaryIO, ClassVar
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import flatnonzero
-from perf2x.base.columnar.texts import TextInterner
-from perf2x.base.columnar.unique import unique
+from perf2x.base.columnar import TextInterner, flatnonzero, unique
 from perf2x.emitters.encoding.json_encoder import json_bytes
 from perf2x.emitters.firefox.markers import events_with_fields, marker_schemas
 from perf2x.emitters.firefox.shared_tables import category_list, libraries_of, shared_tables

@@ -7,19 +7,20 @@ Fields of tracepoints in the payloads of markers, and in their schemas.
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import (
+from perf2x.base.columnar import (
     I64,
     AnyArray,
     ColumnTable,
+    TextInterner,
+    argsort_rows,
     ends_run,
     flatnonzero,
+    join_tables,
     no_rows,
     of_next,
     take_rows_of,
+    unique,
 )
-from perf2x.base.columnar.ragged import join_tables
-from perf2x.base.columnar.texts import TextInterner
-from perf2x.base.columnar.unique import argsort_rows, unique
 from perf2x.emitters.encoding.decimal_text import chunk_array, interleaved, number_chunks
 from perf2x.emitters.encoding.json_encoder import json_bytes, json_milliseconds, json_numbers
 from perf2x.emitters.firefox.sample_rows import Timeline

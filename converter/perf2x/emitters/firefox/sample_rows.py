@@ -16,12 +16,14 @@ from collections.abc import Iterator
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import (
+from perf2x.base.columnar import (
     I64,
     U64,
     AnyArray,
     Bools,
     ColumnTable,
+    argsort_rows,
+    argsort_small,
     begins_run,
     bincount,
     cumsum,
@@ -32,13 +34,12 @@ from perf2x.base.columnar.arrays import (
     no_rows,
     of_next,
     of_previous,
+    offsets_of,
     searchsorted,
     sum_at,
     sum_of,
     take_rows_of,
 )
-from perf2x.base.columnar.ragged import argsort_small, offsets_of
-from perf2x.base.columnar.unique import argsort_rows
 from perf2x.emitters.timeline.running_time import rows_until, since
 from perf2x.emitters.timeline.shown_samples import ShownSamples, origin_of, shown_samples
 from perf2x.emitters.timeline.tracks import Tracks, tracks_of

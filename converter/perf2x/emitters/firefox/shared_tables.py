@@ -11,9 +11,7 @@ import numpy as np
 from msgspec import Struct
 
 from perf2x.base.abi.uapi import CpuMode
-from perf2x.base.columnar.arrays import I64, arange, flatnonzero, kept_places
-from perf2x.base.columnar.texts import TextInterner
-from perf2x.base.columnar.unique import group_rows, unique_inverse
+from perf2x.base.columnar import I64, TextInterner, arange, flatnonzero, group_rows, kept_places, unique_inverse
 from perf2x.model.printable_text import base_name, one_line
 from perf2x.model.profile.frame_tree import FrameRows, expand, folded
 from perf2x.model.profile.profile import Profile, ProfileEvent, Wait

@@ -9,9 +9,18 @@ from itertools import zip_longest
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, Bools, arange, flatnonzero, no_rows, repeat, searchsorted, take_rows_of
-from perf2x.base.columnar.texts import TextInterner
-from perf2x.base.columnar.unique import rows_by
+from perf2x.base.columnar import (
+    I64,
+    Bools,
+    TextInterner,
+    arange,
+    flatnonzero,
+    no_rows,
+    repeat,
+    rows_by,
+    searchsorted,
+    take_rows_of,
+)
 from perf2x.emitters.encoding.json_encoder import json_bytes, json_milliseconds, json_nullable, json_numbers
 from perf2x.emitters.firefox.markers import (
     Markers,

@@ -10,8 +10,7 @@ from typing import BinaryIO
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, Bools, arange, sum_at
-from perf2x.base.columnar.unique import group_rows, number_keys
+from perf2x.base.columnar import I64, Bools, arange, group_rows, number_keys, sum_at
 from perf2x.emitters.encoding.json_encoder import json_bytes, json_table
 from perf2x.emitters.flame.html import event_table, frame_table, node_table
 from perf2x.emitters.flame.page_file import field, table, write_page

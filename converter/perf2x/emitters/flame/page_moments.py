@@ -9,9 +9,21 @@ from collections.abc import Iterator
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, U64, AnyArray, Bools, arange, cumsum, flatnonzero, searchsorted
-from perf2x.base.columnar.ragged import row_numbers
-from perf2x.base.columnar.unique import argsort_rows, sorted_runs, sum_runs, unique
+from perf2x.base.columnar import (
+    I64,
+    U64,
+    AnyArray,
+    Bools,
+    arange,
+    argsort_rows,
+    cumsum,
+    flatnonzero,
+    row_numbers,
+    searchsorted,
+    sorted_runs,
+    sum_runs,
+    unique,
+)
 from perf2x.emitters.encoding.json_encoder import json_column, json_table
 from perf2x.emitters.timeline.running_time import since
 from perf2x.emitters.timeline.shown_samples import ShownSamples, in_ticks, origin_of, shown_samples

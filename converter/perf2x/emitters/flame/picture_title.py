@@ -1,6 +1,6 @@
 """Title and subtitle of a picture of a recording."""
 
-from perf2x.base.columnar.arrays import sum_at, sum_of
+from perf2x.base.columnar import sum_at, sum_of
 from perf2x.model.diagnostics import missing_ends
 from perf2x.model.number_format import plural
 from perf2x.model.printable_text import base_name, one_line

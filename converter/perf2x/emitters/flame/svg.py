@@ -12,7 +12,7 @@ from typing import BinaryIO, ClassVar
 import numpy as np
 
 from perf2x.base.abi.uapi import CpuMode
-from perf2x.base.columnar.arrays import sum_of
+from perf2x.base.columnar import sum_of
 from perf2x.base.errors import OptionError
 from perf2x.emitters.flame.picture_title import facts, heading
 from perf2x.emitters.flame.svg_text import fitted, shown_name, xml

@@ -7,10 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I64, AnyArray
-from perf2x.base.columnar.interner import StringInterner
-from perf2x.base.columnar.ragged import Ragged, offsets_of, side_by_side
-from perf2x.base.columnar.unique import numbers_of
+from perf2x.base.columnar import I64, AnyArray, Ragged, StringInterner, numbers_of, offsets_of, side_by_side
 from perf2x.emitters.encoding.protobuf import message, number, number_but_0, text
 from perf2x.emitters.encoding.protobuf import texts as text_entries
 from perf2x.emitters.otlp.otlp_schema import (

@@ -13,8 +13,7 @@ from typing import BinaryIO, ClassVar
 import numpy as np
 
 from perf2x.base.abi.uapi import CpuMode
-from perf2x.base.columnar.arrays import I64
-from perf2x.base.columnar.unique import unique, unique_inverse
+from perf2x.base.columnar import I64, unique, unique_inverse
 from perf2x.base.errors import OptionError
 from perf2x.emitters.encoding.protobuf import entry, text
 from perf2x.emitters.otlp.attributes import Attributes, Dictionary, Value, key_values

@@ -18,9 +18,19 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, U64, arange, row_slices, searchsorted, sum_at
-from perf2x.base.columnar.ragged import Ragged, side_by_side
-from perf2x.base.columnar.unique import sorted_runs, sum_runs, unique
+from perf2x.base.columnar import (
+    I64,
+    U64,
+    Ragged,
+    arange,
+    row_slices,
+    searchsorted,
+    side_by_side,
+    sorted_runs,
+    sum_at,
+    sum_runs,
+    unique,
+)
 from perf2x.base.errors import OptionError, SettingError
 from perf2x.emitters.encoding.protobuf import (
     entry,

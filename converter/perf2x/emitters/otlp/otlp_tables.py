@@ -13,9 +13,7 @@ import numpy as np
 from msgspec import Struct
 
 from perf2x.base.abi.uapi import CpuMode
-from perf2x.base.columnar.arrays import I64, AnyArray, arange, row_slices
-from perf2x.base.columnar.ragged import Ragged, row_batches, side_by_side
-from perf2x.base.columnar.unique import unique
+from perf2x.base.columnar import I64, AnyArray, Ragged, arange, row_batches, row_slices, side_by_side, unique
 from perf2x.emitters.encoding.protobuf import (
     message,
     nested_field,

@@ -9,8 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from perf2x.base.abi.uapi import CpuMode
-from perf2x.base.columnar.arrays import U64, AnyArray, Bools
-from perf2x.base.columnar.unique import unique_inverse
+from perf2x.base.columnar import U64, AnyArray, Bools, unique_inverse
 from perf2x.emitters.encoding.decimal_text import chunk_array, shared_texts
 from perf2x.model.printable_text import base_name, without_controls
 from perf2x.model.profile.profile import Profile

@@ -12,8 +12,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from perf2x.base.abi.uapi import SampleType
-from perf2x.base.columnar.arrays import I64, U64, AnyArray, flatnonzero
-from perf2x.base.columnar.unique import unique
+from perf2x.base.columnar import I64, U64, AnyArray, flatnonzero, unique
 from perf2x.base.errors import SettingError
 from perf2x.emitters.encoding.decimal_text import chunk_array
 from perf2x.emitters.perf_script.frame_lines import FrameLines, PlaceText

@@ -16,9 +16,7 @@ from functools import cache
 import numpy as np
 
 from perf2x.base.abi.data_source import level, operation, snoop, translation
-from perf2x.base.columnar.arrays import I32, U64, AnyArray
-from perf2x.base.columnar.ragged import Ragged
-from perf2x.base.columnar.unique import group_rows, unique_inverse
+from perf2x.base.columnar import I32, U64, AnyArray, Ragged, group_rows, unique_inverse
 from perf2x.emitters.encoding.decimal_text import chunk_array, shared_texts
 from perf2x.emitters.perf_script.frame_lines import PlaceText
 from perf2x.model.printable_text import without_controls

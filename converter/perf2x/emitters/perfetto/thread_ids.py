@@ -3,8 +3,7 @@
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I32, I64, arange
-from perf2x.base.columnar.unique import unique_inverse
+from perf2x.base.columnar import I32, I64, arange, unique_inverse
 from perf2x.emitters.encoding.protobuf import message, number, text
 from perf2x.emitters.perfetto.message import packet
 from perf2x.emitters.perfetto.trace_schema import Process, ProcessTree, Thread, TracePacket

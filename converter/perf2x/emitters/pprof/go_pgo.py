@@ -7,7 +7,7 @@ Go's compiler counts samples by (caller, line in it, callee), of the two innermo
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import flatnonzero
+from perf2x.base.columnar import flatnonzero
 from perf2x.model.profile.profile import Meta, Profile, Threads, Wait, shown_event
 from perf2x.model.profile.stack_tree import keep_samples
 from perf2x.transforms.drop_unused import compact

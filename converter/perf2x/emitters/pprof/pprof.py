@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING, BinaryIO, ClassVar
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, arange, sum_of
-from perf2x.base.columnar.ragged import Ragged, row_batches
-from perf2x.base.columnar.unique import group_rows, unique_inverse
+from perf2x.base.columnar import I64, Ragged, arange, group_rows, row_batches, sum_of, unique_inverse
 from perf2x.base.files.background_writer import BackgroundGzipWriter
 from perf2x.emitters.encoding.protobuf import (
     Chosen,

@@ -8,9 +8,21 @@ from collections.abc import Iterator
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I32, I64, arange, as_intp, begins_run, bincount, flatnonzero, repeat, row_slices
-from perf2x.base.columnar.ragged import Ragged, offsets_of, ranges
-from perf2x.base.columnar.unique import unique_inverse
+from perf2x.base.columnar import (
+    I32,
+    I64,
+    Ragged,
+    arange,
+    as_intp,
+    begins_run,
+    bincount,
+    flatnonzero,
+    offsets_of,
+    ranges,
+    repeat,
+    row_slices,
+    unique_inverse,
+)
 from perf2x.emitters.encoding.protobuf import (
     beside,
     message,

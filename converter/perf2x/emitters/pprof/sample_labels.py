@@ -10,9 +10,19 @@ from msgspec import Struct
 
 from perf2x.base.abi import data_source
 from perf2x.base.abi.uapi import CpuMode
-from perf2x.base.columnar.arrays import I64, AnyArray, arange, flatnonzero
-from perf2x.base.columnar.ragged import Ragged, offsets_of, side_by_side
-from perf2x.base.columnar.unique import group_rows, numbers_of, unique, unique_inverse
+from perf2x.base.columnar import (
+    I64,
+    AnyArray,
+    Ragged,
+    arange,
+    flatnonzero,
+    group_rows,
+    numbers_of,
+    offsets_of,
+    side_by_side,
+    unique,
+    unique_inverse,
+)
 from perf2x.emitters.encoding.protobuf import Chosen, nested_field, number_fields, texts_of, whole
 from perf2x.model.profile.profile import Profile
 

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, arange, lexsort, sum_at
-from perf2x.base.columnar.unique import rows_by, unique
+from perf2x.base.columnar import I64, arange, lexsort, rows_by, sum_at, unique
 from perf2x.base.errors import SettingError
 from perf2x.model.profile.profile import Profile, plain_names, shown_event
 

@@ -15,10 +15,11 @@ from itertools import cycle, islice, pairwise
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import (
+from perf2x.base.columnar import (
     I64,
     AnyArray,
     Bools,
+    argsort_rows,
     as_intp,
     begins_run,
     cumsum,
@@ -27,7 +28,6 @@ from perf2x.base.columnar.arrays import (
     of_previous,
     repeat,
 )
-from perf2x.base.columnar.unique import argsort_rows
 
 _FARTHEST = 4
 """Periods that a box may end before its moment."""

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, AnyArray, ColumnTable, no_rows
-from perf2x.base.columnar.unique import group_rows
+from perf2x.base.columnar import I64, AnyArray, ColumnTable, group_rows, no_rows
 from perf2x.emitters.timeline.running_time import since
 from perf2x.model.profile.profile import Profile, sampled
 

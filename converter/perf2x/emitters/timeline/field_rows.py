@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I64, flatnonzero
+from perf2x.base.columnar import I64, flatnonzero
 from perf2x.model.profile.profile import Profile
 from perf2x.model.profile.tracepoint_fields import TracepointFields
 

@@ -16,20 +16,23 @@ old ones if any of those has its name, and then loses its place. Exactly there e
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import (
+from perf2x.base.columnar import (
     I64,
     AnyArray,
     Bools,
     ColumnTable,
     arange,
+    argsort_small,
     begins_run,
     flatnonzero,
+    join_tables,
+    ranges,
     repeat,
+    row_numbers,
     sum_of,
     take_rows_of,
+    unique_inverse,
 )
-from perf2x.base.columnar.ragged import argsort_small, join_tables, ranges, row_numbers
-from perf2x.base.columnar.unique import unique_inverse
 from perf2x.emitters.timeline.shown_samples import ShownSamples
 from perf2x.model.profile.frame_tree import FrameTree
 from perf2x.model.profile.stack_tree import ancestors, paths_of_length

@@ -14,12 +14,13 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import (
+from perf2x.base.columnar import (
     I64,
     AnyArray,
     Bools,
     ColumnTable,
     arange,
+    argsort_rows,
     begins_run,
     ends_run,
     flatnonzero,
@@ -29,7 +30,6 @@ from perf2x.base.columnar.arrays import (
     searchsorted,
     take_rows_of,
 )
-from perf2x.base.columnar.unique import argsort_rows
 from perf2x.emitters.timeline.box_times import BoxChains, earlier_ends, place
 from perf2x.emitters.timeline.running_time import FAR, RunningTime, Spans, last_until, rows_until, since, spans_of
 from perf2x.emitters.timeline.tracks import switch_tracks

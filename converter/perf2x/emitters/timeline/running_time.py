@@ -15,24 +15,28 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import (
+from perf2x.base.columnar import (
     I64,
     U64,
     AnyArray,
     ColumnTable,
     arange,
+    argsort_rows,
     as_intp,
     begins_run,
     cumsum,
     ends_run,
     flatnonzero,
+    join_tables,
     of_next,
+    offsets_of,
+    ranges,
+    row_numbers,
     searchsorted,
     sum_of,
     take_rows_of,
+    unique_inverse,
 )
-from perf2x.base.columnar.ragged import join_tables, offsets_of, ranges, row_numbers
-from perf2x.base.columnar.unique import argsort_rows, unique_inverse
 from perf2x.emitters.timeline.box_times import BoxChains, earlier_ends
 
 FAR = 1 << 61

@@ -24,12 +24,13 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import (
+from perf2x.base.columnar import (
     I64,
     AnyArray,
     Bools,
     ColumnTable,
     arange,
+    argsort_small,
     bincount,
     ends_run,
     flatnonzero,
@@ -38,9 +39,8 @@ from perf2x.base.columnar.arrays import (
     of_previous,
     searchsorted,
     take_rows_of,
+    unique,
 )
-from perf2x.base.columnar.ragged import argsort_small
-from perf2x.base.columnar.unique import unique
 from perf2x.emitters.timeline.box_times import order_of
 from perf2x.emitters.timeline.running_spans import Boxes, RunningSpans, pieces_without_switches, runs_of
 from perf2x.emitters.timeline.running_time import FAR, RunningTime, Spans, gaps_between, last_until, since, union_of

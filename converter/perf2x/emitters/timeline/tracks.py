@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I64, ColumnTable, arange, searchsorted
-from perf2x.base.columnar.unique import unique, unique_inverse
+from perf2x.base.columnar import I64, ColumnTable, arange, searchsorted, unique, unique_inverse
 from perf2x.model.profile.profile import Profile, ThreadSwitches
 
 UNKNOWN_ID = 4_194_305

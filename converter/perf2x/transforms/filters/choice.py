@@ -13,9 +13,19 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from perf2x.base.abi.uapi import CpuMode
-from perf2x.base.columnar.arrays import I64, Bools, argsort, as_intp, flatnonzero, sum_at
-from perf2x.base.columnar.ragged import Ragged, offsets_of, ranges, row_numbers
-from perf2x.base.columnar.unique import unique
+from perf2x.base.columnar import (
+    I64,
+    Bools,
+    Ragged,
+    argsort,
+    as_intp,
+    flatnonzero,
+    offsets_of,
+    ranges,
+    row_numbers,
+    sum_at,
+    unique,
+)
 from perf2x.base.errors import OptionError, SettingError
 from perf2x.model.profile.profile import Profile, numbered_names
 from perf2x.model.profile.stack_tree import keep_samples, rewrite_stacks, select_entries

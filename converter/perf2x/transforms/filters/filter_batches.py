@@ -6,8 +6,7 @@ import numpy as np
 from msgspec import Struct, field
 
 from perf2x.base.abi.uapi import SampleType
-from perf2x.base.columnar.arrays import AnyArray, Bools, sum_of
-from perf2x.base.columnar.unique import unique
+from perf2x.base.columnar import AnyArray, Bools, sum_of, unique
 from perf2x.base.errors import OptionError, SettingError
 from perf2x.model.profile.profile import Profile
 from perf2x.model.recording.events import Recording, Samples

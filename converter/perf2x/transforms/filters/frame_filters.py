@@ -6,20 +6,24 @@ Patterns are held against each distinct frame once; stacks change in columns. Th
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import (
+from perf2x.base.columnar import (
     I64,
     Bools,
     ColumnTable,
+    Ragged,
     arange,
     bincount,
     cumsum,
     flatnonzero,
+    group_rows,
+    join_tables,
+    offsets_of,
+    ranges,
     repeat,
+    row_numbers,
     sum_of,
     take_rows_of,
 )
-from perf2x.base.columnar.ragged import Ragged, join_tables, offsets_of, ranges, row_numbers
-from perf2x.base.columnar.unique import group_rows
 from perf2x.model.diagnostics import Severity
 from perf2x.model.printable_text import bracketed
 from perf2x.model.profile.location_tables import take_locations

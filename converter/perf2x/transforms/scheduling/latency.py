@@ -8,8 +8,7 @@ tools/perf/util/event.c).
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I32, I64, cumsum, flatnonzero
-from perf2x.base.columnar.unique import rows_by, unique
+from perf2x.base.columnar import I32, I64, cumsum, flatnonzero, rows_by, unique
 from perf2x.base.errors import SettingError
 from perf2x.model.profile.profile import Profile
 from perf2x.model.profile.stack_tree import keep_samples

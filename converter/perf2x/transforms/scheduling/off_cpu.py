@@ -14,8 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I64, flatnonzero, sum_of, take_rows_of
-from perf2x.base.columnar.unique import unique
+from perf2x.base.columnar import I64, flatnonzero, sum_of, take_rows_of, unique
 from perf2x.base.errors import OptionError, SettingError
 from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.profile.profile import Profile, ProfileEvent, ProfileSamples, Wait

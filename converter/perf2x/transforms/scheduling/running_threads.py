@@ -9,21 +9,22 @@ from typing import Any
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import (
+from perf2x.base.columnar import (
     I32,
     I64,
     U64,
     Bools,
     arange,
     argsort,
+    argsort_rows,
     begins_run,
     cumsum,
     ends_run,
+    join_tables,
     of_previous,
     searchsorted,
+    unique,
 )
-from perf2x.base.columnar.ragged import join_tables
-from perf2x.base.columnar.unique import argsort_rows, unique
 from perf2x.model.profile.profile import Profile, RunningThreads
 from perf2x.model.recording.events import Recording
 from perf2x.transforms.scheduling.schedule import SWITCH, Schedule, rows_called, schedule_of

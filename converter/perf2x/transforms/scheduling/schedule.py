@@ -17,22 +17,24 @@ from typing import Any
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import (
+from perf2x.base.columnar import (
     I32,
     I64,
     U8,
     U64,
     Bools,
     ColumnTable,
+    Ragged,
     arange,
     argsort,
+    argsort_rows,
     flatnonzero,
+    join_tables,
     no_rows,
+    rows_by,
     sum_of,
     take_rows_of,
 )
-from perf2x.base.columnar.ragged import Ragged, join_tables
-from perf2x.base.columnar.unique import argsort_rows, rows_by
 from perf2x.model.profile.profile import Profile, ProfileEvent, Wait
 from perf2x.model.recording.events import Event, Recording, Samples, Session, Want
 from perf2x.model.recording.sideband import Sideband, Switches
@@ -63,7 +65,7 @@ class SwitchSamples(ColumnTable):
         return ThreadTimes(self.next_tid, self.time).where(self.next_tid >= 0)
 
 
-def base_name(name: str) -> str:
+def _base_name(name: str) -> str:
     """``sched:sched_switch:u`` and ``offcpu-time`` without modifiers."""
     parts = name.split(":")
     return ":".join(parts[:2]) if name.startswith("sched:") else parts[0]
@@ -71,7 +73,7 @@ def base_name(name: str) -> str:
 
 def rows_called(events: Sequence[Event | ProfileEvent], name: str) -> list[int]:
     """Return the rows of events with this name, whatever follows it."""
-    return [row for row, event in enumerate(events) if base_name(event.name) == name]
+    return [row for row, event in enumerate(events) if _base_name(event.name) == name]
 
 
 def switch_samples(recording: Recording) -> tuple[SwitchSamples, int, int]:

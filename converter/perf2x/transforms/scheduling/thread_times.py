@@ -4,8 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I64, U64, Bools, ColumnTable, arange, flatnonzero
-from perf2x.base.columnar.unique import argsort_rows
+from perf2x.base.columnar import I64, U64, Bools, ColumnTable, arange, argsort_rows, flatnonzero
 
 
 class ThreadTimes(ColumnTable):

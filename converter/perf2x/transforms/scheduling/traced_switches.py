@@ -8,8 +8,7 @@ here.
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I64, Bools, flatnonzero, repeat, sum_of, take_rows_of
-from perf2x.base.columnar.unique import argsort_rows, group_rows
+from perf2x.base.columnar import I64, Bools, argsort_rows, flatnonzero, group_rows, repeat, sum_of, take_rows_of
 from perf2x.model.profile.profile import Profile, Threads, ThreadSwitches, Wait
 from perf2x.model.recording.events import Recording
 from perf2x.transforms.scheduling.schedule import (

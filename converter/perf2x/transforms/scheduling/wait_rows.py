@@ -8,9 +8,21 @@ from collections.abc import Sequence
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I32, I64, U8, U64, AnyArray, Bools, ColumnTable, lexsort, sum_of, take_rows_of
-from perf2x.base.columnar.ragged import join_tables
-from perf2x.base.columnar.unique import group_rows, unique_inverse
+from perf2x.base.columnar import (
+    I32,
+    I64,
+    U8,
+    U64,
+    AnyArray,
+    Bools,
+    ColumnTable,
+    group_rows,
+    join_tables,
+    lexsort,
+    sum_of,
+    take_rows_of,
+    unique_inverse,
+)
 from perf2x.model.profile.made_up_frames import with_made_up_frames
 from perf2x.model.profile.profile import Profile, ProfileSamples, Wait
 from perf2x.model.value_limits import LAST_TIME, MOST_PERIOD

@@ -14,9 +14,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I32, I64, flatnonzero
-from perf2x.base.columnar.texts import TextInterner
-from perf2x.base.columnar.unique import group_rows
+from perf2x.base.columnar import I32, I64, TextInterner, flatnonzero, group_rows
 from perf2x.model.profile.profile import Profile, Threads, Wait
 from perf2x.model.profile.stack_tree import sum_samples
 from perf2x.model.recording.sideband import Sideband

@@ -9,9 +9,20 @@ import numpy as np
 from msgspec import Struct
 
 from perf2x.base.abi.uapi import CpuMode
-from perf2x.base.columnar.arrays import I32, I64, U8, U64, AnyArray, arange, flatnonzero, row_slices
-from perf2x.base.columnar.ragged import Ragged, side_by_side
-from perf2x.base.columnar.unique import unique_inverse, unique_known
+from perf2x.base.columnar import (
+    I32,
+    I64,
+    U8,
+    U64,
+    AnyArray,
+    Ragged,
+    arange,
+    flatnonzero,
+    row_slices,
+    side_by_side,
+    unique_inverse,
+    unique_known,
+)
 from perf2x.emitters.encoding.protobuf import (
     Cells,
     Ids,

@@ -9,8 +9,18 @@ from collections.abc import Container, Iterator, Sequence
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, AnyArray, arange, argsort, bincount, cumsum, repeat
-from perf2x.base.columnar.unique import argsort_rows, group_rows, rows_by
+from perf2x.base.columnar import (
+    I64,
+    AnyArray,
+    arange,
+    argsort,
+    argsort_rows,
+    bincount,
+    cumsum,
+    group_rows,
+    repeat,
+    rows_by,
+)
 from perf2x.model.profile.profile import Profile, ProfileSamples
 
 

@@ -10,9 +10,25 @@ import numpy as np
 from msgspec import Struct
 
 from perf2x.base.abi.uapi import CpuMode
-from perf2x.base.columnar.arrays import I32, I64, U8, U64, AnyArray, Bools, arange, argsort, bincount, flatnonzero
-from perf2x.base.columnar.ragged import Ragged, offsets_of, ranges, row_batches, row_numbers
-from perf2x.base.columnar.unique import group_rows, unique_inverse
+from perf2x.base.columnar import (
+    I32,
+    I64,
+    U8,
+    U64,
+    AnyArray,
+    Bools,
+    Ragged,
+    arange,
+    argsort,
+    bincount,
+    flatnonzero,
+    group_rows,
+    offsets_of,
+    ranges,
+    row_batches,
+    row_numbers,
+    unique_inverse,
+)
 from perf2x.emitters.perfetto.trace_schema import FrameKind
 from perf2x.model.printable_text import printable
 from perf2x.model.profile.profile import Locations, Profile, Stacks

@@ -9,8 +9,21 @@ from functools import partial
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I64, U64, AnyArray, arange, begins_run, cumsum, ends_run, flatnonzero, repeat
-from perf2x.base.columnar.unique import argsort_rows, rows_by, unique, unique_inverse
+from perf2x.base.columnar import (
+    I64,
+    U64,
+    AnyArray,
+    arange,
+    argsort_rows,
+    begins_run,
+    cumsum,
+    ends_run,
+    flatnonzero,
+    repeat,
+    rows_by,
+    unique,
+    unique_inverse,
+)
 from perf2x.emitters.encoding.protobuf import Cells, beside, constant, nested, number, numbers
 from perf2x.emitters.perfetto.event_descriptions import event_names
 from perf2x.emitters.perfetto.message import COMMON_SEQUENCE, GOES_ON, interned_packet, packet_rows, sequence_start

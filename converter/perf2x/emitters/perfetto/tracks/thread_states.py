@@ -14,7 +14,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import (
+from perf2x.base.columnar import (
     I32,
     I64,
     U8,
@@ -23,6 +23,8 @@ from perf2x.base.columnar.arrays import (
     Bools,
     ColumnTable,
     arange,
+    argsort_rows,
+    argsort_small,
     begins_run,
     bincount,
     flatnonzero,
@@ -31,9 +33,8 @@ from perf2x.base.columnar.arrays import (
     of_previous,
     repeat,
     take_rows_of,
+    unique_inverse,
 )
-from perf2x.base.columnar.ragged import argsort_small
-from perf2x.base.columnar.unique import argsort_rows, unique_inverse
 from perf2x.emitters.encoding.protobuf import numbers
 from perf2x.emitters.perfetto.message import packet_rows, sequence_start
 from perf2x.emitters.perfetto.thread_ids import ThreadIds, thread_ids

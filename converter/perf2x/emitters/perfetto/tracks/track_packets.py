@@ -6,8 +6,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I32, I64, U64, arange
-from perf2x.base.columnar.unique import unique
+from perf2x.base.columnar import I32, I64, U64, arange, unique
 from perf2x.emitters.encoding.protobuf import Cells, message, number, numbers, text
 from perf2x.emitters.perfetto.message import COMMON_SEQUENCE, GOES_ON, interned_packet, packet, packet_rows
 from perf2x.emitters.perfetto.thread_ids import ThreadIds
