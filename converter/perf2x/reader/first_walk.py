@@ -82,7 +82,7 @@ class FirstWalk:
 
     def __init__(self, sections: Sequence[DataSection], order: ByteOrder) -> None:
         self._sections = list(sections)
-        self._order = order
+        self._order: ByteOrder = order
         self.findings = _Findings()
         self._plans: list[list[BlockPlan]] = []
         self._end = 0
@@ -176,7 +176,7 @@ class _SectionWalk:
     def __init__(self, section: DataSection, order: ByteOrder, findings: _Findings) -> None:
         self.at = 0
         self._section = section
-        self._order = order
+        self._order: ByteOrder = order
         self._findings = findings
         self._unpacker = Unpacker(section.decompressed_limit, len(section.data))
         self._split: list[U8] = []

@@ -23,11 +23,6 @@ class DebugFunction(Struct, frozen=True):
     unknown.
     """
 
-    @property
-    def is_nameless_call_operator(self) -> bool:
-        """True for a call operator, a lambda's in most cases, that debug info gives no linkage name."""
-        return is_nameless_call_operator(self.symbol)
-
 
 def is_nameless_call_operator(name: str) -> bool:
     """Return whether a name in debug info is that of a call operator without a linkage name."""

@@ -5,10 +5,12 @@ tables share are described in events.py.
 """
 
 from collections.abc import Mapping
+from typing import Any
 
+import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar import I32, I64, U8, U64, Bools, ColumnTable, Ragged, SharedRows, Texts
+from perf2x.base.columnar import I32, I64, U8, U64, Bools, ColumnTable, Ragged, SharedRows, Texts, join_tables
 
 
 class Mmaps(ColumnTable):
@@ -35,6 +37,22 @@ class Mmaps(ColumnTable):
     record carries a build id instead, or neither."""
     inode: U64
     """0 where ``file`` is."""
+
+
+def further_mappings(mmaps: Mmaps, *, prot: int, mode: int, **columns: Any) -> Mmaps:
+    """Append mappings that no record tells of; all that they carry is in ``columns``, up to ``pgoff``, and filename."""
+    count = len(columns["start"])
+    added = Mmaps(
+        prot=np.full(count, prot, np.int32),
+        flags=np.full(count, -1, np.int32),
+        cpumode=np.full(count, mode, np.uint8),
+        build_id=Texts(np.zeros(count, np.int32), [b""]),
+        is_data=np.zeros(count, np.bool_),
+        file=np.zeros(count, np.uint64),
+        inode=np.zeros(count, np.uint64),
+        **columns,
+    )
+    return join_tables([mmaps, added])
 
 
 class Comms(ColumnTable):

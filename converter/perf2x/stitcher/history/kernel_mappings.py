@@ -4,8 +4,8 @@ import numpy as np
 from msgspec.structs import replace
 
 from perf2x.base.abi.uapi import CpuMode
-from perf2x.base.columnar import U64, Bools, Texts, flatnonzero, join_tables
-from perf2x.model.recording.sideband import Ksymbols, Mmaps
+from perf2x.base.columnar import U64, Bools, flatnonzero
+from perf2x.model.recording.sideband import Ksymbols, Mmaps, further_mappings
 
 _KERNEL_IMAGE_SIZE = np.uint64(1 << 30)
 """KERNEL_IMAGE_SIZE of x86 (arch/x86/include/asm/page_64_types.h)."""
@@ -47,22 +47,8 @@ def append_ksymbols(mmaps: Mmaps, ksymbols: Ksymbols) -> Mmaps:
     rows = flatnonzero(~ksymbols.unregister)
     if not len(rows):
         return mmaps
-    none = np.full(len(rows), -1, np.int32)
-    added = Mmaps(
-        time=ksymbols.time[rows],
-        position=ksymbols.position[rows],
-        pid=none,
-        tid=none,
-        start=ksymbols.start[rows],
-        length=ksymbols.length[rows],
-        pgoff=ksymbols.start[rows],
-        prot=none,
-        flags=none,
-        cpumode=np.full(len(rows), CpuMode.KERNEL, np.uint8),
-        filename=ksymbols.name[rows],
-        build_id=Texts(np.zeros(len(rows), np.int32), [b""]),
-        is_data=np.zeros(len(rows), np.bool_),
-        file=np.zeros(len(rows), np.uint64),
-        inode=np.zeros(len(rows), np.uint64),
-    )
-    return join_tables([mmaps, added])
+    none, start = np.full(len(rows), -1, np.int32), ksymbols.start[rows]
+    return further_mappings(
+        mmaps, prot=-1, mode=CpuMode.KERNEL, time=ksymbols.time[rows], position=ksymbols.position[rows], pid=none,
+        tid=none, start=start, length=ksymbols.length[rows], pgoff=start, filename=ksymbols.name[rows],
+    )  # fmt: skip

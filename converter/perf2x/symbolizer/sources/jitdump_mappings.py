@@ -13,14 +13,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
 from perf2x.base.abi.uapi import ClockId, CpuMode
-from perf2x.base.columnar import U64, Bools, Texts, flatnonzero, join_tables, rows_by, searchsorted
+from perf2x.base.columnar import U64, Bools, flatnonzero, rows_by, searchsorted
 from perf2x.base.columnar.hashing import secret_key
 from perf2x.base.errors import ObjectError
 from perf2x.base.files.sysroot import is_file, paths_in_root
@@ -29,7 +29,7 @@ from perf2x.binaries.find.recorded_files import RecordedFiles
 from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.recording.events import Session
 from perf2x.model.recording.recorded_names import is_jitdump
-from perf2x.model.recording.sideband import Mmaps, Sideband
+from perf2x.model.recording.sideband import Mmaps, Sideband, further_mappings
 from perf2x.symbolizer.make_finder import make_finder
 from perf2x.symbolizer.sources.elf_symbols import count_broken
 from perf2x.symbolizer.symbol_options import SymbolOptions
@@ -236,20 +236,10 @@ def _contains_any(points: U64, start: U64, length: U64) -> Bools:
 def _append(mmaps: Mmaps, added: Sequence[_CodeMapping]) -> Mmaps:
     """The table with a further row for each piece of code."""
     marker = np.array([mapping.marker for mapping in added], np.int64)
-    rows: dict[str, Any] = {
-        "time": np.array([mapping.time for mapping in added], np.uint64),
-        "position": mmaps.position[marker],
-        "pid": mmaps.pid[marker],
-        "tid": mmaps.tid[marker],
-        "start": np.array([mapping.code.address for mapping in added], np.uint64),
-        "length": np.array([mapping.code.size for mapping in added], np.uint64),
-        "pgoff": np.array([mapping.code.offset for mapping in added], np.uint64),
-        "prot": np.full(len(added), _PROT_READ_EXEC, np.int32),
-        "flags": np.zeros(len(added), np.int32),
-        "cpumode": np.full(len(added), CpuMode.USER, np.uint8),
-        "filename": mmaps.filename[marker],
-        "build_id": Texts(np.zeros(len(added), np.int32), [b""]),
-        "is_data": np.zeros(len(added), np.bool_),
-        **dict.fromkeys(("file", "inode"), np.zeros(len(added), np.uint64)),
-    }
-    return join_tables([mmaps, Mmaps(**rows)])
+    facts = [(one.time, one.code.address, one.code.size, one.code.offset) for one in added]
+    time, start, length, pgoff = np.array(facts, np.uint64).T.copy()
+    return further_mappings(
+        mmaps, prot=_PROT_READ_EXEC, mode=CpuMode.USER, time=time, position=mmaps.position[marker],
+        pid=mmaps.pid[marker], tid=mmaps.tid[marker], start=start, length=length, pgoff=pgoff,
+        filename=mmaps.filename[marker],
+    )  # fmt: skip

@@ -20,7 +20,7 @@ from msgspec import Struct
 from perf2x.base.columnar import I32, I64, flatnonzero, offsets_of, ranges, unique_inverse
 from perf2x.model.printable_text import base_name
 from perf2x.symbolizer.demangle.demangle import short_name
-from perf2x.symbolizer.source_locations import DebugFunction, SourceLocations
+from perf2x.symbolizer.source_locations import DebugFunction, SourceLocations, is_nameless_call_operator
 from perf2x.symbolizer.sources.elf_symbols import ElfNames
 from perf2x.symbolizer.sources.symbol_source import Function, Symbols
 
@@ -105,7 +105,7 @@ def _short_name(described: DebugFunction) -> str:
     GCC gives no linkage names to functions that other files cannot see. A call operator without a class is a lambda's
     in most cases, which the function that it stands in tells from others, or its file.
     """
-    name, is_lambda = described.symbol, described.is_nameless_call_operator
+    name, is_lambda = described.symbol, is_nameless_call_operator(described.symbol)
     if not described.inside and (name.startswith(("_Z", "_R", "<")) or not ("<" in name or is_lambda)):
         return ""
     from perf2x.symbolizer.demangle.brackets import abbreviate  # C programs do not need it
