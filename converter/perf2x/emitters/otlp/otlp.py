@@ -16,7 +16,6 @@ from perf2x.base.abi.uapi import CpuMode
 from perf2x.base.columnar import I64, unique, unique_inverse
 from perf2x.base.errors import OptionError
 from perf2x.emitters.encoding.protobuf import entry, text
-from perf2x.emitters.otlp.attributes import Attributes, Dictionary, Value, key_values
 from perf2x.emitters.otlp.otlp_profiles import ProfileEncoder, SampleGroups, event_types, grouped, utc_times
 from perf2x.emitters.otlp.otlp_schema import (
     VERSION,
@@ -27,7 +26,7 @@ from perf2x.emitters.otlp.otlp_schema import (
     ResourceProfiles,
     ScopeProfiles,
 )
-from perf2x.emitters.otlp.otlp_tables import StackTables, numbered
+from perf2x.emitters.otlp.otlp_tables import Attributes, Dictionary, StackTables, Value, key_values, numbered
 from perf2x.emitters.pprof.pprof_tables import StringTable
 from perf2x.emitters.pprof.sample_labels import LABELS, MODE_NAMES
 from perf2x.model.plugin_options import FINISHED, START_TIME, TAGS, Needs, check_choices, option

@@ -44,9 +44,9 @@ from perf2x.emitters.encoding.protobuf import (
     top_level,
     varint,
 )
-from perf2x.emitters.otlp.attributes import Dictionary, number_rows
 from perf2x.emitters.otlp.otlp_schema import Pieces, Sample, ScopeProfiles, ValueType
 from perf2x.emitters.otlp.otlp_schema import Profile as ProfileFields
+from perf2x.emitters.otlp.otlp_tables import Dictionary, number_rows
 from perf2x.emitters.pprof.pprof_tables import comment_lines
 from perf2x.emitters.pprof.sample_types import in_style, names_in_style
 from perf2x.model.profile.profile import Meta, Profile, ProfileEvent, plain_names, shown_event

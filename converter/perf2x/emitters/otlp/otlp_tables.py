@@ -1,34 +1,154 @@
-"""Tables of stacks, locations, functions and files; entry 0 of each is empty.
+"""Tables that all profiles of a file share: texts, attributes, stacks, locations, functions and files.
 
-Only what samples use stands in them: the protocol wants no entries that nothing refers to.
+Entry 0 of each is empty. Only what samples use stands in them: the protocol wants no entries that nothing refers to.
+Attributes are named values of samples, files, locations and profiles; those of a resource stand with it.
 
 A frame's type is the kernel, or the language that a location's code was written in: ``profile.frame.type`` in
 OpenTelemetry's semantic conventions, which want the most precise value.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from msgspec import Struct
 
 from perf2x.base.abi.uapi import CpuMode
-from perf2x.base.columnar import I64, AnyArray, Ragged, arange, row_batches, row_slices, side_by_side, unique
+from perf2x.base.columnar import (
+    I64,
+    AnyArray,
+    Ragged,
+    StringInterner,
+    arange,
+    numbers_of,
+    offsets_of,
+    row_batches,
+    row_slices,
+    side_by_side,
+    unique,
+)
 from perf2x.emitters.encoding.protobuf import (
     message,
     nested_field,
+    number,
+    number_but_0,
     number_field,
     number_fields,
     packed_field,
+    text,
     top_level,
 )
-from perf2x.emitters.otlp.attributes import Dictionary, number_rows
-from perf2x.emitters.otlp.otlp_schema import Function, Line, Location, Mapping, Pieces, ProfilesDictionary, Stack
+from perf2x.emitters.encoding.protobuf import texts as text_entries
+from perf2x.emitters.otlp.otlp_schema import (
+    AnyValue,
+    ArrayValue,
+    Function,
+    KeyValue,
+    KeyValueAndUnit,
+    Line,
+    Link,
+    Location,
+    Mapping,
+    Pieces,
+    ProfilesDictionary,
+    Stack,
+)
 from perf2x.emitters.pprof.pprof_tables import LocationLines, StringTable, lines_as_recorded, lines_with_placeholders
 from perf2x.model.compiled_names import read_compiled_name
+from perf2x.model.printable_text import printable
 from perf2x.model.profile.profile import Profile
 from perf2x.model.profile.shown_frames import in_memory
 from perf2x.model.profile.stack_tree import depths, paths, with_callers
+
+
+class AttributeTexts(StringInterner):
+    """Distinct texts in the order in which they were added; number 0 is the empty one, which means "not set"."""
+
+    def add(self, text: str) -> int:
+        """Return the number of a text."""
+        return self[printable(text)]
+
+    def add_rows(self, texts: Sequence[str], rows: AnyArray) -> I64:
+        """Return (n,) the numbers of the texts in (n,) rows; texts in no row are not added."""
+        return numbers_of(rows, lambda row: self.add(texts[row]))
+
+
+Value = str | int | bool | tuple[str, ...]
+
+
+class Attributes:
+    """Distinct (key, value) in the order in which they were added; number 0 is empty and means "not set"."""
+
+    def __init__(self, texts: AttributeTexts) -> None:
+        self._texts = texts
+        self._numbers: dict[tuple[int, type, Value], int] = {}
+
+    def add(self, key: str, value: Value) -> int:
+        """Return the number of an attribute; True and 1 are two."""
+        return self._numbers.setdefault((self._texts.add(key), type(value), value), len(self._numbers) + 1)
+
+    def add_column(self, key: str, values: Sequence[Value | None], rows: I64) -> I64:
+        """Return (n,) the numbers of the values in (n,) rows, 0 where there is none; unused values are not added."""
+
+        def number_of(row: int) -> int:
+            value = values[row]
+            return 0 if value is None else self.add(key, value)
+
+        return numbers_of(rows, number_of)
+
+    def encoded(self) -> Pieces:
+        """Yield the entries of the table."""
+        yield message(ProfilesDictionary.ATTRIBUTE_TABLE, b"")
+        for key, _, value in self._numbers:
+            fields = number(KeyValueAndUnit.KEY_STRINDEX, key) + _any_value(KeyValueAndUnit.VALUE, value)
+            yield message(ProfilesDictionary.ATTRIBUTE_TABLE, fields)
+
+
+def key_values(field: int, attributes: dict[str, str], texts: AttributeTexts | None) -> Pieces:
+    """Yield attributes as a repeated field, in the order of their keys; with ``texts`` as numbers of that table."""
+    items = sorted(attributes.items())
+    if texts is None:
+        for key, value in items:
+            yield message(field, text(KeyValue.KEY, printable(key)) + _any_value(KeyValue.VALUE, value))
+        return
+    keys, values = ([texts.add(item[at]) for item in items] for at in (0, 1))
+    for name, held in zip(keys, values, strict=True):
+        refers = message(KeyValue.VALUE, number_but_0(AnyValue.STRING_VALUE_STRINDEX, held))
+        yield message(field, refers + number_but_0(KeyValue.KEY_STRINDEX, name))
+
+
+def _any_value(field: int, value: Value) -> bytes:
+    """Encode an AnyValue; a text that is empty is an empty message."""
+    if isinstance(value, str):
+        return message(field, text(AnyValue.STRING_VALUE, printable(value)))
+    if isinstance(value, tuple):
+        entries = (_any_value(ArrayValue.VALUES, one) for one in value)
+        return message(field, message(AnyValue.ARRAY_VALUE, b"".join(entries)))
+    return message(field, number(AnyValue.BOOL_VALUE if isinstance(value, bool) else AnyValue.INT_VALUE, value))
+
+
+def number_rows(columns: Sequence[I64], count: int) -> Ragged:
+    """Return (count,) rows of the numbers in the columns, without those that are 0."""
+    if not columns:
+        return Ragged.of_empty_rows(count, np.int64)
+    held = [Ragged(offsets_of((column > 0).astype(np.int64)), column[column > 0]) for column in columns]
+    return side_by_side(held)
+
+
+class Dictionary:
+    """Texts and attributes, to which profiles and tables add."""
+
+    def __init__(self) -> None:
+        self.texts = AttributeTexts()
+        self.attributes = Attributes(self.texts)
+
+    def own_tables(self) -> Pieces:
+        """Yield links, texts and attributes, once nothing more is added."""
+        no_link = message(Link.TRACE_ID, bytes(16)) + message(Link.SPAN_ID, bytes(8))
+        yield message(ProfilesDictionary.LINK_TABLE, no_link)  # zeros, for readers that expect so many bytes
+        yield text_entries(ProfilesDictionary.STRING_TABLE, self.texts)
+        yield from self.attributes.encoded()
+
 
 _BUILD_ID, _FRAME_TYPE = "process.executable.build_id.gnu", "profile.frame.type"
 _FRAMES_AT_ONCE = 1 << 18
