@@ -5,10 +5,8 @@ thirds with a kernel part, made of some hundred addresses a process and a few th
 frequent than others; records in time order with a FINISHED_ROUND every few thousand.
 """
 
-import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -64,25 +62,6 @@ def write_forged(path: Path, shape: Shape) -> None:
     """Write the file in chunks of CHUNK samples, so that memory stays small."""
     features = forge.Features(arch="x86_64", hostname="forge", cpus=(2, 2), compressed=(1, 1, 1, 3, 1 << 20))
     _write(path, features if shape.compressed else forge.Features(arch="x86_64", cpus=(2, 2)), _packed(shape))
-
-
-def write_host(path: Path, samples: int, number: int) -> None:
-    """Write the recording of one host of a fleet: programs and stacks are those of all, draws, times, name its own.
-
-    Written in chunks of CHUNK samples, as ``write_forged`` does.
-    """
-    random, blocks = np.random.default_rng(number), _blocks_of_all()
-    kernel = (("[kernel.kallsyms]", bytes(range(20))),)
-    features = forge.Features(arch="x86_64", cpus=(2, 2), hostname=f"host{number}", build_ids=kernel)
-    began = b"".join(record.encode((EVENT,), "<") for record in _processes())
-    parts = ((start, min(CHUNK, samples - start)) for start in range(0, samples, CHUNK))
-    chunks = (_chunk(random, blocks, number * 1000 + start, count) for start, count in parts)
-    _write(path, features, chain([began], chunks))
-
-
-@functools.cache
-def _blocks_of_all() -> Blocks:
-    return _plain_blocks(np.random.default_rng(1))
 
 
 def _write(path: Path, features: forge.Features, pieces: Iterator[bytes]) -> None:

@@ -33,10 +33,6 @@ class Stamp:
         return b"".join(struct.pack(order + code, *values) for bit, code, values in fields if wanted & bit)
 
 
-SYNTHESIZED = Stamp(id=0)
-"""All-zero trailer of records that perf synthesizes at the start."""
-
-
 def padded(text: bytes | str, to: int = 8) -> bytes:
     """Write a NUL-terminated string, zero-filled to a multiple of ``to``."""
     raw = (text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text) + b"\0"

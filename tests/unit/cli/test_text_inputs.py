@@ -31,7 +31,6 @@ TEXTS = {
 KINDS = {"perf script": "text of perf script", "folded": "folded stacks"}
 SAMPLES = {"perf script": 2, "folded": 5}
 """Samples of the first event."""
-Packer = Callable[[bytes], bytes]
 NEEDS = {name: load_emitter(name)().needs for name in available(EMITTERS)}
 REFUSED = {name: "no records" if needs.recorded else "tells names, not addresses in files"
            for name, needs in NEEDS.items() if needs.recorded or needs.code is not None}  # fmt: skip

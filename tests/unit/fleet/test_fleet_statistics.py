@@ -28,8 +28,6 @@ pa = pytest.importorskip("pyarrow")
 PAGE = ROOT / "docs" / "fleet.md"
 SECTION = re.compile(r"(## Questions about a fleet\n)(.*?)(?=\n## )", re.DOTALL)
 QUESTION = re.compile(r"(\*\*([^*]+)\*\*.*?```sql\n(.*?)```\n\n```text\n)(.*?)```", re.DOTALL)
-YESTERDAY = 1_795_219_200 * 10**9
-DAY = 24 * 3600 * 10**9
 SECONDS = 10
 SHOP, LIBC, ZLIB = (0x10000, "/usr/bin/shop"), (0x70000, "/lib/libc.so.6"), (0xA0000, "/lib/libz.so.1")
 BASE = {  # CPU seconds of ten
