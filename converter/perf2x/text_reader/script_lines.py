@@ -65,7 +65,7 @@ _BEHIND = re.compile(
 )
 """Fields behind the object of a frame: physical addresses, page sizes, branches, instructions."""
 _NAMED = (
-    rb"[^\s:]{1,256}:[ \t].{0,200}?\S[ \t]+\d{1,10}(?:[ \t]*$|[ \t]+%b(?:[0-9a-f]{4,16} \S.*\)$"
+    rb"[^\s:]{1,256}:[ \t].{0,200}?\S[ \t]+(?:\d{1,10}/)?\d{1,10}(?:[ \t]*$|[ \t]+%b(?:[0-9a-f]{4,16} \S.*\)$"
     rb"|(?:\d{1,18}[ \t]+)?(?:\w+:\w+:[ \t]|\S{1,256}:(?:[ \t]*$|[ \t]+[0-9a-f]{4,16} ))))" % _MISC
 )
 """``nginx: worker 7``: a word with a colon that begins a thread's name, for its number follows, and what follows it."""
@@ -90,8 +90,8 @@ def _column(width: int) -> bytes:
 
 
 _PERIOD_ALONE = re.compile(
-    rb"(.{0,200}?/(?=\d)[\d ]{7} |.{0,200}?\S |)"  # perf fills a thread behind its process with blanks
-    rb"(?:(?=%b) {0,9}(\d{1,18})(?= *$| +[0-9a-f]{1,16} )|(?=%b))(.*)" % (_column(10), _column(16))
+    rb"(.{0,200}?/(?=\d)[\d ]{7} %b|.{0,200}?\S %b|)"  # perf fills a thread behind its process with blanks
+    rb"(?:(?=%b) {0,9}(\d{1,18})(?= *$| +[0-9a-f]{1,16} )|(?=%b))(.*)" % (_MISC, _MISC, _column(10), _column(16))
 )
 """A period without an event behind it, or an address: nothing but their columns tell them from a thread."""
 _SYMBOL_AND_OBJECT = re.compile(r"(.*?)\+0x[0-9a-f]+ \((.*)\)")

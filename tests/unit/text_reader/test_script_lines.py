@@ -199,6 +199,7 @@ PERIOD = "   1001001 "
         ("28857/28858 ", ("", 28857, 28858, -1, NO_TIME)),
         ("  28857/28858   ", ("", 28857, 28858, -1, NO_TIME)),
         ("prog   28857/28858   ", ("prog", 28857, 28858, -1, NO_TIME)),
+        ("28857 U     ", ("", -1, 28857, -1, NO_TIME)),
         ("prog 28857 [001] ", ("prog", -1, 28857, 1, NO_TIME)),
         ("prog 28857  6.000250: ", ("prog", -1, 28857, -1, 6_000_250_000)),
     ],
@@ -302,14 +303,14 @@ TITLES = ["nginx: worker p", "postgres: autov", "sshd: root@pts/", "kworker/0:1"
 
 
 @pytest.mark.parametrize("comm", [*HEX, *TITLES])
-@pytest.mark.parametrize("thread", ["%5d ", "%7d "], ids=["6.1", "7.2"])
+@pytest.mark.parametrize("thread", ["%5d ", "%7d ", "4242/%-5d "], ids=["6.1", "7.2", "pid"])
 @pytest.mark.parametrize("held", [" (/demo/prog)", ""], ids=["object", "no object"])
 @pytest.mark.parametrize("fields", [(), ("event",), ("period", "event"), ("misc", "event")])
 def test_names_of_threads_without_a_time(comm: str, thread: str, held: str, fields: tuple[str, ...]) -> None:
     """Words that could be addresses, frames or events, in the columns that perf gives them, with a stack and flat."""
     misc, period, event = (name in fields for name in ("misc", "period", "event"))
     front = f"{comm:>16} {thread % 4242}{'U    ' * misc}{'   1001001 ' * period}{'  cpu-clock: ' * event}"
-    expected = (comm, -1, 4242, -1, NO_TIME, "cpu-clock" * event, 1001001 if period else 1)
+    expected = (comm, 4242 if "/" in thread else -1, 4242, -1, NO_TIME, "cpu-clock" * event, 1001001 if period else 1)
     flat = f"{front}     55883533419b work{held}\n"
     for text in (f"{front.lstrip()}\n{FRAMES}" * 3, *([flat * 3] if held or event else [])):
         assert told(text) == expected
