@@ -4,12 +4,13 @@ import gc
 import itertools
 import os
 from collections.abc import Iterator
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
-from hypothesis.internal.conjecture import providers
 
 gc.set_threshold(100_000)  # as the command does; cyclic garbage was a tenth of the processor time
 os.environ["_TYPER_FORCE_DISABLE_TERMINAL"] = "1"  # typer colours what it writes to a file when GITHUB_ACTIONS is set
@@ -35,7 +36,8 @@ seed = 1000 + int(os.environ.get("HASH_SEED", "0"))  # away from those that test
 use_weights(other_weights(seed))  # tables collide as they did in the last run
 # Constants of the modules that are loaded so far would go into examples: others than in the last run, and each module
 # is parsed for them.
-if hasattr(providers, "_get_local_constants"):  # hypothesis since 6.131
+_PROVIDERS = "hypothesis.internal.conjecture.providers"  # older ones lack it
+if find_spec(_PROVIDERS) and hasattr(providers := import_module(_PROVIDERS), "Constants"):
     providers._get_local_constants = providers.Constants
 _homes = itertools.count()
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fewer"))
