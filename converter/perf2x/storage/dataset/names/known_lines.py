@@ -62,7 +62,7 @@ def known_names(
 
 def _functions(lines: Any, rows: I64, style: NameStyle) -> tuple[list[FunctionRow], I64, I64]:
     """The distinct functions of some lines as the profile has them, (rows,) the function of each, and its line."""
-    columns = [coded(lines.field(number)) for number in range(3)]
+    columns = [(code, [*known, ""]) for code, known in (coded(lines.field(number)) for number in range(3))]  # no null
     line, start_line = (lines.field(LINE.index(name)).to_numpy(zero_copy_only=False)[rows].astype(np.int64)
                         for name in ("line", "start_line"))  # fmt: skip
     first, group = group_rows([*(code[rows] for code, _ in columns), start_line])
