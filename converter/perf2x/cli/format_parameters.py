@@ -68,7 +68,7 @@ def given_options(context: Any) -> dict[str, object]:
 
 
 def options_of_formats() -> dict[str, tuple[str, list[str]]]:
-    """How each field of a format is typed, and the formats that have it, by the names of an option of its own."""
+    """Words to type for each field of a format, and the formats that have it, by names of an option of its own."""
     from perf2x.base.installed_packages import available
     from perf2x.plugins.registry import EMITTERS, emitter_options
 

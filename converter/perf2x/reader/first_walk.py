@@ -56,7 +56,7 @@ class TraceBlock(Struct, frozen=True):
 
 
 class _Findings(Struct):
-    """What the walk has found so far that is not part of a block, in file order."""
+    """Findings of the walk so far that are no part of a block, in file order."""
 
     damage: list[Count] = field(default_factory=list)
     tracing_data: list[U8] = field(default_factory=list)

@@ -81,7 +81,7 @@ def recording_facts(profile: Profile, origin: int) -> dict[str, object]:
 _STATES_PER_WRITE = 1 << 12
 _SLEEPING, _PREEMPTED = 0, 1
 _NAMES = (b"S", b"R+")
-"""What the kernel's own traces call a thread that sleeps, and one that was preempted."""
+"""Names, in the kernel's own traces, of a thread that sleeps, and of one that was preempted."""
 
 
 def state_events(profile: Profile, tracks: Tracks) -> Iterator[bytes]:

@@ -158,7 +158,7 @@ def _folded(columns: Sequence[WordColumn]) -> Iterator[WordColumn]:
 
 
 def constant(count: int, text: bytes) -> Cells:
-    """The same bytes in every row."""
+    """Cells with one text in every row."""
     parts = [text[start : start + _WIDTH] for start in range(0, len(text), _WIDTH)]
     columns = (
         WordColumn(

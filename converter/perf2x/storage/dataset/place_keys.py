@@ -24,7 +24,7 @@ MODES = {
 
 
 class PlaceKeys(Struct, frozen=True):
-    """What tells the places of one object apart."""
+    """Keys that tell the places of one object apart."""
 
     offset: U64
     """(n,) in the object."""

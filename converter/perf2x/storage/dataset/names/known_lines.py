@@ -1,6 +1,6 @@
 """Names that a dataset has of a profile's places, as the symbolizer takes them."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,9 +17,6 @@ from perf2x.symbolizer.known.place_names import LocationNames
 from perf2x.symbolizer.object_resolver import function_row
 from perf2x.symbolizer.sources.symbol_source import Function
 from perf2x.symbolizer.symbol_options import NameStyle
-
-if TYPE_CHECKING:
-    pass
 
 _COLUMNS = [*KEY, "lines", "is_exact", "has_inlines"]
 

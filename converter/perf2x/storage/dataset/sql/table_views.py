@@ -9,7 +9,7 @@ from perf2x.model.profile.made_up_frames import ROOT_FRAME_NAMES
 from perf2x.storage.dataset.dataset_schema import COLUMNS, DATE, KEY, OF_RECORDINGS
 
 DAMAGED = "damaged: "
-"""How an error begins that a view finds in rows."""
+"""Beginning of an error that a view finds in rows."""
 WITHOUT_SAMPLES = """
 SELECT recording FROM stored_recordings ANTI JOIN stored_samples USING (recording, attempt) WHERE samples > 0 LIMIT 1
 """
