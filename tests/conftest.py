@@ -44,8 +44,12 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fewer"))
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Let every other process import the tests from their end: in a new clone each rewrites half of them."""
-    if int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:]) % 2 and config.args == config.getini("testpaths"):
+    """Let every other process import the tests from their end: in a new clone each rewrites half of them.
+
+    Folders that are named are not left out by ``--ignore``, so not where it is given.
+    """
+    is_whole = config.args == config.getini("testpaths") and not config.getoption("ignore")
+    if int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:]) % 2 and is_whole:
         folders = {path.parent for path in Path(*config.args).rglob("test_*.py")}
         config.args = [str(folder) for folder in sorted(folders, reverse=True)]
 
