@@ -70,8 +70,7 @@ from perf2x.analysis.top_rows import TopTable
 from perf2x.base.columnar.arrow import ArrowTable, Coded
 from perf2x.base.errors import OptionError
 from perf2x.library_types import FormatName, ReadOptions, SampleTable, TableOptions
-from perf2x.model.profile.profile import Profile
-from perf2x.model.profile.view import View, view_of
+from perf2x.model.profile import Profile, View, view_of
 from perf2x.pipeline.conversion import convert_to, write_file
 from perf2x.pipeline.load import load
 from perf2x.pipeline.load_options import LoadOptions, load_options
@@ -184,7 +183,7 @@ def write(
         )
     if profile.samples.time is not None and not emitter.needs.timeline:
         from perf2x.model.plugin_options import WAITS
-        from perf2x.model.profile.stack_tree import without_times
+        from perf2x.model.profile import without_times
 
         tells_waits = WAITS not in emitter.needs.honours  # so that it can leave them out
         profile = without_times(profile, keep_cpu="cpu" in emitter.needs.columns, keep_wait=tells_waits)

@@ -13,8 +13,7 @@ from perf2x.analysis.diff.noise import Measured, quantile, ratio_interval
 from perf2x.analysis.totals import Total, Totals, totals
 from perf2x.base.errors import SettingError
 from perf2x.model.number_format import format_percent
-from perf2x.model.profile.listings import Costs, Measure
-from perf2x.model.profile.profile import Profile
+from perf2x.model.profile import Costs, Measure, Profile
 from perf2x.model.profile.wanted_columns import WantedColumn, wanted_columns
 
 _CONFIDENCE = 0.95

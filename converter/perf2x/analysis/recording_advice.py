@@ -7,14 +7,13 @@ from collections.abc import Iterator
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.abi.uapi import CpuMode, EventType, SampleType
+from perf2x.base.abi import CpuMode, EventType, SampleType
 from perf2x.base.columnar import Bools, as_intp, flatnonzero, sum_of
 from perf2x.model.advice import Advice
 from perf2x.model.number_format import plural
 from perf2x.model.printable_text import base_name
-from perf2x.model.profile.profile import Profile
-from perf2x.model.profile.stack_tree import path_sums, stack_weights
-from perf2x.model.recording.events import Event, Session
+from perf2x.model.profile import Profile, path_sums, stack_weights
+from perf2x.model.recording import Event, Session
 from perf2x.symbolizer.symbol_report import SymbolReport
 
 RECORD_DATES = "perf record -k mono records it"

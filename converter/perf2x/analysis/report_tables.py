@@ -11,12 +11,9 @@ from msgspec import Struct
 
 from perf2x.analysis.top_rows import TopTable
 from perf2x.analysis.totals import lines_of_frames, weights
-from perf2x.base.abi.uapi import CpuMode
+from perf2x.base.abi import CpuMode
 from perf2x.base.columnar import I64, flatnonzero, lexsort, sum_at, sum_of, unique_inverse
-from perf2x.model.profile.frame_tree import FrameTree, expand, weighed_tree
-from perf2x.model.profile.profile import Profile
-from perf2x.model.profile.shown_frames import location_frames
-from perf2x.model.profile.stack_tree import path_sums, paths
+from perf2x.model.profile import FrameTree, Profile, expand, location_frames, path_sums, paths, weighed_tree
 
 Key = tuple[str, str]
 """Function and base name of its object."""

@@ -7,9 +7,7 @@ import numpy as np
 from perf2x.base.columnar import I32, I64, Ragged, number_keys, unique_inverse
 from perf2x.base.columnar.arrow import Coded, Numbers
 from perf2x.model.printable_text import printable
-from perf2x.model.profile.profile import Profile
-from perf2x.model.profile.shown_frames import location_frames
-from perf2x.model.profile.stack_tree import location_rows, used_stacks
+from perf2x.model.profile import Profile, location_frames, location_rows, used_stacks
 
 
 def columns_of(profile: Profile) -> dict[str, Numbers | Coded]:

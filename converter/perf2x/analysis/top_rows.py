@@ -7,7 +7,7 @@ from perf2x.analysis.event_columns import EventColumn, cell_text, event_columns,
 from perf2x.analysis.result_table import ResultTable
 from perf2x.analysis.totals import Total, totals
 from perf2x.model.number_format import format_amount, format_percent, plural
-from perf2x.model.profile.profile import Profile
+from perf2x.model.profile import Profile
 
 
 class TopTable(ResultTable):

@@ -24,9 +24,7 @@ from perf2x.base.columnar import (
     unique_inverse,
 )
 from perf2x.base.errors import SettingError
-from perf2x.model.profile.profile import Profile, find_event
-from perf2x.model.profile.shown_frames import LocationFrames, location_frames
-from perf2x.model.profile.stack_tree import costs_of_kinds, kinds_in_stacks
+from perf2x.model.profile import LocationFrames, Profile, costs_of_kinds, find_event, kinds_in_stacks, location_frames
 
 _KINDS = ("function", "object", "thread", "data-object")
 _VALUES = ("period", "samples", "latency", "weight", "mispredicts")

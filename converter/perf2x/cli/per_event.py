@@ -7,8 +7,7 @@ from msgspec.structs import replace
 
 from perf2x.base.columnar import take_rows_of, unique
 from perf2x.base.errors import OptionError
-from perf2x.model.profile.profile import plain_names
-from perf2x.model.profile.view import View
+from perf2x.model.profile import View, plain_names
 
 
 def per_event(profile: View, target: str, suffix: str) -> Iterator[tuple[str, View]]:

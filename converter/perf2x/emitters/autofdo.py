@@ -16,8 +16,7 @@ from typing import BinaryIO, ClassVar
 
 from perf2x.model.code_request import CodeRequest
 from perf2x.model.plugin_options import Needs, check_choices, option
-from perf2x.model.profile.code_counts import COUNTS_CODE, FunctionCounts, Place, counted
-from perf2x.model.profile.view import View
+from perf2x.model.profile import COUNTS_CODE, FunctionCounts, Place, View, counted
 
 
 @dataclass(frozen=True, slots=True)

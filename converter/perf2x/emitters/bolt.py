@@ -21,8 +21,7 @@ import numpy as np
 from perf2x.base.columnar import I64, U64, Bools, flatnonzero, row_slices, sum_rows
 from perf2x.model.code_request import CodeRequest
 from perf2x.model.plugin_options import Needs, check_choices, option
-from perf2x.model.profile.code_counts import COUNTS_CODE, EXTERNAL, NOT_RECORDED, BranchCounts, CodeCounts, counted
-from perf2x.model.profile.view import View
+from perf2x.model.profile import COUNTS_CODE, EXTERNAL, NOT_RECORDED, BranchCounts, CodeCounts, View, counted
 
 _LINES_PER_WRITE = 16_384
 _OUTSIDE = "X:0"

@@ -48,12 +48,17 @@ from perf2x.base.errors import SettingError
 from perf2x.emitters.flame.picture_title import heading
 from perf2x.model.plugin_options import Needs, option
 from perf2x.model.printable_text import base_name, one_line
-from perf2x.model.profile.frame_tree import expand, merge_stacks
-from perf2x.model.profile.made_up_frames import with_made_up_frames
-from perf2x.model.profile.profile import Profile, plain_names
-from perf2x.model.profile.shown_frames import lines_outermost_first, location_frames
-from perf2x.model.profile.stack_tree import paths
-from perf2x.model.profile.view import View
+from perf2x.model.profile import (
+    Profile,
+    View,
+    expand,
+    lines_outermost_first,
+    location_frames,
+    merge_stacks,
+    paths,
+    plain_names,
+    with_made_up_frames,
+)
 
 _MOST_EVENTS = 200
 """MaxRealIndexValue in libcore/costitem.h of KCachegrind, which reads no file with more."""

@@ -12,7 +12,7 @@ from typing import BinaryIO, ClassVar
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.abi.uapi import CpuMode
+from perf2x.base.abi import CpuMode
 from perf2x.base.columnar import (
     I64,
     AnyArray,
@@ -31,10 +31,19 @@ from perf2x.base.errors import OptionError
 from perf2x.emitters.encoding.decimal_text import chunk_array, number_chunks
 from perf2x.model.plugin_options import Needs, check_choices, option
 from perf2x.model.printable_text import one_line
-from perf2x.model.profile.frame_tree import FrameRows, expand, folded, reading_order
-from perf2x.model.profile.profile import Profile, find_event
-from perf2x.model.profile.shown_frames import NO_STACK, LocationFrames, are_jit, location_frames
-from perf2x.model.profile.stack_tree import paths_of_length
+from perf2x.model.profile import (
+    NO_STACK,
+    FrameRows,
+    LocationFrames,
+    Profile,
+    are_jit,
+    expand,
+    find_event,
+    folded,
+    location_frames,
+    paths_of_length,
+    reading_order,
+)
 
 _MANY = 1 << 16
 """Rows of the tree of stacks from which on a thread writes while others are put into words."""

@@ -23,8 +23,7 @@ from perf2x.base.columnar import StringInterner, TextInterner, sum_of
 from perf2x.emitters.autofdo import Autofdo, by_weight
 from perf2x.model.code_request import CodeRequest
 from perf2x.model.plugin_options import Needs, option
-from perf2x.model.profile.code_counts import COUNTS_CODE, FunctionCounts, Place
-from perf2x.model.profile.view import View
+from perf2x.model.profile import COUNTS_CODE, FunctionCounts, Place, View
 
 _MAGIC = 0x67636461
 _SUMMARY, _NAMES, _FUNCTIONS, _MODULES, _WORKING_SET = 0xA8000000, 0xAA000000, 0xAC000000, 0xAE000000, 0xAF000000

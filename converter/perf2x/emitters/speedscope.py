@@ -17,10 +17,17 @@ from perf2x.emitters.flame.picture_title import heading
 from perf2x.emitters.timeline.tracks import Tracks, track_names, tracks_of
 from perf2x.model.plugin_options import Needs, check_choices, option
 from perf2x.model.printable_text import one_line
-from perf2x.model.profile.frame_tree import FrameRows, expand
-from perf2x.model.profile.profile import Profile, find_event
-from perf2x.model.profile.shown_frames import LocationFrames, location_frames
-from perf2x.model.profile.stack_tree import depths, paths, used_stacks
+from perf2x.model.profile import (
+    FrameRows,
+    LocationFrames,
+    Profile,
+    depths,
+    expand,
+    find_event,
+    location_frames,
+    paths,
+    used_stacks,
+)
 
 _ROWS_PER_PIECE = 1 << 15
 _STACKS_PER_PIECE = 1 << 13

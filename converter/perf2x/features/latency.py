@@ -10,7 +10,7 @@ from perf2x.pipeline.feature import Feature, Place, SessionRun, with_profile
 from perf2x.transforms.filters.filter_options import SAMPLES_PANEL
 
 if TYPE_CHECKING:
-    from perf2x.model.profile.profile import Profile
+    from perf2x.model.profile import Profile
     from perf2x.pipeline.load_result import Loaded
 
 

@@ -15,8 +15,8 @@ from perf2x.model.setting import FeatureSettings, Setting
 from perf2x.pipeline.feature import Feature, Place, SessionRun, with_profile
 
 if TYPE_CHECKING:
-    from perf2x.model.profile.profile import Meta
-    from perf2x.model.recording.events import Session
+    from perf2x.model.profile import Meta
+    from perf2x.model.recording import Session
     from perf2x.pipeline.load_result import Loaded
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

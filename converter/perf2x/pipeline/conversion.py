@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 
 from perf2x.base.files.atomic import open_output, wants_gzip
-from perf2x.model.profile.view import View
+from perf2x.model.profile import View
 from perf2x.pipeline.for_output import for_output
 from perf2x.pipeline.load import load
 from perf2x.pipeline.load_options import LoadOptions, Progress

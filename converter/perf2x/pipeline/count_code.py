@@ -18,7 +18,7 @@ from perf2x.base.errors import OptionError, SettingError
 from perf2x.binaries.find.recorded_files import RecordedFiles
 from perf2x.model.code_request import CodeRequest
 from perf2x.model.diagnostics import Diagnostics
-from perf2x.model.profile.code_counts import (
+from perf2x.model.profile import (
     EXTERNAL,
     NOT_RECORDED,
     AddressCounts,
@@ -27,9 +27,7 @@ from perf2x.model.profile.code_counts import (
     sum_addresses,
     sum_branches,
 )
-from perf2x.model.recording.events import Recording, Want
-from perf2x.model.recording.recorded_names import is_real_path, without_deleted
-from perf2x.model.recording.sample_batches import select_rows
+from perf2x.model.recording import Recording, Want, is_real_path, select_rows, without_deleted
 from perf2x.stitcher.branch_traces import CodeCounter
 from perf2x.stitcher.history.kernel_mappings import is_kernel_mapping
 from perf2x.stitcher.process_history import build_process_history
@@ -39,7 +37,7 @@ if TYPE_CHECKING:
     from perf2x.base.columnar import I64, U64
     from perf2x.binaries.elf.elf_file import ElfObject
     from perf2x.binaries.find.object_finder import ObjectFiles
-    from perf2x.model.profile.profile import Profile
+    from perf2x.model.profile import Profile
     from perf2x.pipeline.load_options import LoadContext
     from perf2x.stitcher.process_history import ProcessHistory
     from perf2x.transforms.filters.apply_choice import Selection

@@ -27,8 +27,8 @@ from perf2x.base.installed_packages import available
 from perf2x.model.setting import FeatureSettings
 
 if TYPE_CHECKING:
-    from perf2x.model.profile.profile import Profile
-    from perf2x.model.recording.events import Recording
+    from perf2x.model.profile import Profile
+    from perf2x.model.recording import Recording
     from perf2x.pipeline.load_options import LoadContext, LoadOptions
     from perf2x.pipeline.load_result import Loaded
     from perf2x.pipeline.open_sessions import SessionInput

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from perf2x.analysis.annotate.listing_options import ListingOptions
 from perf2x.base.errors import OptionError, SettingError
 from perf2x.model.plugin_options import NAMES, SAMPLES, STACKS, Needs
-from perf2x.model.profile.code_counts import COUNTS_CODE
+from perf2x.model.profile import COUNTS_CODE
 from perf2x.model.setting import given_settings
 from perf2x.pipeline.load_options import LoadOptions
 from perf2x.pipeline.source import Lacks

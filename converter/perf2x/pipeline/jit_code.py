@@ -7,14 +7,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from perf2x.base.abi.uapi import SampleType
+from perf2x.base.abi import SampleType
 from perf2x.pipeline.load_options import LoadContext
 
 if TYPE_CHECKING:
     from perf2x.binaries.elf.elf_file import ElfObject
     from perf2x.binaries.find.object_finder import Finder
-    from perf2x.model.recording.events import Recording, Session
-    from perf2x.model.recording.sideband import Sideband
+    from perf2x.model.recording import Recording, Session, Sideband
     from perf2x.symbolizer.sources.jitdump_mappings import AnnouncedDump
     from perf2x.symbolizer.sources.parse_jitdump import JitDump
 
@@ -24,7 +23,7 @@ def with_jit_code(recording: Recording, context: LoadContext) -> Sideband:
     sideband, symbols = recording.sideband, context.options.symbols
     if symbols is None:
         return sideband
-    from perf2x.model.recording.recorded_names import is_jitdump
+    from perf2x.model.recording import is_jitdump
 
     if not any(map(is_jitdump, sideband.mmaps.filename.distinct)):
         return sideband

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from perf2x.analysis.recording_advice import advice
 from perf2x.base.errors import FormatError, OptionError
 from perf2x.model.diagnostics import Diagnostics, comment
-from perf2x.model.profile.view import view_of
+from perf2x.model.profile import view_of
 from perf2x.pipeline.datasets.stored_sessions import split_stored
 from perf2x.pipeline.for_output import ONE_RECORDING
 from perf2x.pipeline.load_options import LoadContext, LoadOptions, Progress

@@ -8,14 +8,13 @@ import numpy as np
 from msgspec import Struct, field
 
 from perf2x.analysis.recording_advice import ChainReport
-from perf2x.base.abi.uapi import ReadFormat
+from perf2x.base.abi import ReadFormat
 from perf2x.model.advice import Advice
 from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.number_format import format_amount, plural
 from perf2x.model.printable_text import short
-from perf2x.model.profile.profile import Profile
-from perf2x.model.profile.view import View
-from perf2x.model.recording.events import Recording
+from perf2x.model.profile import Profile, View
+from perf2x.model.recording import Recording
 from perf2x.model.step_report import StepReport
 from perf2x.stitcher.call_graphs import UnwindReport
 from perf2x.stitcher.deferred.deferred_join import DeferredReport

@@ -7,9 +7,7 @@ from typing import Any, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from perf2x.model.profile.code_counts import CodeCounts, merged_code
-from perf2x.model.profile.profile import Profile
-from perf2x.model.profile.view import view_of
+from perf2x.model.profile import CodeCounts, Profile, merged_code, view_of
 from perf2x.model.step_report import StepReport
 from perf2x.model.value_limits import check_total
 from perf2x.pipeline.load_result import Loaded, event_counts

@@ -17,8 +17,7 @@ from msgspec import Struct
 
 from perf2x.base.columnar import join_tables
 from perf2x.base.errors import FormatError, OptionError
-from perf2x.model.recording.events import COUNTED, Event, Session
-from perf2x.model.recording.sideband import Losts
+from perf2x.model.recording import COUNTED, Event, Losts, Session
 from perf2x.pipeline.for_output import refuse_lacking
 from perf2x.pipeline.load_options import LoadContext
 from perf2x.pipeline.perf_data import PerfData

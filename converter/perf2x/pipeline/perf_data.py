@@ -12,8 +12,7 @@ from perf2x.pipeline.source import Lacks, Stitched
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from perf2x.model.recording.events import Event, Recording, Want
-    from perf2x.model.recording.sideband import Sideband
+    from perf2x.model.recording import Event, Recording, Sideband, Want
     from perf2x.stitcher.process_history import ProcessHistory
     from perf2x.stitcher.stitch import StitchOptions
     from perf2x.transforms.filters.apply_choice import Selection
@@ -80,7 +79,7 @@ def process_history(recording: Recording, stacks: bool, context: LoadContext) ->
 
 
 def _stitch_options(options: LoadOptions, events: Sequence[Event]) -> StitchOptions:
-    from perf2x.base.abi.uapi import EventType, SampleType
+    from perf2x.base.abi import EventType, SampleType
     from perf2x.stitcher.stitch import StitchOptions
 
     timeline = options.needs_times
@@ -105,7 +104,7 @@ def _stitch_options(options: LoadOptions, events: Sequence[Event]) -> StitchOpti
 
 
 def _wanted_columns(options: LoadOptions, stacks: bool) -> Want:
-    from perf2x.model.recording.events import Want
+    from perf2x.model.recording import Want
 
     want = Want.CHAIN if stacks else Want(0)
     want |= Want.COUNTS if options.counts else Want(0)

@@ -14,15 +14,22 @@ from perf2x.base.columnar.ragged import row_numbers
 from perf2x.base.columnar.unique import unique
 from perf2x.base.errors import FormatError
 from perf2x.model.diagnostics import Diagnostics
-from perf2x.model.profile.recorded_samples import NEVER, RecordedPart, RecordedRows, check_of
-from perf2x.model.profile.view import NamedPlaces, RecordedBatch, SampleReader, names_data
-from perf2x.model.recording.events import Event, Samples, Want
-from perf2x.model.recording.sample_batches import take_rows
+from perf2x.model.profile import (
+    NEVER,
+    NamedPlaces,
+    RecordedBatch,
+    RecordedPart,
+    RecordedRows,
+    SampleReader,
+    check_of,
+    names_data,
+)
+from perf2x.model.recording import Event, Samples, Want, take_rows
 from perf2x.pipeline.load_options import LoadContext
 
 if TYPE_CHECKING:
-    from perf2x.model.profile.profile import Profile
-    from perf2x.model.recording.events import Recording
+    from perf2x.model.profile import Profile
+    from perf2x.model.recording import Recording
     from perf2x.symbolizer.sources.symbol_source import Context
     from perf2x.transforms.filters.apply_choice import Selection
 

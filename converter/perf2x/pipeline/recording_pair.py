@@ -18,12 +18,12 @@ from perf2x.analysis.event_columns import EventColumn, event_columns
 from perf2x.analysis.totals import totals
 from perf2x.base.columnar import sum_of
 from perf2x.base.errors import OptionError, SettingError
-from perf2x.model.profile.profile import find_event, sampled_events
+from perf2x.model.profile import find_event, sampled_events
 from perf2x.pipeline.load_options import LoadOptions
 from perf2x.pipeline.load_result import Loaded
 
 if TYPE_CHECKING:
-    from perf2x.model.profile.profile import Profile
+    from perf2x.model.profile import Profile
     from perf2x.pipeline.load_options import Progress
 
 _NAMED = 8

@@ -9,8 +9,7 @@ from msgspec.structs import replace
 from perf2x.base.columnar import U8, row_batches
 from perf2x.base.worker_processes import join_from_processes
 from perf2x.model.diagnostics import Count, Diagnostics
-from perf2x.model.recording.events import Recording, Samples, Shard, Want
-from perf2x.model.recording.sample_batches import take_rows
+from perf2x.model.recording import Recording, Samples, Shard, Want, take_rows
 from perf2x.pipeline.stage_timer import Stages
 from perf2x.pipeline.worker_pool import Pieces
 from perf2x.stitcher.call_graphs import CallGraphs, UnwindCounts

@@ -50,7 +50,7 @@ def _sum_samples(loaded: Loaded, run: SessionRun) -> Loaded:
     options = run.options
     if options.timeline or not options.needs_times:
         return loaded
-    from perf2x.model.profile.stack_tree import without_times
+    from perf2x.model.profile import without_times
 
     keep_cpu = "cpu" in options.columns
     return with_profile(loaded, without_times(loaded.profile, keep_cpu=keep_cpu, keep_wait=True))

@@ -12,8 +12,8 @@ from perf2x.base.installed_packages import available
 
 if TYPE_CHECKING:
     from perf2x.model.diagnostics import Diagnostics
-    from perf2x.model.profile.profile import Profile
-    from perf2x.model.recording.events import Recording
+    from perf2x.model.profile import Profile
+    from perf2x.model.recording import Recording
     from perf2x.pipeline.load_options import LoadContext
     from perf2x.reader.containers.input_file import InputFile
     from perf2x.stitcher.call_graphs import UnwindReport

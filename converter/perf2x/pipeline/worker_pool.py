@@ -21,7 +21,7 @@ from msgspec.structs import replace
 
 from perf2x.base.files.operating_system import available_cores, can_fork
 from perf2x.base.worker_processes import run_in_processes
-from perf2x.model.recording.events import Shard
+from perf2x.model.recording import Shard
 from perf2x.pipeline.load_options import LoadOptions
 from perf2x.pipeline.stage_timer import Stages
 

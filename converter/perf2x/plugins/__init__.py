@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from perf2x.base.errors import FormatError, ObjectError, OptionError, OutputError, Perf2xError
 from perf2x.model.plugin_options import Needs, option
-from perf2x.model.profile.profile import (
+from perf2x.model.profile import (
     Functions,
     Locations,
     Losses,
@@ -23,8 +23,8 @@ from perf2x.model.profile.profile import (
     Stacks,
     Threads,
     ThreadSwitches,
+    View,
 )
-from perf2x.model.profile.view import View
 from perf2x.plugins.registry import Emitter, build_emitter
 
 if TYPE_CHECKING:

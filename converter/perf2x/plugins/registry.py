@@ -14,7 +14,7 @@ from perf2x.base.did_you_mean import did_you_mean
 from perf2x.base.errors import OptionError, SettingError
 from perf2x.base.installed_packages import EntryPoint, available
 from perf2x.model.plugin_options import Needs, option
-from perf2x.model.profile.view import View
+from perf2x.model.profile import View
 
 if TYPE_CHECKING:
     from perf2x.symbolizer.sources.symbol_source import SymbolSource

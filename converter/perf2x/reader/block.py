@@ -21,9 +21,9 @@ import numpy.typing as npt
 from msgspec import Struct
 from msgspec.structs import replace
 
-from perf2x.base.abi.layouts import ByteOrder
+from perf2x.base.abi import ByteOrder
 from perf2x.base.columnar import I32, I64, U8, U32, U64, flatnonzero, offsets_of, ranges, take
-from perf2x.model.recording.events import ALL, Shard
+from perf2x.model.recording import ALL, Shard
 from perf2x.reader.containers.compressed_records import Unpacker
 from perf2x.reader.containers.input_file import InputFile
 from perf2x.reader.record_framing import header_types

@@ -9,10 +9,10 @@ import numpy as np
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from perf2x.base.abi.uapi import SampleType
+from perf2x.base.abi import SampleType
 from perf2x.base.columnar import I32, I64, U64, argsort, searchsorted, take
 from perf2x.base.columnar.hashing import numbers_from_keys, secret_key
-from perf2x.model.recording.events import Event
+from perf2x.model.recording import Event
 from perf2x.reader.block import Block
 
 _BEFORE_ID = SampleType.IP | SampleType.TID | SampleType.TIME | SampleType.ADDR

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 import numpy as np
 from msgspec import Struct, field
 
-from perf2x.base.abi.uapi import SampleType
+from perf2x.base.abi import SampleType
 from perf2x.base.columnar import I64, U64, searchsorted, take
-from perf2x.model.recording.events import Event
+from perf2x.model.recording import Event
 from perf2x.reader.block import Block
 
 _BEFORE_TIME = SampleType.IDENTIFIER | SampleType.IP | SampleType.TID

@@ -9,8 +9,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from msgspec import Struct, field
 
-from perf2x.base.abi.layouts import HEADER_SIZE, ByteOrder
-from perf2x.base.abi.perffile import SimpleperfRecordType, UserRecordType
+from perf2x.base.abi import HEADER_SIZE, ByteOrder, SimpleperfRecordType, UserRecordType
 from perf2x.base.columnar import U8, U64, sum_of
 from perf2x.base.errors import FormatError
 from perf2x.base.files.unpack_limit import format_size, record_limit

@@ -7,13 +7,10 @@ import numpy.typing as npt
 from msgspec import Struct
 from msgspec.structs import replace
 
-from perf2x.base.abi.perffile import Feature, UserRecordType
-from perf2x.base.abi.uapi import ReadFormat, RecordType, SampleType
+from perf2x.base.abi import Feature, ReadFormat, RecordType, SampleType, UserRecordType
 from perf2x.base.columnar import I32, U32, bincount, flatnonzero, row_numbers, rows_by, searchsorted, sum_of, unique
 from perf2x.model.diagnostics import Count, Diagnostics, Severity
-from perf2x.model.recording.events import Event, Session
-from perf2x.model.recording.recorded_files import shown_path
-from perf2x.model.recording.sideband import Sideband
+from perf2x.model.recording import Event, Session, Sideband, shown_path
 from perf2x.reader.block import Block, RecordStream
 from perf2x.reader.event_table import EventTable
 from perf2x.reader.file_clock import FileClock

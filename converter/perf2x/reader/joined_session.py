@@ -16,8 +16,7 @@ from msgspec.structs import replace
 
 from perf2x.base.columnar import I32, I64, U64, cumsum, join_tables, lexsort, unique
 from perf2x.model.diagnostics import Diagnostics
-from perf2x.model.recording.events import ALL, Recording, Samples, Session, Shard, Want
-from perf2x.model.recording.sideband import DeferredChains, Sideband
+from perf2x.model.recording import ALL, DeferredChains, Recording, Samples, Session, Shard, Sideband, Want
 from perf2x.reader.sideband_decoder import take_rows
 
 _SYNTHESIZED = ("mmaps", "comms", "forks", "exits")

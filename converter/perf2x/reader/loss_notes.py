@@ -5,14 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from perf2x.base.abi.hardware_trace import is_decoded
-from perf2x.base.abi.perffile import UserRecordType
-from perf2x.base.abi.uapi import AuxFlag
+from perf2x.base.abi import AuxFlag, UserRecordType, is_decoded
 from perf2x.base.columnar import I32, U64, rows_by, sum_of
 from perf2x.model.diagnostics import Diagnostics, Severity
-from perf2x.model.recording.events import Event, Session
-from perf2x.model.recording.lost_samples import counted_losses
-from perf2x.model.recording.sideband import Losts, Sideband
+from perf2x.model.recording import Event, Losts, Session, Sideband, counted_losses
 
 _TRACE_LOSSES = {
     AuxFlag.TRUNCATED: "record with a larger buffer for hardware trace (-m ,16M) or a longer period",

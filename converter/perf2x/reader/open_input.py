@@ -13,7 +13,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from perf2x.base.abi.perffile import Feature
+from perf2x.base.abi import Feature
 from perf2x.base.errors import FormatError
 from perf2x.model.diagnostics import Diagnostics
 from perf2x.reader.block import DataSection

@@ -16,8 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from perf2x.base.abi.layouts import HEADER_SIZE, ByteOrder
-from perf2x.base.abi.perffile import SimpleperfRecordType, UserRecordType
+from perf2x.base.abi import HEADER_SIZE, ByteOrder, SimpleperfRecordType, UserRecordType
 from perf2x.base.columnar import I64, U8, U32, U64, flatnonzero, take
 
 WIDE = frozenset(

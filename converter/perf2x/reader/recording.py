@@ -16,15 +16,23 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from perf2x.base.abi.hardware_trace import is_decoded
-from perf2x.base.abi.perffile import UserRecordType
-from perf2x.base.abi.uapi import RecordType
+from perf2x.base.abi import RecordType, UserRecordType, is_decoded
 from perf2x.base.columnar import I32, I64, U64, Bools, argsort, flatnonzero, rows_by, searchsorted, sum_of, take
 from perf2x.base.errors import SettingError
 from perf2x.model.diagnostics import Diagnostics, Severity
-from perf2x.model.recording.events import ALL, Event, Recording, Samples, Session, Shard, Want
-from perf2x.model.recording.sample_batches import join_batches, select_rows, take_rows
-from perf2x.model.recording.sideband import Sideband
+from perf2x.model.recording import (
+    ALL,
+    Event,
+    Recording,
+    Samples,
+    Session,
+    Shard,
+    Sideband,
+    Want,
+    join_batches,
+    select_rows,
+    take_rows,
+)
 from perf2x.reader.block import Block, RecordStream
 from perf2x.reader.containers.input_file import InputFile, map_input
 from perf2x.reader.index_pass import Progress, RecordingIndex, is_group_read, run_index_pass

@@ -7,21 +7,23 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from perf2x.base.abi.hardware_trace import hardware_trace
-from perf2x.base.abi.layouts import ATTR_SIZE_VER0, HEADER_SIZE, ByteOrder
-from perf2x.base.abi.perffile import (
+from perf2x.base.abi import (
+    ATTR_SIZE_VER0,
     BUILD_ID_SIZE,
+    HEADER_SIZE,
     MACHINES,
     MISC_BUILD_ID_SIZE,
+    ByteOrder,
+    ClockId,
+    EventType,
     EventUpdate,
     Feature,
     SimpleperfRecordType,
     UserRecordType,
+    hardware_trace,
 )
-from perf2x.base.abi.uapi import ClockId, EventType
 from perf2x.model.diagnostics import Diagnostics, Severity
-from perf2x.model.recording.events import Session
-from perf2x.model.recording.recorded_files import RecordedFile
+from perf2x.model.recording import RecordedFile, Session
 from perf2x.reader.containers.file_header import Container
 from perf2x.reader.event_table import EventTable
 from perf2x.reader.header.event_attributes import modifiers, parse_attr

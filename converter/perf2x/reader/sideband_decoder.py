@@ -8,7 +8,7 @@ from typing import Any, get_origin
 import numpy as np
 from msgspec import Struct, field
 
-from perf2x.base.abi.perffile import UserRecordType
+from perf2x.base.abi import UserRecordType
 from perf2x.base.columnar import (
     I64,
     Bools,
@@ -24,7 +24,7 @@ from perf2x.base.columnar import (
     rows_by,
 )
 from perf2x.model.diagnostics import Diagnostics, Severity
-from perf2x.model.recording.sideband import DeferredChains, Sideband
+from perf2x.model.recording import DeferredChains, Sideband
 from perf2x.reader.block import Block, copy_records, join_blocks
 from perf2x.reader.event_table import EventTable
 from perf2x.reader.file_clock import FileClock, has_trailer

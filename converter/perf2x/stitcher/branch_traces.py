@@ -12,7 +12,7 @@ import numpy as np
 
 from perf2x.base.columnar import I64, U64, begins_run, flatnonzero, no_rows, of_previous, row_numbers
 from perf2x.model.code_request import CodeRequest
-from perf2x.model.profile.code_counts import (
+from perf2x.model.profile import (
     EXTERNAL,
     KERNEL_HALF,
     NOT_RECORDED,
@@ -21,7 +21,7 @@ from perf2x.model.profile.code_counts import (
     sum_addresses,
     sum_branches,
 )
-from perf2x.model.recording.events import Branches, Samples
+from perf2x.model.recording import Branches, Samples
 from perf2x.stitcher.history.mapping_lookup import MappingLookup, lookup_contexts
 from perf2x.stitcher.process_history import ProcessHistory
 

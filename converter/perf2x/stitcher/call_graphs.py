@@ -14,7 +14,7 @@ import numpy as np
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from perf2x.base.abi.uapi import BranchSampleType, SampleType
+from perf2x.base.abi import BranchSampleType, SampleType
 from perf2x.base.columnar import (
     I32,
     I64,
@@ -31,8 +31,8 @@ from perf2x.base.columnar import (
     take,
 )
 from perf2x.model.diagnostics import Diagnostics, Severity
-from perf2x.model.profile.made_up_frames import RootFrame
-from perf2x.model.recording.events import Branches, Event, Samples, Session, UserStacks, Want
+from perf2x.model.profile import RootFrame
+from perf2x.model.recording import Branches, Event, Samples, Session, UserStacks, Want
 from perf2x.stitcher.call_graph_options import CallGraphOptions
 from perf2x.stitcher.process_history import ProcessHistory
 from perf2x.stitcher.stacks.lbr import call_stack_chains, empty_lbr_state, stitch_older_calls

@@ -13,7 +13,7 @@ A thread is named by its own PERF_RECORD_COMM, else like its parent at the fork 
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.abi.uapi import SampleType
+from perf2x.base.abi import SampleType
 from perf2x.base.columnar import (
     I32,
     I64,
@@ -29,9 +29,7 @@ from perf2x.base.columnar import (
     unique_inverse,
 )
 from perf2x.model.diagnostics import Diagnostics, Severity
-from perf2x.model.recording.build_ids import with_vdso_names
-from perf2x.model.recording.events import Samples, Session
-from perf2x.model.recording.sideband import Comms, Mmaps, Sideband, Tasks
+from perf2x.model.recording import Comms, Mmaps, Samples, Session, Sideband, Tasks, with_vdso_names
 from perf2x.model.value_limits import LAST_TIME
 from perf2x.stitcher.deferred.deferred_matching import DeferredRecords
 from perf2x.stitcher.history.address_spaces import AddressSpaces

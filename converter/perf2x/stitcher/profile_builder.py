@@ -12,7 +12,7 @@ from functools import partial
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.abi.uapi import EventType, ReadFormat, SampleType, SoftwareConfig
+from perf2x.base.abi import EventType, ReadFormat, SampleType, SoftwareConfig
 from perf2x.base.columnar import (
     I32,
     I64,
@@ -30,8 +30,7 @@ from perf2x.base.columnar import (
     sum_of,
     unique_inverse,
 )
-from perf2x.model.profile.made_up_frames import root_functions
-from perf2x.model.profile.profile import (
+from perf2x.model.profile import (
     Functions,
     Locations,
     Mappings,
@@ -41,10 +40,10 @@ from perf2x.model.profile.profile import (
     ProfileSamples,
     Stacks,
     Threads,
+    root_functions,
+    sum_sample_rows,
 )
-from perf2x.model.profile.stack_tree import sum_sample_rows
-from perf2x.model.recording.events import Event, Session
-from perf2x.model.recording.sideband import Cgroups
+from perf2x.model.recording import Cgroups, Event, Session
 from perf2x.model.value_limits import LAST_TIME, MOST_PERIOD, MOST_VALUE, too_much
 from perf2x.stitcher.process_history import ProcessHistory
 from perf2x.stitcher.stacks.frame_keys import decode_keys, distinct_keys

@@ -21,7 +21,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from perf2x.base.abi.uapi import CALLCHAIN_CONTEXT_MAX
+from perf2x.base.abi import CALLCHAIN_CONTEXT_MAX
 from perf2x.base.columnar import (
     I32,
     I64,
@@ -37,9 +37,8 @@ from perf2x.base.columnar import (
     offsets_of,
     take,
 )
-from perf2x.model.profile.made_up_frames import RootFrame
-from perf2x.model.recording.events import Samples
-from perf2x.model.recording.sample_batches import take_rows
+from perf2x.model.profile import RootFrame
+from perf2x.model.recording import Samples, take_rows
 from perf2x.stitcher.deferred.deferred_join import DeferredJoin
 from perf2x.stitcher.deferred.deferred_matching import JoinOutcome
 from perf2x.stitcher.process_history import ProcessHistory

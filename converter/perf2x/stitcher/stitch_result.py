@@ -4,8 +4,8 @@ import numpy as np
 from msgspec import Struct
 
 from perf2x.base.columnar import Bools, Ragged
-from perf2x.model.profile.recorded_samples import RecordedRows
-from perf2x.model.recording.events import Samples
+from perf2x.model.profile import RecordedRows
+from perf2x.model.recording import Samples
 from perf2x.model.value_limits import LAST_TIME
 from perf2x.stitcher.deferred.deferred_join import DeferredTally
 from perf2x.stitcher.stacks.frame_keys import SideTable

@@ -19,10 +19,8 @@ from perf2x.base.columnar import (
     take_rows_of,
     unique_inverse,
 )
-from perf2x.model.profile.profile import Losses, Threads, ThreadSwitches
-from perf2x.model.recording.events import Event
-from perf2x.model.recording.lost_samples import final_counts
-from perf2x.model.recording.sideband import Losts, Switches, Tasks
+from perf2x.model.profile import Losses, Threads, ThreadSwitches
+from perf2x.model.recording import Event, Losts, Switches, Tasks, final_counts
 from perf2x.stitcher.process_history import ProcessHistory
 
 _EXIT_DEAD = 0x10

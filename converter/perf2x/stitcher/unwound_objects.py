@@ -6,10 +6,7 @@ from perf2x.binaries.elf.elf_file import ElfObject
 from perf2x.binaries.find.object_finder import Finder
 from perf2x.binaries.find.recorded_files import RecordedFiles
 from perf2x.binaries.find.recorded_vdso import find_vdso
-from perf2x.model.recording.build_ids import VDSO, has_64_bits, is_vdso, kernel_build_id
-from perf2x.model.recording.events import Session
-from perf2x.model.recording.recorded_names import is_jitdump, is_real_path
-from perf2x.model.recording.sideband import Mmaps
+from perf2x.model.recording import VDSO, Mmaps, Session, has_64_bits, is_jitdump, is_real_path, is_vdso, kernel_build_id
 from perf2x.stitcher.history.profile_mappings import may_hold_code
 from perf2x.stitcher.process_history import ProcessHistory
 from perf2x.stitcher.unwind.unwinder import Unwinder

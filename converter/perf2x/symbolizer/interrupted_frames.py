@@ -15,7 +15,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from perf2x.base.abi.uapi import CpuMode
+from perf2x.base.abi import CpuMode
 from perf2x.base.columnar import (
     I32,
     I64,
@@ -28,9 +28,7 @@ from perf2x.base.columnar import (
     unique,
     unique_inverse,
 )
-from perf2x.model.profile.location_tables import take_locations
-from perf2x.model.profile.profile import Locations, Profile, Stacks
-from perf2x.model.profile.stack_tree import depths, equal_rows, sum_samples
+from perf2x.model.profile import Locations, Profile, Stacks, depths, equal_rows, sum_samples, take_locations
 from perf2x.symbolizer.entry_names import EntryRole, entry_roles, is_interrupted
 
 _FACTS = ("address", "mapping", "mode", "synthetic")

@@ -13,10 +13,8 @@ from perf2x.binaries.find.perf_archive import Archive, name_key
 from perf2x.binaries.find.recorded_files import RecordedFiles
 from perf2x.binaries.find.source_files import Fetch
 from perf2x.model.diagnostics import Diagnostics
-from perf2x.model.profile.profile import Profile
-from perf2x.model.recording.build_ids import KERNEL, build_id_by_name, kernel_build_id
-from perf2x.model.recording.events import Session
-from perf2x.model.recording.sideband import Sideband
+from perf2x.model.profile import Profile
+from perf2x.model.recording import KERNEL, Session, Sideband, build_id_by_name, kernel_build_id
 from perf2x.symbolizer.sources.symbol_source import Context
 from perf2x.symbolizer.symbol_options import SymbolOptions
 

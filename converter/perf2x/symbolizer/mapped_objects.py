@@ -5,15 +5,13 @@ from itertools import pairwise
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.abi.uapi import CpuMode
+from perf2x.base.abi import CpuMode
 from perf2x.base.columnar import I64, U64, Bools, arange, argsort, flatnonzero, searchsorted
 from perf2x.binaries.elf.elf_file import PF_X, ElfObject
 from perf2x.binaries.find.object_finder import ObjectFiles
 from perf2x.binaries.find.recorded_vdso import find_vdso
-from perf2x.model.profile.profile import Profile
-from perf2x.model.recording.build_ids import build_id_by_name
-from perf2x.model.recording.events import Session
-from perf2x.model.recording.recorded_names import is_object
+from perf2x.model.profile import Profile
+from perf2x.model.recording import Session, build_id_by_name, is_object
 from perf2x.symbolizer.sources.symbol_source import Context, Dso, DsoKind
 
 _KERNEL_PREFIXES = ("[kernel", "[guest.kernel")

@@ -7,8 +7,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from perf2x.base.columnar import AnyArray, offsets_of, ranges, repeat
-from perf2x.model.profile.place_names import FunctionRow
-from perf2x.model.profile.profile import Functions, Locations, Mappings, Profile
+from perf2x.model.profile import FunctionRow, Functions, Locations, Mappings, Profile
 from perf2x.symbolizer.mapped_objects import MappedObject
 from perf2x.symbolizer.object_resolver import ResolveResult
 

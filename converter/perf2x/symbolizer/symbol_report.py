@@ -4,8 +4,7 @@ import numpy as np
 from msgspec import Struct
 
 from perf2x.base.columnar import I64, Bools, argsort_small, as_intp, bincount, cumsum, sum_of
-from perf2x.model.profile.profile import Profile
-from perf2x.model.profile.stack_tree import depths, stack_weights
+from perf2x.model.profile import Profile, depths, stack_weights
 
 
 class ObjectReport(Struct, frozen=True):

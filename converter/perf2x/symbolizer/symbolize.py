@@ -5,13 +5,12 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.abi.uapi import CpuMode
+from perf2x.base.abi import CpuMode
 from perf2x.base.columnar import I32, I64, arange, flatnonzero, sum_of
 from perf2x.binaries.find.object_finder import Finder
 from perf2x.model.diagnostics import Diagnostics
-from perf2x.model.profile.profile import Functions, Profile
-from perf2x.model.recording.events import Session
-from perf2x.model.recording.sideband import Sideband
+from perf2x.model.profile import Functions, Profile
+from perf2x.model.recording import Session, Sideband
 from perf2x.symbolizer.interrupted_frames import (
     are_kernel_returns,
     behind_entries,

@@ -3,10 +3,10 @@
 import io
 from typing import Any, BinaryIO, cast
 
-from perf2x.base.abi.uapi import CpuMode
+from perf2x.base.abi import CpuMode
 from perf2x.base.columnar import sum_of
 from perf2x.model.plugin_options import HONOURABLE
-from perf2x.model.profile.view import View
+from perf2x.model.profile import View
 from perf2x.plugins.registry import Emitter, notes
 from perf2x.testing.profile_builder import ProfileBuilder
 

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.abi.uapi import CpuMode
+from perf2x.base.abi import CpuMode
 from perf2x.base.columnar import cumsum
-from perf2x.model.profile.profile import (
+from perf2x.model.profile import (
     Functions,
     Locations,
     Mappings,
@@ -18,9 +18,9 @@ from perf2x.model.profile.profile import (
     Stacks,
     Threads,
     ThreadSwitches,
+    View,
     Wait,
 )
-from perf2x.model.profile.view import View
 
 Line = tuple[str, str, int]
 """Function name, source file, line number."""

@@ -5,7 +5,7 @@ from operator import methodcaller
 
 import numpy as np
 
-from perf2x.base.abi.uapi import CpuMode
+from perf2x.base.abi import CpuMode
 from perf2x.base.columnar import arange, cumsum, offsets_of, repeat
 from perf2x.text_reader.text_tables import TextFrame, TextReader, TextSamples
 

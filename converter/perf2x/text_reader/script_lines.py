@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from perf2x.base.abi.uapi import CpuMode
+from perf2x.base.abi import CpuMode
 from perf2x.base.columnar import (
     I32,
     I64,
@@ -30,7 +30,7 @@ from perf2x.base.columnar import (
     sum_of,
     take_rows_of,
 )
-from perf2x.model.profile.made_up_frames import ROOT_FRAME_NAMES, RootFrame
+from perf2x.model.profile import ROOT_FRAME_NAMES, RootFrame
 from perf2x.model.value_limits import LAST_TIME, MOST_PERIOD
 from perf2x.text_reader.text_tables import BEGIN, BLANK, IGNORED, TextFrame, TextReader, TextSamples
 

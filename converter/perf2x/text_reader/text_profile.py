@@ -8,9 +8,9 @@ import re
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.abi.uapi import CpuMode
+from perf2x.base.abi import CpuMode
 from perf2x.base.columnar import AnyArray, StringInterner, arange, argsort, argsort_rows, group_rows, prefix_tree
-from perf2x.model.profile.profile import (
+from perf2x.model.profile import (
     Functions,
     Locations,
     Mappings,

@@ -14,8 +14,8 @@ from msgspec.structs import replace
 
 from perf2x.base.abi.tracepoint_systems import KERNEL_SYSTEMS
 from perf2x.base.columnar import I32, StringInterner, arange, flatnonzero, repeat, searchsorted, unique, unique_inverse
-from perf2x.model.profile.profile import Meta, Profile, ProfileEvent, ProfileSamples
-from perf2x.model.recording.recorded_names import event_name, is_tracepoint
+from perf2x.model.profile import Meta, Profile, ProfileEvent, ProfileSamples
+from perf2x.model.recording import event_name, is_tracepoint
 
 _PUBLIC = re.compile(
     r"\[(kernel|guest|vdso|vsyscall|stack|heap|unknown|user stack|truncated|no |corrupt|caller)[^\]]*\](_s?text)?"

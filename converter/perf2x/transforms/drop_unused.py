@@ -4,9 +4,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from perf2x.base.columnar import AnyArray, Bools, flatnonzero, kept_places, take_rows_of
-from perf2x.model.profile.location_tables import take_locations
-from perf2x.model.profile.profile import Profile
-from perf2x.model.profile.stack_tree import with_callers
+from perf2x.model.profile import Profile, take_locations, with_callers
 
 TEXTS = {
     "threads": ("comm", "process"),

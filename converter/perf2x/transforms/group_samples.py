@@ -19,9 +19,16 @@ from perf2x.base.columnar import (
     unique_inverse,
 )
 from perf2x.base.errors import SettingError
-from perf2x.model.profile.made_up_frames import with_made_up_frames
-from perf2x.model.profile.profile import Profile, Threads
-from perf2x.model.profile.stack_tree import location_rows, rewrite_stacks, select_entries, sum_samples, used_stacks
+from perf2x.model.profile import (
+    Profile,
+    Threads,
+    location_rows,
+    rewrite_stacks,
+    select_entries,
+    sum_samples,
+    used_stacks,
+    with_made_up_frames,
+)
 from perf2x.transforms.drop_unused import compact
 from perf2x.transforms.filters.filter_options import Grouping, Root
 

@@ -14,9 +14,8 @@ from msgspec.structs import replace
 
 from perf2x.base.columnar import bincount, flatnonzero, sum_of
 from perf2x.model.diagnostics import Diagnostics, Severity
-from perf2x.model.profile.profile import Profile, ProfileEvent, numbered_names
-from perf2x.model.profile.stack_tree import sum_samples
-from perf2x.model.recording.recorded_names import event_name
+from perf2x.model.profile import Profile, ProfileEvent, numbered_names, sum_samples
+from perf2x.model.recording import event_name
 from perf2x.transforms.filters.choice import names_event
 
 _CGROUP_OPTION = re.compile(r"-[abdginqsvBNPRTW]*G|--(for-each-)?cgroup(=|$)")

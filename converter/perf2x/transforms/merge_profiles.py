@@ -24,10 +24,21 @@ from perf2x.base.columnar import (
     take_rows_of,
     unique_inverse,
 )
-from perf2x.model.profile.location_tables import join_locations, take_locations
-from perf2x.model.profile.profile import Locations, Meta, Profile, ProfileEvent, ProfileSamples, Stacks, Threads
-from perf2x.model.profile.stack_tree import location_rows, sum_samples, used_stacks
-from perf2x.model.recording.recorded_names import is_object
+from perf2x.model.profile import (
+    Locations,
+    Meta,
+    Profile,
+    ProfileEvent,
+    ProfileSamples,
+    Stacks,
+    Threads,
+    join_locations,
+    location_rows,
+    sum_samples,
+    take_locations,
+    used_stacks,
+)
+from perf2x.model.recording import is_object
 from perf2x.model.value_limits import LAST_TIME
 from perf2x.transforms.drop_unused import TEXTS
 

@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from perf2x.model.profile.profile import Profile
+from perf2x.model.profile import Profile
 from perf2x.transforms.merge_profiles import merge_profiles
 
 LEAST = 1 << 15

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.abi.uapi import EventType
+from perf2x.base.abi import EventType
 from perf2x.base.columnar import (
     I64,
     AnyArray,
@@ -26,9 +26,8 @@ from perf2x.base.columnar import (
     join_tables,
     searchsorted,
 )
-from perf2x.model.profile.profile import Profile
-from perf2x.model.profile.tracepoint_fields import FieldColumn, TracepointFields
-from perf2x.model.recording.events import Recording, Want
+from perf2x.model.profile import FieldColumn, Profile, TracepointFields
+from perf2x.model.recording import Recording, Want
 
 
 class _Traced(ColumnTable):

@@ -13,12 +13,11 @@ from typing import Any
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.abi.uapi import CpuMode, SampleType
+from perf2x.base.abi import CpuMode, SampleType
 from perf2x.base.columnar import I64, U8, U64, Ragged, flatnonzero, row_numbers
 from perf2x.base.errors import SettingError
-from perf2x.model.profile.profile import Profile
-from perf2x.model.recording.events import Recording, Samples, Want
-from perf2x.model.recording.sample_batches import take_rows
+from perf2x.model.profile import Profile
+from perf2x.model.recording import Recording, Samples, Want, take_rows
 from perf2x.model.value_limits import MOST_PERIOD
 
 _WEIGHT, _MISPREDICTS, _DATA = "weight", "mispredicts", "data"

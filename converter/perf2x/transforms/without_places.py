@@ -4,7 +4,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from perf2x.base.columnar import kept_places, take_rows_of
-from perf2x.model.profile.profile import Profile
+from perf2x.model.profile import Profile
 
 
 def without_places(profile: Profile) -> Profile:

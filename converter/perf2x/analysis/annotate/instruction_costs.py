@@ -28,9 +28,7 @@ from perf2x.base.columnar import (
 from perf2x.base.errors import ObjectError
 from perf2x.binaries.disassembler import Instruction, disassemble
 from perf2x.model.printable_text import base_name
-from perf2x.model.profile.listings import CodeListing, FunctionListing, InstructionCost
-from perf2x.model.profile.place_names import FunctionRow
-from perf2x.model.profile.profile import Profile
+from perf2x.model.profile import CodeListing, FunctionListing, FunctionRow, InstructionCost, Profile
 from perf2x.symbolizer.mapped_objects import mapped_objects
 from perf2x.symbolizer.object_resolver import ObjectResolver
 from perf2x.symbolizer.sources.symbol_source import Context, SymbolSource

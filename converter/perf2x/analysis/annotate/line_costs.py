@@ -19,10 +19,7 @@ from perf2x.base.columnar import (
     sum_at,
     unique_inverse,
 )
-from perf2x.model.profile.listings import Measure
-from perf2x.model.profile.profile import Profile
-from perf2x.model.profile.shown_frames import LocationFrames, lines_outermost_first
-from perf2x.model.profile.stack_tree import costs_of_kinds
+from perf2x.model.profile import LocationFrames, Measure, Profile, costs_of_kinds, lines_outermost_first
 
 
 class StackWeights(Struct, frozen=True):

@@ -13,9 +13,17 @@ from perf2x.analysis.event_columns import measures_beside
 from perf2x.analysis.totals import Total, totals
 from perf2x.base.columnar import I64, flatnonzero
 from perf2x.base.errors import OptionError
-from perf2x.model.profile.listings import Costs, FunctionListing, LineCost, Listings, Measure, SourceListing
-from perf2x.model.profile.profile import Profile
-from perf2x.model.profile.shown_frames import LocationFrames, location_frames
+from perf2x.model.profile import (
+    Costs,
+    FunctionListing,
+    LineCost,
+    Listings,
+    LocationFrames,
+    Measure,
+    Profile,
+    SourceListing,
+    location_frames,
+)
 from perf2x.symbolizer.sources.symbol_source import Context, SymbolSource
 from perf2x.transforms.filters.choice import Names
 

@@ -23,8 +23,7 @@ from perf2x.binaries.elf.elf_file import MOST, ElfObject, code_at, open_elf
 from perf2x.binaries.find.object_finder import ObjectFiles
 from perf2x.binaries.find.running_kernel import running_kernel_build_id
 from perf2x.binaries.go.go_table import go_functions, has_go_table
-from perf2x.model.profile.place_names import FunctionRow
-from perf2x.model.profile.profile import Profile
+from perf2x.model.profile import FunctionRow, Profile
 from perf2x.symbolizer.mapped_objects import MappedObject, addresses_of, dso_of
 from perf2x.symbolizer.object_resolver import ObjectResolver, find_files
 from perf2x.symbolizer.sources.elf_symbols import ElfNames

@@ -6,7 +6,7 @@ import numpy as np
 
 from perf2x.analysis.annotate.object_code import ObjectCode
 from perf2x.base.columnar import U64, argsort, flatnonzero
-from perf2x.model.profile.profile import Profile
+from perf2x.model.profile import Profile
 from perf2x.symbolizer.mapped_objects import MappedObject, mapped_objects
 from perf2x.symbolizer.object_resolver import ObjectResolver
 from perf2x.symbolizer.sources.perf_map_source import PerfMapSource

@@ -12,7 +12,7 @@ from perf2x.analysis.diff.noise import Interval, Measured, interval, quantile, s
 from perf2x.analysis.totals import Total, Totals, weights
 from perf2x.base.columnar import cumsum, flatnonzero, sum_at
 from perf2x.base.student import student
-from perf2x.model.profile.profile import Profile
+from perf2x.model.profile import Profile
 from perf2x.transforms.merge_profiles import merge_profiles
 
 SMALLEST_PART = 2000

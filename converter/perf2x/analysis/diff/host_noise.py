@@ -17,8 +17,7 @@ from msgspec.structs import replace
 
 from perf2x.analysis.totals import group_costs
 from perf2x.base.columnar import F64, I64, arange, as_intp, sum_of, unique_inverse
-from perf2x.model.profile.profile import Profile
-from perf2x.model.profile.stack_tree import sum_samples
+from perf2x.model.profile import Profile, sum_samples
 
 HOST = ""
 """Key of a tag that no user can give: the host that recorded a sample, while two profiles are compared."""

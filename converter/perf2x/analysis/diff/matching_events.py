@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from perf2x.base.columnar import sum_at
-from perf2x.model.profile.profile import Profile
-from perf2x.model.recording.recorded_names import event_name
+from perf2x.model.profile import Profile
+from perf2x.model.recording import event_name
 
 
 def renamed(before: Profile, after: Profile) -> tuple[Profile, list[str]]:

@@ -10,7 +10,7 @@ from perf2x.analysis.totals import totals
 from perf2x.base.columnar import I32, unique
 from perf2x.base.errors import OptionError, SettingError
 from perf2x.model.printable_text import base_name
-from perf2x.model.profile.profile import Profile
+from perf2x.model.profile import Profile
 from perf2x.transforms.filters.unmatched_filters import no_such
 
 _COMM = 15

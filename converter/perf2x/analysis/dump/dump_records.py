@@ -15,13 +15,12 @@ from msgspec import Struct, field
 from perf2x.analysis.dump.field_text import event_line, fields_text
 from perf2x.analysis.dump.record_fields import decoded_fields, struct_fields, with_words
 from perf2x.analysis.dump.sample_text import chain_lines, sample_lines
-from perf2x.base.abi.perffile import UserRecordType
-from perf2x.base.abi.uapi import MISC_CPUMODE_MASK, RecordType, SampleType
+from perf2x.base.abi import MISC_CPUMODE_MASK, RecordType, SampleType, UserRecordType
 from perf2x.base.columnar import I64, Bools, flatnonzero, rows_by, unique
 from perf2x.base.did_you_mean import did_you_mean
 from perf2x.base.errors import OptionError
 from perf2x.model.diagnostics import Diagnostics
-from perf2x.model.recording.events import Event, Want
+from perf2x.model.recording import Event, Want
 from perf2x.reader.block import Block
 from perf2x.reader.event_table import trailer_length
 from perf2x.reader.first_walk import FirstWalk

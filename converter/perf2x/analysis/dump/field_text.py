@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from enum import IntEnum
 from typing import Any
 
-from perf2x.base.abi.uapi import ATTR_FLAGS, EventType, ReadFormat, SampleType
-from perf2x.model.recording.events import Event
+from perf2x.base.abi import ATTR_FLAGS, EventType, ReadFormat, SampleType
+from perf2x.model.recording import Event
 
 _HEX = frozenset({"ip", "addr", "start", "length", "pgoff", "cookie", "offset", "size", "data_src", "phys_addr",
                   "data_page_size", "code_page_size", "transaction", "cgroup"})  # fmt: skip

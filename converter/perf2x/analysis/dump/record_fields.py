@@ -9,8 +9,7 @@ from enum import IntEnum
 from typing import Any
 
 from perf2x.analysis.dump.field_text import attribute_pairs, bit_names
-from perf2x.base.abi.perffile import EventUpdate, Feature, UserRecordType
-from perf2x.base.abi.uapi import AuxFlag, RecordType
+from perf2x.base.abi import AuxFlag, EventUpdate, Feature, RecordType, UserRecordType
 from perf2x.base.columnar import Ragged
 from perf2x.reader.header.event_attributes import parse_attr
 from perf2x.reader.header.section_reader import SectionReader, text

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from perf2x.analysis.dump.field_text import fields_text
+from perf2x.base.abi import MISC_CPUMODE_MASK, CallchainContext, EventType, ReadFormat, SampleType
 from perf2x.base.abi.register_numbers import NAMES
-from perf2x.base.abi.uapi import MISC_CPUMODE_MASK, CallchainContext, EventType, ReadFormat, SampleType
 from perf2x.base.columnar import flatnonzero
+from perf2x.model.recording import Event, ReadValues, Samples
 from perf2x.model.recording.branch_words import (
     PRIVILEGES,
     SPECULATIONS,
@@ -21,7 +22,6 @@ from perf2x.model.recording.branch_words import (
     speculations,
     type_numbers,
 )
-from perf2x.model.recording.events import Event, ReadValues, Samples
 from perf2x.reader.records.tracepoint_decoder import decode_fields
 from perf2x.reader.session_builder import SessionBuilder
 

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from perf2x.base.columnar import I64, Ragged, RaggedInterner
-from perf2x.model.recording.events import Event, Session
+from perf2x.model.recording import Event, Session
 from perf2x.reader.records.format_tokens import PrintFormatError
 from perf2x.reader.records.print_format import ORDER, PARTS, Function, compile_format, field_text
 from perf2x.reader.records.tracepoint_decoder import ENDIAN, decode_fields, field_bytes
 
 if TYPE_CHECKING:
-    from perf2x.base.abi.layouts import ByteOrder
+    from perf2x.base.abi import ByteOrder
 
 
 class TracedText:

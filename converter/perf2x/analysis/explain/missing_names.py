@@ -7,8 +7,7 @@ from msgspec import Struct
 from perf2x.analysis.explain.debian_packages import debug_package
 from perf2x.analysis.explain.remedies import Remedy, SearchResult, for_debug_file, search_results
 from perf2x.binaries.find.object_finder import OTHER_BUILD, Finder, ObjectFiles
-from perf2x.model.recording.build_ids import is_vdso
-from perf2x.model.recording.recorded_names import is_object, without_deleted
+from perf2x.model.recording import is_object, is_vdso, without_deleted
 from perf2x.symbolizer.sources.elf_source import STRIPPED
 
 _DATA_NAMES = ("//anon", "[heap]")

@@ -1,1 +1,33 @@
 """The kernel's and perf's numbers: facts without logic."""
+
+from perf2x.base.abi.hardware_trace import hardware_trace, is_decoded
+from perf2x.base.abi.layouts import ATTR_SIZE_NEWEST, ATTR_SIZE_VER0, HEADER_SIZE, ByteOrder, attr_dtype
+from perf2x.base.abi.perffile import (
+    BUILD_ID_SIZE,
+    MACHINES,
+    MAGIC,
+    MAGIC_LEGACY,
+    MAGIC_SWAPPED,
+    MISC_BUILD_ID_SIZE,
+    MISC_LOST_SAMPLES_BPF,
+    EventUpdate,
+    Feature,
+    SimpleperfRecordType,
+    UserRecordType,
+)
+from perf2x.base.abi.uapi import (
+    ATTR_FLAGS,
+    CALLCHAIN_CONTEXT_MAX,
+    MISC_CPUMODE_MASK,
+    AuxFlag,
+    BranchSampleType,
+    CallchainContext,
+    ClockId,
+    CpuMode,
+    EventType,
+    ReadFormat,
+    RecordType,
+    RegsAbi,
+    SampleType,
+    SoftwareConfig,
+)

@@ -23,8 +23,7 @@ import numpy as np
 from perf2x.binaries.elf.elf_file import ElfObject
 from perf2x.binaries.find.running_kernel import running_host_name
 from perf2x.binaries.find.search_paths import SearchPaths
-from perf2x.model.recording.events import Session
-from perf2x.model.recording.sideband import Mmaps
+from perf2x.model.recording import Mmaps, Session
 
 _INODES = 1 << 48
 """Overlayfs puts the number of a layer into the bits above, which mappings lack on older kernels (``xino``)."""

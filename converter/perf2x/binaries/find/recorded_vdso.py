@@ -16,8 +16,7 @@ from perf2x.binaries.elf.build_id_notes import same_build_id
 from perf2x.binaries.elf.elf_file import ElfObject, open_elf, open_object
 from perf2x.binaries.find.object_finder import ABSENT, OTHER_BUILD, TAKEN, UNREADABLE, Finder, ObjectFiles
 from perf2x.binaries.find.running_kernel import running_host_name, running_kernel_build_id, running_kernel_release
-from perf2x.model.recording.build_ids import VDSO
-from perf2x.model.recording.events import Session
+from perf2x.model.recording import VDSO, Session
 
 IN_MEMORY = f"{VDSO} of this machine"
 _READERS = ("/usr/lib/perf-core/perf-read-vdso32", "/usr/libexec/perf-core/perf-read-vdso32")

@@ -9,7 +9,7 @@ from pathlib import Path
 from msgspec import Struct, field
 
 from perf2x.base.files.sysroot import DEBUG_DIR, PROC, host_path, is_directory, paths_in_root, resolve_in_root
-from perf2x.model.recording.recorded_names import is_real_path
+from perf2x.model.recording import is_real_path
 
 
 class SearchPaths(Struct, frozen=True):

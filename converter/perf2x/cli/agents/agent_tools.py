@@ -15,7 +15,7 @@ from perf2x.cli.render.screen import WITHOUT_TERMINAL, Screen
 from perf2x.cli.render.text_table import name_column, number_column, table_lines
 from perf2x.model.number_format import format_amount, format_percent, plural
 from perf2x.model.printable_text import plain
-from perf2x.model.profile.profile import Profile
+from perf2x.model.profile import Profile
 from perf2x.pipeline.load import load
 from perf2x.pipeline.load_result import Loaded
 

@@ -18,7 +18,7 @@ from perf2x.cli.help import HelpfulCommand
 from perf2x.cli.standard_streams import open_standard_streams
 
 if TYPE_CHECKING:
-    from perf2x.model.profile.view import View
+    from perf2x.model.profile import View
     from perf2x.plugins.registry import Emitter
 
 Source = Annotated[str, typer.Option("-i", "--input", metavar="FILE", help="The recording.")]

@@ -12,7 +12,7 @@ from perf2x.cli.options import Rare
 
 if TYPE_CHECKING:
     from perf2x.model.plugin_options import Needs
-    from perf2x.model.profile.view import View
+    from perf2x.model.profile import View
 
 Format = TypeVar("Format")
 

@@ -5,8 +5,7 @@ from typing import Any
 
 from perf2x.analysis.event_columns import Cell, LineColumns, event_columns, wholes
 from perf2x.cli.render.annotate_page import ListingRow, source_rows, whole_of
-from perf2x.model.profile.listings import CodeListing, Costs, FunctionListing
-from perf2x.model.profile.view import View
+from perf2x.model.profile import CodeListing, Costs, FunctionListing, View
 
 
 def listing_json(profile: View, columns: Sequence[str] = ()) -> str:

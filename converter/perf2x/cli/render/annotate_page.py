@@ -12,8 +12,7 @@ from perf2x.cli.render.screen import Screen, heat
 from perf2x.cli.render.text_table import HEAD, Column, number_column, table_lines
 from perf2x.model.number_format import format_amount, format_percent
 from perf2x.model.printable_text import base_name, plain, short
-from perf2x.model.profile.listings import CodeListing, Costs, FunctionListing, InstructionCost, Listings, SourceListing
-from perf2x.model.profile.view import View
+from perf2x.model.profile import CodeListing, Costs, FunctionListing, InstructionCost, Listings, SourceListing, View
 
 GAP = "⋮"
 

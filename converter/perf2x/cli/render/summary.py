@@ -8,8 +8,8 @@ from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.number_format import plural
 from perf2x.model.plugin_options import START_TIME, Needs
 from perf2x.model.printable_text import short
-from perf2x.model.profile.profile import count_threads
-from perf2x.model.recording.build_ids import VDSO_32
+from perf2x.model.profile import count_threads
+from perf2x.model.recording import VDSO_32
 from perf2x.stitcher.unwind.unwound_chains import End
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from perf2x.cli.render.text_table import (
 )
 from perf2x.model.number_format import format_amount, format_percent
 from perf2x.model.printable_text import short
-from perf2x.model.profile.profile import numbered_names
+from perf2x.model.profile import numbered_names
 
 if TYPE_CHECKING:
     from perf2x.analysis.top_rows import TopTable

@@ -10,7 +10,7 @@ from msgspec import Struct, to_builtins
 
 from perf2x.cli.render.stats_json import quality_facts
 from perf2x.cli.render.top_table import total_facts
-from perf2x.model.profile.profile import count_threads
+from perf2x.model.profile import count_threads
 
 if TYPE_CHECKING:
     from perf2x.analysis.diff.changed_rows import DiffTable

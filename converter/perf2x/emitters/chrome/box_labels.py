@@ -3,12 +3,11 @@
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.abi.uapi import CpuMode
+from perf2x.base.abi import CpuMode
 from perf2x.base.columnar import I64, Bools
 from perf2x.emitters.encoding.json_encoder import json_bytes
 from perf2x.model.printable_text import printable
-from perf2x.model.profile.profile import Profile
-from perf2x.model.profile.shown_frames import LocationFrames, are_jit
+from perf2x.model.profile import LocationFrames, Profile, are_jit
 
 OFF_CPU = "off-cpu"
 _MODES = {

@@ -25,7 +25,7 @@ from perf2x.emitters.encoding.json_encoder import json_bytes
 from perf2x.emitters.timeline.shown_samples import origin_of
 from perf2x.emitters.timeline.tracks import knows_cpus
 from perf2x.model.plugin_options import Needs, check_choices, option
-from perf2x.model.profile.profile import Profile, find_event, sampled
+from perf2x.model.profile import Profile, find_event, sampled
 
 _MANY = 1_000_000
 """Slices that viewers are slow with."""

@@ -32,10 +32,16 @@ from perf2x.emitters.timeline.frame_slices import Piles, count_of, piles_of
 from perf2x.emitters.timeline.shown_samples import ShownSamples, in_ticks, on_cpus, shown_samples
 from perf2x.emitters.timeline.tracks import Tracks, cpu_tracks_of, knows_cpus, tracks_of
 from perf2x.model.printable_text import printable
-from perf2x.model.profile.frame_tree import FrameTree, expand, merge_stacks
-from perf2x.model.profile.profile import Profile, Wait
-from perf2x.model.profile.shown_frames import location_frames
-from perf2x.model.profile.stack_tree import ancestors, paths_of_length
+from perf2x.model.profile import (
+    FrameTree,
+    Profile,
+    Wait,
+    ancestors,
+    expand,
+    location_frames,
+    merge_stacks,
+    paths_of_length,
+)
 
 _ROWS_AT_ONCE, _FEWEST_AT_ONCE, _FRAMES_AT_ONCE = 1 << 18, 1 << 12, 1 << 18
 

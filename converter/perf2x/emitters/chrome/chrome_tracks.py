@@ -34,7 +34,7 @@ from perf2x.emitters.timeline.running_time import since
 from perf2x.emitters.timeline.shown_samples import durations_of, ran_then, thread_runs
 from perf2x.emitters.timeline.tracks import CPUS_ID, Tracks, track_names, tracks_of
 from perf2x.model.printable_text import base_name, one_line, printable
-from perf2x.model.profile.profile import Profile, sampled
+from perf2x.model.profile import Profile, sampled
 
 
 def track_metadata(profile: Profile, tracks: Tracks, weight: I64, place: int) -> Iterator[bytes]:

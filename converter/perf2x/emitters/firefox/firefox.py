@@ -21,9 +21,7 @@ from perf2x.emitters.firefox.thread_drawing import drawing_of
 from perf2x.emitters.flame.picture_title import heading
 from perf2x.model.plugin_options import FINISHED, START_TIME, Needs, check_choices, option
 from perf2x.model.printable_text import one_line
-from perf2x.model.profile.profile import Profile, ProfileEvent, find_event, sampled
-from perf2x.model.profile.shown_frames import location_frames
-from perf2x.model.profile.stack_tree import keep_samples
+from perf2x.model.profile import Profile, ProfileEvent, find_event, keep_samples, location_frames, sampled
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,8 +29,7 @@ from perf2x.emitters.timeline.field_rows import field_tables
 from perf2x.emitters.timeline.running_time import Spans, since
 from perf2x.emitters.timeline.tracks import switch_tracks
 from perf2x.model.printable_text import one_line, printable
-from perf2x.model.profile.profile import Profile, placed_waits
-from perf2x.model.profile.tracepoint_fields import FieldColumn, TracepointFields
+from perf2x.model.profile import FieldColumn, Profile, TracepointFields, placed_waits
 
 _TAKEN = frozenset({"type", "cause", "stack", "category", "innerWindowID"})
 """Members of a payload that mean something to the viewer."""

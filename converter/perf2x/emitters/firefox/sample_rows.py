@@ -44,7 +44,7 @@ from perf2x.emitters.timeline.running_time import rows_until, since
 from perf2x.emitters.timeline.shown_samples import ShownSamples, origin_of, shown_samples
 from perf2x.emitters.timeline.tracks import Tracks, tracks_of
 from perf2x.model.printable_text import one_line
-from perf2x.model.profile.profile import Profile, placed_waits
+from perf2x.model.profile import Profile, placed_waits
 
 
 class Timeline(Struct, frozen=True):

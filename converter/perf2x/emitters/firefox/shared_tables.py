@@ -10,13 +10,11 @@ from collections.abc import Sequence
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.abi.uapi import CpuMode
+from perf2x.base.abi import CpuMode
 from perf2x.base.columnar import I64, TextInterner, arange, flatnonzero, group_rows, kept_places, unique_inverse
 from perf2x.model.printable_text import base_name, one_line
-from perf2x.model.profile.frame_tree import FrameRows, expand, folded
-from perf2x.model.profile.profile import Profile, ProfileEvent, Wait
-from perf2x.model.profile.shown_frames import LocationFrames, are_jit
-from perf2x.model.recording.recorded_names import event_name, is_tracepoint
+from perf2x.model.profile import FrameRows, LocationFrames, Profile, ProfileEvent, Wait, are_jit, expand, folded
+from perf2x.model.recording import event_name, is_tracepoint
 
 _BIG_ENDIAN = frozenset({"s390", "s390x", "ppc", "ppc64", "sparc", "sparc64", "mips", "mips64", "m68k", "parisc"})
 """Machines as uname names them; those that run either way are little-endian nearly everywhere."""

@@ -47,9 +47,8 @@ from perf2x.emitters.firefox.shared_tables import SharedStacks, category_list, s
 from perf2x.emitters.timeline.counters import TITLE, Steps, counters_of, running_steps
 from perf2x.emitters.timeline.tracks import track_names
 from perf2x.model.printable_text import one_line
-from perf2x.model.profile.profile import Profile, sampled
-from perf2x.model.profile.shown_frames import LocationFrames
-from perf2x.model.recording.recorded_names import is_tracepoint
+from perf2x.model.profile import LocationFrames, Profile, sampled
+from perf2x.model.recording import is_tracepoint
 
 _ROWS_PER_PIECE = 1 << 16
 _ROWS_AT_ONCE = 1 << 17

@@ -17,9 +17,7 @@ from perf2x.emitters.flame.page_file import field, table, write_page
 from perf2x.emitters.flame.picture_title import facts, heading
 from perf2x.model.diagnostics import missing_ends
 from perf2x.model.printable_text import base_name, one_line
-from perf2x.model.profile.frame_tree import expand, merge_stacks
-from perf2x.model.profile.profile import Profile
-from perf2x.model.profile.shown_frames import LocationFrames, location_frames
+from perf2x.model.profile import LocationFrames, Profile, expand, location_frames, merge_stacks
 from perf2x.transforms.merge_profiles import merge_profiles
 
 _BEFORE, _AFTER = {"side": "before"}, {"side": "after"}

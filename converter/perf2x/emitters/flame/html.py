@@ -19,10 +19,17 @@ from perf2x.emitters.flame.picture_title import facts, heading
 from perf2x.emitters.timeline.tracks import UNKNOWN_ID, Tracks, track_names, tracks_of
 from perf2x.model.plugin_options import FINISHED, LISTINGS, Needs, check_choices, option
 from perf2x.model.printable_text import one_line
-from perf2x.model.profile.frame_tree import FrameTree, expand, merge_stacks
-from perf2x.model.profile.profile import Profile
-from perf2x.model.profile.shown_frames import LocationFrames, are_jit, full_names, location_frames
-from perf2x.model.profile.view import View
+from perf2x.model.profile import (
+    FrameTree,
+    LocationFrames,
+    Profile,
+    View,
+    are_jit,
+    expand,
+    full_names,
+    location_frames,
+    merge_stacks,
+)
 from perf2x.model.profile.wanted_columns import offered_columns, wanted_columns
 
 

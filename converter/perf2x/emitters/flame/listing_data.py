@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from perf2x.model.printable_text import printable
-from perf2x.model.profile.listings import CodeListing, Costs, FunctionListing, InstructionCost, Listings, SourceListing
+from perf2x.model.profile import CodeListing, Costs, FunctionListing, InstructionCost, Listings, SourceListing
 
 MOST_ROWS = 2000
 """Instructions of one listing above which those far from any cost are left out."""

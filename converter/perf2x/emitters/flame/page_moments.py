@@ -27,7 +27,7 @@ from perf2x.base.columnar import (
 from perf2x.emitters.encoding.json_encoder import json_column, json_table
 from perf2x.emitters.timeline.running_time import since
 from perf2x.emitters.timeline.shown_samples import ShownSamples, in_ticks, origin_of, shown_samples
-from perf2x.model.profile.profile import Profile, Wait, placed_waits, wait_ends
+from perf2x.model.profile import Profile, Wait, placed_waits, wait_ends
 
 
 class SummedSamples(Struct, frozen=True):

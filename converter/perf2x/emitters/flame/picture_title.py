@@ -4,7 +4,7 @@ from perf2x.base.columnar import sum_at, sum_of
 from perf2x.model.diagnostics import missing_ends
 from perf2x.model.number_format import plural
 from perf2x.model.printable_text import base_name, one_line
-from perf2x.model.profile.profile import Profile, count_threads
+from perf2x.model.profile import Profile, count_threads
 
 
 def heading(profile: Profile) -> str:

@@ -11,15 +11,14 @@ from typing import BinaryIO, ClassVar
 
 import numpy as np
 
-from perf2x.base.abi.uapi import CpuMode
+from perf2x.base.abi import CpuMode
 from perf2x.base.columnar import sum_of
 from perf2x.base.errors import OptionError
 from perf2x.emitters.flame.picture_title import facts, heading
 from perf2x.emitters.flame.svg_text import fitted, shown_name, xml
 from perf2x.emitters.flame.svg_tree import Rectangles, boxes_of
 from perf2x.model.plugin_options import Needs, check_choices, option
-from perf2x.model.profile.profile import Profile, find_event
-from perf2x.model.profile.shown_frames import LocationFrames, full_names, location_frames
+from perf2x.model.profile import LocationFrames, Profile, find_event, full_names, location_frames
 
 _LEVEL, _TOP, _SIDE = 17, 46, 10  # picture.js has the same
 

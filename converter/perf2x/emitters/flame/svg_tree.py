@@ -4,9 +4,7 @@ import numpy as np
 from msgspec import Struct
 
 from perf2x.base.columnar import I64, arange, cumsum, flatnonzero, lexsort, searchsorted, sum_of
-from perf2x.model.profile.frame_tree import FrameTree, expand, weighed_tree
-from perf2x.model.profile.profile import Profile
-from perf2x.model.profile.shown_frames import LocationFrames
+from perf2x.model.profile import FrameTree, LocationFrames, Profile, expand, weighed_tree
 
 
 class Rectangles(Struct, frozen=True):

@@ -12,7 +12,7 @@ from typing import BinaryIO, ClassVar
 
 import numpy as np
 
-from perf2x.base.abi.uapi import CpuMode
+from perf2x.base.abi import CpuMode
 from perf2x.base.columnar import I64, unique, unique_inverse
 from perf2x.base.errors import OptionError
 from perf2x.emitters.encoding.protobuf import entry, text
@@ -30,8 +30,7 @@ from perf2x.emitters.otlp.otlp_tables import Attributes, Dictionary, StackTables
 from perf2x.emitters.pprof.pprof_tables import StringTable
 from perf2x.emitters.pprof.sample_labels import LABELS, MODE_NAMES
 from perf2x.model.plugin_options import FINISHED, START_TIME, TAGS, Needs, check_choices, option
-from perf2x.model.profile.profile import Meta, Profile
-from perf2x.model.profile.view import View
+from perf2x.model.profile import Meta, Profile, View
 
 _KEYS = {
     "pid": "process.pid",

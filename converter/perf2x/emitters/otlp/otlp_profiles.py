@@ -49,9 +49,8 @@ from perf2x.emitters.otlp.otlp_schema import Profile as ProfileFields
 from perf2x.emitters.otlp.otlp_tables import Dictionary, number_rows
 from perf2x.emitters.pprof.pprof_tables import comment_lines
 from perf2x.emitters.pprof.sample_types import in_style, names_in_style
-from perf2x.model.profile.profile import Meta, Profile, ProfileEvent, plain_names, shown_event
-from perf2x.model.profile.view import View
-from perf2x.model.recording.recorded_names import is_tracepoint
+from perf2x.model.profile import Meta, Profile, ProfileEvent, View, plain_names, shown_event
+from perf2x.model.recording import is_tracepoint
 
 _SAMPLES_AT_ONCE = 1 << 14
 

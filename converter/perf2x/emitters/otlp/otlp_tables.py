@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.abi.uapi import CpuMode
+from perf2x.base.abi import CpuMode
 from perf2x.base.columnar import (
     I64,
     AnyArray,
@@ -56,9 +56,7 @@ from perf2x.emitters.otlp.otlp_schema import (
 from perf2x.emitters.pprof.pprof_tables import LocationLines, StringTable, lines_as_recorded, lines_with_placeholders
 from perf2x.model.compiled_names import read_compiled_name
 from perf2x.model.printable_text import printable
-from perf2x.model.profile.profile import Profile
-from perf2x.model.profile.shown_frames import in_memory
-from perf2x.model.profile.stack_tree import depths, paths, with_callers
+from perf2x.model.profile import Profile, depths, in_memory, paths, with_callers
 
 
 class AttributeTexts(StringInterner):

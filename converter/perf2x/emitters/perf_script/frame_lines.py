@@ -8,13 +8,11 @@ from itertools import pairwise
 
 import numpy as np
 
-from perf2x.base.abi.uapi import CpuMode
+from perf2x.base.abi import CpuMode
 from perf2x.base.columnar import U64, AnyArray, Bools, unique_inverse
 from perf2x.emitters.encoding.decimal_text import chunk_array, shared_texts
 from perf2x.model.printable_text import base_name, without_controls
-from perf2x.model.profile.profile import Profile
-from perf2x.model.profile.stack_tree import depths, paths_of_length
-from perf2x.model.profile.view import NamedPlaces, SampleReader
+from perf2x.model.profile import NamedPlaces, Profile, SampleReader, depths, paths_of_length
 
 _PLACE = frozenset({"ip", "sym", "symoff", "dso", "dsoff", "srcline"})
 """Fields that are said of each frame."""

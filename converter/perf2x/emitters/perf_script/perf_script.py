@@ -11,7 +11,7 @@ from typing import BinaryIO, ClassVar
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.abi.uapi import SampleType
+from perf2x.base.abi import SampleType
 from perf2x.base.columnar import I64, U64, AnyArray, flatnonzero, unique
 from perf2x.base.errors import SettingError
 from perf2x.emitters.encoding.decimal_text import chunk_array
@@ -27,11 +27,9 @@ from perf2x.emitters.perf_script.script_fields import event_fields, named_places
 from perf2x.emitters.perf_script.time_order import TimeOrder
 from perf2x.model.plugin_options import FRAMES, INLINE, SAMPLES, Needs, option
 from perf2x.model.printable_text import without_controls
-from perf2x.model.profile.profile import Profile
-from perf2x.model.profile.view import RecordedBatch, SampleReader, View, names_data
+from perf2x.model.profile import Profile, RecordedBatch, SampleReader, View, names_data
+from perf2x.model.recording import Samples, Want, take_rows
 from perf2x.model.recording.branch_words import filter_branches, parse_branch_filter
-from perf2x.model.recording.events import Samples, Want
-from perf2x.model.recording.sample_batches import take_rows
 
 _MORE = frozenset({"phys_addr", "ins_lat", "retire_lat", "data_page_size", "code_page_size"})
 _WANTED = {"addr": Want.ADDR, "weight": Want.MEMORY, "data_src": Want.MEMORY, "brstack": Want.BRANCHES,

@@ -20,9 +20,9 @@ from perf2x.base.columnar import I32, U64, AnyArray, Ragged, group_rows, unique_
 from perf2x.emitters.encoding.decimal_text import chunk_array, shared_texts
 from perf2x.emitters.perf_script.frame_lines import PlaceText
 from perf2x.model.printable_text import without_controls
-from perf2x.model.profile.profile import Profile
+from perf2x.model.profile import Profile
+from perf2x.model.recording import Samples
 from perf2x.model.recording.branch_words import SPECULATIONS, TYPES, speculations, type_numbers
-from perf2x.model.recording.events import Samples
 
 Fields = frozenset[str]
 _THOUSAND = 1000

@@ -6,9 +6,9 @@ Source of truth: tools/perf/builtin-script.c (all_output_options, output[], evse
 from collections.abc import Container, Sequence
 from enum import IntEnum
 
-from perf2x.base.abi.uapi import EventType, SampleType
+from perf2x.base.abi import EventType, SampleType
 from perf2x.base.errors import SettingError
-from perf2x.model.recording.events import Event
+from perf2x.model.recording import Event
 
 _MEMORY = SampleType.WEIGHT | SampleType.WEIGHT_STRUCT
 NEEDED = {

@@ -7,7 +7,7 @@ ordered events do (tools/perf/util/ordered-events.c).
 import numpy as np
 
 from perf2x.base.columnar import I64, U64, AnyArray, lexsort
-from perf2x.model.profile.recorded_samples import NEVER
+from perf2x.model.profile import NEVER
 
 
 class TimeOrder:

@@ -11,7 +11,7 @@ from perf2x.emitters.perfetto.trace_schema import (
     Unit,
 )
 from perf2x.model.printable_text import one_line
-from perf2x.model.profile.profile import Profile, ProfileEvent, plain_names
+from perf2x.model.profile import Profile, ProfileEvent, plain_names
 
 _SOURCE = "linux.perf"
 """Readers fill perf's tables, and call the tracks so."""

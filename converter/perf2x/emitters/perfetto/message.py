@@ -6,7 +6,7 @@ relate to the trace's own one (src/trace_processor/importers/common/clock_tracke
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from perf2x.base.abi.uapi import ClockId
+from perf2x.base.abi import ClockId
 from perf2x.base.columnar import U64, row_slices
 from perf2x.emitters.encoding.protobuf import Cells, beside, constant, message, nested, number, numbers
 from perf2x.emitters.perfetto.trace_schema import (
@@ -20,7 +20,7 @@ from perf2x.emitters.perfetto.trace_schema import (
     TracePacket,
     TracePacketDefaults,
 )
-from perf2x.model.profile.profile import Meta
+from perf2x.model.profile import Meta
 
 COMMON_SEQUENCE = 1
 """The sequence of everything but samples; events have those behind it."""

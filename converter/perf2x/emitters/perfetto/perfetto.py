@@ -23,7 +23,7 @@ from perf2x.emitters.perfetto.tracks.counters_and_instants import (
 from perf2x.emitters.perfetto.tracks.thread_states import name_packets, state_slice_packets, task_state_packets
 from perf2x.model.plugin_options import FINISHED, START_TIME, Needs
 from perf2x.model.printable_text import printable
-from perf2x.model.profile.profile import Meta, Profile
+from perf2x.model.profile import Meta, Profile
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from perf2x.emitters.perfetto.message import packet
 from perf2x.emitters.perfetto.trace_schema import Process, ProcessTree, Thread, TracePacket
 from perf2x.emitters.timeline.tracks import UNKNOWN_ID
 from perf2x.model.printable_text import printable
-from perf2x.model.profile.profile import Profile
+from perf2x.model.profile import Profile
 
 
 class ThreadIds(Struct, frozen=True):

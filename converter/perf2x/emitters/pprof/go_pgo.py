@@ -8,8 +8,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from perf2x.base.columnar import flatnonzero
-from perf2x.model.profile.profile import Meta, Profile, Threads, Wait, shown_event
-from perf2x.model.profile.stack_tree import keep_samples
+from perf2x.model.profile import Meta, Profile, Threads, Wait, keep_samples, shown_event
 from perf2x.transforms.drop_unused import compact
 from perf2x.transforms.filters.choice import innermost, keep_frames
 

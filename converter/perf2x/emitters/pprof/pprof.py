@@ -40,8 +40,7 @@ from perf2x.emitters.pprof.pprof_tables import (
 from perf2x.emitters.pprof.sample_labels import LABELS, MEMORY_LABELS, LabelBytes, labels_of
 from perf2x.emitters.pprof.sample_types import ValueKind, heaviest, in_style, summed_values, value_kinds
 from perf2x.model.plugin_options import FINISHED, START_TIME, TAGS, WAITS, Needs, check_choices, option
-from perf2x.model.profile.profile import Profile, plain_names, shown_event
-from perf2x.model.profile.stack_tree import depths, paths
+from perf2x.model.profile import Profile, depths, paths, plain_names, shown_event
 
 if TYPE_CHECKING:
     from perf2x.emitters.pprof import profile_pb2

@@ -34,8 +34,8 @@ from perf2x.emitters.encoding.protobuf import (
     top_level,
 )
 from perf2x.model.printable_text import bracketed, printable
-from perf2x.model.profile.profile import Functions, Locations, Mappings, Meta, Profile
-from perf2x.model.recording.recorded_names import is_real_path, without_deleted
+from perf2x.model.profile import Functions, Locations, Mappings, Meta, Profile
+from perf2x.model.recording import is_real_path, without_deleted
 
 _LOCATIONS_PER_WRITE = 1 << 14
 REST = "[other stacks]"

@@ -8,8 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.abi import data_source
-from perf2x.base.abi.uapi import CpuMode
+from perf2x.base.abi import CpuMode, data_source
 from perf2x.base.columnar import (
     I64,
     AnyArray,
@@ -24,7 +23,7 @@ from perf2x.base.columnar import (
     unique_inverse,
 )
 from perf2x.emitters.encoding.protobuf import Chosen, nested_field, number_fields, texts_of, whole
-from perf2x.model.profile.profile import Profile
+from perf2x.model.profile import Profile
 
 MODE_NAMES = {
     CpuMode.UNKNOWN: "unknown",

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from perf2x.base.columnar import I64, arange, lexsort, rows_by, sum_at, unique
 from perf2x.base.errors import SettingError
-from perf2x.model.profile.profile import Profile, plain_names, shown_event
+from perf2x.model.profile import Profile, plain_names, shown_event
 
 FEW_KINDS, MOST_CELLS = 64, 1 << 27
 """Beyond so many sample types the numbers of all samples may take 1 GiB: a small file can state thousands of events."""

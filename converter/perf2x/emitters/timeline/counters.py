@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from perf2x.base.columnar import I64, AnyArray, ColumnTable, group_rows, no_rows
 from perf2x.emitters.timeline.running_time import since
-from perf2x.model.profile.profile import Profile, sampled
+from perf2x.model.profile import Profile, sampled
 
 
 class Counter(Struct, frozen=True):

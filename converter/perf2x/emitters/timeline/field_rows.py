@@ -5,8 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from perf2x.base.columnar import I64, flatnonzero
-from perf2x.model.profile.profile import Profile
-from perf2x.model.profile.tracepoint_fields import TracepointFields
+from perf2x.model.profile import Profile, TracepointFields
 
 
 def field_tables(profile: Profile, rows: I64) -> Iterator[tuple[TracepointFields, I64, I64]]:

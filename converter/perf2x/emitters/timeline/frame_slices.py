@@ -34,8 +34,7 @@ from perf2x.base.columnar import (
     unique_inverse,
 )
 from perf2x.emitters.timeline.shown_samples import ShownSamples
-from perf2x.model.profile.frame_tree import FrameTree
-from perf2x.model.profile.stack_tree import ancestors, paths_of_length
+from perf2x.model.profile import FrameTree, ancestors, paths_of_length
 
 
 class Piles(ColumnTable):

@@ -33,7 +33,7 @@ from perf2x.base.columnar import (
 from perf2x.emitters.timeline.box_times import BoxChains, earlier_ends, place
 from perf2x.emitters.timeline.running_time import FAR, RunningTime, Spans, last_until, rows_until, since, spans_of
 from perf2x.emitters.timeline.tracks import switch_tracks
-from perf2x.model.profile.profile import Profile
+from perf2x.model.profile import Profile
 
 
 class RunningSpans(ColumnTable):

@@ -45,7 +45,7 @@ from perf2x.emitters.timeline.box_times import order_of
 from perf2x.emitters.timeline.running_spans import Boxes, RunningSpans, pieces_without_switches, runs_of
 from perf2x.emitters.timeline.running_time import FAR, RunningTime, Spans, gaps_between, last_until, since, union_of
 from perf2x.emitters.timeline.tracks import cpu_tracks_of, tracks_of
-from perf2x.model.profile.profile import Profile, ProfileSamples, Wait, placed_waits, sampled
+from perf2x.model.profile import Profile, ProfileSamples, Wait, placed_waits, sampled
 
 _LONGEST_GUESS_NS = 10_000_000
 _SHORTEST_GUESS_NS = 1000

@@ -3,7 +3,7 @@
 import numpy as np
 
 from perf2x.base.columnar import I64, ColumnTable, arange, searchsorted, unique, unique_inverse
-from perf2x.model.profile.profile import Profile, ThreadSwitches
+from perf2x.model.profile import Profile, ThreadSwitches
 
 UNKNOWN_ID = 4_194_305
 """Stands for pid −1: just above the kernel's largest pid (PID_MAX_LIMIT); viewers turn negative ids into 0."""

@@ -36,7 +36,7 @@ from perf2x.model.profile.profile_tables import (
     Threads,
     ThreadSwitches,
 )
-from perf2x.model.recording.recorded_names import RECORDING_TERMS, means
+from perf2x.model.recording import RECORDING_TERMS, means
 
 __all__ = [
     "Functions",

@@ -5,13 +5,12 @@ from collections.abc import Callable, Iterator, Mapping
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from perf2x.base.abi.uapi import EventType, SoftwareConfig
+from perf2x.base.abi import EventType, SoftwareConfig
 from perf2x.base.columnar import I32, I64, U64, Ragged
 from perf2x.model.profile.code_counts import CodeCounts
 from perf2x.model.profile.listings import Listings
 from perf2x.model.profile.profile import Profile
-from perf2x.model.recording.events import Event, Samples, Session, Want
-from perf2x.model.recording.sideband import Sideband
+from perf2x.model.recording import Event, Samples, Session, Sideband, Want
 
 
 class RecordedBatch(Struct, frozen=True):

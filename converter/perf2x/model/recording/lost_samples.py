@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from perf2x.base.abi.uapi import ReadFormat
+from perf2x.base.abi import ReadFormat
 from perf2x.base.columnar import Bools, take_rows_of
 from perf2x.model.recording.events import Event
 from perf2x.model.recording.sideband import Losts

@@ -16,7 +16,7 @@ from perf2x.pipeline.open_sessions import SessionInput
 from perf2x.pipeline.source import Stitched
 
 if TYPE_CHECKING:
-    from perf2x.model.recording.events import Recording
+    from perf2x.model.recording import Recording
     from perf2x.storage.dataset.write.recording_to_store import StoredRecording
     from perf2x.symbolizer.known.place_names import LocationNames
 
@@ -26,7 +26,7 @@ def ingest_session(session: SessionInput, context: LoadContext, ident: bytes) ->
 
     The context's diagnostics must be of this session alone: they are stored with it.
     """
-    from perf2x.model.recording.build_ids import kernel_build_id
+    from perf2x.model.recording import kernel_build_id
     from perf2x.storage.dataset.write.recording_to_store import StoredRecording
     from perf2x.transforms.filters.apply_choice import Selection
 
@@ -64,7 +64,7 @@ def ingest_session(session: SessionInput, context: LoadContext, ident: bytes) ->
 
 
 def _told_by_samples(recording: Recording) -> tuple[str, ...]:
-    from perf2x.base.abi.uapi import SampleType
+    from perf2x.base.abi import SampleType
 
     asked = (("cpu", SampleType.CPU), ("cgroup", SampleType.CGROUP))
     return tuple(name for name, bit in asked if any(event.sample_type & bit for event in recording.session.events))

@@ -13,14 +13,12 @@ from typing import TYPE_CHECKING
 from msgspec import DecodeError, Struct, field, json
 from msgspec.structs import replace
 
-from perf2x.base.abi.uapi import SampleType
+from perf2x.base.abi import SampleType
 from perf2x.base.errors import FormatError, OptionError
 from perf2x.model.diagnostics import Count, Diagnostics
 from perf2x.model.printable_text import as_recorded
-from perf2x.model.profile.profile import Meta, Profile
-from perf2x.model.recording.build_ids import KERNEL
-from perf2x.model.recording.events import ALL, Event, Samples, Session, Shard, Want
-from perf2x.model.recording.sideband import Sideband
+from perf2x.model.profile import Meta, Profile
+from perf2x.model.recording import ALL, KERNEL, Event, Samples, Session, Shard, Sideband, Want
 from perf2x.pipeline.for_output import ONE_RECORDING
 from perf2x.pipeline.load_options import LoadOptions
 from perf2x.pipeline.merge_reports import sum_reports

@@ -11,9 +11,8 @@ import numpy as np
 from msgspec.structs import replace
 
 from perf2x.base.columnar import Ragged, arange
-from perf2x.model.profile.profile import Profile
-from perf2x.model.profile.stack_tree import keep_samples, without_times
-from perf2x.model.recording.events import Samples
+from perf2x.model.profile import Profile, keep_samples, without_times
+from perf2x.model.recording import Samples
 from perf2x.pipeline.load_options import LoadContext, LoadOptions
 from perf2x.pipeline.source import Lacks, Stitched
 from perf2x.transforms.drop_unused import compact

@@ -9,13 +9,11 @@ from functools import cached_property
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.abi.uapi import SampleType
+from perf2x.base.abi import SampleType
 from perf2x.base.columnar import cumsum, flatnonzero, sum_of
 from perf2x.model.diagnostics import Diagnostics, Severity
-from perf2x.model.profile.place_names import FunctionRow, PlaceNames
-from perf2x.model.profile.profile import Meta, Profile
-from perf2x.model.recording.events import ALL, Event, Samples, Session, Shard, Want
-from perf2x.model.recording.sideband import Sideband
+from perf2x.model.profile import FunctionRow, Meta, PlaceNames, Profile
+from perf2x.model.recording import ALL, Event, Samples, Session, Shard, Sideband, Want
 from perf2x.pipeline.load_options import LoadOptions
 from perf2x.pipeline.source import Lacks, SourceKind
 from perf2x.pipeline.stitched.stitched_recording import StitchedRecording, batch_of

@@ -12,8 +12,7 @@ import struct
 
 import numpy as np
 
-from perf2x.base.abi.layouts import HEADER_SIZE, ByteOrder
-from perf2x.base.abi.perffile import UserRecordType
+from perf2x.base.abi import HEADER_SIZE, ByteOrder, UserRecordType
 from perf2x.base.columnar import U8
 from perf2x.base.errors import FormatError
 from perf2x.base.files import unpack_limit

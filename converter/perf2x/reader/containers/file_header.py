@@ -10,8 +10,7 @@ import struct
 
 from msgspec import Struct, field
 
-from perf2x.base.abi import perffile
-from perf2x.base.abi.layouts import ATTR_SIZE_VER0, ByteOrder
+from perf2x.base.abi import ATTR_SIZE_VER0, ByteOrder, perffile
 from perf2x.base.columnar import U8
 from perf2x.base.errors import FormatError
 from perf2x.model.diagnostics import Diagnostics, Severity

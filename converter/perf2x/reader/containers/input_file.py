@@ -17,7 +17,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from perf2x.base.abi.perffile import MAGIC, MAGIC_LEGACY, MAGIC_SWAPPED
+from perf2x.base.abi import MAGIC, MAGIC_LEGACY, MAGIC_SWAPPED
 from perf2x.base.columnar import U8
 from perf2x.base.errors import FormatError, is_out_of_memory
 from perf2x.base.files import unpack_limit

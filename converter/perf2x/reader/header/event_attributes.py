@@ -9,12 +9,10 @@ tools/perf/util/evsel.c.
 
 from typing import Any
 
-from perf2x.base.abi.layouts import ATTR_SIZE_NEWEST, ByteOrder, attr_dtype
-from perf2x.base.abi.uapi import ATTR_FLAGS
-from perf2x.model.recording.events import Event
+from perf2x.base.abi import ATTR_FLAGS, ATTR_SIZE_NEWEST, ByteOrder, EventType, attr_dtype
+from perf2x.model.recording import Event
 
 import numpy as np  # isort: skip
-from perf2x.base.abi.uapi import EventType
 
 _PRECISE_IP_BIT = ATTR_FLAGS.index("precise_ip")
 _AS_RECORDED = (

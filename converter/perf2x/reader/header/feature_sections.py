@@ -6,7 +6,7 @@ Source of truth: the process_* functions in tools/perf/util/header.c and perf.da
 from collections.abc import Callable
 from typing import Any
 
-from perf2x.base.abi.perffile import Feature
+from perf2x.base.abi import Feature
 from perf2x.reader.header import hardware_features
 from perf2x.reader.header.section_reader import SectionReader
 from perf2x.reader.header.symbol_sections import debug_unwind_files

@@ -4,7 +4,7 @@ import struct
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from perf2x.base.abi.layouts import ByteOrder
+from perf2x.base.abi import ByteOrder
 
 Row = TypeVar("Row")
 

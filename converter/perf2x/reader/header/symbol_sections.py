@@ -10,9 +10,9 @@ from itertools import islice
 import numpy as np
 from msgspec import Struct, field
 
-from perf2x.base.abi.perffile import Feature
+from perf2x.base.abi import Feature
 from perf2x.base.columnar import argsort
-from perf2x.model.recording.recorded_files import FileKind, RecordedFile, shown_path
+from perf2x.model.recording import FileKind, RecordedFile, shown_path
 from perf2x.reader.header.section_reader import SectionError, SectionReader, text
 
 _UNKNOWN = 2**64 - 1

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from perf2x.base.columnar import I32, U64
 from perf2x.model.diagnostics import Diagnostics, Severity
-from perf2x.model.recording.events import Samples
+from perf2x.model.recording import Samples
 from perf2x.model.value_limits import LAST_TIME, MOST_PERIOD
 
 _UNKNOWN_CPU = np.int32(-1)

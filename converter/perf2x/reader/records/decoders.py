@@ -21,12 +21,10 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from perf2x.base.abi import uapi
-from perf2x.base.abi.perffile import MISC_LOST_SAMPLES_BPF, UserRecordType
-from perf2x.base.abi.uapi import RecordType, SampleType
+from perf2x.base.abi import MISC_LOST_SAMPLES_BPF, RecordType, SampleType, UserRecordType, uapi
 from perf2x.base.columnar import I32, U64, Bools, Texts, arange, take
 from perf2x.base.columnar.hashing import identity_of
-from perf2x.model.recording.events import Event
+from perf2x.model.recording import Event
 from perf2x.reader.block import Block
 from perf2x.reader.event_table import TRAILER_FIELDS, trailer_length
 from perf2x.reader.records.field_cursor import FieldCursor, as_i32

@@ -9,10 +9,9 @@ called ``offcpu-time``; RAW starts 4 bytes after a word boundary and holds::
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.abi.layouts import ByteOrder
-from perf2x.base.abi.uapi import EventType, SampleType, SoftwareConfig
+from perf2x.base.abi import ByteOrder, EventType, SampleType, SoftwareConfig
 from perf2x.base.columnar import U64, Bools, Ragged, offsets_of, ranges, take
-from perf2x.model.recording.events import Event, Samples, Want
+from perf2x.model.recording import Event, Samples, Want
 from perf2x.model.value_limits import LAST_TIME
 from perf2x.reader.block import make_block
 from perf2x.reader.records.field_cursor import FieldCursor

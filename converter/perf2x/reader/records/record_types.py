@@ -1,7 +1,6 @@
 """Record types by number: their names, and those that describe the session."""
 
-from perf2x.base.abi.perffile import SimpleperfRecordType, UserRecordType
-from perf2x.base.abi.uapi import RecordType
+from perf2x.base.abi import RecordType, SimpleperfRecordType, UserRecordType
 
 RECORD_NAMES = {
     int(kind): kind.name for family in (RecordType, UserRecordType, SimpleperfRecordType) for kind in family

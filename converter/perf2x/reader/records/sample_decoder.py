@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.abi.uapi import MISC_CPUMODE_MASK, CpuMode, SampleType
+from perf2x.base.abi import MISC_CPUMODE_MASK, CpuMode, SampleType
 from perf2x.base.columnar import I32, U64, Bools, Ragged, take
-from perf2x.model.recording.events import Event, Samples, Want
+from perf2x.model.recording import Event, Samples, Want
 from perf2x.reader.block import Block
 from perf2x.reader.records.field_cursor import FieldCursor
 from perf2x.reader.records.variable_fields import (

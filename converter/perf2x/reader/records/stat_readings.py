@@ -28,8 +28,7 @@ from perf2x.base.columnar import (
     take_rows_of,
 )
 from perf2x.model.diagnostics import Diagnostics, Severity
-from perf2x.model.recording.events import COUNTED, Samples, Session
-from perf2x.model.recording.sideband import Comms, Readings, Sideband
+from perf2x.model.recording import COUNTED, Comms, Readings, Samples, Session, Sideband
 from perf2x.model.value_limits import MOST_PERIOD
 
 _ALL = "all threads"

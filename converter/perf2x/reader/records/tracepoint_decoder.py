@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
-from perf2x.base.abi.layouts import ByteOrder
+from perf2x.base.abi import ByteOrder
 from perf2x.reader.header.section_reader import SectionError, SectionReader
 
 _MAGIC = b"\x17\x08\x44tracing"

@@ -19,7 +19,7 @@ from itertools import pairwise
 import numpy as np
 from msgspec import Struct, field
 
-from perf2x.base.abi.uapi import BranchSampleType, ReadFormat, RegsAbi
+from perf2x.base.abi import BranchSampleType, ReadFormat, RegsAbi
 from perf2x.base.columnar import (
     I32,
     I64,
@@ -39,7 +39,7 @@ from perf2x.base.columnar import (
     searchsorted,
     take,
 )
-from perf2x.model.recording.events import Branches, ReadValues, UserStacks
+from perf2x.model.recording import Branches, ReadValues, UserStacks
 from perf2x.reader.records.field_cursor import FieldCursor
 
 ENTRY_WORDS = 3

@@ -6,9 +6,9 @@ Source of truth: arm_spe_sample in tools/perf/util/arm-spe.c.
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.abi.uapi import CpuMode
+from perf2x.base.abi import CpuMode
 from perf2x.base.columnar import I32, I64, U64, Bools, Ragged, offsets_of
-from perf2x.model.recording.events import Branches, Samples, Want
+from perf2x.model.recording import Branches, Samples, Want
 from perf2x.reader.spe.data_sources import uses_memory
 from perf2x.reader.spe.records import Happened, OpClass, TraceRecords
 from perf2x.reader.spe.sample_kinds import SampleKinds

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from perf2x.base.abi.uapi import EventType, SampleType
+from perf2x.base.abi import EventType, SampleType
 from perf2x.base.errors import SettingError
-from perf2x.model.recording.events import Event
+from perf2x.model.recording import Event
 
 _KINDS = (
     ("instructions", "i"), ("memory", "M"), ("remote-access", "a"), ("branch", "b"), ("tlb-access", "t"),

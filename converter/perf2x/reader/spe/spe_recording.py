@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.abi.uapi import SampleType
+from perf2x.base.abi import SampleType
 from perf2x.base.columnar import U64, arange, flatnonzero, searchsorted, sum_of, take_rows_of
 from perf2x.model.diagnostics import Diagnostics, Severity
-from perf2x.model.recording.events import ALL, Recording, Samples, Session, Shard, Want
+from perf2x.model.recording import ALL, Recording, Samples, Session, Shard, Want
 from perf2x.reader.first_walk import TraceBlock
 from perf2x.reader.records.clamp_values import clamp_samples
 from perf2x.reader.spe.data_sources import data_sources

@@ -3,7 +3,7 @@
 import numpy as np
 
 from perf2x.base.columnar import I32, I64, U64, KeyedValues, flatnonzero, searchsorted, unique
-from perf2x.model.recording.sideband import Sideband
+from perf2x.model.recording import Sideband
 
 
 class TraceThreads:

@@ -9,7 +9,7 @@ import numpy as np
 from msgspec import Struct, field
 
 from perf2x.base.columnar import I64, U64, Bools, bincount, flatnonzero, sum_of
-from perf2x.model.recording.events import Samples
+from perf2x.model.recording import Samples
 from perf2x.stitcher.deferred.deferred_matching import DeferredRecords, JoinOutcome
 from perf2x.stitcher.deferred.missing_user_stacks import MissingUserStacks, missing_reasons, sum_missing
 from perf2x.stitcher.process_history import ProcessHistory

@@ -32,7 +32,7 @@ from perf2x.base.columnar import (
     sum_of,
 )
 from perf2x.base.columnar.keyed_values import distance
-from perf2x.model.recording.sideband import Comms, DeferredChains
+from perf2x.model.recording import Comms, DeferredChains
 
 COOKIE_REUSE_NS = 100_000_000_000
 """A cookie cannot recur sooner: its counter has 31 bits, and 2³¹ kernel entries on one CPU take longer."""

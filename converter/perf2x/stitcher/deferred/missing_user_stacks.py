@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from perf2x.base.columnar import I32, I64, U64, Bools, KeyedTimes, flatnonzero, group_rows, sum_of, unique
 from perf2x.base.columnar.keyed_values import FOREVER
-from perf2x.model.recording.sideband import Losts, Sideband
+from perf2x.model.recording import Losts, Sideband
 from perf2x.stitcher.deferred.deferred_matching import DeferredRecords
 
 

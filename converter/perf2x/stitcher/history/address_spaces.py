@@ -22,7 +22,7 @@ from perf2x.base.columnar import (
     rows_by,
     take,
 )
-from perf2x.model.recording.sideband import Comms, Ksymbols, Mmaps, Tasks
+from perf2x.model.recording import Comms, Ksymbols, Mmaps, Tasks
 from perf2x.stitcher.history.kernel_mappings import end_addresses, is_kernel_mapping
 from perf2x.stitcher.history.overlapping_mappings import OverlappingRanges
 from perf2x.stitcher.history.process_lives import find_lives

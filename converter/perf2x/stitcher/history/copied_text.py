@@ -14,8 +14,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from perf2x.base.columnar import I64, U64, Texts, arange, flatnonzero, take
-from perf2x.model.recording.recorded_names import is_injected, is_jitdump, is_real_path, without_deleted
-from perf2x.model.recording.sideband import Mmaps
+from perf2x.model.recording import Mmaps, is_injected, is_jitdump, is_real_path, without_deleted
 from perf2x.stitcher.history.address_spaces import AddressSpaces
 from perf2x.stitcher.history.kernel_mappings import end_addresses
 from perf2x.stitcher.history.profile_mappings import may_hold_code

@@ -3,9 +3,9 @@
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.abi.uapi import CpuMode
+from perf2x.base.abi import CpuMode
 from perf2x.base.columnar import U64, Bools, flatnonzero
-from perf2x.model.recording.sideband import Ksymbols, Mmaps, further_mappings
+from perf2x.model.recording import Ksymbols, Mmaps, further_mappings
 
 _KERNEL_IMAGE_SIZE = np.uint64(1 << 30)
 """KERNEL_IMAGE_SIZE of x86 (arch/x86/include/asm/page_64_types.h)."""

@@ -16,7 +16,7 @@ import numpy as np
 from msgspec import Struct
 
 from perf2x.base.columnar import I64, U64, Bools, RecentLookups, arange, flatnonzero, repeat, take
-from perf2x.model.recording.sideband import Mmaps
+from perf2x.model.recording import Mmaps
 from perf2x.stitcher.history.address_spaces import AddressSpaces
 from perf2x.stitcher.history.kernel_mappings import end_addresses, is_kernel_mapping
 

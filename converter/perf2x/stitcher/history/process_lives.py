@@ -4,7 +4,7 @@ import numpy as np
 from msgspec import Struct
 
 from perf2x.base.columnar import I64, KeyedValues, arange, argsort_rows, begins_run, cumsum, flatnonzero
-from perf2x.model.recording.sideband import Comms, Tasks
+from perf2x.model.recording import Comms, Tasks
 
 MAX_FORK_DEPTH = 2048
 """The longest chain of forks without an exec along which processes see the mappings of their ancestors. Lookups walk up

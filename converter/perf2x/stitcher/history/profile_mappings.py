@@ -26,11 +26,8 @@ from perf2x.base.columnar import (
     group_rows,
     searchsorted,
 )
-from perf2x.model.profile.profile import Mappings
-from perf2x.model.recording.build_ids import build_id_by_name
-from perf2x.model.recording.events import Session
-from perf2x.model.recording.recorded_names import is_jitdump, is_real_path, without_deleted
-from perf2x.model.recording.sideband import Mmaps
+from perf2x.model.profile import Mappings
+from perf2x.model.recording import Mmaps, Session, build_id_by_name, is_jitdump, is_real_path, without_deleted
 from perf2x.stitcher.history.kernel_mappings import end_addresses, is_kernel_mapping
 
 _PROT_EXEC = 4

@@ -13,7 +13,7 @@ from functools import cache
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.abi.uapi import CALLCHAIN_CONTEXT_MAX, CallchainContext, CpuMode
+from perf2x.base.abi import CALLCHAIN_CONTEXT_MAX, CallchainContext, CpuMode
 from perf2x.base.columnar import (
     I64,
     U8,

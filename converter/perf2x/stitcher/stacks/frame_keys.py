@@ -15,7 +15,7 @@ Code that several processes share has one key, so stacks compare word by word. K
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.abi.uapi import CpuMode
+from perf2x.base.abi import CpuMode
 from perf2x.base.columnar import (
     I32,
     I64,

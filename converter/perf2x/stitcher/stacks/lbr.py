@@ -16,7 +16,7 @@ The address of a call instruction is no return address; a USER marker in front o
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.abi.uapi import CALLCHAIN_CONTEXT_MAX, CallchainContext
+from perf2x.base.abi import CALLCHAIN_CONTEXT_MAX, CallchainContext
 from perf2x.base.columnar import (
     I64,
     U64,
@@ -33,7 +33,7 @@ from perf2x.base.columnar import (
     row_numbers,
     side_by_side,
 )
-from perf2x.model.recording.events import Branches
+from perf2x.model.recording import Branches
 
 _USER_MARKER = np.uint64(CallchainContext.USER)
 _UNKNOWN_INDEX = np.uint64(2**64 - 1)

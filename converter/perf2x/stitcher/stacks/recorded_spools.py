@@ -13,8 +13,8 @@ import numpy as np
 
 from perf2x.base.columnar import I32, I64, GrowableColumns
 from perf2x.base.files.row_spool import RowSpool
-from perf2x.model.profile.recorded_samples import RecordedPart, RecordedRows, check_of
-from perf2x.model.recording.events import Samples
+from perf2x.model.profile import RecordedPart, RecordedRows, check_of
+from perf2x.model.recording import Samples
 
 
 class RecordedSpools:

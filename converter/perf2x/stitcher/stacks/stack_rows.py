@@ -17,7 +17,7 @@ before (AddressSpaces.find, through exec).
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.abi.uapi import CpuMode
+from perf2x.base.abi import CpuMode
 from perf2x.base.columnar import (
     I64,
     U8,

@@ -13,7 +13,7 @@ marker in front of every exact address carries ``UserChains.is_exact`` through a
 
 import numpy as np
 
-from perf2x.base.abi.uapi import CallchainContext
+from perf2x.base.abi import CallchainContext
 from perf2x.base.columnar import (
     I64,
     Bools,

@@ -11,7 +11,7 @@ the return address is still there (tools/perf/util/arm64-frame-pointer-unwind-su
 import numpy as np
 
 from perf2x.base.columnar import Bools, Ragged, flatnonzero, offsets_of, ranges, side_by_side
-from perf2x.model.recording.events import UserStacks
+from perf2x.model.recording import UserStacks
 from perf2x.stitcher.unwind.aarch64 import LINK_REGISTER, PROGRAM_COUNTER, STACK_POINTER
 from perf2x.stitcher.unwind.join_chains import words_before_user_part
 from perf2x.stitcher.unwind.unwinder import Unwinder

@@ -4,7 +4,7 @@ import numpy as np
 from msgspec import Struct
 
 from perf2x.base.columnar import I64, U64, Bools, take
-from perf2x.model.recording.events import UserStacks
+from perf2x.model.recording import UserStacks
 from perf2x.stitcher.unwind.architecture import Architecture
 from perf2x.stitcher.unwind.stack_memory import StackMemory
 

@@ -11,7 +11,7 @@ import numpy as np
 from msgspec import Struct
 
 from perf2x.base.columnar import I64, U64, Bools, take
-from perf2x.model.recording.events import UserStacks
+from perf2x.model.recording import UserStacks
 
 _MAX_COPY = 60_000
 """Records are at most 64 KiB, so the kernel cuts larger requests to what is left (perf_sample_ustack_size)."""

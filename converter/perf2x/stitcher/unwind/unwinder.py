@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from perf2x.base.columnar import I32, I64, U8, U64, Bools, Ragged, bincount, flatnonzero, group_rows, offsets_of, take
 from perf2x.binaries.cfi.unwind_rules import NO_RULE, RuleTable
-from perf2x.model.recording.events import UserStacks
+from perf2x.model.recording import UserStacks
 from perf2x.stitcher.call_graph_options import MAX_DEPTH
 from perf2x.stitcher.unwind.aarch64 import AARCH64
 from perf2x.stitcher.unwind.architecture import Architecture

@@ -14,9 +14,8 @@ from perf2x.binaries.elf.elf_file import ElfObject
 from perf2x.binaries.find.object_finder import ObjectFiles
 from perf2x.binaries.find.perf_archive import name_key
 from perf2x.binaries.find.split_debug import has_supplementary, supplementary_file
-from perf2x.model.profile.profile import Profile
-from perf2x.model.recording.build_ids import is_vdso
-from perf2x.model.recording.recorded_names import is_jitdump
+from perf2x.model.profile import Profile
+from perf2x.model.recording import is_jitdump, is_vdso
 from perf2x.stitcher.unwind.aarch64 import AARCH64
 from perf2x.stitcher.unwind.x86_64 import I386, X86_64
 from perf2x.storage.bundle.keep_symbols import keep_symbols_only

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.abi.uapi import CpuMode
+from perf2x.base.abi import CpuMode
 from perf2x.base.columnar import I64, U8, U64, AnyArray, Bools
 from perf2x.storage.dataset.arrow_columns import numbers, text_column, texts
 

@@ -23,15 +23,7 @@ from perf2x.binaries.elf.branch_lengths import BranchLengths
 from perf2x.binaries.elf.symtab import SymbolRows, function_symbols
 from perf2x.binaries.find.object_finder import ObjectFiles
 from perf2x.model.diagnostics import Diagnostics, Severity
-from perf2x.model.profile.code_counts import (
-    EXTERNAL,
-    NOT_RECORDED,
-    AddressCounts,
-    BranchCounts,
-    CodeCounts,
-    FunctionCounts,
-    Place,
-)
+from perf2x.model.profile import EXTERNAL, NOT_RECORDED, AddressCounts, BranchCounts, CodeCounts, FunctionCounts, Place
 from perf2x.symbolizer.counts.discriminators import Gcc, Llvm
 from perf2x.symbolizer.sources.dwarf_units import code_lines
 from perf2x.symbolizer.sources.symbol_source import Context

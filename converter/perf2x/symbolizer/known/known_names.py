@@ -23,9 +23,8 @@ from perf2x.base.columnar import (
     ranges,
     unique_known,
 )
-from perf2x.model.profile.place_names import FunctionRow, PlaceNames
-from perf2x.model.profile.profile import Profile
-from perf2x.model.recording.recorded_names import is_jitdump
+from perf2x.model.profile import FunctionRow, PlaceNames, Profile
+from perf2x.model.recording import is_jitdump
 from perf2x.symbolizer.mapped_objects import MappedObject
 from perf2x.symbolizer.object_resolver import ResolveResult
 from perf2x.symbolizer.sources.symbol_source import Context, DsoKind

@@ -10,9 +10,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from perf2x.base.columnar import I32, I64, Bools, arange, flatnonzero, searchsorted
-from perf2x.model.profile.place_names import PlaceNames
-from perf2x.model.profile.profile import Locations, Profile
-from perf2x.model.recording.recorded_names import is_jitdump
+from perf2x.model.profile import Locations, PlaceNames, Profile
+from perf2x.model.recording import is_jitdump
 from perf2x.symbolizer.interrupted_frames import are_kernel_returns, with_exact_twins
 from perf2x.symbolizer.known.known_names import Answers, Known
 from perf2x.symbolizer.mapped_objects import MappedObject, mapped_objects

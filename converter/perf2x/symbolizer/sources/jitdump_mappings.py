@@ -19,7 +19,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from perf2x.base.abi.uapi import ClockId, CpuMode
+from perf2x.base.abi import ClockId, CpuMode
 from perf2x.base.columnar import U64, Bools, flatnonzero, rows_by, searchsorted
 from perf2x.base.columnar.hashing import secret_key
 from perf2x.base.errors import ObjectError
@@ -27,9 +27,7 @@ from perf2x.base.files.sysroot import is_file, paths_in_root
 from perf2x.binaries.find.object_finder import Finder
 from perf2x.binaries.find.recorded_files import RecordedFiles
 from perf2x.model.diagnostics import Diagnostics, Severity
-from perf2x.model.recording.events import Session
-from perf2x.model.recording.recorded_names import is_jitdump
-from perf2x.model.recording.sideband import Mmaps, Sideband, further_mappings
+from perf2x.model.recording import Mmaps, Session, Sideband, further_mappings, is_jitdump
 from perf2x.symbolizer.make_finder import make_finder
 from perf2x.symbolizer.sources.elf_symbols import count_broken
 from perf2x.symbolizer.symbol_options import SymbolOptions

@@ -11,7 +11,7 @@ from pathlib import Path
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from perf2x.base.abi.perffile import MACHINES
+from perf2x.base.abi import MACHINES
 from perf2x.base.errors import ObjectError
 from perf2x.base.files.read_file import read_object_file
 from perf2x.base.files.temporary import shown_name

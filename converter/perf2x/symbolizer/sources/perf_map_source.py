@@ -24,7 +24,7 @@ from perf2x.base.files.read_file import read_object_file
 from perf2x.base.files.sysroot import PERF_MAP_DIR, host_path, is_file, paths_in_root, resolve_in_root
 from perf2x.base.files.temporary import shown_name
 from perf2x.model.diagnostics import Severity
-from perf2x.model.recording.sideband import Namespaces
+from perf2x.model.recording import Namespaces
 from perf2x.symbolizer.sources.elf_symbols import count_broken
 from perf2x.symbolizer.sources.jit_names import jit_function
 from perf2x.symbolizer.sources.symbol_source import Context, Dso, DsoKind, Symbols, no_symbols, symbols_from_functions

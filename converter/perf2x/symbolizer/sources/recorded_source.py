@@ -9,8 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from perf2x.base.columnar import U64, unique_known
-from perf2x.model.recording.build_ids import KERNEL
-from perf2x.model.recording.recorded_files import FileKind, RecordedFile
+from perf2x.model.recording import KERNEL, FileKind, RecordedFile
 from perf2x.symbolizer.sources.symbol_source import (
     BuiltInSource,
     Dso,

@@ -16,8 +16,7 @@ from perf2x.base.columnar import I32, I64, U64, offsets_of
 from perf2x.binaries.find.object_finder import Finder, ObjectFiles
 from perf2x.binaries.find.recorded_files import RecordedFiles
 from perf2x.model.diagnostics import Diagnostics
-from perf2x.model.recording.events import Session
-from perf2x.model.recording.sideband import Namespaces
+from perf2x.model.recording import Namespaces, Session
 from perf2x.symbolizer.symbol_options import SymbolOptions
 
 

@@ -11,11 +11,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from perf2x.base.abi.uapi import SampleType
+from perf2x.base.abi import SampleType
 from perf2x.base.errors import SettingError
-from perf2x.model.profile.profile import Profile
-from perf2x.model.recording.events import Recording, Samples, Want
-from perf2x.model.recording.sample_batches import select_rows
+from perf2x.model.profile import Profile
+from perf2x.model.recording import Recording, Samples, Want, select_rows
 from perf2x.transforms.filters.choice import BEFORE_SYMBOLS, COLUMNS, FILTERS, ROWS
 from perf2x.transforms.filters.filter_batches import SampleFilter, Seen, not_recorded
 from perf2x.transforms.filters.filter_options import Choice

@@ -12,7 +12,7 @@ import numpy as np
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from perf2x.base.abi.uapi import CpuMode
+from perf2x.base.abi import CpuMode
 from perf2x.base.columnar import (
     I64,
     Bools,
@@ -27,10 +27,8 @@ from perf2x.base.columnar import (
     unique,
 )
 from perf2x.base.errors import OptionError, SettingError
-from perf2x.model.profile.profile import Profile, numbered_names
-from perf2x.model.profile.stack_tree import keep_samples, rewrite_stacks, select_entries
-from perf2x.model.recording.events import Samples
-from perf2x.model.recording.recorded_names import means
+from perf2x.model.profile import Profile, keep_samples, numbered_names, rewrite_stacks, select_entries
+from perf2x.model.recording import Samples, means
 from perf2x.transforms.filters import frame_filters
 from perf2x.transforms.filters.unmatched_filters import UnmatchedFilters
 

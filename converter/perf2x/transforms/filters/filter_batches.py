@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 from msgspec import Struct, field
 
-from perf2x.base.abi.uapi import SampleType
+from perf2x.base.abi import SampleType
 from perf2x.base.columnar import AnyArray, Bools, sum_of, unique
 from perf2x.base.errors import OptionError, SettingError
-from perf2x.model.profile.profile import Profile
-from perf2x.model.recording.events import Recording, Samples
+from perf2x.model.profile import Profile
+from perf2x.model.recording import Recording, Samples
 from perf2x.transforms.filters.choice import COLUMNS, ROWS
 from perf2x.transforms.filters.time_ranges import Range
 from perf2x.transforms.filters.unmatched_filters import UnmatchedFilters

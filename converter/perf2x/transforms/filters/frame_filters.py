@@ -26,11 +26,15 @@ from perf2x.base.columnar import (
 )
 from perf2x.model.diagnostics import Severity
 from perf2x.model.printable_text import bracketed
-from perf2x.model.profile.location_tables import take_locations
-from perf2x.model.profile.made_up_frames import with_made_up_frames
-from perf2x.model.profile.profile import Profile
-from perf2x.model.profile.shown_frames import frame_name
-from perf2x.model.profile.stack_tree import keep_samples, rewrite_stacks, select_entries
+from perf2x.model.profile import (
+    Profile,
+    frame_name,
+    keep_samples,
+    rewrite_stacks,
+    select_entries,
+    take_locations,
+    with_made_up_frames,
+)
 from perf2x.transforms.filters.frame_patterns import Pattern, matching, patterns_of, renames_of
 from perf2x.transforms.filters.unmatched_filters import UnmatchedFilters
 

@@ -6,12 +6,11 @@ from contextlib import AbstractContextManager
 
 from msgspec import Struct
 
-from perf2x.base.abi.uapi import CpuMode
+from perf2x.base.abi import CpuMode
 from perf2x.base.errors import SettingError
 from perf2x.base.files.operating_system import processor_time_limited
 from perf2x.model.printable_text import base_name
-from perf2x.model.profile.profile import Profile
-from perf2x.model.profile.shown_frames import frame_name
+from perf2x.model.profile import Profile, frame_name
 
 _READY_MADE = {
     "python": r"^(_?Py(Eval|Run|Vectorcall)\w*|_?Py(Object|Function|CFunction|Method|MethodDef)_\w*(Call|Vectorcall)\w*"

@@ -10,9 +10,8 @@ from msgspec.structs import replace
 
 from perf2x.base.columnar import I32, I64, cumsum, flatnonzero, rows_by, unique
 from perf2x.base.errors import SettingError
-from perf2x.model.profile.profile import Profile
-from perf2x.model.profile.stack_tree import keep_samples
-from perf2x.model.recording.events import Recording
+from perf2x.model.profile import Profile, keep_samples
+from perf2x.model.recording import Recording
 from perf2x.transforms.filters.filter_batches import check_timed
 from perf2x.transforms.filters.unmatched_filters import UnmatchedFilters
 from perf2x.transforms.scheduling.running_threads import cpus_of, parallelism_at, running_threads

@@ -17,8 +17,8 @@ from msgspec.structs import replace
 from perf2x.base.columnar import I64, flatnonzero, sum_of, take_rows_of, unique
 from perf2x.base.errors import OptionError, SettingError
 from perf2x.model.diagnostics import Diagnostics, Severity
-from perf2x.model.profile.profile import Profile, ProfileEvent, ProfileSamples, Wait
-from perf2x.model.recording.events import Recording
+from perf2x.model.profile import Profile, ProfileEvent, ProfileSamples, Wait
+from perf2x.model.recording import Recording
 from perf2x.model.value_limits import LAST_TIME
 from perf2x.transforms.filters.filter_batches import SampleFilter, check_timed
 from perf2x.transforms.filters.time_ranges import Range

@@ -25,8 +25,8 @@ from perf2x.base.columnar import (
     searchsorted,
     unique,
 )
-from perf2x.model.profile.profile import Profile, RunningThreads
-from perf2x.model.recording.events import Recording
+from perf2x.model.profile import Profile, RunningThreads
+from perf2x.model.recording import Recording
 from perf2x.transforms.scheduling.schedule import SWITCH, Schedule, rows_called, schedule_of
 from perf2x.transforms.scheduling.thread_times import ThreadTimes, last_at_or_before
 from perf2x.transforms.scheduling.wait_stacks import sample_times

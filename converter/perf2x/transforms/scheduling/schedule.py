@@ -35,9 +35,8 @@ from perf2x.base.columnar import (
     sum_of,
     take_rows_of,
 )
-from perf2x.model.profile.profile import Profile, ProfileEvent, Wait
-from perf2x.model.recording.events import Event, Recording, Samples, Session, Want
-from perf2x.model.recording.sideband import Sideband, Switches
+from perf2x.model.profile import Profile, ProfileEvent, Wait
+from perf2x.model.recording import Event, Recording, Samples, Session, Sideband, Switches, Want
 from perf2x.model.value_limits import LAST_TIME
 from perf2x.transforms.scheduling.thread_times import ThreadTimes, last_at_or_before, next_time
 

@@ -9,8 +9,8 @@ import numpy as np
 from msgspec.structs import replace
 
 from perf2x.base.columnar import I64, Bools, argsort_rows, flatnonzero, group_rows, repeat, sum_of, take_rows_of
-from perf2x.model.profile.profile import Profile, Threads, ThreadSwitches, Wait
-from perf2x.model.recording.events import Recording
+from perf2x.model.profile import Profile, Threads, ThreadSwitches, Wait
+from perf2x.model.recording import Recording
 from perf2x.transforms.scheduling.schedule import (
     SWITCH,
     SwitchSamples,

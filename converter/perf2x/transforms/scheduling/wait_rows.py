@@ -23,8 +23,7 @@ from perf2x.base.columnar import (
     take_rows_of,
     unique_inverse,
 )
-from perf2x.model.profile.made_up_frames import with_made_up_frames
-from perf2x.model.profile.profile import Profile, ProfileSamples, Wait
+from perf2x.model.profile import Profile, ProfileSamples, Wait, with_made_up_frames
 from perf2x.model.value_limits import LAST_TIME, MOST_PERIOD
 from perf2x.transforms.filters.time_ranges import Range
 from perf2x.transforms.scheduling.schedule import Schedule

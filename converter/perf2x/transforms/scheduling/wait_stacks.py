@@ -15,9 +15,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from perf2x.base.columnar import I32, I64, TextInterner, flatnonzero, group_rows
-from perf2x.model.profile.profile import Profile, Threads, Wait
-from perf2x.model.profile.stack_tree import sum_samples
-from perf2x.model.recording.sideband import Sideband
+from perf2x.model.profile import Profile, Threads, Wait, sum_samples
+from perf2x.model.recording import Sideband
 from perf2x.transforms.filters.frame_filters import all_match
 from perf2x.transforms.scheduling.schedule import Departures, sampling_intervals
 from perf2x.transforms.scheduling.thread_times import ThreadTimes, first_at_or_after, last_at_or_before

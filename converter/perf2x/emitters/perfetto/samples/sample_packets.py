@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.abi.uapi import CpuMode
+from perf2x.base.abi import CpuMode
 from perf2x.base.columnar import (
     I32,
     I64,
@@ -68,7 +68,7 @@ from perf2x.emitters.perfetto.trace_schema import (
 )
 from perf2x.emitters.perfetto.tracks.track_packets import TrackKind, thread_slices
 from perf2x.model.printable_text import printable
-from perf2x.model.profile.profile import Profile, ProfileSamples, Wait, placed_waits, wait_ends
+from perf2x.model.profile import Profile, ProfileSamples, Wait, placed_waits, wait_ends
 
 _ROWS_AT_ONCE = 1 << 16
 

@@ -21,7 +21,7 @@ from perf2x.base.columnar import (
     repeat,
     rows_by,
 )
-from perf2x.model.profile.profile import Profile, ProfileSamples
+from perf2x.model.profile import Profile, ProfileSamples
 
 
 class Stream(Struct, frozen=True):

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.abi.uapi import CpuMode
+from perf2x.base.abi import CpuMode
 from perf2x.base.columnar import (
     I32,
     I64,
@@ -31,9 +31,18 @@ from perf2x.base.columnar import (
 )
 from perf2x.emitters.perfetto.trace_schema import FrameKind
 from perf2x.model.printable_text import printable
-from perf2x.model.profile.profile import Locations, Profile, Stacks
-from perf2x.model.profile.shown_frames import NO_STACK, frame_name, functions_of, in_memory, lines_outermost_first
-from perf2x.model.profile.stack_tree import depths, paths_of_length
+from perf2x.model.profile import (
+    NO_STACK,
+    Locations,
+    Profile,
+    Stacks,
+    depths,
+    frame_name,
+    functions_of,
+    in_memory,
+    lines_outermost_first,
+    paths_of_length,
+)
 
 _KIND_OF_MODE = {
     CpuMode.KERNEL: FrameKind.KIND_KERNEL,

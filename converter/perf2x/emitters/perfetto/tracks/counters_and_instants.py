@@ -48,9 +48,8 @@ from perf2x.emitters.perfetto.tracks.track_packets import (
 from perf2x.emitters.timeline.counters import TITLE, Counter, counters_of, running_steps
 from perf2x.emitters.timeline.field_rows import field_tables
 from perf2x.model.printable_text import printable
-from perf2x.model.profile.profile import Profile
-from perf2x.model.profile.tracepoint_fields import FieldColumn
-from perf2x.model.recording.recorded_names import is_tracepoint
+from perf2x.model.profile import FieldColumn, Profile
+from perf2x.model.recording import is_tracepoint
 
 _STEPS = 10_000
 _SHORTEST_STEP_NS = 1_000_000

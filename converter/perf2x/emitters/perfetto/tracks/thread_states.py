@@ -42,7 +42,7 @@ from perf2x.emitters.perfetto.trace_schema import GenericKernelTaskStateEvent, T
 from perf2x.emitters.perfetto.tracks.track_packets import TrackKind, thread_slices
 from perf2x.emitters.timeline.tracks import UNKNOWN_ID
 from perf2x.model.printable_text import printable
-from perf2x.model.profile.profile import Profile
+from perf2x.model.profile import Profile
 
 _STATES = (
     (0x30, TaskState.TASK_STATE_DEAD),

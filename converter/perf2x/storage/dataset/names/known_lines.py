@@ -5,8 +5,7 @@ from typing import Any
 import numpy as np
 
 from perf2x.base.columnar import I64, flatnonzero, group_rows, ranges
-from perf2x.model.profile.place_names import FunctionRow, PlaceNames
-from perf2x.model.profile.profile import Profile
+from perf2x.model.profile import FunctionRow, PlaceNames, Profile
 from perf2x.storage.dataset.arrow_columns import coded, flat, is_known, numbers
 from perf2x.storage.dataset.dataset_schema import KEY, LINE, arrow
 from perf2x.storage.dataset.names.symbol_index import PlaceIndex

@@ -5,9 +5,8 @@ from msgspec.structs import replace
 
 from perf2x.base.columnar import StringInterner
 from perf2x.model.printable_text import as_recorded
-from perf2x.model.profile.profile import Locations, Profile
-from perf2x.model.recording.build_ids import KERNEL
-from perf2x.model.recording.events import Session
+from perf2x.model.profile import Locations, Profile
+from perf2x.model.recording import KERNEL, Session
 from perf2x.storage.dataset.arrow_columns import with_texts
 from perf2x.storage.dataset.names.unnamed_places import CodeObject
 from perf2x.storage.dataset.read.restore_profile import restore_mappings

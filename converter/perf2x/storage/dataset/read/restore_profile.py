@@ -25,8 +25,8 @@ from perf2x.base.columnar import (
 )
 from perf2x.base.errors import FormatError
 from perf2x.model.printable_text import as_recorded
-from perf2x.model.profile.made_up_frames import ROOT_FRAME_NAMES, RootFrame, root_functions
-from perf2x.model.profile.profile import (
+from perf2x.model.profile import (
+    ROOT_FRAME_NAMES,
     Functions,
     Locations,
     Mappings,
@@ -34,10 +34,12 @@ from perf2x.model.profile.profile import (
     Profile,
     ProfileEvent,
     ProfileSamples,
+    RootFrame,
     Stacks,
     Threads,
+    root_functions,
+    sum_samples,
 )
-from perf2x.model.profile.stack_tree import sum_samples
 from perf2x.storage.dataset.arrow_columns import flat, is_known, numbers, texts, with_texts
 from perf2x.storage.dataset.dataset_schema import MAPPING_TEXTS, MAPPINGS, META
 from perf2x.storage.dataset.place_keys import keys_of_rows

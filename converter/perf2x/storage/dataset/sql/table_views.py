@@ -5,7 +5,7 @@ Rows of other attempts to add a recording than the one in the table of recording
 
 from collections.abc import Iterable, Iterator
 
-from perf2x.model.profile.made_up_frames import ROOT_FRAME_NAMES
+from perf2x.model.profile import ROOT_FRAME_NAMES
 from perf2x.storage.dataset.dataset_schema import COLUMNS, DATE, KEY, OF_RECORDINGS
 
 DAMAGED = "damaged: "

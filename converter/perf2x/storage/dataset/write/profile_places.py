@@ -16,12 +16,11 @@ from collections.abc import Sequence
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.abi.uapi import CpuMode
+from perf2x.base.abi import CpuMode
 from perf2x.base.columnar.arrays import I32, I64, U64, AnyArray, Bools, flatnonzero
 from perf2x.model.printable_text import printable
-from perf2x.model.profile.profile import Locations, Mappings, Profile
-from perf2x.model.recording.build_ids import KERNEL
-from perf2x.model.recording.recorded_names import is_jitdump, is_object
+from perf2x.model.profile import Locations, Mappings, Profile
+from perf2x.model.recording import KERNEL, is_jitdump, is_object
 from perf2x.storage.dataset.content_ids import text_id
 from perf2x.storage.dataset.place_keys import PlaceKeys
 

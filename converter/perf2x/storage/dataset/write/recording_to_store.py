@@ -10,8 +10,17 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from perf2x.base.columnar import Bools, no_rows
-from perf2x.model.profile.place_names import PlaceNames
-from perf2x.model.profile.profile import Functions, Locations, Mappings, Meta, Profile, ProfileSamples, Stacks, Threads
+from perf2x.model.profile import (
+    Functions,
+    Locations,
+    Mappings,
+    Meta,
+    PlaceNames,
+    Profile,
+    ProfileSamples,
+    Stacks,
+    Threads,
+)
 
 
 class StoredRecording(Struct, frozen=True):

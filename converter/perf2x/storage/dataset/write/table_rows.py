@@ -8,9 +8,7 @@ import numpy as np
 from perf2x.base.columnar.arrays import I64, AnyArray, arange, flatnonzero, no_rows, sum_of
 from perf2x.base.columnar.ragged import Ragged, offsets_of, row_batches
 from perf2x.base.errors import FormatError
-from perf2x.model.profile.place_names import PlaceNames
-from perf2x.model.profile.profile import Profile
-from perf2x.model.profile.stack_tree import depths, location_rows, used_stacks
+from perf2x.model.profile import PlaceNames, Profile, depths, location_rows, used_stacks
 from perf2x.storage.dataset.arrow_columns import known, list_column, table_of, text_column
 from perf2x.storage.dataset.dataset_schema import LINE, MAPPING_TEXTS, MAPPINGS, arrow, schema_of
 from perf2x.storage.dataset.place_keys import PlaceKeys
