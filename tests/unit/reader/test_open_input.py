@@ -1,5 +1,6 @@
 """Containers of a recording: pipe, directory, zstd, legacy headers, .gz/.xz/.zst, attrs of every size."""
 
+import bz2
 import gzip
 import io
 import lzma
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from perf2x.base.abi.layouts import ATTR_REVISIONS
+from perf2x.base.errors import FormatError
 from perf2x.model.recording.events import Samples, Want
 from perf2x.reader import PerfRecording, open_recording
 from tests import forge
@@ -98,6 +100,13 @@ def test_compressed_files_read_the_same(tmp_path: Path, expected: object, wrap, 
     data = wrap(forge.write_file(forge.Session(events=EVENTS, pipe=pipe), long))
     cut = opened(tmp_path, data[: len(data) - 12])
     assert cut.diagnostics["wrapper_damaged"] == 1 and 1000 < cut.sample_count <= 2500
+
+
+def test_bzip2_reads_the_same_and_gives_nothing_of_a_cut_block(tmp_path: Path, expected: object) -> None:
+    data = bz2.compress(forge.write_file(forge.Session(events=EVENTS), RECORDS))
+    assert _facts(opened(tmp_path, data)) == expected
+    with pytest.raises(FormatError, match="nothing can be unpacked"):
+        opened(tmp_path, data[:-12])
 
 
 def test_standard_input_reads_the_same(tmp_path: Path, expected: object, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -63,9 +63,7 @@ class PointerBase(IntEnum):
 
     ABSOLUTE = 0x00
     PCREL = 0x10
-    TEXTREL = 0x20
     DATAREL = 0x30
-    FUNCREL = 0x40
     ALIGNED = 0x50
 
 
@@ -109,21 +107,16 @@ class Operator(IntEnum):
     SHR = 0x25
     SHRA = 0x26
     XOR = 0x27
-    BRA = 0x28
     EQ = 0x29
     GE = 0x2A
     GT = 0x2B
     LE = 0x2C
     LT = 0x2D
     NE = 0x2E
-    SKIP = 0x2F
     LIT0 = 0x30
     LIT31 = 0x4F
-    REG0 = 0x50
-    REG31 = 0x6F
     BREG0 = 0x70
     BREG31 = 0x8F
-    REGX = 0x90
     BREGX = 0x92
     DEREF_SIZE = 0x94
     NOP = 0x96

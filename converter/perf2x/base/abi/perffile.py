@@ -9,14 +9,12 @@ from enum import IntEnum
 MAGIC = b"PERFILE2"
 MAGIC_SWAPPED = b"2ELIFREP"
 MAGIC_LEGACY = b"PERFFILE"
-MAGIC_LEGACY_SWAPPED = b"ELIFFREP"
 
 PIPE_HEADER_SIZE = 16
 """struct perf_pipe_file_header: magic, size."""
 FILE_HEADER_SIZE = 104
 """struct perf_file_header: magic, size, attr_size, three sections, 256 feature bits."""
 FILE_HEADER_SIZE_WITHOUT_FEATURES = 72
-FEATURE_BITS = 256
 SECTION_SIZE = 16
 """struct perf_file_section: u64 offset, u64 size."""
 

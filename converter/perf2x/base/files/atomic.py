@@ -10,18 +10,11 @@ import contextlib
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import BinaryIO, cast
 
 from perf2x.base.errors import OptionError, OutputError
-from perf2x.base.files.operating_system import (
-    create_exclusively,
-    create_unnamed,
-    name_unnamed,
-    replace_file,
-    sync_folder,
-)
+from perf2x.base.files.operating_system import create_exclusively, create_unnamed, name_unnamed, replace_file
 
 
 class AtomicFile:
@@ -40,18 +33,11 @@ class AtomicFile:
             self._descriptor = create_exclusively(self._hidden, mode)
         self.file: BinaryIO = os.fdopen(self._descriptor, "wb", closefd=False)
 
-    def commit(self, *, durable: bool = False) -> None:
-        """Rename the file to ``path``, with the permissions of the file that it replaces, if any.
-
-        When ``durable`` its bytes are on the disk before it has the name, and the name is there afterwards.
-        """
+    def commit(self) -> None:
+        """Rename the file to ``path``, with the permissions of the file that it replaces, if any."""
         self.file.close()
-        if durable:
-            os.fsync(self._descriptor)
         if not self._is_first():
-            self._replace(durable)
-        if durable:
-            sync_folder(self._path.parent)
+            self._replace()
 
     def _is_first(self) -> bool:
         """Name the unnamed file at once if nothing has its name: a process that is killed leaves no hidden file."""
@@ -63,15 +49,15 @@ class AtomicFile:
             return False
         return True
 
-    def _replace(self, durable: bool) -> None:
+    def _replace(self) -> None:
         if self._is_unnamed:
-            self._name_unnamed(durable)
+            self._name_unnamed()
         self._close()  # Windows renames no open file
         with contextlib.suppress(FileNotFoundError):
             self._hidden.chmod(self._path.stat().st_mode & 0o7777)
         replace_file(self._hidden, self._path)
 
-    def _name_unnamed(self, durable: bool) -> None:
+    def _name_unnamed(self) -> None:
         """Link the unnamed file to the hidden name, or copy it where links are forbidden (security modules, FUSE)."""
         try:
             name_unnamed(self._descriptor, self._hidden)
@@ -84,9 +70,6 @@ class AtomicFile:
             ):
                 source.seek(0)
                 shutil.copyfileobj(source, copy)
-                copy.flush()
-                if durable:
-                    os.fsync(copy.fileno())
 
     def discard(self) -> None:
         """Remove the file unless it was committed."""
@@ -129,53 +112,30 @@ def open_output(path: str, *, inputs: tuple[str, ...], compress: bool = False) -
     and time, so that equal contents give equal bytes. OptionError when ``path`` is one of ``inputs``; OutputError when
     it cannot be written.
     """
-    with _open_target(path, inputs) as plain, _with_gzip(plain, compress) as out:
-        yield out
-
-
-def _open_target(path: str, inputs: tuple[str, ...]) -> AbstractContextManager[BinaryIO]:
-    if path == STDOUT:
-        return _standard_output()
     _refuse_inputs(path, inputs)
-    target = Path(path)
-    # renaming would replace a device or a named pipe, so these are written directly
-    return _write_directly(target) if target.exists() and not target.is_file() else _replace_atomically(target)
-
-
-@contextlib.contextmanager
-def _standard_output() -> Iterator[BinaryIO]:
     try:
-        yield sys.stdout.buffer
-        sys.stdout.buffer.flush()
+        with _open_target(path) as plain, _with_gzip(plain, compress) as out:
+            yield out
     except BrokenPipeError:  # the reader closed the pipe early
         raise
     except OSError as error:
-        raise _cannot_write("to standard output", error) from None
+        target = "to standard output" if path == STDOUT else Path(path)
+        raise OutputError(f"cannot write {target}: {error.strerror or error}") from None
 
 
 @contextlib.contextmanager
-def _write_directly(target: Path) -> Iterator[BinaryIO]:
-    try:
+def _open_target(path: str) -> Iterator[BinaryIO]:
+    target = Path(path)
+    if path == STDOUT:
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+    elif target.exists() and not target.is_file():  # renaming would replace a device or a named pipe
         with target.open("wb") as device:
             yield device
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        raise _cannot_write(target, error) from None
-
-
-@contextlib.contextmanager
-def _replace_atomically(target: Path) -> Iterator[BinaryIO]:
-    try:
+    else:
         with atomic_file(target.resolve() if target.is_symlink() else target) as new:
             yield new.file
             new.commit()
-    except OSError as error:
-        raise _cannot_write(target, error) from None
-
-
-def _cannot_write(target: Path | str, error: OSError) -> OutputError:
-    return OutputError(f"cannot write {target}: {error.strerror or error}")
 
 
 @contextlib.contextmanager
@@ -192,11 +152,11 @@ def _with_gzip(out: BinaryIO, compress: bool) -> Iterator[BinaryIO]:
 def _refuse_inputs(path: str, inputs: tuple[str, ...]) -> None:
     for name in inputs:
         with contextlib.suppress(OSError):
-            if name != STDOUT and Path(name).samefile(path):
+            if STDOUT not in (name, path) and Path(name).samefile(path):
                 raise OptionError(f"the output {path} is the input; name another with -o")
 
 
-_INPUT_SUFFIXES = (".gz", ".zst", ".xz", ".tar", ".data")
+_INPUT_SUFFIXES = (".gz", ".zst", ".xz", ".bz2", ".tar", ".data")
 
 
 def default_output(source: str, suffix: str) -> str:

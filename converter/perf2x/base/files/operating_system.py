@@ -205,19 +205,6 @@ def replace_file(new: Path, old: Path) -> None:
     new.replace(old)
 
 
-def sync_folder(folder: Path) -> None:
-    """Wait until the names in a folder are on the disk; does nothing where folders cannot be opened (Windows)."""
-    try:
-        descriptor = os.open(folder, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
-    except PermissionError:
-        return
-    try:
-        with contextlib.suppress(OSError):  # some network file systems refuse it for folders
-            os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 def path_of_open_file(file: IO[bytes]) -> Path | None:
     """Return a path that leads to an open file, which may have no name; None where the system has no such paths."""
     path = Path(f"{PROC_FILES}/{file.fileno()}")

@@ -16,9 +16,9 @@ SILENCE = 60.0
 _CHUNK = 1 << 20
 
 
-def open_regular(path: Path, buffering: int = -1) -> BinaryIO:
+def open_regular(path: Path) -> BinaryIO:
     """Open a regular file; OSError also for pipes and devices, on which a reader may wait or never come to an end."""
-    file = open(path, "rb", buffering, opener=_at_once)  # noqa: SIM115 - the caller closes it
+    file = open(path, "rb", opener=_at_once)  # noqa: SIM115 - the caller closes it
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         file.close()
         raise OSError(errno.EINVAL, "it is a pipe or a device, not a file", str(path))

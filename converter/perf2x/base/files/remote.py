@@ -7,7 +7,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-from perf2x.base.errors import FormatError, OptionError, Perf2xError
+from perf2x.base.errors import FormatError, OptionError
 
 
 def fsspec() -> ModuleType:
@@ -35,13 +35,13 @@ def modified_ns(facts: dict[str, Any]) -> int:
 
 
 @contextlib.contextmanager
-def told_apart(address: str, kind: type[Perf2xError] = FormatError) -> Iterator[None]:
-    """Turn what fsspec and the clients below it raise for an address into one error of a ``kind``."""
+def told_apart(address: str) -> Iterator[None]:
+    """Turn what fsspec and the clients below it raise for an address into one FormatError."""
     try:
         yield
     except _client_errors() as error:
         text = " ".join(str(error).split()) or type(error).__name__
-        raise kind(f"{address}: {text}") from None
+        raise FormatError(f"{address}: {text}") from None
 
 
 def _client_errors() -> tuple[type[Exception], ...]:

@@ -3,9 +3,7 @@
 import numpy as np
 
 from perf2x.base.columnar import I32
-from perf2x.base.errors import FormatError
-from perf2x.base.files.operating_system import temporary_file
-from perf2x.base.files.unpack_limit import FreeSpace, Spool
+from perf2x.base.files.unpack_limit import Spool
 
 _AT_ONCE = 1 << 20
 """Bytes that are written together."""
@@ -29,11 +27,7 @@ class RowSpool:
 
         FormatError where there is no room.
         """
-        if self._spool is None:
-            try:
-                self._spool = Spool(temporary_file(), FreeSpace("samples"))
-            except OSError as error:
-                raise FormatError(f"samples: cannot make a temporary file: {error.strerror or error}") from None
+        self._spool = self._spool or Spool("samples")
 
     def extend(self, *columns: I32) -> None:
         """Append (n,) columns; FormatError where there is no room."""

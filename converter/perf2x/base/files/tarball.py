@@ -16,7 +16,7 @@ from typing import IO, TYPE_CHECKING, cast
 from perf2x.base.errors import FormatError
 from perf2x.base.files.read_file import open_regular
 from perf2x.base.files.unpack_limit import HIGHER, format_size, too_large, unpacked_limit
-from perf2x.base.files.unpackers import unpacker, xz_error
+from perf2x.base.files.unpackers import damage_errors, open_packed, packing
 
 if TYPE_CHECKING:
     import tarfile
@@ -31,15 +31,14 @@ MOST_MEMBERS = 100_000
 def tarball_errors(*more: type[Exception]) -> tuple[type[Exception], ...]:
     """Return the exceptions that reading a damaged tarball raises, and ``more``."""
     import tarfile  # few conversions read a tarball
-    import zlib
 
-    plain = OSError, EOFError, ValueError, RecursionError  # tarfile calls itself for a header behind a header
-    return (*more, *plain, FormatError, tarfile.TarError, xz_error(), zlib.error)
+    # tarfile calls itself for a header behind a header
+    return (*more, *damage_errors(), RecursionError, FormatError, tarfile.TarError)
 
 
 @contextlib.contextmanager
 def open_tarball(path: Path) -> Iterator[Tarball]:
-    """Open a tarball, plain or compressed by gzip, bzip2 or xz; raises what ``tarball_errors`` lists."""
+    """Open a tarball, plain or compressed by gzip, bzip2, xz or zstd; raises what ``tarball_errors`` lists."""
     import tarfile
 
     with contextlib.ExitStack() as stack:
@@ -80,17 +79,9 @@ class Tarball:
 
 
 def _unpacked(packed: IO[bytes]) -> IO[bytes]:
-    head = packed.read(6)
+    kind = packing(packed.read(6))
     packed.seek(0)
-    if head.startswith(b"\x1f\x8b"):
-        import gzip
-
-        return cast(IO[bytes], gzip.GzipFile(fileobj=packed))
-    if head.startswith(b"BZh"):
-        return cast(IO[bytes], unpacker("bzip2", ValueError).BZ2File(packed))
-    if head == b"\xfd7zXZ\0":
-        return cast(IO[bytes], unpacker("xz", ValueError).LZMAFile(packed))
-    return packed
+    return cast(IO[bytes], open_packed(kind, packed)) if kind else packed
 
 
 class BoundedStream(io.RawIOBase):

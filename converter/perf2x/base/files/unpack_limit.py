@@ -56,26 +56,27 @@ def parse_size(text: str, setting: str = "max_unpacked") -> int:
 
 def unpacked_limit(packed: int) -> int:
     """Return how many bytes ``packed`` bytes of input may unpack to on disk or in a stream."""
-    given = _max_unpacked.get()
-    return min(MOST, FLOOR + _RATIO * packed) if given is None else given
+    return _unless_given(min(MOST, FLOOR + _RATIO * packed))
 
 
 def memory_limit(packed: int) -> int:
     """Return how many bytes ``packed`` bytes of an object may unpack to in memory."""
-    given = _max_unpacked.get()
-    return min(MOST_IN_MEMORY, FLOOR_IN_MEMORY + _RATIO * packed) if given is None else given
+    return _unless_given(min(MOST_IN_MEMORY, FLOOR_IN_MEMORY + _RATIO * packed))
 
 
 def stream_limit() -> int:
     """Return how many bytes a pipe may send, whose size is not known in advance."""
-    given = _max_unpacked.get()
-    return MOST if given is None else given
+    return _unless_given(MOST)
 
 
 def download_limit() -> int:
     """Return the largest size of a file from a server, whose size is not known in advance."""
+    return _unless_given(MOST_IN_MEMORY)
+
+
+def _unless_given(limit: int) -> int:
     given = _max_unpacked.get()
-    return MOST_IN_MEMORY if given is None else given
+    return limit if given is None else given
 
 
 def record_limit(on_disk: int) -> int:
@@ -140,23 +141,21 @@ def free_space(folder: str) -> int:
     return usage.free - min(_RESERVE, usage.total // 20)
 
 
-@contextlib.contextmanager
-def spool(name: str) -> Iterator["Spool"]:
-    """Create a temporary file without a name: nothing stays behind, whatever ends the process."""
-    try:
-        file = temporary_file()
-    except OSError as error:
-        raise FormatError(f"{name}: cannot make a temporary copy: {error.strerror or error}") from None
-    with file:
-        yield Spool(file, FreeSpace(name))
-
-
 class Spool:
-    """A temporary file to be written once and then read."""
+    """A temporary file to be written once and then read; nameless: nothing stays behind, whatever ends the process."""
 
-    def __init__(self, file: IO[bytes], disk: FreeSpace) -> None:
-        self.file = file
-        self._disk = disk
+    def __init__(self, name: str) -> None:
+        self._disk = FreeSpace(name)
+        try:
+            self.file = temporary_file()
+        except OSError as error:
+            raise FormatError(f"{name}: cannot make a temporary file: {error.strerror or error}") from None
+
+    def __enter__(self) -> "Spool":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.file.close()
 
     def write(self, chunk: bytes) -> None:
         """Append a chunk; FormatError when the disk is full."""
@@ -177,9 +176,9 @@ class Spool:
         return self.file
 
 
-def link_or_copy(file: IO[bytes], path: Path) -> Path:
-    """Make ``path`` a link to a file without a name; where the system has no such links (not Linux), a copy of it."""
-    unnamed = path_of_open_file(file)
+def link_or_copy(file: IO[bytes], path: Path, *, link: bool = True) -> Path:
+    """Make ``path`` a link to a file without a name; a copy of it where the system has no such links (not Linux)."""
+    unnamed = path_of_open_file(file) if link else None
     if unnamed is not None:
         path.symlink_to(unnamed)
         return path

@@ -1,25 +1,40 @@
-"""Modules for bzip2, xz and zstd, which a Python may be built without; before 3.14 zstd's is a backport."""
+"""Modules for gzip, bzip2, xz and zstd, of which a Python may lack some; before 3.14 zstd's is a backport."""
 
 import sys
+import zlib
+from contextlib import suppress
 from importlib import import_module
-from typing import Any
+from typing import IO, Any
 
 _ZSTD = "compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd"
-_NAMES = {"bzip2": "bz2", "xz": "lzma", "zstd": _ZSTD}
+_NAMES = {"gzip": "gzip", "bzip2": "bz2", "xz": "lzma", "zstd": _ZSTD}
 
 
 def unpacker(kind: str, error: type[Exception]) -> Any:
-    """Return the module for ``bzip2``, ``xz`` or ``zstd``; ``error`` where there is none."""
+    """Return the module for ``gzip``, ``bzip2``, ``xz`` or ``zstd``; ``error`` where there is none."""
     try:
         return import_module(_NAMES[kind])
     except ImportError:
         raise error(f"{kind} data: this Python has no {_NAMES[kind]} to unpack them") from None
 
 
-def xz_error() -> type[Exception]:
-    """Return what damaged xz data raise; EOFError where nothing unpacks them."""
-    try:
-        kind: type[Exception] = unpacker("xz", EOFError).LZMAError
-    except EOFError:
-        return EOFError
-    return kind
+_MAGICS = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\0": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
+
+
+def packing(head: bytes) -> str:
+    """Return what unpacks a file that begins so; "" for a file that is not packed."""
+    return next((kind for magic, kind in _MAGICS.items() if head.startswith(magic)), "")
+
+
+def open_packed(kind: str, packed: IO[bytes]) -> Any:
+    """Open a file of this ``packing`` at its beginning, to read it unpacked; ValueError where no module is for it."""
+    return unpacker(kind, ValueError).open(packed)
+
+
+def damage_errors() -> tuple[type[Exception], ...]:
+    """Return what reading a damaged packed file raises."""
+    found: list[Any] = [OSError, EOFError, ValueError, zlib.error]
+    for kind, name in (("xz", "LZMAError"), ("zstd", "ZstdError")):
+        with suppress(ImportError):
+            found.append(getattr(import_module(_NAMES[kind]), name))
+    return tuple(found)

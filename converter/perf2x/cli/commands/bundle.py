@@ -10,7 +10,7 @@ import typer
 
 from perf2x.base.errors import FormatError, OptionError
 from perf2x.base.files.temporary import call_copy, private_directory
-from perf2x.base.files.unpack_limit import limit_unpacking, link_or_copy, spool
+from perf2x.base.files.unpack_limit import Spool, limit_unpacking, link_or_copy
 from perf2x.cli.messages import print_message
 from perf2x.cli.option_groups import Only, Without, with_groups
 from perf2x.cli.options.input_options import DEFAULT, Input, Quiet, recordings
@@ -98,7 +98,7 @@ def _as_file(source: str) -> Iterator[Path]:
     from perf2x.reader.containers.input_file import input_name, stream_chunks
 
     name = input_name(source)
-    with spool(name) as spooled, private_directory() as folder:
+    with Spool(name) as spooled, private_directory() as folder:
         try:
             with contextlib.ExitStack() as stack:
                 stream = sys.stdin.buffer if source == "-" else stack.enter_context(path.open("rb"))

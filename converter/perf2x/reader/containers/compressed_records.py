@@ -9,6 +9,7 @@ one of them and end in the next::
 """
 
 import struct
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from perf2x.base.abi import HEADER_SIZE, ByteOrder, UserRecordType
 from perf2x.base.columnar import U8
 from perf2x.base.errors import FormatError
 from perf2x.base.files import unpack_limit
-from perf2x.reader.containers.zstd_module import TooLargeError, ZstdStream
+from perf2x.base.files.unpackers import unpacker
 from perf2x.reader.record_framing import FramedRecords, frame_records
 
 _MOST_EACH = 64 << 20
@@ -31,7 +32,7 @@ class Unpacker:
     """
 
     def __init__(self, limit: int, packed_total: int) -> None:
-        self._stream = ZstdStream()
+        self._stream = _ZstdStream()
         self._tail = b""
         self._limit = min(limit or _MOST_EACH, _MOST_EACH)
         self._packed = packed_total
@@ -67,7 +68,7 @@ class Unpacker:
     def _unpack(self, record: U8, order: ByteOrder) -> U8:
         try:
             unpacked = self._stream.feed(_zstd_payload(record, order), min(self._limit, self._room))
-        except TooLargeError:
+        except _TooLargeError:
             if self._room > self._limit:
                 raise
             raise FormatError(*unpack_limit.too_large("compressed records: ", self._packed, self._most)) from None
@@ -89,3 +90,37 @@ def _zstd_payload(record: U8, order: ByteOrder) -> bytes:
     (data_size,) = struct.unpack_from(order + "Q", record.data, HEADER_SIZE)
     start = HEADER_SIZE + 8
     return record[start : start + data_size if 0 < data_size <= size - start else size].tobytes()
+
+
+class _TooLargeError(ValueError):
+    """The data unpacks to more than the limit."""
+
+
+class _ZstdStream:
+    """One zstd stream that arrives in chunks, as perf writes it: flushed after every chunk, never ended.
+
+    ``feed`` raises ValueError for bytes that are no zstd, _TooLargeError for those that unpack to more than the limit.
+    """
+
+    def __init__(self) -> None:
+        self._decompressor: Any = None
+
+    def feed(self, chunk: bytes, limit: int) -> bytes:
+        """Unpack a chunk as far as it is complete, to at most ``limit`` bytes."""
+        module = unpacker("zstd", FormatError)  # most recordings have nothing to unpack
+        self._decompressor = self._decompressor or module.ZstdDecompressor()
+        parts: list[bytes] = []
+        room = limit
+        while chunk or not self._decompressor.needs_input:
+            if self._decompressor.eof:
+                self._decompressor = module.ZstdDecompressor()
+            try:
+                part = self._decompressor.decompress(chunk, max_length=room + 1)
+            except module.ZstdError as error:
+                raise ValueError(str(error)) from error
+            room -= len(part)
+            if room < 0:
+                raise _TooLargeError(f"unpacks to more than {limit:,} bytes")
+            parts.append(part)
+            chunk = self._decompressor.unused_data if self._decompressor.eof else b""
+        return b"".join(parts)

@@ -1,4 +1,4 @@
-"""Maps an input into memory: a file or standard input, plain or .gz, .zst or .xz; always one read-only buffer.
+"""Maps an input into memory: a file or standard input, plain or packed (.gz, .zst …); always one read-only buffer.
 
 Inputs that cannot be mapped are spooled to an unlinked temporary file, which is mapped instead, so that memory does not
 grow with the input.
@@ -7,7 +7,6 @@ grow with the input.
 import io
 import mmap
 import sys
-import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
 from pathlib import Path
@@ -23,10 +22,9 @@ from perf2x.base.errors import FormatError, is_out_of_memory
 from perf2x.base.files import unpack_limit
 from perf2x.base.files.operating_system import free_pages, map_file
 from perf2x.base.files.temporary import shown_name
-from perf2x.base.files.unpackers import unpacker, xz_error
+from perf2x.base.files.unpackers import damage_errors, open_packed, packing
 from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.reader.containers.other_files import named_file
-from perf2x.reader.containers.zstd_module import ZstdReader
 
 CHUNK = 1 << 20
 FIRST = 1 << 16
@@ -34,28 +32,6 @@ FIRST = 1 << 16
 IsOther = Callable[[bytes], bool]
 """Tells by the first bytes of an input that is no recording whether it can be read, too."""
 MAGICS = (MAGIC, MAGIC_SWAPPED, MAGIC_LEGACY)
-
-
-def _gzip_reader(packed: IO[bytes]) -> Any:
-    import gzip
-
-    return gzip.GzipFile(fileobj=packed)
-
-
-def _xz_reader(packed: IO[bytes]) -> Any:
-    return unpacker("xz", ValueError).LZMAFile(packed)
-
-
-_READERS: tuple[tuple[bytes, Callable[[IO[bytes]], Any]], ...] = (
-    (b"\x1f\x8b", _gzip_reader),
-    (b"\xfd7zXZ\x00", _xz_reader),
-    (b"\x28\xb5\x2f\xfd", ZstdReader),
-)
-
-
-def _damage_errors() -> tuple[type[Exception], ...]:
-    """Exceptions that reading a damaged compressed file raises."""
-    return (OSError, EOFError, ValueError, zlib.error, xz_error())
 
 
 class InputFile(Struct, frozen=True):
@@ -98,7 +74,7 @@ def stream_chunks(file: IO[bytes], name: str, is_other: IsOther = lambda _: Fals
     """
     total, limit = 0, unpack_limit.stream_limit()
     chunk = file.read(len(MAGIC))
-    is_wanted = chunk.startswith((*MAGICS, *(magic for magic, _ in _READERS)))
+    is_wanted = chunk.startswith(MAGICS) or packing(chunk) != ""
     if not is_wanted:
         chunk += file.read(FIRST - len(chunk))
         is_wanted = is_other(chunk)
@@ -115,10 +91,8 @@ def _map_stream(file: BinaryIO, name: str, diagnostics: Diagnostics, is_other: I
     source = _try_map(file, name)
     if source is None:
         source = _spool(stream_chunks(file, name, is_other), name)
-    for magic, opener in _READERS:
-        if source.data[: len(magic)].tobytes() == magic:
-            return _unwrap(source, opener, name, diagnostics, is_other)
-    return source
+    kind = packing(source.data[: len(MAGIC)].tobytes())
+    return _unwrap(source, kind, name, diagnostics, is_other) if kind else source
 
 
 def _try_map(file: IO[bytes], name: str) -> InputFile | None:
@@ -136,16 +110,15 @@ def _try_map(file: IO[bytes], name: str) -> InputFile | None:
 
 
 def _spool(chunks: Iterable[bytes], name: str) -> InputFile:
-    with unpack_limit.spool(name) as spooled:
+    with unpack_limit.Spool(name) as spooled:
         for chunk in chunks:
             spooled.write(chunk)
         return _try_map(spooled.done(), name) or InputFile(np.zeros(0, np.uint8))
 
 
-def _unwrap(
-    packed: InputFile, opener: Callable[[IO[bytes]], Any], name: str, diagnostics: Diagnostics, is_other: IsOther
-) -> InputFile:
-    with opener(io.BufferedReader(_Bytes(packed.data))) as unpacked:
+def _unwrap(packed: InputFile, kind: str, name: str, diagnostics: Diagnostics, is_other: IsOther) -> InputFile:
+    stream: Any = packed.mapping or io.BytesIO(packed.data.tobytes())
+    with open_packed(kind, stream) as unpacked:
         source = _spool(_unpacked_chunks(unpacked, len(packed.data), name, diagnostics, is_other), name)
     if not len(source.data):
         raise FormatError(f"{name}: nothing can be unpacked from the compressed file")
@@ -160,7 +133,7 @@ def _unpacked_chunks(
     while True:
         try:
             chunk = unpacked.read1(CHUNK)
-        except _damage_errors() as error:
+        except damage_errors() as error:
             diagnostics.add(
                 "wrapper_damaged", Severity.LOSS, "The compressed file is cut or damaged: copy it again, whole.",
                 where=f"{name}: {error}",
@@ -182,31 +155,3 @@ def _check_beginning(chunk: bytes, name: str, is_other: IsOther) -> None:
         what = named_file(chunk)
         said = f"is {what}" if what else f"starts with {chunk[: len(MAGIC)]!r}"
         raise FormatError(f"{name}: no perf.data file in it: the unpacked data {said}")
-
-
-class _Bytes(io.RawIOBase):
-    """A buffer as a file, without a copy."""
-
-    def __init__(self, data: U8) -> None:
-        super().__init__()
-        self._data = data
-        self._at = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        part = self._data[self._at : self._at + len(buffer)]
-        buffer[: len(part)] = part.tobytes()
-        self._at += len(part)
-        return len(part)
-
-    def seekable(self) -> bool:
-        return True
-
-    def seek(self, offset: int, whence: int = 0) -> int:
-        self._at = offset + (0, self._at, len(self._data))[whence]
-        return self._at
-
-    def tell(self) -> int:
-        return self._at

@@ -32,7 +32,8 @@ from msgspec.structs import replace
 from perf2x.base.errors import FormatError, reason
 from perf2x.base.files.tarball import Tarball, open_tarball, tarball_errors
 from perf2x.base.files.temporary import call_copy, private_directory, shown_name
-from perf2x.base.files.unpack_limit import link_or_copy, spool, unpacked_limit
+from perf2x.base.files.unpack_limit import Spool, link_or_copy, unpacked_limit
+from perf2x.base.files.unpackers import packing
 from perf2x.model.recording import is_jitdump
 from perf2x.symbolizer.symbol_options import SymbolOptions
 
@@ -95,7 +96,7 @@ def _looks_packed(path: Path) -> bool:
     """True for a compressed file or a tarball, judged by its first bytes: a quick check for plain recordings."""
     with path.open("rb") as stream:
         head = stream.read(512)
-    return head.startswith((b"\x1f\x8b", b"\xfd7zXZ", b"BZh")) or head[257:262] == b"ustar"
+    return packing(head) != "" or head[257:262] == b"ustar"
 
 
 def _unless_empty(directory: Path) -> Path | None:
@@ -139,13 +140,7 @@ def _copy(tar: Tarball, member: tarfile.TarInfo, target: Path, room: int, whole:
         raise ValueError(f"{member.name} of two bundles would be mixed up; convert them one by one")
     target.parent.mkdir(parents=True, exist_ok=True)
     with contextlib.ExitStack() as own:
-        copy = (whole or own).enter_context(spool(shown_name(target)))
+        copy = (whole or own).enter_context(Spool(shown_name(target)))
         for chunk in tar.chunks(member, room):
             copy.write(chunk)
-        if whole is not None:
-            link_or_copy(copy.done(), target)
-            return
-        import shutil
-
-        with target.open("wb") as out:
-            shutil.copyfileobj(copy.done(), out)
+        link_or_copy(copy.done(), target, link=whole is not None)

@@ -61,7 +61,7 @@ def test_a_first_version_never_has_a_hidden_name(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(atomic, "replace_file", None)
     with atomic_file(tmp_path / "new") as first:
         first.file.write(b"first")
-        first.commit(durable=True)
+        first.commit()
     assert (tmp_path / "new").read_bytes() == b"first"
     with atomic_file(tmp_path / "new") as second, pytest.raises(TypeError):
         second.commit()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from perf2x.base.errors import FormatError
-from perf2x.base.files import row_spool
+from perf2x.base.files import row_spool, unpack_limit
 from perf2x.base.files.row_spool import RowSpool
 
 
@@ -26,7 +26,7 @@ def test_rows_come_back(at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_few_rows_need_no_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(row_spool, "temporary_file", pytest.fail)
+    monkeypatch.setattr(unpack_limit, "temporary_file", pytest.fail)
     spool = RowSpool(1)
     spool.extend(np.ones(1000, np.int32))
     assert spool.read(0, 1000).tolist() == [[1] * 1000]
@@ -48,6 +48,6 @@ def test_no_room_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse() -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(row_spool, "temporary_file", refuse)
+    monkeypatch.setattr(unpack_limit, "temporary_file", refuse)
     with pytest.raises(FormatError, match=r"^samples: cannot make a temporary file: Permission denied"):
         RowSpool(2).open()
