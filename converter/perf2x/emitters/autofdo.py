@@ -12,23 +12,20 @@ The hottest functions come first.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import BinaryIO, ClassVar
+from typing import BinaryIO
 
 from perf2x.model.code_request import CodeRequest
-from perf2x.model.plugin_options import Needs, check_choices, option
+from perf2x.model.plugin_options import Format, Needs, option
 from perf2x.model.profile import COUNTS_CODE, FunctionCounts, Place, View, counted
 
 
 @dataclass(frozen=True, slots=True)
-class Autofdo:
+class Autofdo(Format):
     """LLVM's sample profile (AutoFDO) of one program, as text: for clang -fprofile-sample-use and llvm-profdata."""
 
-    suffix: ClassVar[str] = ".afdo"
+    suffix = ".afdo"
 
     object: str = option("", "program or library: name, path or build id; default: the one with most samples", flag="")
-
-    def __post_init__(self) -> None:
-        check_choices(self)
 
     @property
     def needs(self) -> Needs:

@@ -14,13 +14,13 @@ tells of mispredictions, which T has no room for.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import BinaryIO, ClassVar
+from typing import BinaryIO
 
 import numpy as np
 
 from perf2x.base.columnar import I64, U64, Bools, flatnonzero, row_slices, sum_rows
 from perf2x.model.code_request import CodeRequest
-from perf2x.model.plugin_options import Needs, check_choices, option
+from perf2x.model.plugin_options import Format, Needs, option
 from perf2x.model.profile import COUNTS_CODE, EXTERNAL, NOT_RECORDED, BranchCounts, CodeCounts, View, counted
 
 _LINES_PER_WRITE = 16_384
@@ -28,19 +28,16 @@ _OUTSIDE = "X:0"
 
 
 @dataclass(frozen=True, slots=True)
-class Bolt:
+class Bolt(Format):
     """BOLT's pre-aggregated profile of one program's branches, for perf2bolt -pa."""
 
-    suffix: ClassVar[str] = ".preagg"
+    suffix = ".preagg"
 
     object: str = option("", "program or library: name, path or build id; default: the one with most samples", flag="")
     style: str = option(
         "traces", "lines: traces (T, what perf2bolt makes of a recording), branches (B, F and f, for LLVM without T)",
         ("traces", "branches"),
     )  # fmt: skip
-
-    def __post_init__(self) -> None:
-        check_choices(self)
 
     @property
     def needs(self) -> Needs:

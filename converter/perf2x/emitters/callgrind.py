@@ -22,7 +22,7 @@ comes first; and threads are functions, so that what begins a stack is called, t
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import BinaryIO, ClassVar
+from typing import BinaryIO
 
 import numpy as np
 
@@ -46,7 +46,7 @@ from perf2x.base.columnar import (
 )
 from perf2x.base.errors import SettingError
 from perf2x.emitters.flame.picture_title import heading
-from perf2x.model.plugin_options import Needs, option
+from perf2x.model.plugin_options import Format, Needs, option
 from perf2x.model.printable_text import base_name, one_line
 from perf2x.model.profile import (
     Profile,
@@ -77,10 +77,10 @@ summary: {sums}
 
 
 @dataclass(frozen=True, slots=True)
-class Callgrind:
+class Callgrind(Format):
     """Callgrind's profile: costs of functions, lines and calls, a column for each event; for KCachegrind."""
 
-    suffix: ClassVar[str] = ".callgrind"
+    suffix = ".callgrind"
 
     instructions: bool = option(False, "tell addresses of instructions, too, for KCachegrind's view of machine code")
 

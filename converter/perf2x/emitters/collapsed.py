@@ -7,7 +7,7 @@ sorted bytewise. Unlike it we never guess: kernel frames are known by CPU mode, 
 import io
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import BinaryIO, ClassVar
+from typing import BinaryIO
 
 import numpy as np
 from msgspec import Struct
@@ -29,7 +29,7 @@ from perf2x.base.columnar import (
 )
 from perf2x.base.errors import OptionError
 from perf2x.emitters.encoding.decimal_text import chunk_array, number_chunks
-from perf2x.model.plugin_options import Needs, check_choices, option
+from perf2x.model.plugin_options import Format, Needs, option
 from perf2x.model.printable_text import one_line
 from perf2x.model.profile import (
     NO_STACK,
@@ -54,10 +54,10 @@ _WORDS_PER_WRITE = 1 << 14
 
 
 @dataclass(frozen=True, slots=True)
-class Collapsed:
+class Collapsed(Format):
     """Collapsed stacks, one line each: for flamegraph.pl, inferno, Speedscope, grep and diff."""
 
-    suffix: ClassVar[str] = ".folded"
+    suffix = ".folded"
 
     event: str | None = option(
         None, "event to count, or 'all' (with value=samples); default: the recording's first", flag="--event"
@@ -74,7 +74,7 @@ class Collapsed:
     root: bool = option(True, "begin every line with the name of its thread")
 
     def __post_init__(self) -> None:
-        check_choices(self)
+        Format.__post_init__(self)
         if self.event == "all" and self.value != "samples":
             raise OptionError("periods of different events do not add up: event=all needs value=samples")
 

@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from struct import pack
-from typing import BinaryIO, ClassVar
+from typing import BinaryIO
 
 from perf2x.base.columnar import StringInterner, TextInterner, sum_of
 from perf2x.emitters.autofdo import Autofdo, by_weight
@@ -41,7 +41,7 @@ _FEW = 1000
 class Gcov(Autofdo):
     """GCC's sample profile (AutoFDO) of one program: for gcc -fauto-profile."""
 
-    suffix: ClassVar[str] = ".gcov"
+    suffix = ".gcov"
 
     gcc: str = option("16", "version of the GCC that will read it, which should be the recorded program's",
                       ("16", "15", "14", "13", "12"))  # fmt: skip

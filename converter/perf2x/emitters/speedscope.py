@@ -6,7 +6,7 @@ threads apart, inlined frames visible and every event's numbers exact.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import BinaryIO, ClassVar
+from typing import BinaryIO
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from perf2x.emitters.encoding.decimal_text import chunk_array, without_nulls
 from perf2x.emitters.encoding.json_encoder import json_bytes, json_column, json_string
 from perf2x.emitters.flame.picture_title import heading
 from perf2x.emitters.timeline.tracks import Tracks, track_names, tracks_of
-from perf2x.model.plugin_options import Needs, check_choices, option
+from perf2x.model.plugin_options import Format, Needs, option
 from perf2x.model.printable_text import one_line
 from perf2x.model.profile import (
     FrameRows,
@@ -35,16 +35,13 @@ _UNITS = {"nanoseconds": "nanoseconds", "bytes": "bytes"}
 
 
 @dataclass(frozen=True, slots=True)
-class Speedscope:
+class Speedscope(Format):
     """Speedscope JSON: one profile per thread and event, in time order, inlined frames included."""
 
-    suffix: ClassVar[str] = ".speedscope.json"
-    needs: ClassVar[Needs] = Needs(timeline=True, columns=frozenset({"cpu"}), viewer="open it: speedscope.app")
+    suffix = ".speedscope.json"
+    needs = Needs(timeline=True, columns=frozenset({"cpu"}), viewer="open it: speedscope.app")
 
     event: str | None = option(None, "write the samples of this event only; default: of all events", flag="--event")
-
-    def __post_init__(self) -> None:
-        check_choices(self)
 
     def emit(self, profile: Profile, out: BinaryIO) -> None:
         """Write one JSON object, thread by thread, the busiest first."""

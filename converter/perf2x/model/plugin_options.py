@@ -5,7 +5,7 @@ Separate from the registry, so that emitters need not import that; plugins impor
 
 import dataclasses
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, ClassVar
 
 from msgspec import Struct
 
@@ -62,7 +62,7 @@ class Needs(Struct, frozen=True):
 
 
 def option(default: Any, sentence: str, choices: Iterable[str] = (), least: int = 0, flag: str | None = None) -> Any:
-    """Declare a dataclass field with a sentence of help; check_choices refuses values outside ``choices``.
+    """Declare a dataclass field with a sentence of help; `Format` refuses values outside ``choices``.
 
     Who makes the format by its name refuses numbers below ``least``. With a ``flag`` the field has an option of the
     command line in place of ``--set``: called so, or as the field, with a letter (``-F``) or without (empty).
@@ -71,11 +71,17 @@ def option(default: Any, sentence: str, choices: Iterable[str] = (), least: int 
     return dataclasses.field(default=default, metadata=metadata)
 
 
-def check_choices(plugin: Any) -> None:
-    """Refuse values outside an option's choices; for ``__post_init__``. SettingError names field, value and choices."""
-    for field in dataclasses.fields(plugin):
-        choices = field.metadata.get("choices", ())
-        value = getattr(plugin, field.name)
-        for entry in value if isinstance(value, tuple) else (value,):
-            if choices and entry is not None and entry not in choices:
-                raise SettingError("", field.name, f"={entry}: choose from {', '.join(choices)}")
+class Format:
+    """The base of a format's dataclass, which refuses values outside the choices of its options."""
+
+    __slots__ = ()
+    suffix: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        """Raise SettingError with field, value and choices."""
+        for field in dataclasses.fields(self):  # type: ignore[arg-type]
+            choices = field.metadata.get("choices", ())
+            value = getattr(self, field.name)
+            for entry in value if isinstance(value, tuple) else (value,):
+                if choices and entry is not None and entry not in choices:
+                    raise SettingError("", field.name, f"={entry}: choose from {', '.join(choices)}")

@@ -7,7 +7,7 @@ first event (Speedscope would look for V8 profiles), no escapes beyond JSON's ow
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import BinaryIO, ClassVar, cast
+from typing import BinaryIO, cast
 
 from perf2x.base.columnar import I64, flatnonzero
 from perf2x.base.errors import SettingError
@@ -24,7 +24,7 @@ from perf2x.emitters.chrome.chrome_tracks import (
 from perf2x.emitters.encoding.json_encoder import json_bytes
 from perf2x.emitters.timeline.shown_samples import origin_of
 from perf2x.emitters.timeline.tracks import knows_cpus
-from perf2x.model.plugin_options import Needs, check_choices, option
+from perf2x.model.plugin_options import Format, Needs, option
 from perf2x.model.profile import Profile, find_event, sampled
 
 _MANY = 1_000_000
@@ -43,11 +43,11 @@ class _Remembers:
 
 
 @dataclass(frozen=True, slots=True)
-class Chrome(_Remembers):
+class Chrome(_Remembers, Format):
     """Chrome trace JSON, a flame chart over time: for Perfetto, chrome://tracing and Speedscope."""
 
-    suffix: ClassVar[str] = ".trace.json"
-    needs: ClassVar[Needs] = Needs(
+    suffix = ".trace.json"
+    needs = Needs(
         timeline=True,
         times=True,
         columns=frozenset({"cpu", "counts"}),
@@ -64,9 +64,6 @@ class Chrome(_Remembers):
     counters: bool = option(False, "a curve for each other event and process; what perf stat recorded always has one")
     min_duration: int = option(0, "leave out slices shorter than this many microseconds")
     max_events: int = option(0, "refuse to write more slices than this; 0: no limit")
-
-    def __post_init__(self) -> None:
-        check_choices(self)
 
     def emit(self, profile: Profile, out: BinaryIO) -> None:
         """Write one JSON object, event by event."""

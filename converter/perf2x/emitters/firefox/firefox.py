@@ -9,7 +9,7 @@ and no marker's ``endTime`` is null.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import BinaryIO, ClassVar
+from typing import BinaryIO
 
 import numpy as np
 
@@ -19,17 +19,17 @@ from perf2x.emitters.firefox.markers import events_with_fields, marker_schemas
 from perf2x.emitters.firefox.shared_tables import category_list, libraries_of, shared_tables
 from perf2x.emitters.firefox.thread_drawing import drawing_of
 from perf2x.emitters.flame.picture_title import heading
-from perf2x.model.plugin_options import FINISHED, START_TIME, Needs, check_choices, option
+from perf2x.model.plugin_options import FINISHED, START_TIME, Format, Needs, option
 from perf2x.model.printable_text import one_line
 from perf2x.model.profile import Profile, ProfileEvent, find_event, keep_samples, location_frames, sampled
 
 
 @dataclass(frozen=True, slots=True)
-class Firefox:
+class Firefox(Format):
     """Firefox Profiler JSON: threads over time, other events as markers; for profiler.firefox.com and Perfetto."""
 
-    suffix: ClassVar[str] = ".firefox.json"
-    needs: ClassVar[Needs] = Needs(
+    suffix = ".firefox.json"
+    needs = Needs(
         timeline=True,
         times=True,
         columns=frozenset({"cpu", "counts", "fields"}),
@@ -44,9 +44,6 @@ class Firefox:
     counters: bool = option(
         True, "write counter tracks: of the other events by process, and of how many threads ran at once"
     )
-
-    def __post_init__(self) -> None:
-        check_choices(self)
 
     def emit(self, profile: Profile, out: BinaryIO) -> None:
         """Write one JSON object, ``meta`` first, then thread by thread: processes by pid, leaders first."""

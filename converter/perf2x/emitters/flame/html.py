@@ -6,7 +6,7 @@ the merged tree of frames, the summed samples, and the moments of the timeline.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import BinaryIO, ClassVar
+from typing import BinaryIO
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from perf2x.emitters.flame.page_file import field, table, write_page
 from perf2x.emitters.flame.page_moments import burst_table, lane_table, moment_table, row_table, summed_samples
 from perf2x.emitters.flame.picture_title import facts, heading
 from perf2x.emitters.timeline.tracks import UNKNOWN_ID, Tracks, track_names, tracks_of
-from perf2x.model.plugin_options import FINISHED, LISTINGS, Needs, check_choices, option
+from perf2x.model.plugin_options import FINISHED, LISTINGS, Format, Needs, option
 from perf2x.model.printable_text import one_line
 from perf2x.model.profile import (
     FrameTree,
@@ -34,10 +34,10 @@ from perf2x.model.profile.wanted_columns import offered_columns, wanted_columns
 
 
 @dataclass(frozen=True, slots=True)
-class Html:
+class Html(Format):
     """Interactive flame graph in one HTML file: no network, opens anywhere, keeps as a CI artifact."""
 
-    suffix: ClassVar[str] = ".html"
+    suffix = ".html"
 
     title: str = option("", "heading of the page; default: the recorded command, or the busiest process", flag="")
     direction: str = option(
@@ -50,9 +50,6 @@ class Html:
         flag="--column",
     )
     compress: bool = option(True, "keep the data gzip-compressed in the page; no: plain JSON, three times as large")
-
-    def __post_init__(self) -> None:
-        check_choices(self)
 
     @property
     def needs(self) -> Needs:

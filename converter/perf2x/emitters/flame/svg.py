@@ -7,7 +7,7 @@ readers zoom and search. Nothing is fetched.
 
 from dataclasses import dataclass
 from importlib.resources import files
-from typing import BinaryIO, ClassVar
+from typing import BinaryIO
 
 import numpy as np
 
@@ -17,18 +17,18 @@ from perf2x.base.errors import OptionError
 from perf2x.emitters.flame.picture_title import facts, heading
 from perf2x.emitters.flame.svg_text import fitted, shown_name, xml
 from perf2x.emitters.flame.svg_tree import Rectangles, boxes_of
-from perf2x.model.plugin_options import Needs, check_choices, option
+from perf2x.model.plugin_options import Format, Needs, option
 from perf2x.model.profile import LocationFrames, Profile, find_event, full_names, location_frames
 
 _LEVEL, _TOP, _SIDE = 17, 46, 10  # picture.js has the same
 
 
 @dataclass(frozen=True, slots=True)
-class Svg:
+class Svg(Format):
     """Flame graph in one SVG file: zoom and search in a browser, a still picture in a README or a pull request."""
 
-    suffix: ClassVar[str] = ".svg"
-    needs: ClassVar[Needs] = Needs(full_names=True, viewer="open it in any browser")
+    suffix = ".svg"
+    needs = Needs(full_names=True, viewer="open it in any browser")
 
     event: str | None = option(None, "event to draw; default: the recording's first", flag="--event")
     title: str = option("", "heading; default: the recorded command, or the busiest process", flag="")
@@ -39,7 +39,7 @@ class Svg:
     script: bool = option(True, "zoom, search and details; no: a still picture everywhere")
 
     def __post_init__(self) -> None:
-        check_choices(self)
+        Format.__post_init__(self)
         if self.width < 200 or self.max_boxes < 1:
             raise OptionError("svg: width is at least 200 and max_boxes at least 1")
 

@@ -8,7 +8,7 @@ Attributes of samples, by the names that users choose them by: those of pprof's 
 
 from dataclasses import dataclass
 from itertools import chain
-from typing import BinaryIO, ClassVar
+from typing import BinaryIO
 
 import numpy as np
 
@@ -29,7 +29,7 @@ from perf2x.emitters.otlp.otlp_schema import (
 from perf2x.emitters.otlp.otlp_tables import Attributes, Dictionary, StackTables, Value, key_values, numbered
 from perf2x.emitters.pprof.pprof_tables import StringTable
 from perf2x.emitters.pprof.sample_labels import LABELS, MODE_NAMES
-from perf2x.model.plugin_options import FINISHED, START_TIME, TAGS, Needs, check_choices, option
+from perf2x.model.plugin_options import FINISHED, START_TIME, TAGS, Format, Needs, option
 from perf2x.model.profile import Meta, Profile, View
 
 _KEYS = {
@@ -68,10 +68,10 @@ _MOST_PAYLOAD = 1024
 
 
 @dataclass(frozen=True)
-class Otlp:
+class Otlp(Format):
     """OpenTelemetry profiles (alpha), protobuf: for the Collector, Pyroscope, Parca."""
 
-    suffix: ClassVar[str] = ".otlp.pb"
+    suffix = ".otlp.pb"
 
     label: tuple[str, ...] = option(
         ("pid", "tid", "comm", "process"), "attributes of samples, separated by commas", tuple(_KEYS), flag=""
@@ -90,7 +90,7 @@ class Otlp:
     schema: str = option(VERSION, "version of the schema", (VERSION,))
 
     def __post_init__(self) -> None:
-        check_choices(self)
+        Format.__post_init__(self)
         if not 0 <= self.original_payload <= _MOST_PAYLOAD:
             raise OptionError(f"original_payload={self.original_payload}: MiB, from 0 to {_MOST_PAYLOAD}")
 

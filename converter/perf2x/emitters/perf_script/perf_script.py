@@ -6,7 +6,7 @@ earlier samples. What is the same in many samples (a thread, a stack) is made on
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import BinaryIO, ClassVar
+from typing import BinaryIO
 
 import numpy as np
 from msgspec.structs import replace
@@ -25,7 +25,7 @@ from perf2x.emitters.perf_script.sample_columns import (
 )
 from perf2x.emitters.perf_script.script_fields import event_fields, named_places
 from perf2x.emitters.perf_script.time_order import TimeOrder
-from perf2x.model.plugin_options import FRAMES, INLINE, SAMPLES, Needs, option
+from perf2x.model.plugin_options import FRAMES, INLINE, SAMPLES, Format, Needs, option
 from perf2x.model.printable_text import without_controls
 from perf2x.model.profile import Profile, RecordedBatch, SampleReader, View, names_data
 from perf2x.model.recording import Samples, Want, take_rows
@@ -39,10 +39,10 @@ _BRANCHES = frozenset({"brstack", "brstacksym"})
 
 
 @dataclass(frozen=True, slots=True)
-class PerfScript:
+class PerfScript(Format):
     """The text of perf script: for flamegraph.pl, Firefox Profiler, llvm-profgen and whatever else reads it."""
 
-    suffix: ClassVar[str] = ".perf.txt"
+    suffix = ".perf.txt"
     fields: str = option("", "what perf script's -F takes: fields to print, or to +add and -leave out", flag="-F")
     ns: bool = option(False, "print times in nanoseconds", flag="")
     hide_call_graph: bool = option(False, "leave call chains out: the sampled function alone", flag="-G")

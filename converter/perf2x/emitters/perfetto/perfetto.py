@@ -7,7 +7,7 @@ and threads, and flame graphs of any range. Numbers of fields stand in trace_sch
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import BinaryIO, ClassVar
+from typing import BinaryIO
 
 from perf2x.emitters.encoding.protobuf import message, number, text
 from perf2x.emitters.perfetto.message import clock_snapshot, packet, sequence_start
@@ -21,17 +21,17 @@ from perf2x.emitters.perfetto.tracks.counters_and_instants import (
     tracepoint_packets,
 )
 from perf2x.emitters.perfetto.tracks.thread_states import name_packets, state_slice_packets, task_state_packets
-from perf2x.model.plugin_options import FINISHED, START_TIME, Needs
+from perf2x.model.plugin_options import FINISHED, START_TIME, Format, Needs
 from perf2x.model.printable_text import printable
 from perf2x.model.profile import Meta, Profile
 
 
 @dataclass(frozen=True, slots=True)
-class Perfetto:
+class Perfetto(Format):
     """Perfetto's own trace, samples as samples: for ui.perfetto.dev 58 and later, the smallest timeline."""
 
-    suffix: ClassVar[str] = ".pftrace"
-    needs: ClassVar[Needs] = Needs(
+    suffix = ".pftrace"
+    needs = Needs(
         timeline=True,
         times=True,
         columns=frozenset({"cpu", "counts", "fields"}),

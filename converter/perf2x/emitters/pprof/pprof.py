@@ -6,7 +6,7 @@ encoding/protobuf.py (protobuf messages may be written in pieces: concatenated f
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, BinaryIO, ClassVar
+from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 from msgspec import Struct
@@ -39,7 +39,7 @@ from perf2x.emitters.pprof.pprof_tables import (
 )
 from perf2x.emitters.pprof.sample_labels import LABELS, MEMORY_LABELS, LabelBytes, labels_of
 from perf2x.emitters.pprof.sample_types import ValueKind, heaviest, in_style, summed_values, value_kinds
-from perf2x.model.plugin_options import FINISHED, START_TIME, TAGS, WAITS, Needs, check_choices, option
+from perf2x.model.plugin_options import FINISHED, START_TIME, TAGS, WAITS, Format, Needs, option
 from perf2x.model.profile import Profile, depths, paths, plain_names, shown_event
 
 if TYPE_CHECKING:
@@ -49,10 +49,10 @@ _FRAMES_PER_WRITE = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
-class Pprof:
+class Pprof(Format):
     """pprof protobuf, gzip-compressed: for go tool pprof, Perfetto, Pyroscope, Parca."""
 
-    suffix: ClassVar[str] = ".pb.gz"
+    suffix = ".pb.gz"
 
     label: tuple[str, ...] = option(("pid", "tid", "comm"), "labels of samples, separated by commas", LABELS, flag="")
     inline: str = option(
@@ -76,9 +76,6 @@ class Pprof:
         flag="--for",
     )
     compress: bool = option(True, "gzip the output, as the format demands; no: plain protobuf")
-
-    def __post_init__(self) -> None:
-        check_choices(self)
 
     @property
     def needs(self) -> Needs:
