@@ -11,10 +11,11 @@ from perf2x.base.abi.callframe import POINTER_INDIRECT, POINTER_OMIT, PointerBas
 from perf2x.base.errors import ObjectError
 
 MASK = 2**64 - 1
-_FIXED = {
+FIXED: dict[int, str] = {
     PointerFormat.UDATA2: "H", PointerFormat.UDATA4: "I", PointerFormat.UDATA8: "Q",
     PointerFormat.SDATA2: "h", PointerFormat.SDATA4: "i", PointerFormat.SDATA8: "q",
 }  # fmt: skip
+"""Letters of struct for encodings of fixed size."""
 
 
 class CfiCursor(Struct):
@@ -117,9 +118,9 @@ class CfiCursor(Struct):
             return self.uleb()
         if form == PointerFormat.SLEB128:
             return self.sleb()
-        if form not in _FIXED:
+        if form not in FIXED:
             raise ObjectError(f"call frame information: no pointer encoding {encoding:#x}")
-        return self.fixed(_FIXED[PointerFormat(form)])
+        return self.fixed(FIXED[form])
 
 
 def to_signed(value: int) -> int:

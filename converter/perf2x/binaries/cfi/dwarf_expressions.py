@@ -49,13 +49,6 @@ _OPERANDS: dict[int, str] = {
     Operator.PICK: "B", Operator.PLUS_UCONST: "u", Operator.DEREF_SIZE: "B",
 }  # fmt: skip
 """Operators with a number, and how it is read (`CfiCursor.operand`)."""
-_PLAIN = frozenset({
-    Operator.DEREF, Operator.DUP, Operator.DROP, Operator.OVER, Operator.SWAP, Operator.ROT, Operator.ABS,
-    Operator.NEG, Operator.NOT, Operator.NOP,
-    Operator.AND, Operator.DIV, Operator.MINUS, Operator.MOD, Operator.MUL, Operator.OR, Operator.PLUS, Operator.SHL,
-    Operator.SHR, Operator.SHRA, Operator.XOR, Operator.EQ, Operator.GE, Operator.GT, Operator.LE, Operator.LT,
-    Operator.NE,
-})  # fmt: skip
 _CONSTANTS = frozenset(code for code in _OPERANDS if code <= Operator.CONSTS)
 
 
@@ -87,14 +80,6 @@ def _parse_operation(code: int, at: CfiCursor) -> Operation:
     raise ObjectError(f"call frame information: no operator {code:#x} in an expression")
 
 
-def _shift(left: U64, right: U64) -> U64:
-    return np.minimum(right, np.uint64(63))
-
-
-def _arithmetic_shift(left: U64, right: U64) -> U64:
-    return (left.view(np.int64) >> _shift(left, right).view(np.int64)).view(np.uint64)
-
-
 def _divide(left: U64, right: U64) -> U64:
     """Divide signed numbers, rounding towards zero; division by zero gives 0, as good as any garbage."""
     numerator, divisor = left.view(np.int64), right.view(np.int64)
@@ -104,37 +89,39 @@ def _divide(left: U64, right: U64) -> U64:
     return np.where(divisor == 0, 0, quotient).view(np.uint64)
 
 
-def _signed_comparison(compare: Callable[[I64, I64], AnyArray]) -> Callable[[U64, U64], U64]:
-    return lambda left, right: compare(left.view(np.int64), right.view(np.int64)).astype(np.uint64)
+def _signed(operate: Callable[[I64, I64], AnyArray]) -> Callable[[U64, U64], U64]:
+    return lambda left, right: operate(left.view(np.int64), right.view(np.int64)).astype(np.uint64)
 
 
 _BINARY: dict[Operator, Callable[[U64, U64], U64]] = {
-    Operator.AND: lambda a, b: a & b,
-    Operator.OR: lambda a, b: a | b,
-    Operator.XOR: lambda a, b: a ^ b,
-    Operator.PLUS: lambda a, b: a + b,
-    Operator.MINUS: lambda a, b: a - b,
-    Operator.MUL: lambda a, b: a * b,
+    Operator.AND: np.bitwise_and,
+    Operator.OR: np.bitwise_or,
+    Operator.XOR: np.bitwise_xor,
+    Operator.PLUS: np.add,
+    Operator.MINUS: np.subtract,
+    Operator.MUL: np.multiply,
     Operator.DIV: _divide,
     Operator.MOD: lambda a, b: a % np.where(b == 0, np.uint64(1), b),
-    Operator.SHL: lambda a, b: np.where(b < np.uint64(64), a << _shift(a, b), np.uint64(0)),
-    Operator.SHR: lambda a, b: np.where(b < np.uint64(64), a >> _shift(a, b), np.uint64(0)),
-    Operator.SHRA: _arithmetic_shift,
-    Operator.EQ: _signed_comparison(lambda a, b: a == b),
-    Operator.NE: _signed_comparison(lambda a, b: a != b),
-    Operator.GE: _signed_comparison(lambda a, b: a >= b),
-    Operator.GT: _signed_comparison(lambda a, b: a > b),
-    Operator.LE: _signed_comparison(lambda a, b: a <= b),
-    Operator.LT: _signed_comparison(lambda a, b: a < b),
+    Operator.SHL: np.left_shift,
+    Operator.SHR: np.right_shift,
+    Operator.SHRA: _signed(np.right_shift),
+    Operator.EQ: _signed(np.equal),
+    Operator.NE: _signed(np.not_equal),
+    Operator.GE: _signed(np.greater_equal),
+    Operator.GT: _signed(np.greater),
+    Operator.LE: _signed(np.less_equal),
+    Operator.LT: _signed(np.less),
 }
 _UNARY: dict[Operator, Callable[[U64], U64]] = {
     Operator.ABS: lambda a: np.abs(a.view(np.int64)).view(np.uint64),
     Operator.NEG: lambda a: np.uint64(0) - a,
-    Operator.NOT: lambda a: ~a,
+    Operator.NOT: np.invert,
     Operator.NOP: lambda a: a,
 }
 _TAKES = {Operator.DUP: 1, Operator.OVER: 2, Operator.SWAP: 2, Operator.ROT: 3, Operator.DROP: 1}
 """Number of entries that operators which only move entries need."""
+_PLAIN = {Operator.DEREF, *_BINARY, *_UNARY, *_TAKES}
+"""Operators without a number."""
 
 
 def evaluate(expression: Expression, context: ExpressionContext, stack: list[U64], count: int) -> tuple[U64, Bools]:

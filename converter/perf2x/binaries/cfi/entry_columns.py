@@ -14,11 +14,9 @@ from msgspec import Struct
 from perf2x.base.abi.callframe import PointerBase, PointerFormat
 from perf2x.base.columnar import I64, U64, AnyArray, Bools, flatnonzero, unique_inverse
 from perf2x.base.errors import ObjectError
+from perf2x.binaries.cfi.byte_cursor import FIXED
 from perf2x.binaries.cfi.frame_entries import Cie, FrameSection
 
-_WORDS: dict[int, str] = {
-    PointerFormat.UDATA4: "u4", PointerFormat.SDATA4: "i4", PointerFormat.UDATA8: "u8", PointerFormat.SDATA8: "i8",
-}  # fmt: skip
 _WIDE = 0xFFFFFFFF
 """A length that says: 64 bits follow. In .debug_frame, the CIE pointer of a CIE."""
 _HEADER = 8
@@ -49,7 +47,7 @@ def fde_columns(section: FrameSection, offset: I64) -> FdeColumns:
     if not plain.any():
         return FdeColumns(plain, [], none, none.view(np.uint64), none.view(np.uint64), none, none)
     at = np.where(plain, offset, 0)
-    length, pointer = _words(section, "u4", at), _words(section, "u4", at + 4)
+    length, pointer = _words(section, "I", at), _words(section, "I", at + 4)
     plain &= (length != _WIDE) & (pointer != (0 if section.is_eh else _WIDE))
     stop = at + 4 + length
     plain &= stop <= len(section.data)
@@ -83,7 +81,7 @@ def _in_cie(section: FrameSection, cie: Cie, at: I64, stop: I64) -> tuple[Bools,
     """Decode FDEs of one CIE from behind their CIE pointer: which are plain, start, end, first instruction."""
     code = _word_of(cie)
     at = at + cie.segment_size
-    width = int(code[1:]) if code else 0
+    width = np.dtype(code).itemsize if code else 0
     plain = at + 2 * width <= stop
     if code is None or not plain.any():
         nothing = np.zeros(len(at), np.uint64)
@@ -95,7 +93,7 @@ def _in_cie(section: FrameSection, cie: Cie, at: I64, stop: I64) -> tuple[Bools,
     start &= np.uint64(2**64 - 1 if cie.address_size == 8 else 2**32 - 1)
     size = _words(section, code, here + width)
     end = start + size.view(np.uint64)
-    plain &= ((size >= 0) | (code == "u8")) & (end >= start)
+    plain &= ((size >= 0) | (code == "Q")) & (end >= start)
     return _behind_data(section, cie, plain, here + 2 * width, stop, (start, end))
 
 
@@ -105,24 +103,24 @@ def _behind_data(
     """Skip the augmentation data (personality and language data) of FDEs of one CIE."""
     if cie.has_augmentation_data:
         plain &= at < stop
-        length = _words(section, "u1", np.where(plain, at, 0))
+        length = _words(section, "B", np.where(plain, at, 0))
         at = at + 1 + length
         plain &= (length < 128) & (at <= stop)
     return plain, *range_of, at
 
 
 def _word_of(cie: Cie) -> str | None:
-    """The type of a CIE's addresses in its FDEs, None if they are none of the usual four."""
+    """The type of a CIE's addresses in its FDEs, None if they are none of fixed size."""
     base, form = cie.pointer_encoding & 0xF0, cie.pointer_encoding & 0x0F
     if base not in (PointerBase.ABSOLUTE, PointerBase.PCREL):
         return None
     if form == PointerFormat.ABSPTR:
-        return f"u{cie.address_size}"
-    return _WORDS.get(form)
+        return "Q" if cie.address_size == 8 else "I"
+    return FIXED.get(form)
 
 
 def _words(section: FrameSection, code: str, at: I64) -> I64:
-    """(n,) int64: the integers of type ``code`` at offsets of any alignment, all within the section."""
+    """(n,) int64: the integers with a letter of struct at offsets of any alignment, all within the section."""
     dtype = np.dtype("<" + code)
     whole: AnyArray = np.ndarray((len(section.data) - dtype.itemsize + 1,), dtype, section.data, 0, (1,))
     return whole[at].astype(np.int64)  # of 64 bits, two's complement

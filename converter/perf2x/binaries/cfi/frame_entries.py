@@ -17,7 +17,7 @@ from msgspec import Struct, field
 from perf2x.base.abi.callframe import PointerBase, PointerFormat
 from perf2x.base.columnar import I64, U64, argsort, searchsorted
 from perf2x.base.errors import ObjectError
-from perf2x.binaries.cfi.byte_cursor import CfiCursor, to_signed
+from perf2x.binaries.cfi.byte_cursor import FIXED, CfiCursor, to_signed
 
 
 class EntryHeader(NamedTuple):
@@ -164,13 +164,6 @@ class FrameSection(Struct):
         return encoding
 
 
-_TABLE_FORMATS = {
-    PointerBase.DATAREL | PointerFormat.SDATA4: "i4",
-    PointerBase.DATAREL | PointerFormat.UDATA4: "u4",
-    PointerBase.DATAREL | PointerFormat.SDATA8: "i8",
-}
-
-
 class FrameIndex(Struct, frozen=True):
     """FDEs by start address: ``start`` (n,) svma, sorted; ``offset`` (n,) of the FDE in ``section``."""
 
@@ -189,7 +182,7 @@ def index_from_header(section: FrameSection, header: bytes, address: int) -> Fra
     version, frame_format, count_format, table_format = at.u8(), at.u8(), at.u8(), at.u8()
     at.pointer(frame_format, address)
     count = at.pointer(count_format, address)
-    code = _TABLE_FORMATS.get(table_format)
+    code = FIXED.get(table_format ^ PointerBase.DATAREL)
     if version != 1 or not count or code is None:
         return None
     dtype = np.dtype(section.byte_order + code)
