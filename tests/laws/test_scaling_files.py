@@ -212,7 +212,7 @@ def _found(
     def look_up() -> None:
         told: list[object] = []
         lines = UnitLines(DebugFile(DebugSections(open_elf(data, "units"))), lambda unit: unit, told.append)
-        assert len(lines.find(address)) == len(address)
+        assert len(lines.find(address).offsets) == len(address) + 1
         assert all(text in str(error) for text in errors or [] for error in told) and bool(told) == bool(errors)
 
     return look_up

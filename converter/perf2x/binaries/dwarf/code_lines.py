@@ -65,7 +65,7 @@ class CodeLines:
         result: list[tuple[CodeFrame, ...]] = [()] * len(address)
         for table, entries, rows in self._opened(address):
             if entries is not None:
-                line, discriminator = table.places(address[rows])
+                _, line, discriminator = table.find(address[rows])
                 chains = scopes(entries, address[rows].tolist())
                 for row, chain, at, mark in zip(
                     rows.tolist(), chains, line.tolist(), discriminator.tolist(), strict=True

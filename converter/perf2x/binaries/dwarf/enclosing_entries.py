@@ -5,25 +5,26 @@ lambda or belongs to a local class. One walk over the unit finds them for all en
 """
 
 import contextlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from perf2x.base.errors import ObjectError
 from perf2x.binaries.dwarf import dwarf_numbers as c
 from perf2x.binaries.dwarf.attribute_forms import Abbreviation, uleb128
 from perf2x.binaries.dwarf.compilation_units import Unit
 from perf2x.binaries.dwarf.dwarf_functions import MAX_DEPTH, Entry, describe
+from perf2x.binaries.dwarf.source_locations import is_nameless_call_operator
 
 MAX_NESTING = 16
 """Scopes and functions around an entry that are told."""
 _SCOPES = frozenset((c.TAG_SUBPROGRAM, c.TAG_NAMESPACE)) | c.TAG_TYPES
 
 
-def scopes_around(entries: Iterable[Entry], is_nameless: Callable[[str], bool]) -> dict[Entry, tuple[str, str]]:
+def scopes_around(entries: Iterable[Entry]) -> dict[Entry, tuple[str, str]]:
     """Map each entry to the scope that it stands in, and to the function around that, "" without one.
 
     The scope are namespaces and classes, as in ``std::vector<int>``; "" for a lambda's call operator. The function is
-    the innermost one that is not nameless. Entries of units whose walk would exceed the file's budget, or that cannot
-    be read, are left out.
+    the innermost one that is no nameless call operator. Entries of units whose walk would exceed the file's budget, or
+    that cannot be read, are left out.
     """
     wanted: dict[Unit, set[int]] = {}
     for unit, offset in entries:
@@ -33,11 +34,11 @@ def scopes_around(entries: Iterable[Entry], is_nameless: Callable[[str], bool]) 
         with contextlib.suppress(ObjectError, IndexError, ValueError):
             unit.file.nesting_budget.spend(unit.end - unit.start)
             for offset, around in _EntryWalk(unit, sorted(offsets)).found.items():
-                found[unit, offset] = _scope(unit, around, is_nameless)
+                found[unit, offset] = _scope(unit, around)
     return found
 
 
-def _scope(unit: Unit, around: Sequence[int], is_nameless: Callable[[str], bool]) -> tuple[str, str]:
+def _scope(unit: Unit, around: Sequence[int]) -> tuple[str, str]:
     """The scope and the function that entries make, innermost first."""
     scope: list[str] = []
     is_local = False
@@ -45,7 +46,7 @@ def _scope(unit: Unit, around: Sequence[int], is_nameless: Callable[[str], bool]
         abbreviation, entry = unit.entry(parent)
         if abbreviation is not None and abbreviation.tag == c.TAG_SUBPROGRAM:
             is_local, name = True, describe(unit, entry)[0]
-            if name and not is_nameless(name):
+            if name and not is_nameless_call_operator(name):
                 return "::".join(reversed(scope)), name
         elif not is_local:
             is_space = abbreviation is not None and abbreviation.tag == c.TAG_NAMESPACE

@@ -5,11 +5,10 @@ addresses without reading them.
 """
 
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 
 import numpy as np
-from msgspec import Struct
 
 from perf2x.base.columnar import I64, U64, flatnonzero, rows_by, searchsorted
 from perf2x.base.errors import ObjectError
@@ -20,18 +19,7 @@ from perf2x.binaries.dwarf.debug_sections import DebugSections
 from perf2x.binaries.dwarf.dwarf_functions import Entry, Scope, scopes
 from perf2x.binaries.dwarf.enclosing_entries import scopes_around
 from perf2x.binaries.dwarf.line_table import LineTable, LineTables
-
-
-class SourceFrame(Struct, frozen=True):
-    """One function at one address."""
-
-    name: str
-    path: str
-    line: int
-    decl_line: int
-    inside: str = ""
-    """The function that a lambda or a local class's function is nested in; "" for others and with a linkage name."""
-
+from perf2x.binaries.dwarf.source_locations import DebugFunction, FunctionLine, SourceLocations, source_locations_of
 
 _TOGETHER = 64
 """Units whose line tables are read together."""
@@ -47,18 +35,14 @@ class UnitLines:
         file: DebugFile,
         split: FindSplitUnit,
         broken: Callable[[ObjectError], None],
-        is_nameless: Callable[[str], bool] = lambda name: False,
     ) -> None:
-        """``broken`` is called for each unit that cannot be read; the others are still used.
-
-        Functions whose names are nameless are lambdas' call operators, told apart by the functions around them.
-        """
-        self._file, self._split, self.broken, self._is_nameless = file, split, broken, is_nameless
+        """``broken`` is called for each unit that cannot be read; the others are still used."""
+        self._file, self._split, self.broken = file, split, broken
         self._ranges = self._index()
 
-    def find(self, address: U64) -> list[list[SourceFrame]]:
-        """Return for each of the sorted addresses its functions, innermost inlined first; [] where nothing is known."""
-        result: list[list[SourceFrame]] = [[] for _ in address]
+    def find(self, address: U64) -> SourceLocations:
+        """Return functions and lines of each of the sorted addresses."""
+        result: list[Sequence[FunctionLine]] = [()] * len(address)
         tables, held = self.tables(), iter(self.held(address))
         while some := [*islice(held, _TOGETHER)]:
             known = tables.at([(unit, address[rows]) for unit, rows in some])
@@ -70,7 +54,7 @@ class UnitLines:
                     continue
                 for index, frames in zip(rows.tolist(), found, strict=True):
                     result[index] = frames
-        return result
+        return source_locations_of(result)
 
     def held(self, address: U64) -> Iterator[tuple[Unit, I64]]:
         """Yield units and the rows of sorted addresses that each holds; units with a common table are neighbours."""
@@ -92,14 +76,14 @@ class UnitLines:
             entries.file.entry_budget.spend(entries.end - entries.start)
         return entries
 
-    def _source_frames(self, unit: Unit, table: LineTable, address: U64) -> list[list[SourceFrame]]:
+    def _source_frames(self, unit: Unit, table: LineTable, address: U64) -> list[list[FunctionLine]]:
         """Return the frames of addresses in one unit."""
         entries = self.entries(unit)
-        file, line = table.find(address)
+        file, line, _ = table.find(address)
         chains = scopes(entries, address.tolist()) if entries is not None else [[] for _ in address]
         is_cxx = entries is not None and entries.root.get(c.AT_LANGUAGE, (0, 0))[1] in c.LANGUAGES_CXX
         bare = (scope.origin for chain in chains for scope in chain if is_cxx and not scope.name.startswith("_Z"))
-        around = scopes_around((origin for origin in bare if origin is not None), self._is_nameless)
+        around = scopes_around(origin for origin in bare if origin is not None)
         return [
             _inline_chain(table, chain, int(number), int(at), around)
             for chain, number, at in zip(chains, file, line, strict=True)
@@ -130,15 +114,15 @@ class UnitLines:
 
 def _inline_chain(
     table: LineTable, scopes: list[Scope], file: int, line: int, around: dict[Entry, tuple[str, str]]
-) -> list[SourceFrame]:
+) -> list[FunctionLine]:
     """Return frames innermost first: the line table has the innermost line, each inlined function its caller's."""
     if not scopes:
-        return [SourceFrame("", table.files.path(file), line, 0)] if line else []
+        return [(DebugFunction("", table.files.path(file)), line)] if line else []
     frames = []
     for scope in reversed(scopes):
         space, inside = around.get(scope.origin, ("", "")) if scope.origin else ("", "")
         name = f"{space}::{scope.name}" if space else scope.name
-        frames.append(SourceFrame(name, table.files.path(file), line, scope.decl_line, inside))
+        frames.append((DebugFunction(name, table.files.path(file), scope.decl_line, inside), line))
         file, line = scope.call_file, scope.call_line
     return frames
 

@@ -23,6 +23,7 @@ from perf2x.base.columnar import (
     argsort,
     cumsum,
     flatnonzero,
+    join_tables,
     no_rows,
     repeat,
     searchsorted,
@@ -102,8 +103,7 @@ def _run(machine: Machine, program: bytes) -> tuple[LineRows, I64]:
             size *= 4
         else:
             break
-    columns = ([getattr(piece, name) for piece in pieces] for name in LineRows.__struct_fields__)
-    return LineRows(*map(np.concatenate, columns)), np.concatenate(behind)
+    return join_tables(pieces), np.concatenate(behind)
 
 
 @lru_cache(maxsize=8)

@@ -62,33 +62,24 @@ class LineTable(Struct, frozen=True):
     files: FileNames
     rows: LineRows
 
-    def find(self, address: U64) -> tuple[I64, I64]:
-        """Return (n,) file number and line of each address, 0 and 0 where unknown."""
-        row = self._rows(address)
-        return _taken(self.rows.file, row), _taken(self.rows.line, row)
+    def find(self, address: U64) -> tuple[I64, I64, I64]:
+        """Return (n,) file number, line and discriminator of each address, 0 where unknown."""
+        row, rows = self._rows(address), self.rows
+        known = flatnonzero(row >= 0)  # units ask one table one after another: nothing here copies a column
+        found = np.zeros((3, len(row)), np.int64)
+        for place, column in enumerate((rows.file, rows.line, rows.discriminator)):
+            found[place, known] = column[row[known]]
+        return found[0], found[1], found[2]
 
     def knows(self, address: U64) -> bool:
         """Whether a row applies to every address."""
         return bool((self._rows(address) >= 0).all())
-
-    def places(self, address: U64) -> tuple[I64, I64]:
-        """Return (n,) line and discriminator of each address, 0 and 0 where unknown."""
-        row = self._rows(address)
-        return _taken(self.rows.line, row), _taken(self.rows.discriminator, row)
 
     def _rows(self, address: U64) -> I64:
         """Return (n,) the row that applies to each address, −1 for none and behind the end of a sequence."""
         row = searchsorted(self.rows.address, address, "right") - 1
         row[row >= 0] = np.where(self.rows.is_end[row[row >= 0]], -1, row[row >= 0])
         return row
-
-
-def _taken(column: I64, row: I64) -> I64:
-    """Return (n,) values of rows, 0 for row −1."""
-    found = np.zeros(len(row), np.int64)
-    known = flatnonzero(row >= 0)  # units ask one table one after another: nothing here copies the column
-    found[known] = column[row[known]]
-    return found
 
 
 NO_FILES = FileNames("", (), {})

@@ -10,17 +10,12 @@ from perf2x.binaries.dwarf.compilation_units import DebugFile, Unit
 from perf2x.binaries.dwarf.debug_sections import DebugSections
 from perf2x.binaries.dwarf.dwp_package import DwarfPackage, DwoFiles
 from perf2x.binaries.dwarf.line_lookup import UnitLines
+from perf2x.binaries.dwarf.source_locations import SourceLocations
 from perf2x.binaries.elf.elf_file import ElfObject, open_elf
 from perf2x.binaries.elf.relocate_module import relocate_debug_info
 from perf2x.binaries.find.object_finder import ObjectFiles
 from perf2x.binaries.find.split_debug import has_supplementary, package_file, split_paths, supplementary_file
 from perf2x.model.diagnostics import Severity
-from perf2x.symbolizer.source_locations import (
-    DebugFunction,
-    SourceLocations,
-    is_nameless_call_operator,
-    source_locations_of,
-)
 from perf2x.symbolizer.sources.elf_symbols import count_broken
 from perf2x.symbolizer.sources.remembered_lines import place_of, recall, remember
 from perf2x.symbolizer.sources.symbol_source import Context
@@ -39,14 +34,11 @@ def locations_from_units(context: Context, found: ObjectFiles, recorded: str, sv
     address = svma[order]
     missing = flatnonzero(known.rows(address) < 0)
     if len(missing):
-        with context.diagnostics.apart() as counts:
-            try:
-                read: SourceLocations | ObjectError = reader.locations(address[missing])
-            except ObjectError as error:
-                read = error
-        context.diagnostics.absorb(counts.values())
-        if isinstance(read, ObjectError):
-            raise read
+        try:
+            with context.diagnostics.apart() as counts:
+                read = reader.lines().find(address[missing])
+        finally:
+            context.diagnostics.absorb(counts.values())
         known = known.joined(address[missing], read)
         if not counts and not reader.has_read_dwo:  # what is counted must be counted again
             remember(place, beside, known)
@@ -74,22 +66,13 @@ class _UnitReader:
         files = self._supplementary, self._package_file
         return " ".join(file.identity if file is not None else "none" for file in files)
 
-    def locations(self, address: U64) -> SourceLocations:
-        """Functions and lines at each of the sorted addresses."""
-        frames = self.lines().find(address)
-        chains = [
-            [(DebugFunction(one.name, one.path, one.decl_line, one.inside), one.line) for one in chain]
-            for chain in frames
-        ]
-        return source_locations_of(chains)
-
     def lines(self) -> UnitLines:
         file = self._file
         if file.type == "ET_REL":
             file = open_elf(relocate_debug_info(file), file.name)
         other = DebugFile(DebugSections(self._supplementary)) if self._supplementary is not None else None
         debug_file = DebugFile(DebugSections(file), other)
-        return UnitLines(debug_file, self._split, self._count_broken, is_nameless_call_operator)
+        return UnitLines(debug_file, self._split, self._count_broken)
 
     def _count_broken(self, error: ObjectError) -> None:
         count_broken(self._context.diagnostics, error)

@@ -5,9 +5,9 @@ import re
 from msgspec.structs import replace
 
 from perf2x.base.columnar import U64, unique
+from perf2x.binaries.dwarf.source_locations import SourceLocations
 from perf2x.binaries.elf.elf_file import ElfObject
 from perf2x.binaries.go.go_table import go_functions, start_lines
-from perf2x.symbolizer.source_locations import SourceLocations
 
 _TYPES = re.compile(r"\[.*\]")
 """Types of a generic function, which Go's table of functions leaves out."""

@@ -18,9 +18,9 @@ import numpy as np
 from msgspec import Struct
 
 from perf2x.base.columnar import I32, I64, flatnonzero, offsets_of, ranges, unique_inverse
+from perf2x.binaries.dwarf.source_locations import DebugFunction, SourceLocations, is_nameless_call_operator
 from perf2x.model.printable_text import base_name
 from perf2x.symbolizer.demangle.demangle import short_name
-from perf2x.symbolizer.source_locations import DebugFunction, SourceLocations, is_nameless_call_operator
 from perf2x.symbolizer.sources.elf_symbols import ElfNames
 from perf2x.symbolizer.sources.symbol_source import Function, Symbols
 

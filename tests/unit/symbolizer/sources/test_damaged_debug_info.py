@@ -30,6 +30,7 @@ from perf2x.symbolizer.sources.symbol_source import Context, Dso, DsoKind, Symbo
 from perf2x.symbolizer.symbol_options import SymbolOptions
 from tests.support.examples import examples
 from tests.support.profile_builder import make_session
+from tests.support.source_chains import chains
 from tests.support.tiny_elf import TinySection, tiny_elf
 
 DATA = Path(__file__).parents[1] / "data" / "debug_info"
@@ -177,7 +178,7 @@ def test_one_damaged_unit_leaves_the_others() -> None:
     parts = [TinySection(".debug_info", bad + good), TinySection(".debug_abbrev", ABBREVIATIONS)]
     errors = []
     lines = UnitLines(DebugFile(DebugSections(open_elf(tiny_elf(parts), "two"))), lambda unit: unit, errors.append)
-    found = lines.find(np.array([0x1004, 0x3004, 0x9000], np.uint64))
+    found = chains(lines.find(np.array([0x1004, 0x3004, 0x9000], np.uint64)))
     assert [len(chain) for chain in found] == [1, 0, 0] and len(errors) == 1
 
 
@@ -258,8 +259,8 @@ def with_lines(address, *units, more=b"") -> tuple[UnitLines, list[str]]:
 def test_units_that_share_a_line_table_keep_their_directories() -> None:
     units = [lined(0x1000, b"/a"), lined(0x1010, b"/b"), lined(0x1020, b"/b")]
     lines, errors = with_lines(struct.pack("<Q", 0x1000), *units)
-    found = lines.find(np.array([0x1004, 0x1014, 0x1024], np.uint64))
-    assert [[(one.path, one.line) for one in chain] for chain in found] == [
+    found = chains(lines.find(np.array([0x1004, 0x1014, 0x1024], np.uint64)))
+    assert [[(one.path, line) for one, line in chain] for chain in found] == [
         [("/a/file.c", 5)], [("/b/file.c", 21)], [("/b/file.c", 37)]
     ] and not errors  # fmt: skip
 
@@ -267,13 +268,13 @@ def test_units_that_share_a_line_table_keep_their_directories() -> None:
 def test_a_row_of_an_earlier_sequence_counts_where_a_later_one_has_ended() -> None:
     more = b"\0\x09\x02" + struct.pack("<Q", 0x1008) + b"\x1e\x1e\0\x01\x01"
     lines, errors = with_lines(struct.pack("<Q", 0x1000), lined(0x1000, b"/a"), more=more)
-    found = lines.find(np.array([0x1004, 0x1009, 0x100C], np.uint64))
-    assert [chain[0].line for chain in found] == [5, 2, 13] and not errors
+    found = chains(lines.find(np.array([0x1004, 0x1009, 0x100C], np.uint64)))
+    assert [chain[0][1] for chain in found] == [5, 2, 13] and not errors
 
 
 def test_an_address_of_many_bytes_in_a_line_table() -> None:
     lines, errors = with_lines(bytes(100), lined(0x1000, b"/a"))
-    assert lines.find(np.array([0x1004], np.uint64)) == [[]] and "an address of 100 bytes" in str(errors[0])
+    assert chains(lines.find(np.array([0x1004], np.uint64))) == [[]] and "an address of 100 bytes" in str(errors[0])
 
 
 @pytest.mark.parametrize("tail", [b"", b"\0", b"\0more"])

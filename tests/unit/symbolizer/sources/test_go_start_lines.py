@@ -5,17 +5,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from perf2x.binaries.dwarf.source_locations import DebugFunction, source_locations_of
 from perf2x.binaries.elf.elf_file import open_elf
 from perf2x.binaries.find.object_finder import Finder, ObjectFiles
 from perf2x.binaries.find.search_paths import SearchPaths
 from perf2x.model.diagnostics import Diagnostics
-from perf2x.symbolizer.source_locations import DebugFunction, source_locations_of
 from perf2x.symbolizer.sources.elf_source import symbols_of
 from perf2x.symbolizer.sources.elf_symbols import ElfNames
 from perf2x.symbolizer.sources.go_start_lines import with_go_start_lines
 from perf2x.symbolizer.sources.symbol_source import Context
 from perf2x.symbolizer.symbol_options import SymbolOptions
 from tests.support.profile_builder import make_session
+from tests.support.source_chains import chains
 from tests.support.tiny_elf import TinySection, tiny_elf
 from tests.support.tiny_go import TinyFunction, tiny_go_table
 
@@ -36,7 +37,7 @@ def test_generic_functions_go_by_their_name_without_types() -> None:
     functions = [DebugFunction("main.Map[int,[]string]", "x.go", 3), DebugFunction("main.other", "x.go", 4)]
     locations = source_locations_of([[(functions[0], 9), (functions[1], 9)]])
     found = with_go_start_lines(locations, elf, None, np.array([RUN], np.uint64))
-    assert [(one.symbol, one.start_line) for one, _ in found.chain(0)] == [
+    assert [(one.symbol, one.start_line) for one, _ in chains(found)[0]] == [
         ("main.Map[int,[]string]", 7),
         ("main.other", 4),
     ]

@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from perf2x.binaries.dwarf.source_locations import DebugFunction, source_locations_of
 from perf2x.binaries.elf.elf_file import open_elf
 from perf2x.binaries.find.object_finder import Finder, ObjectFiles
 from perf2x.binaries.find.search_paths import SearchPaths
 from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.profile.profile import Profile
 from perf2x.plugins.registry import load_symbol_sources
-from perf2x.symbolizer.source_locations import DebugFunction, source_locations_of
 from perf2x.symbolizer.sources.dwarf_units import locations_from_units
 from perf2x.symbolizer.sources.elf_symbols import ElfNames
 from perf2x.symbolizer.sources.merge_debug_info import merge_debug_info
@@ -22,6 +22,7 @@ from perf2x.symbolizer.symbol_options import SymbolOptions
 from perf2x.symbolizer.symbolize import symbolize
 from tests.support.addr2line import addr2line
 from tests.support.profile_builder import lines_of, make_profile, make_session
+from tests.support.source_chains import chains
 
 DATA = Path(__file__).parents[1] / "data"
 LIBRARIES = ["inlines", "lto", "rust"]
@@ -30,7 +31,7 @@ LIBRARIES = ["inlines", "lto", "rust"]
 def places(path, addresses, tmp_path) -> list[list[tuple[str, str, int]]]:
     context = Context(SymbolOptions(cache_dir=tmp_path), make_session(), Finder(SearchPaths(proc=None)), Diagnostics())
     found = locations_from_units(context, ObjectFiles([open_elf(path)]), "", np.array(addresses, np.uint64))
-    return [found.chain(row) for row in range(len(found))]
+    return chains(found)
 
 
 def inside_functions(path, addresses) -> list[int]:

@@ -24,6 +24,10 @@ class DebugFunction(Struct, frozen=True):
     """
 
 
+FunctionLine = tuple[DebugFunction, int]
+"""A function, and the line in it, 0 if unknown."""
+
+
 def is_nameless_call_operator(name: str) -> bool:
     """Return whether a name in debug info is that of a call operator without a linkage name."""
     return name == _CALL_OPERATOR or name.startswith(f"{_CALL_OPERATOR}<")
@@ -43,14 +47,6 @@ class SourceLocations(Struct, frozen=True):
     """(rows,) source line, 0 if unknown."""
     functions: Sequence[DebugFunction]
 
-    def __len__(self) -> int:
-        return len(self.offsets) - 1
-
-    def chain(self, index: int) -> list[tuple[DebugFunction, int]]:
-        """(function, line) pairs of one address, innermost first; meant for tests and single addresses."""
-        rows = range(int(self.offsets[index]), int(self.offsets[index + 1]))
-        return [(self.functions[int(self.function[row])], int(self.line[row])) for row in rows]
-
     @property
     def has_line(self) -> Bools:
         """(n,) true if any row of the address has a line."""
@@ -64,7 +60,7 @@ class SourceLocations(Struct, frozen=True):
         return SourceLocations(offsets_of(count), self.function[rows], self.line[rows], self.functions)
 
 
-def source_locations_of(chains: Sequence[Sequence[tuple[DebugFunction, int]]]) -> SourceLocations:
+def source_locations_of(chains: Sequence[Sequence[FunctionLine]]) -> SourceLocations:
     """Build the columns from one chain of (function, line) pairs per address; equal functions become one."""
     number: dict[DebugFunction, int] = {}
     rows = [(number.setdefault(function, len(number)), line) for chain in chains for function, line in chain]
