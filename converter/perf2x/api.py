@@ -75,11 +75,11 @@ from perf2x.pipeline.conversion import convert_to, write_file
 from perf2x.pipeline.load import load
 from perf2x.pipeline.load_options import LoadOptions, load_options
 from perf2x.pipeline.load_result import EventCount, Loaded
-from perf2x.pipeline.recording_pair import PairOptions, pair_of
 from perf2x.plugins.format_suffix import format_of
 from perf2x.plugins.registry import Emitter, build_emitter
 from perf2x.stitcher.call_graph_options import CallGraphOptions
 from perf2x.symbolizer.symbol_options import SymbolOptions
+from perf2x.tools.diff.recording_pair import PairOptions, pair_of
 from perf2x.transforms.filters.filter_options import Choice, Grouping
 from perf2x.transforms.weights_and_mispredicts import value_options
 

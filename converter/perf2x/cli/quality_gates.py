@@ -15,7 +15,7 @@ from perf2x.model.printable_text import message
 
 if TYPE_CHECKING:
     from perf2x.pipeline.load_result import Loaded
-    from perf2x.pipeline.recording_pair import RecordingPair
+    from perf2x.tools.diff.recording_pair import RecordingPair
 
 
 def check_gates(gates: GateFlags, has_symbols: bool) -> None:

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from perf2x.emitters.pprof import profile_pb2
-from perf2x.transforms.time_reports import WaitReport
+from perf2x.features.off_cpu.wait_report import WaitReport
 from tests.forge import Comm, Event, Features, Mmap2, Sample, Session, Stamp, Switch, write_file
 from tests.forge import kernel as k
 from tests.support.command import folded, perf2x, recording

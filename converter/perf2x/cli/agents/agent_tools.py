@@ -51,7 +51,7 @@ class AgentTools:
         from perf2x.cli.options.report_options import ReportFlags
         from perf2x.cli.report.report_facts import changes_of
         from perf2x.cli.report.report_page import recording_report
-        from perf2x.pipeline.recording_pair import PairOptions, pair_of
+        from perf2x.tools.diff.recording_pair import PairOptions, pair_of
 
         loaded, changes, how = self._loaded(recording), None, ReportFlags(max_bytes=MOST)
         if before:

@@ -21,7 +21,7 @@ from perf2x.pipeline.load_options import LoadOptions
 if TYPE_CHECKING:
     from perf2x.analysis.diff.changed_rows import DiffTable
     from perf2x.cli.diff.diff_gate import GateVerdict
-    from perf2x.pipeline.recording_pair import RecordingPair
+    from perf2x.tools.diff.recording_pair import RecordingPair
 
 
 @with_groups
@@ -53,7 +53,7 @@ def diff(
     from perf2x.base.files.atomic import STDOUT
     from perf2x.cli.diff.diff_files import format_to_write, write_difference
     from perf2x.cli.render.diff_table import diff_report
-    from perf2x.pipeline.recording_pair import load_pair
+    from perf2x.tools.diff.recording_pair import load_pair
 
     gate = DiffGate.of(compared, rows.sort)
     file_format = format_to_write(file.to, file.output)

@@ -50,7 +50,7 @@ def report(
     from perf2x.cli.report.report_facts import changes_of
     from perf2x.cli.report.report_page import recording_report
     from perf2x.pipeline.load import load
-    from perf2x.pipeline.recording_pair import load_pair
+    from perf2x.tools.diff.recording_pair import load_pair
 
     sources, gate, shape = recordings(inputs), DiffGate.of(compared), shown.shape()
     options = asked.but(counts=True, beside=bool(shown.columns))

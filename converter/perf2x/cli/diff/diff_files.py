@@ -6,7 +6,7 @@ from perf2x.base.errors import OptionError
 from perf2x.base.files.atomic import STDOUT, open_output
 
 if TYPE_CHECKING:
-    from perf2x.pipeline.recording_pair import RecordingPair
+    from perf2x.tools.diff.recording_pair import RecordingPair
 
 FORMATS = {"html": ".html", "pprof": ".pb.gz", "collapsed": ".folded"}
 _SUFFIXES = {**{suffix: name for name, suffix in FORMATS.items()}, ".pb": "pprof", ".htm": "html", ".txt": "collapsed"}

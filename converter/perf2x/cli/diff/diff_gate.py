@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from perf2x.analysis.diff.changes import Change, Comparison
     from perf2x.analysis.diff.noise import Interval
     from perf2x.cli.options.diff_options import ComparisonFlags
-    from perf2x.pipeline.recording_pair import RecordingPair
+    from perf2x.tools.diff.recording_pair import RecordingPair
 
 
 class GrowthLimit(Struct, frozen=True):

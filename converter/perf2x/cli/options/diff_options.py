@@ -12,7 +12,7 @@ from perf2x.cli.options import Rare
 from perf2x.cli.options.table_options import RowFlags
 
 if TYPE_CHECKING:
-    from perf2x.pipeline.recording_pair import PairOptions
+    from perf2x.tools.diff.recording_pair import PairOptions
 
 Before = Annotated[str, typer.Argument(metavar="BEFORE", help="The recording to compare with.")]
 After = Annotated[str, typer.Argument(metavar="AFTER", help="The newer recording.")]
@@ -119,7 +119,7 @@ class ComparisonFlags(Struct, frozen=True):
 
     def pair_options(self, object_names: Mapping[str, str]) -> "PairOptions":
         """The way to compare; SettingError for two ways."""
-        from perf2x.pipeline.recording_pair import PairOptions, parse_work
+        from perf2x.tools.diff.recording_pair import PairOptions, parse_work
 
         return PairOptions(self.normalize, parse_work(self.per), self.per_value or "", object_names)
 

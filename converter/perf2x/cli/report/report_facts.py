@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from perf2x.cli.diff.diff_gate import GateVerdict
     from perf2x.cli.diff.gate_outcome import Verdict
     from perf2x.pipeline.load_result import Loaded
-    from perf2x.pipeline.recording_pair import RecordingPair
+    from perf2x.tools.diff.recording_pair import RecordingPair
 
 _OF_META = ("hostname", "os_release", "arch", "perf_version", "wall_start_ns")
 

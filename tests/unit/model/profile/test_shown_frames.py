@@ -14,10 +14,10 @@ from perf2x.emitters.flame.svg import Svg
 from perf2x.emitters.pprof import profile_pb2
 from perf2x.emitters.pprof.pprof import Pprof
 from perf2x.emitters.speedscope import Speedscope
+from perf2x.features.anonymize.hash_names import anonymized
 from perf2x.model.profile.profile import Profile
 from perf2x.model.profile.shown_frames import full_names, location_frames
 from perf2x.testing import ProfileBuilder
-from perf2x.transforms.anonymize import anonymized
 from perf2x.transforms.merge_profiles import merge_profiles
 
 FULL = {"_Z1fIiEvv": "void f<int>()", "_Z1fIlEvv": "void f<long>()", "_Z1fIcEvv": "void f<char>()"}

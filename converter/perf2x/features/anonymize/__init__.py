@@ -1,0 +1,1 @@
+"""``--anonymize``: hashes in place of names."""

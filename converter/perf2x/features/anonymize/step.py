@@ -1,0 +1,51 @@
+"""``--anonymize``: hashes in place of names."""
+
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+from msgspec.structs import replace
+
+from perf2x.model.plugin_options import NAMES
+from perf2x.model.setting import FeatureSettings, Setting
+from perf2x.pipeline.feature import Feature, Place, SessionRun
+
+if TYPE_CHECKING:
+    from perf2x.pipeline.load_result import Loaded
+
+
+class _Anonymity(FeatureSettings, frozen=True):
+    """The secret to hash names with."""
+
+    PANEL: ClassVar[str] = "Grouping"
+    HIDES_NAMES: ClassVar[str] = "anonymize"
+
+    anonymize: Annotated[
+        str,
+        Setting(
+            "Hash names of programs, files, functions and threads; the same secret gives the same hashes.",
+            metavar="SECRET",
+            rare=True,
+            group=NAMES,
+        ),
+    ] = ""
+    """Empty: names stay."""
+
+
+def _anonymize(loaded: "Loaded", run: SessionRun) -> "Loaded":
+    """Hash names of the profile, the report and the diagnostics."""
+    salt, symbols = run.options.of(_Anonymity).anonymize, loaded.symbols
+    if not salt:
+        return loaded
+    from perf2x.features.anonymize.hash_names import anonymized, hidden_name
+    from perf2x.transforms.drop_unused import compact
+
+    for count in run.context.diagnostics.counts.values():
+        count.first = ""
+    if symbols is not None:
+        rows = (
+            replace(row, name=hidden_name(row.name, "object", salt), build_id="", reason="") for row in symbols.objects
+        )
+        symbols = replace(symbols, objects=tuple(rows))
+    return replace(loaded, profile=anonymized(compact(loaded.profile), salt), symbols=symbols)
+
+
+FEATURE = Feature({Place.HIDDEN: _anonymize}, _Anonymity)

@@ -1,0 +1,1 @@
+"""``--value latency`` and ``--parallelism``: the number of threads that ran."""

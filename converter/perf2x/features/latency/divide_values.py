@@ -1,0 +1,108 @@
+"""``--value latency`` and ``--parallelism``: what a sample costs in time that passes, not in time of CPUs.
+
+A sample that was taken while four threads ran stands for a quarter of its period: if its code were gone, the program
+would be done sooner by that much, at best. Sums are those of ``perf report --latency`` (machine__resolve in
+tools/perf/util/event.c).
+"""
+
+import numpy as np
+from msgspec.structs import replace
+
+from perf2x.base.columnar import I32, I64, cumsum, flatnonzero, rows_by, unique
+from perf2x.base.errors import SettingError
+from perf2x.features.latency.running_threads import cpus_of, parallelism_at, running_threads
+from perf2x.features.schedule.schedule import has_samples_only, has_schedule
+from perf2x.model.profile import Profile, keep_samples
+from perf2x.model.recording import Recording
+from perf2x.transforms.filters.filter_batches import check_timed
+from perf2x.transforms.filters.unmatched_filters import UnmatchedFilters
+
+_PREFIX = "latency:"
+"""In front of the names of events whose values are latencies."""
+_FRACTION = 20
+"""Bits of the fractions that are carried from one sample to the next."""
+
+
+def with_latency(
+    profile: Profile,
+    recording: Recording,
+    how: str,
+    wanted: tuple[int, ...] = (),
+    pids: tuple[int, ...] = (),
+    unmatched: UnmatchedFilters | None = None,
+) -> Profile:
+    """Return a timeline with latencies beside its values, if ``how`` is not empty, and the curve of running threads.
+
+    ``wanted`` are numbers of threads: only samples that were taken while as many ran stay; empty: all.
+    ``pids`` are the processes whose threads count; empty: all. OptionError when the recording does not tell; no sample
+    of a wanted parallelism is an unmatched filter.
+    """
+    _check_told(profile, recording, "latency" if how else "parallelism")
+    curve = running_threads(profile, recording, pids)
+    found = parallelism_at(curve, profile.samples.times, cpus_of(recording))
+    profile = replace(profile, running=curve)
+    if wanted:
+        rows = _chosen(found, wanted, unmatched or UnmatchedFilters())
+        profile, found = keep_samples(profile, rows), found[rows]
+    return _with_shares(profile, found) if how else profile
+
+
+def _check_told(profile: Profile, recording: Recording, setting: str) -> None:
+    if profile.samples.wait is not None:
+        raise SettingError("", setting, ": it only concerns running threads; leave out ", "off_cpu")
+    check_timed(setting, profile, recording)
+    if not has_schedule(recording):
+        raise SettingError(
+            "",
+            setting,
+            ": the recording does not say how many threads ran; record with: perf record --switch-events"
+            " (perf 6.15 and later: --latency), or -e sched:sched_switch -a",
+        )
+    if has_samples_only(recording):
+        raise SettingError(
+            "",
+            setting,
+            ": the recording has only some of its context switches, as -F samples sched:sched_switch, too; "
+            "record with: perf record --switch-events",
+        )
+
+
+def _chosen(found: I32, wanted: tuple[int, ...], unmatched: UnmatchedFilters) -> I64:
+    rows = flatnonzero(np.isin(found, wanted))
+    if len(rows):
+        unmatched.matched("parallelism", wanted)
+    elif len(found):
+        there = ", ".join(map(str, unique(found).tolist()[:8]))
+        words = f": no sample was taken while so many threads ran; there are samples of {there}"
+        unmatched.failed("parallelism", wanted, lambda: SettingError("", "parallelism", words))
+    return rows
+
+
+def _with_shares(profile: Profile, parallelism: I32) -> Profile:
+    """Divide the values of each event; waits are left as they are, and the idle task keeps nobody waiting."""
+    samples = profile.samples
+    latency = samples.value.copy()
+    for event, rows in rows_by(samples.event):
+        if not profile.events[event].is_wait:
+            latency[rows] = divided(samples.value[rows], parallelism[rows].astype(np.int64))
+    latency[(profile.threads.tid == 0)[samples.thread]] = 0
+    return replace(profile, samples=replace(samples, latency=latency))
+
+
+def divided(value: I64, parallelism: I64) -> I64:
+    """(n,) ``value / parallelism`` as whole numbers, whose sums are right, too.
+
+    Fractions are carried on to later samples: of 1, 1, 1 at a parallelism of 2 every second one counts.
+    """
+    whole, rest = np.divmod(value, parallelism)
+    carried = cumsum((rest << _FRACTION) // parallelism) >> _FRACTION
+    return whole + np.diff(carried, prepend=0)
+
+
+def latency_as_value(profile: Profile) -> Profile:
+    """Put latencies in place of the values, and say so in the names of the events."""
+    if profile.samples.latency is None:
+        return profile
+    samples = replace(profile.samples, value=profile.samples.latency, latency=None)
+    events = tuple(replace(event, name=_PREFIX + event.name, period=0) for event in profile.events)
+    return replace(profile, events=events, samples=samples)

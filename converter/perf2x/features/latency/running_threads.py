@@ -1,0 +1,126 @@
+"""Number of threads that ran on CPUs at each moment of a recording, from its context switches.
+
+As ``perf report --latency`` counts them (machine->parallelism in tools/perf/util/machine.c): a thread that comes to a
+CPU is one more, one that leaves or exits one less. Here each thread is followed by itself, so that a lost record does
+not shift the count for good, and the idle task does not count.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from perf2x.base.columnar import (
+    I32,
+    I64,
+    U64,
+    Bools,
+    arange,
+    argsort,
+    argsort_rows,
+    begins_run,
+    cumsum,
+    ends_run,
+    join_tables,
+    of_previous,
+    searchsorted,
+    unique,
+)
+from perf2x.features.schedule.schedule import SWITCH, Schedule, rows_called, schedule_of
+from perf2x.features.schedule.thread_times import ThreadTimes, last_at_or_before, sample_times
+from perf2x.model.profile import Profile, RunningThreads
+from perf2x.model.recording import Recording
+
+
+def running_threads(profile: Profile, recording: Recording, pids: tuple[int, ...] = ()) -> RunningThreads:
+    """Return the step curve of a recording's schedule, of some processes only where ``pids`` names them."""
+    schedule = schedule_of(recording)
+    seen, runs = sample_times(profile), ~np.isin(profile.samples.event, rows_called(profile.events, SWITCH))
+    moments = _moments(schedule, seen.where(runs & (seen.tid != 0)))
+    if pids:
+        tids = _threads_of(profile, recording, schedule, pids)
+        keep = np.isin(moments[0].tid, tids)
+        moments = moments[0].where(keep), moments[1][keep]
+    return _at_most(cpus_of(recording), curve_of(*moments, schedule.forks))
+
+
+def cpus_of(recording: Recording) -> int:
+    """Return the number of CPUs that the recording says there are; 0: it does not."""
+    known: Any = recording.session.features.get("nrcpus") or {}
+    return int(known.get("available") or 0)
+
+
+def _at_most(cpus: int, curve: RunningThreads) -> RunningThreads:
+    """Return the curve with no more threads than CPUs: some records are lost, and times of two CPUs differ a little."""
+    if not cpus or not len(curve):
+        return curve
+    threads = np.minimum(curve.threads, cpus).astype(np.int32)
+    changes = np.diff(threads, prepend=0) != 0
+    return RunningThreads(curve.time[changes], threads[changes])
+
+
+def _moments(schedule: Schedule, seen: ThreadTimes) -> tuple[ThreadTimes, Bools]:
+    """Return the moments at which threads are known to run from then on, or (False) to run no more.
+
+    A sample shows that its thread ran, unless it was taken because the thread left. Where context-switch records say
+    when threads came, only they count, and samples stand for threads without any.
+    """
+    if not schedule.is_traced:
+        told = np.append(schedule.entered.tid, schedule.stopped.tid)
+        seen = seen.where(~np.isin(seen.tid, told))
+    on = join_tables([schedule.entered, seen])
+    # a sample at the moment of its thread's departure was taken while it ran
+    off = ThreadTimes(schedule.stopped.tid, schedule.stopped.time + np.uint64(1))
+    return join_tables([on, off]), arange(len(on) + len(off)) < len(on)
+
+
+def _threads_of(profile: Profile, recording: Recording, schedule: Schedule, pids: tuple[int, ...]) -> I64:
+    """Return the numbers of all threads of some processes."""
+    tables: list[Any] = [schedule.left, recording.sideband.switches, recording.sideband.exits, profile.threads]
+    return unique(np.concatenate([table.tid[np.isin(table.pid, pids)].astype(np.int64) for table in tables]))
+
+
+def curve_of(moments: ThreadTimes, runs: Bools, forks: ThreadTimes) -> RunningThreads:
+    """Count threads after each moment; ``runs`` (moments,) says whether the moment's thread runs from then on.
+
+    A thread whose first moment is its end ran before: since its birth, or since the recording's beginning (0).
+
+    ::
+
+        thread 1   ──on────off─────        moments  on  on  off  off
+        thread 2   ─────on─────off─        threads   1   2    1    0
+    """
+    order = argsort_rows([moments.tid, moments.time, ~runs])
+    tid, time, on = moments.tid[order], moments.time[order], runs[order]
+    is_first = begins_run(tid)
+    before = np.where(is_first, ~on, of_previous(on, False))
+    step = on.astype(np.int64) - before
+    early = is_first & ~on
+    births = _births(ThreadTimes(tid[early], time[early]), forks)
+    return _summed(np.append(births, time), np.append(np.ones(len(births), np.int64), step))
+
+
+def _births(threads: ThreadTimes, forks: ThreadTimes) -> U64:
+    """(threads,) the moment at which each was last born until then; 0 where no record says it."""
+    return np.append(forks.time, np.uint64(0))[last_at_or_before(threads, forks)]
+
+
+def _summed(time: U64, step: I64) -> RunningThreads:
+    """Add up steps in order of time, one row for each moment at which the number changes."""
+    order = argsort(time)
+    at, total = time[order], cumsum(step[order])
+    is_last = ends_run(at)
+    at, total = at[is_last], total[is_last]
+    changes = np.diff(total, prepend=0) != 0
+    return RunningThreads(at[changes], total[changes].astype(np.int32))
+
+
+def parallelism_at(curve: RunningThreads, time: U64, cpus: int) -> I32:
+    """(n,) the number of threads that ran at each moment: at least 1, which is the one asked about.
+
+    No more than ``cpus``, where that is known (not 0): records may be out of order.
+    """
+    row = searchsorted(curve.time, time, side="right") - 1
+    count = np.append(curve.threads, np.int32(0))[row]
+    most = cpus if cpus > 0 else np.iinfo(np.int32).max
+    clipped: I32 = np.clip(count, 1, most).astype(np.int32)
+    return clipped

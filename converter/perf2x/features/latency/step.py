@@ -1,0 +1,73 @@
+"""``--value latency`` and ``--parallelism``: how many threads ran when samples were taken; over time, for timelines."""
+
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+
+from msgspec.structs import replace
+
+from perf2x.model.plugin_options import STACKS
+from perf2x.model.setting import FeatureSettings, Setting
+from perf2x.pipeline.feature import Feature, Place, SessionRun, with_profile
+from perf2x.transforms.filters.filter_options import SAMPLES_PANEL
+
+if TYPE_CHECKING:
+    from perf2x.model.profile import Profile
+    from perf2x.pipeline.load_result import Loaded
+
+
+class _Parallelism(FeatureSettings, frozen=True):
+    """Options on the number of threads that ran."""
+
+    NEEDS_TIMES: ClassVar[bool] = True
+
+    latency: Annotated[Literal["", "value", "beside"], Setting(group=STACKS, asks="records")] = ""
+    """``value``: values are divided by the number of threads that ran at that moment; ``beside``: those are in
+    Profile.samples.latency; empty: neither."""
+    parallelism: Annotated[
+        tuple[int, ...],
+        Setting(
+            "Taken while this many threads ran; needs context switches.",
+            metavar="1-2",
+            panel=SAMPLES_PANEL,
+            rare=True,
+            group=STACKS,
+            asks="records",
+        ),
+    ] = ()
+    """Numbers of threads; see features/latency/running_threads.py."""
+
+
+def _count_threads(loaded: "Loaded", run: SessionRun) -> "Loaded":
+    wanted, pids = run.options.of(_Parallelism), run.options.choice.pids
+    profile: Profile = loaded.profile
+    if wanted != _Parallelism():
+        from perf2x.features.latency.divide_values import with_latency
+
+        unmatched = run.selection.unmatched
+        profile = with_latency(profile, run.recording, wanted.latency, wanted.parallelism, pids, unmatched)
+    elif run.options.timeline and profile.switches is not None:
+        from perf2x.features.latency.running_threads import running_threads
+
+        profile = replace(profile, running=running_threads(profile, run.recording, pids))
+    return with_profile(loaded, profile)
+
+
+def _forget_others(loaded: "Loaded", run: SessionRun) -> "Loaded":
+    """Leave out of the tables what no sample uses any more."""
+    if not run.options.of(_Parallelism).parallelism:
+        return loaded
+    from perf2x.transforms.drop_unused import compact
+
+    return with_profile(loaded, compact(loaded.profile))
+
+
+def _count_latency(loaded: "Loaded", run: SessionRun) -> "Loaded":
+    if run.options.of(_Parallelism).latency != "value":
+        return loaded
+    from perf2x.features.latency.divide_values import latency_as_value
+
+    return with_profile(loaded, latency_as_value(loaded.profile))
+
+
+FEATURE = Feature(
+    {Place.RUNNING: _count_threads, Place.CHOSEN: _forget_others, Place.VALUED: _count_latency}, _Parallelism
+)

@@ -1,0 +1,1 @@
+"""``--off-cpu``: the time that threads waited."""

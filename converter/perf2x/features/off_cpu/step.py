@@ -1,0 +1,54 @@
+"""``--off-cpu``: the time that threads waited."""
+
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+
+from msgspec.structs import replace
+
+from perf2x.model.plugin_options import WAITS
+from perf2x.model.setting import FeatureSettings, Setting
+from perf2x.pipeline.feature import Feature, Place, SessionRun, with_profile
+
+if TYPE_CHECKING:
+    from perf2x.pipeline.load_result import Loaded
+
+
+class _OffCpu(FeatureSettings, frozen=True):
+    """Whether waits are shown, and how."""
+
+    PANEL: ClassVar[str] = "Grouping"
+    NEEDS_TIMES: ClassVar[bool] = True
+    LATE_TIMES: ClassVar[bool] = True
+
+    off_cpu: Annotated[
+        Literal["", "apart", "beside", "merged"],
+        Setting(
+            "Show the time that threads waited: alone, as another event, or added to the clock event.",
+            group=WAITS,
+            asks="records",
+        ),
+    ] = ""
+    """Empty: not at all."""
+
+
+def _add_waits(loaded: "Loaded", run: SessionRun) -> "Loaded":
+    how = run.options.of(_OffCpu).off_cpu
+    if not how:
+        return loaded
+    from perf2x.features.off_cpu.waits import off_cpu
+    from perf2x.model.value_limits import check_total
+
+    profile, report = off_cpu(loaded.profile, run.recording, how, run.context.diagnostics, run.selection.passing)
+    check_total(run.recording.session.source, profile.samples.value)
+    return replace(loaded, profile=profile, reports=(*loaded.reports, report))
+
+
+def _hide_scheduler(loaded: "Loaded", run: SessionRun) -> "Loaded":
+    """Let waits begin at what waited."""
+    if not run.options.of(_OffCpu).off_cpu:
+        return loaded
+    from perf2x.features.off_cpu.wait_stacks import without_scheduler_frames
+
+    return with_profile(loaded, without_scheduler_frames(loaded.profile))
+
+
+FEATURE = Feature({Place.WAITS: _add_waits, Place.NAMED: _hide_scheduler}, _OffCpu)

@@ -1,0 +1,207 @@
+"""Waits on their way into a profile: as columns, joined with its samples, and as figures for the summary.
+
+Waits of threads as spans of time: from a departure of the schedule to the moment its thread was back.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from msgspec.structs import replace
+
+from perf2x.base.columnar import (
+    I32,
+    I64,
+    U8,
+    U64,
+    AnyArray,
+    Bools,
+    ColumnTable,
+    group_rows,
+    join_tables,
+    lexsort,
+    sum_of,
+    take_rows_of,
+    unique_inverse,
+)
+from perf2x.features.off_cpu.wait_report import WaitReport
+from perf2x.features.schedule.schedule import Schedule
+from perf2x.features.schedule.thread_times import ThreadTimes, next_time
+from perf2x.model.profile import Profile, ProfileSamples, Wait, with_made_up_frames
+from perf2x.model.value_limits import LAST_TIME, MOST_PERIOD
+from perf2x.transforms.filters.time_ranges import Range
+
+
+class WaitSpans(ColumnTable):
+    """One row per wait: ``left`` is its row of Schedule.left, and it lasts from ``since`` to ``until`` (ns)."""
+
+    left: I64
+    since: U64
+    until: U64
+    is_guessed: Bools
+    """Nobody said when the thread was back; it was at ``until`` at the latest."""
+    is_open: Bools
+    """The recording ends first."""
+
+    @property
+    def duration(self) -> I64:
+        """Nanoseconds, cut at the largest period that a sample may have."""
+        lasted: U64 = np.minimum(self.until - self.since, np.uint64(MOST_PERIOD))
+        return lasted.astype(np.int64)
+
+
+def spans_of(schedule: Schedule, seen: ThreadTimes) -> WaitSpans:
+    """Return the wait behind each departure; none of a thread overlap.
+
+    A thread is back when a record says so. Without one it was back before it left again, exited or, where departures
+    are samples, was seen on a CPU (``seen``). Otherwise it waits until the recording's end.
+
+    ::
+
+        departures   ●───────────┐      ●────────┐         ●──────────
+        records                  back            exit                 end of the recording
+    """
+    rows = _distinct(schedule.left.times)
+    start = ThreadTimes(schedule.left.tid[rows], schedule.left.time[rows])
+    later = ThreadTimes(start.tid, start.time + np.uint64(1))
+    told = next_time(start, schedule.entered, LAST_TIME)
+    guess = np.minimum(next_time(later, start, LAST_TIME), next_time(start, schedule.exits, LAST_TIME))
+    if schedule.is_traced:
+        guess = np.minimum(guess, next_time(later, seen, LAST_TIME))
+    end = np.maximum(start.time, np.uint64(schedule.end))
+    until = np.minimum(np.minimum(told, guess), end)
+    is_open = (told > end) & (guess > end)
+    # a thread that is traced only where it leaves may have come back unseen before the end
+    unseen = np.full(len(rows), schedule.is_traced, np.bool_) & ~np.isin(start.tid, schedule.entered.tid)
+    is_guessed = np.where(is_open, unseen, guess < told)
+    spans = WaitSpans(rows, start.time, until, is_guessed, is_open)
+    return take_rows_of(spans, ~is_open | (until > start.time))
+
+
+def _distinct(left: ThreadTimes) -> I64:
+    """Rows without those of a thread that seems to leave twice at one moment."""
+    first = group_rows([left.tid, left.time.astype(np.int64)])[0]
+    first.sort()
+    return first
+
+
+def clipped(spans: WaitSpans, ranges: Sequence[Range]) -> WaitSpans:
+    """Return the parts of waits within ranges of time, in order of time; all of them where there are no ranges."""
+    if not ranges:
+        return spans
+    joined = join_tables([_within(spans, first, min(last, LAST_TIME - 1)) for first, last in ranges])
+    return take_rows_of(joined, lexsort((joined.left, joined.since)))
+
+
+def _within(spans: WaitSpans, first: int, last: int) -> WaitSpans:
+    since = np.maximum(spans.since, np.uint64(first))
+    until = np.minimum(spans.until, np.uint64(last + 1))
+    begins_in = (spans.since >= np.uint64(first)) & (spans.since <= np.uint64(last))
+    return take_rows_of(replace(spans, since=since, until=until), begins_in | (until > since))
+
+
+_WAITING = "[waiting]"
+"""Frame in place of a stack that nobody knows."""
+_PREEMPTED = "[preempted]"
+"""Innermost frame of a thread that was preempted."""
+
+
+class Waits(ColumnTable):
+    """Rows of samples to be; ``sample`` is the row of Profile.samples that each was made from, −1 for none."""
+
+    sample: I64
+    thread: I32
+    stack: I32
+    """−1: unknown."""
+    cpu: I32
+    since: U64
+    duration: I64
+    kind: U8
+    """A tables.waits.Wait."""
+
+
+def within(time: U64, ranges: Sequence[Range]) -> Bools:
+    """(n,) whether a moment lies in one of the ranges; all of them where there are no ranges."""
+    found = np.full(len(time), not ranges, np.bool_)
+    for first, last in ranges:
+        found |= (time >= np.uint64(first)) & (time <= np.uint64(last))
+    return found
+
+
+def with_wait_frames(profile: Profile, waits: Waits) -> tuple[Profile, Waits]:
+    """Add what stacks cannot say: ``[waiting]`` where there is none, ``[preempted]`` below those of preempted threads.
+
+    ::
+
+        stack              blocked            preempted
+        main;loop          main;loop          main;loop;[preempted]
+        unknown            [waiting]          [preempted]
+    """
+    is_preempted = waits.kind == Wait.PREEMPTED
+    is_unknown = (waits.stack < 0) & ~is_preempted
+    names = [name for name, rows in ((_WAITING, is_unknown), (_PREEMPTED, is_preempted)) if rows.any()]
+    if not names:
+        return profile, waits
+    grown, first = with_made_up_frames(profile, names)
+    stack = waits.stack.copy()
+    if is_unknown.any():
+        grown, stack[is_unknown] = _hung_below(grown, waits.stack[is_unknown], first)
+    if is_preempted.any():
+        grown, stack[is_preempted] = _hung_below(grown, waits.stack[is_preempted], first + len(names) - 1)
+    return grown, replace(waits, stack=stack)
+
+
+def _hung_below(profile: Profile, callers: I32, location: int) -> tuple[Profile, I32]:
+    """Return new stacks for a location that each of ``callers`` called, −1: nobody did."""
+    parents, place = unique_inverse(callers)
+    old = profile.stacks
+    stacks = replace(
+        old,
+        parent=np.append(old.parent, parents.astype(np.int32)),
+        location=np.append(old.location, np.full(len(parents), location, np.int32)),
+    )
+    return replace(profile, stacks=stacks), (place.reshape(-1) + len(old)).astype(np.int32)
+
+
+def joined_samples(profile: Profile, kept: Bools, waits: Waits, event: int) -> ProfileSamples:
+    """Return the samples where ``kept`` holds, and waits as samples of ``event``, by time."""
+    samples = profile.samples
+    made: dict[str, AnyArray] = {
+        "event": np.full(len(waits), event, np.int32),
+        "thread": waits.thread,
+        "stack": waits.stack,
+        "value": waits.duration,
+        "count": np.ones(len(waits), np.int64),
+        "time": waits.since,
+        "cpu": waits.cpu,
+        "wait": waits.kind,
+    }
+    ran = replace(samples, wait=np.full(len(samples), Wait.RAN, np.uint8))
+    if samples.cgroup is not None:  # string 0 is empty: the control group is unknown
+        made["cgroup"] = np.append(samples.cgroup, np.int32(0))[waits.sample]
+    if samples.data_src is not None:
+        made["data_src"] = np.append(samples.data_src, np.int64(0))[waits.sample]
+    if samples.fields is not None:
+        made["fields"] = np.full(len(waits), -1, np.int32)
+    columns = {
+        name: np.concatenate([getattr(ran, name)[kept], made[name]])
+        for name in ProfileSamples.__struct_fields__
+        if getattr(ran, name) is not None
+    }
+    order = lexsort((columns["value"], columns["stack"], columns["event"], columns["thread"], columns["time"]))
+    return ProfileSamples(**{name: column[order] for name, column in columns.items()})
+
+
+def report_of(waits: Waits, near_ns: int = 0, open_ns: int = 0) -> WaitReport:
+    """Sum up waits whose unknown stacks are −1."""
+    return WaitReport(
+        waits=len(waits),
+        waited_ns=sum_of(waits.duration),
+        preempted_ns=_time_of(waits, waits.kind == Wait.PREEMPTED),
+        nameless_ns=_time_of(waits, waits.stack < 0),
+        near_ns=near_ns,
+        open_ns=open_ns,
+    )
+
+
+def _time_of(waits: Waits, rows: Bools) -> int:
+    return sum_of(waits.duration[rows])

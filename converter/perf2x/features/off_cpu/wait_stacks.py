@@ -1,0 +1,135 @@
+"""Stacks and threads of waits that context-switch records tell of: such records have no stack of their own.
+
+A sample that was taken shortly before the thread left has the wait's stack, or nearly; one from long before shows only
+that the thread ran. How short is decided by the interval at which the last sample's event was sampled:
+
+- a thread that blocked has called the kernel since: a tenth of the interval, so that a loop on the CPU between two
+  waits is charged with a tenth of them at most, on average;
+- a preempted thread was in the middle of what it did: the whole interval, for which a sample stands anyway.
+
+Waits without the scheduler's own frames: what called it is what a thread waited for.
+"""
+
+import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
+
+from perf2x.base.columnar import I32, I64, TextInterner, flatnonzero, group_rows
+from perf2x.features.schedule.schedule import Departures, sampling_intervals
+from perf2x.features.schedule.thread_times import ThreadTimes, first_at_or_after, last_at_or_before, sample_times
+from perf2x.model.profile import Profile, Threads, Wait, sum_samples
+from perf2x.model.recording import Sideband
+from perf2x.transforms.filters.frame_filters import all_match
+
+
+def without_scheduler_frames(profile: Profile) -> Profile:
+    """Return the profile with each wait at its innermost frame outside of the scheduler; a wait keeps its outermost.
+
+    An aggregated profile has waits of ``without_times(…, keep_wait=True)``; from here on none.
+    """
+    samples, parent = profile.samples, profile.stacks.parent.astype(np.int64)
+    is_cut = all_match(profile, "scheduler")[profile.stacks.location] & (parent >= 0)
+    stack = samples.stack.astype(np.int64)
+    waited = np.zeros(len(samples), np.bool_) if samples.wait is None else samples.wait != Wait.RAN
+    rows = flatnonzero(waited & (stack >= 0))
+    while len(rows := rows[is_cut[stack[rows]]]):
+        stack[rows] = parent[stack[rows]]
+    wait = None if samples.time is None else samples.wait
+    return sum_samples(replace(profile, samples=replace(samples, stack=stack.astype(samples.stack.dtype), wait=wait)))
+
+
+BLOCKED_SHARE = 10
+"""A sample is near a thread that blocked when it is at most this share of an interval older."""
+
+
+class Owners(Struct, frozen=True):
+    """For each wait: the row of the sample that has its stack, −1 for none, and the row of its thread."""
+
+    sample: I64
+    thread: I32
+
+
+def owners_by_nearness(profile: Profile, left: Departures, sideband: Sideband) -> tuple[Profile, Owners]:
+    """Return the sample next to each departure and its thread; threads without samples are added to the profile."""
+    samples = sample_times(profile)
+    before = _same_process(profile, left, last_at_or_before(left.times, samples))
+    known = np.where(before >= 0, before, _same_process(profile, left, first_at_or_after(left.times, samples)))
+    near = before >= 0
+    age = left.time[near] - samples.time[before[near]]
+    near[near] = age <= _farthest(profile, left, before)[near].astype(np.uint64)
+    thread = np.append(profile.samples.thread, -1)[known].astype(np.int32)
+    grown, thread = _with_threads(profile, left, thread, sideband)
+    return grown, Owners(np.where(near, before, -1), thread)
+
+
+def _same_process(profile: Profile, left: Departures, sample: I64) -> I64:
+    """Put −1 for samples of another process whose thread had the same number."""
+    pid = profile.threads.pid[np.append(profile.samples.thread, 0)[sample]] if len(profile.threads) else left.pid
+    return np.where((sample >= 0) & ((pid == left.pid) | (left.pid < 0)), sample, -1)
+
+
+def _farthest(profile: Profile, left: Departures, before: I64) -> I64:
+    """(departures,) nanoseconds between a departure and the last sample (row, or −1) that still has its stack."""
+    interval = np.append(sampling_intervals(profile), 0)[np.append(profile.samples.event, -1)[before]]
+    farthest: I64 = np.where(left.kind == Wait.PREEMPTED, interval, interval // BLOCKED_SHARE)
+    return farthest
+
+
+def _with_threads(profile: Profile, left: Departures, thread: I32, sideband: Sideband) -> tuple[Profile, I32]:
+    """Add a thread for each (pid, tid) of departures whose ``thread`` is −1; return all threads' rows."""
+    lacking = flatnonzero(thread < 0)
+    first, group = group_rows([left.pid[lacking].astype(np.int64), left.tid[lacking]])
+    one = lacking[first]
+    pid, tid, time = left.pid[one].astype(np.int64), left.tid[one], left.time[one]
+    strings = TextInterner({text: row for row, text in enumerate(profile.strings)})
+    comms = names_of_threads(sideband, ThreadTimes(tid, time))
+    leaders = names_of_threads(sideband, ThreadTimes(pid, time))
+    old = profile.threads
+    none = np.zeros(len(one), np.int32)
+    threads = Threads(
+        pid=np.append(old.pid, pid.astype(np.int32)),
+        tid=np.append(old.tid, tid.astype(np.int32)),
+        comm=np.append(old.comm, strings.add_all(comms)),
+        process=np.append(old.process, strings.add_all(leaders)),
+        starts=None if old.starts is None else np.append(old.starts, none),
+    )
+    found = thread.copy()
+    found[lacking] = (group + len(old)).astype(np.int32)
+    parents = profile.parents
+    if parents is not None:
+        parents = np.append(parents, np.full(len(one), -1, np.int32))
+    return replace(profile, strings=strings.table(), threads=threads, parents=parents), found
+
+
+_GENERATIONS = 64
+
+
+def names_of_threads(sideband: Sideband, wanted: ThreadTimes) -> list[str]:
+    """Return each thread's last name until a moment; a new thread has its parent's.
+
+    Names come from COMM records, births from FORK records. Where none is known, and after 64 generations without one,
+    it is perf's ``:TID``.
+    """
+    latest_first = slice(None, None, -1)  # of several names at one moment the last one holds
+    comms = ThreadTimes(sideband.comms.tid[latest_first].astype(np.int64), sideband.comms.time[latest_first])
+    tid, time, name = wanted.tid.copy(), wanted.time.copy(), np.full(len(wanted), -1, np.int64)
+    for _ in range(_GENERATIONS):
+        lacking = flatnonzero((name < 0) & (tid >= 0))
+        if not len(lacking):
+            break
+        asked = ThreadTimes(tid[lacking], time[lacking])
+        said, parent = last_at_or_before(asked, comms), _parents(sideband, asked)
+        is_own = (said >= 0) & (np.append(comms.time, np.uint64(0))[said] >= parent.time)
+        name[lacking[is_own]] = said[is_own]
+        tid[lacking], time[lacking] = parent.tid, parent.time
+    texts = sideband.comms.comm[latest_first]
+    found = zip(name.tolist(), wanted.tid.tolist(), strict=True)
+    return [texts[row] if row >= 0 else f":{number}" for row, number in found]
+
+
+def _parents(sideband: Sideband, wanted: ThreadTimes) -> ThreadTimes:
+    """Return who made each thread, and when; thread −1 at 0 where no FORK record says it."""
+    forks = ThreadTimes.of(sideband.forks)
+    born = last_at_or_before(wanted, forks)
+    maker = np.append(sideband.forks.ptid.astype(np.int64), -1)[born]
+    return ThreadTimes(maker, np.append(forks.time, np.uint64(0))[born])

@@ -1,0 +1,215 @@
+"""``--off-cpu``: waiting time per stack, from the time a thread left its CPU until it came back.
+
+Three kinds of recording hold them; the first of these that a recording has is used:
+
+- ``perf record --off-cpu``: samples of ``offcpu-time`` that carry the time themselves (`_measured_waits`);
+- ``-e sched:sched_switch -g``: samples where a thread leaves, with its stack; it is back when a context-switch record
+  or another thread's sched_switch says so, at the latest at its own next sample or its end (`_scheduled_waits`);
+- ``--switch-events``: records of leaving and coming back without a stack, which a sample near by may have
+  (wait_stacks.py).
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from msgspec.structs import replace
+
+from perf2x.base.columnar import I64, flatnonzero, sum_of, take_rows_of, unique
+from perf2x.base.errors import OptionError, SettingError
+from perf2x.features.off_cpu.wait_report import WaitReport
+from perf2x.features.off_cpu.wait_rows import (
+    Waits,
+    WaitSpans,
+    clipped,
+    joined_samples,
+    report_of,
+    spans_of,
+    with_wait_frames,
+    within,
+)
+from perf2x.features.off_cpu.wait_stacks import BLOCKED_SHARE, Owners, owners_by_nearness
+from perf2x.features.schedule.schedule import (
+    SWITCH,
+    Departures,
+    Schedule,
+    has_schedule,
+    rows_called,
+    sampling_intervals,
+    schedule_of,
+)
+from perf2x.features.schedule.thread_times import ThreadTimes, last_at_or_before, sample_times
+from perf2x.model.diagnostics import Diagnostics, Severity
+from perf2x.model.profile import Profile, ProfileEvent, ProfileSamples, Wait
+from perf2x.model.recording import Recording
+from perf2x.model.value_limits import LAST_TIME
+from perf2x.transforms.filters.filter_batches import SampleFilter, check_timed
+from perf2x.transforms.filters.time_ranges import Range
+
+_MEASURED = "offcpu-time"
+_OFF_CPU = "off-cpu"
+_WALL_CLOCK = "wall-clock"
+_HOW = ("apart", "beside", "merged")
+
+
+def _check_how(how: str) -> None:
+    """Raise OptionError for an unknown way."""
+    if how not in _HOW:
+        raise SettingError("", "off_cpu", f" {how}: it must be one of {', '.join(_HOW)}")
+
+
+def off_cpu(
+    profile: Profile, recording: Recording, how: str, diagnostics: Diagnostics, passing: SampleFilter | None = None
+) -> tuple[Profile, WaitReport]:
+    """Return a timeline profile with waiting time as samples, and figures about it.
+
+    OptionError when the recording does not tell. ``passing`` is the filter that the samples have passed, but for its
+    times, which hold here: a wait that began before them counts from their beginning.
+    """
+    _check_how(how)
+    passing = passing or SampleFilter()
+    events = rows_called(profile.events, _MEASURED)
+    if events:
+        held = flatnonzero(np.isin(profile.samples.event, events))
+        waits = _measured_waits(profile.samples, held, passing.times)
+        report = report_of(waits)
+    else:
+        _check_told(profile, recording)
+        profile, waits, report = _scheduled_waits(profile, recording, passing, diagnostics)
+        profile, waits = with_wait_frames(profile, waits)
+    return _with_waits(profile, waits, how, passing), report
+
+
+def _check_told(profile: Profile, recording: Recording) -> None:
+    check_timed("off_cpu", profile, recording)
+    if not has_schedule(recording):
+        raise SettingError(
+            "",
+            "off_cpu",
+            ": the recording does not say when threads waited; record with: perf record --off-cpu,"
+            " or -e sched:sched_switch, or --switch-events",
+        )
+
+
+def _with_waits(profile: Profile, waits: Waits, how: str, passing: SampleFilter) -> Profile:
+    """Return the profile with waiting time as an event in nanoseconds.
+
+    ``apart``: nothing else; ``beside``: one event more; ``merged``: added to the samples of the clock event, which is
+    then called wall-clock. OptionError when there is no clock event to add to.
+    """
+    samples, events = profile.samples, list(profile.events)
+    measured = rows_called(events, _MEASURED)
+    kept = ~np.isin(samples.event, measured)
+    if how == "merged":
+        row = _clock(profile)
+        events[row] = replace(events[row], name=_WALL_CLOCK, period=0, frequency=0)
+        kept &= samples.event == row
+    elif how == "beside" and measured:
+        row = measured[0]
+    else:
+        row = len(events)
+        events.append(ProfileEvent(_OFF_CPU, "nanoseconds", 0, 0, is_wait=True))
+        kept &= how == "beside"
+    if passing.times and samples.time is not None:
+        kept &= within(samples.time, passing.times)
+    joined = joined_samples(profile, kept, waits, row)
+    if passing.times and len(samples) and not len(joined):
+        raise OptionError("no sample and no wait in that time")
+    return replace(profile, events=tuple(events), samples=joined, default_event=row)
+
+
+def _clock(profile: Profile) -> int:
+    clocks = [row for row, event in enumerate(profile.events) if event.unit == "nanoseconds" and not event.is_wait]
+    sampled = [row for row in clocks if row in unique(profile.samples.event)]
+    if not sampled:
+        raise SettingError("", "off_cpu", " merged: no event of the recording counts time; record with: -e cpu-clock")
+    return sampled[0]
+
+
+_NO_TIME = np.uint64(LAST_TIME)
+"""Time of sums of waits, as the reader has it (reader/records/off_cpu_samples.py)."""
+
+
+def _measured_waits(samples: ProfileSamples, held: I64, ranges: Sequence[Range]) -> Waits:
+    """Return the waits that the rows ``held`` are, those that end within ``ranges``.
+
+    The kernel writes a sample when the wait is over. Sums of shorter waits, and waits that are longer than the clock
+    has run, have no place in time: sums stand at the recording's end.
+    """
+    time = samples.times
+    last = time[time < _NO_TIME].max(initial=np.uint64(0))
+    until, duration = time[held], samples.value[held]
+    placed = (until < _NO_TIME) & (duration.astype(np.uint64) <= until)
+    since = np.where(placed, until - np.where(placed, duration, 0).astype(np.uint64), np.minimum(until, last))
+    kind = np.where(placed, Wait.UNTOLD, Wait.UNPLACED).astype(np.uint8)
+    waits = Waits(held, samples.thread[held], samples.stack[held], samples.cpus[held], since, duration, kind)
+    return take_rows_of(waits, within(until, ranges))
+
+
+_SAMPLED = "-F samples sched_switch, too; leave it out and record with: -e cpu-clock/freq=999/ -e sched:sched_switch"
+
+
+def _scheduled_waits(
+    profile: Profile, recording: Recording, passing: SampleFilter, diagnostics: Diagnostics
+) -> tuple[Profile, Waits, WaitReport]:
+    """Return the waits of the threads and CPUs, and their parts within the times, that pass a filter.
+
+    Threads without samples are added to the profile.
+    """
+    schedule = schedule_of(recording)
+    spans = clipped(spans_of(schedule, sample_times(profile)), passing.times)
+    spans = take_rows_of(spans, _passes(take_rows_of(schedule.left, spans.left), passing))
+    left, interval = take_rows_of(schedule.left, spans.left), 0
+    if schedule.is_traced:
+        owners = _owners_by_sample(profile, left)
+        held = owners.sample >= 0  # a filter left the other samples out
+        spans, owners = take_rows_of(spans, held), take_rows_of(owners, held)
+    else:
+        profile, owners = owners_by_nearness(profile, left, recording.sideband)
+        interval = int(sampling_intervals(profile).max(initial=0))
+        _note_stacks(interval, owners, diagnostics)
+    _note_ends(spans, diagnostics)
+    diagnostics.add("switches_not_sampled", Severity.LOSS, _SAMPLED, schedule.missed)
+    waits = _waits(profile, schedule, spans, owners)
+    return profile, waits, report_of(waits, interval // BLOCKED_SHARE, sum_of(spans.duration[spans.is_open]))
+
+
+def _waits(profile: Profile, schedule: Schedule, spans: WaitSpans, owners: Owners) -> Waits:
+    left = take_rows_of(schedule.left, spans.left)
+    stack = np.append(profile.samples.stack, -1)[owners.sample].astype(np.int32)
+    return Waits(owners.sample, owners.thread, stack, left.cpu, spans.since, spans.duration, left.kind)
+
+
+def _passes(left: Departures, passing: SampleFilter) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    keep = np.ones(len(left), np.bool_)
+    for name, wanted in passing.numbers():
+        keep &= np.isin(getattr(left, name), wanted)
+    return keep
+
+
+def _owners_by_sample(profile: Profile, left: Departures) -> Owners:
+    """Return the samples of sched_switch that departures are."""
+    switching = rows_called(profile.events, SWITCH)
+    rows = flatnonzero(np.isin(profile.samples.event, switching))
+    times = sample_times(profile)
+    among = ThreadTimes(times.tid[rows], times.time[rows])
+    found = last_at_or_before(left.times, among)
+    is_same = (found >= 0) & (np.append(among.time, np.uint64(0))[found] == left.time)
+    sample = np.where(is_same, np.append(rows, -1)[found], -1)
+    return Owners(sample, np.append(profile.samples.thread, -1)[sample].astype(np.int32))
+
+
+def _note_stacks(interval: int, owners: Owners, diagnostics: Diagnostics) -> None:
+    advice = (
+        f"the stack is that of a sample at most {interval / BLOCKED_SHARE / 1e6:.3g} ms before the thread blocked,"
+        f" {interval / 1e6:.3g} ms before it was preempted; record with: perf record --off-cpu"
+    )
+    diagnostics.add("guessed_stacks_of_waits", Severity.GUESS, advice, sum_of(owners.sample >= 0))
+    advice = "context-switch records have no stack, and no sample is near; record with: perf record --off-cpu"
+    diagnostics.add("waits_without_stack", Severity.INFO, advice, sum_of(owners.sample < 0))
+
+
+def _note_ends(spans: WaitSpans, diagnostics: Diagnostics) -> None:
+    advice = "the end is only known from the thread's next sample or its exit; record with -a or --switch-events"
+    diagnostics.add("guessed_ends_of_waits", Severity.GUESS, advice, sum_of(spans.is_guessed))
+    advice = "the recording ends during these waits; they count until its last record"
+    diagnostics.add("waits_without_end", Severity.INFO, advice, sum_of(spans.is_open))

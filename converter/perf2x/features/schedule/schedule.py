@@ -1,0 +1,334 @@
+"""The schedule of a recording: when threads left their CPUs and why, when they came back, were born and ended.
+
+Two kinds of records tell it; where a recording has both, threads leave by the first and come back by either:
+
+- samples of ``sched:sched_switch``: one thread leaves in a state (prev_state), another (next_pid) comes. Source of
+  truth: TRACE_EVENT(sched_switch) in include/trace/events/sched.h; the recording's own format file says where the
+  fields are;
+- context-switch records (``--switch-events``): a thread leaves, preempted or not, or comes.
+
+The idle task, thread 0, is left out: a CPU without work is no thread that waits or runs. Time between two samples of a
+thread that runs all the time is told by event.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from msgspec import Struct
+
+from perf2x.base.columnar import (
+    I32,
+    I64,
+    U8,
+    U64,
+    Bools,
+    ColumnTable,
+    Ragged,
+    arange,
+    argsort,
+    argsort_rows,
+    flatnonzero,
+    join_tables,
+    no_rows,
+    rows_by,
+    sum_of,
+    take_rows_of,
+)
+from perf2x.features.schedule.thread_times import ThreadTimes, last_at_or_before, next_time
+from perf2x.model.profile import Profile, ProfileEvent, Wait
+from perf2x.model.recording import Event, Recording, Samples, Session, Sideband, Switches, Want
+from perf2x.model.value_limits import LAST_TIME
+
+SWITCH = "sched:sched_switch"
+_Fields = Mapping[str, tuple[int, int]]
+"""Offset and size of the fields of one event's format."""
+
+
+class SwitchSamples(ColumnTable):
+    """One row per sample, in file order: the thread that left."""
+
+    tid: I64
+    pid: I32
+    time: U64
+    cpu: I32
+    """−1 where unknown."""
+    state: I64
+    """prev_state; −1 where the sample does not say it."""
+    next_tid: I64
+    """The thread that came to the CPU; −1 where the sample does not say it."""
+
+    @property
+    def next(self) -> ThreadTimes:
+        """Threads that came to a CPU; fewer than samples where some do not say it."""
+        return ThreadTimes(self.next_tid, self.time).where(self.next_tid >= 0)
+
+
+def _base_name(name: str) -> str:
+    """``sched:sched_switch:u`` and ``offcpu-time`` without modifiers."""
+    parts = name.split(":")
+    return ":".join(parts[:2]) if name.startswith("sched:") else parts[0]
+
+
+def rows_called(events: Sequence[Event | ProfileEvent], name: str) -> list[int]:
+    """Return the rows of events with this name, whatever follows it."""
+    return [row for row, event in enumerate(events) if _base_name(event.name) == name]
+
+
+def switch_samples(recording: Recording) -> tuple[SwitchSamples, int, int]:
+    """Read all samples of sched_switch of a recording, whatever filters there are.
+
+    With them come the latest time of any sample, of all events, and how many switches they stand for besides their own.
+    """
+    rows = rows_called(recording.session.events, SWITCH)
+    fields = [_fields(recording, row) for row in rows]
+    parts, last, missed = [no_rows(SwitchSamples)], 0, 0
+    for batch in recording.samples(Want.RAW | Want.AGAIN):
+        if batch.time is None:
+            continue
+        last = max(last, int(batch.time[batch.time < np.uint64(LAST_TIME)].max(initial=np.uint64(0))))
+        for row, places in zip(rows, fields, strict=True):
+            held = flatnonzero(batch.event == row)
+            parts.append(_of_batch(batch, held, places, recording.session.byte_order))
+            missed += sum_of(np.maximum(batch.period[held], np.uint64(1)) - np.uint64(1))
+    return join_tables(parts), last, missed
+
+
+def unseen_departures(traced: SwitchSamples, told: ThreadTimes) -> ThreadTimes:
+    """Return when threads had left that no sample says to leave: when another thread left their CPU.
+
+    Threads of which something else is told in between (``told``, any moments of threads) are left to that. Samples are
+    lost, and in recordings of chosen threads the others have none::
+
+        samples of a CPU    A → B    B → C             A → D
+        departures          A        B    C, unseen    A
+    """
+    known = flatnonzero(traced.cpu >= 0)
+    rows = known[argsort_rows([traced.cpu[known], traced.time[known], known])]
+    one, other = rows[:-1], rows[1:]
+    came = traced.next_tid[one]
+    is_lost = (traced.cpu[one] == traced.cpu[other]) & (came > 0) & (traced.tid[other] != came)
+    one, other, came = one[is_lost], other[is_lost], came[is_lost]
+    following = next_time(ThreadTimes(came, traced.time[one] + np.uint64(1)), told, LAST_TIME)
+    return ThreadTimes(came, traced.time[other]).where(following > traced.time[other])
+
+
+def _fields(recording: Recording, row: int) -> _Fields:
+    traced: Any = recording.session.features.get("tracing_data", {})
+    entry = traced.get("formats", {}).get(str(recording.session.events[row].config))
+    return {field["name"]: (field["offset"], field["size"]) for field in entry["fields"]} if entry else {}
+
+
+def _of_batch(batch: Samples, rows: I64, fields: _Fields, order: str) -> SwitchSamples:
+    came, states = (np.full(len(batch), -1, np.int64) for _ in range(2))
+    for name, column in (("next_pid", came), ("prev_state", states)):
+        told, numbers = _numbers(batch.raw, rows, fields.get(name), order)
+        column[told] = np.maximum(numbers, -1)
+    return SwitchSamples(
+        tid=batch.tid[rows].astype(np.int64),
+        pid=batch.pid[rows].astype(np.int32),
+        time=batch.times[rows],
+        cpu=batch.cpus[rows].astype(np.int32),
+        state=states[rows],
+        next_tid=came[rows],
+    )
+
+
+def _numbers(raw: Ragged | None, rows: I64, field: tuple[int, int] | None, order: str) -> tuple[I64, I64]:
+    """Return those of ``rows`` whose bytes reach the end of a field, and its number in each; none without the field."""
+    if raw is None or field is None or field[1] not in (4, 8):
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    offset, size = field
+    held = rows[raw.lengths[rows] >= offset + size]
+    octets = raw.values[(raw.offsets[held] + offset)[:, None] + arange(size)]
+    dtype = np.dtype(f"{order}i{size}")
+    return held, octets.astype(np.uint8).reshape(-1).view(dtype).astype(np.int64)
+
+
+_LONGEST_NS = 10_000_000
+"""Intervals that are only estimated are no longer: rare events say nothing about when a thread ran."""
+
+
+def sampling_intervals(profile: Profile) -> I64:
+    """(events,) nanoseconds; 0 for events without samples, or with a single one in every thread.
+
+    Events with a frequency, and clocks, were asked for one. For others it is the median distance between two samples
+    of a thread, at most 10 ms.
+    """
+    samples = profile.samples
+    intervals = np.zeros(len(profile.events), np.int64)
+    for event, rows in rows_by(samples.event):
+        asked = _asked(profile.events[event])
+        intervals[event] = asked or _median_step(profile, rows)
+    return intervals
+
+
+def _asked(event: ProfileEvent) -> int:
+    if event.frequency:
+        return 1_000_000_000 // event.frequency
+    return event.period if event.unit == "nanoseconds" and not event.is_wait else 0
+
+
+def _median_step(profile: Profile, rows: I64) -> int:
+    if profile.samples.time is None:
+        return 0
+    thread, time = profile.samples.thread[rows], profile.samples.time[rows].astype(np.int64)
+    order = argsort_rows([thread, time])
+    steps = np.diff(time[order])[np.diff(thread[order]) == 0]
+    return min(int(np.median(steps)), _LONGEST_NS) if len(steps) else 0
+
+
+_NEVER_BACK = 0x30
+"""EXIT_DEAD and EXIT_ZOMBIE of prev_state (include/linux/sched.h); TASK_RUNNING is 0, in the bits below 0x100."""
+_STATES = 0x2FF
+"""Bits that say why a thread sleeps; the bit that says preempted is 0x100 (Linux 4.14), 0x400 or above before."""
+
+
+class Departures(ColumnTable):
+    """Threads that left a CPU, in order of time: ``kind`` is a Wait, ``cpu`` −1 where unknown, ``pid`` −1 likewise."""
+
+    tid: I64
+    time: U64
+    kind: U8
+    cpu: I32
+    pid: I32
+
+    @property
+    def times(self) -> ThreadTimes:
+        """Threads and times only."""
+        return ThreadTimes.of(self)
+
+
+class Schedule(Struct, frozen=True):
+    """All that a recording says about when its threads ran; nothing in it is guessed or filtered."""
+
+    left: Departures
+    """Without those of threads that had ended: they never come back."""
+    stopped: ThreadTimes
+    """All moments at which threads stopped running: departures, the last ones of their threads, too, exits, and when
+    another thread left their CPU."""
+    entered: ThreadTimes
+    exits: ThreadTimes
+    forks: ThreadTimes
+    end: int
+    """Time of the recording's last record (ns)."""
+    is_traced: bool
+    """Departures are samples of sched_switch and so have stacks; else they are context-switch records."""
+    missed: int = 0
+    """Context switches that sched_switch counted and took no sample of; 0 where records tell of all."""
+
+
+def has_schedule(recording: Recording) -> bool:
+    """Tell whether a recording has context switches of either kind, with times."""
+    return bool(_switch_events(recording)) or len(recording.sideband.switches) > 0
+
+
+def has_samples_only(recording: Recording) -> bool:
+    """Tell whether a recording has some of its context switches and not all: ``-F`` holds for sched_switch, too."""
+    traced = _switch_events(recording)
+    return not (len(recording.sideband.switches) or all(map(_takes_every_switch, traced)))
+
+
+def _switch_events(recording: Recording) -> list[Event]:
+    return [recording.session.events[row] for row in rows_called(recording.session.events, SWITCH)]
+
+
+def _takes_every_switch(event: Event) -> bool:
+    return "freq" not in event.flags and event.sample_period <= 1
+
+
+def _is_traced(recording: Recording) -> bool:
+    """Tell whether departures are samples of sched_switch: all of them, or some where no records tell of all."""
+    traced = _switch_events(recording)
+    return bool(traced) and (all(map(_takes_every_switch, traced)) or not len(recording.sideband.switches))
+
+
+def schedule_of(recording: Recording) -> Schedule:
+    """Read the schedule; in a recording without context switches nobody leaves."""
+    sideband = recording.sideband
+    exits, forks = ThreadTimes.of(sideband.exits), ThreadTimes.of(sideband.forks)
+    is_traced, missed = _is_traced(recording), 0
+    entered = [_entered(sideband.switches)]
+    if is_traced:
+        traced, last, missed = switch_samples(recording)
+        entered.append(_without_idle(traced.next))
+        left = _departures_of_samples(traced)
+        stopped = ThreadTimes.of(traced)
+        stopped = join_tables([stopped, unseen_departures(traced, join_tables([stopped, *entered]))])
+    else:
+        left, last = _departures_of_records(sideband.switches, recording.session), 0
+        stopped = left.times
+    alive = (left.tid > 0) & ~has_ended(left.times, exits, forks)
+    return Schedule(
+        left=take_rows_of(left, flatnonzero(alive)),
+        stopped=_without_idle(join_tables([stopped, exits])),
+        entered=join_tables(entered),
+        exits=exits,
+        forks=forks,
+        end=max(last, _last_time(sideband), _last_sample(recording.session)),
+        is_traced=is_traced,
+        missed=missed,
+    )
+
+
+def _departures_of_records(switches: Switches, session: Session) -> Departures:
+    rows = flatnonzero(switches.is_out)
+    rows = rows[argsort(switches.time[rows])]
+    preempted = switches.preempted[rows]
+    slept = Wait.BLOCKED if preempted.any() or _says_preempted(session.os_release) else Wait.UNTOLD
+    kind = np.where(preempted, Wait.PREEMPTED, slept).astype(np.uint8)
+    return Departures(switches.tid[rows].astype(np.int64), switches.time[rows], kind, switches.cpu[rows],
+                      switches.pid[rows])  # fmt: skip
+
+
+def _says_preempted(release: str) -> bool:
+    """Tell whether a kernel marks context switches of preempted threads: since Linux 4.17."""
+    parts = release.split("-")[0].split(".")
+    numbers = [int(part) if part.isdecimal() and len(part) < 6 else 0 for part in parts[:2]]
+    return numbers >= [4, 17]
+
+
+def _departures_of_samples(traced: SwitchSamples) -> Departures:
+    kind = kinds_of_states(traced.state)
+    back = (traced.state < 0) | (traced.state & _NEVER_BACK == 0)
+    rows = flatnonzero(back)
+    rows = rows[argsort(traced.time[rows])]
+    return Departures(traced.tid[rows], traced.time[rows], kind[rows], traced.cpu[rows], traced.pid[rows])
+
+
+def kinds_of_states(state: I64) -> U8:
+    """(n,) the Wait that a prev_state means; −1: the sample does not say it."""
+    kind = np.where(state & _STATES == 0, Wait.PREEMPTED, Wait.BLOCKED)
+    return np.where(state < 0, Wait.UNTOLD, kind).astype(np.uint8)
+
+
+def _entered(switches: Switches) -> ThreadTimes:
+    return _without_idle(ThreadTimes.of(switches).where(~switches.is_out))
+
+
+def _without_idle(times: ThreadTimes) -> ThreadTimes:
+    return times.where(times.tid > 0)
+
+
+def has_ended(left: ThreadTimes, exits: ThreadTimes, forks: ThreadTimes) -> Bools:
+    """(left,) whether the thread had exited, and no new thread of its number was born since."""
+    nothing = np.zeros(1, np.uint64)
+    ended, born = last_at_or_before(left, exits), last_at_or_before(left, forks)
+    died = np.append(exits.time, nothing)[ended]
+    return (ended >= 0) & ((born < 0) | (np.append(forks.time, nothing)[born] < died))
+
+
+def _last_time(sideband: Sideband) -> int:
+    """Return the latest time of any record that is no sample."""
+    tables = (sideband.switches, sideband.exits, sideband.forks, sideband.comms, sideband.mmaps, sideband.losts)
+    return max(int(_plausible(table.time).max(initial=np.uint64(0))) for table in tables)
+
+
+def _plausible(time: U64) -> U64:
+    return time[time < np.uint64(LAST_TIME)]
+
+
+def _last_sample(session: Session) -> int:
+    known: Any = session.features.get("sample_time") or {}
+    last = int(known.get("last") or 0)
+    return last if last < LAST_TIME else 0

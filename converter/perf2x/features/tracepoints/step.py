@@ -1,0 +1,28 @@
+"""Timelines of tracepoints: the context switches that only samples tell of, and the fields of samples."""
+
+from typing import TYPE_CHECKING
+
+from perf2x.pipeline.feature import Feature, Place, SessionRun, with_profile
+
+if TYPE_CHECKING:
+    from perf2x.pipeline.load_result import Loaded
+
+
+def _add_switches(loaded: "Loaded", run: SessionRun) -> "Loaded":
+    profile = loaded.profile
+    if not run.options.timeline or not any(event.name.startswith("sched:") for event in profile.events):
+        return loaded
+    from perf2x.features.tracepoints.traced_switches import with_traced_switches
+
+    return with_profile(loaded, with_traced_switches(profile, run.recording))
+
+
+def _add_fields(loaded: "Loaded", run: SessionRun) -> "Loaded":
+    if loaded.profile.samples.position is None:  # not wanted
+        return loaded
+    from perf2x.features.tracepoints.traced_samples import with_fields
+
+    return with_profile(loaded, with_fields(loaded.profile, run.recording))
+
+
+FEATURE = Feature({Place.SWITCHES: _add_switches, Place.FIELDS: _add_fields})

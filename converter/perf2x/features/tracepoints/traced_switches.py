@@ -1,0 +1,87 @@
+"""Context switches of threads from samples of ``sched:sched_switch``, where no records tell of them.
+
+Recordings of whole CPUs (``perf record -a``) see every switch: the thread that comes to a CPU is the one that leaves it
+next. Recordings of some threads see how those leave, and hardly ever how they come: nothing is made of such samples
+here.
+"""
+
+import numpy as np
+from msgspec.structs import replace
+
+from perf2x.base.columnar import I64, Bools, argsort_rows, flatnonzero, group_rows, repeat, sum_of, take_rows_of
+from perf2x.features.schedule.schedule import (
+    SWITCH,
+    SwitchSamples,
+    kinds_of_states,
+    rows_called,
+    switch_samples,
+)
+from perf2x.model.profile import Profile, Threads, ThreadSwitches, Wait
+from perf2x.model.recording import Recording
+
+_COMPLETE = 0.9
+"""Part of the neighbouring samples of a CPU that must fit together; a few are lost."""
+
+
+def with_traced_switches(profile: Profile, recording: Recording) -> Profile:
+    """Return the profile with the switches of its threads, if samples of sched_switch tell all of them."""
+    if profile.switches is not None or not rows_called(recording.session.events, SWITCH):
+        return profile
+    return replace(profile, switches=traced_switches(switch_samples(recording)[0], profile.threads))
+
+
+def traced_switches(traced: SwitchSamples, threads: Threads) -> ThreadSwitches | None:
+    """Return who left and who came, in time order; None where samples of one CPU do not follow each other.
+
+    ::
+
+        samples of a CPU    A → B    B → A    A → idle
+        switches            A out    B out    A out
+                            B in     A in
+    """
+    known = flatnonzero(traced.cpu >= 0)
+    traced = take_rows_of(traced, known[argsort_rows([traced.cpu[known], traced.time[known], known])])
+    tid, goes_on = _followed(traced)
+    if not goes_on.any():
+        return None
+    left = _rows_of(threads, traced.pid.astype(np.int64), tid)
+    came = np.where(
+        goes_on, np.append(left[1:], -1), _rows_of(threads, np.full(len(tid), -1, np.int64), traced.next_tid)
+    )
+    nobody = np.full(len(tid), -1, np.int64)
+    switches = ThreadSwitches(
+        time=np.tile(traced.time, 2),
+        thread=np.append(left, came).astype(np.int32),
+        is_out=repeat([True, False], len(tid)),
+        cpu=np.tile(traced.cpu, 2),
+        is_preempted=np.append(kinds_of_states(traced.state) == Wait.PREEMPTED, nobody > 0),
+        state=np.append(traced.state, nobody),
+    )
+    held = flatnonzero(switches.thread >= 0)
+    return take_rows_of(
+        switches, held[argsort_rows([switches.time[held], switches.thread[held], switches.is_out[held]])]
+    )
+
+
+def _followed(traced: SwitchSamples) -> tuple[I64, Bools]:
+    """(samples,) who left, and whether the next sample of the CPU is of the thread that came; none if too few are.
+
+    A thread that has ended has lost its number: it is the one that came before.
+    """
+    same = traced.cpu[1:] == traced.cpu[:-1]
+    told = same & (traced.next_tid[:-1] >= 0)
+    tid = traced.tid.copy()
+    tid[1:] = np.where(told & (tid[1:] < 0), traced.next_tid[:-1], tid[1:])
+    fits = told & (tid[1:] == traced.next_tid[:-1])
+    enough = sum_of(fits) >= _COMPLETE * sum_of(same)
+    return tid, np.append(fits & enough, False)[: len(tid)]
+
+
+def _rows_of(threads: Threads, pid: I64, tid: I64) -> I64:
+    """Return the row of Threads of each thread; where the process is unknown, one with the thread's number; else −1."""
+    exact = dict(zip(zip(threads.pid.tolist(), threads.tid.tolist(), strict=True), range(len(threads)), strict=False))
+    any_process = {number: row for (_, number), row in exact.items()}
+    first, group = group_rows([pid, tid])
+    pairs = zip(pid[first].tolist(), tid[first].tolist(), strict=True)
+    rows = [exact.get(pair, any_process.get(pair[1], -1)) for pair in pairs]
+    return np.array(rows, np.int64)[group]

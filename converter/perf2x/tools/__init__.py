@@ -1,0 +1,1 @@
+"""Commands on finished profiles, for the command line, the library and agents."""

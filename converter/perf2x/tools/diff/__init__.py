@@ -1,0 +1,1 @@
+"""``perf2x diff``: two recordings, compared."""

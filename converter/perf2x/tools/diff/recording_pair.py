@@ -1,0 +1,229 @@
+"""The two recordings of ``perf2x diff``, and their tables."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from math import inf
+from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from perf2x.analysis.diff.changed_rows import DiffTable, Shown, Work
+from perf2x.analysis.diff.changes import Change, Comparison, scaled
+from perf2x.analysis.diff.column_changes import ColumnChange
+from perf2x.analysis.diff.host_noise import host_spread, split_hosts
+from perf2x.analysis.diff.matching_events import renamed
+from perf2x.analysis.diff.matching_objects import match_objects
+from perf2x.analysis.event_columns import EventColumn, event_columns
+from perf2x.analysis.totals import totals
+from perf2x.base.columnar import sum_of
+from perf2x.base.errors import OptionError, SettingError
+from perf2x.model.profile import find_event, sampled_events
+from perf2x.pipeline.load_options import LoadOptions
+from perf2x.pipeline.load_result import Loaded
+
+if TYPE_CHECKING:
+    from perf2x.model.profile import Profile
+    from perf2x.pipeline.load_options import Progress
+
+_NAMED = 8
+"""Pairs of objects that a sentence names."""
+
+
+class PairOptions(Struct, frozen=True):
+    """The way to compare two recordings: by costs, or by one of the first three."""
+
+    normalize: bool = False
+    """Compare shares."""
+    work: Work | None = None
+    """Units of work in either recording, to compare costs per unit."""
+    work_event: str = ""
+    """Another event, which counts the units of work."""
+    object_names: Mapping[str, str] = field(default_factory=dict)
+    """Names of objects before by names after."""
+
+    def __post_init__(self) -> None:
+        """Refuse two ways at once."""
+        given = {"normalize": self.normalize, "per": self.work, "per_value": self.work_event}
+        first, second, *_ = [*(setting for setting, value in given.items() if value), "", ""]
+        if second:
+            raise SettingError("", first, " and ", second, " are two ways to compare; choose one")
+        if self.work and not all(0 < units < inf for units in self.work):
+            raise _no_work(",".join(f"{units:.15g}" for units in self.work))
+
+    def to_load(self, options: LoadOptions) -> LoadOptions:
+        """Return options that keep the event that counts the work."""
+        if self.work_event and options.value:
+            replaces = f" {options.value} replaces; give "
+            raise SettingError("", "per_value", " adds up periods, which ", "value", replaces, "per", " the counts")
+        more = (self.work_event,) if self.work_event and options.events and not options.beside else ()
+        return replace(options, events=(*options.events, *more))
+
+
+class RecordingPair:
+    """Two recordings whose events and objects have the same names, compared by one kind of value."""
+
+    def __init__(
+        self,
+        sources: tuple[str, str],
+        before: Loaded,
+        after: Loaded,
+        value: str,
+        how: PairOptions,
+    ) -> None:
+        profile, renamed_events = renamed(before.profile, after.profile)
+        profile, self.renamed_objects = match_objects(before.profile, profile, how.object_names)
+        """Names of objects before and after that were taken for the same object."""
+        self.sources = sources
+        plain, hosts = zip(*map(split_hosts, (before.profile, profile)), strict=True)
+        self._hosts = hosts
+        self.before = replace(before, profile=plain[0])
+        self.after = replace(after, profile=plain[1])
+        self.notes = [*renamed_events, *_object_notes(self.renamed_objects)]
+        """Sentences on what is compared under different names."""
+        self.value = value
+        """period or samples."""
+        self.normalize = how.normalize
+        self.work = how.work
+        """None: costs are compared as recorded, or their shares."""
+        self.periods: RecordingPair | None = None
+        """These recordings by period, where values are latencies."""
+        self.compared = cache(self._compare)
+        """The tables of functions, objects or threads (``function``, ``object``, ``thread``), or of functions by their
+        shares (``share``), compared once each."""
+
+    @property
+    def factor(self) -> float:
+        """Multiplier of the second recording's costs."""
+        return self.work[0] / self.work[1] if self.work else 1.0
+
+    def scaled_after(self) -> "Profile":
+        """The second recording's profile with the costs that its work would have had in the first."""
+        profile = self.after.profile
+        return scaled(profile, [self.factor] * len(profile.events)) if self.work else profile
+
+    def table(self, shown: Shown, changes: Iterable[Change], columns: Sequence[str] = ()) -> DiffTable:
+        """The rows of ``changes`` to show, with other ``columns``."""
+        beside = list(self._columns(shown.by, columns))
+        compared = self.compared(shown.by)
+        notes = [*self.notes, *self.left_out(beside)]
+        return DiffTable(compared, changes, shown, self.sources, beside, notes, self.renamed_objects, self.work)
+
+    def left_out(self, beside: Iterable[ColumnChange] = ()) -> Iterator[str]:
+        """Yield a sentence on the sampled events of either side that neither the comparison nor a column shows."""
+        profile = self.before.profile
+        shown = {event.name for event in profile.events[profile.default_event :][:1]}
+        shown |= {part.event for one in beside for part in one.before.tables}
+        events = [event for loaded in (self.before, self.after) for event in sampled_events(loaded.profile)]
+        others = [name for name in dict.fromkeys(events) if name not in shown]
+        if others:
+            yield f"left out: {', '.join(others)} (--event NAME chooses)"
+
+    def _columns(self, by: str, names: Sequence[str]) -> Iterator[ColumnChange]:
+        """Columns of other events and ratios; of latencies their periods."""
+        if self.periods:
+            found = self.periods.compared(by)
+            sides = [EventColumn("period", (), tables=(one,)) for one in (found.before, found.after)]
+            yield ColumnChange(sides[0], sides[1], found.scale)
+        value = "latency" if self.periods else self.value
+        before = event_columns(self.before.profile, by, value, names)
+        after = event_columns(self.after.profile, by, value, [one.name for one in before])
+        for one, other in zip(before, after, strict=True):
+            costs = Comparison(one.tables[0], other.tables[0], self.normalize, self.factor)
+            yield ColumnChange(one, other, costs.scale)
+
+    def _compare(self, by: str) -> Comparison:
+        kind = "function" if by == "share" else by
+        before = totals(self.before.profile, None, kind, self.value)
+        try:
+            after = totals(self.after.profile, before.event or None, kind, self.value)
+        except OptionError as error:
+            text = f"{self.sources[1]}: {error}; "
+            raise SettingError(text, "events", " NAME chooses one that both have") from None
+        if self.normalize or by == "share":
+            found = Comparison(before, after, normalize=True)
+        else:
+            found = Comparison(before, after, factor=self.factor)
+        old, new = self._hosts
+        if old is None or new is None:
+            return found
+        spread = host_spread(old, new, before.event, kind, self.value, found.scale, are_shares=found.normalize)
+        return replace(found, hosts=spread)
+
+
+def _object_notes(pairs: Sequence[tuple[str, str]]) -> Iterator[str]:
+    if pairs:
+        more = f" and {len(pairs) - _NAMED} more" if len(pairs) > _NAMED else ""
+        named = ", ".join(f"{new} for {old}" for old, new in pairs[:_NAMED])
+        yield f"takes {named}{more} (--map OLD=NEW chooses)"
+
+
+def load_pair(
+    sources: tuple[str, str], options: LoadOptions, value: str, how: PairOptions, progress: "Progress | None"
+) -> RecordingPair:
+    """Load both recordings with the same options; of ``latency`` the options must ask for it beside the values."""
+    from perf2x.pipeline.load import load
+
+    wanted = how.to_load(replace(options, keep=options.keep | {"host"}))
+    before, after = (load(source, wanted, progress) for source in sources)
+    return pair_of(sources, (before, after), value, how, () if options.beside else options.events)
+
+
+def pair_of(
+    sources: tuple[str, str], pair: tuple[Loaded, Loaded], value: str, how: PairOptions, events: tuple[str, ...] = ()
+) -> RecordingPair:
+    """Make the pair of recordings that were read with the same options; empty ``events`` keeps all of them."""
+    counts = [len(loaded.sources) for loaded in pair]
+    if counts[0] != counts[1] and how == PairOptions(object_names=how.object_names):
+        how = replace(how, normalize=True)  # of parts of datasets, which have as many as happened to be recorded
+    if how.work_event:
+        how = replace(how, work=_counted(sources, pair, how.work_event), work_event="")
+        before, after = (replace(one, profile=_only(one.profile, events)) for one in pair) if events else pair
+    else:
+        before, after = pair
+    if value != "latency":
+        return RecordingPair(sources, before, after, value, how)
+    from perf2x.features.latency.divide_values import latency_as_value
+
+    latencies = [replace(loaded, profile=latency_as_value(loaded.profile)) for loaded in (before, after)]
+    made = RecordingPair(sources, latencies[0], latencies[1], "period", how)
+    made.periods = RecordingPair(sources, before, after, "period", how)
+    return made
+
+
+def parse_work(text: str | None) -> Work | None:
+    """Parse ``1000,1200``; SettingError for anything but two numbers."""
+    if text is None:
+        return None
+    try:
+        before, after = map(float, text.split(","))
+    except ValueError:
+        raise _no_work(text) from None
+    return before, after
+
+
+def _no_work(text: str) -> SettingError:
+    return SettingError("", "per", f" {text}: expected the units of work in BEFORE and AFTER, such as 1000,1200")
+
+
+def _counted(sources: tuple[str, str], pair: tuple[Loaded, Loaded], event: str) -> Work:
+    """Counts of the event in either recording."""
+    work = []
+    for source, loaded in zip(sources, pair, strict=True):
+        try:
+            row = find_event(loaded.profile, event)
+        except OptionError as error:
+            raise SettingError(f"{source}: ", "per_value", f": {error}") from None
+        samples = loaded.profile.samples
+        work.append(float(sum_of(samples.value[samples.event == row])))
+        if not work[-1]:
+            text = f": there are no samples of event {event!r} to compare by"
+            raise SettingError(f"{source}: ", "per_value", text)
+    return work[0], work[1]
+
+
+def _only(profile: "Profile", events: tuple[str, ...]) -> "Profile":
+    """Without the event that only counts work."""
+    from perf2x.transforms.filters.choice import keep_events
+
+    return keep_events(profile, events)
