@@ -107,7 +107,7 @@ class ProfileSymbolizer:
         place = place_of(file, self._context.options) if file is not None else None
         if file is None or (place is not None and place.is_file()):
             return 0
-        info = file.section(".debug_info") or file.section(".zdebug_info")
+        info = file.section(".debug_info")
         size = info.size >> 10 if info is not None else 0
         return min(READ_MICROSECONDS * size, UNIT_MICROSECONDS * len(mapped.locations))
 

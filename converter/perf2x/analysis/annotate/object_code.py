@@ -19,7 +19,7 @@ from perf2x.base.columnar import I64, U64, Ragged, argsort, flatnonzero, searchs
 from perf2x.base.errors import ObjectError
 from perf2x.base.files.sysroot import KCORE, host_path, is_file
 from perf2x.base.files.temporary import shown_name
-from perf2x.binaries.elf.elf_file import MOST, ElfObject, code_at, open_elf
+from perf2x.binaries.elf.elf_file import MOST, ElfObject, open_elf, whole_code
 from perf2x.binaries.find.object_finder import ObjectFiles
 from perf2x.binaries.find.running_kernel import running_kernel_build_id
 from perf2x.binaries.go.go_table import go_functions, has_go_table
@@ -58,13 +58,13 @@ class _KernelCode:
         """Machine and bytes at a recorded address; ObjectError if nothing has them."""
         for core in self._copies():
             try:
-                return core.machine, code_at(core, start, end - start)
+                return core.machine, whole_code(core, start, end - start)
             except ObjectError:
                 continue
         if self._linked is None or self._is_module:
             raise ObjectError(MISSING)
         file, slide = self._linked
-        return file.machine, code_at(file, start - slide, end - start)
+        return file.machine, whole_code(file, start - slide, end - start)
 
     @cached_property
     def _linked(self) -> tuple[ElfObject, int] | None:
@@ -204,7 +204,7 @@ class ObjectCode:
         if apart is not None:
             return apart.read(start, end)
         code = self._code()
-        data = code_at(code, start, end - start)
+        data = whole_code(code, start, end - start)
         if data and not any(data):
             raise ObjectError(f"{code.name}: {_LEFT_OUT}")
         return code.machine, data

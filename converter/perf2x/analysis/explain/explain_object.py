@@ -27,8 +27,8 @@ from perf2x.model.number_format import plural
 from perf2x.symbolizer.sources.elf_source import STRIPPED
 
 _TELLING = (
-    ".symtab", ".dynsym", ".gnu_debugdata", ".gopclntab", ".debug_info", ".zdebug_info", ".debug_line", ".eh_frame",
-    ".debug_frame", ".zdebug_frame", ".sframe", ".gnu_debuglink", ".gnu_debugaltlink",
+    ".symtab", ".dynsym", ".gnu_debugdata", ".gopclntab", ".debug_info", ".debug_line", ".eh_frame",
+    ".debug_frame", ".sframe", ".gnu_debuglink", ".gnu_debugaltlink",
 )  # fmt: skip
 """Sections with names, lines and unwinding information, and those that lead to other files."""
 _MINI = ", .gnu_debugdata"

@@ -19,6 +19,8 @@ from perf2x.base.columnar import (
     bincount,
     cumsum,
     flatnonzero,
+    join_tables,
+    no_rows,
     offsets_of,
     row_batches,
     unique,
@@ -119,17 +121,14 @@ def _one(
     section: FrameSection, offset: I64, number: int, end: U64, table: RuleTable, problems: list[str]
 ) -> RowColumns:
     """Decode one function; puts its end into ``end``."""
-    end[number] = 0
+    rows, end[number] = list[tuple[int, int]](), 0
     try:
         fde = section.fde(int(offset[number]))
-        rows = rule_rows(section, fde, table)
+        rows, end[number] = rule_rows(section, fde, table), fde.end
     except ObjectError as error:
         problems.append(str(error))
-        rows = []
-    else:
-        end[number] = fde.end
-    starts, rules = [row.start for row in rows], [row.rule for row in rows]
-    return RowColumns(np.full(len(rows), number, np.int64), np.array(starts, np.uint64), np.array(rules, np.int32))
+    start, rule = np.array(rows, np.uint64).reshape(-1, 2).T
+    return RowColumns(np.full(len(rows), number, np.int64), start, rule.astype(np.int32))
 
 
 def _side_by_side(section: FrameSection, fdes: FdeColumns, table: RuleTable) -> list[tuple[RowColumns, I64]]:
@@ -152,12 +151,9 @@ def _side_by_side(section: FrameSection, fdes: FdeColumns, table: RuleTable) -> 
 
 def _joined(parts: list[RowColumns], end: U64) -> CfiFunctions:
     """Put the rows in order of their functions; the rows of each function are in order in one part."""
-    function = np.concatenate([np.zeros(0, np.int64), *(part.function for part in parts)])
-    start = np.concatenate([np.zeros(0, np.uint64), *(part.start for part in parts)])
-    rule = np.concatenate([np.zeros(0, np.int32), *(part.rule for part in parts)])
-    order = argsort(function)
-    offsets = offsets_of(bincount(function, len(end)))
-    return CfiFunctions(offsets, start[order], rule[order], end)
+    rows = join_tables([no_rows(RowColumns), *parts])
+    order, offsets = argsort(rows.function), offsets_of(bincount(rows.function, len(end)))
+    return CfiFunctions(offsets, rows.start[order], rows.rule[order], end)
 
 
 def eh_frame_index(elf: ElfObject) -> FrameIndex | None:
@@ -174,8 +170,8 @@ def eh_frame_index(elf: ElfObject) -> FrameIndex | None:
 
 
 def debug_frame_index(elf: ElfObject) -> FrameIndex | None:
-    """The index of .debug_frame, or of .zdebug_frame as older Go linkers write it; None without one."""
-    section = elf.section(".debug_frame") or elf.section(".zdebug_frame")
+    """The index of .debug_frame; None without one."""
+    section = elf.section(".debug_frame")
     return index_by_walking(_frame_section(elf, elf.data(section), 0, False)) if section is not None else None
 
 
@@ -195,19 +191,8 @@ def _index_by_segment(elf: ElfObject) -> FrameIndex | None:
     at = _frame_section(elf, data, header.address, True).cursor(0, len(data))
     at.position = 4
     address = at.pointer(data[1], header.address) if len(data) > 4 else None
-    load = elf.load_of(address) if address is not None else None
-    if load is None or address is None:
+    if address is None or not (entries := elf.code_at(address, elf.size)):
         raise ObjectError(f"{elf.name}: its .eh_frame_hdr points nowhere")
-    skip = address - load.address
-    frames = _frame_section(elf, elf.read(load.offset + skip, load.file_size - skip), address, True)
+    frames = _frame_section(elf, entries, address, True)
     index = index_from_header(frames, data, header.address)
     return index_by_walking(frames, past_terminator=False) if index is None else index
-
-
-def code_at(elf: ElfObject, svma: int, size: int) -> bytes:
-    """Up to ``size`` bytes at a svma; b"" where the file has none."""
-    load = elf.load_of(svma)
-    if load is None:
-        return b""
-    skip = svma - load.address
-    return elf.read(load.offset + skip, min(size, load.file_size - skip))

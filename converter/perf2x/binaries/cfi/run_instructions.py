@@ -18,11 +18,8 @@ _Registers = dict[int, RegisterRule]
 _BY_NUMBER: dict[int, Opcode] = {int(code): opcode for code, opcode in OPCODES.items()}
 
 
-class RuleRow(Struct):
-    """The rule in force from ``start`` (svma) up to the next row."""
-
-    start: int
-    rule: int
+RuleRow = tuple[int, int]
+"""The svma that a rule begins at, and its number; it is in force up to the next row."""
 
 
 class _CfiProgram(Struct):
@@ -128,7 +125,7 @@ class _CfiProgram(Struct):
                     sorted(item for item in self.registers.items() if item[1].kind is not RuleKind.SAME)
                 )
             rule = Rule(*self.cfa, cie.return_register, cie.is_signal_frame, self._sorted)
-            self.rows.append(RuleRow(self.location, self.table.number(rule)))
+            self.rows.append((self.location, self.table.number(rule)))
 
     def recall(self) -> None:
         """Pop the rules, the CFA among them (as in GCC and binutils)."""

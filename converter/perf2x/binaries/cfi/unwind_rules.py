@@ -80,7 +80,9 @@ class RuleTable:
         """Numbers of rules that were decoded in columns, by the bytes of their rows (`cfi_row_columns`)."""
         self._numbers: dict[Rule, int] = {}
         self._expression_numbers: dict[Expression, int] = {}
-        self._columns = _RuleColumnsBuilder(register_count)
+        self._fixed, self._signal = GrowableColumns(np.int64, 3), GrowableColumns(np.bool_)
+        self._kind, self._value = (GrowableColumns(dtype, register_count) for dtype in (np.uint8, np.int64))
+        self._columns: RuleColumns | None = None
 
     def number(self, rule: Rule) -> int:
         """The number of a rule; equal rules have the same."""
@@ -102,8 +104,29 @@ class RuleTable:
         return found
 
     def columns(self) -> RuleColumns:
-        """All rules so far as arrays."""
-        return self._columns.of(self.rules)
+        """All rules so far as arrays; every batch of samples may add a few."""
+        new = self.rules[len(self._signal) :]
+        if new or self._columns is None:
+            self._add(new)
+            cfa_register, cfa_value, return_register = self._fixed.columns()
+            self._columns = RuleColumns(
+                cfa_register, cfa_value.view(np.uint64), return_register, self._signal[0],
+                self._kind.whole(), self._value.whole().view(np.uint64),
+            )  # fmt: skip
+        return self._columns
+
+    def _add(self, rules: list[Rule]) -> None:
+        kind = np.zeros((self.register_count, len(rules)), np.uint8)
+        value = np.zeros(kind.shape, np.int64)
+        for number, rule in enumerate(rules):
+            for register, (how, amount) in rule.registers:
+                kind[register, number] = how
+                value[register, number] = amount
+        fixed = [(rule.cfa_register, rule.cfa_value, rule.return_register) for rule in rules]
+        self._fixed.extend(*np.array(fixed, np.int64).reshape(-1, 3).T)
+        self._signal.extend(np.array([rule.is_signal_frame for rule in rules], np.bool_))
+        self._kind.extend(*kind)
+        self._value.extend(*value)
 
 
 def _registers_read_by(rule: Rule) -> int:
@@ -115,36 +138,3 @@ def _registers_read_by(rule: Rule) -> int:
         if kind is RuleKind.REGISTER and 0 <= value < 64:
             needed |= 1 << value
     return needed
-
-
-class _RuleColumnsBuilder:
-    """Columns that grow with the rules: every batch of samples may add a few."""
-
-    def __init__(self, registers: int) -> None:
-        self._numbers, self._signal = GrowableColumns(np.int64, 3), GrowableColumns(np.bool_)
-        self._kind, self._value = GrowableColumns(np.uint8, registers), GrowableColumns(np.int64, registers)
-        self._columns: RuleColumns | None = None
-
-    def of(self, rules: list[Rule]) -> RuleColumns:
-        new = rules[len(self._signal) :]
-        if new or self._columns is None:
-            self._add(new)
-            cfa_register, cfa_value, return_register = self._numbers.columns()
-            self._columns = RuleColumns(
-                cfa_register, cfa_value.view(np.uint64), return_register, self._signal[0],
-                self._kind.whole(), self._value.whole().view(np.uint64),
-            )  # fmt: skip
-        return self._columns
-
-    def _add(self, rules: list[Rule]) -> None:
-        kind = np.zeros((len(self._kind.whole()), len(rules)), np.uint8)
-        value = np.zeros(kind.shape, np.int64)
-        for number, rule in enumerate(rules):
-            for register, (how, amount) in rule.registers:
-                kind[register, number] = how
-                value[register, number] = amount
-        numbers = [(rule.cfa_register, rule.cfa_value, rule.return_register) for rule in rules]
-        self._numbers.extend(*np.array(numbers, np.int64).reshape(-1, 3).T)
-        self._signal.extend(np.array([rule.is_signal_frame for rule in rules], np.bool_))
-        self._kind.extend(*kind)
-        self._value.extend(*value)

@@ -13,7 +13,7 @@ from perf2x.base.errors import ObjectError
 from perf2x.binaries.dwarf.compilation_units import DebugFile, Unit
 from perf2x.binaries.dwarf.debug_sections import Contributions, DebugSections
 from perf2x.binaries.dwarf.read_budget import ReadBudget
-from perf2x.binaries.elf.elf_file import SHF_COMPRESSED, ElfObject, open_object
+from perf2x.binaries.elf.elf_file import ElfObject, is_compressed, open_object
 
 _COLUMNS = {
     2: {1: "info", 3: "abbrev", 6: "str_offsets"},
@@ -37,7 +37,7 @@ class DwarfPackage:
         sections = DebugSections(file, True)
         for name in _COLUMNS[5].values():
             section = sections.section(name)
-            if section is not None and section.flags & SHF_COMPRESSED:
+            if section is not None and is_compressed(section):
                 self._inflated[name] = file.data(section)
             self._budget.allow(len(self._inflated.get(name, b"")) or (section.size if section is not None else 0))
         self._common: Contributions | None = None

@@ -8,6 +8,7 @@ Bytes of code by stated address.
 
 import io
 import os
+from functools import cached_property
 from pathlib import Path
 from typing import IO
 
@@ -78,11 +79,16 @@ class ElfObject:
         return "-".join(f"{number:x}" for number in numbers)
 
     def section(self, name: str) -> ElfSection | None:
-        """Return the first section of that name; one without bytes in this file (SHT_NOBITS) counts as absent."""
-        for section in self.sections:
-            if section.name == name and section.type != "SHT_NOBITS":
-                return section
-        return None
+        """Return the first section of that name; one without bytes in this file (SHT_NOBITS) counts as absent.
+
+        ``.debug_info`` is also what older GNU tools compressed, and called ``.zdebug_info``.
+        """
+        return self._by_name.get(name)
+
+    @cached_property
+    def _by_name(self) -> dict[str, ElfSection]:
+        held = [section for section in self.sections if section.type != "SHT_NOBITS"]
+        return {section.name.replace(".zdebug_", ".debug_"): section for section in reversed(held)}
 
     def data(self, section: ElfSection) -> bytes:
         """Return a section's bytes, decompressed (SHF_COMPRESSED, or ``.zdebug_info`` of older GNU tools).
@@ -92,10 +98,10 @@ class ElfObject:
         if section.type == "SHT_NOBITS":
             return b""
         raw = self.read(section.offset, section.size)
+        if not is_compressed(section):
+            return raw
         if section.flags & SHF_COMPRESSED:
             return self._inflate(raw, section.name)
-        if not section.name.startswith(".z"):
-            return raw
         if not raw.startswith(b"ZLIB"):
             raise ObjectError(f"{self.name}, {section.name}: no ZLIB header")
         return inflate("zlib", raw[12:], min(int.from_bytes(raw[4:12], "big"), memory_limit(len(raw))))
@@ -104,6 +110,14 @@ class ElfObject:
         """Return the PT_LOAD segment that has the byte at an address in the file; None without one."""
         loads = (segment for segment in self.segments if segment.type == "PT_LOAD")
         return next((load for load in loads if load.address <= svma < load.address + load.file_size), None)
+
+    def code_at(self, svma: int, size: int) -> bytes:
+        """Return up to ``size`` bytes at a stated address; b"" where the file has none."""
+        load = self.load_of(svma)
+        if load is None:
+            return b""
+        skip = svma - load.address
+        return self.read(load.offset + skip, min(size, load.file_size - skip))
 
     def read(self, offset: int, size: int) -> bytes:
         """Read ``size`` bytes of the file at ``offset``; ObjectError when the file is shorter."""
@@ -172,6 +186,11 @@ class ElfObject:
         return inflate(kind, raw[size_of_header:], size)
 
 
+def is_compressed(section: ElfSection) -> bool:
+    """Tell whether a section's bytes in the file are not its contents."""
+    return bool(section.flags & SHF_COMPRESSED) or section.name.startswith(".z")
+
+
 def open_elf(source: Path | str | bytes, name: str = "") -> ElfObject:
     """Read the headers of an ELF file by path, or from bytes that are an ELF file.
 
@@ -194,11 +213,11 @@ MOST = 1 << 20
 """Bytes of the largest function that is read."""
 
 
-def code_at(elf: ElfObject, start: int, size: int) -> bytes:
+def whole_code(elf: ElfObject, start: int, size: int) -> bytes:
     """Return the bytes at a stated address; ObjectError where the file has none, or for more than MOST."""
     if size > MOST:
         raise ObjectError(f"its code is larger than {MOST >> 20} MiB")
-    for load in elf.segments:
-        if load.type == "PT_LOAD" and load.address <= start and start + size <= load.address + load.file_size:
-            return elf.read(load.offset + start - load.address, size)
-    raise ObjectError(f"{elf.name}: it has no code at {start:#x}")
+    found = elf.code_at(start, size)
+    if len(found) < size:
+        raise ObjectError(f"{elf.name}: it has no code at {start:#x}")
+    return found

@@ -36,7 +36,7 @@ class X86Code:
 
     def _decoded(self, svma: int) -> X86Instruction | None:
         try:
-            return decode(self._blocks.read(svma, svma + LONGEST), 0, is_64=self.is_64)
+            return decode(self._blocks.read(svma, svma + LONGEST), is_64=self.is_64)
         except ObjectError:
             return None
 
@@ -63,3 +63,15 @@ class X86Code:
                     following = np.append(start[1:], start[-1:])
                     return start.tolist(), np.where(size > 0, start + size, following).tolist()
         return [], []
+
+
+class BranchLengths:
+    """Lengths of one file's branch instructions, which say where code that ran up to one ended."""
+
+    def __init__(self, elf: ElfObject) -> None:
+        self._is_x86, self._code = elf.machine in ("EM_X86_64", "EM_386"), X86Code(elf, None)
+
+    def at(self, svma: int) -> int:
+        """Return the length of the instruction at an address, 1 for what is none; four bytes but on x86."""
+        found = self._code.instruction(svma) if self._is_x86 else None
+        return found.size if found else 1 if self._is_x86 else 4

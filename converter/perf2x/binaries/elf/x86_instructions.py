@@ -58,10 +58,10 @@ class X86Instruction(NamedTuple):
     """The operands have 16 bits."""
 
 
-def decode(code: bytes, at: int, *, is_64: bool) -> X86Instruction | None:
-    """Decode the instruction at an index; None for what is none, is cut off, or is in a map of old."""
+def decode(code: bytes, *, is_64: bool) -> X86Instruction | None:
+    """Decode the instruction that code begins with; None for what is none, is cut off, or is in a map of old."""
     try:
-        return _decode(code[at : at + LONGEST], is_64)
+        return _decode(code[:LONGEST], is_64)
     except IndexError:
         return None
 

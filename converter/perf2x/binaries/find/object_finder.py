@@ -61,14 +61,15 @@ class ObjectFiles(Struct):
     @property
     def symbols(self) -> ElfObject | None:
         """The first file with a ``.symtab``, else the first with a ``.dynsym``."""
-        return next((f for f in self.files if f.section(".symtab")), None) or next(
-            (f for f in self.files if f.section(".dynsym")), None
-        )
+        return self._first_with(".symtab") or self._first_with(".dynsym")
 
     @property
     def dwarf(self) -> ElfObject | None:
         """The first file with ``.debug_info``."""
-        return next((f for f in self.files if f.section(".debug_info") or f.section(".zdebug_info")), None)
+        return self._first_with(".debug_info")
+
+    def _first_with(self, section: str) -> ElfObject | None:
+        return next((file for file in self.files if file.section(section)), None)
 
     @property
     def reason(self) -> str:

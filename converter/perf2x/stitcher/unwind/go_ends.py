@@ -15,7 +15,6 @@ import re
 import numpy as np
 
 from perf2x.base.columnar import U8, U64, Bools, unique_inverse
-from perf2x.binaries.cfi.function_rules import code_at
 from perf2x.binaries.elf.elf_file import ElfObject
 from perf2x.binaries.go.go_functions import GoFunctions
 from perf2x.stitcher.unwind.unwound_chains import End
@@ -46,7 +45,7 @@ _AS_IT_IS = 255
 def leaves_stack(functions: GoFunctions, elf: ElfObject, svma: int) -> bool:
     """Whether the last byte of an instruction is that of a call by code that has changed stacks."""
     (row,) = functions.find(np.array([svma], np.uint64)).tolist()
-    return _name(functions, row) in _CALLED_BEHIND_SWITCH and _CALL.match(code_at(elf, svma - 1, 2)) is not None
+    return _name(functions, row) in _CALLED_BEHIND_SWITCH and _CALL.match(elf.code_at(svma - 1, 2)) is not None
 
 
 def is_on_any_stack(functions: GoFunctions, elf: ElfObject, svma: int) -> bool:
@@ -57,7 +56,7 @@ def is_on_any_stack(functions: GoFunctions, elf: ElfObject, svma: int) -> bool:
     )
     if function is None:
         return False
-    before = code_at(elf, function.entry, min(svma - function.entry, _LONGEST))
+    before = elf.code_at(function.entry, min(svma - function.entry, _LONGEST))
     return before.rfind(_KEEPS_STACK) > before.rfind(_COMES_BACK)
 
 

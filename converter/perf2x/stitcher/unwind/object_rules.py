@@ -14,7 +14,7 @@ from msgspec import Struct, field
 from perf2x.base.columnar import I32, U64, arange
 from perf2x.base.errors import ObjectError
 from perf2x.binaries.cfi.frame_entries import FrameIndex
-from perf2x.binaries.cfi.function_rules import FrameSource, code_at, debug_frame_index, eh_frame_index
+from perf2x.binaries.cfi.function_rules import FrameSource, debug_frame_index, eh_frame_index
 from perf2x.binaries.cfi.unwind_rules import NO_RULE, Rule, RuleTable
 from perf2x.binaries.elf.elf_file import ElfObject
 from perf2x.stitcher.unwind.architecture import Architecture
@@ -120,7 +120,7 @@ class ObjectRules(Struct):
 
     def _bytes(self, svma: int, size: int) -> bytes:
         try:
-            return code_at(self.elf, svma, size)
+            return self.elf.code_at(svma, size)
         except ObjectError:
             return b""
 

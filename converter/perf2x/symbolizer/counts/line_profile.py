@@ -19,8 +19,8 @@ from perf2x.base.columnar import I64, U64, cumsum, flatnonzero, searchsorted, su
 from perf2x.base.errors import SettingError
 from perf2x.binaries.dwarf.code_lines import CodeFrame, CodeLines, Ranges
 from perf2x.binaries.dwarf.dwarf_functions import Subprogram
-from perf2x.binaries.elf.branch_lengths import BranchLengths
 from perf2x.binaries.elf.symtab import SymbolRows, function_symbols
+from perf2x.binaries.elf.x86_code import BranchLengths
 from perf2x.binaries.find.object_finder import ObjectFiles
 from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.profile import EXTERNAL, NOT_RECORDED, AddressCounts, BranchCounts, CodeCounts, FunctionCounts, Place

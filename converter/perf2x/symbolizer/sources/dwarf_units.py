@@ -1,9 +1,8 @@
 """Source locations from the units of debug info that hold addresses: of a file, ``.dwo`` files, packages, dwz files."""
 
-from functools import cached_property
+from functools import cached_property, partial
 
 from perf2x.base.columnar import U64, argsort, flatnonzero
-from perf2x.base.errors import ObjectError
 from perf2x.base.files.sysroot import is_file
 from perf2x.binaries.dwarf.code_lines import CodeLines
 from perf2x.binaries.dwarf.compilation_units import DebugFile, Unit
@@ -16,7 +15,7 @@ from perf2x.binaries.elf.relocate_module import relocate_debug_info
 from perf2x.binaries.find.object_finder import ObjectFiles
 from perf2x.binaries.find.split_debug import has_supplementary, package_file, split_paths, supplementary_file
 from perf2x.model.diagnostics import Severity
-from perf2x.symbolizer.sources.elf_symbols import count_broken
+from perf2x.symbolizer.sources.elf_symbols import count_broken, counting_broken
 from perf2x.symbolizer.sources.remembered_lines import place_of, recall, remember
 from perf2x.symbolizer.sources.symbol_source import Context
 
@@ -72,27 +71,22 @@ class _UnitReader:
             file = open_elf(relocate_debug_info(file), file.name)
         other = DebugFile(DebugSections(self._supplementary)) if self._supplementary is not None else None
         debug_file = DebugFile(DebugSections(file), other)
-        return UnitLines(debug_file, self._split, self._count_broken)
-
-    def _count_broken(self, error: ObjectError) -> None:
-        count_broken(self._context.diagnostics, error)
+        return UnitLines(debug_file, self._split, partial(count_broken, self._context.diagnostics))
 
     @cached_property
     def _supplementary(self) -> ElfObject | None:
         if not has_supplementary(self._file):
             return None
-        try:
+        with counting_broken(self._context.diagnostics):
             other = supplementary_file(self._context.finder, self._file)
-        except ObjectError as error:
-            self._count_broken(error)
-            return None
-        if other is None:
-            advice = (
-                "a part of the debug info lies in a dwz file that was not found; some inlined functions have no name. "
-                "Install debug packages, or give --debug-dir, --debuginfod."
-            )
-            self._context.diagnostics.add("debug_info_in_dwz", Severity.INFO, advice, where=self._file.name)
-        return other
+            if other is None:
+                advice = (
+                    "a part of the debug info lies in a dwz file that was not found; some inlined functions have no "
+                    "name. Install debug packages, or give --debug-dir, --debuginfod."
+                )
+                self._context.diagnostics.add("debug_info_in_dwz", Severity.INFO, advice, where=self._file.name)
+            return other
+        return None
 
     def _split(self, skeleton: Unit) -> Unit | None:
         """The unit that a skeleton stands for, from the package or else from its own file."""
@@ -110,31 +104,24 @@ class _UnitReader:
 
     @cached_property
     def _package_file(self) -> ElfObject | None:
-        try:
+        with counting_broken(self._context.diagnostics):
             return package_file(self._context.finder, self._found, self._recorded)
-        except ObjectError as error:
-            self._count_broken(error)
-            return None
+        return None
 
     @cached_property
     def _package(self) -> DwarfPackage | None:
-        try:
+        with counting_broken(self._context.diagnostics):
             return DwarfPackage(self._package_file) if self._package_file is not None else None
-        except ObjectError as error:
-            self._count_broken(error)
-            return None
+        return None
 
     def _from_dwo_file(self, skeleton: Unit) -> Unit | None:
         for path in split_paths(self._context.finder, self._file, skeleton.comp_dir, skeleton.dwo_name):
             if is_file(path):
-                try:
+                with counting_broken(self._context.diagnostics):
                     unit = _link_skeleton(skeleton, self._split_files.unit(path, skeleton.dwo_id))
-                except ObjectError as error:
-                    self._count_broken(error)
-                    continue
-                if unit is not None:
-                    self.has_read_dwo = True
-                    return unit
+                    if unit is not None:
+                        self.has_read_dwo = True
+                        return unit
         return None
 
 

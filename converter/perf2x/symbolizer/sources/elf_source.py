@@ -5,12 +5,11 @@ from typing import ClassVar
 import numpy as np
 
 from perf2x.base.columnar import U64, unique_known
-from perf2x.base.errors import ObjectError
 from perf2x.binaries.dwarf.source_locations import SourceLocations, source_locations_of
 from perf2x.binaries.find.object_finder import ObjectFiles
 from perf2x.binaries.go.go_table import has_go_table
 from perf2x.model.recording import is_injected
-from perf2x.symbolizer.sources.elf_symbols import ElfNames, count_broken
+from perf2x.symbolizer.sources.elf_symbols import ElfNames, counting_broken
 from perf2x.symbolizer.sources.jit_names import V8_SHIFT, injected_symbols, is_v8
 from perf2x.symbolizer.sources.merge_debug_info import merge_debug_info
 from perf2x.symbolizer.sources.symbol_source import (
@@ -71,18 +70,14 @@ def _with_go_start_lines(
 ) -> SourceLocations:
     from perf2x.symbolizer.sources.go_start_lines import with_go_start_lines  # only Go programs need it
 
-    try:
+    with counting_broken(context.diagnostics):
         return with_go_start_lines(locations, found.code, found.symbols, svma) if found.code is not None else locations
-    except ObjectError as error:
-        count_broken(context.diagnostics, error)
-        return locations
+    return locations
 
 
 def _source_locations(context: Context, found: ObjectFiles, recorded: str, svma: U64) -> SourceLocations:
     from perf2x.symbolizer.sources.dwarf_units import locations_from_units  # most objects have no debug info
 
-    try:
+    with counting_broken(context.diagnostics):
         return locations_from_units(context, found, recorded, svma)
-    except ObjectError as error:
-        count_broken(context.diagnostics, error)
-        return source_locations_of([[]] * len(svma))
+    return source_locations_of([[]] * len(svma))

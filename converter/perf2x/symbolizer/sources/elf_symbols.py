@@ -1,6 +1,7 @@
 """Function names from symbol tables of ELF files, and from PLTs, which have no symbols of their own."""
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import cached_property
 from itertools import accumulate
 
@@ -119,22 +120,26 @@ def _function_tables(
         files.append(found.code)
     for file in files:
         for section in (".symtab", ".dynsym"):
-            try:
+            with counting_broken(diagnostics):
                 rows = function_symbols(file, section, section_addresses)
-            except ObjectError as error:
-                count_broken(diagnostics, error)
-                continue
-            if rows is not None:
-                yield section, rows
+                if rows is not None:
+                    yield section, rows
 
 
 def _linkage_table(code: ElfObject | None, parts: list[SymbolRows], diagnostics: Diagnostics) -> LinkageTable | None:
     """Entries of the running file's PLT; None if there is none or it cannot be read."""
-    try:
+    with counting_broken(diagnostics):
         return LinkageTable(code, _FunctionStarts(parts).name_at) if code is not None else None
+    return None
+
+
+@contextmanager
+def counting_broken(diagnostics: Diagnostics) -> Iterator[None]:
+    """Count an object, or part of one, that cannot be read inside the block, and go on behind it."""
+    try:
+        yield
     except ObjectError as error:
         count_broken(diagnostics, error)
-        return None
 
 
 def count_broken(diagnostics: Diagnostics, error: ObjectError) -> None:

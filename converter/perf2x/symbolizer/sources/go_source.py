@@ -8,10 +8,18 @@ from typing import ClassVar
 
 import numpy as np
 
-from perf2x.base.columnar import I32, I64, U64, arange, cumsum, flatnonzero, offsets_of, unique_inverse
+from perf2x.base.columnar import I64, U64, arange, flatnonzero, kept_places, unique_inverse
 from perf2x.binaries.go.go_functions import MAX_LINE, GoFunction, GoFunctions
 from perf2x.binaries.go.go_table import go_functions, has_go_table
-from perf2x.symbolizer.sources.symbol_source import BuiltInSource, Dso, DsoKind, Function, Symbols, no_symbols
+from perf2x.symbolizer.sources.symbol_source import (
+    BuiltInSource,
+    Dso,
+    DsoKind,
+    Function,
+    Symbols,
+    no_symbols,
+    symbols_from_functions,
+)
 
 
 class GoSource(BuiltInSource):
@@ -34,9 +42,9 @@ class GoSource(BuiltInSource):
         rows, which = unique_inverse(table.find(address))
         known = [table.function(row) if row >= 0 else None for row in rows.tolist()]
         is_known = np.array([one is not None for one in known], np.bool_)
-        index = np.where(is_known, cumsum(is_known) - 1, -1)[which]
+        index = kept_places(is_known)[which].astype(np.int64)
         functions, line = _functions_and_lines(table, [one for one in known if one is not None], index, address)
-        return _symbols(functions, index, line)
+        return symbols_from_functions(functions, index, "no function of the Go program", line)
 
 
 def _functions_and_lines(
@@ -66,10 +74,3 @@ def _functions_and_lines(
         for one, number, first in rows
     ]
     return functions, result
-
-
-def _symbols(functions: list[Function], index: I64, line: I64) -> Symbols:
-    known = index >= 0
-    offsets = offsets_of(known)
-    columns: tuple[I32, I32] = index[known].astype(np.int32), line[known].astype(np.int32)
-    return Symbols(offsets, *columns, functions, missing="no function of the Go program")

@@ -22,14 +22,13 @@ from msgspec.structs import replace
 from perf2x.base.abi import ClockId, CpuMode
 from perf2x.base.columnar import U64, Bools, flatnonzero, rows_by, searchsorted
 from perf2x.base.columnar.hashing import secret_key
-from perf2x.base.errors import ObjectError
 from perf2x.base.files.sysroot import is_file, paths_in_root
 from perf2x.binaries.find.object_finder import Finder
 from perf2x.binaries.find.recorded_files import RecordedFiles
 from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.recording import Mmaps, Session, Sideband, further_mappings, is_jitdump
 from perf2x.symbolizer.make_finder import make_finder
-from perf2x.symbolizer.sources.elf_symbols import count_broken
+from perf2x.symbolizer.sources.elf_symbols import counting_broken
 from perf2x.symbolizer.symbol_options import SymbolOptions
 
 if TYPE_CHECKING:
@@ -86,10 +85,8 @@ class JitdumpFiles:
         key = status.st_dev, status.st_ino
         if key not in self._by_inode:
             self._by_inode[key] = None
-            try:
+            with counting_broken(self._diagnostics):
                 self._by_inode[key] = read_jitdump(path)
-            except ObjectError as error:
-                count_broken(self._diagnostics, error)
         return self._by_inode[key]
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar import I64, U64, offsets_of, searchsorted
+from perf2x.base.columnar import I64, U64, number_keys, offsets_of, searchsorted
 from perf2x.model.recording import is_jitdump
 from perf2x.symbolizer.sources.jit_names import jit_function
 from perf2x.symbolizer.sources.jitdump_mappings import JitdumpFiles
@@ -65,15 +65,12 @@ class CodeByOffset:
 
 def _symbols_of_code(codes: Sequence[JitCode], row: I64, offset: U64) -> Symbols:
     """Functions and lines; ``row`` (n,) is the piece of code at each offset, −1 for none."""
-    functions: dict[Function, int] = {}
-    index, line = [], []
     known = row >= 0
-    for piece, at in zip(row[known].tolist(), offset[known].tolist(), strict=True):
-        function, number = _function_and_line(codes[piece], at)
-        index.append(functions.setdefault(function, len(functions)))
-        line.append(number)
-    offsets = offsets_of(known)
-    return Symbols(offsets, np.array(index, np.int32), np.array(line, np.int32), tuple(functions))
+    places = zip(row[known].tolist(), offset[known].tolist(), strict=True)
+    found = [_function_and_line(codes[piece], at) for piece, at in places]
+    functions, index = number_keys(function for function, _ in found)
+    line = np.array([line for _, line in found], np.int32)
+    return Symbols(offsets_of(known), index.astype(np.int32), line, functions)
 
 
 def _function_and_line(code: JitCode, offset: int) -> tuple[Function, int]:

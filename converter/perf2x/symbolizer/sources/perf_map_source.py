@@ -19,13 +19,12 @@ from msgspec import Struct
 
 from perf2x.base.columnar import I64, U64, flatnonzero, searchsorted, sum_of, unique_known
 from perf2x.base.columnar.hashing import secret_key
-from perf2x.base.errors import ObjectError
 from perf2x.base.files.read_file import read_object_file
 from perf2x.base.files.sysroot import PERF_MAP_DIR, host_path, is_file, paths_in_root, resolve_in_root
 from perf2x.base.files.temporary import shown_name
 from perf2x.model.diagnostics import Severity
 from perf2x.model.recording import Namespaces
-from perf2x.symbolizer.sources.elf_symbols import count_broken
+from perf2x.symbolizer.sources.elf_symbols import counting_broken
 from perf2x.symbolizer.sources.jit_names import jit_function
 from perf2x.symbolizer.sources.symbol_source import Context, Dso, DsoKind, Symbols, no_symbols, symbols_from_functions
 
@@ -216,14 +215,11 @@ class PerfMapSource:
         best: tuple[Path | None, PerfMap | None] = None, None
         most = 0
         for path in self._of_other_ids(pid):
-            try:
+            with counting_broken(self._context.diagnostics):
                 table = read_perf_map(path)
-            except ObjectError as error:
-                count_broken(self._context.diagnostics, error)
-                continue
-            named = sum_of(table.find(address) >= 0)
-            if named >= most:
-                best, most = ((path, table) if named > most else (None, None)), named
+                named = sum_of(table.find(address) >= 0)
+                if named >= most:
+                    best, most = ((path, table) if named > most else (None, None)), named
         if best[0] is not None:
             advice = "a map named after another process id was taken: its addresses are those of the process."
             where = f"{shown_name(best[0])} for {pid}"

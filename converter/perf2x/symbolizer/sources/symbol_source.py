@@ -140,9 +140,11 @@ def symbols_from_names(names: Sequence[str], row: I64, missing: str = "") -> Sym
     return symbols_from_functions([Function(name) for name in names], row, missing)
 
 
-def symbols_from_functions(functions: Sequence[Function], row: I64, missing: str = "") -> Symbols:
-    """Symbols without lines and inlined frames: address i is in ``functions[row[i]]``; row −1: unknown."""
+def symbols_from_functions(
+    functions: Sequence[Function], row: I64, missing: str = "", line: I64 | None = None
+) -> Symbols:
+    """Symbols without inlined frames: address i is in ``functions[row[i]]``, at ``line[i]``; row −1: unknown."""
     known = row >= 0
-    offsets = offsets_of(known)
-    function = row[known].astype(np.int32)
-    return Symbols(offsets, function, np.zeros(len(function), np.int32), functions, missing=missing)
+    lines = np.zeros(len(row), np.int64) if line is None else line
+    columns: tuple[I32, I32] = row[known].astype(np.int32), lines[known].astype(np.int32)
+    return Symbols(offsets_of(known), *columns, functions, missing=missing)

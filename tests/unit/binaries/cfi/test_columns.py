@@ -33,7 +33,7 @@ def one_by_one(section, offsets, registers) -> tuple[list, list[str], int]:
             problems.append(str(error))
             found.append((0, []))
         else:
-            found.append((fde.end, [(row.start, table.rules[row.rule]) for row in rows]))
+            found.append((fde.end, [(start, table.rules[rule]) for start, rule in rows]))
     return found, problems, table.needed
 
 

@@ -5,7 +5,7 @@ import struct
 import pytest
 
 from perf2x.base.errors import ObjectError
-from perf2x.binaries.cfi.function_rules import code_at, eh_frame_index
+from perf2x.binaries.cfi.function_rules import eh_frame_index
 from perf2x.binaries.elf.elf_file import ElfObject, open_elf
 from tests.support.frame_writer import EH_FRAME, EH_FRAME_HDR, TEXT, Frame, FrameFile, def_cfa
 from tests.support.tiny_elf import TinySection, tiny_elf
@@ -95,4 +95,4 @@ def test_code_ends_with_its_segment_and_the_next_begins_there(address, code) -> 
     """Eight bytes at 0x1000, two of another segment right behind them."""
     text = TinySection(".text", bytes(range(1, 9)), 0x1000, flags=6)
     elf = open_elf(tiny_elf([text, TinySection(".more", b"\x09\x0a", 0x1008, flags=6)]))
-    assert code_at(elf, address, 4) == code
+    assert elf.code_at(address, 4) == code

@@ -40,7 +40,7 @@ def rules_by_address(file, frame=0) -> tuple[dict, RuleTable]:
     index = eh_frame_index(open_elf(file.bytes()))
     table = RuleTable(17)
     rows = rule_rows(index.section, index.section.fde(int(index.offset[frame])), table)
-    return {row.start: table.rules[row.rule] for row in rows}, table
+    return {start: table.rules[rule] for start, rule in rows}, table
 
 
 @given(st.integers(0, 2**64 - 1))
@@ -120,7 +120,7 @@ def test_debug_frame_has_absolute_addresses() -> None:
     index = debug_frame_index(open_elf(file.bytes()))
     table = RuleTable(17)
     rows = rule_rows(index.section, index.section.fde(int(index.offset[0])), table)
-    assert [(row.start, table.rules[row.rule].cfa_value) for row in rows] == [(TEXT, 8), (TEXT + 4, 32)]
+    assert [(start, table.rules[rule].cfa_value) for start, rule in rows] == [(TEXT, 8), (TEXT + 4, 32)]
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def test_entries_of_either_format(is_eh, wide) -> None:
     assert (fde.start, fde.end, fde.cie.return_register, fde.cie.data_alignment) == (0x4000, 0x4020, 16, -8)
     table = RuleTable(17)
     rows = rule_rows(section, fde, table)
-    assert [(row.start, table.rules[row.rule].cfa_value) for row in rows] == [(0x4000, 8), (0x4004, 32)]
+    assert [(start, table.rules[rule].cfa_value) for start, rule in rows] == [(0x4000, 8), (0x4004, 32)]
     assert fde_offsets(section) == [second]
     for nowhere in (first, -1, len(section.data)):
         with pytest.raises(ObjectError, match="no FDE"):
@@ -293,7 +293,7 @@ def compare(section, at, entry, theirs) -> None:
     table = RuleTable(17)
     fde = section.fde(at)
     assert fde.end - fde.start == entry["address_range"]
-    mine = {row.start: table.rules[row.rule] for row in rule_rows(section, fde, table)}
+    mine = {start: table.rules[rule] for start, rule in rule_rows(section, fde, table)}
     assert mine.keys() == theirs.keys()
     for pc, rule in mine.items():
         cfa = theirs[pc]["cfa"]
@@ -315,10 +315,10 @@ def cfi(program, code_alignment=4, version=1, extra=b"", before=b"") -> list[tup
     section, (_, place) = section_of((None, head), (0, body), is_eh=False, wide=False)
     table = RuleTable(17)
     rows = rule_rows(section, section.fde(place), table)
-    rules = [table.rules[row.rule] for row in rows]
+    rules = [table.rules[rule] for _, rule in rows]
     return [
-        (row.start, rule.cfa_register, rule.cfa_value, dict(rule.registers).get(3))
-        for row, rule in zip(rows, rules, strict=True)
+        (start, rule.cfa_register, rule.cfa_value, dict(rule.registers).get(3))
+        for (start, _), rule in zip(rows, rules, strict=True)
     ]
 
 

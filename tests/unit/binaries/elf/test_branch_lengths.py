@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from perf2x.binaries.elf.branch_lengths import BranchLengths, x86_branch_length
 from perf2x.binaries.elf.elf_file import open_elf
+from perf2x.binaries.elf.x86_code import BranchLengths
+from perf2x.binaries.elf.x86_instructions import decode
 from tests.support.tiny_elf import TinySection, tiny_elf
 
 BRANCHES = """
@@ -42,21 +43,26 @@ f2e901000000  bnd jmp 0x63
 """
 
 
+def x86_length(code: bytes, *, is_64: bool) -> int:
+    found = decode(code, is_64=is_64)
+    return found.size if found else 1
+
+
 @pytest.mark.parametrize("line", BRANCHES.strip().splitlines())
 def test_branches_are_as_long_as_binutils_says(line: str) -> None:
     code = bytes.fromhex(line.split()[0])
     for rest in (b"", b"\x90" * 15, b"\x05\x24\xff" * 5):
-        assert x86_branch_length(code + rest, is_64=True) == len(code), line
+        assert x86_length(code + rest, is_64=True) == len(code), line
 
 
 @pytest.mark.parametrize("text", ["90", "4889e5", "", "66", "f2", "0f", "ff", "48", "6666666666666666666666666666ff"])
 def test_what_is_no_branch_or_cut_off_has_some_length(text: str) -> None:
-    assert 1 <= x86_branch_length(bytes.fromhex(text), is_64=True) <= 17
+    assert 1 <= x86_length(bytes.fromhex(text), is_64=True) <= 17
 
 
 def test_32_bit_code_has_no_rex_prefix() -> None:
-    assert x86_branch_length(bytes.fromhex("41ffd3"), is_64=True) == 3
-    assert x86_branch_length(bytes.fromhex("41ffd3"), is_64=False) == 1  # inc ecx
+    assert x86_length(bytes.fromhex("41ffd3"), is_64=True) == 3
+    assert x86_length(bytes.fromhex("41ffd3"), is_64=False) == 1  # inc ecx
 
 
 def test_reads_the_code_at_stated_addresses(tmp_path: Path) -> None:

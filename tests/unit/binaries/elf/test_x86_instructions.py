@@ -23,31 +23,31 @@ LINES = [line.split(maxsplit=1) for text in SAMPLES.strip().splitlines() for lin
 def test_sizes(text: str, name: str) -> None:
     code = bytes.fromhex(text)
     for rest in (b"", b"\x90" * 15, b"\xff" * 15):
-        found = decode(code + rest, 0, is_64=True)
+        found = decode(code + rest, is_64=True)
         assert found is not None and found.size == len(code), name
     for size in range(len(code)):
-        cut = decode(code[:size], 0, is_64=True)
+        cut = decode(code[:size], is_64=True)
         assert cut is None or cut.size <= size
 
 
 def test_operands() -> None:
-    found = decode(bytes.fromhex("488b9c2408010000"), 0, is_64=True)
+    found = decode(bytes.fromhex("488b9c2408010000"), is_64=True)
     assert found is not None and (found.register, found.operand, found.displacement) == (3, 4, 0x108)
-    found = decode(bytes.fromhex("4d8b6c24f8"), 0, is_64=True)
+    found = decode(bytes.fromhex("4d8b6c24f8"), is_64=True)
     assert found is not None and (found.register, found.operand, found.displacement) == (13, 12, -8)
-    places = [decode(bytes.fromhex(text), 0, is_64=True) for text in ("ff2500000000", "ff24c500000000", "ff2424")]
+    places = [decode(bytes.fromhex(text), is_64=True) for text in ("ff2500000000", "ff24c500000000", "ff2424")]
     assert [found.operand for found in places if found] == [FIXED, INDEXED, 4]
-    found = decode(bytes.fromhex("c20800"), 0, is_64=True)
+    found = decode(bytes.fromhex("c20800"), is_64=True)
     assert found is not None and (found.opcode, found.number) == (0xC2, 8)
 
 
 def test_code_of_32_bits() -> None:
     for text, size in (("41", 1), ("c5f877", 3), ("c50424", 3), ("628b0000", 0), ("62a50000", 0), ("a1efcdab89", 5)):
-        found = decode(bytes.fromhex(text), 0, is_64=False)
+        found = decode(bytes.fromhex(text), is_64=False)
         assert (found.size if found else 0) == size or text.startswith("62")
-    assert decode(bytes.fromhex("06"), 0, is_64=True) is None
-    assert decode(bytes.fromhex("678b00"), 0, is_64=False) is None
-    assert decode(bytes.fromhex("8fe870951d00000000"), 0, is_64=True) is None
+    assert decode(bytes.fromhex("06"), is_64=True) is None
+    assert decode(bytes.fromhex("678b00"), is_64=False) is None
+    assert decode(bytes.fromhex("8fe870951d00000000"), is_64=True) is None
 
 
 def test_sizes_are_capstones() -> None:
@@ -60,7 +60,7 @@ def test_sizes_are_capstones() -> None:
             for after in (b"\xc1", b"\x44\x24\x08", b"\x05\1\2\3\4", b"\x04\x25"):
                 code = (before + bytes([opcode]) + after).ljust(20, b"\x01")
                 theirs = next(engine.disasm_lite(code, 0), None)
-                ours = decode(code, 0, is_64=True)
+                ours = decode(code, is_64=True)
                 # the kernel's moves of control registers, and REX that other prefixes make void
                 odd = opcode in range(0x20, 0x24) if before.endswith(b"\x0f") else opcode in PREFIXES
                 if theirs and ours and not odd and not theirs[2].startswith("ud"):

@@ -2,6 +2,7 @@
 
 import contextlib
 import struct
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -244,7 +245,13 @@ def lined(low, comp_dir) -> bytes:
     return struct.pack("<IHBBI", len(body) + 8, 5, 1, 8, 0) + body
 
 
-def with_lines(address, *units, more=b"") -> tuple[UnitLines, list[str]]:
+def zlib_gnu(name, data) -> TinySection:
+    """A section as older GNU tools compress it."""
+    packed = b"ZLIB" + len(data).to_bytes(8, "big") + zlib.compress(data)
+    return TinySection(name.replace(".debug_", ".zdebug_"), packed)
+
+
+def with_lines(address, *units, more=b"", section=TinySection) -> tuple[UnitLines, list[str]]:
     """Three units' worth of rows, one for every byte from 0x1000, in file.c; ``address`` is the program's operand."""
     files = b"\0file.c\0\0\0\0\0"
     header = struct.pack("<BBBbBB", 1, 1, 1, -5, 14, 10) + bytes([0, 1, 1, 1, 1, 0, 0, 0, 1]) + files
@@ -252,7 +259,7 @@ def with_lines(address, *units, more=b"") -> tuple[UnitLines, list[str]]:
     line = struct.pack("<IHI", len(header) + len(program) + 6, 4, len(header)) + header + program
     parts = [(".debug_info", b"".join(units)), (".debug_abbrev", LINED), (".debug_line", line)]
     errors = []
-    file = DebugFile(DebugSections(open_elf(tiny_elf([TinySection(*part) for part in parts]), "lines")))
+    file = DebugFile(DebugSections(open_elf(tiny_elf([section(*part) for part in parts]), "lines")))
     return UnitLines(file, lambda unit: unit, errors.append), errors
 
 
@@ -263,6 +270,12 @@ def test_units_that_share_a_line_table_keep_their_directories() -> None:
     assert [[(one.path, line) for one, line in chain] for chain in found] == [
         [("/a/file.c", 5)], [("/b/file.c", 21)], [("/b/file.c", 37)]
     ] and not errors  # fmt: skip
+
+
+def test_sections_that_older_tools_compressed_are_read() -> None:
+    lines, errors = with_lines(struct.pack("<Q", 0x1000), lined(0x1000, b"/a"), section=zlib_gnu)
+    ((function, line),) = chains(lines.find(np.array([0x1004], np.uint64)))[0]
+    assert (function.path, line) == ("/a/file.c", 5) and not errors
 
 
 def test_a_row_of_an_earlier_sequence_counts_where_a_later_one_has_ended() -> None:
