@@ -49,7 +49,7 @@ def _texts_of(profile: Profile, leaves: I64) -> tuple[list[str], list[str], list
     """Innermost function and object, and the whole stack in one text, of each distinct stack."""
     frames = location_frames(profile)
     rows = location_rows(profile, leaves)
-    expanded = frames.of_location.take(rows.values)
+    expanded = frames.of_location[rows.values]
     whole = Ragged(expanded.offsets[rows.offsets], expanded.values)
     names, objects, stacks = [], [], []
     for row in whole.rows():

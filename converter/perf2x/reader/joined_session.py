@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar import I32, I64, U64, cumsum, join_tables, lexsort, unique
+from perf2x.base.columnar import I32, U64, cumsum, join_tables, unique
 from perf2x.model.diagnostics import Diagnostics
-from perf2x.model.recording import ALL, DeferredChains, Recording, Samples, Session, Shard, Sideband, Want
-from perf2x.reader.sideband_decoder import take_rows
+from perf2x.model.recording import ALL, TABLES, Recording, Samples, Session, Shard, Sideband, Want
+from perf2x.reader.sideband_decoder import in_order
 
 _SYNTHESIZED = ("mmaps", "comms", "forks", "exits")
 
@@ -82,8 +82,7 @@ def _first_time(sideband: Sideband) -> int:
 
 
 def _sideband_tables(sideband: Sideband) -> dict[str, Any]:
-    named = {field: getattr(sideband, field) for field in sideband.__struct_fields__}
-    return {name: table for name, table in named.items() if hasattr(table, "position")}
+    return {name: getattr(sideband, name) for name in TABLES}
 
 
 def _align_synthesized(parts: Sequence[Recording]) -> list[Sideband]:
@@ -116,13 +115,7 @@ def _join_sidebands(parts: Sequence[Sideband], shifts: Sequence[int], end: int) 
 
 def _join_tables(tables: Sequence[Any], shifts: Sequence[int]) -> Any:
     shifted = [replace(table, position=table.position + shift) for table, shift in zip(tables, shifts, strict=True)]
-    joined = join_tables(shifted)
-    return _sort_deferred(joined) if isinstance(joined, DeferredChains) else joined
-
-
-def _sort_deferred(deferred: DeferredChains) -> DeferredChains:
-    order: I64 = lexsort((deferred.position, deferred.time, deferred.tid, deferred.cookie))
-    return DeferredChains(**{name: take_rows(getattr(deferred, name), order) for name in deferred.__struct_fields__})
+    return in_order(join_tables(shifted))
 
 
 def _merge_build_ids(parts: Sequence[Recording]) -> dict[str, bytes]:

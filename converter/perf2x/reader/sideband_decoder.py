@@ -3,28 +3,27 @@
 Builds the side-band tables from decoded columns, block by block.
 """
 
-from typing import Any, get_origin
+from typing import Any
 
 import numpy as np
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from perf2x.base.abi import UserRecordType
 from perf2x.base.columnar import (
     I64,
     Bools,
     ColumnTable,
-    Ragged,
     RaggedInterner,
     SharedRows,
-    Texts,
-    column_type,
-    concatenate,
     flatnonzero,
+    join_tables,
     lexsort,
     rows_by,
+    take_rows_of,
 )
 from perf2x.model.diagnostics import Diagnostics, Severity
-from perf2x.model.recording import DeferredChains, Sideband
+from perf2x.model.recording import NO_RECORDS, TABLES, DeferredChains, Sideband
 from perf2x.reader.block import Block, copy_records, join_blocks
 from perf2x.reader.event_table import EventTable
 from perf2x.reader.file_clock import FileClock, has_trailer
@@ -32,66 +31,40 @@ from perf2x.reader.records.clamp_values import clamp_columns, note_implausible
 from perf2x.reader.records.decoders import DECODERS, decode_records
 from perf2x.reader.records.record_types import RECORD_NAMES
 
-_SHARED = "chain"
-"""Ragged column whose equal rows are stored once: a long system call repeats one user stack a thousand times."""
-_ORDER: dict[type, tuple[str, ...]] = {DeferredChains: ("position", "time", "tid", "cookie")}
-"""Sort columns by table, most significant last (numpy.lexsort); tables that are not listed are in file order."""
-TABLES: dict[str, type[ColumnTable]] = {
-    name: kind
-    for name, kind in Sideband.__annotations__.items()
-    if isinstance(kind, type) and issubclass(kind, ColumnTable)
-}
-
 
 class TableBuilder(Struct):
-    """One table in the making: the decoded parts of each column, in order."""
+    """One table in the making: the decoded parts, in order."""
 
-    row_type: type[Struct]
-    parts: dict[str, list[Any]] = field(default_factory=dict)
+    kind: type[ColumnTable]
+    parts: list[Any] = field(default_factory=list)
     chains: RaggedInterner = field(default_factory=RaggedInterner)
+    """Of deferred chains, each once: a long system call repeats one user stack a thousand times."""
 
     def append(self, columns: dict[str, Any], keep: Bools) -> None:
         """Add the rows of ``columns`` where ``keep`` (n,) holds; columns that the table lacks are dropped."""
-        whole = bool(keep.all())
-        for column in self.row_type.__struct_fields__:
-            value = columns[column] if whole else take_rows(columns[column], flatnonzero(keep))
-            if column == _SHARED:
-                value = self.chains.number_rows(value).astype(np.int32)
-            self.parts.setdefault(column, []).append(value)
+        part: Any = self.kind(**{name: columns[name] for name in self.kind.__struct_fields__})
+        if not keep.all():
+            part = take_rows_of(part, flatnonzero(keep))
+        if isinstance(part, DeferredChains):
+            chains: Any = part.chain
+            part = replace(part, chain=self.chains.number_rows(chains).astype(np.int32))
+        self.parts.append(part)
 
-    def finish(self) -> Any:
+    def finish(self) -> ColumnTable:
         """Return the table, sorted; empties the builder."""
-        columns = {
-            column: self._joined(column, self.parts.pop(column, [])) for column in self.row_type.__struct_fields__
-        }
-        if _SHARED in columns:
-            columns[_SHARED] = SharedRows(columns[_SHARED], self.chains.table())
-        order = lexsort([columns[name] for name in _ORDER.get(self.row_type, ("position",))])
-        if np.all(order[1:] > order[:-1]):
-            return self.row_type(**columns)
-        return self.row_type(**{name: take_rows(columns.pop(name), order) for name in list(columns)})
-
-    def _joined(self, column: str, parts: list[Any]) -> Any:
-        kind: Any = self.row_type.__annotations__[column]
-        if kind is Ragged:
-            return concatenate(parts)
-        if get_origin(kind) is Texts:
-            return Texts.joined(parts)
-        dtype = np.int32 if column == _SHARED else column_type(self.row_type, column)
-        return np.concatenate([np.zeros(0, dtype), *(part.astype(dtype, copy=False) for part in parts)])
+        table: ColumnTable = join_tables(self.parts)
+        self.parts.clear()
+        if isinstance(table, DeferredChains):
+            numbers: Any = table.chain
+            table = replace(table, chain=SharedRows(numbers, self.chains.table()))
+        return in_order(table)
 
 
-def take_rows(value: Any, rows: I64) -> Any:
-    """Return the rows of a column, in the order given."""
-    if isinstance(value, Ragged | SharedRows):
-        return value.take(rows)
-    return value[rows]
-
-
-def build_sideband(builders: dict[str, TableBuilder], counts: dict[str, int], end: int) -> Sideband:
-    """Finish all tables, empty ones too."""
-    tables = {name: builders.get(name, TableBuilder(kind)).finish() for name, kind in TABLES.items()}
-    return Sideband(**tables, record_counts=counts, stream_end=end)
+def in_order(table: ColumnTable) -> ColumnTable:
+    """Return a table in the order of its kind: deferred chains by cookie, thread and time, others as in the file."""
+    names = ("position", "time", "tid", "cookie") if isinstance(table, DeferredChains) else ("position",)
+    order = lexsort([getattr(table, name) for name in names])
+    return table if np.all(order[1:] > order[:-1]) else take_rows_of(table, order)
 
 
 _MANY = 4096
@@ -139,7 +112,8 @@ class SidebandDecoder:
         """Return the tables, with the number of records of each type by name; ``end`` is the end of the stream."""
         self.note_damage()
         named = {RECORD_NAMES.get(kind, f"UNKNOWN_{kind}"): counts[kind] for kind in sorted(counts)}
-        return build_sideband(self._tables, named, end)
+        tables = {name: builder.finish() for name, builder in self._tables.items()}
+        return replace(NO_RECORDS, **tables, record_counts=named, stream_end=end)
 
     def _decode(self, block: Block) -> None:
         """Decode records by type, and by event where trailers differ between events."""

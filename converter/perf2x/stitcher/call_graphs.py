@@ -25,7 +25,6 @@ from perf2x.base.columnar import (
     RecentLookups,
     arange,
     bincount,
-    concatenate,
     lexsort,
     sum_of,
     take,
@@ -242,9 +241,9 @@ class CallGraphs:
 
 def _select_rows(first: Ragged, second: Ragged, choose_first: Bools) -> Ragged:
     """Take each row from one table or the other."""
-    both = concatenate([first, second])
+    both = Ragged.joined([first, second])
     rows = arange(len(first))
-    return both.take(np.where(choose_first, rows, rows + len(first)))
+    return both[np.where(choose_first, rows, rows + len(first))]
 
 
 def completes_stacks(session: Session) -> bool:

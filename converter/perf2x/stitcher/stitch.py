@@ -36,6 +36,7 @@ from perf2x.base.columnar import (
     flatnonzero,
     offsets_of,
     take,
+    take_rows_of,
 )
 from perf2x.model.profile import RootFrame
 from perf2x.model.recording import Samples, take_rows
@@ -211,7 +212,7 @@ class Stitcher:
         """Rows of events that exclude the kernel whose address is 0, and whose chain has markers only."""
         rows = flatnonzero(alone & (samples.ip == np.uint64(0)))
         rows = rows[np.isin(samples.event[rows], list(self._options.user_only))]
-        held = chain.take(rows)
+        held = chain[rows]
         addresses = cumsum(np.append(0, held.values < np.uint64(CALLCHAIN_CONTEXT_MAX)))[held.offsets]
         found: I64 = rows[np.diff(addresses) == 0]
         return found
@@ -248,9 +249,9 @@ class Stitcher:
         )
         if self._cache.skip(len(inputs)):
             rows, place = equal_inputs(inputs)
-            return self._interner.intern_stacks(self._builder.rows(inputs.take(rows)))[place]
+            return self._interner.intern_stacks(self._builder.rows(take_rows_of(inputs, rows)))[place]
         number, new = self._cache.number(inputs)
-        stacks = self._interner.intern_stacks(self._builder.rows(inputs.take(new))) if len(new) else None
+        stacks = self._interner.intern_stacks(self._builder.rows(take_rows_of(inputs, new))) if len(new) else None
         return self._cache.stacks(number, stacks)
 
 

@@ -117,7 +117,7 @@ def _hung(profile: Profile, root: I64) -> Profile:
     """Every sample's stack under the location ``root`` (samples,)."""
     leaves, place = used_stacks(profile)
     first, pair = group_rows([root, place])
-    rows = location_rows(profile, leaves).take(place[first]) if len(leaves) else location_rows(profile, leaves)
+    rows = location_rows(profile, leaves)[place[first]] if len(leaves) else location_rows(profile, leaves)
     roots = Ragged(arange(len(first) + 1), root[first])
     parent, location, leaf = prefix_tree(side_by_side([roots, rows]))
     stacks = replace(profile.stacks, parent=parent, location=location)

@@ -16,7 +16,6 @@ from perf2x.base.columnar import (
     AnyArray,
     Ragged,
     StringInterner,
-    concatenate,
     cumsum,
     group_rows,
     lexsort,
@@ -217,7 +216,7 @@ def _merged_stacks(profiles: Sequence[Profile], location_of: list[I32]) -> tuple
         parts.append(Ragged(rows.offsets, location[rows.values]))
         places.append(place + first)
         first += len(leaves)
-    parent, item, leaf = prefix_tree(concatenate(parts, np.int64))
+    parent, item, leaf = prefix_tree(Ragged.joined(parts, np.int64))
     return Stacks(parent, item), [leaf[place] for place in places]
 
 

@@ -45,7 +45,6 @@ from perf2x.base.columnar.ragged import (
     Ragged,
     SharedRows,
     argsort_small,
-    concatenate,
     end_to_end,
     join_tables,
     offsets_of,

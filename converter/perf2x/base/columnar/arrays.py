@@ -68,7 +68,12 @@ def column_type(kind: type[Struct], column: str) -> Any:
 def no_rows(kind: type[Table]) -> Table:
     """Return the empty table of a kind; columns that may be None are."""
     required = kind.__struct_fields__[: len(kind.__struct_fields__) - len(kind.__struct_defaults__)]
-    return kind(**{column: np.zeros(0, column_type(kind, column)) for column in required})
+    return kind(**{column: _no_values(kind, column) for column in required})
+
+
+def _no_values(kind: type[Struct], column: str) -> Any:
+    joined = getattr(kind.__annotations__[column], "joined", None)
+    return joined(()) if joined else np.zeros(0, column_type(kind, column))
 
 
 def row_slices(count: int, at_once: int) -> Iterator[slice]:

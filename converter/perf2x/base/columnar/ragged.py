@@ -28,7 +28,6 @@ from perf2x.base.columnar.arrays import (
     searchsorted,
     take,
 )
-from perf2x.base.columnar.texts import Texts
 
 
 class Ragged(Struct, frozen=True):
@@ -58,10 +57,21 @@ class Ragged(Struct, frozen=True):
         """Every row in turn; for tests and small tables, never for samples."""
         return (self.row(i) for i in range(len(self)))
 
-    def take(self, indices: I64) -> "Ragged":
-        """The named rows in the order given, copied."""
-        lengths = take(self.lengths, indices)
-        return Ragged(offsets_of(lengths), take(self.values, ranges(take(self.offsets, indices), lengths)))
+    @classmethod
+    def of(cls, values: AnyArray, starts: I64, lengths: I64) -> "Ragged":
+        """Rows ``values[start : start + length]``, copied."""
+        return cls(offsets_of(lengths), take(values, ranges(starts, lengths)))
+
+    @classmethod
+    def joined(cls, parts: "Sequence[Ragged]", dtype: Any = np.uint64) -> "Ragged":
+        """Return a table of the rows of every part, in order; ``dtype`` is that of no part at all."""
+        if not parts:
+            return cls.of_empty_rows(0, dtype)
+        lengths = np.concatenate([part.lengths for part in parts])
+        return cls(offsets_of(lengths), np.concatenate([part.values for part in parts]))
+
+    def __getitem__(self, rows: I64) -> "Ragged":
+        return Ragged.of(self.values, take(self.offsets, rows), take(self.lengths, rows))
 
 
 class SharedRows(Struct, frozen=True):
@@ -86,9 +96,16 @@ class SharedRows(Struct, frozen=True):
         """Every row in turn; for tests and small tables."""
         return (self.row(i) for i in range(len(self)))
 
-    def take(self, indices: I64) -> "SharedRows":
-        """The named rows in the order given; the table stays the same one."""
-        return SharedRows(self.number[indices], self.table)
+    @classmethod
+    def joined(cls, parts: "Sequence[SharedRows]") -> "SharedRows":
+        """Return a column of the rows of every part, in order."""
+        begins = offsets_of(np.array([len(part.table) for part in parts], np.int64))[:-1]
+        numbers = [part.number + begin for part, begin in zip(parts, begins, strict=True)]
+        none = np.zeros(0, np.int32)
+        return cls(np.concatenate([none, *numbers]).astype(np.int32), Ragged.joined([part.table for part in parts]))
+
+    def __getitem__(self, rows: I64) -> "SharedRows":
+        return SharedRows(self.number[rows], self.table)
 
 
 def offsets_of(lengths: AnyArray) -> I64:
@@ -150,25 +167,9 @@ def argsort_small(numbers: I64) -> I64:
     return argsort(numbers.astype(np.uint16) if numbers.max(initial=0) < 1 << 16 else numbers)
 
 
-def concatenate(parts: Sequence[Ragged], dtype: Any = np.uint64) -> Ragged:
-    """Return a table of the rows of every part, in order."""
-    if not parts:
-        return Ragged(np.zeros(1, np.int64), np.zeros(0, dtype))
-    lengths = np.concatenate([part.lengths for part in parts])
-    return Ragged(offsets_of(lengths), np.concatenate([part.values for part in parts]))
-
-
 def join_columns(parts: Sequence[Any]) -> Any:
-    """Return a column of the rows of every part, in order: arrays, Texts, Ragged or SharedRows."""
-    if isinstance(parts[0], Texts):
-        return Texts.joined(parts)
-    if isinstance(parts[0], Ragged):
-        return concatenate(parts, parts[0].values.dtype)
-    if isinstance(parts[0], SharedRows):
-        begins = offsets_of(np.array([len(part.table) for part in parts], np.int64))[:-1]
-        numbers = [part.number + begin for part, begin in zip(parts, begins, strict=True)]
-        return SharedRows(np.concatenate(numbers).astype(np.int32), concatenate([part.table for part in parts]))
-    return np.concatenate(parts)
+    """Return a column of the rows of every part, in order: arrays, or what knows how to join its like."""
+    return getattr(parts[0], "joined", np.concatenate)(parts)
 
 
 def join_tables(tables: Sequence[Table]) -> Table:

@@ -22,7 +22,6 @@ from perf2x.base.columnar import (
     Ragged,
     arange,
     argsort,
-    concatenate,
     cumsum,
     flatnonzero,
     offsets_of,
@@ -79,11 +78,11 @@ def pc_values(data: bytes, at: I64, quantum: int) -> tuple[Ragged, I64]:
             pairs, is_whole = _delta_pairs(data, begin[some], length[some])
             is_whole |= length[some] == longest[some]
             known.append(some[is_whole])
-            parts.append(pairs.take(flatnonzero(is_whole)))
+            parts.append(pairs[flatnonzero(is_whole)])
             unfinished.append(some[~is_whole])
         todo = np.concatenate(unfinished)
         length[todo] = np.minimum(4 * length[todo], longest[todo])
-    return _accumulate(concatenate(parts).take(argsort(np.concatenate(known))), quantum)
+    return _accumulate(Ragged.joined(parts)[argsort(np.concatenate(known))], quantum)
 
 
 def _delta_pairs(data: bytes, begin: I64, length: I64) -> tuple[Ragged, Bools]:
@@ -100,7 +99,7 @@ def _delta_pairs(data: bytes, begin: I64, length: I64) -> tuple[Ragged, Bools]:
     end = zeros[searchsorted(zeros, offsets[:-1])]
     has_end: Bools = end < offsets[1:]
     kept = np.where(has_end, end - offsets[:-1], count // 2 * 2)
-    return Ragged(offsets_of(kept), read[ranges(offsets[:-1], kept)]), has_end
+    return Ragged.of(read, offsets[:-1], kept), has_end
 
 
 def _accumulate(pairs: Ragged, quantum: int) -> tuple[Ragged, I64]:

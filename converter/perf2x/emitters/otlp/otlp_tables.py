@@ -182,7 +182,7 @@ class StackTables:
         self._locations = numbered(used, len(profile.locations))
         self._mappings = numbered(profile.locations.mapping[self._locations.rows], len(profile.mappings))
         every_line = Ragged(self._lines.offsets, arange(self._lines.offsets[-1]))
-        self._line = every_line.take(self._locations.rows)
+        self._line = every_line[self._locations.rows]
         functions = len(profile.functions) + len(self._bare)
         self._functions = numbered(self._lines.function[self._line.values], functions)
 

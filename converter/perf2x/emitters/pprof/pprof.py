@@ -233,7 +233,7 @@ class _StackIds:
         path = paths(self._parent, self._depth, leaf)
         locations = Ragged(path.offsets, self._location[path.values])
         if self._written is not None:
-            lines = self._written.take(locations.values.astype(np.int64))
+            lines = self._written[locations.values.astype(np.int64)]
             locations = Ragged(lines.offsets[path.offsets], lines.values)
         return texts_of(self._ids.packed(1, locations)), place
 

@@ -147,7 +147,7 @@ def _encoded_label(key: int, values: I64, unit: int) -> Ragged:
     messages = number_fields({1: np.full(count, key, np.int64), **number})
     held = np.ones(count, np.bool_) if unit else distinct != 0
     offsets = offsets_of(held.astype(np.int64))
-    return nested_field(3, messages.take(flatnonzero(held)), offsets).take(inverse)
+    return nested_field(3, messages[flatnonzero(held)], offsets)[inverse]
 
 
 def _interned_texts(values: AnyArray, names: Sequence[str], intern: Intern) -> I64:

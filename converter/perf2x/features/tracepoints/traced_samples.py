@@ -62,7 +62,7 @@ def _traced_samples(recording: Recording, events: set[int]) -> dict[int, _Traced
         for event in events:
             rows = flatnonzero((batch.event == event) & (batch.raw.lengths > 0))
             if len(rows):
-                parts.setdefault(event, []).append(_Traced(batch.position[rows], batch.raw.take(rows)))
+                parts.setdefault(event, []).append(_Traced(batch.position[rows], batch.raw[rows]))
     return {event: join_tables(held) for event, held in sorted(parts.items())}
 
 

@@ -59,7 +59,7 @@ class FrameTree(ColumnTable):
 
 def expand(stacks: Stacks, frames_of_location: Ragged) -> FrameRows:
     """One row per frame; a location's outermost frame hangs on its caller's innermost one."""
-    rows = frames_of_location.take(stacks.location.astype(np.int64))
+    rows = frames_of_location[stacks.location.astype(np.int64)]
     start, end = rows.offsets[:-1], rows.offsets[1:]
     parent = arange(-1, len(rows.values) - 1)
     caller = stacks.parent.astype(np.int64)

@@ -13,7 +13,7 @@ _OF_LINES = ("line_function", "line_number")
 
 def take_locations(locations: Locations, rows: I64) -> Locations:
     """Return these locations, in this order."""
-    lines = Ragged(locations.line_offsets, arange(len(locations.line_function))).take(rows)
+    lines = Ragged(locations.line_offsets, arange(len(locations.line_function)))[rows]
     names = (name for name in Locations.__struct_fields__ if name != "line_offsets")
     columns = {name: getattr(locations, name)[lines.values if name in _OF_LINES else rows] for name in names}
     return Locations(**columns, line_offsets=lines.offsets)

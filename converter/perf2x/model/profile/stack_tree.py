@@ -149,7 +149,7 @@ def kinds_in_stacks(profile: Profile, leaves: I64, kinds: Ragged, count: int) ->
     """
     for span in row_slices(len(leaves) if count else 0, _LEAVES_AT_ONCE):
         rows = location_rows(profile, leaves[span])
-        found = kinds.take(rows.values)
+        found = kinds[rows.values]
         ends = found.offsets[rows.offsets]
         stack, kind = np.divmod(unique(row_numbers(np.diff(ends)) * count + found.values), count)
         last = np.where(np.diff(ends) > 0, ends[1:] - 1, -1)

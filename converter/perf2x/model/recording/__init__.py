@@ -38,6 +38,8 @@ from perf2x.model.recording.recorded_names import (
 )
 from perf2x.model.recording.sample_batches import join_batches, select_rows, take_rows
 from perf2x.model.recording.sideband import (
+    NO_RECORDS,
+    TABLES,
     Cgroups,
     Comms,
     DeferredChains,

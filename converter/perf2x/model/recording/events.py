@@ -6,13 +6,17 @@ byte offset of the record in the (decompressed) record stream: unique, rising in
 times and the only order there is in a recording without timestamps.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from enum import Flag, auto
-from typing import Any, Protocol
+from functools import reduce
+from operator import or_
+from typing import Any, Protocol, Self
 
+import numpy as np
 from msgspec import Struct, field
+from msgspec.structs import replace
 
-from perf2x.base.columnar import I32, I64, U8, U64, Ragged, SampleColumns
+from perf2x.base.columnar import I32, I64, U8, U64, Ragged, SampleColumns, offsets_of, ranges
 from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.recording.recorded_files import RecordedFile
 from perf2x.model.recording.sideband import Sideband
@@ -113,11 +117,77 @@ class UserStacks(Struct, frozen=True):
     asked: int
     """perf_event_attr.sample_stack_user: bytes that were requested."""
 
+    def __getitem__(self, rows: I64) -> "UserStacks":
+        return replace(self, abi=self.abi[rows], regs=self.regs[rows], start=self.start[rows], size=self.size[rows])
 
-class Branches(Struct, frozen=True):
-    """PERF_SAMPLE_BRANCH_STACK of a batch, newest branch first, as one ragged table with three columns."""
+    def empty(self, count: int) -> "UserStacks":
+        """Return so many samples without registers."""
+        none = np.zeros(count, np.int64)
+        return replace(
+            self, abi=none.astype(np.uint8), regs=np.zeros((count, 0), np.uint64), mask=0, start=none, size=none
+        )
+
+    @classmethod
+    def joined(cls, parts: "Sequence[UserStacks]") -> "UserStacks":
+        """Join stacks of one block, which share their words; registers are spread to the union of the masks."""
+        mask = reduce(or_, (part.mask for part in parts))
+        return cls(
+            abi=np.concatenate([part.abi for part in parts]),
+            regs=np.concatenate([part._spread(mask) for part in parts]),
+            mask=mask,
+            words=parts[0].words,
+            start=np.concatenate([part.start for part in parts]),
+            size=np.concatenate([part.size for part in parts]),
+            asked=max(part.asked for part in parts),
+        )
+
+    def _spread(self, mask: int) -> U64:
+        """(n, popcount(mask)) the registers as columns of another mask."""
+        if self.mask == mask:
+            return self.regs
+        spread = np.zeros((len(self.abi), mask.bit_count()), np.uint64)
+        for source, bit in enumerate(bit for bit in range(64) if self.mask >> bit & 1):
+            spread[:, (mask & ((1 << bit) - 1)).bit_count()] = self.regs[:, source]
+        return spread
+
+
+class Entries(Struct, frozen=True):
+    """Entries of the samples of a batch as columns; columns of ``ONE_EACH`` have one number for each sample."""
 
     offsets: I64
+    """(n + 1,) the first entry of each sample."""
+
+    def __getitem__(self, rows: I64) -> Self:
+        lengths = np.diff(self.offsets)[rows]
+        entries = ranges(self.offsets[rows], lengths)
+        columns = {name: column[rows if name in ONE_EACH else entries] for name, column in self._columns()}
+        return replace(self, offsets=offsets_of(lengths), **columns)
+
+    def empty(self, count: int) -> Self:
+        """Return so many samples without entries."""
+        columns = {name: np.zeros(count if name in ONE_EACH else 0, np.uint64) for name, _ in self._columns()}
+        return replace(self, offsets=np.zeros(count + 1, np.int64), **columns)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Self]) -> Self:
+        """Return the samples of every part, in order; None stays what any part lacks."""
+        lengths = np.concatenate([np.diff(part.offsets) for part in parts])
+        columns = [[getattr(part, name) for part in parts] for name in cls.__struct_fields__[1:]]
+        known = [None if any(column is None for column in each) else np.concatenate(each) for each in columns]
+        return cls(offsets_of(lengths), *known)
+
+    def _columns(self) -> Iterator[tuple[str, U64]]:
+        """Names and values of the columns that there are."""
+        columns = ((name, getattr(self, name)) for name in self.__struct_fields__[1:])
+        return ((name, column) for name, column in columns if column is not None)
+
+
+ONE_EACH = frozenset({"hw_index", "enabled", "running"})
+
+
+class Branches(Entries, frozen=True):
+    """PERF_SAMPLE_BRANCH_STACK of a batch, newest branch first, as one ragged table with three columns."""
+
     from_ip: U64
     to_ip: U64
     flags: U64
@@ -125,12 +195,11 @@ class Branches(Struct, frozen=True):
     """One per sample: register that holds the newest branch, all ones when unknown; None when not recorded."""
 
 
-class ReadValues(Struct, frozen=True):
+class ReadValues(Entries, frozen=True):
     """PERF_SAMPLE_READ of a batch; ``value``, ``id`` and ``lost`` have one entry per sample and member of the group."""
 
     enabled: U64 | None
     running: U64 | None
-    offsets: I64
     value: U64
     id: U64 | None
     lost: U64 | None

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar import I32, I64, U8, U64, Bools, ColumnTable, Ragged, SharedRows, Texts, join_tables
+from perf2x.base.columnar import I32, I64, U8, U64, Bools, ColumnTable, Ragged, SharedRows, Texts, join_tables, no_rows
 
 
 class Mmaps(ColumnTable):
@@ -231,3 +231,11 @@ class Sideband(Struct, frozen=True):
     """Kernel name without prefix (``"MMAP2"``, ``"SAMPLE"``, ``"UNKNOWN_99"``) to number of records of the type."""
     stream_end: int
     """One past the last record's position."""
+
+
+TABLES: dict[str, type[ColumnTable]] = {
+    name: kind
+    for name, kind in Sideband.__annotations__.items()
+    if isinstance(kind, type) and issubclass(kind, ColumnTable)
+}
+NO_RECORDS = Sideband(**{name: no_rows(kind) for name, kind in TABLES.items()}, record_counts={}, stream_end=0)  # type: ignore[arg-type]

@@ -18,7 +18,7 @@ from perf2x.base.errors import FormatError, OptionError
 from perf2x.model.diagnostics import Count, Diagnostics
 from perf2x.model.printable_text import as_recorded
 from perf2x.model.profile import Meta, Profile
-from perf2x.model.recording import ALL, KERNEL, Event, Samples, Session, Shard, Sideband, Want
+from perf2x.model.recording import ALL, KERNEL, NO_RECORDS, Event, Samples, Session, Shard, Sideband, Want
 from perf2x.pipeline.for_output import ONE_RECORDING
 from perf2x.pipeline.load_options import LoadOptions
 from perf2x.pipeline.merge_reports import sum_reports
@@ -142,12 +142,10 @@ class StoredPart(StitchedRecording):
     @property
     def sideband(self) -> Sideband:
         """No records but their counts."""
-        from perf2x.reader.sideband_decoder import build_sideband
-
         counts = Counter[str]()
         for facts in self._facts:
             counts.update(facts.record_counts)
-        return build_sideband({}, dict(counts), 0)
+        return replace(NO_RECORDS, record_counts=dict(counts))
 
     @property
     def sample_count(self) -> int:

@@ -13,7 +13,7 @@ from perf2x.base.abi import SampleType
 from perf2x.base.columnar import cumsum, flatnonzero, sum_of
 from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.profile import FunctionRow, Meta, PlaceNames, Profile
-from perf2x.model.recording import ALL, Event, Samples, Session, Shard, Sideband, Want
+from perf2x.model.recording import ALL, NO_RECORDS, Event, Samples, Session, Shard, Sideband, Want
 from perf2x.pipeline.load_options import LoadOptions
 from perf2x.pipeline.source import Lacks, SourceKind
 from perf2x.pipeline.stitched.stitched_recording import StitchedRecording, batch_of
@@ -96,9 +96,7 @@ class _TextRecording(StitchedRecording):
     @property
     def sideband(self) -> Sideband:
         """No records."""
-        from perf2x.reader.sideband_decoder import build_sideband
-
-        return build_sideband({}, {}, 0)
+        return NO_RECORDS
 
     @property
     def sample_count(self) -> int:

@@ -55,22 +55,21 @@ In this order: mispred, predicted, in_tx, abort, cycles, type, spec, new_type, p
 def raw_bytes(at: FieldCursor, wanted: bool) -> Ragged | None:
     """PERF_SAMPLE_RAW: { u32 size; u8 data[size]; }, size + 4 being a multiple of 8."""
     size = at.split(at.peek())[0]
-    words = (size + np.uint64(4 + 7)) >> np.uint64(3)
-    first, lengths = at.counted(words)
-    if not wanted:
-        return None
-    sizes = np.where(lengths > 0, size.astype(np.int64), 0)
-    return Ragged(offsets_of(sizes), at.block.data[ranges(first * 8 + 4, sizes)])
+    return _sized_bytes(at, size, 4, wanted)
 
 
 def bytes_with_size(at: FieldCursor, wanted: bool) -> Ragged | None:
     """PERF_SAMPLE_AUX: { u64 size; u8 data[size]; }."""
-    size = at.u64()
-    first, lengths = at.counted((size >> np.uint64(3)) + np.uint64(1) * ((size & np.uint64(7)) != 0))
+    return _sized_bytes(at, at.u64(), 0, wanted)
+
+
+def _sized_bytes(at: FieldCursor, size: U64, begin: int, wanted: bool) -> Ragged | None:
+    """Read ``size`` (n,) bytes that begin so far behind the next word's first byte, and skip the words of all."""
+    end = size + np.uint64(begin)
+    first, lengths = at.counted((end >> np.uint64(3)) + ((end & np.uint64(7)) != 0))
     if not wanted:
         return None
-    sizes = np.where(lengths > 0, size.astype(np.int64), 0)
-    return Ragged(offsets_of(sizes), at.block.data[ranges(first * 8, sizes)])
+    return Ragged.of(at.block.data, first * 8 + begin, np.where(lengths > 0, size.astype(np.int64), 0))
 
 
 def branch_stack(at: FieldCursor, branch_sample_type: int, wanted: bool) -> tuple[Branches | None, Ragged | None]:
@@ -171,7 +170,7 @@ def read_values(at: FieldCursor, read_format: int) -> ReadValues:
         words = take(at.block.words, ranges(first, lengths * width)).reshape(-1, width)
         columns = {name: words[:, column].copy() for column, name in enumerate(["value", *names])}
         offsets = offsets_of(lengths)
-    return ReadValues(enabled, running, offsets, columns["value"], columns.get("id"), columns.get("lost"))
+    return ReadValues(offsets, enabled, running, columns["value"], columns.get("id"), columns.get("lost"))
 
 
 class DeliveredSamples(Struct, frozen=True):

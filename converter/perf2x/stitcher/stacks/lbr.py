@@ -15,6 +15,7 @@ The address of a call instruction is no return address; a USER marker in front o
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 
 from perf2x.base.abi import CALLCHAIN_CONTEXT_MAX, CallchainContext
 from perf2x.base.columnar import (
@@ -29,7 +30,6 @@ from perf2x.base.columnar import (
     flatnonzero,
     lexsort,
     offsets_of,
-    ranges,
     row_numbers,
     side_by_side,
 )
@@ -72,15 +72,12 @@ def call_stack_chains(chain: Ragged, ip: U64, branches: Branches, older: Ragged 
     count = np.diff(branches.offsets)
     use = (user >= 0) & (count > 0)
     kept = np.where(use, user - chain.offsets[:-1], chain.lengths)
-    head = Ragged(offsets_of(kept), chain.values[ranges(chain.offsets[:-1], kept)])
+    head = Ragged.of(chain.values, chain.offsets[:-1], kept)
     leaf = _leaf(chain, user, ip, branches)[use]
-    calls = Ragged(
-        offsets_of(np.where(use, count, 0)), branches.from_ip[ranges(branches.offsets[:-1][use], count[use])]
-    )
+    calls = Ragged.of(branches.from_ip, branches.offsets[:-1], np.where(use, count, 0))
     parts = [head, _mark_each(Ragged(offsets_of(use), leaf)), _mark_each(calls)]
     if older is not None:
-        lengths = np.where(use, older.lengths, 0)
-        parts.append(_mark_each(Ragged(offsets_of(lengths), older.values[ranges(older.offsets[:-1], lengths)])))
+        parts.append(_mark_each(Ragged.of(older.values, older.offsets[:-1], np.where(use, older.lengths, 0))))
     return side_by_side(parts)
 
 
@@ -147,9 +144,9 @@ def stitch_older_calls(
     continued &= ~begins_run(thread)
     chunks = _added_calls(everything, older, rows, previous, distance, continued)
     answers = _concatenate_runs(chunks, continued)
-    result = answers.take(argsort(rows)[len(state.thread) :])
+    result = answers[argsort(rows)[len(state.thread) :]]
     last = flatnonzero(ends_run(thread))
-    return result, LbrState(thread[last], _take_branches(everything, rows[last]), answers.take(last))
+    return result, LbrState(thread[last], everything[rows[last]], answers[last])
 
 
 def _all_threads(state: LbrState, thread: I64) -> I64:
@@ -158,15 +155,8 @@ def _all_threads(state: LbrState, thread: I64) -> I64:
 
 def _prepend(branches: Branches, state: LbrState) -> tuple[Branches, Ragged]:
     """Rows of the state followed by those of the batch, and the older calls added to those of the state."""
-    before = state.branches
     count = len(branches.offsets) - 1
-    joined = Branches(
-        np.concatenate([before.offsets, before.offsets[-1] + branches.offsets[1:]]),
-        np.concatenate([before.from_ip, branches.from_ip]),
-        np.concatenate([before.to_ip, branches.to_ip]),
-        np.concatenate([before.flags, branches.flags]),
-        np.concatenate([_indices(before), _indices(branches)]),
-    )
+    joined = Branches.joined([state.branches, replace(branches, hw_index=_indices(branches))])
     offsets = np.concatenate([state.older.offsets, np.full(count, state.older.offsets[-1], np.int64)])
     return joined, Ragged(offsets, state.older.values)
 
@@ -174,13 +164,6 @@ def _prepend(branches: Branches, state: LbrState) -> tuple[Branches, Ragged]:
 def _indices(branches: Branches) -> U64:
     unknown = np.full(len(branches.offsets) - 1, _UNKNOWN_INDEX, np.uint64)
     return unknown if branches.hw_index is None else branches.hw_index
-
-
-def _take_branches(branches: Branches, rows: I64) -> Branches:
-    lengths = np.diff(branches.offsets)[rows]
-    entries = ranges(branches.offsets[rows], lengths)
-    from_ip, to_ip, flags = (column[entries] for column in (branches.from_ip, branches.to_ip, branches.flags))
-    return Branches(offsets_of(lengths), from_ip, to_ip, flags, _indices(branches)[rows])
 
 
 def _continued(branches: Branches, rows: I64, previous: I64, depth: int) -> tuple[I64, Bools]:
@@ -208,16 +191,15 @@ def _added_calls(
     first = branches.offsets[previous] + distance + 1
     lengths = np.where(continued, branches.offsets[previous + 1] - first, older.lengths[rows])
     starts = np.where(continued, first, len(branches.from_ip) + older.offsets[:-1][rows])
-    values = np.concatenate([branches.from_ip, older.values])
-    return Ragged(offsets_of(lengths), values[ranges(starts, lengths)])
+    return Ragged.of(np.concatenate([branches.from_ip, older.values]), starts, lengths)
 
 
 def _concatenate_runs(chunks: Ragged, continued: Bools) -> Ragged:
     """Concatenate each row's calls and those of rows before it in its run, newest first, up to _MAX_STITCHED."""
     count = len(chunks)
-    laid = chunks.take(arange(count)[::-1])
+    laid = chunks[arange(count)[::-1]]
     begin = np.maximum.accumulate(np.where(continued, 0, arange(count)))
     starts = laid.offsets[:-1][::-1]
     ends = laid.offsets[count - begin]
     lengths = np.minimum(ends - starts, _MAX_STITCHED)
-    return Ragged(offsets_of(lengths), laid.values[ranges(starts, lengths)])
+    return Ragged.of(laid.values, starts, lengths)

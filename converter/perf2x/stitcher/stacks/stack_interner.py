@@ -117,7 +117,7 @@ class StackInterner:
         """
         stack = np.empty(len(stacks), np.int32)
         for rows in row_batches(stacks.lengths, _WORDS_AT_ONCE):
-            keys = stacks.take(rows)
+            keys = stacks[rows]
             stack[rows] = self.intern_stacks(Ragged(keys.offsets, renumber_keys(keys.values, side_numbers)))
         thread = self.intern_threads(threads.pid, threads.tid, threads.comm, threads.start)
         self.note_first(thread, threads.first_rank)

@@ -15,13 +15,13 @@ before (AddressSpaces.find, through exec).
 """
 
 import numpy as np
-from msgspec import Struct
 
 from perf2x.base.abi import CpuMode
 from perf2x.base.columnar import (
     I64,
     U8,
     U64,
+    ColumnTable,
     Ragged,
     SharedRows,
     arange,
@@ -39,7 +39,7 @@ _LOW = np.int64(0xFFFFFFFF)
 _UPPER_HALF = np.uint64(1 << 63)
 
 
-class StackInputs(Struct, frozen=True):
+class StackInputs(ColumnTable):
     """(n,) columns that determine the stacks of samples."""
 
     chain: Ragged
@@ -53,9 +53,6 @@ class StackInputs(Struct, frozen=True):
     root: I64
     """RootFrame, 0 for none."""
 
-    def __len__(self) -> int:
-        return len(self.root)
-
     def columns(self) -> list[I64]:
         """All but the chains, packed: numbers of epochs and chains fit 32 bits, modes and roots 8.
 
@@ -66,13 +63,6 @@ class StackInputs(Struct, frozen=True):
             self.kernel_epoch << 32 | self.deferred_epoch & _LOW,
             self.deferred_chain,
         ]
-
-    def take(self, rows: I64) -> "StackInputs":
-        """Rows in the given order."""
-        return StackInputs(
-            self.chain.take(rows), take(self.mode, rows), take(self.user_epoch, rows), take(self.kernel_epoch, rows),
-            take(self.deferred_chain, rows), take(self.deferred_epoch, rows), take(self.root, rows),
-        )  # fmt: skip
 
 
 class StackRowBuilder:
@@ -115,13 +105,13 @@ class StackRowBuilder:
         joined = inputs.deferred_chain >= 0
         chain, epoch = inputs.deferred_chain[joined], inputs.deferred_epoch[joined]
         pairs, index = unique_inverse(chain << 32 | epoch & _LOW)
-        frames = decode_user_chains(self._deferred.take(pairs >> 32))
+        frames = decode_user_chains(self._deferred[pairs >> 32])
         parts = frames.parts
         epochs = (pairs << 32 >> 32)[parts.row]
         part = parts.of_frames(len(frames.address))
         context = lookup_contexts(epochs, np.zeros(len(epochs), np.bool_))
         keys = self._encode(frames, part, context, mode_bits(parts.mode))
-        taken = keys.take(index)
+        taken = keys[index]
         lengths = np.zeros(len(joined), np.int64)
         lengths[joined] = taken.lengths
         return Ragged(offsets_of(lengths), taken.values)

@@ -58,8 +58,7 @@ def with_user_part(recorded: Ragged, unwound: UserChains, use: Bools) -> Ragged:
 
 def _only(chain: Ragged, use: Bools) -> Ragged:
     """The chains of ``use``; other rows are empty."""
-    lengths = np.where(use, chain.lengths, 0)
-    return Ragged(offsets_of(lengths), chain.values[ranges(chain.offsets[:-1], lengths)])
+    return Ragged.of(chain.values, chain.offsets[:-1], np.where(use, chain.lengths, 0))
 
 
 def words_before_user_part(recorded: Ragged) -> tuple[I64, Bools]:

@@ -10,7 +10,7 @@ the return address is still there (tools/perf/util/arm64-frame-pointer-unwind-su
 
 import numpy as np
 
-from perf2x.base.columnar import Bools, Ragged, flatnonzero, offsets_of, ranges, side_by_side
+from perf2x.base.columnar import Bools, Ragged, flatnonzero, offsets_of, side_by_side
 from perf2x.model.recording import UserStacks
 from perf2x.stitcher.unwind.aarch64 import LINK_REGISTER, PROGRAM_COUNTER, STACK_POINTER
 from perf2x.stitcher.unwind.join_chains import words_before_user_part
@@ -46,7 +46,7 @@ def with_leaf_callers(
     added[left] = 1
     tail = recorded.lengths - head
     return side_by_side([
-        Ragged(offsets_of(head), recorded.values[ranges(recorded.offsets[:-1], head)]),
+        Ragged.of(recorded.values, recorded.offsets[:-1], head),
         Ragged(offsets_of(added), caller),
-        Ragged(offsets_of(tail), recorded.values[ranges(recorded.offsets[:-1] + head, tail)]),
+        Ragged.of(recorded.values, recorded.offsets[:-1] + head, tail),
     ])  # fmt: skip

@@ -20,8 +20,6 @@ from perf2x.base.columnar import (
     argsort,
     as_intp,
     flatnonzero,
-    offsets_of,
-    ranges,
     row_numbers,
     sum_at,
     unique,
@@ -216,7 +214,7 @@ def innermost(profile: Profile, frames: int) -> Profile:
 
     def cut(rows: Ragged) -> Ragged:
         lengths = np.minimum(rows.lengths, frames)
-        return Ragged(offsets_of(lengths), rows.values[ranges(rows.offsets[1:] - lengths, lengths)])
+        return Ragged.of(rows.values, rows.offsets[1:] - lengths, lengths)
 
     return rewrite_stacks(profile, cut)
 

@@ -9,7 +9,6 @@ from perf2x.base.columnar.ragged import (
     Ragged,
     SharedRows,
     argsort_small,
-    concatenate,
     end_to_end,
     offsets_of,
     ranges,
@@ -46,9 +45,9 @@ def test_rows_are_those_given(rows: list[list[int]]) -> None:
 def test_rows_are_taken_in_any_order_and_more_than_once(rows: list[list[int]], data: st.DataObject) -> None:
     chosen = data.draw(st.lists(st.integers(0, len(rows) - 1), max_size=9)) if rows else []
     wanted = [rows[number] for number in chosen]
-    taken = ragged_of(rows).take(lengths_of(chosen))
+    taken = ragged_of(rows)[lengths_of(chosen)]
     assert lists_of(taken) == wanted
-    shared = SharedRows(np.arange(len(rows), dtype=np.int32), ragged_of(rows)).take(lengths_of(chosen))
+    shared = SharedRows(np.arange(len(rows), dtype=np.int32), ragged_of(rows))[lengths_of(chosen)]
     assert lists_of(shared) == wanted
     assert shared.lengths.tolist() == [len(row) for row in wanted]
     assert len(shared) == len(wanted)
@@ -56,7 +55,7 @@ def test_rows_are_taken_in_any_order_and_more_than_once(rows: list[list[int]], d
 
 def test_taken_shared_rows_keep_their_table() -> None:
     shared = SharedRows(np.array([1, 1, 0], np.int32), ragged_of([[1], [2, 3]]))
-    assert shared.take(np.array([2, 0])).table is shared.table
+    assert shared[np.array([2, 0])].table is shared.table
 
 
 @given(LENGTHS)
@@ -116,7 +115,7 @@ def test_small_numbers_are_ordered_stably(largest: int, data: st.DataObject) -> 
 
 @given(st.lists(ROWS, max_size=4))
 def test_tables_one_behind_the_other(parts: list[list[list[int]]]) -> None:
-    joined = concatenate([ragged_of(rows) for rows in parts])
+    joined = Ragged.joined([ragged_of(rows) for rows in parts])
     assert lists_of(joined) == [row for rows in parts for row in rows]
     assert joined.values.dtype == np.uint64
 

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from perf2x.base.columnar import join_tables
 from perf2x.base.columnar.arrays import I32, U64, AnyArray, Bools, ColumnTable, SampleColumns, no_rows
-from perf2x.model.recording.sideband import Sideband, Throttles
+from perf2x.model.recording.sideband import NO_RECORDS, TABLES, Sideband, Throttles
 from perf2x.reader.records.decoders import DECODERS
-from perf2x.reader.sideband_decoder import TABLES
 
 
 class Rows(ColumnTable):
@@ -48,3 +48,12 @@ def test_every_decoder_has_a_table_and_every_table_is_one_of_the_side_band() -> 
     assert {decoder.table for decoder in DECODERS.values()} == set(TABLES)
     assert TABLES["throttles"] is Throttles
     assert set(Sideband.__struct_fields__) - set(TABLES) == {"record_counts", "stream_end"}
+
+
+def test_columns_of_texts_and_of_rows_are_empty_too() -> None:
+    mmaps, namespaces, deferred = (getattr(NO_RECORDS, name) for name in ("mmaps", "namespaces", "deferred"))
+    for table in (mmaps, namespaces, deferred):
+        assert [len(getattr(join_tables([table, table]), name)) for name in table.__struct_fields__] == [0] * len(
+            table.__struct_fields__
+        )
+    assert (list(mmaps.filename), list(namespaces.links.rows()), list(deferred.chain.rows())) == ([], [], [])

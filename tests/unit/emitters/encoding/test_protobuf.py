@@ -84,7 +84,7 @@ def test_samples_parse_to_what_went_in(samples) -> None:
     assert got == samples
     rows = np.arange(len(samples))[::-1]
     shared = [(protobuf.texts_of(field), rows) for field in fields]
-    backwards = side_by_side([field.take(rows) for field in fields])
+    backwards = side_by_side([field[rows] for field in fields])
     assert protobuf.chosen_messages(2, shared) == protobuf.top_level(2, backwards)
 
 

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from perf2x.base.columnar import take_rows_of
 from perf2x.stitcher.stacks import raw_stack_cache
 from perf2x.stitcher.stacks.raw_stack_cache import RawStackCache
 from perf2x.stitcher.stacks.stack_rows import StackInputs
@@ -27,7 +28,7 @@ def cached(cache: RawStackCache, inputs: StackInputs, build: "Builder") -> np.nd
     if cache.skip(len(inputs)):
         return build(inputs)
     number, new = cache.number(inputs)
-    return cache.stacks(number, build(inputs.take(new)) if len(new) else None)
+    return cache.stacks(number, build(take_rows_of(inputs, new)) if len(new) else None)
 
 
 class Builder:

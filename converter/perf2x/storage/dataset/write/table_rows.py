@@ -109,7 +109,7 @@ def _name_columns(table: str, names: PlaceNames, count: int) -> dict[str, Any]:
     row = np.full(count, -1, np.int64)
     row[names.place] = arange(len(names.place))
     has = row >= 0
-    lines = Ragged(offsets_of(names.count), arange(len(names.line))).take(row[has])
+    lines = Ragged(offsets_of(names.count), arange(len(names.line)))[row[has]]
     length = np.zeros(count, np.int64)
     length[has] = lines.lengths
     function, parts = names.function[lines.values], list(zip(*names.functions, strict=True)) or [(), (), (), ()]
