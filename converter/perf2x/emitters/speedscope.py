@@ -12,7 +12,7 @@ import numpy as np
 
 from perf2x.base.columnar import I64, AnyArray, row_slices, rows_by, sum_of, unique
 from perf2x.emitters.encoding.decimal_text import chunk_array, without_nulls
-from perf2x.emitters.encoding.json_encoder import json_bytes, json_column, json_string
+from perf2x.emitters.encoding.json_encoder import json_bytes, json_member, json_string
 from perf2x.emitters.flame.picture_title import heading
 from perf2x.emitters.timeline.tracks import Tracks, track_names, tracks_of
 from perf2x.model.plugin_options import Format, Needs, option
@@ -123,8 +123,8 @@ def _profile(name: str, unit: str, stacks: Iterator[bytes], weights: I64) -> Ite
     head = {"type": "sampled", "name": name, "unit": unit, "startValue": 0, "endValue": sum_of(weights)}
     yield json_bytes(head)[:-1] + b',"samples":['
     yield from stacks
-    yield b'],"weights":'
-    yield from json_column(weights)
+    yield b"]"
+    yield from json_member("weights", weights)
     yield b"}"
 
 

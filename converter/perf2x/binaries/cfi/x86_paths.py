@@ -4,29 +4,23 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from perf2x.binaries.elf.x86_code import X86Code
-from perf2x.binaries.elf.x86_instructions import FIXED, X86Instruction
+from perf2x.binaries.elf.x86_instructions import FIXED, X86Instruction, opcodes
 
 _MOST_INSTRUCTIONS = 4096
 """Instructions to look at for one address."""
 RESULT, STACK, FRAME = 0, 4, 5
 """The processor's numbers of registers."""
-_CONDITIONAL = frozenset((*range(0x70, 0x80), *range(0x180, 0x190), *range(0xE0, 0xE4)))
-_NO_WAY_ON = frozenset((0xCA, 0xCB, 0xCC, 0xCF, 0xEA, 0xF4, 0x10B))
+_CONDITIONAL = opcodes("70-7f e0-e3 180-18f")
+_NO_WAY_ON = opcodes("ca cb cc cf ea f4 10b")
 """Far returns and jumps, int3, iret, hlt, ud2."""
-_WRITES_OPERAND = frozenset((
-    *(code for code in range(0x38) if code & 7 < 2), 0x80, 0x81, 0x82, 0x83, 0x86, 0x87, 0x88, 0xC0, 0xC1, 0xC6, 0xC7,
-    *range(0xD0, 0xD4), *range(0x190, 0x1A0), 0x1A4, 0x1A5, 0x1AB, 0x1AC, 0x1AD, 0x1B0, 0x1B1, 0x1B3, 0x1BB, 0x1C0,
-    0x1C1,
-))  # fmt: skip
-_WRITES_REGISTER = frozenset((
-    *(code for code in range(0x38) if code & 7 in (2, 3)), *range(0x40, 0x50), 0x63, 0x69, 0x6B, 0x86, 0x87, 0x8A,
-    *range(0x90, 0x98), *range(0xB0, 0xC0), *range(0x140, 0x150), 0x1AF, *range(0x1B6, 0x1B9), *range(0x1BC, 0x1C0),
-    *range(0x1C8, 0x1D0),
-))  # fmt: skip
-_BYTES = frozenset((
-    *(code for code in range(0x38) if code & 1 == 0), 0x80, 0x82, 0x86, 0x88, 0x8A, *range(0xB0, 0xB8), 0xC0, 0xC6,
-    0xD0, 0xD2, 0xF6, 0xFE, *range(0x190, 0x1A0), 0x1B0, 0x1C0,
-))  # fmt: skip
+_WRITES_OPERAND = opcodes(
+    "00 01 08 09 10 11 18 19 20 21 28 29 30 31 80-83 86-88 c0 c1 c6 c7 d0-d3 190-19f 1a4 1a5 1ab-1ad 1b0 1b1 1b3 1bb "
+    "1c0 1c1"
+)
+_WRITES_REGISTER = opcodes(
+    "02 03 0a 0b 12 13 1a 1b 22 23 2a 2b 32 33 40-4f 63 69 6b 86 87 8a 90-97 b0-bf 140-14f 1af 1b6-1b8 1bc-1bf 1c8-1cf"
+)
+_BYTES = opcodes("80 82 86 88 8a b0-b7 c0 c6 d0 d2 f6 fe 190-19f 1b0 1c0").union(range(0, 0x38, 2))
 """Of those, the ones that write a byte, where 4 to 7 may be ah, ch, dh and bh."""
 _AND, _COMPARE = 4, 7
 

@@ -10,32 +10,30 @@ LONGEST = 15
 """Bytes of the longest instruction."""
 FIXED, INDEXED = -1, -2
 """In place of a base register: memory at a stated place, and memory whose address has an index."""
-_PREFIXES = frozenset((0x26, 0x2E, 0x36, 0x3E, 0x64, 0x65, 0x66, 0x67, 0xF0, 0xF2, 0xF3))
-_ARITHMETIC = range(0x40)
-"""Eight operations in eight forms each: four with ModR/M, two with a number, two of old."""
-_MODRM = frozenset((
-    *(code for code in _ARITHMETIC if code & 7 < 4), 0x62, 0x63, 0x69, 0x6B, *range(0x80, 0x90), 0xC0, 0xC1, 0xC4, 0xC5,
-    0xC6, 0xC7, *range(0xD0, 0xD4), *range(0xD8, 0xE0), 0xF6, 0xF7, 0xFE, 0xFF,
-))  # fmt: skip
+
+
+def opcodes(text: str) -> frozenset[int]:
+    """Return opcodes that stand in hexadecimal, or from one to another: ``c3 70-7f``."""
+    spans = (word.split("-") for word in text.split())
+    return frozenset(code for span in spans for code in range(int(span[0], 16), int(span[-1], 16) + 1))
+
+
+_PREFIXES = opcodes("26 2e 36 3e 64-67 f0 f2 f3")
+_MODRM = opcodes(
+    "00-03 08-0b 10-13 18-1b 20-23 28-2b 30-33 38-3b 62 63 69 6b 80-8f c0 c1 c4-c7 d0-d3 d8-df f6 f7 fe ff"
+)
 _NUMBERS = {
-    1: (*(code for code in _ARITHMETIC if code & 7 == 4), 0x6A, 0x6B, *range(0x70, 0x81), 0x82, 0x83, 0xA8,
-        *range(0xB0, 0xB8), 0xC0, 0xC1, 0xC6, 0xCD, 0xD4, 0xD5, *range(0xE0, 0xE8), 0xEB),
-    2: (0xC2, 0xCA),
-    3: (0xC8,),
-    4: (*(code for code in _ARITHMETIC if code & 7 == 5), 0x68, 0x69, 0x81, 0xA9, *range(0xB8, 0xC0), 0xC7, 0xE8, 0xE9),
-    6: (0x9A, 0xEA),
-}  # fmt: skip
+    1: opcodes("04 0c 14 1c 24 2c 34 3c 6a 6b 70-80 82 83 a8 b0-b7 c0 c1 c6 cd d4 d5 e0-e7 eb"),
+    2: opcodes("c2 ca"),
+    3: opcodes("c8"),
+    4: opcodes("05 0d 15 1d 25 2d 35 3d 68 69 81 a9 b8-bf c7 e8 e9"),
+    6: opcodes("9a ea"),
+}
 _NUMBER_OF = {code: size for size, codes in _NUMBERS.items() for code in codes}
 """Bytes of the number behind an opcode of the first map, with 32-bit operands."""
-_OF_32_BITS_ONLY = frozenset((
-    0x06, 0x07, 0x0E, 0x16, 0x17, 0x1E, 0x1F, 0x27, 0x2F, 0x37, 0x3F, 0x60, 0x61, 0x62, 0x82, 0x9A, 0xC4, 0xC5, 0xCE,
-    0xD4, 0xD5, 0xD6, 0xEA,
-))  # fmt: skip
-_NO_MODRM_0F = frozenset((
-    *range(0x05, 0x0C), 0x0E, *range(0x30, 0x38), 0x77, *range(0x80, 0x90), 0xA0, 0xA1, 0xA2, 0xA8, 0xA9, 0xAA,
-    *range(0xC8, 0xD0),
-))  # fmt: skip
-_BYTE_0F = frozenset((0x0F, 0x70, 0x71, 0x72, 0x73, 0xA4, 0xAC, 0xBA, 0xC2, 0xC4, 0xC5, 0xC6))
+_OF_32_BITS_ONLY = opcodes("06 07 0e 16 17 1e 1f 27 2f 37 3f 60-62 82 9a c4 c5 ce d4-d6 ea")
+_NO_MODRM_0F = opcodes("05-0b 0e 30-37 77 80-8f a0-a2 a8-aa c8-cf")
+_BYTE_0F = opcodes("0f 70-73 a4 ac ba c2 c4-c6")
 _SECOND, _THIRD = 1, 3
 """Opcode maps that VEX and EVEX name by number: behind 0F, behind 0F 3A."""
 

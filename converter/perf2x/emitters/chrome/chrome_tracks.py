@@ -126,8 +126,7 @@ def running_events(profile: Profile, tracks: Tracks, origin: int) -> Iterator[by
     head, tail = b'{"ph":"C","name":"%b","ts":' % TITLE.encode(), b',"pid":%d,"tid":%d,"args":{"threads":'
     for rows in row_slices(len(steps), _STEPS_PER_WRITE):
         times = time_chunks(steps.time[rows], tail % (pid, pid or 1))
-        heads = chunk_array([head] * len(times))
-        yield interleaved(heads, times, number_chunks(steps.threads[rows], b"}},\n"))
+        yield interleaved(head, times, number_chunks(steps.threads[rows], b"}},\n"))
 
 
 def counter_events(profile: Profile, tracks: Tracks, origin: int, *, with_samples: bool) -> Iterator[bytes]:

@@ -150,9 +150,15 @@ def shared_texts(values: AnyArray, text: Callable[[int], str]) -> AnyArray:
     return chunk_array([text(value).encode() for value in found.tolist()])[place]
 
 
-def interleaved(*columns: AnyArray) -> bytes:
-    """Join equally long columns of chunks row by row."""
-    flat = [b""] * (len(columns) * len(columns[0]))
+def interleaved(*columns: AnyArray | bytes) -> bytes:
+    """Join equally long columns of chunks row by row; bytes stand in every row."""
+    count = max(len(column) for column in columns if not isinstance(column, bytes))
+    flat = [b""] * (len(columns) * count)
     for place, column in enumerate(columns):
-        flat[place :: len(columns)] = column.tolist()
+        flat[place :: len(columns)] = [column] * count if isinstance(column, bytes) else column.tolist()
     return b"".join(flat)
+
+
+def joined_chunks(*columns: AnyArray | bytes) -> AnyArray:
+    """(n,) the chunks of each row, which have no byte 1, as one; bytes stand in every row."""
+    return chunk_array(interleaved(_START, *columns).split(_START)[1:])

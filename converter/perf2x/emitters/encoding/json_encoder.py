@@ -1,7 +1,7 @@
 """JSON as bytes: compact, in raw UTF-8 (Perfetto refuses surrogate escapes), whole columns at a time."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
@@ -32,14 +32,6 @@ def json_string(text: str) -> str:
     return _ENCODER.encode(text)
 
 
-def json_column(values: AnyArray) -> Iterator[bytes]:
-    """Yield an array of whole numbers, some ten thousand at a time."""
-    yield b"["
-    for rows in row_slices(len(values), _NUMBERS_PER_PIECE):
-        yield (b"," if rows.start else b"") + json_numbers(values[rows])
-    yield b"]"
-
-
 def json_numbers(values: AnyArray) -> bytes:
     """Encode whole numbers with commas between them, without brackets."""
     if len(values) <= _FEW:
@@ -60,6 +52,20 @@ def json_milliseconds(nanoseconds: I64) -> bytes:
     if few or nanoseconds.max() >= MANY_MILLIONTHS or np.any((nanoseconds < FEW_MILLIONTHS) & (nanoseconds != 0)):
         return repr((nanoseconds / 1e6).tolist()).encode().translate(None, b" ")[1:-1]
     return without_nulls(million_cells(nanoseconds, b","))[1:]
+
+
+def json_column(values: AnyArray, encode: Callable[[AnyArray], bytes] = json_numbers) -> Iterator[bytes]:
+    """Yield an array of numbers, some ten thousand at a time."""
+    yield b"["
+    for rows in row_slices(len(values), _NUMBERS_PER_PIECE):
+        yield (b"," if rows.start else b"") + encode(values[rows])
+    yield b"]"
+
+
+def json_member(name: str, values: AnyArray, encode: Callable[[AnyArray], bytes] = json_numbers) -> Iterator[bytes]:
+    """Yield a member of an object that is not the first one: an array of numbers."""
+    yield b',"%b":' % name.encode()
+    yield from json_column(values, encode)
 
 
 def json_table(columns: Iterable[tuple[str, AnyArray]]) -> Iterator[bytes]:

@@ -21,7 +21,7 @@ from perf2x.base.columnar import (
     take_rows_of,
     unique,
 )
-from perf2x.emitters.encoding.decimal_text import chunk_array, interleaved, number_chunks
+from perf2x.emitters.encoding.decimal_text import chunk_array, joined_chunks, number_chunks
 from perf2x.emitters.encoding.json_encoder import json_bytes, json_milliseconds, json_numbers
 from perf2x.emitters.firefox.sample_rows import Timeline
 from perf2x.emitters.firefox.shared_tables import SCHEDULER
@@ -47,12 +47,10 @@ def _field_chunks(profile: Profile, rows: I64) -> AnyArray:
 
 
 def _members(entry: TracepointFields, rows: I64) -> AnyArray:
-    pieces = []
+    pieces: list[AnyArray | bytes] = []
     for column in entry.columns:
-        pieces.append(chunk_array([b",%b:" % json_bytes(_key(column))] * len(rows)))
-        pieces.append(_values(column, rows))
-    whole = interleaved(*pieces, chunk_array([b"\n"] * len(rows)))
-    return chunk_array(whole.split(b"\n")[:-1])
+        pieces += [b",%b:" % json_bytes(_key(column)), _values(column, rows)]
+    return joined_chunks(*pieces)
 
 
 def _values(column: FieldColumn, rows: I64) -> AnyArray:
@@ -123,9 +121,7 @@ def _payloads(head: AnyArray, fields: AnyArray, time: I64, stack: I64) -> AnyArr
     """Return payloads whose cause is where the event happened."""
     times = chunk_array(json_milliseconds(time).split(b","))
     stacks = chunk_array(json_numbers(stack).split(b","))
-    cause, between, end = (chunk_array([text] * len(head)) for text in (b',"cause":{"time":', b',"stack":', b"}}"))
-    whole = interleaved(head, fields, cause, times, between, stacks, end, chunk_array([b"\n"] * len(head)))
-    payloads = chunk_array(whole.split(b"\n")[:-1])
+    payloads = joined_chunks(head, fields, b',"cause":{"time":', times, b',"stack":', stacks, b"}}")
     nowhere = flatnonzero(stack < 0)
     payloads[nowhere] = head[nowhere] + fields[nowhere] + b"}"
     return payloads

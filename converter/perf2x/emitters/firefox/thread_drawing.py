@@ -3,7 +3,7 @@
 Counter tracks are the other events of each process, and threads that ran at once.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import zip_longest
 
 import numpy as np
@@ -21,7 +21,13 @@ from perf2x.base.columnar import (
     searchsorted,
     take_rows_of,
 )
-from perf2x.emitters.encoding.json_encoder import json_bytes, json_milliseconds, json_nullable, json_numbers
+from perf2x.emitters.encoding.json_encoder import (
+    json_bytes,
+    json_member,
+    json_milliseconds,
+    json_nullable,
+    json_numbers,
+)
 from perf2x.emitters.firefox.markers import (
     Markers,
     event_markers,
@@ -50,7 +56,6 @@ from perf2x.model.printable_text import one_line
 from perf2x.model.profile import LocationFrames, Profile, sampled
 from perf2x.model.recording import is_tracepoint
 
-_ROWS_PER_PIECE = 1 << 16
 _ROWS_AT_ONCE = 1 << 17
 
 
@@ -102,10 +107,12 @@ class ThreadDrawing(Struct, frozen=True):
         """Rows without a stack, and those where a thread stops, have the stack null."""
         encode_weight = json_milliseconds if self.weights.are_times else json_numbers
         yield b'{"length":%d,"weightType":"%b"' % (len(rows), self.weights.kind.encode())
-        yield from _column("stack", json_nullable, np.where(rows.sample < 0, -1, self.stacks.of_sample[rows.sample]))
-        yield from _column("time", json_milliseconds, rows.time)
-        yield from _column("weight", encode_weight, self.weights.of(rows.sample))
-        yield from _column("threadCPUDelta", json_numbers, rows.cpu_time)
+        yield from json_member(
+            "stack", np.where(rows.sample < 0, -1, self.stacks.of_sample[rows.sample]), json_nullable
+        )
+        yield from json_member("time", rows.time, json_milliseconds)
+        yield from json_member("weight", self.weights.of(rows.sample), encode_weight)
+        yield from json_member("threadCPUDelta", rows.cpu_time)
         yield b"}"
 
     def counters(self, rows: I64) -> Iterator[dict[str, object]]:
@@ -148,14 +155,6 @@ def _markers(
     category = category_list(profile.events)[1]
     of_events = event_markers(profile, timeline, rows, stacks.of_sample, category, texts)
     return in_order([of_events, switch_markers(switch_spans(profile, timeline), texts)])
-
-
-def _column(name: str, encode: Callable[[I64], bytes], values: I64) -> Iterator[bytes]:
-    """Yield a member of an object that is not the first one."""
-    yield b',"%b":[' % name.encode()
-    for start in range(0, len(values), _ROWS_PER_PIECE):
-        yield (b"," if start else b"") + encode(values[start : start + _ROWS_PER_PIECE])
-    yield b"]"
 
 
 _COLOURS = ("blue", "green", "magenta", "orange", "purple", "red", "teal", "yellow")

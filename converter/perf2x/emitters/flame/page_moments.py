@@ -24,9 +24,9 @@ from perf2x.base.columnar import (
     sum_runs,
     unique,
 )
-from perf2x.emitters.encoding.json_encoder import json_column, json_table
+from perf2x.emitters.encoding.json_encoder import json_member, json_table
 from perf2x.emitters.timeline.running_time import since
-from perf2x.emitters.timeline.shown_samples import ShownSamples, in_ticks, origin_of, shown_samples
+from perf2x.emitters.timeline.shown_samples import ShownSamples, in_ticks, origin_of, ran_then, shown_samples
 from perf2x.model.profile import Profile, Wait, placed_waits, wait_ends
 
 
@@ -121,12 +121,10 @@ def lane_table(profile: Profile, track: AnyArray) -> Iterator[bytes]:
     parts = max(_FEWEST_PARTS, min(_MOST_PARTS, _MOST_SUMS // tracks))
     length = int(shown.end.max(initial=0)) // parts + 1
     edges = arange(parts + 1) * length
-    wait = profile.samples.wait
-    waits = np.zeros(len(shown), np.bool_) if wait is None else wait[shown.sample] != Wait.RAN
+    ran = ran_then(profile.samples, shown.sample)
     yield b'{"origin":"%d","length":%d,"parts":%d' % (origin_of(profile), length, parts)
-    for name, chosen in ((b"ran", ~waits), (b"waited", waits)):
-        yield b',"%s":' % name
-        yield from json_column(np.diff(_time_until(shown, chosen, tracks, edges)).ravel())
+    for name, chosen in (("ran", ran), ("waited", ~ran)):
+        yield from json_member(name, np.diff(_time_until(shown, chosen, tracks, edges)).ravel())
     yield b"}"
 
 
@@ -159,28 +157,31 @@ def burst_table(profile: Profile, track: AnyArray, summed: SummedSamples) -> Ite
     ``--time`` takes the parts of waits that lie in it, and of ``offcpu-time`` whole waits that end in it: these have
     their end as their moment and last 0. Waits without a place in time are left out.
     """
-    origin, moment, lasts = origin_of(profile), *_moments_of(profile)
+    origin = origin_of(profile)
+    yield b'{"origin":"%d"' % origin
+    for name, values in _burst_columns(profile, track, summed, origin):
+        yield from json_member(name, values)
+    yield b"}"
+
+
+def _burst_columns(
+    profile: Profile, track: AnyArray, summed: SummedSamples, origin: int
+) -> Iterator[tuple[str, AnyArray]]:
+    moment, lasts = _moments_of(profile)
     kept = flatnonzero(_waits(profile) != Wait.UNPLACED)
     time = since(moment[kept], origin) // _MICROSECOND
     order = argsort_rows([track[kept], time])
     rows, samples, row = kept[order], profile.samples, summed.row_of_sample()
-    yield b'{"origin":"%d","time":' % origin
-    yield from json_column(np.diff(time[order], prepend=0))
-    yield b',"row":'
-    yield from json_column(np.diff(row[rows], prepend=0))
+    yield "time", np.diff(time[order], prepend=0)
+    yield "row", np.diff(row[rows], prepend=0)
     if not np.array_equal(samples.value * summed.count[row], samples.count * summed.value[row]):
-        yield b',"value":'
-        yield from json_column(samples.value[rows])
+        yield "value", samples.value[rows]
     if samples.latency is not None:
-        yield b',"latency":'
-        yield from json_column(samples.latency[rows])
+        yield "latency", samples.latency[rows]
     if samples.cpu is not None and len(unique(samples.cpu[samples.cpu >= 0])) > 1:
-        yield b',"cpu":'
-        yield from json_column(np.diff(samples.cpu[rows], prepend=0))
+        yield "cpu", np.diff(samples.cpu[rows], prepend=0)
     if lasts.any():
-        yield b',"lasts":'
-        yield from json_column(lasts[rows])
-    yield b"}"
+        yield "lasts", lasts[rows]
 
 
 def _moments_of(profile: Profile) -> tuple[U64, I64]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from perf2x.base.abi import CpuMode
 from perf2x.base.columnar import U64, AnyArray, Bools, unique_inverse
-from perf2x.emitters.encoding.decimal_text import chunk_array, shared_texts
+from perf2x.emitters.encoding.decimal_text import chunk_array, joined_chunks, shared_texts
 from perf2x.model.printable_text import base_name, without_controls
 from perf2x.model.profile import NamedPlaces, Profile, SampleReader, depths, paths_of_length
 
@@ -85,7 +85,7 @@ class FrameLines:
 
     def _places(self, address: U64, shown: frozenset[str], end: bytes = b"") -> AnyArray:
         """(locations,) what is said behind an address, and ``end``."""
-        locations, columns = self._profile.locations, list[AnyArray]()
+        locations, columns = self._profile.locations, list[AnyArray | bytes]()
         if "sym" in shown:
             name, known = self._names(), self._starts != 0
             columns.append(name)
@@ -99,11 +99,11 @@ class FrameLines:
             if "dsoff" in shown:
                 offsets = shared_texts(self._offset(address), "+{:#x}".format)
                 columns.append(np.where(self._is_file()[locations.mapping], offsets, b""))
-            columns.append(chunk_array([b")"] * len(address)))
+            columns.append(b")")
         if "srcline" in shown:
             columns.append(self._source_lines(address))
         columns.append(chunk_array([end] * len(address)))
-        return chunk_array(list(map(b"".join, zip(*(column.tolist() for column in columns), strict=True))))
+        return joined_chunks(*columns)
 
     def _names(self) -> AnyArray:
         """(locations,) a blank and the name of the outermost function in full."""
