@@ -116,7 +116,7 @@ CASES: dict[str, tuple[Case, ...]] = {
     "hide_call_graph": (Case(("-G",)),),
     "branch_filter": (Case(("--branch-filter", "call"), base=("-F", "brstack")),),
     "per_event": (Case(("--per-event",)),),
-    "source": (Case(("--source",), on="listed"),),
+    "as_recorded": (Case(("--source",), on="listed"),),
     "source_dirs": (Case(("--source-dir", str(LISTED)), on="listed"),),
     "assembly": (Case(("--assembly",), on="listed"),),
     "syntax": (Case(("--syntax", "intel")), Case(("--syntax", "intel"), on="listed", base=("--assembly",))),

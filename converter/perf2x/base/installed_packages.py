@@ -4,21 +4,19 @@
 where packages lie in archives, or where some finder of its own knows them.
 """
 
-import re
+import os
 import sys
 from collections.abc import Iterator
 from functools import cache, reduce
 from importlib import import_module
 from importlib.machinery import PathFinder
 from pathlib import Path
-from typing import Any
-
-from msgspec import Struct
+from typing import Any, NamedTuple
 
 from perf2x.base.errors import OptionError
 
 
-class EntryPoint(Struct, frozen=True):
+class EntryPoint(NamedTuple):
     """An object that a package offers by a name, such as an output format."""
 
     name: str
@@ -74,30 +72,36 @@ def _by_library() -> Iterator[tuple[str, str]]:
 def _in_folders() -> Iterator[tuple[str, str]]:
     for folder in sys.path:
         try:
-            about = [one for one in Path(folder).iterdir() if one.name.endswith((".dist-info", ".egg-info"))]
+            about = [name for name in os.listdir(folder or ".") if name.endswith((".dist-info", ".egg-info"))]
         except OSError:
             continue
-        for one in about:
-            yield one.stem.partition("-")[0], _text(one / "entry_points.txt")
+        for name in about:
+            yield name.rpartition(".")[0].partition("-")[0], _text(os.path.join(folder, name, "entry_points.txt"))
 
 
 def _normal(name: str) -> str:
-    return re.sub(r"[-_.]+", "_", name.lower())
+    return name.lower().replace("-", "_").replace(".", "_")
 
 
-def _text(path: Path) -> str:
+def _text(path: str) -> str:
     try:
-        return path.read_text("utf-8")
+        with open(path, encoding="utf-8") as file:
+            return file.read()
     except OSError:
         return ""
 
 
 def available(group: str) -> dict[str, EntryPoint]:
-    """Every plugin of a group by name, sorted, not yet imported; OptionError when two share a name."""
+    """Every plugin of a group by name, sorted, not yet imported.
+
+    OptionError when two share a name, and where perf2x's own are missing.
+    """
     found: dict[str, EntryPoint] = {}
     for point in sorted(entry_points(group), key=lambda point: (point.name, point.value)):
         known = found.get(point.name)
         if known is not None and known.value != point.value:
             raise OptionError(f"two plugins have the name {point.name!r}: {known.value} and {point.value}")
         found[point.name] = point
+    if not found:
+        raise OptionError("the installation of perf2x is older than its code; install it again (pip install -e .)")
     return found

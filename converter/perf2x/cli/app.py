@@ -1,9 +1,13 @@
-"""The typer application: names of the commands, each imported when it is used."""
+"""The typer application: names of the commands, each imported when it is used.
+
+A command is a function that an entry point of ``perf2x.commands`` names, with settings as annotations and its help as
+docstring (cli/parameters.py). The name ``fleet.query`` is that of the two words ``fleet query``.
+"""
 
 import functools
-from importlib import import_module
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -12,11 +16,14 @@ from perf2x import __version__
 from perf2x.base.did_you_mean import did_you_mean
 from perf2x.base.errors import OptionError
 from perf2x.cli.error_handling import DONE, USAGE
-from perf2x.cli.help import HelpfulCommand, PlainHelp, help_texts, rare_options
-from perf2x.cli.plain_parameters import take_plain_values
+from perf2x.cli.help import CONTEXT, PlainHelp
+from perf2x.cli.plain_parameters import leave_as_typed
 from perf2x.cli.usage_errors import report_usage_errors
 
-COMMANDS = {
+if TYPE_CHECKING:
+    from perf2x.base.installed_packages import EntryPoint
+
+LINES = {
     "convert": "Convert a perf.data recording.",
     "top": "Show the hottest functions: what each costs itself, and with all that it calls.",
     "annotate": "Show what each source line or instruction of a function costs.",
@@ -37,22 +44,54 @@ COMMANDS = {
     "mcp": "Answer questions about recordings, by the Model Context Protocol on standard input and output.",
     "formats": "List the output formats, plugins included.",
 }
-"""Names of commands and their lines in ``perf2x --help``; `function_of` finds their functions."""
+"""Lines of the commands of perf2x in ``perf2x --help``, in their order there; others' are in their docstrings."""
 
 
-_HELP_NAMES = ["--help", "-h"]
+@functools.cache
+def commands() -> "dict[str, EntryPoint]":
+    """All installed commands by their words."""
+    from perf2x.base.installed_packages import available
+
+    return {name.replace(".", " "): point for name, point in available("perf2x.commands").items()}
+
+
+@functools.cache
+def _lines() -> dict[str, str]:
+    """The line of each command: perf2x's own, then others', which are imported."""
+    found = commands()
+    own = {name: line for name, line in LINES.items() if name in found}
+    return own | {name: _line_of(point) for name, point in found.items() if name not in own}
+
+
+def _line_of(point: "EntryPoint") -> str:
+    try:
+        return (point.load().__doc__ or "").strip().partition("\n")[0]
+    except (AttributeError, ImportError) as error:
+        return f"cannot be imported: {error}"
 
 
 class LazyGroup(PlainHelp, TyperGroup):
     """Commands that are imported when they are used: making the parameters of all costs more than a conversion."""
 
-    def __init__(self, *, lines: dict[str, str] = COMMANDS, **settings: Any) -> None:
+    def __init__(self, *, lines: dict[str, str] | None = None, **settings: Any) -> None:
         super().__init__(**settings)
-        self.commands = {name: TyperCommand(name, help=line) for name, line in lines.items()}
+        self._own_lines = lines
+
+    def lines(self) -> Mapping[str, str]:
+        """Lines of the commands by their names."""
+        return _lines() if self._own_lines is None else self._own_lines
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names of the commands."""
+        return list(self.lines())
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return what help and completion tell of a command."""
+        return TyperCommand(cmd_name, help=self.lines()[cmd_name]) if cmd_name in self.lines() else None
 
     def get_params(self, ctx: Any) -> Any:
         """Return the options before the command, with those of completion and help."""
-        return take_plain_values(super().get_params(ctx))
+        return leave_as_typed(super().get_params(ctx))
 
     def parse_args(self, ctx: Any, args: list[str]) -> Any:
         """Parse the options before the command; print the help where nothing was typed."""
@@ -63,13 +102,13 @@ class LazyGroup(PlainHelp, TyperGroup):
             return super().parse_args(ctx, args)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Replace the stub of the command with the command itself; its name may be two words."""
-        if " ".join(args[:2]) in COMMANDS:
-            args = [" ".join(args[:2]), *args[2:]]
-        elif args[0] not in COMMANDS and not ctx.resilient_parsing:
-            _refuse(ctx, args)
-        name, stub, rest = super().resolve_command(ctx, args)
-        return name, stub if name is None else command(name), rest
+        """Import the command; its name may be two words."""
+        name, *rest = args
+        if " ".join(args[:2]) in commands():
+            name, rest = " ".join(args[:2]), args[2:]
+        elif name not in commands():
+            return (None, None, rest) if ctx.resilient_parsing else _refuse(ctx, args)
+        return name, command(name), rest
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command; report errors from outside as one sentence and an exit code."""
@@ -80,12 +119,12 @@ class LazyGroup(PlainHelp, TyperGroup):
 def _refuse(ctx: Any, args: list[str]) -> NoReturn:
     """OptionError for what is not a command, with what the user may have meant; the commands of a family as help."""
     typed, *rest = args
-    family = {name: line for name, line in COMMANDS.items() if name.startswith(f"{typed} ")}
+    family = {name: line for name, line in _lines().items() if name.startswith(f"{typed} ")}
     if not family and not typed.startswith("-") and (Path(typed).exists() or "." in typed):
         raise OptionError(f"there is no command {typed}; to convert a recording: perf2x convert {typed}")
     if not family or (rest and rest[0] not in ("--help", "--help-all", "-h")):
         words = " ".join(args[: 2 if family else 1])
-        raise OptionError(f"there is no command {words}{did_you_mean(words, COMMANDS)} (perf2x --help)")
+        raise OptionError(f"there is no command {words}{did_you_mean(words, commands())} (perf2x --help)")
     lines = {name.partition(" ")[2]: line for name, line in family.items()}
     text = f"perf2x {typed} COMMAND --help says more of each."
     group = LazyGroup(name=typed, lines=lines, help=text, rich_markup_mode=None)
@@ -93,24 +132,12 @@ def _refuse(ctx: Any, args: list[str]) -> NoReturn:
     raise typer.Exit(DONE if rest else USAGE)
 
 
-def function_of(name: str) -> Any:
-    """Import a command's function: ``info`` of commands/info.py, ``fleet_rm`` of commands/fleet/fleet_rm.py."""
-    *family, _ = name.split()
-    own = name.replace(" ", "_").replace("-", "_")
-    return getattr(import_module(".".join(("perf2x.cli.commands", *family, own))), own)
-
-
 @functools.cache
-def command(name: str) -> TyperCommand:
-    """Import one of COMMANDS and make its parameters."""
-    function = function_of(name)
-    alone = typer.Typer(add_completion=False, rich_markup_mode=None)
-    text, examples = help_texts(function)
-    alone.command(name, cls=HelpfulCommand, help=text, epilog=examples)(function)
-    made: Any = typer.main.get_command(alone)
-    made.rare, made.help_names = rare_options(function), _HELP_NAMES
-    take_plain_values(made.params, function)
-    return made  # type: ignore[no-any-return]
+def command(name: str) -> Any:
+    """Import a command and make its parameters."""
+    from perf2x.cli.parameters import make_command
+
+    return make_command(name, commands()[name].load())
 
 
 app = typer.Typer(
@@ -118,7 +145,7 @@ app = typer.Typer(
     cls=LazyGroup,
     help="Convert Linux perf.data recordings to pprof, Chrome trace JSON, collapsed stacks and more.",
     epilog="perf2x COMMAND --help shows the common options of a command, --help-all all of them.",
-    context_settings={"help_option_names": _HELP_NAMES, "max_content_width": 100},
+    context_settings=CONTEXT,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,  # a bug report needs the whole traceback as text
 )

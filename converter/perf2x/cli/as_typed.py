@@ -9,7 +9,6 @@ from perf2x.base.errors import Perf2xError
 _PARAMETER = {
     "latency": "value latency",
     "data_objects": "by data-object",
-    "listings.as_recorded": "source",
     "symbols": "no_symbols",
     "fail_if_unresolved": "fail_if unresolved",
     "fail_if_missing_user": "fail_if missing-user",

@@ -3,16 +3,18 @@
 from collections.abc import Container, Sequence
 from typing import Annotated, Any, Literal
 
-import typer
 from msgspec import Struct, defstruct
 from msgspec.structs import asdict
 
 from perf2x.base.errors import Perf2xError
 from perf2x.cli.options.output_options import OutputFlags
-from perf2x.cli.plain_parameters import take_plain_values
+from perf2x.cli.parameters import parse_only, spread, typed
+from perf2x.model.setting import Setting
+
+_GIVEN = "perf2x.format_options"
 
 
-def flags_of(kind: type, taken: Container[str] = (), panel: str | None = None) -> type[Struct]:
+def flags_of(kind: type, taken: Container[str] = (), panel: str = "") -> type[Struct]:
     """Make the group of a format's fields that have options, but for those that are ``taken``."""
     from perf2x.plugins.registry import emitter_options
 
@@ -20,13 +22,12 @@ def flags_of(kind: type, taken: Container[str] = (), panel: str | None = None) -
     for entry in emitter_options(kind):
         if entry.flags and entry.flags[0] not in taken:
             is_tuple = entry.type.startswith("tuple")
-            value: Any = str if is_tuple else Literal[entry.choices]
-            if not entry.choices:
-                value = list[str] if is_tuple else str
-            hint, absent = (bool, False) if entry.type == "bool" else (value | None, None)
+            value: Any = bool if entry.type == "bool" else tuple[str, ...] if is_tuple else str
+            if entry.choices:
+                value = str if is_tuple else Literal[entry.choices]
             sentence = f"{entry.help[0].upper()}{entry.help[1:]}.".replace("[", r"\[")  # as completions need it
-            named = typer.Option(*entry.flags, help=sentence, rich_help_panel=panel)
-            fields.append((entry.name, Annotated[hint, named], absent))
+            setting = Setting(sentence, entry.flags, panel=panel)
+            fields.append((entry.name, Annotated[value, setting], False if value is bool else None))
     return defstruct(f"{kind.__name__}Flags", fields, frozen=True)
 
 
@@ -41,30 +42,25 @@ def parameters_of_format(command: Any, context: Any, words: Sequence[str]) -> li
 
     parser = command.make_parser(context)
     parser.ignore_unknown_options = True
-    typed, _, _ = parser.parse_args(list(words))
+    typed_words, _, _ = parser.parse_args(list(words))
     try:
-        name = OutputFlags(typed.get("to"), typed.get("output")).format()
+        name = OutputFlags(typed_words.get("to"), typed_words.get("output")).format()
         taken = {option for one in command.params for option in one.opts}
-        group: Any = flags_of(load_emitter(name), taken, f"Options of {name}")
+        group = flags_of(load_emitter(name), taken, f"Options of {name}")
     except Perf2xError:  # the command says what is wrong
         return []
-    alone = typer.Typer(add_completion=False)
-    alone.command()(group)
-    made: Any = typer.main.get_command(alone)
-    for one in made.params:
-        one.expose_value, one.callback = False, _keep_given
-    return take_plain_values(made.params, group)
-
-
-def _keep_given(context: Any, parameter: Any, value: object) -> None:
-    if value not in (None, False, ()):
-        given_options(context)[parameter.name] = value
+    given: dict[str, object] = {}
+    context.meta[_GIVEN] = group, given
+    made = parse_only(name, lambda: None, spread(group)).params
+    for one in made:
+        one.expose_value = False
+        one.callback = lambda _, parameter, value: given.update({parameter.name: value or None})
+    return list(made)
 
 
 def given_options(context: Any) -> dict[str, object]:
-    """The values of such parameters that were given."""
-    found: dict[str, object] = context.meta.setdefault("perf2x.format_options", {})
-    return found
+    """The values of such parameters that were given; SettingError."""
+    return given_flags(typed(*context.meta[_GIVEN])) if _GIVEN in context.meta else {}
 
 
 def options_of_formats() -> dict[str, tuple[str, list[str]]]:
@@ -76,6 +72,6 @@ def options_of_formats() -> dict[str, tuple[str, list[str]]]:
     for name, point in available(EMITTERS).items():
         for entry in emitter_options(point.load()):
             for flag in entry.flags or (f"--{entry.name.replace('_', '-')}",):
-                typed = flag if entry.flags else f"--set {entry.name}=…"
-                found.setdefault(flag, (typed, []))[1].append(name)
+                words = flag if entry.flags else f"--set {entry.name}=…"
+                found.setdefault(flag, (words, []))[1].append(name)
     return found

@@ -4,11 +4,11 @@ import contextlib
 
 import typer
 
-from perf2x.model.printable_text import message
-
 
 def print_message(line: str) -> None:
     """Print one line on standard error, without control characters and of bounded length (model/printable_text.py)."""
+    from perf2x.model.printable_text import message  # not for --help
+
     print_text(message(line))
 
 

@@ -53,7 +53,7 @@ def _replaced_objects(recordings: "Iterable[Loaded]", what: str, typed: str) -> 
             yield f"{found}, so that {what} cannot be judged ({typed})"
 
 
-def untold_changes(pair: "RecordingPair", limits: Sequence[str] | None) -> list[str]:
+def untold_changes(pair: "RecordingPair", limits: Sequence[str]) -> list[str]:
     """Sentences on why limits of growth cannot be held against a pair of recordings."""
     return [*_replaced_objects((pair.before, pair.after), "changes", "--fail-above")] if limits else []
 

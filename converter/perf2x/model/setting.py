@@ -33,6 +33,8 @@ class Setting(Struct, frozen=True):
     metavar: str | None = None
     least: int | None = None
     """Smallest number."""
+    most: int | None = None
+    """Largest number."""
     shown_default: str | bool = True
     """Words for the default."""
     panel: str = ""
@@ -50,6 +52,12 @@ class Setting(Struct, frozen=True):
     """Environment variable that is read where the option is not given."""
     read: Callable[[str, Any], Any] | None = None
     """Makes the value, or a mapping of several fields, of the setting's name and what was typed; SettingError."""
+    complete: Callable[[str], list[str]] | None = None
+    """Values that begin with a text, for shells."""
+
+
+class Argument(Setting, frozen=True):
+    """What a command is given without a name, by its place; ``metavar`` is its name in the help."""
 
 
 class FeatureSettings(Struct, frozen=True):
@@ -136,3 +144,8 @@ def read_path(setting: str, text: str, fits: Callable[[Path], bool] = Path.is_fi
 def read_directory(setting: str, text: str) -> Path:
     """``read_path`` of a directory."""
     return read_path(setting, text, Path.is_dir, "directory")
+
+
+def read_directories(setting: str, texts: Iterable[str]) -> tuple[Path, ...]:
+    """``read_directory`` of each."""
+    return tuple(read_directory(setting, text) for text in texts)

@@ -54,6 +54,8 @@ class LoadOptions(Struct, frozen=True):
     """False: only count samples; stacks are read only to tell what became of deferred or copied ones."""
     counts: bool = False
     """Whether what perf stat record counted is read, as samples without stacks."""
+    listings: ListingOptions | None = None
+    """Functions to list with costs of lines and instructions, in View.listings; None: none."""
     events: Annotated[
         tuple[str, ...],
         Setting(
@@ -97,8 +99,6 @@ class LoadOptions(Struct, frozen=True):
     """Labels of each input; empty: none."""
     code: CodeRequest | None = None
     """Count branches and samples of one object's code; None: do not."""
-    listings: ListingOptions | None = None
-    """Functions to list with costs of lines and instructions, in View.listings; None: none."""
     original: int = 0
     """Bytes of the recording that may be kept as they are, in View.original; 0: none."""
     deferred_missing: Annotated[

@@ -1,8 +1,9 @@
-"""Plugins: output formats and symbol sources. Their authors import from here, and tests from ``perf2x.testing``.
+"""Output formats, symbol sources, commands: their authors import from here, and tests from ``perf2x.testing``.
 
 An output format needs ``Needs``, ``option``, ``Profile`` and its tables, ``View`` where it asks for more than these; a
-symbol source ``SymbolSource``, what it is asked (``Context``, ``Dso``) and what it answers (``Symbols``, ``Function``).
-Both raise subclasses of ``Perf2xError``.
+symbol source ``SymbolSource``, what it is asked (``Context``, ``Dso``) and what it answers (``Symbols``, ``Function``);
+a command ``Setting`` and ``Argument``, which the parameters of its function are annotated with. All raise subclasses of
+``Perf2xError``.
 """
 
 from importlib import import_module
@@ -25,12 +26,14 @@ from perf2x.model.profile import (
     ThreadSwitches,
     View,
 )
+from perf2x.model.setting import Argument, Setting
 from perf2x.plugins.registry import Emitter, build_emitter
 
 if TYPE_CHECKING:
     from perf2x.symbolizer.sources.symbol_source import Context, Dso, DsoKind, Function, Symbols, SymbolSource
 
 __all__ = [
+    "Argument",
     "Context",
     "Dso",
     "DsoKind",
@@ -51,6 +54,7 @@ __all__ = [
     "ProfileEvent",
     "ProfileSamples",
     "RunningThreads",
+    "Setting",
     "Stacks",
     "SymbolSource",
     "Symbols",

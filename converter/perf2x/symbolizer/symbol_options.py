@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from perf2x.base.errors import SettingError
 from perf2x.model.plugin_options import INLINE, NAMES
-from perf2x.model.setting import ON, Setting, read_directory, read_path
+from perf2x.model.setting import ON, Setting, read_directories, read_directory, read_path
 
 if TYPE_CHECKING:
     from perf2x.binaries.find.search_paths import SearchPaths
@@ -39,10 +39,6 @@ def _read_symfs(setting: str, text: str) -> Mapping[str, object]:
     if layout not in ("", "hierarchy", "flat"):
         raise SettingError("", setting, f" {text}: after the comma comes hierarchy or flat")
     return {setting: read_directory(setting, root) if root else None, "symfs_flat": layout == "flat"}
-
-
-def _read_directories(setting: str, texts: Iterable[str]) -> tuple[Path, ...]:
-    return tuple(read_directory(setting, text) for text in texts)
 
 
 def _read_archives(setting: str, texts: Iterable[str]) -> tuple[Path, ...]:
@@ -96,7 +92,7 @@ class SymbolOptions(Struct, frozen=True):
     vmlinux: Annotated[Path | None, _place("The kernel's ELF file.", metavar="FILE", read=read_path)] = None
     debug_dirs: Annotated[
         tuple[Path, ...],
-        _place("Another directory laid out like /usr/lib/debug; repeatable.", "--debug-dir", read=_read_directories),
+        _place("Another directory laid out like /usr/lib/debug; repeatable.", "--debug-dir", read=read_directories),
     ] = ()
     """Searched before /usr/lib/debug."""
     buildid_dir: Annotated[

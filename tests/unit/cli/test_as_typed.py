@@ -11,7 +11,7 @@ import pytest
 
 import perf2x
 from perf2x.base.errors import FormatError, Perf2xError, SettingError, reason
-from perf2x.cli.app import COMMANDS, command
+from perf2x.cli.app import LINES, command
 from perf2x.cli.as_typed import as_typed, option_of
 
 ROOT = Path(perf2x.__file__).parent
@@ -38,7 +38,7 @@ def test_the_library_names_its_keywords() -> None:
 
 def spelled() -> set[str]:
     """All options of all commands."""
-    return {word for name in COMMANDS for one in command(name).params for word in (*one.opts, *one.secondary_opts)}
+    return {word for name in LINES for one in command(name).params for word in (*one.opts, *one.secondary_opts)}
 
 
 @cache

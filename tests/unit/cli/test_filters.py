@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from perf2x.base.errors import OptionError
 from perf2x.cli.app import command
-from perf2x.cli.option_groups import typed
+from perf2x.cli.parameters import typed
 from perf2x.model.recording.events import Want
 from perf2x.pipeline.load import load
 from perf2x.pipeline.load_options import LoadOptions

@@ -9,10 +9,11 @@ import re
 import shlex
 import sys
 import tempfile
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
-from typer import Typer
 from typer.testing import CliRunner
 
 from perf2x import __version__
@@ -39,23 +40,29 @@ def answer(command: str, folder: Path) -> str:
     given = dict(word.split("=", 1) for word in words if re.match(r"[A-Z0-9_]+=", word))
     words = words[len(given) :]
     env = {"COLUMNS": "80", "GITHUB_ACTIONS": "", "GITLAB_CI": "", **given}
-    result = CliRunner().invoke(application(words), words[1:], env=env, prog_name=words[0])
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    lines = result.output.replace(__version__, "VERSION").splitlines()
+    main = application(words[0])
+    with CliRunner().isolation(env=env) as (_, _, said), pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sys.argv", words)
+        code = 0
+        try:
+            main()
+        except SystemExit as end:
+            code = int(end.code or 0)
+        sys.stdout.flush()
+        lines = said.getvalue().decode().replace(__version__, "VERSION").splitlines()
     lines = lines[: int(most) if most else None]
-    lines += [f"[exit {result.exit_code}]"] if result.exit_code else []
+    lines += [f"[exit {code}]"] if code else []
     return "".join(f"{line}\n" for line in lines)
 
 
-def application(words: list[str]) -> Typer:
-    if words[0] == "perf_to_profile":
-        from perf2x.cli.commands.perf_to_profile import app as converter
+def application(name: str) -> Callable[[], object]:
+    if name == "perf_to_profile":
+        from perf2x.cli.commands.perf_to_profile import main
 
-        return converter
+        return main
     from perf2x.cli.app import app
 
-    return app
+    return partial(app, prog_name=name)
 
 
 def prepared(folder: Path) -> Path:
@@ -79,9 +86,9 @@ def test_transcript(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_every_command_has_one() -> None:
-    from perf2x.cli.app import COMMANDS as KNOWN
+    from perf2x.cli.app import LINES
 
-    assert set(KNOWN) <= COMMANDS <= set(NAMES)
+    assert set(LINES) <= COMMANDS <= set(NAMES)
 
 
 def main() -> None:

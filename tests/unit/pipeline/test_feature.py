@@ -2,13 +2,14 @@
 
 import pytest
 
+from perf2x.base import installed_packages
 from perf2x.base.errors import OptionError
 from perf2x.pipeline import feature
 
 
 def test_an_older_installation_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     """Code that was updated under an editable install has entry points that its metadata does not name."""
-    monkeypatch.setattr(feature, "available", lambda group: {})
+    monkeypatch.setattr(installed_packages, "entry_points", lambda group: [])
     with pytest.raises(OptionError, match="older than its code; install it again"):
         feature.features.__wrapped__()
 

@@ -1,37 +1,94 @@
 """Options of listings."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from perf2x.base.errors import SettingError
 from perf2x.model.plugin_options import LISTINGS
-from perf2x.model.setting import Setting
-
-_HOTTEST = 20
-"""Functions that a page embeds by default."""
+from perf2x.model.setting import Setting, read_directories
 
 
 class ListingOptions(Struct, frozen=True):
     """Functions to list, and what to show of them."""
 
+    PANEL = "Code"
+
     function: str = ""
     """Name or glob; empty: the ``hottest``."""
-    hottest: int = _HOTTEST
-    assembly: Annotated[bool, Setting(group=LISTINGS, asks="files")] = False
+    as_recorded: Annotated[
+        bool,
+        Setting(
+            "Show source lines, also read from the paths in debug info; html: of the hottest functions.",
+            ("--source",),
+            group=LISTINGS,
+            asks="files",
+        ),
+    ] = False
+    """Read source files under the paths that debug info has, too."""
+    source_dirs: Annotated[
+        tuple[Path, ...],
+        Setting(
+            "Folder with source files, wherever they were compiled; repeatable. Nothing outside of it is read.",
+            ("--source-dir",),
+            "DIR",
+            group=LISTINGS,
+            asks="files",
+            read=read_directories,
+        ),
+    ] = ()
+    assembly: Annotated[
+        bool,
+        Setting(
+            "Show instructions (needs the extra assembly); html: of the hottest functions.",
+            group=LISTINGS,
+            asks="files",
+        ),
+    ] = False
     """Show costs of instructions."""
     instructions: bool = False
     """Tell the instruction of each location."""
-    as_recorded: Annotated[bool, Setting(group=LISTINGS, asks="files")] = False
-    """Read source files under the paths that debug info has, too."""
-    source_dirs: Annotated[tuple[Path, ...], Setting(group=LISTINGS, asks="files")] = ()
-    """Folders with source files."""
     source: Annotated[bool, Setting(group=LISTINGS)] = False
     """Show costs of source lines; pages do, whatever is asked for, so that a format that has none names the others."""
-    syntax: str = "att"
-    around: int = 10
-    """Lines to show before and after one with a cost."""
+    syntax: Annotated[Literal["att", "intel"], Setting("Syntax of x86 instructions.", group=LISTINGS, rare=True)] = (
+        "att"
+    )
+    around: Annotated[
+        int,
+        Setting(
+            "Lines to show before and after a line with costs.",
+            metavar="N",
+            least=0,
+            most=1000,
+            group=LISTINGS,
+            rare=True,
+        ),
+    ] = 10
+    hottest: Annotated[
+        int,
+        Setting(
+            "Number of functions whose lines and instructions are embedded.",
+            metavar="N",
+            least=1,
+            most=1000,
+            group=LISTINGS,
+            rare=True,
+        ),
+    ] = 20
     columns: tuple[str, ...] = ()
     """Other events, and ratios, as in tables."""
     value: str = ""
     """``period`` or ``samples`` of the default event; empty: both, of all events."""
+
+    def on_page(self) -> "ListingOptions":
+        """As pages show them, with lines; SettingError for the form of nothing."""
+        plain = ListingOptions()
+        for setting in ("syntax", "around", "hottest"):
+            if getattr(self, setting) != getattr(plain, setting) and not (
+                self.as_recorded or self.source_dirs or self.assembly
+            ):
+                words = (" needs code to show: ", "as_recorded", ", ", "source_dirs", " or ", "assembly")
+                raise SettingError("", setting, *words)
+        return replace(self, source=True)

@@ -4,34 +4,34 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
-import typer
+from msgspec.structs import replace
 
+from perf2x.analysis.annotate.listing_options import ListingOptions
 from perf2x.base.errors import OptionError, SettingError
 from perf2x.cli.messages import print_message
-from perf2x.cli.option_groups import Without, with_groups
 from perf2x.cli.options.input_options import DEFAULT, Inputs, Quiet, Verbose, recordings
-from perf2x.cli.options.source_options import ListingFlags
 from perf2x.cli.options.table_options import Columns, PrintFlags
+from perf2x.cli.parameters import Honouring, Without
 from perf2x.cli.progress import progress_bar
+from perf2x.model.plugin_options import FINISHED, LISTINGS
+from perf2x.model.setting import Argument, Setting
 from perf2x.pipeline.load_options import LoadOptions
 from perf2x.transforms.filters.filter_options import Grouping
 
-Function = Annotated[
-    str, typer.Argument(metavar="FUNCTION", help="Name of a function as perf2x top shows it, or a glob.")
-]
-Value = Annotated[Literal["period", "samples"], typer.Option("--value", help="What to count.", rich_help_panel="Table")]
+Function = Annotated[str, Argument("Name of a function as perf2x top shows it, or a glob.", metavar="FUNCTION")]
+Value = Annotated[Literal["period", "samples"], Setting("What to count.", panel="Table")]
 
 
-@with_groups
 def annotate(
     function: Function,
-    inputs: Inputs = None,
+    inputs: Inputs = (),
     *,
-    listing: Annotated[ListingFlags, Without("hottest")],
     value: Value = "period",
-    columns: Columns = None,
+    columns: Columns = (),
     form: Annotated[PrintFlags, Without("format")],
-    asked: Annotated[LoadOptions, Without(Grouping, "anonymize", "no_symbols")],
+    asked: Annotated[
+        LoadOptions, Honouring(*FINISHED, LISTINGS), Without(Grouping, "anonymize", "no_symbols", "hottest")
+    ],
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
@@ -57,7 +57,9 @@ def annotate(
     sources = recordings(inputs)
     if columns and value != "period":
         raise SettingError("", "columns", " shows what events counted; leave out ", "value")
-    wanted = listing.options(function, value, columns or ())
+    found = asked.listings or ListingOptions()
+    lines = found.as_recorded or not found.assembly  # instructions stand alone unless lines are asked for, too
+    wanted = replace(found, function=function, source=lines, columns=columns, value=value)
     options = asked.but(listings=wanted, beside=bool(columns))
     with progress_bar(quiet) as progress:
         loaded = load(sources, options, progress)
@@ -66,7 +68,7 @@ def annotate(
     profile = loaded.profile
     screen = standard_output(wide=form.wide)
     print_report_text(
-        (listing_json if form.as_json else partial(listing_lines, screen=screen))(profile, columns=columns or ())
+        (listing_json if form.as_json else partial(listing_lines, screen=screen))(profile, columns=columns)
     )
     if quiet:
         return

@@ -6,40 +6,32 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from perf2x.base.errors import FormatError, OptionError
 from perf2x.base.files.temporary import call_copy, private_directory
 from perf2x.base.files.unpack_limit import Spool, limit_unpacking, link_or_copy
 from perf2x.cli.messages import print_message
-from perf2x.cli.option_groups import Only, Without, with_groups
 from perf2x.cli.options.input_options import DEFAULT, Input, Quiet, recordings
+from perf2x.cli.parameters import Only, Without
 from perf2x.cli.progress import progress_bar
+from perf2x.model.setting import Setting
 from perf2x.pipeline.load_options import LoadOptions
 from perf2x.symbolizer.symbol_options import SymbolOptions
 
 Output = Annotated[
     str | None,
-    typer.Option(
-        "--output",
-        "-o",
-        metavar="FILE",
-        help="Name of the bundle; - is standard output.",
-        show_default="INPUT.tar.gz",
-        rich_help_panel="Output",
+    Setting(
+        "Name of the bundle; - is standard output.",
+        ("--output", "-o"),
+        "FILE",
+        shown_default="INPUT.tar.gz",
+        panel="Output",
     ),
 ]
 SymbolsOnly = Annotated[
-    bool,
-    typer.Option(
-        "--symbols-only",
-        help="Leave code, data and debug info out of the objects: names, but no lines.",
-        rich_help_panel="Output",
-    ),
+    bool, Setting("Leave code, data and debug info out of the objects: names, but no lines.", panel="Output")
 ]
 
 
-@with_groups
 def bundle(
     source: Input = DEFAULT,
     *,

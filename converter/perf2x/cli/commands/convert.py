@@ -6,38 +6,34 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from perf2x.analysis.annotate.listing_options import ListingOptions
 from perf2x.base.errors import OptionError
 from perf2x.cli.format_parameters import given_options
 from perf2x.cli.messages import print_message
-from perf2x.cli.option_groups import Honouring, with_groups
-from perf2x.cli.options import Rare
 from perf2x.cli.options.format_options import FormatFlags
 from perf2x.cli.options.gate_options import GateFlags
 from perf2x.cli.options.input_options import Inputs, Quiet, Verbose, recordings
 from perf2x.cli.options.output_options import OutputFlags
-from perf2x.cli.options.source_options import ListingFlags
+from perf2x.cli.parameters import Hidden, Honouring
 from perf2x.cli.progress import progress_bar
 from perf2x.cli.quality_gates import check_gates, exit_for_failed_gates, failed_gates, warn_of_losses
 from perf2x.model.plugin_options import HONOURABLE
+from perf2x.model.setting import Setting
 from perf2x.pipeline.load_options import LoadOptions
 
 if TYPE_CHECKING:
     from perf2x.model.plugin_options import Needs
 
-ProfileStages = Annotated[
-    bool, typer.Option("--profile-stages", help="Print on standard error how long each stage took."), Rare
-]
+ProfileStages = Annotated[bool, Setting("Print on standard error how long each stage took.", rare=True)]
 
 
-@with_groups
 def convert(
     context: typer.Context,
-    inputs: Inputs = None,
+    inputs: Inputs = (),
     *,
     written: OutputFlags,
-    asked: Annotated[LoadOptions, Honouring(*HONOURABLE)],
+    asked: Annotated[LoadOptions, Honouring(*HONOURABLE), Hidden(ListingOptions)],
     formatting: FormatFlags,
-    listing: Annotated[ListingFlags, Rare],
     gates: GateFlags,
     profile_stages: ProfileStages = False,
     quiet: Quiet = False,
@@ -73,7 +69,11 @@ def convert(
     check_of_command(
         [*(f"fail_if_{limit}" for limit in gates.limits()), *["per_event"] * formatting.per_event], name, needs
     )
-    options = asked.but(**listing.part(), **written.part_of(len(sources)), **formatting.part_for(needs))
+    options = asked.but(
+        listings=asked.listings and asked.listings.on_page(),
+        **written.part_of(len(sources)),
+        **formatting.part_for(needs),
+    )
     check_gates(gates, options.symbols is not None)
     if gates.stats:
         from perf2x.cli.render.stats_json import check_stats

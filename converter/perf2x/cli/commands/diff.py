@@ -9,10 +9,10 @@ from perf2x.base.errors import OptionError
 from perf2x.cli.diff.diff_gate import DiffGate
 from perf2x.cli.diff.gate_outcome import Verdict
 from perf2x.cli.messages import print_message
-from perf2x.cli.option_groups import Hidden, with_groups
 from perf2x.cli.options.diff_options import After, Before, ChangeFlags, ComparisonFlags, DifferenceFlags, MatchFlags
 from perf2x.cli.options.input_options import Quiet, Verbose
 from perf2x.cli.options.table_options import PrintFlags
+from perf2x.cli.parameters import Hidden
 from perf2x.cli.progress import progress_bar
 from perf2x.cli.quality_gates import exit_for_failed_gates, untold_changes, warn_of_idle_limits
 from perf2x.cli.render.report_formats import print_report
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from perf2x.tools.diff.recording_pair import RecordingPair
 
 
-@with_groups
 def diff(
     before: Before,
     after: After,
@@ -70,7 +69,7 @@ def diff(
     warn_of_idle_limits(verdict.unmatched)
     untold = untold_changes(pair, compared.fail_above)
     shown = Shown(rows.by, rows.sort, rows.limit, rows.show_all)
-    table = verdict.table(pair, shown, gate.confidence, rows.columns or ())
+    table = verdict.table(pair, shown, gate.confidence, rows.columns)
     written = write_difference(file_format, file.output, pair) if file_format else ""
     if file.output != STDOUT:
         outcome = Verdict.of(compared.fail_above, untold, verdict, table.comparison) if compared.fail_above else None

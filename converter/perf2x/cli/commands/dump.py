@@ -5,44 +5,32 @@ import sys
 from itertools import islice
 from typing import Annotated
 
-import typer
-
 from perf2x.base.errors import FormatError, OptionError
 from perf2x.base.files.unpack_limit import limit_unpacking, parse_size
 from perf2x.cli.messages import print_message
 from perf2x.cli.options.input_options import DEFAULT, Input, recordings
 from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.printable_text import plain
+from perf2x.model.setting import Setting
 
 Types = Annotated[
-    list[str] | None,
-    typer.Option("--type", metavar="NAME", help="Only records of this type (SAMPLE, MMAP2, …); may be repeated."),
+    tuple[str, ...],
+    Setting("Only records of this type (SAMPLE, MMAP2, …); may be repeated.", ("--type",), "NAME"),
 ]
-Time = Annotated[
-    str | None,
-    typer.Option("--time", metavar="START,STOP", help="Only records from START to before STOP (seconds)."),
-]
-Limit = Annotated[int | None, typer.Option("--limit", "-n", min=0, metavar="N", help="Stop after this many records.")]
-Raw = Annotated[bool, typer.Option("--raw", "-x", help="Show the bytes of each record too.")]
+Time = Annotated[str | None, Setting("Only records from START to before STOP (seconds).", metavar="START,STOP")]
+Limit = Annotated[int | None, Setting("Stop after this many records.", ("--limit", "-n"), "N", least=0)]
+Raw = Annotated[bool, Setting("Show the bytes of each record too.", ("--raw", "-x"))]
 Verbose = Annotated[
-    bool, typer.Option("--verbose", "-v", help="Show headers, and fields, callchains and other contents of samples.")
+    bool, Setting("Show headers, and fields, callchains and other contents of samples.", ("--verbose", "-v"))
 ]
 Branches = Annotated[
     str | None,
-    typer.Option(
-        "--branch-filter",
-        metavar="WORD,…",
-        help="With -v, only branches of such a type, speculation or privilege: call.",
-    ),
+    Setting("With -v, only branches of such a type, speculation or privilege: call.", metavar="WORD,…"),
 ]
-Events = Annotated[bool, typer.Option("--events/--no-events", help="Start with a line for every event.")]
+Events = Annotated[bool, Setting("Start with a line for every event.", ("--events/--no-events",))]
 MaxUnpacked = Annotated[
     str | None,
-    typer.Option(
-        "--max-unpacked",
-        metavar="SIZE",
-        help="Maximum size of a decompressed input, or of input from a pipe: 500M, 20G.",
-    ),
+    Setting("Maximum size of a decompressed input, or of input from a pipe: 500M, 20G.", metavar="SIZE"),
 ]
 
 _SECONDS = re.compile(r"(\d+)(?:\.(\d{1,9}))?")
@@ -51,7 +39,7 @@ _CHUNK = 1000
 
 def dump(
     source: Input = DEFAULT,
-    types: Types = None,
+    types: Types = (),
     time: Time = None,
     limit: Limit = None,
     raw: Raw = False,
@@ -77,7 +65,7 @@ def dump(
 
     start, stop = _parse_time_range(time)
     recordings([source])
-    names = frozenset(name.upper().removeprefix("PERF_RECORD_") for name in types or ())
+    names = frozenset(name.upper().removeprefix("PERF_RECORD_") for name in types)
     diagnostics, totals = Diagnostics(), DumpTotals()
     words = parse_branch_filter(branch_filter or "")
     if words and not verbose:

@@ -7,18 +7,18 @@ import typer
 from perf2x.base.errors import ObjectError
 from perf2x.cli.error_handling import CANNOT
 from perf2x.cli.messages import print_message
-from perf2x.cli.option_groups import Only, Without, with_groups
 from perf2x.cli.options.input_options import Quiet
 from perf2x.cli.options.table_options import PrintFlags
+from perf2x.cli.parameters import Only, Without
 from perf2x.cli.progress import progress_bar
 from perf2x.cli.render.report_formats import print_report
+from perf2x.model.setting import Argument
 from perf2x.pipeline.load_options import LoadOptions
 from perf2x.symbolizer.symbol_options import SymbolOptions
 
-Objects = Annotated[list[str], typer.Argument(metavar="OBJECT", help="ELF files: programs, libraries, debug files.")]
+Objects = Annotated[tuple[str, ...], Argument("ELF files: programs, libraries, debug files.", metavar="OBJECT")]
 
 
-@with_groups
 def explain(
     objects: Objects,
     *,

@@ -6,11 +6,12 @@ import typer
 
 from perf2x.cli.error_handling import CANNOT
 from perf2x.cli.messages import print_message
-from perf2x.cli.option_groups import Only, Without, typed, with_groups
 from perf2x.cli.options.input_options import DEFAULT, Input, Quiet, recordings
 from perf2x.cli.options.table_options import PrintFlags
+from perf2x.cli.parameters import Only, Without, typed
 from perf2x.cli.progress import progress_bar
 from perf2x.cli.render.report_formats import print_report
+from perf2x.model.setting import Setting
 from perf2x.pipeline.load_options import LoadOptions
 from perf2x.symbolizer.symbol_options import SymbolOptions
 
@@ -22,16 +23,13 @@ if TYPE_CHECKING:
 EXPLAINED_AT_MOST = 50
 """Number of objects that are explained, those with most frames without names."""
 
-WithSymbols = Annotated[
-    bool, typer.Option("--symbols", help="Look up names, and show the share of frames that have one.")
-]
+WithSymbols = Annotated[bool, Setting("Look up names, and show the share of frames that have one.", ("--symbols",))]
 Explained = Annotated[
     bool,
-    typer.Option("--verbose", "-v", help="With --symbols: show for each object why names are missing, and what helps."),
+    Setting("With --symbols: show for each object why names are missing, and what helps.", ("--verbose", "-v")),
 ]
 
 
-@with_groups
 def info(
     source: Input = DEFAULT,
     *,

@@ -2,22 +2,20 @@
 
 from typing import Annotated
 
-import typer
-
-from perf2x.cli.option_groups import Only, with_groups
-from perf2x.cli.options.source_options import ListingFlags
+from perf2x.analysis.annotate.listing_options import ListingOptions
+from perf2x.cli.parameters import Honouring, Only
+from perf2x.model.plugin_options import FINISHED, LISTINGS
+from perf2x.model.setting import Argument
 from perf2x.pipeline.load_options import LoadOptions
 from perf2x.symbolizer.symbol_options import SymbolOptions
 
-Folders = Annotated[list[str], typer.Argument(metavar="FOLDER", help="Folders with recordings; nothing else is read.")]
+Folders = Annotated[tuple[str, ...], Argument("Folders with recordings; nothing else is read.", metavar="FOLDER")]
 
 
-@with_groups
 def mcp(
     folders: Folders,
     *,
-    asked: Annotated[LoadOptions, Only(SymbolOptions, "max_unpacked")],
-    code: Annotated[ListingFlags, Only("source_dirs")],
+    asked: Annotated[LoadOptions, Honouring(*FINISHED, LISTINGS), Only(SymbolOptions, "max_unpacked", "source_dirs")],
 ) -> None:
     """Answer questions about recordings, by the Model Context Protocol on standard input and output.
 
@@ -33,5 +31,5 @@ def mcp(
     from perf2x.cli.agents.below_folders import BelowFolders
     from perf2x.cli.agents.mcp_server import make_server
 
-    tools = AgentTools(BelowFolders(folders), asked, code.folders())
+    tools = AgentTools(BelowFolders(folders), asked, (asked.listings or ListingOptions()).source_dirs)
     make_server(tools).run()

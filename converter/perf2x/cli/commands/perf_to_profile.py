@@ -9,28 +9,23 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from perf2x.base.errors import OptionError, OutputError
 from perf2x.cli import disable_blas_threads, reduce_garbage_collection
 from perf2x.cli.error_handling import exit_cleanly_on_signals, report_errors
-from perf2x.cli.help import HelpfulCommand
+from perf2x.cli.parameters import make_command
 from perf2x.cli.standard_streams import open_standard_streams
+from perf2x.model.setting import Setting
 
 if TYPE_CHECKING:
     from perf2x.model.profile import View
     from perf2x.plugins.registry import Emitter
 
-Source = Annotated[str, typer.Option("-i", "--input", metavar="FILE", help="The recording.")]
-Target = Annotated[str, typer.Option("-o", "--output", metavar="FILE", help="The pprof profile to write.")]
-Overwrite = Annotated[bool, typer.Option("-f", "--overwrite", help="Overwrite the output.")]
-JitMappings = Annotated[bool, typer.Option("-j", "--jit", help="Accepted; always allowed.")]
-
-app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+Source = Annotated[str, Setting("The recording.", ("-i", "--input"), "FILE")]
+Target = Annotated[str, Setting("The pprof profile to write.", ("-o", "--output"), "FILE")]
+Overwrite = Annotated[bool, Setting("Overwrite the output.", ("-f", "--overwrite"))]
+JitMappings = Annotated[bool, Setting("Accepted; always allowed.", ("-j", "--jit"))]
 
 
-@app.command(cls=HelpfulCommand)
-@report_errors()
 def perf_to_profile(
     source: Source = "perf.data", target: Target = "profile.pb", overwrite: Overwrite = False, jit: JitMappings = False
 ) -> None:
@@ -69,4 +64,4 @@ def main() -> None:
     disable_blas_threads()
     exit_cleanly_on_signals()
     with report_errors():
-        app(prog_name="perf_to_profile")
+        make_command("perf_to_profile", perf_to_profile)(prog_name="perf_to_profile")

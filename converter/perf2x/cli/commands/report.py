@@ -6,11 +6,11 @@ from perf2x.base.errors import OptionError
 from perf2x.cli.diff.diff_gate import DiffGate
 from perf2x.cli.diff.gate_outcome import Verdict
 from perf2x.cli.messages import print_message
-from perf2x.cli.option_groups import Hidden, Without, with_groups
 from perf2x.cli.options.diff_options import ComparisonFlags, MatchFlags
 from perf2x.cli.options.gate_options import GateFlags
 from perf2x.cli.options.input_options import Inputs, Quiet, Verbose, recordings
 from perf2x.cli.options.report_options import ReportFlags
+from perf2x.cli.parameters import Hidden, Without
 from perf2x.cli.progress import progress_bar
 from perf2x.cli.quality_gates import (
     check_gates,
@@ -22,9 +22,8 @@ from perf2x.cli.quality_gates import (
 from perf2x.pipeline.load_options import LoadOptions
 
 
-@with_groups
 def report(
-    inputs: Inputs = None,
+    inputs: Inputs = (),
     *,
     shown: Annotated[ReportFlags, Hidden("columns")],
     compared: Annotated[ComparisonFlags, Hidden("normalize", "per")],
@@ -74,7 +73,7 @@ def report(
         quality += untold_changes(pair, compared.fail_above)
     verdict = None
     if compared.fail_above or gates != GateFlags():
-        verdict = Verdict.of(compared.fail_above or (), quality, growth, changes.table.comparison if changes else None)
+        verdict = Verdict.of(compared.fail_above, quality, growth, changes.table.comparison if changes else None)
     print_report(recording_report(loaded, sources, shown, changes, verdict), shape)
     for line in verbose_lines(loaded) if verbose and not quiet else ():
         print_message(line)

@@ -2,14 +2,13 @@
 
 from typing import TYPE_CHECKING, Annotated
 
-from typer import Option
-
 from perf2x.cli.format_parameters import flags_of, given_flags
 from perf2x.cli.messages import print_message
-from perf2x.cli.option_groups import Honouring, with_groups
 from perf2x.cli.options.input_options import Inputs, Quiet, recordings
+from perf2x.cli.parameters import Honouring
 from perf2x.cli.progress import progress_bar
 from perf2x.emitters.perf_script.perf_script import PerfScript
+from perf2x.model.setting import Setting
 from perf2x.pipeline.load_options import LoadOptions
 
 if TYPE_CHECKING:
@@ -18,12 +17,11 @@ else:
     ScriptFlags = flags_of(PerfScript)
 _NAME = "perf-script"
 
-InputFile = Annotated[str | None, Option("--input", "-i", metavar="FILE", help="The recording, as perf takes it.")]
+InputFile = Annotated[str | None, Setting("The recording, as perf takes it.", ("--input", "-i"), "FILE")]
 
 
-@with_groups
 def script(
-    inputs: Inputs = None,
+    inputs: Inputs = (),
     *,
     input_file: InputFile = None,
     shown: ScriptFlags,
@@ -46,7 +44,7 @@ def script(
     from perf2x.pipeline.load import load
     from perf2x.plugins.registry import build_emitter
 
-    sources = recordings([*(inputs or ()), *([input_file] if input_file else ())])
+    sources = recordings([*inputs, *([input_file] if input_file else ())])
     emitter = build_emitter(_NAME, given_flags(shown))
     options = for_output(asked, _NAME, emitter.needs)
     with progress_bar(quiet) as progress:

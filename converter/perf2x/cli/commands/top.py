@@ -5,17 +5,16 @@ from typing import Annotated
 from msgspec.structs import replace
 
 from perf2x.cli.messages import print_message
-from perf2x.cli.option_groups import Hidden, with_groups
 from perf2x.cli.options.input_options import Inputs, Quiet, Verbose, recordings
 from perf2x.cli.options.table_options import GraphFlags, PrintFlags
+from perf2x.cli.parameters import Hidden
 from perf2x.cli.progress import progress_bar
 from perf2x.cli.render.report_formats import print_report
 from perf2x.pipeline.load_options import LoadOptions
 
 
-@with_groups
 def top(
-    inputs: Inputs = None,
+    inputs: Inputs = (),
     *,
     rows: GraphFlags,
     form: Annotated[PrintFlags, Hidden("wide")],
@@ -39,7 +38,7 @@ def top(
     sources = recordings(inputs)
     with progress_bar(quiet) as progress:
         loaded = load(sources, asked.but(**rows.part()), progress)
-    table = TopTable(loaded.profile, rows.by, rows.sort, rows.value, rows.limit, rows.columns or ())
+    table = TopTable(loaded.profile, rows.by, rows.sort, rows.value, rows.limit, rows.columns)
     report = top_report(table, sources)
     if rows.graph:
         from perf2x.cli.render.flame_lines import graph_lines

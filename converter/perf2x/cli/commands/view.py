@@ -2,17 +2,16 @@
 
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
+from perf2x.analysis.annotate.listing_options import ListingOptions
 from perf2x.base.errors import OptionError
 from perf2x.cli.format_parameters import flags_of, given_flags
 from perf2x.cli.messages import print_message
-from perf2x.cli.option_groups import with_groups
-from perf2x.cli.options import Rare
 from perf2x.cli.options.input_options import Inputs, Quiet, Verbose, recordings
-from perf2x.cli.options.source_options import ListingFlags
+from perf2x.cli.parameters import Hidden, Honouring
 from perf2x.cli.progress import progress_bar
 from perf2x.emitters.flame.html import Html
+from perf2x.model.plugin_options import FINISHED, LISTINGS
+from perf2x.model.setting import Setting
 from perf2x.pipeline.load_options import LoadOptions
 
 if TYPE_CHECKING:
@@ -23,35 +22,21 @@ _PANEL = "Browser"
 
 Serve = Annotated[
     bool,
-    typer.Option(
-        "--serve",
-        help="Serve the page on this machine and print its URL; open it elsewhere through ssh -L.",
-        rich_help_panel=_PANEL,
-    ),
+    Setting("Serve the page on this machine and print its URL; open it elsewhere through ssh -L.", panel=_PANEL),
 ]
 Port = Annotated[
     int | None,
-    typer.Option(
-        "--port",
-        metavar="N",
-        min=0,
-        max=65535,
-        help="Port to serve on.",
-        show_default="a free one",
-        rich_help_panel=_PANEL,
-    ),
+    Setting("Port to serve on.", metavar="N", least=0, most=65535, shown_default="a free one", panel=_PANEL),
 ]
 
 
-@with_groups
 def view(
-    inputs: Inputs = None,
+    inputs: Inputs = (),
     *,
     serve: Serve = False,
     port: Port = None,
-    shown: Annotated[HtmlFlags, Rare],
-    asked: LoadOptions,
-    listing: Annotated[ListingFlags, Rare],
+    shown: Annotated[HtmlFlags, Hidden(HtmlFlags)],
+    asked: Annotated[LoadOptions, Honouring(*FINISHED, LISTINGS), Hidden(ListingOptions)],
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
@@ -78,7 +63,7 @@ def view(
     sources = recordings(inputs)
     settings = given_flags(shown)
     emitter = build_emitter("html", settings)
-    options = for_output(asked.but(**listing.part()), "html", emitter.needs)
+    options = for_output(asked.but(listings=asked.listings and asked.listings.on_page()), "html", emitter.needs)
     with progress_bar(quiet) as progress:
         loaded = load(sources, options, progress)
     lines = (*(verbose_lines(loaded) if verbose else quality_lines(loaded)), *notes(emitter, loaded.profile))

@@ -3,18 +3,17 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from perf2x.cli.messages import print_message
 from perf2x.cli.options.input_options import Quiet
+from perf2x.model.setting import Argument, Setting
 
-Folder = Annotated[str, typer.Argument(metavar="DIR", help="Folder to write; it may have an earlier version.")]
+Folder = Annotated[str, Argument("Folder to write; it may have an earlier version.", metavar="DIR")]
 Pyodide = Annotated[
     str,
-    typer.Option(
+    Setting(
+        "Pyodide's full distribution: a folder, whose files are copied, or a mirror.",
         metavar="FOLDER|URL",
-        help="Pyodide's full distribution: a folder, whose files are copied, or a mirror.",
-        show_default="its CDN",
+        shown_default="its CDN",
     ),
 ]
 

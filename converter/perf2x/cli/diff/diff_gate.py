@@ -85,7 +85,7 @@ class DiffGate(Struct, frozen=True):
     @classmethod
     def of(cls, flags: "ComparisonFlags", sort: str = "self") -> "DiffGate":
         """The gate that the options describe; OptionError for a limit that could never be exceeded."""
-        gate = cls(parse_limits(flags.fail_above or ()), sort, parse_confidence(flags.confidence), flags.any_change)
+        gate = cls(parse_limits(flags.fail_above), sort, parse_confidence(flags.confidence), flags.any_change)
         gate._refuse_total(flags.normalize, "with --normalize")
         return gate
 

@@ -7,10 +7,10 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from msgspec import Struct
-from typer import Option
 
 from perf2x.base.errors import OptionError
 from perf2x.cli.options.table_options import Json, Wide
+from perf2x.model.setting import Setting
 
 if TYPE_CHECKING:
     from perf2x.fleet.query import Answer
@@ -25,13 +25,13 @@ class AnswerFlags(Struct, frozen=True):
 
     format: Annotated[
         Shape | None,
-        Option(help="Output format.", show_default="by the name of FILE, else table", rich_help_panel="Table"),
+        Setting("Output format.", shown_default="by the name of FILE, else table", panel="Table"),
     ] = None
     as_json: Json = False
-    output: Annotated[str, Option("--output", "-o", metavar="FILE", help="Output file; - is standard output.")] = "-"
+    output: Annotated[str, Setting("Output file; - is standard output.", ("--output", "-o"), "FILE")] = "-"
     limit: Annotated[
         int,
-        Option("--limit", "-n", metavar="N", min=0, help="Show N rows of a table; 0: all.", rich_help_panel="Table"),
+        Setting("Show N rows of a table; 0: all.", ("--limit", "-n"), "N", least=0, panel="Table"),
     ] = 1000
     wide: Wide = False
 
@@ -73,18 +73,16 @@ class QueryLimits(Struct, frozen=True):
 
     memory_limit: Annotated[
         str | None,
-        Option(
+        Setting(
+            "Memory limit of the query, such as 500M or 16G.",
             metavar="SIZE",
-            help="Memory limit of the query, such as 500M or 16G.",
-            show_default="4G, at most half of the machine's",
+            shown_default="4G, at most half of the machine's",
         ),
     ] = None
     temp_directory: Annotated[
         str | None,
-        Option(
-            metavar="FOLDER",
-            help="Folder for data that does not fit in memory.",
-            show_default="that of temporary files",
+        Setting(
+            "Folder for data that does not fit in memory.", metavar="FOLDER", shown_default="that of temporary files"
         ),
     ] = None
 

@@ -8,26 +8,25 @@ from concurrent.futures import Executor
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
 from msgspec import Struct
-from typer import Option
 
 from perf2x.base.errors import OptionError
 from perf2x.base.files.remote import is_address
 from perf2x.cli.messages import print_message
 from perf2x.cli.options.output_options import parse_tags
 from perf2x.model.number_format import plural
+from perf2x.model.setting import Argument, Setting
 
 if TYPE_CHECKING:
     from perf2x.fleet.ingest import IngestTotals, Job
     from perf2x.pipeline.load_options import LoadOptions
 
-Folder = Annotated[str, typer.Argument(metavar="DATASET", help="A folder, or an address (s3://…).")]
+Folder = Annotated[str, Argument("A folder, or an address (s3://…).", metavar="DATASET")]
 Dataset = Annotated[
-    str, typer.Argument(metavar="DATASET", help="A folder, or an address (s3://…); ?KEY=VALUE chooses by tag or date.")
+    str, Argument("A folder, or an address (s3://…); ?KEY=VALUE chooses by tag or date.", metavar="DATASET")
 ]
-Output = Annotated[str, Option("--output", "-o", metavar="DIR", help="The dataset; created if missing.")]
-DryRun = Annotated[bool, Option("--dry-run", "-n", help="Only say which recordings would be removed.")]
+Output = Annotated[str, Setting("The dataset; created if missing.", ("--output", "-o"), "DIR")]
+DryRun = Annotated[bool, Setting("Only say which recordings would be removed.", ("--dry-run", "-n"))]
 _AGE = re.compile(r"(\d{1,6})([smhdw])")
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 24 * 3600, "w": 7 * 24 * 3600}
 
@@ -44,10 +43,10 @@ class WorkerFlags(Struct, frozen=True):
     """Processes of this machine, or a cluster."""
 
     scheduler: Annotated[
-        str | None, Option(metavar="tls://…", help="Use a Dask cluster instead of processes on this machine.")
+        str | None, Setting("Use a Dask cluster instead of processes on this machine.", metavar="tls://…")
     ] = None
     workers: Annotated[
-        int, Option(metavar="N", min=0, help="Number of processes on this machine.", show_default="one per core")
+        int, Setting("Number of processes on this machine.", metavar="N", least=0, shown_default="one per core")
     ] = 0
 
     @contextlib.contextmanager
@@ -66,33 +65,28 @@ class WorkerFlags(Struct, frozen=True):
 class LabelFlags(Struct, frozen=True):
     """Tags and dates of recordings, and what is kept of them."""
 
-    tag: Annotated[
-        list[str] | None, Option("--tag", metavar="KEY=VALUE", help="A tag of all recordings; repeatable.")
-    ] = None
+    tag: Annotated[tuple[str, ...], Setting("A tag of all recordings; repeatable.", metavar="KEY=VALUE")] = ()
     tag_from: Annotated[
-        list[str] | None,
-        Option(
-            metavar="SOURCE",
-            help="Tags of each recording: a path with names ('{service}/{version}/*.data'), a table with a column "
+        tuple[str, ...],
+        Setting(
+            "Tags of each recording: a path with names ('{service}/{version}/*.data'), a table with a column "
             "recording (FILE.csv), a file beside it (.json), a variable (env:NAME), or its containers (cgroup); "
             "repeatable.",
+            metavar="SOURCE",
         ),
-    ] = None
+    ] = ()
     start_time: Annotated[
         str,
-        Option(
+        Setting(
+            "When recordings without a date began: by the date of the file, or its name ('{host}-%Y%m%d-%H%M.data').",
             metavar="file|NAME",
-            help="When recordings without a date began: by the date of the file, or its name "
-            "('{host}-%Y%m%d-%H%M.data').",
         ),
     ] = ""
     partition: Annotated[
-        str, Option(metavar="KEY,…", help="Tags that tables are partitioned by, before the day of the start.")
+        str, Setting("Tags that tables are partitioned by, before the day of the start.", metavar="KEY,…")
     ] = ""
-    timeline: Annotated[bool, Option(help="Keep a row for each sample, with time and CPU.")] = False
-    replace: Annotated[bool, Option(help="Add recordings again that the dataset has, with these tags and dates.")] = (
-        False
-    )
+    timeline: Annotated[bool, Setting("Keep a row for each sample, with time and CPU.")] = False
+    replace: Annotated[bool, Setting("Add recordings again that the dataset has, with these tags and dates.")] = False
 
     def job(self, output: str, options: "LoadOptions", leave_ns: int, sources: Sequence[str]) -> "Job":
         """Return the facts that all tasks of a run share; OptionError for labels that cannot be found."""
@@ -101,16 +95,15 @@ class LabelFlags(Struct, frozen=True):
         from perf2x.fleet.ingest import Job
         from perf2x.fleet.recording_labels import check_name_pattern, tags_of_variables
 
-        (tags,) = parse_tags(self.tag, 1) if self.tag else [{}]
-        asked = tuple(self.tag_from or ())
+        (tags,) = parse_tags(self.tag, 1)
         if self.start_time not in ("", "file"):
             check_name_pattern(self.start_time, sources)
         return Job(
             output if is_address(output) else str(Path(output).absolute()),
             replace(options, timeline=self.timeline, keep=frozenset({"cgroup"})),
-            {**tags, **tags_of_variables(asked)},
+            {**tags, **tags_of_variables(self.tag_from)},
             os.urandom(8).hex(),
-            asked,
+            self.tag_from,
             self.start_time,
             leave_ns,
             self.replace,

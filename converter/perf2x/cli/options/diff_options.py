@@ -3,19 +3,17 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
-import typer
 from msgspec import Struct
-from typer import Option
 
 from perf2x.base.errors import SettingError
-from perf2x.cli.options import Rare
 from perf2x.cli.options.table_options import RowFlags
+from perf2x.model.setting import Argument, Setting
 
 if TYPE_CHECKING:
     from perf2x.tools.diff.recording_pair import PairOptions
 
-Before = Annotated[str, typer.Argument(metavar="BEFORE", help="The recording to compare with.")]
-After = Annotated[str, typer.Argument(metavar="AFTER", help="The newer recording.")]
+Before = Annotated[str, Argument("The recording to compare with.", metavar="BEFORE")]
+After = Annotated[str, Argument("The newer recording.", metavar="AFTER")]
 
 
 class DifferenceFlags(Struct, frozen=True):
@@ -25,21 +23,18 @@ class DifferenceFlags(Struct, frozen=True):
 
     to: Annotated[
         Literal["html", "pprof", "collapsed"] | None,
-        Option(
-            "--to",
-            "-t",
-            help="Also write the difference: a page in red and blue, a profile with its base, or stacks with two "
-            "columns.",
+        Setting(
+            "Also write the difference: a page in red and blue, a profile with its base, or stacks with two columns.",
+            ("--to", "-t"),
         ),
     ] = None
     output: Annotated[
         str | None,
-        Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            show_default="diff.html, …",
-            help="Name of the output, whose suffix tells the format; - is standard output.",
+        Setting(
+            "Name of the output, whose suffix tells the format; - is standard output.",
+            ("--output", "-o"),
+            "FILE",
+            shown_default="diff.html, …",
         ),
     ] = None
 
@@ -50,27 +45,27 @@ class MatchFlags(Struct, frozen=True):
     PANEL: ClassVar[str] = RowFlags.PANEL
 
     map: Annotated[
-        list[str] | None,
-        Option(
-            metavar="OLD=NEW",
-            help="Compare the object OLD of BEFORE with NEW of AFTER; repeatable. Without it, objects that differ only "
+        tuple[str, ...],
+        Setting(
+            "Compare the object OLD of BEFORE with NEW of AFTER; repeatable. Without it, objects that differ only "
             "in name or version are matched by their functions; OLD=OLD keeps one out of that.",
+            metavar="OLD=NEW",
+            rare=True,
         ),
-        Rare,
-    ] = None
+    ] = ()
 
     def names(self) -> dict[str, str]:
         """Names of objects of BEFORE by those of AFTER."""
         from perf2x.analysis.diff.matching_objects import parse_object_names
 
-        return parse_object_names(self.map or ())
+        return parse_object_names(self.map)
 
 
 class ChangeFlags(RowFlags, frozen=True):
     """Contents of a table of changes."""
 
-    sort: Annotated[Literal["self", "total"], Option(help="Column to sort by and to apply --fail-above to.")] = "self"
-    show_all: Annotated[bool, Option("--all", help="Also show rows that did not change.")] = False
+    sort: Annotated[Literal["self", "total"], Setting("Column to sort by and to apply --fail-above to.")] = "self"
+    show_all: Annotated[bool, Setting("Also show rows that did not change.", ("--all",))] = False
 
 
 class ComparisonFlags(Struct, frozen=True):
@@ -78,44 +73,44 @@ class ComparisonFlags(Struct, frozen=True):
 
     PANEL: ClassVar[str] = "For CI"
 
-    normalize: Annotated[
-        bool, Option(help="Compare shares: scale AFTER to the total of BEFORE.", rich_help_panel=RowFlags.PANEL)
-    ] = False
+    normalize: Annotated[bool, Setting("Compare shares: scale AFTER to the total of BEFORE.", panel=RowFlags.PANEL)] = (
+        False
+    )
     per: Annotated[
         str | None,
-        Option(
+        Setting(
+            "Compare costs per unit of work: how many units BEFORE and AFTER did. AFTER is scaled to BEFORE.",
             metavar="COUNT,COUNT",
-            help="Compare costs per unit of work: how many units BEFORE and AFTER did. AFTER is scaled to BEFORE.",
-            rich_help_panel=RowFlags.PANEL,
+            panel=RowFlags.PANEL,
         ),
     ] = None
     per_value: Annotated[
         str | None,
-        Option(
+        Setting(
+            "Likewise, per count of another event that both recorded, such as a tracepoint of requests.",
             metavar="EVENT",
-            help="Likewise, per count of another event that both recorded, such as a tracepoint of requests.",
-            rich_help_panel=RowFlags.PANEL,
+            panel=RowFlags.PANEL,
+            rare=True,
         ),
-        Rare,
     ] = None
     fail_above: Annotated[
-        list[str] | None,
-        Option(
-            metavar="[WHAT=]PCT",
-            help="Exit with 3 if a row, or the total, grew by more than PCT % of BEFORE's total and sampling noise "
+        tuple[str, ...],
+        Setting(
+            "Exit with 3 if a row, or the total, grew by more than PCT % of BEFORE's total and sampling noise "
             "does not explain it. WHAT: total, function, object, share (of a function in the total), or some of them "
             "by name, function:parse*; repeatable.",
+            metavar="[WHAT=]PCT",
         ),
-    ] = None
+    ] = ()
     confidence: Annotated[
         str,
-        Option(
+        Setting(
+            "Probability that two recordings of the same program pass, however many rows are compared.",
             metavar="0.95",
-            help="Probability that two recordings of the same program pass, however many rows are compared.",
+            rare=True,
         ),
-        Rare,
     ] = "0.95"
-    any_change: Annotated[bool, Option(help="Let --fail-above fail even for changes that may be noise."), Rare] = False
+    any_change: Annotated[bool, Setting("Let --fail-above fail even for changes that may be noise.", rare=True)] = False
 
     def pair_options(self, object_names: Mapping[str, str]) -> "PairOptions":
         """The way to compare; SettingError for two ways."""

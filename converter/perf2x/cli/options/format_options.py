@@ -4,11 +4,10 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar
 
 from msgspec import Struct
-from typer import Option
 
 from perf2x.base.errors import SettingError
 from perf2x.cli.as_typed import as_typed
-from perf2x.cli.options import Rare
+from perf2x.model.setting import Setting
 
 if TYPE_CHECKING:
     from perf2x.model.plugin_options import Needs
@@ -24,14 +23,16 @@ class FormatFlags(Struct, frozen=True):
 
     value: Annotated[
         Literal["period", "samples", "latency", "weight", "mispredicts"] | None,
-        Option(
-            help="latency: period divided by running threads; samples (collapsed, otlp): their number; weight: of "
+        Setting(
+            "latency: period divided by running threads; samples (collapsed, otlp): their number; weight: of "
             "memory accesses; mispredicts: of branches.",
-            show_default="period",
+            shown_default="period",
+            rare=True,
         ),
-        Rare,
     ] = None
-    per_event: Annotated[bool, Option(help="One file for each event that was sampled: out.EVENT.folded."), Rare] = False
+    per_event: Annotated[bool, Setting("One file for each event that was sampled: out.EVENT.folded.", rare=True)] = (
+        False
+    )
 
     def part_for(self, needs: "Needs") -> dict[str, Any]:
         """Fields of LoadOptions; the latency is beside the values where the format shows both."""

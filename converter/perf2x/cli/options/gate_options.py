@@ -3,10 +3,9 @@
 from typing import Annotated, ClassVar
 
 from msgspec import Struct
-from typer import Option
 
 from perf2x.base.errors import OptionError
-from perf2x.cli.options import Rare
+from perf2x.model.setting import Setting
 
 LIMITS = {
     "unresolved": "of the frames have no name",
@@ -22,24 +21,23 @@ class GateFlags(Struct, frozen=True):
     PANEL: ClassVar[str] = "For CI"
 
     fail_if: Annotated[
-        list[str] | None,
-        Option(
-            metavar="WHAT=PCT",
-            help="Exit with 3 if more than PCT % of the samples were lost (lost=1) or lack their deferred user stack "
+        tuple[str, ...],
+        Setting(
+            "Exit with 3 if more than PCT % of the samples were lost (lost=1) or lack their deferred user stack "
             "(missing-user=5), or of the frames have no name (unresolved=60); repeatable.",
+            metavar="WHAT=PCT",
+            rare=True,
         ),
-        Rare,
-    ] = None
-    strict: Annotated[bool, Option(help="Fail if anything that was recorded is not in the output."), Rare] = False
+    ] = ()
+    strict: Annotated[bool, Setting("Fail if anything that was recorded is not in the output.", rare=True)] = False
     stats: Annotated[
         str | None,
-        Option(metavar="json|FILE.json", help="Write quality figures as JSON to standard error or a file."),
-        Rare,
+        Setting("Write quality figures as JSON to standard error or a file.", metavar="json|FILE.json", rare=True),
     ] = None
 
     def limits(self) -> dict[str, float]:
         """Percentages by their name in LIMITS; OptionError for what is none."""
-        return dict(map(_parse_limit, self.fail_if or ()))
+        return dict(map(_parse_limit, self.fail_if))
 
 
 def _parse_limit(text: str) -> tuple[str, float]:

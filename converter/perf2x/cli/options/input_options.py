@@ -6,27 +6,26 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from perf2x.base.errors import FormatError
 from perf2x.base.files.remote import is_address
+from perf2x.model.setting import Argument, Setting
 
 DEFAULT = "perf.data"
 
-Input = Annotated[str, typer.Argument(metavar="INPUT", help="The recording; - is standard input.")]
+Input = Annotated[str, Argument("The recording; - is standard input.", metavar="INPUT")]
 Inputs = Annotated[
-    list[str] | None,
-    typer.Argument(
+    tuple[str, ...],
+    Argument(
+        "Recordings; files of one session are joined, others are summed. - is standard input.",
         metavar="INPUT",
-        show_default=DEFAULT,
-        help="Recordings; files of one session are joined, others are summed. - is standard input.",
+        shown_default=DEFAULT,
     ),
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing on standard error.")]
-Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Print more on standard error.")]
+Quiet = Annotated[bool, Setting("Print nothing on standard error.", ("--quiet", "-q"))]
+Verbose = Annotated[bool, Setting("Print more on standard error.", ("--verbose", "-v"))]
 
 
-def recordings(named: Sequence[str] | None) -> tuple[str, ...]:
+def recordings(named: Sequence[str]) -> tuple[str, ...]:
     """The inputs, ``perf.data`` by default; FormatError for one that does not exist."""
     sources = tuple(named or (DEFAULT,))
     if DEFAULT in sources and not Path(DEFAULT).exists():

@@ -4,11 +4,10 @@ from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar
 
 from msgspec import Struct
-from typer import Option
 
 from perf2x.base.errors import OptionError
 from perf2x.base.files.atomic import default_output
-from perf2x.cli.options import Rare
+from perf2x.model.setting import Setting
 
 DEFAULT_FORMAT = "pprof"
 
@@ -28,30 +27,27 @@ class OutputFlags(Struct, frozen=True):
 
     to: Annotated[
         str | None,
-        Option(
-            "--to",
-            "-t",
-            metavar="FORMAT",
-            help="Output format; perf2x formats lists them.",
-            show_default=f"by the suffix of -o, else {DEFAULT_FORMAT}",
-            autocompletion=installed_formats,
+        Setting(
+            "Output format; perf2x formats lists them.",
+            ("--to", "-t"),
+            "FORMAT",
+            shown_default=f"by the suffix of -o, else {DEFAULT_FORMAT}",
+            complete=installed_formats,
         ),
     ] = None
-    output: Annotated[
-        str | None, Option("--output", "-o", metavar="FILE", help="Name of the output; - is standard output.")
-    ] = None
-    settings: Annotated[
-        list[str] | None, Option("--set", "-s", metavar="NAME=VALUE", help="An option of the format.")
-    ] = None
+    output: Annotated[str | None, Setting("Name of the output; - is standard output.", ("--output", "-o"), "FILE")] = (
+        None
+    )
+    settings: Annotated[tuple[str, ...], Setting("An option of the format.", ("--set", "-s"), "NAME=VALUE")] = ()
     tags: Annotated[
-        list[str] | None,
-        Option(
-            "--tag",
-            metavar="KEY=VALUE",
-            help="pprof: a label, otlp: an attribute; for all inputs, or given once per input.",
+        tuple[str, ...],
+        Setting(
+            "pprof: a label, otlp: an attribute; for all inputs, or given once per input.",
+            ("--tag",),
+            "KEY=VALUE",
+            rare=True,
         ),
-        Rare,
-    ] = None
+    ] = ()
 
     def part_of(self, inputs: int) -> dict[str, Any]:
         """Fields of LoadOptions for so many inputs."""
@@ -72,7 +68,7 @@ class OutputFlags(Struct, frozen=True):
     def said(self) -> dict[str, object]:
         """The values of ``--set``; OptionError for a text that is not NAME=VALUE."""
         chosen: dict[str, object] = {}
-        for setting in self.settings or ():
+        for setting in self.settings:
             key, equals, text = setting.partition("=")
             if not equals:
                 raise OptionError(f"--set {setting}: expected NAME=VALUE")

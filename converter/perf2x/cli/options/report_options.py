@@ -3,10 +3,10 @@
 from typing import Annotated, ClassVar, Literal
 
 from msgspec import Struct
-from typer import Option
 
 from perf2x.base.errors import SettingError
 from perf2x.cli.options.table_options import Columns
+from perf2x.model.setting import Setting
 
 
 class ReportFlags(Struct, frozen=True):
@@ -14,20 +14,20 @@ class ReportFlags(Struct, frozen=True):
 
     PANEL: ClassVar[str] = "Report"
 
-    before: Annotated[str | None, Option(metavar="FILE", help="An earlier recording: also say what changed.")] = None
+    before: Annotated[str | None, Setting("An earlier recording: also say what changed.", metavar="FILE")] = None
     format: Annotated[
         Literal["markdown", "json"] | None,
-        Option(help="Output format; JSON is not shortened.", show_default="tables on a terminal, else markdown"),
+        Setting("Output format; JSON is not shortened.", shown_default="tables on a terminal, else markdown"),
     ] = None
-    limit: Annotated[int, Option("--limit", "-n", metavar="N", min=1, max=30, help="Maximum rows in a table.")] = 10
+    limit: Annotated[int, Setting("Maximum rows in a table.", ("--limit", "-n"), "N", least=1, most=30)] = 10
     max_bytes: Annotated[
         int | None,
-        Option(
-            metavar="N", min=8000, help="Maximum size of the page; lines beyond it are counted.", show_default="60000"
+        Setting(
+            "Maximum size of the page; lines beyond it are counted.", metavar="N", least=8000, shown_default="60000"
         ),
     ] = None
-    value: Annotated[Literal["period", "samples"], Option(help="What to count.")] = "period"
-    columns: Columns = None
+    value: Annotated[Literal["period", "samples"], Setting("What to count.")] = "period"
+    columns: Columns = ()
 
     def shape(self) -> str:
         """Format to print; SettingError for what it does not have."""

@@ -3,17 +3,17 @@
 from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import Struct
-from typer import Option
 
 from perf2x.base.errors import SettingError
+from perf2x.model.setting import Setting
 
 Columns = Annotated[
-    list[str] | None,
-    Option(
-        "--column",
-        metavar="NAME",
-        help="Add a column: another event, all of them, or a ratio of two: ipc, mpki (cache misses per 1,000 "
+    tuple[str, ...],
+    Setting(
+        "Add a column: another event, all of them, or a ratio of two: ipc, mpki (cache misses per 1,000 "
         "instructions), mispredicts (per branch), A/B; repeatable.",
+        ("--column",),
+        "NAME",
     ),
 ]
 
@@ -23,20 +23,17 @@ class RowFlags(Struct, frozen=True):
 
     PANEL: ClassVar[str] = "Table"
 
-    limit: Annotated[int, Option("--limit", "-n", metavar="N", min=0, help="Show N rows; 0: all.")] = 20
-    by: Annotated[Literal["function", "object", "thread", "data-object"], Option(help="What the rows are.")] = (
-        "function"
-    )
-    sort: Annotated[Literal["self", "total"], Option(help="Column to sort by.")] = "self"
+    limit: Annotated[int, Setting("Show N rows; 0: all.", ("--limit", "-n"), "N", least=0)] = 20
+    by: Annotated[Literal["function", "object", "thread", "data-object"], Setting("What the rows are.")] = "function"
+    sort: Annotated[Literal["self", "total"], Setting("Column to sort by.")] = "self"
     value: Annotated[
         Literal["period", "samples", "latency", "weight", "mispredicts"],
-        Option(
-            help="What to count; latency: period divided by running threads; weight: of memory accesses; "
+        Setting(
+            "What to count; latency: period divided by running threads; weight: of memory accesses; "
             "mispredicts: of branches."
         ),
     ] = "period"
-
-    columns: Columns = None
+    columns: Columns = ()
 
     def part(self) -> dict[str, Any]:
         """Fields of LoadOptions."""
@@ -48,7 +45,7 @@ class RowFlags(Struct, frozen=True):
 class GraphFlags(RowFlags, frozen=True):
     """Contents of a table of costs, or of a flame graph."""
 
-    graph: Annotated[bool, Option(help="Draw a flame graph instead; --limit is the number of its levels.")] = False
+    graph: Annotated[bool, Setting("Draw a flame graph instead; --limit is the number of its levels.")] = False
 
     def check_graph(self, form: "PrintFlags") -> None:
         """Raise SettingError for what a flame graph does not show."""
@@ -61,11 +58,8 @@ class GraphFlags(RowFlags, frozen=True):
                 raise SettingError("", setting, " is for tables; leave it out with --graph")
 
 
-Json = Annotated[bool, Option("--json", help="Short for --format json.", rich_help_panel=RowFlags.PANEL)]
-Wide = Annotated[
-    bool,
-    Option("--wide", help="Show names in full, however wide the table becomes.", rich_help_panel=RowFlags.PANEL),
-]
+Json = Annotated[bool, Setting("Short for --format json.", ("--json",), panel=RowFlags.PANEL)]
+Wide = Annotated[bool, Setting("Show names in full, however wide the table becomes.", panel=RowFlags.PANEL)]
 
 
 class PrintFlags(Struct, frozen=True):
@@ -74,7 +68,7 @@ class PrintFlags(Struct, frozen=True):
     PANEL: ClassVar[str] = RowFlags.PANEL
 
     format: Annotated[
-        Literal["table", "json", "markdown", "csv"], Option(help="Output format; markdown is for job summaries.")
+        Literal["table", "json", "markdown", "csv"], Setting("Output format; markdown is for job summaries.")
     ] = "table"
     as_json: Json = False
     wide: Wide = False

@@ -44,7 +44,7 @@ def recording_report(
     verdict: "Verdict | None" = None,
 ) -> Report:
     """The report about a recording, its page for people of at most ``how.max_bytes``."""
-    tables, most = report_tables(loaded.profile, how.value, how.limit, how.columns or ()), how.max_bytes or MOST
+    tables, most = report_tables(loaded.profile, how.value, how.limit, how.columns), how.max_bytes or MOST
     facts = report_facts(loaded, tables, sources, changes, verdict)
     steps = [*next_steps(facts, [one for one in loaded.advice if not one.for_dates])]
     facts["next"] = advice_facts(steps)

@@ -2,49 +2,35 @@
 
 from typing import Annotated
 
-import typer
-
 from perf2x.base.errors import OptionError
 from perf2x.base.files.operating_system import available_cores
 from perf2x.cli.fleet_progress import FleetProgress
-from perf2x.cli.option_groups import Only, with_groups
 from perf2x.cli.options.dataset_options import LabelFlags, Output, WorkerFlags, parse_age, summarize
 from perf2x.cli.options.gate_options import parse_percentage
 from perf2x.cli.options.input_options import Quiet
+from perf2x.cli.parameters import Only
 from perf2x.cli.quality_gates import exit_for_failed_gates
+from perf2x.model.setting import Argument, Setting
 from perf2x.pipeline.load_options import LoadOptions
 
 Recordings = Annotated[
-    list[str] | None,
-    typer.Argument(metavar="RECORDING", help="Files, patterns ('*.data') and addresses (s3://…); see --list."),
+    tuple[str, ...], Argument("Files, patterns ('*.data') and addresses (s3://…); see --list.", metavar="RECORDING")
 ]
 Lists = Annotated[
-    list[str] | None,
-    typer.Option("--list", metavar="FILE", help="A file with the name of a recording per line; repeatable."),
+    tuple[str, ...], Setting("A file with the name of a recording per line; repeatable.", ("--list",), "FILE")
 ]
-Leave = Annotated[
-    str,
-    typer.Option(
-        "--leave-unfinished", metavar="AGE", help="Skip unfinished recordings that changed within this time (0s: none)."
-    ),
-]
-FailAbove = Annotated[
-    str | None,
-    typer.Option(
-        "--fail-above-errors", metavar="PCT", help="Fail if more than PCT % of the recordings cannot be read."
-    ),
-]
+Leave = Annotated[str, Setting("Skip unfinished recordings that changed within this time (0s: none).", metavar="AGE")]
+FailAbove = Annotated[str | None, Setting("Fail if more than PCT % of the recordings cannot be read.", metavar="PCT")]
 
 _ALONE = 8
 """Recordings for which a worker is not started: its start would take longer."""
 
 
-@with_groups
 def fleet_ingest(
-    inputs: Recordings = None,
+    inputs: Recordings = (),
     *,
     output: Output,
-    lists: Lists = None,
+    lists: Lists = (),
     labels: LabelFlags,
     crew: WorkerFlags,
     leave_unfinished: Leave = "1m",
@@ -72,7 +58,7 @@ def fleet_ingest(
     typed = "100" if fail_above_errors is None else fail_above_errors
     allowed = parse_percentage(f"--fail-above-errors {typed}", typed)
     leave_ns = parse_age("--leave-unfinished", leave_unfinished, "90s, 5m or 12h")
-    sources = expanded(inputs or (), lists or ())
+    sources = expanded(inputs, lists)
     if not sources:
         raise OptionError("name recordings, or files that list them (--list)")
     job = labels.job(output, asked, leave_ns, sources)

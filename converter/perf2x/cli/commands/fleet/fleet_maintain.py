@@ -3,21 +3,15 @@
 from time import time_ns
 from typing import Annotated
 
-import typer
-
 from perf2x.cli.messages import print_message
-from perf2x.cli.option_groups import with_groups
 from perf2x.cli.options.dataset_options import DryRun, Folder, parse_age
 from perf2x.cli.options.input_options import Quiet
 from perf2x.model.number_format import plural
+from perf2x.model.setting import Setting
 
-OlderThan = Annotated[
-    str | None,
-    typer.Option("--older-than", metavar="AGE", help="Remove recordings that started longer ago: 12h, 30d, 8w."),
-]
+OlderThan = Annotated[str | None, Setting("Remove recordings that started longer ago: 12h, 30d, 8w.", metavar="AGE")]
 
 
-@with_groups
 def fleet_maintain(
     dataset: Folder, *, older_than: OlderThan = None, dry_run: DryRun = False, quiet: Quiet = False
 ) -> None:

@@ -3,23 +3,21 @@
 import sys
 from typing import Annotated
 
-import typer
-
 from perf2x.base.errors import OptionError
 from perf2x.cli.messages import print_message
-from perf2x.cli.option_groups import Only, with_groups
 from perf2x.cli.options.answer_options import AnswerFlags, QueryLimits
 from perf2x.cli.options.dataset_options import Dataset
 from perf2x.cli.options.input_options import Quiet
+from perf2x.cli.parameters import Only
+from perf2x.model.setting import Argument
 from perf2x.pipeline.load_options import LoadOptions
 
-Sql = Annotated[str, typer.Argument(metavar="SQL", help="An SQL statement for DuckDB; - reads it from standard input.")]
+Sql = Annotated[str, Argument("An SQL statement for DuckDB; - reads it from standard input.", metavar="SQL")]
 
 _MOST = 1 << 20
 """Bytes of a statement."""
 
 
-@with_groups
 def fleet_query(
     dataset: Dataset,
     sql: Sql,

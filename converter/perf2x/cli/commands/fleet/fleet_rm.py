@@ -2,21 +2,16 @@
 
 from typing import Annotated
 
-import typer
-
 from perf2x.base.errors import OptionError
 from perf2x.cli.messages import print_message
-from perf2x.cli.option_groups import with_groups
 from perf2x.cli.options.dataset_options import Dataset, DryRun
 from perf2x.cli.options.input_options import Quiet
+from perf2x.model.setting import Argument
 
-Recordings = Annotated[
-    list[str] | None, typer.Argument(metavar="[RECORDING]...", help="Paths, file names or ids of recordings.")
-]
+Recordings = Annotated[tuple[str, ...], Argument("Paths, file names or ids of recordings.", metavar="RECORDING")]
 
 
-@with_groups
-def fleet_rm(dataset: Dataset, recordings: Recordings = None, *, dry_run: DryRun = False, quiet: Quiet = False) -> None:
+def fleet_rm(dataset: Dataset, recordings: Recordings = (), *, dry_run: DryRun = False, quiet: Quiet = False) -> None:
     """Remove recordings from a dataset by name or tags.
 
     Without names, all with the tags behind the dataset's name go. Files go with a later fleet maintain. The command may
@@ -36,7 +31,7 @@ def fleet_rm(dataset: Dataset, recordings: Recordings = None, *, dry_run: DryRun
         raise OptionError(f"name the recordings, or their tags: '{dataset}?KEY=VALUE'")
     part = DatasetPart(address)
     part.require()
-    rows = chosen(part, recordings or ())
+    rows = chosen(part, recordings)
     if not dry_run:
         remove(part.tables, rows)
     if not quiet:

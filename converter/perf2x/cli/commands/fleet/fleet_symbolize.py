@@ -4,17 +4,16 @@ import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from perf2x.base.errors import FormatError, ObjectError, OptionError
 from perf2x.base.files.operating_system import available_cores
 from perf2x.base.files.remote import is_address
 from perf2x.cli.fleet_progress import FleetProgress
 from perf2x.cli.messages import print_message
-from perf2x.cli.option_groups import Only, Without, with_groups
 from perf2x.cli.options.dataset_options import Folder, WorkerFlags
 from perf2x.cli.options.input_options import Quiet
+from perf2x.cli.parameters import Only, Without
 from perf2x.model.number_format import plural
+from perf2x.model.setting import Argument
 from perf2x.pipeline.load_options import LoadOptions
 from perf2x.symbolizer.symbol_options import SymbolOptions
 
@@ -22,18 +21,16 @@ if TYPE_CHECKING:
     from perf2x.fleet.symbolize_dataset import NamingTotals
 
 Objects = Annotated[
-    list[str] | None,
-    typer.Argument(metavar="[OBJECT]...", help="Look only in these ELF files, debug files, or folders of them."),
+    tuple[str, ...], Argument("Look only in these ELF files, debug files, or folders of them.", metavar="OBJECT")
 ]
 _SHOWN = 10
 _HERE = 50_000
 """Places that are named in this process, unless workers are asked for: their start would take longer."""
 
 
-@with_groups
 def fleet_symbolize(
     dataset: Folder,
-    objects: Objects = None,
+    objects: Objects = (),
     *,
     crew: WorkerFlags,
     asked: Annotated[
